@@ -1,0 +1,131 @@
+"""Which sentence of the documents is claimed by which rule: `nox -s coverage -- --documents DIR`.
+
+Exit status: 0 all well, 1 a text differs from its fingerprints or a sentence is nobody's, 2 for
+input that cannot be used.
+"""
+
+import argparse
+import sys
+import textwrap
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+from pulsar_conformance.reports.texts import Text, differences, find_texts
+from pulsar_conformance.specs import Document, Sentence, SpecError, Specs, load, load_from
+from pulsar_conformance.specs.claims import claims
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text as Line
+
+STYLES = {"claimed": "green", "none": "dim", "awaits": "yellow", "nobody's": "bold red"}
+"""What can be said of a sentence, and how that looks on a terminal."""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Print the report; return the exit status."""
+    options = _arguments(argv)
+    if hasattr(sys.stdout, "reconfigure"):
+        sys.stdout.reconfigure(errors="replace")
+    console = Console(highlight=False, markup=False, emoji=False)
+    try:
+        specs = load_from(options.specs) if options.specs else load()
+        texts = find_texts(specs.documents, options.documents)
+    except (SpecError, OSError) as problem:
+        print(problem, file=sys.stderr)
+        return 2
+    wrong = 0
+    totals: dict[str, Counter[str]] = {}
+    for document in specs.documents.values():
+        if document.id in texts:
+            text = texts[document.id]
+            wrong += _print_differences(console, document, text)
+            totals[document.id] = _print_document(console, specs, document, text, options.unclaimed)
+    _print_totals(console, totals)
+    if missing := [name for name in specs.documents if name not in texts]:
+        print(f"no file in {options.documents} reads like {', '.join(missing)}", file=sys.stderr)
+        return 2
+    return 1 if wrong or any(total["nobody's"] for total in totals.values()) else 0
+
+
+def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="coverage", description=__doc__)
+    parser.add_argument(
+        "--documents",
+        type=Path,
+        required=True,
+        metavar="DIR",
+        help="the folder with the texts of the documents, whatever the files are called",
+    )
+    parser.add_argument(
+        "--unclaimed", action="store_true", help="list only sentences without a rule that need one"
+    )
+    parser.add_argument(
+        "--specs", type=Path, metavar="DIR", help="other specifications than the bundled ones"
+    )
+    return parser.parse_args(argv)
+
+
+def _print_differences(console: Console, document: Document, text: Text) -> int:
+    found = list(differences(document, text))
+    for difference in found:
+        line = _shortened(f"{document.id}: {difference}", console.width)
+        console.print(Line(line, style="bold red"))
+    return len(found)
+
+
+def _print_document(
+    console: Console, specs: Specs, document: Document, text: Text, only_unclaimed: bool
+) -> Counter[str]:
+    claimed, words = claims(specs), text.by_fingerprint()
+    total: Counter[str] = Counter()
+    console.print(Line(f"\n{document.id}  {document.title}  ({text.file.name})", style="bold"))
+    for section in document.sections:
+        heading = f"\n  {section.title or '(above the first heading)'}"
+        for sentence in section.sentences:
+            rules = claimed.get((document.id, section.title, sentence.number), ())
+            kind, said = _said_of(sentence, rules)
+            total[kind] += 1
+            if only_unclaimed and kind in ("claimed", "none"):
+                continue
+            if heading:
+                console.print(Line(heading, style="bold"))
+                heading = ""
+            line = f"{sentence.number:5}  {words.get(sentence.sha256, '(not in this file)')}"
+            console.print(Line(_shortened(line, console.width)))
+            console.print(Line(_indented(said, console.width), style=STYLES[kind]))
+    return total
+
+
+def _said_of(sentence: Sentence, rules: Sequence[str]) -> tuple[str, str]:
+    if rules:
+        return "claimed", ", ".join(rules)
+    if sentence.none is not None:
+        return "none", f"none: {sentence.none}"
+    if sentence.awaits is not None:
+        return "awaits", f"unclaimed: awaits {sentence.awaits}"
+    return "nobody's", "unclaimed, and neither none nor awaiting an area"
+
+
+def _print_totals(console: Console, totals: dict[str, Counter[str]]) -> None:
+    table = Table(box=None, pad_edge=False)
+    table.add_column("document")
+    for title in ("sentences", *STYLES):
+        table.add_column(title, justify="right")
+    rows = list(totals.items())
+    for name, total in [*rows, ("all", sum((one for _, one in rows), Counter()))]:
+        table.add_row(name, str(total.total()), *(str(total[kind]) for kind in STYLES))
+    console.print()
+    console.print(table)
+
+
+def _shortened(line: str, width: int) -> str:
+    return line if len(line) <= width else line[: width - 3] + "..."
+
+
+def _indented(said: str, width: int) -> str:
+    return textwrap.fill(said, width, initial_indent=" " * 7, subsequent_indent=" " * 7)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,96 @@
+"""Find each document among files, and hold its text against its fingerprints."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from pathlib import Path
+
+from pulsar_conformance.specs import Document, Section
+from pulsar_conformance.specs.sentences import fingerprint, split
+
+SHARE = 0.5
+"""A file is a document if they have at least this share of their sentences in common."""
+
+
+@dataclass(frozen=True)
+class Text:
+    """A file read as a document: its sentences by section, in order."""
+
+    file: Path
+    sections: Mapping[str, list[str]]
+
+    def by_fingerprint(self) -> dict[str, str]:
+        """Return fingerprint -> sentence."""
+        return {fingerprint(one): one for sentences in self.sections.values() for one in sentences}
+
+
+def find_texts(documents: Mapping[str, Document], directory: Path) -> dict[str, Text]:
+    """Return document id -> the file that is most like it; a file is one document at most."""
+    contents = dict(_contents(directory))
+    alike = [
+        (_likeness(document, text), document.id, text)
+        for document in documents.values()
+        for file, content in contents.items()
+        if (text := _read_as(document, file, content)).sections
+    ]
+    found: dict[str, Text] = {}
+    for share, document_id, text in sorted(alike, key=lambda one: (-one[0], one[1], one[2].file)):
+        taken = document_id in found or text.file in {one.file for one in found.values()}
+        if share >= SHARE and not taken:
+            found[document_id] = text
+    return found
+
+
+def differences(document: Document, text: Text) -> Iterator[str]:
+    """Say each sentence that was changed, is missing or was added."""
+    titles = [section.title for section in document.sections]
+    for title in text.sections:
+        if title not in titles:  # only what stands above the first heading can be
+            yield f"{_name(title)}: {len(text.sections[title])} additional sentences"
+    for section in document.sections:
+        if section.title not in text.sections:
+            yield f"{_name(section.title)}: no such heading where it should stand"
+            # Without it the text cannot be told apart from here on.
+            return
+        yield from _section_differences(section, text.sections[section.title])
+
+
+def _section_differences(section: Section, texts: list[str]) -> Iterator[str]:
+    known = [sentence.sha256 for sentence in section.sentences]
+    given = [fingerprint(text) for text in texts]
+    matcher = SequenceMatcher(a=known, b=given, autojunk=False)
+    for _, known_from, known_to, given_from, given_to in matcher.get_opcodes():
+        if known[known_from:known_to] == given[given_from:given_to]:
+            continue
+        both = min(known_to - known_from, given_to - given_from)
+        name = _name(section.title)
+        for step in range(both):
+            yield f"{name}, sentence {known_from + step + 1}: changed: {texts[given_from + step]}"
+        for number in range(known_from + both, known_to):
+            yield f"{name}, sentence {number + 1}: missing"
+        for text in texts[given_from + both : given_to]:
+            yield f"{name}, after sentence {known_to}: additional: {text}"
+
+
+def _name(title: str) -> str:
+    return title or "(above the first heading)"
+
+
+def _contents(directory: Path) -> Iterator[tuple[Path, str]]:
+    for file in sorted(directory.iterdir()):
+        if file.is_file():
+            try:
+                yield file, file.read_text(encoding="utf-8")
+            except UnicodeDecodeError:
+                continue  # no text
+
+
+def _read_as(document: Document, file: Path, content: str) -> Text:
+    titles = [section.title for section in document.sections]
+    return Text(file, dict(split(content, titles, marked=document.headings == "marked")))
+
+
+def _likeness(document: Document, text: Text) -> float:
+    known = {one.sha256 for section in document.sections for one in section.sentences}
+    given = set(text.by_fingerprint())
+    return 2 * len(known & given) / max(1, len(known) + len(given))

@@ -1,0 +1,39 @@
+"""What must hold: the documented rules of Pulsar's broker load balancing, as data."""
+
+from pulsar_conformance.specs.collection import Specs
+from pulsar_conformance.specs.errors import SpecError, UnknownName
+from pulsar_conformance.specs.loading import load, load_from
+from pulsar_conformance.specs.model import (
+    AREAS,
+    JSON,
+    Alternative,
+    Document,
+    Profile,
+    Reading,
+    Rule,
+    Section,
+    Sentence,
+    Setting,
+    Source,
+)
+from pulsar_conformance.specs.schemas import schema
+
+__all__ = [
+    "AREAS",
+    "JSON",
+    "Alternative",
+    "Document",
+    "Profile",
+    "Reading",
+    "Rule",
+    "Section",
+    "Sentence",
+    "Setting",
+    "Source",
+    "SpecError",
+    "Specs",
+    "UnknownName",
+    "load",
+    "load_from",
+    "schema",
+]

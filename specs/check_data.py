@@ -1,0 +1,154 @@
+"""Cross checks of documents, settings, readings and profiles."""
+
+from collections.abc import Iterable, Mapping
+
+from pulsar_conformance.specs.collection import Specs
+from pulsar_conformance.specs.errors import unknown
+from pulsar_conformance.specs.lines import Place, Sheet
+from pulsar_conformance.specs.model import JSON, Setting, Source
+
+TYPES: Mapping[str, tuple[type, ...]] = {
+    "integer": (int,),
+    "number": (int, float),
+    "boolean": (bool,),
+    "string": (str,),
+    "class": (str,),
+    "list": (list,),
+}
+
+
+def check_data(specs: Specs, sheets: Mapping[str, Sheet]) -> None:
+    """Raise SpecError for the first thing that does not fit."""
+    _check_documents(specs, sheets["documents"])
+    _check_settings(specs, sheets["settings"])
+    _check_readings(specs, sheets["readings"])
+    _check_profiles(specs, sheets["profiles"])
+
+
+def check_source(specs: Specs, source: Source, sheet: Sheet, place: Place, of: str) -> None:
+    """Hold a source against the documents."""
+    if source.document not in specs.documents:
+        problem = unknown(source.document, "document", specs.documents)
+        raise sheet.error((*place, "document"), f"{of}: {problem}")
+    document = specs.documents[source.document]
+    section = document.section(source.section)
+    if section is None:
+        titles = (one.title for one in document.sections)
+        problem = unknown(source.section, f"section of {document.id}", titles)
+        raise sheet.error((*place, "section"), f"{of}: {problem}")
+    for index, number in enumerate(source.sentences):
+        if not 1 <= number <= len(section.sentences):
+            problem = f"{document.id} § {section.title} has no sentence {number}"
+            there = f"it has {len(section.sentences)}"
+            raise sheet.error((*place, "sentences", index), f"{of}: {problem}; {there}")
+
+
+def _check_documents(specs: Specs, sheet: Sheet) -> None:
+    with_rules = {rule.area for rule in specs.rules.values()}
+    for document in specs.documents.values():
+        if document.copy_of is not None and document.copy_of not in specs.documents:
+            problem = unknown(document.copy_of, "document", specs.documents)
+            raise sheet.error((document.id, "copy_of"), f"{document.id}: {problem}")
+        titles: set[str] = set()
+        for number, section in enumerate(document.sections):
+            place = (document.id, "sections", number)
+            if section.title in titles:
+                problem = f"two sections are called '{section.title}'; a source could mean either"
+                raise sheet.error((*place, "title"), f"{document.id}: {problem}")
+            titles.add(section.title)
+            for sentence in section.sentences:
+                if sentence.awaits in with_rules:
+                    problem = (
+                        f"sentence {sentence.number} of '{section.title}' awaits "
+                        f"{sentence.awaits}, which has rules; let one claim it, or say none: why"
+                    )
+                    where = (*place, "sentences", sentence.number - 1, "awaits")
+                    raise sheet.error(where, f"{document.id}: {problem}")
+
+
+def _check_settings(specs: Specs, sheet: Sheet) -> None:
+    for setting in specs.settings.values():
+        _check_names(sheet, setting.name, "documents", setting.documents, specs.documents)
+        for document, value in setting.defaults.items():
+            place = (setting.name, "defaults", document)
+            if document not in setting.documents:
+                problem = f"{document} prints a default, but is not among its documents"
+                raise sheet.error(place, f"{setting.name}: {problem}")
+            mistake = _mistake_in(setting, value)
+            if mistake is not None:
+                raise sheet.error(place, f"{setting.name}: {mistake}")
+        if bool(setting.defaults) == (setting.no_default is not None):
+            problem = "give either a default that a document prints, or no_default: why"
+            raise sheet.error((setting.name, "defaults"), f"{setting.name}: {problem}")
+        for profile in specs.profiles.values():
+            printed = [setting.defaults[d] for d in profile.documents if d in setting.defaults]
+            if any(value != printed[0] for value in printed):
+                problem = f"the documents of {profile.id} print different defaults: {printed}"
+                raise sheet.error((setting.name, "defaults"), f"{setting.name}: {problem}")
+
+
+def _mistake_in(setting: Setting, value: JSON) -> str | None:
+    if value == "" and setting.type == "number":
+        return None  # printed as empty
+    of_type = isinstance(value, TYPES[setting.type])
+    # A Python boolean is an integer, too.
+    if not of_type or isinstance(value, bool) != (setting.type == "boolean"):
+        return f"{value!r} is no {setting.type}, which the setting is"
+    if setting.choices and value not in setting.choices:
+        return unknown(str(value), "choice", map(str, setting.choices))
+    if setting.range is not None:
+        least, greatest = setting.range
+        if not least <= value <= greatest:
+            return f"{value} lies outside {least} to {greatest}"
+    return None
+
+
+def _check_readings(specs: Specs, sheet: Sheet) -> None:
+    for reading in specs.readings.values():
+        for alternative in reading.alternatives:
+            for number, source in enumerate(alternative.sources):
+                place = (reading.id, "alternatives", alternative.value, "sources", number)
+                check_source(specs, source, sheet, place, f"{reading.id}: {alternative.value}")
+
+
+def _check_profiles(specs: Specs, sheet: Sheet) -> None:
+    for profile in specs.profiles.values():
+        _check_names(sheet, profile.id, "documents", profile.documents, specs.documents)
+        if profile.based_on is not None and profile.based_on not in specs.profiles:
+            problem = unknown(profile.based_on, "profile", specs.profiles)
+            raise sheet.error((profile.id, "based_on"), f"{profile.id}: {problem}")
+        if (profile.kind == "documented") != bool(profile.documents):
+            problem = "a documented profile, and only that, is a set of documents"
+            raise sheet.error((profile.id, "documents"), f"{profile.id}: {problem}")
+        check_reading_values(specs, sheet, (profile.id, "readings"), profile.id, profile.readings)
+    for profile in specs.profiles.values():
+        seen, step = {profile.id}, profile.based_on
+        while step is not None:
+            if step in seen:
+                problem = f"{profile.id}: is based on itself, by way of {step}"
+                raise sheet.error((profile.id, "based_on"), problem)
+            seen.add(step)
+            step = specs.profiles[step].based_on
+
+
+def check_reading_values(
+    specs: Specs, sheet: Sheet, place: Place, of: str, readings: Mapping[str, str]
+) -> None:
+    """Hold readings that were given against those that there are."""
+    for name, value in readings.items():
+        if name not in specs.readings:
+            problem = unknown(name, "reading", specs.readings)
+        elif value not in specs.readings[name].values:
+            problem = unknown(value, f"value of {name}", specs.readings[name].values)
+        else:
+            continue
+        raise sheet.error((*place, name), f"{of}: {problem}")
+
+
+def _check_names(
+    sheet: Sheet, of: str, key: str, names: Iterable[str], known: Iterable[str]
+) -> None:
+    for index, name in enumerate(names):
+        if name not in known:
+            problem = unknown(name, key.removesuffix("s"), known)
+            raise sheet.error((of, key, index), f"{of}: {problem}")

@@ -1,0 +1,31 @@
+"""Which rules claim which sentence, and which sentences nobody answers for."""
+
+from pulsar_conformance.specs.collection import Specs
+
+Where = tuple[str, str, int]
+"""Document id, section title, number of the sentence in the section."""
+
+
+def claims(specs: Specs) -> dict[Where, tuple[str, ...]]:
+    """Return the IDs of the rules that claim each sentence, in the order of the rules."""
+    found: dict[Where, tuple[str, ...]] = {}
+    for rule in specs.rules.values():
+        for source in rule.sources:
+            for number in source.sentences:
+                where = (source.document, source.section, number)
+                found[where] = (*found.get(where, ()), rule.id)
+    return found
+
+
+def unclaimed(specs: Specs) -> list[Where]:
+    """Return the sentences that no rule claims, that are not said to carry none and await none."""
+    claimed = claims(specs)
+    return [
+        where
+        for document in specs.documents.values()
+        for section in document.sections
+        for sentence in section.sentences
+        if sentence.none is None
+        and sentence.awaits is None
+        and (where := (document.id, section.title, sentence.number)) not in claimed
+    ]

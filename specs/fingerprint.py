@@ -1,0 +1,32 @@
+"""Print the sections of a document as documents.yaml keeps them.
+
+`python -m pulsar_conformance.specs.fingerprint DOCUMENT < TITLES`
+
+The titles of its sections are read from standard input, a line each.
+"""
+
+import argparse
+import sys
+from pathlib import Path
+
+from pulsar_conformance.specs.sentences import fingerprint, split
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Print the YAML skeleton of one document; titles on standard input, a line each."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("document", type=Path, help="the text of the document")
+    parser.add_argument("--plain", action="store_true", help="its headings have no number signs")
+    options = parser.parse_args(argv)
+    titles = [line.strip() for line in sys.stdin if line.strip()]
+    text = options.document.read_text(encoding="utf-8")
+    for title, sentences in split(text, titles, marked=not options.plain):
+        print(f"    - title: {title!r}")
+        print("      sentences:" if sentences else "      sentences: []")
+        for sentence in sentences:
+            print(f"        - {fingerprint(sentence)}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,87 @@
+"""YAML that remembers on which line each value stands."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import yaml
+from pulsar_conformance.specs.errors import SpecError
+from pulsar_conformance.specs.model import JSON
+
+Loader: type[yaml.SafeLoader] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+Place = tuple[str | int, ...]
+"""Keys and indices that lead to a value."""
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """A YAML file: its name, its data and the line of every value."""
+
+    file: str
+    data: JSON
+    lines: Mapping[Place, int]
+
+    def line(self, place: Place) -> int:
+        """Return the line of the value at a place, or of the nearest one around it."""
+        while place and place not in self.lines:
+            place = place[:-1]
+        return self.lines.get(place, 1)
+
+    def error(self, place: Place, problem: str) -> SpecError:
+        """Make the error that points at a place."""
+        return SpecError(self.file, self.line(place), problem)
+
+
+def read(directory: Path, file: str) -> Sheet:
+    """Read one YAML file below `directory`. Broken YAML, a key given twice: SpecError."""
+    try:
+        text = (directory / file).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as problem:
+        raise SpecError(file, 1, f"cannot be read: {problem}") from problem
+    try:
+        loader = Loader(text)
+        node = loader.get_single_node()
+        lines: dict[Place, int] = {}
+        data = None if node is None else _value(loader, file, node, (), lines)
+    except yaml.MarkedYAMLError as problem:
+        mark = problem.problem_mark or problem.context_mark
+        line = mark.line + 1 if mark else 1
+        raise SpecError(file, line, f"not YAML: {problem.problem or problem.context}") from problem
+    except yaml.YAMLError as problem:
+        raise SpecError(file, 1, f"not YAML: {problem}") from problem
+    return Sheet(file, data, lines)
+
+
+def _value(
+    loader: yaml.SafeLoader, file: str, node: yaml.Node, place: Place, lines: dict[Place, int]
+) -> JSON:
+    # A key has noted the line already: it is right where the value is an alias, too.
+    lines.setdefault(place, node.start_mark.line + 1)
+    if isinstance(node, yaml.MappingNode):
+        return _mapping(loader, file, node, place, lines)
+    if isinstance(node, yaml.SequenceNode):
+        return [
+            _value(loader, file, child, (*place, index), lines)
+            for index, child in enumerate(node.value)
+        ]
+    return loader.construct_object(node)
+
+
+def _mapping(
+    loader: yaml.SafeLoader,
+    file: str,
+    node: yaml.MappingNode,
+    place: Place,
+    lines: dict[Place, int],
+) -> dict[str, JSON]:
+    found: dict[str, JSON] = {}
+    for key_node, child in node.value:
+        key, line = key_node.value, key_node.start_mark.line + 1
+        if not isinstance(key, str):
+            raise SpecError(file, line, "a key must be a plain word")
+        if key in found:
+            first = lines[(*place, key)]
+            raise SpecError(file, line, f"{key} is given twice, first on line {first}; keep one")
+        lines[(*place, key)] = line
+        found[key] = _value(loader, file, child, (*place, key), lines)
+    return found

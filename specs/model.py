@@ -1,0 +1,160 @@
+"""What the specifications consist of, as frozen values."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+JSON = Any
+"""A JSON value: null, boolean, number, string, list or object."""
+
+AREAS = (
+    "BUNDLE",
+    "SPLIT",
+    "USAGE",
+    "SHED",
+    "OVERLOAD",
+    "THRESHOLD",
+    "UNIFORM",
+    "CONFIG",
+    "DATA",
+    "PLACE",
+    "ANTI",
+    "OWN",
+    "MANAGER",
+    "REPORT",
+)
+"""Every area, in the order in which rules are listed; each prefixes the IDs of its rules."""
+
+Level = Literal["must", "should", "may", "advice"]
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """One sentence of a document, known by the SHA-256 of its text."""
+
+    number: int
+    sha256: str
+    none: str | None = None
+    """Why it carries no rule."""
+    awaits: str | None = None
+    """The area, still without rules, that will claim it."""
+
+
+@dataclass(frozen=True)
+class Section:
+    """A section of a document, by its printed title; empty for what stands above the first."""
+
+    title: str
+    sentences: tuple[Sentence, ...]
+
+
+@dataclass(frozen=True)
+class Document:
+    """A page of Pulsar's documentation."""
+
+    id: str
+    title: str
+    version: str
+    url: str
+    headings: Literal["marked", "plain"]
+    """Whether its headings begin with number signs or have lost them."""
+    copy_of: str | None
+    """The document whose text it repeats; nothing rests on a copy alone."""
+    sections: tuple[Section, ...]
+
+    def section(self, title: str) -> Section | None:
+        """Return the section of that title, None where there is none."""
+        return next((section for section in self.sections if section.title == title), None)
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where a document says something; sentences count from 1 within the section."""
+
+    document: str
+    section: str
+    sentences: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A setting of broker.conf that a document names."""
+
+    name: str
+    type: Literal["integer", "number", "boolean", "string", "class", "list"]
+    unit: str | None
+    meaning: str
+    documents: tuple[str, ...]
+    defaults: Mapping[str, JSON]
+    """Document id -> the default that this document prints."""
+    no_default: str | None
+    """Why there is none, where no document prints one."""
+    choices: tuple[JSON, ...] = ()
+    range: tuple[float, float] | None = None
+
+
+@dataclass(frozen=True)
+class Alternative:
+    """One documented way to take an ambiguous place."""
+
+    value: str
+    means: str
+    sources: tuple[Source, ...]
+
+
+@dataclass(frozen=True)
+class Reading:
+    """A place where the documents leave a choice; the first alternative is the usual one."""
+
+    id: str
+    question: str
+    kind: Literal["rules", "value"]
+    """Whether it chooses rules or is a value in the model."""
+    alternatives: tuple[Alternative, ...]
+
+    @property
+    def values(self) -> tuple[str, ...]:
+        """The values it can take."""
+        return tuple(alternative.value for alternative in self.alternatives)
+
+
+@dataclass(frozen=True)
+class Profile:
+    """A set of documents, or a release, that an implementation is judged by."""
+
+    id: str
+    title: str
+    kind: Literal["documented", "released"]
+    documents: tuple[str, ...]
+    readings: Mapping[str, str]
+    """Only those that differ from the first value, or from the profile that this is based on."""
+    based_on: str | None
+
+
+@dataclass(frozen=True)
+class Rule:
+    """What must hold, where that is said and how strongly."""
+
+    id: str
+    area: str
+    title: str
+    level: Level
+    statement: str
+    provenance: Literal["documented", "observed"]
+    sources: tuple[Source, ...]
+    settings: tuple[str, ...]
+    operations: tuple[str, ...]
+    managers: tuple[str, ...]
+    """Kinds of load manager that the documents name for it; none is any."""
+    reading: Mapping[str, str]
+    profiles: tuple[str, ...]
+    presupposes: tuple[str, ...]
+    untestable: str | None
+    why: str | None
+    """Where an observed rule was seen."""
+    file: str = field(compare=False)
+    line: int = field(compare=False)
+
+    def applies(self, readings: Mapping[str, str]) -> bool:
+        """Whether these readings choose this rule."""
+        return all(readings.get(name) == value for name, value in self.reading.items())

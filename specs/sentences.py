@@ -1,0 +1,124 @@
+"""The sentences of a document: what is fingerprinted and claimed.
+
+A setting line, a command, a table row, a list item, a block of code and a monitor table are one
+sentence each. Elsewhere wrapped lines are joined and split where a sentence ends. What only marks
+a note ("tip", ":::note") is no sentence.
+"""
+
+import hashlib
+import re
+from collections.abc import Callable, Iterator, Sequence
+
+NOTE = re.compile(r":::.*|tip|note", re.IGNORECASE)
+BULLET = re.compile(r"[•*-]\s+")
+SETTING = re.compile(r"[A-Za-z]\w+=\S*")
+CONTINUES = re.compile(r"[a-z\"`/(]|\d+\s")
+SENTENCE_END = re.compile(r"(?<=[.?!])\s+(?=[A-Z\"`\[(_])")
+FENCE, RULE = "```", "====="
+
+
+def fingerprint(sentence: str) -> str:
+    """SHA-256 of a sentence, whitespace made single."""
+    return hashlib.sha256(" ".join(sentence.split()).encode()).hexdigest()
+
+
+def split(text: str, titles: Sequence[str], *, marked: bool) -> list[tuple[str, list[str]]]:
+    """Split a document into (title, sentences) for each section that is found, in order.
+
+    `titles` are looked for one after the other, because a comment may begin like a heading and an
+    item may read like one. `marked`: headings begin with number signs. What stands before the
+    first title is a section without a title, left out where it is empty.
+    """
+    sections: list[tuple[str, list[str]]] = [("", [])]
+    waiting = [title for title in titles if title]
+    for line in _front_matter_as_heading(text.splitlines()):
+        if waiting and _is_heading(line, waiting[0], marked):
+            sections.append((waiting.pop(0), []))
+        else:
+            sections[-1][1].append(line)
+    split_up = [(title, list(_sentences(lines))) for title, lines in sections]
+    return [(title, sentences) for title, sentences in split_up if title or sentences]
+
+
+def _is_heading(line: str, title: str, marked: bool) -> bool:
+    stripped = line.strip()
+    return stripped.lstrip("#").strip() == title and stripped.startswith("#") == marked
+
+
+def _front_matter_as_heading(lines: list[str]) -> list[str]:
+    """Keep of the front matter only the title, as a heading."""
+    if not lines or lines[0].strip() != "---":
+        return lines
+    end = next((n for n, line in enumerate(lines[1:], 1) if line.strip() == "---"), 0)
+    titles = [line.removeprefix("title:") for line in lines[1:end] if line.startswith("title:")]
+    return [f"# {title.strip()}" for title in titles] + lines[end + 1 :]
+
+
+def _sentences(lines: list[str]) -> Iterator[str]:
+    for unit in _units(lines):
+        if "\n" in unit:  # a block, which may be empty
+            yield from filter(None, [" ".join(unit.split())])
+        else:
+            yield from SENTENCE_END.split(unit)
+
+
+def _units(lines: list[str]) -> Iterator[str]:
+    """Join lines that belong together; blocks keep their line ends, so that they stay whole."""
+    open_unit, was_comment = "", False
+    rest = iter(lines)
+    for raw in rest:
+        line = raw.strip()
+        comment = line.startswith("# ")
+        line = line.removeprefix("# ").strip()
+        if open_unit and _joins(open_unit, line, comment == was_comment):
+            open_unit = open_unit.removesuffix("\\").rstrip() + " " + line
+            continue
+        if open_unit:
+            yield open_unit
+        open_unit, was_comment = "", comment
+        if block := _block(line, rest):
+            yield block
+        elif line and not NOTE.fullmatch(line):
+            open_unit = BULLET.sub("", line, count=1) if BULLET.match(line) else line
+    if open_unit:
+        yield open_unit
+
+
+def _joins(before: str, line: str, same_kind: bool) -> bool:
+    if before.endswith("\\"):
+        return bool(line)
+    ended = before[-1] in ".:?!" or SETTING.fullmatch(before) or " | " in before
+    alone = SETTING.fullmatch(line) or " | " in line or NOTE.fullmatch(line)
+    starts_block = line.startswith((FENCE, RULE))
+    return bool(
+        same_kind and not ended and not alone and not starts_block and CONTINUES.match(line)
+    )
+
+
+def _block(first: str, rest: Iterator[str]) -> str:
+    """Take a fenced block, a monitor table or an object in braces off the lines; "" for none."""
+    if first.startswith(FENCE):
+        taken = _until(rest, lambda line: line.startswith(FENCE))
+        taken = [line for line in taken if not line.startswith(FENCE)]
+    elif first.startswith(RULE):
+        taken = [first, *_until(rest, lambda line: line.startswith(RULE))]
+    elif first == "{":
+        depth = [1]
+
+        def closes(line: str) -> bool:
+            depth[0] += line.count("{") - line.count("}")
+            return depth[0] <= 0
+
+        taken = [first, *_until(rest, closes)]
+    else:
+        return ""
+    return "\n".join(taken) + "\n"
+
+
+def _until(rest: Iterator[str], last: Callable[[str], bool]) -> list[str]:
+    taken = []
+    for raw in rest:
+        taken.append(raw.strip())
+        if last(taken[-1]):
+            break
+    return taken
