@@ -1,0 +1,8 @@
+"""How an implementation is reached: the protocol, and one transport a kind of adapter."""
+
+from pulsar_conformance.adapters.connection import Connection, Limits
+from pulsar_conformance.adapters.errors import AdapterError
+from pulsar_conformance.adapters.names import connect
+from pulsar_conformance.adapters.protocol import Hello
+
+__all__ = ["AdapterError", "Connection", "Hello", "Limits", "connect"]

@@ -1,0 +1,72 @@
+"""The implementations that come with the suite, and which of them this machine can run."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import shutil
+import subprocess
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+SAMPLES = Path(__file__).parent / "samples"
+
+
+@dataclass(frozen=True)
+class Sample:
+    """A sample implementation: its command, and what it takes to run it."""
+
+    program: str
+    file: Path
+    version: tuple[str, ...]
+    least: int
+    """The oldest major version of the program that will do."""
+
+    @property
+    def command(self) -> str:
+        """The command line, as `exec:` takes it."""
+        return shlex.join([self.program, str(self.file)])
+
+    def lacking(self) -> str | None:
+        """What this machine lacks to run it, in words, or nothing."""
+        if shutil.which(self.program) is None:
+            return f"it needs {self.program} {self.least} or newer, and there is none on the PATH"
+        found = _major(self.program, *self.version)
+        if found is None or found < self.least:
+            which = "of no known version" if found is None else f"version {found}"
+            return f"it needs {self.program} {self.least} or newer; the one on the PATH is {which}"
+        return None
+
+
+def _major(program: str, *arguments: str) -> int | None:
+    """The major version that a program prints of itself."""
+    try:
+        done = subprocess.run(
+            [program, *arguments], capture_output=True, text=True, timeout=30, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    found = re.search(r"(\d+)\.\d+", done.stdout + done.stderr)
+    return int(found[1]) if found else None
+
+
+BUNDLED: Mapping[str, Sample] = {
+    "java": Sample("java", SAMPLES / "java" / "Main.java", ("-version",), 17),
+    "javascript": Sample("node", SAMPLES / "javascript" / "main.mjs", ("--version",), 20),
+}
+"""By the name that follows `sample:`."""
+
+Lacking = Callable[[], str | None]
+
+
+def runnable() -> tuple[list[str], list[str]]:
+    """The adapters of every bundled implementation that can be run, and why others cannot."""
+    adapters, left_out = ["reference"], []
+    for name, sample in BUNDLED.items():
+        why = sample.lacking()
+        if why is None:
+            adapters.append(f"sample:{name}")
+        else:
+            left_out.append(f"sample:{name}: {why}")
+    return adapters, left_out

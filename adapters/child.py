@@ -1,0 +1,270 @@
+"""A child process and its three pipes: one line in, one line out, within limits."""
+
+import os
+import selectors
+import signal
+import subprocess
+import time
+import weakref
+from collections.abc import Sequence
+from contextlib import suppress
+
+TICK = 0.05
+"""Seconds after which a child that is gone, though its pipes are open, is noticed at the latest."""
+
+CHUNK = 1 << 16
+TAIL_READS = 64
+"""Reads after which a child that floods standard error is not listened to any longer."""
+
+TAIL_BYTES, TAIL_LINES, TAIL_WIDTH = 8192, 20, 300
+"""How much of standard error is kept, and how much of that is shown."""
+
+TERMINATE = 1.0
+"""Seconds between asking the process group to end and killing it."""
+
+CLOSED = 0.5
+"""Seconds in which a child that has closed its output must exit, to be told from one that hangs."""
+
+DRAIN = 0.3
+"""Seconds in which the pipes of a child that has exited must end, unless somebody holds them."""
+
+
+class ChildError(Exception):
+    """The child can't be talked to any longer; says what it did and what to do about it."""
+
+    def __init__(self, problem: str, hint: str = "") -> None:
+        super().__init__(problem)
+        self.problem = problem
+        self.hint = hint
+
+
+class Child:
+    """A process in a group of its own. Both its outputs are read whenever it is waited for.
+
+    Its group is killed when this object is closed or collected, or when the interpreter ends.
+    """
+
+    def __init__(self, argv: Sequence[str], output_bytes: int) -> None:
+        """Start it; OSError where that fails."""
+        pipe = subprocess.PIPE
+        self._process = subprocess.Popen(
+            argv, stdin=pipe, stdout=pipe, stderr=pipe, bufsize=0, start_new_session=True
+        )
+        self.kill = weakref.finalize(self, _end, self._process, os.getpid())
+        process = self._process
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert process.stderr is not None
+        self._in, self._out, self._err = (
+            stream.fileno() for stream in (process.stdin, process.stdout, process.stderr)
+        )
+        self._limit = output_bytes
+        self._unread: list[bytes] = []
+        self._unread_bytes = 0
+        self._lines: list[bytes] = []
+        self._tail = b""
+        self._selector = selectors.DefaultSelector()
+        for descriptor in (self._in, self._out, self._err):
+            os.set_blocking(descriptor, False)
+        for descriptor in (self._out, self._err):
+            self._selector.register(descriptor, selectors.EVENT_READ)
+
+    @property
+    def pid(self) -> int:
+        """Its process id, which is its group's as well."""
+        return self._process.pid
+
+    def exchange(self, line: bytes, seconds: float) -> bytes:
+        """Write a line, read a line (without its end); ChildError when that can't be done."""
+        deadline = time.monotonic() + seconds
+        unsent = memoryview(line)
+        if line:
+            self._selector.register(self._in, selectors.EVENT_WRITE)
+        exited = False
+        while unsent or not self._lines:
+            left = deadline - time.monotonic()
+            if left <= 0:
+                raise self._late(seconds, len(unsent))
+            ready = self._ready(0 if exited else min(left, TICK))
+            if self._in in ready:
+                unsent = self._write(unsent)
+            if self._err in ready:
+                self._read_error()
+            if self._out in ready:
+                self._read_output()
+            elif exited and not self._lines:
+                raise self._gone()
+            # What it wrote just before it exited may still be in the pipe: one more round.
+            exited = self._process.poll() is not None
+            if exited:
+                unsent = memoryview(b"")
+            if self._out not in self._selector.get_map():
+                deadline = min(deadline, time.monotonic() + CLOSED)
+        self._forget(self._in)
+        return self._lines.pop(0)
+
+    def finish(self, line: bytes, seconds: float) -> None:
+        """Write a last line, close its input and wait; ChildError when it doesn't end."""
+        deadline = time.monotonic() + seconds
+        with suppress(OSError):
+            os.write(self._in, line)
+        self._close_input()
+        while self._process.poll() is None:
+            if time.monotonic() > deadline:
+                raise ChildError(
+                    f"did not end within {seconds:g} s after bye",
+                    "leave when bye is read or standard input ends",
+                )
+            self._discard(TICK)
+        deadline = time.monotonic() + DRAIN
+        while self._selector.get_map() and time.monotonic() < deadline:
+            self._discard(TICK)
+        if self._selector.get_map():
+            raise ChildError(
+                "ended, but left processes behind that hold its output open",
+                "end what it started before it leaves",
+            )
+
+    def stderr_tail(self) -> str:
+        """The last lines of its standard error, made printable."""
+        for _ in range(TAIL_READS):
+            if self._err not in self._selector.get_map() or not self._read_error():
+                break
+        text = self._tail.decode(errors="replace")
+        lines = [
+            "".join(c if c.isprintable() else " " for c in line)[:TAIL_WIDTH].rstrip()
+            for line in text.splitlines()
+        ]
+        return "\n".join(line for line in lines[-TAIL_LINES:] if line)
+
+    def close(self) -> None:
+        """Kill what remains of its group and let go of its pipes."""
+        self.kill()
+        self._selector.close()
+        for stream in (self._process.stdin, self._process.stdout, self._process.stderr):
+            if stream is not None:
+                with suppress(OSError):
+                    stream.close()
+
+    def _ready(self, seconds: float) -> set[int]:
+        if not self._selector.get_map():
+            time.sleep(min(seconds, TICK))
+            return set()
+        return {key.fd for key, _ in self._selector.select(seconds)}
+
+    def _write(self, unsent: memoryview) -> memoryview:
+        """Write what fits; all that is unsent is given up when nobody reads."""
+        try:
+            unsent = unsent[os.write(self._in, unsent[:CHUNK]) :]
+        except BlockingIOError:
+            return unsent
+        except OSError:
+            unsent = memoryview(b"")
+        if not unsent:
+            self._forget(self._in)
+        return unsent
+
+    def _read_output(self) -> None:
+        chunk = self._read(self._out)
+        *ended, begun = chunk.split(b"\n")
+        for piece in ended:
+            self._lines.append(b"".join([*self._unread, piece]))
+            self._unread, self._unread_bytes = [], 0
+        if begun:
+            self._unread.append(begun)
+            self._unread_bytes += len(begun)
+        if self._unread_bytes > self._limit:
+            raise ChildError(
+                f"wrote more than {self._limit} bytes without ending the line; "
+                f"they begin {_quoted(self._unread)}",
+                "one answer is one line; say a smaller batch in hello if it is really that long",
+            )
+
+    def _read_error(self) -> bool:
+        chunk = self._read(self._err)
+        self._tail = (self._tail + chunk)[-TAIL_BYTES:]
+        return bool(chunk)
+
+    def _discard(self, seconds: float) -> None:
+        ready = self._ready(seconds)
+        if self._err in ready:
+            self._read_error()
+        if self._out in ready:
+            self._read(self._out)
+
+    def _read(self, descriptor: int) -> bytes:
+        """What is there, which may be nothing; an output that has ended is forgotten."""
+        try:
+            chunk = os.read(descriptor, CHUNK)
+        except BlockingIOError:
+            return b""
+        except OSError:
+            chunk = b""
+        if not chunk:
+            self._forget(descriptor)
+        return chunk
+
+    def _forget(self, descriptor: int) -> None:
+        with suppress(KeyError, ValueError):
+            self._selector.unregister(descriptor)
+
+    def _close_input(self) -> None:
+        self._forget(self._in)
+        assert self._process.stdin is not None
+        with suppress(OSError):
+            self._process.stdin.close()
+
+    def _late(self, seconds: float, unsent: int) -> ChildError:
+        waited = f"{seconds:g} s"
+        if self._unread:
+            return ChildError(
+                f"began a line and did not end it within {waited}; "
+                f"{self._unread_bytes} bytes that begin {_quoted(self._unread)}",
+                "end each message with a line end and flush it",
+            )
+        if unsent:
+            return ChildError(
+                f"did not read its input within {waited}; {unsent} bytes are unread",
+                "read standard input line by line until it ends",
+            )
+        if self._out not in self._selector.get_map():
+            return ChildError(
+                "closed its standard output and goes on running",
+                "leave standard output open until bye; the protocol needs it",
+            )
+        return ChildError(
+            f"said nothing for {waited}, the time limit",
+            "flush standard output after each line; a slow one says a smaller batch in hello",
+        )
+
+    def _gone(self) -> ChildError:
+        status = self._process.returncode
+        how = f"exited with status {status}"
+        if status < 0:
+            with suppress(ValueError):
+                how = f"was killed by {signal.Signals(-status).name}"
+        if self._unread:
+            how += f" in the middle of a line that begins {_quoted(self._unread)}"
+        return ChildError(how)
+
+
+def _quoted(chunks: Sequence[bytes]) -> str:
+    return repr(b"".join(chunks[:2])[:60].decode(errors="replace"))
+
+
+def _end(process: "subprocess.Popen[bytes]", owner: int) -> None:
+    """Terminate the group, then kill it, and reap its leader. Not in a fork of the owner."""
+    if os.getpid() != owner:
+        return
+    if process.poll() is None:
+        _signal(process.pid, signal.SIGTERM)
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(TERMINATE)
+    # Also after the leader is gone: the group lives on in what it started.
+    _signal(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+def _signal(group: int, number: signal.Signals) -> None:
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(group, number)

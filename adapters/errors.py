@@ -1,0 +1,53 @@
+"""What can go wrong between the suite and an implementation, in one exception."""
+
+from typing import Literal
+
+Phase = Literal["start", "hello", "ask", "answer", "bye"]
+"""Where it broke: starting it, its greeting, an exchange, what an answer holds, its end."""
+
+
+class AdapterError(Exception):
+    """An implementation could not be used; nothing may be judged by what it said.
+
+    `str()` of it is the whole message for a person: which adapter and phase, what happened,
+    what to do about it, and the last lines that the implementation wrote to standard error.
+
+    Attributes:
+        phase: where it broke.
+        problem: what happened, one sentence, with the place ("answers[3].unload[0].bundle").
+        hint: what to do next, may be empty.
+        stderr_tail: last lines of the implementation's standard error, may be empty.
+        adapter: the name that was given to `connect`, such as `exec:./my-balancer`.
+        code: code of an `error` message that the implementation itself sent, else empty.
+        index: which case of the `ask` an invalid answer belongs to, from 0, else None.
+    """
+
+    def __init__(
+        self,
+        phase: Phase,
+        problem: str,
+        hint: str = "",
+        stderr_tail: str = "",
+        adapter: str = "",
+        code: str = "",
+        index: int | None = None,
+    ) -> None:
+        # All of it goes to Exception, so that the error survives pickling between workers.
+        super().__init__(phase, problem, hint, stderr_tail, adapter, code, index)
+        self.phase = phase
+        self.problem = problem
+        self.hint = hint
+        self.stderr_tail = stderr_tail
+        self.adapter = adapter
+        self.code = code
+        self.index = index
+
+    def __str__(self) -> str:
+        where = f"{self.adapter}: {self.phase}" if self.adapter else self.phase
+        lines = [f"{where}: {self.problem}"]
+        if self.hint:
+            lines.append(f"  next: {self.hint}")
+        if self.stderr_tail:
+            lines.append("  its standard error ended with:")
+            lines += [f"    {line}" for line in self.stderr_tail.splitlines()]
+        return "\n".join(lines)

@@ -1,0 +1,96 @@
+"""Small legal cases of every operation, to see whether an implementation answers at all."""
+
+from collections.abc import Mapping
+
+from pulsar_conformance.adapters.protocol import JSON
+
+_LEFT, _RIGHT = "t/ns/0x00000000_0x80000000", "t/ns/0x80000000_0xffffffff"
+_TOPICS = [f"persistent://t/ns/orders-{number}" for number in range(4)]
+
+
+def _rates(scale: float) -> dict[str, JSON]:
+    return {
+        "msgRateIn": 100.0 * scale,
+        "msgRateOut": 200.0 * scale,
+        "msgThroughputIn": 100_000.0 * scale,
+        "msgThroughputOut": 200_000.0 * scale,
+    }
+
+
+def _broker(cpu: float, load: float, bundles: list[str]) -> dict[str, JSON]:
+    return {
+        "cpu": {"usage": cpu, "limit": 100.0},
+        "memory": {"usage": 512.0, "limit": 2048.0},
+        "directMemory": {"usage": 128.0, "limit": 2048.0},
+        "bandwidthIn": {"usage": 1000.0, "limit": 10000.0},
+        "bandwidthOut": {"usage": 2000.0, "limit": 10000.0},
+        **_rates(load),
+        "bundles": bundles,
+        "lastStats": {
+            name: {**_rates(load / 2), "topics": 1200, "producerCount": 3, "consumerCount": 5}
+            for name in bundles
+        },
+    }
+
+
+def _loads() -> dict[str, JSON]:
+    average = {**_rates(2), "numSamples": 10, "maxSamples": 10}
+    return {name: {"shortTermData": average, "longTermData": average} for name in (_LEFT, _RIGHT)}
+
+
+def _shedding(strategy: str | None, cpu: float) -> dict[str, JSON]:
+    return {
+        "strategy": strategy,
+        "settings": {},
+        "brokers": {"broker-1": _broker(cpu, 4, [_LEFT, _RIGHT]), "broker-2": _broker(10.0, 0, [])},
+        "bundles": _loads(),
+        "recentlyUnloaded": {},
+    }
+
+
+def _splitting(algorithm: str | None, positions: list[str]) -> dict[str, JSON]:
+    return {
+        "bundle": "0x00000000_0xffffffff",
+        "algorithm": algorithm,
+        "by": "admin",
+        "settings": {"defaultNamespaceBundleSplitAlgorithm": "range_equally_divide"},
+        "topics": _TOPICS,
+        "positions": positions,
+    }
+
+
+def _candidates(leader: bool) -> dict[str, JSON]:
+    return {
+        "settings": {},
+        "leader": leader,
+        "brokers": {"broker-1": _broker(50.0, 4, [_LEFT, _RIGHT])},
+        "bundles": _loads(),
+        "namespaceBundles": {"t/ns": 2},
+    }
+
+
+_WHOLE = ["0x00000000", "0xffffffff"]
+_HALVES = ["0x00000000", "0x80000000", "0xffffffff"]
+
+EXAMPLES: Mapping[str, tuple[JSON, ...]] = {
+    "settings.defaults": ({},),
+    "bundles.create": tuple({"bundles": number, "settings": {}} for number in (16, 2, None)),
+    "bundles.locate": tuple({"boundaries": cuts, "topics": _TOPICS} for cuts in (_WHOLE, _HALVES)),
+    "bundles.split": (
+        _splitting("range_equally_divide", []),
+        _splitting("specified_positions_divide", ["0x10000000"]),
+    ),
+    "bundles.split_candidates": (_candidates(True), _candidates(False)),
+    "usage.max": tuple(
+        {"settings": {}, "weighted": False, "broker": _broker(cpu, 1, [])} for cpu in (95.0, 50.0)
+    ),
+    "usage.nic": (
+        {"settings": {}, "nics": [{"reportedGbps": 10}]},
+        {
+            "settings": {"loadBalancerOverrideBrokerNicSpeedGbps": 0.8},
+            "nics": [{"reportedGbps": 10}],
+        },
+    ),
+    "shed.select": (_shedding("OverloadShedder", 95.0), _shedding("OverloadShedder", 50.0)),
+}
+"""Operation to cases that answer differently under the rules, where there can be two."""

@@ -1,0 +1,53 @@
+"""Names of implementations: `reference`, `python:MODULE:NAME`, `exec:COMMAND ARG ...`."""
+
+from collections.abc import Mapping
+from difflib import get_close_matches
+
+from pulsar_conformance.adapters.bundled import BUNDLED
+from pulsar_conformance.adapters.connection import Connect, Connection, Limits
+from pulsar_conformance.adapters.errors import AdapterError
+from pulsar_conformance.adapters.process import connect_exec, connect_python
+from pulsar_conformance.adapters.reference import connect_reference
+
+
+def connect_sample(
+    rest: str, name: str, profile: str, readings: Mapping[str, str], limits: Limits
+) -> Connection:
+    """One of the sample implementations that come with the suite."""
+    if rest not in BUNDLED:
+        problem = f"{rest!r} is no sample; there are {', '.join(BUNDLED)}"
+        raise AdapterError("start", problem, "", "", name)
+    lacking = BUNDLED[rest].lacking()
+    if lacking:
+        raise AdapterError("start", lacking, "install it, or leave this one out", "", name)
+    return connect_exec(BUNDLED[rest].command, name, profile, readings, limits)
+
+
+KINDS: Mapping[str, tuple[str, Connect]] = {
+    "reference": ("reference", connect_reference),
+    "python": ("python:MODULE:NAME", connect_python),
+    "exec": ("exec:COMMAND ARG ...", connect_exec),
+    "sample": (f"sample:{'|'.join(BUNDLED)}", connect_sample),
+}
+"""Kind of adapter: how its names are written, and what opens it."""
+
+
+def connect(
+    name: str, profile: str, readings: Mapping[str, str], limits: Limits | None = None
+) -> Connection:
+    """Reach an implementation by its name and say hello to it.
+
+    `profile` and `readings` are those it will be judged by. Raises AdapterError where it can't
+    be used, and `UnknownName` where the reference has no such profile or reading.
+    """
+    kind, _, rest = name.partition(":")
+    if kind not in KINDS:
+        raise AdapterError("start", _unknown(name, kind), "", "", "")
+    return KINDS[kind][1](rest, name, profile, readings, limits or Limits())
+
+
+def _unknown(name: str, kind: str) -> str:
+    written = [how for how, _ in KINDS.values()]
+    near = get_close_matches(kind, KINDS, n=1)
+    meant = f"; did you mean {KINDS[near[0]][0]}?" if near else ""
+    return f"{name!r} names no adapter; there are {', '.join(written)}{meant}"

@@ -1,0 +1,73 @@
+"""`pulsar-conformance new-adapter`: a skeleton that keeps the protocol, to be filled in."""
+
+import argparse
+import os
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+
+from pulsar_conformance.adapters.arguments import complain
+
+
+@dataclass(frozen=True)
+class Skeleton:
+    """One language: the file that is shipped, the file that is written, and its adapter name."""
+
+    shipped: str
+    written: str
+    adapter: str
+
+
+SKELETONS: Mapping[str, Skeleton] = {
+    "python": Skeleton("my_balancer.py.txt", "my_balancer.py", "python:my_balancer:MyBalancer"),
+    "java": Skeleton("Main.java", "Main.java", "exec:java Main.java"),
+    "javascript": Skeleton("main.mjs", "main.mjs", "exec:node main.mjs"),
+}
+
+QUESTION = '{"ask": "bundles.create", "case": {"bundles": 16, "settings": {}}}'
+
+
+def write_skeleton(language: str, folder: Path) -> Path:
+    """Write the skeleton of a language; FileExistsError rather than over another file."""
+    skeleton = SKELETONS[language]
+    shipped = files("pulsar_conformance.adapters").joinpath("skeletons", skeleton.shipped)
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / skeleton.written
+    with path.open("x", encoding="utf-8") as file:
+        file.write(shipped.read_text(encoding="utf-8"))
+    return path
+
+
+def next_commands(language: str, folder: Path) -> list[str]:
+    """Two commands to paste: does it keep the protocol, and what does it answer."""
+    adapter = shlex.quote(SKELETONS[language].adapter)
+    away = folder.resolve() != Path.cwd()
+    inside = f"cd {shlex.quote(os.fspath(folder))}\n" if away else ""
+    return [
+        f"{inside}pulsar-conformance check {adapter}",
+        f"echo '{QUESTION}' | pulsar-conformance ask {adapter}",
+    ]
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The arguments of `new-adapter`."""
+    parser.add_argument("--lang", choices=sorted(SKELETONS), required=True, help="its language")
+    parser.add_argument(
+        "--to", type=Path, default=Path(), metavar="DIR", help="where to write it (this folder)"
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    """Write the skeleton and say what to do with it; 0, or 2 with one message."""
+    try:
+        path = write_skeleton(args.lang, args.to)
+    except FileExistsError as error:
+        where = error.filename
+        return complain(f"{where} is there already and stays as it is; use --to OTHER-DIR")
+    except OSError as error:
+        return complain(f"can't write to {args.to}: {error.strerror}; use --to OTHER-DIR")
+    print(f"wrote {path}; next:\n")
+    print("\n".join(next_commands(args.lang, args.to)))
+    return 0

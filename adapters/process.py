@@ -1,0 +1,252 @@
+"""An implementation in a child process that speaks JSON Lines."""
+
+import shlex
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import NoReturn
+
+from pulsar_conformance.adapters.child import Child, ChildError
+from pulsar_conformance.adapters.connection import Asking, Connection, Limits
+from pulsar_conformance.adapters.errors import AdapterError, Phase
+from pulsar_conformance.adapters.protocol import (
+    JSON,
+    PROTOCOL,
+    Hello,
+    NotJSON,
+    ask_message,
+    bye_message,
+    hello_message,
+    line_of,
+    read,
+)
+from pulsar_conformance.adapters.validation import wrong_in_hello
+
+SHOWN = 60
+"""Characters of a wrong line that a message quotes."""
+
+
+class ProcessConnection(Asking):
+    """Starts a program, says hello, asks it, and leaves nothing of it behind."""
+
+    def __init__(
+        self,
+        argv: Sequence[str],
+        name: str,
+        profile: str,
+        readings: Mapping[str, str],
+        limits: Limits,
+    ) -> None:
+        self.adapter = name
+        self._limits = limits
+        self._number = 0
+        self._closed = ""
+        self._child = self._start(argv)
+        try:
+            self._hello = self._greet(profile, readings)
+        except BaseException:
+            self._child.close()
+            raise
+
+    @property
+    def closed(self) -> bool:
+        """Whether it can't be asked any more."""
+        return bool(self._closed)
+
+    def exchange(self, operation: str, batch: Sequence[JSON]) -> list[JSON]:
+        """Answers to one batch, as many as cases, not yet validated."""
+        if self._closed:
+            problem = f"{operation}: the connection is closed, {self._closed}"
+            raise AdapterError("ask", problem, "connect again", "", self.adapter)
+        where = f"{operation}, {_count(len(batch), 'case')}"
+        message = ask_message(self._next(), operation, batch)
+        seconds = self._limits.base + self._limits.per_case * len(batch)
+        reply = self._round_trip("ask", where, message, seconds)
+        answers = reply.get("answers")
+        if not isinstance(answers, list):
+            held = ", ".join(sorted(reply)) or "nothing"
+            problem = f"{where}: the message holds no list of answers, but {held}"
+            raise self._error("answer", problem, _SHAPE)
+        if len(answers) != len(batch):
+            few = "too few" if len(answers) < len(batch) else "too many"
+            problem = f"{where}: {few} answers, {len(answers)}"
+            hint = "give one answer a case, in order, equal cases too"
+            raise self._error("answer", problem, hint)
+        return answers
+
+    def bye(self) -> None:
+        """Say bye; AdapterError when it doesn't end by itself, after it has been killed."""
+        if self._closed:
+            return
+        self._closed = "after bye"
+        try:
+            self._child.finish(line_of(bye_message(self._next())), self._limits.end)
+        except ChildError as error:
+            raise self._error("bye", error.problem, error.hint) from None
+        finally:
+            self._child.close()
+
+    def close(self) -> None:
+        """Say bye, kill what remains, and complain of nothing."""
+        try:
+            self.bye()
+        except AdapterError:
+            pass
+        finally:
+            self._child.close()
+
+    def stderr_tail(self) -> str:
+        """Last lines of its standard error."""
+        return self._child.stderr_tail()
+
+    @property
+    def pid(self) -> int:
+        """The child's process id, and its process group's."""
+        return self._child.pid
+
+    def _start(self, argv: Sequence[str]) -> Child:
+        try:
+            return Child(argv, self._limits.output_bytes)
+        except OSError as error:
+            problem, hint = _why_not_started(argv[0], error)
+            raise AdapterError("start", problem, hint, "", self.adapter) from None
+
+    def _greet(self, profile: str, readings: Mapping[str, str]) -> Hello:
+        message = hello_message(self._next(), profile, readings)
+        reply = self._round_trip("hello", "", message, self._limits.start)
+        if "answer" not in reply:
+            held = ", ".join(sorted(reply))
+            self._break("hello", f"its message holds no answer, but {held}", _GREETING)
+        answer: JSON = reply["answer"]
+        spoken = answer.get("protocol") if isinstance(answer, dict) else None
+        if type(spoken) is int and spoken != PROTOCOL:
+            self._break(
+                "hello",
+                f"speaks protocol {spoken}; this suite speaks protocol {PROTOCOL}",
+                f"take a version of the implementation that speaks protocol {PROTOCOL}",
+            )
+        if wrong := wrong_in_hello(answer):
+            self._break("hello", wrong, "compare it with specs/schema/message.json, implementation")
+        return Hello.of(answer)
+
+    def _next(self) -> int:
+        self._number += 1
+        return self._number
+
+    def _round_trip(
+        self, phase: Phase, where: str, message: dict[str, JSON], seconds: float
+    ) -> dict[str, JSON]:
+        """The implementation's reply, an object with the message's own id and no `error`."""
+        before = f"{where}: " if where else ""
+        line = line_of(message)
+        self._closed = "interrupted in the middle of a message"
+        try:
+            text = self._child.exchange(line, seconds)
+        except ChildError as error:
+            hint = error.hint or _by_hand(phase)
+            self._break(phase, f"{before}{error.problem}", hint)
+        try:
+            reply = read(text)
+        except NotJSON as error:
+            begins = repr(text[:SHOWN].decode(errors="replace"))
+            self._break(phase, f"{before}its line {error}: {begins}", _STDOUT)
+        if not isinstance(reply, dict):
+            self._break(
+                phase, f"{before}its line is no JSON object: {str(reply)[:SHOWN]!r}", _SHAPE
+            )
+        number = reply.get("id")
+        if type(number) is not int or number != message["id"]:
+            given = "no id" if "id" not in reply else f"the id {number!r}"
+            problem = f"{before}its message has {given}; {message['id']} was asked"
+            self._break(phase, problem, "answer each message once, with the id that it came with")
+        self._closed = ""
+        if "error" in reply:
+            raise self._declined(phase, before, reply["error"])
+        return reply
+
+    def _declined(self, phase: Phase, before: str, error: JSON) -> AdapterError:
+        held = error if isinstance(error, dict) else {"message": error}
+        code = str(held.get("code", "unknown"))
+        text = str(held.get("message", "it gives no message"))
+        problem = f"{before}it answered with an error, {code}: {text}"
+        hint = "that is its own message; look for the cause there"
+        return self._error(phase, problem, hint, code)
+
+    def _break(self, phase: Phase, problem: str, hint: str) -> NoReturn:
+        """Give the child up: what it says next can't be told from what it should have said."""
+        self._closed = f"because of an earlier error ({problem})"
+        error = self._error(phase, problem, hint)
+        self._child.close()
+        raise error
+
+    def _error(self, phase: Phase, problem: str, hint: str, code: str = "") -> AdapterError:
+        return AdapterError(phase, problem, hint, self.stderr_tail(), self.adapter, code)
+
+
+_SHAPE = (
+    'a reply is {"id": N, "answers": [...]} or {"id": N, "error": {"code": ..., "message": ...}}'
+)
+_GREETING = 'hello is answered with {"id": 1, "answer": {"protocol": 1, "name": ..., ...}}'
+_STDOUT = "standard output is for messages alone, one a line in UTF-8; print to standard error"
+
+
+def _by_hand(phase: Phase) -> str:
+    if phase == "hello":
+        return 'run it by hand and paste {"id": 1, "ask": "hello", "protocol": 1}'
+    return "it must answer each case; where one breaks it, that case's answer is failed: why"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def _why_not_started(command: str, error: OSError) -> tuple[str, str]:
+    """What kept a command from starting, and what to do."""
+    here = Path(command)
+    if isinstance(error, PermissionError):
+        if here.is_dir():
+            return f"{command} is a folder", "name a program"
+        return f"{command} is not executable", f"chmod +x {command}, or name its interpreter first"
+    if isinstance(error, FileNotFoundError):
+        if here.exists() and "/" in command:
+            return (
+                f"the interpreter that {command} names in its first line was not found",
+                "install it, or name another one before the file",
+            )
+        if here.exists():
+            return f"command not found: {command}", f"it lies in this folder: write ./{command}"
+        hint = "give a path from this folder, or put it on the PATH"
+        return f"command not found: {command}", hint
+    return (
+        f"{command} can't be run: {error.strerror or error}",
+        "a script needs a first line such as #!/usr/bin/env python3",
+    )
+
+
+def connect_exec(
+    rest: str, name: str, profile: str, readings: Mapping[str, str], limits: Limits
+) -> Connection:
+    """`exec:COMMAND ARG ...`: a program, started without a shell."""
+    try:
+        argv = shlex.split(rest)
+    except ValueError as error:
+        hint = (
+            "close the quotation mark; the command is split as a shell would, and run without one"
+        )
+        raise AdapterError("start", f"can't split the command: {error}", hint, "", name) from None
+    if not argv:
+        hint = "write exec:COMMAND ARG ..., such as exec:./my-balancer"
+        raise AdapterError("start", "names no command", hint, "", name)
+    return ProcessConnection(argv, name, profile, readings, limits)
+
+
+def connect_python(
+    rest: str, name: str, profile: str, readings: Mapping[str, str], limits: Limits
+) -> Connection:
+    """`python:package.module:name`: an object of that module, in a child process of ours."""
+    module, _, attribute = rest.partition(":")
+    if not module or not attribute:
+        hint = "write python:MODULE:NAME, such as python:my_balancer:MyBalancer"
+        raise AdapterError("start", "names no module and object", hint, "", name)
+    host = "pulsar_conformance.adapters.python_host"
+    return ProcessConnection([sys.executable, "-m", host, rest], name, profile, readings, limits)

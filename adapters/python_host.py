@@ -1,0 +1,124 @@
+"""Lets a Python object answer: `python -m pulsar_conformance.adapters.python_host MODULE:NAME`.
+
+The object is a class or a function called with (profile, readings), or something ready-made. It
+has `hello(profile, readings) -> dict` and `answer(operation, case) -> dict`, both as in the
+protocol. What it prints goes to standard error; what it raises in `answer` is the failure of
+that case alone.
+"""
+
+import importlib
+import io
+import json
+import os
+import sys
+import traceback
+from collections.abc import Mapping
+from difflib import get_close_matches
+from typing import BinaryIO
+
+from pulsar_conformance.adapters.protocol import JSON, PROTOCOL, line_of, text_of
+
+
+class CannotLoad(Exception):
+    """The module or the object in it isn't there."""
+
+
+class Host:
+    """One object, made when hello tells profile and readings."""
+
+    def __init__(self, spec: str) -> None:
+        self._spec = spec
+        self._object: JSON = None
+        self._operations: tuple[str, ...] = ()
+
+    def reply(self, message: Mapping[str, JSON]) -> bytes:
+        """The line that answers hello or an ask."""
+        number = message.get("id")
+        try:
+            if message["ask"] == "hello":
+                answer = self._greet(message["profile"], message["readings"])
+                return line_of({"id": number, "answer": answer})
+            if message["ask"] not in self._operations:
+                return _error(number, "unknown-operation", f"{message['ask']} is not offered")
+            texts = self._answers(message["ask"], message["cases"])
+            return f'{{"id":{number},"answers":[{",".join(texts)}]}}\n'.encode()
+        except CannotLoad as error:
+            return _error(number, "import", str(error))
+        except Exception as error:
+            traceback.print_exc()
+            return _error(number, "internal", f"{type(error).__name__}: {error}")
+
+    def _greet(self, profile: str, readings: Mapping[str, str]) -> dict[str, JSON]:
+        found = load_object(self._spec)
+        ready = hasattr(found, "answer") and not isinstance(found, type)
+        self._object = found if ready else found(profile, readings)
+        answer: dict[str, JSON] = {"protocol": PROTOCOL, **self._object.hello(profile, readings)}
+        self._operations = tuple(answer.get("operations", ()))
+        return answer
+
+    def _answers(self, operation: str, cases: list[JSON]) -> list[str]:
+        texts = []
+        shown = False
+        for case in cases:
+            try:
+                texts.append(text_of(self._object.answer(operation, case)))
+            except Exception as error:
+                texts.append(text_of({"failed": f"{type(error).__name__}: {error}"}))
+                if not shown:  # one a batch: a fault met by each of thousands is one fault
+                    traceback.print_exc()
+                shown = True
+        return texts
+
+
+def load_object(spec: str) -> JSON:
+    """The object that `package.module:name` names; CannotLoad says what is missing."""
+    module_name, _, path = spec.partition(":")
+    try:
+        found: JSON = importlib.import_module(module_name)
+    except Exception as error:
+        if not (isinstance(error, ModuleNotFoundError) and error.name == module_name):
+            traceback.print_exc()
+        text = f"can't import {module_name}: {type(error).__name__}: {error}"
+        raise CannotLoad(f"{text}; it is looked for from {os.getcwd()}") from None  # noqa: PTH109
+    for name in path.split("."):
+        if not hasattr(found, name):
+            near = get_close_matches(name, dir(found), n=1)
+            meant = f"; did you mean {near[0]}?" if near else ""
+            raise CannotLoad(f"{module_name} has no {path}{meant}")
+        found = getattr(found, name)
+    return found
+
+
+def _error(number: JSON, code: str, text: str) -> bytes:
+    return line_of({"id": number, "error": {"code": code, "message": text}})
+
+
+def take_pipes() -> tuple[BinaryIO, io.FileIO]:
+    """The protocol's two pipes, out of reach of what the object prints or reads."""
+    messages = os.fdopen(os.dup(0), "rb", buffering=1 << 20)
+    replies = os.fdopen(os.dup(1), "wb", buffering=0)
+    with open(os.devnull, "rb") as nothing:  # noqa: PTH123
+        os.dup2(nothing.fileno(), 0)
+    sys.stdout.flush()
+    os.dup2(2, 1)
+    return messages, replies
+
+
+def main(spec: str) -> int:
+    """Answer until bye or the end of input."""
+    messages, replies = take_pipes()
+    if os.getcwd() not in sys.path:  # noqa: PTH109
+        sys.path.insert(0, os.getcwd())  # noqa: PTH109
+    host = Host(spec)
+    for line in messages:
+        message = json.loads(line)  # the suite's own: it needs no strict reading
+        if message.get("ask") == "bye":
+            break
+        rest = memoryview(host.reply(message))
+        while rest:
+            rest = rest[replies.write(rest) :]
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1]))

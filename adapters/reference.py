@@ -1,0 +1,85 @@
+"""The reference model as an adapter, in this process: values go in and out as they are."""
+
+import traceback
+from collections.abc import Mapping, Sequence
+from importlib.metadata import PackageNotFoundError, version
+
+from pulsar_conformance.adapters.connection import Asking, Connection, Limits
+from pulsar_conformance.adapters.errors import AdapterError
+from pulsar_conformance.adapters.protocol import JSON, PROTOCOL, Hello
+from pulsar_conformance.reference import Model
+from pulsar_conformance.specs import load
+
+BATCH = 100_000
+"""No message has to be built: a batch may be as large as any run."""
+
+STRATEGIES = ("OverloadShedder", "ThresholdShedder", "UniformLoadShedder")
+ALGORITHMS = (
+    "range_equally_divide",
+    "topic_count_equally_divide",
+    "specified_positions_divide",
+)
+
+
+class ReferenceConnection(Asking):
+    """Asks the model directly; nothing is serialised and nothing can hang."""
+
+    def __init__(self, name: str, profile: str, readings: Mapping[str, str]) -> None:
+        self.adapter = name
+        self._model = Model(profile, readings)
+        self._hello = Hello(
+            protocol=PROTOCOL,
+            name="reference",
+            version=_version(),
+            batch=BATCH,
+            operations=tuple(self._model.operations),
+            strategies=STRATEGIES,
+            algorithms=ALGORITHMS,
+            readings={**load().default_readings(profile), **readings},
+        )
+
+    def exchange(self, operation: str, batch: Sequence[JSON]) -> list[JSON]:
+        """One answer a case; an exception of the model's own is that case's failure."""
+        if operation not in self._hello.operations:
+            problem = f"{operation} is not offered"
+            raise AdapterError("ask", problem, "", "", self.adapter, "unknown-operation")
+        return [self._answer(operation, case) for case in batch]
+
+    def _answer(self, operation: str, case: JSON) -> JSON:
+        try:
+            return self._model.answer(operation, case)
+        except Exception as error:
+            return {"failed": failure_text(error)}
+
+    def bye(self) -> None:
+        """Nothing has to end."""
+
+    def close(self) -> None:
+        """Nothing has to be closed."""
+
+
+def failure_text(error: BaseException) -> str:
+    """`Type: text (file.py:12)`, the place where it was raised."""
+    frames = traceback.extract_tb(error.__traceback__)
+    place = f" ({frames[-1].filename.rpartition('/')[2]}:{frames[-1].lineno})" if frames else ""
+    return f"{type(error).__name__}: {error}{place}"
+
+
+def connect_reference(
+    rest: str,
+    name: str,
+    profile: str,
+    readings: Mapping[str, str],
+    limits: Limits,  # noqa: ARG001  the signature of every kind
+) -> Connection:
+    """`reference`: the model of this profile and these readings."""
+    if rest:
+        raise AdapterError("start", "reference takes nothing after it", "write reference", "", name)
+    return ReferenceConnection(name, profile, readings)
+
+
+def _version() -> str:
+    try:
+        return version("pulsar-conformance")
+    except PackageNotFoundError:
+        return ""

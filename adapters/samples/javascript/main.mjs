@@ -1,0 +1,249 @@
+// A load balancer that speaks the adapter protocol, version 1. Run it with `node main.mjs`.
+// Rates are messages a second, throughput is bytes a second, usage and thresholds are percent.
+// To make it yours, keep `lines`, `reply` and the loop at the end, and replace what stands in `operations`.
+
+const BELOW_AVERAGE = 5, LOWER_BOUNDARY = 10; // points
+const MEGABYTE = 1e6, LAST_HASH = 0xffffffff;
+const NEVER_MEASURED = { msgRateIn: 50, msgRateOut: 50, msgThroughputIn: 50e3, msgThroughputOut: 50e3 };
+const POSITIONS = "specified_positions_divide";
+const BUILT_IN = "org.apache.pulsar.broker.loadbalance.impl.";
+
+// The documented defaults. A setting without one stands in every case that needs it.
+const DEFAULTS = {
+  defaultNumberOfNamespaceBundles: 4,
+  defaultNamespaceBundleSplitAlgorithm: "range_equally_divide",
+  loadBalancerAutoBundleSplitEnabled: true, loadBalancerAutoUnloadSplitBundlesEnabled: true,
+  loadBalancerNamespaceBundleMaxTopics: 1000, loadBalancerNamespaceBundleMaxSessions: 1000,
+  loadBalancerNamespaceBundleMaxMsgRate: 30000, loadBalancerNamespaceBundleMaxBandwidthMbytes: 100,
+  loadBalancerNamespaceMaximumBundles: 128,
+  loadBalancerSheddingEnabled: true, loadBalancerSheddingGracePeriodMinutes: 30,
+  loadBalancerLoadSheddingStrategy: BUILT_IN + "ThresholdShedder",
+  loadBalancerCPUResourceWeight: 1,
+  loadBalancerMemoryResourceWeight: 1, loadBalancerDirectMemoryResourceWeight: 1,
+  loadBalancerBandwithInResourceWeight: 1, loadBalancerBandwithOutResourceWeight: 1,
+};
+
+const WEIGHTS = {
+  cpu: "loadBalancerCPUResourceWeight", memory: "loadBalancerMemoryResourceWeight",
+  directMemory: "loadBalancerDirectMemoryResourceWeight", bandwidthIn: "loadBalancerBandwithInResourceWeight",
+  bandwidthOut: "loadBalancerBandwithOutResourceWeight",
+};
+
+// How this implementation takes the ambiguous places that its operations meet, whatever is asked.
+const READINGS = {
+  "overload-scope": "overload-shedder", "shed-measure": "throughput", "lower-boundary": "printed-sum",
+  "threshold-trigger": "exceeds", "threshold-target": "points", "threshold-released": "traffic",
+  "grace-of": "bundle", "grace-edge": "blocked", "split-key": "default", "split-ways": "several",
+  "split-rate-window": "long-term", "range-halves": "equal", "partitions": "hashed",
+  "megabyte": "decimal", "kilobyte": "decimal",
+};
+
+const operations = {
+  "bundles.create": ({ bundles, settings }) => {
+    const length = bundles ?? setting(settings, "defaultNumberOfNamespaceBundles");
+    const width = Math.floor(2 ** 32 / length);
+    return { boundaries: [...Array.from({ length }, (_, i) => i * width), LAST_HASH].map(hex) };
+  },
+
+  "bundles.locate": ({ boundaries, topics }) => {
+    const names = ranges(boundaries.map(Number));
+    const lower = boundaries.slice(0, -1).map(Number);
+    // The last one whose lower end isn't above the hash: so the last range holds its upper end.
+    return { bundles: topics.map(hash).map((at) => names[lower.findLastIndex((end) => end <= at)]) };
+  },
+
+  "bundles.split": ({ bundle, algorithm, by, settings, topics, positions }) => {
+    const chosen = algorithm ?? setting(settings, "defaultNamespaceBundleSplitAlgorithm");
+    if (chosen === POSITIONS && (by === "broker" || algorithm == null))
+      return { refused: `${POSITIONS} is for an admin to ask for` };
+    if (!Object.hasOwn(algorithms, chosen)) return { unsupported: `there is no algorithm ${chosen} here` };
+    const [lower, upper] = bundle.split("_").map(Number);
+    if (upper - lower <= 1) return { refused: "one hash can't be split" };
+    const inside = algorithms[chosen]({ lower, upper, topics, positions })
+      .filter((position) => lower < position && position < upper)
+      .sort((a, b) => a - b);
+    return { bundles: ranges([...new Set([lower, ...inside, upper])]) };
+  },
+
+  "bundles.split_candidates": ({ settings, leader, brokers, bundles, namespaceBundles }) => {
+    const split = [];
+    const counts = { ...namespaceBundles };
+    const active = leader && setting(settings, "loadBalancerAutoBundleSplitEnabled");
+    for (const broker of active ? Object.values(brokers) : []) {
+      for (const bundle of broker.bundles ?? []) {
+        const stats = broker.lastStats?.[bundle];
+        if (!stats || !exceeds(stats, measured(bundles?.[bundle]?.longTermData), settings)) continue;
+        const namespace = bundle.slice(0, bundle.lastIndexOf("/"));
+        const after = (counts[namespace] ?? 0) + 1;
+        if (after > setting(settings, "loadBalancerNamespaceMaximumBundles")) continue;
+        counts[namespace] = after;
+        split.push(bundle);
+      }
+    }
+    return { split, unload: setting(settings, "loadBalancerAutoUnloadSplitBundlesEnabled") ? split : [] };
+  },
+
+  "usage.max": ({ settings, weighted, broker }) => {
+    const { percent, resource } = usage(broker, weighted ? weight(settings) : () => 1);
+    return { percent, resource: percent === 0 ? null : resource };
+  },
+
+  "shed.select": (question) => {
+    const { strategy, settings, brokers } = question;
+    const active = setting(settings, "loadBalancerSheddingEnabled") && Object.keys(brokers).length >= 2;
+    if (!active) return { unload: [] };
+    const name = strategy ?? setting(settings, "loadBalancerLoadSheddingStrategy");
+    if (name !== "ThresholdShedder" && name !== BUILT_IN + "ThresholdShedder")
+      return { unsupported: `there is no strategy ${name} here` };
+    return { unload: thresholdShedder(question) };
+  },
+};
+
+const algorithms = {
+  // The last range holds one hash more than its name says.
+  range_equally_divide: ({ lower, upper }) =>
+    [lower + Math.floor((upper - lower + (upper === LAST_HASH ? 1 : 0)) / 2)],
+  topic_count_equally_divide: ({ topics = [] }) => {
+    const hashes = topics.map(hash).sort((a, b) => a - b);
+    const half = Math.floor(hashes.length / 2);
+    if (half === 0 || hashes[half - 1] === hashes[half]) return [];
+    return [Math.ceil((hashes[half - 1] + hashes[half]) / 2)];
+  },
+  [POSITIONS]: ({ positions = [] }) => positions.map(Number),
+};
+
+function exceeds(stats, rates, settings) {
+  const sessions = (stats.producerCount ?? 0) + (stats.consumerCount ?? 0);
+  return stats.topics > setting(settings, "loadBalancerNamespaceBundleMaxTopics")
+    || sessions > setting(settings, "loadBalancerNamespaceBundleMaxSessions")
+    || rates.msgRateIn + rates.msgRateOut > setting(settings, "loadBalancerNamespaceBundleMaxMsgRate")
+    || traffic(rates) / MEGABYTE > setting(settings, "loadBalancerNamespaceBundleMaxBandwidthMbytes");
+}
+
+function thresholdShedder({ settings, brokers, bundles, recentlyUnloaded }) {
+  const threshold = setting(settings, "loadBalancerBrokerThresholdShedderPercentage");
+  const loads = Object.entries(brokers).map(([name, broker]) => ({
+    name,
+    traffic: traffic(broker),
+    usage: smoothed(broker, settings),
+    movable: movable(broker, bundles, recentlyUnloaded, settings),
+  }));
+  const average = mean(loads.map((load) => load.usage));
+
+  const unload = [];
+  for (const load of loads) {
+    if (!(load.usage > average + threshold)) continue;
+    const need = (load.usage - (average - BELOW_AVERAGE)) * load.traffic / 100;
+    let shed = 0;
+    for (const bundle of load.movable) {
+      if (shed >= need) break;
+      unload.push({ broker: load.name, bundle: bundle.name });
+      shed += bundle.traffic;
+    }
+  }
+  const boundary = average + threshold - LOWER_BOUNDARY;
+  const idle = loads.some((load) => load.usage < boundary);
+  if (unload.length === 0 && idle && settings?.lowerBoundarySheddingEnabled) {
+    const [busiest] = loads.filter((load) => load.movable.length > 0).sort((a, b) => b.usage - a.usage);
+    if (busiest) unload.push({ broker: busiest.name, bundle: busiest.movable[0].name });
+  }
+  return unload;
+}
+
+// The bundles that a broker may unload, most traffic first.
+function movable(broker, bundles, recentlyUnloaded, settings) {
+  const grace = setting(settings, "loadBalancerSheddingGracePeriodMinutes");
+  return (broker.bundles ?? [])
+    .filter((name) => !(recentlyUnloaded?.[name] <= grace))
+    .map((name) => ({ name, traffic: traffic(measured(bundles?.[name]?.shortTermData)) }))
+    .sort((a, b) => b.traffic - a.traffic || (a.name < b.name ? -1 : 1));
+}
+
+// What a broker uses most, in percent, each resource counted with its weight.
+function usage(broker, weightOf) {
+  const all = Object.keys(WEIGHTS).map((resource) => {
+    const { usage: used, limit } = broker[resource] ?? { usage: 0, limit: 100 };
+    return { resource, percent: (limit === 0 ? 0 : used * 100 / limit) * weightOf(resource) };
+  });
+  return all.reduce((most, next) => (next.percent > most.percent ? next : most));
+}
+
+// The running average of what was observed before, oldest first, and of the usage now.
+function smoothed(broker, settings) {
+  const observed = [...(broker.usageHistory ?? []), usage(broker, weight(settings)).percent];
+  return observed.reduce((before, next) => {
+    const kept = setting(settings, "loadBalancerHistoryResourcePercentage");
+    return before * kept + next * (1 - kept);
+  });
+}
+
+const measured = (average) => (average?.numSamples > 0 ? average : NEVER_MEASURED);
+const weight = (settings) => (resource) => setting(settings, WEIGHTS[resource]);
+const traffic = (rates) => (rates.msgThroughputIn ?? 0) + (rates.msgThroughputOut ?? 0);
+const mean = (values) => values.reduce((sum, value) => sum + value, 0) / values.length;
+
+function setting(settings, name) {
+  const value = settings?.[name] ?? DEFAULTS[name];
+  if (value == null) throw new Error(`setting ${name} is needed and not in the case`);
+  return value;
+}
+
+// CRC-32 of the whole name, unsigned; the table is that of the reversed polynomial.
+const CRC = Array.from({ length: 256 }, (_, byte) => {
+  for (let bit = 0; bit < 8; bit++) byte = byte & 1 ? (byte >>> 1) ^ 0xedb88320 : byte >>> 1;
+  return byte;
+});
+
+const hash = (topic) =>
+  ~Buffer.from(topic, "utf8").reduce((crc, byte) => (crc >>> 8) ^ CRC[(crc ^ byte) & 255], -1) >>> 0;
+const hex = (number) => "0x" + number.toString(16).padStart(8, "0");
+const ranges = (boundaries) =>
+  boundaries.slice(1).map((upper, i) => `${hex(boundaries[i])}_${hex(upper)}`);
+
+const HELLO = {
+  protocol: 1, name: "sample-javascript", version: "1.0", batch: 500, manager: "modular",
+  operations: Object.keys(operations), strategies: ["ThresholdShedder"],
+  algorithms: Object.keys(algorithms), readings: READINGS,
+};
+
+function reply({ ask, cases }) {
+  if (ask === "hello") return { answer: HELLO };
+  if (!Object.hasOwn(operations, ask))
+    return { error: { code: "unsupported", message: `there is no operation ${ask} here` } };
+  return {
+    answers: cases.map((question) => {
+      try {
+        return operations[ask](question);
+      } catch (broken) { // this case's finding alone
+        return { failed: broken.message };
+      }
+    }),
+  };
+}
+
+// Lines end at \n alone; the `readline` of newer nodes would end them at U+2028 in a topic's name, too.
+async function* lines(input) {
+  let pending = "";
+  for await (const chunk of input.setEncoding("utf8")) {
+    pending += chunk;
+    if (!chunk.includes("\n")) continue;
+    const complete = pending.split("\n");
+    pending = complete.pop();
+    yield* complete;
+  }
+  if (pending) yield pending;
+}
+
+for await (const line of lines(process.stdin)) {
+  let id = null;
+  let answer;
+  try {
+    const message = JSON.parse(line);
+    if (message.ask === "bye") break;
+    id = message.id ?? null;
+    answer = reply(message);
+  } catch (mistake) {
+    answer = { error: { code: "protocol", message: mistake.message } };
+  }
+  process.stdout.write(JSON.stringify({ id, ...answer }) + "\n");
+}

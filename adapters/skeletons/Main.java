@@ -1,0 +1,262 @@
+// A load balancer to be judged, run by `java Main.java` (Java 17 or later): fill in what you have,
+// and name it in `operations`. Standard output is for messages alone; print to System.err.
+
+import java.io.BufferedReader;
+import java.io.InputStreamReader;
+import java.io.PrintStream;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.function.Function;
+
+public class Main {
+    static final long HASHES = 1L << 32;
+    static final long DEFAULT_BUNDLES = 4;
+
+    // Operation to a function from one case to its answer. Instead of an answer, for one case:
+    // {"refused": why} where the rules forbid the request, {"unsupported": why} where it isn't
+    // offered.
+    static final Map<String, Function<Map<String, Object>, Object>> OPERATIONS =
+            Map.of("bundles.create", Main::create);
+
+    static Object create(Map<String, Object> asked) {
+        Object number = asked.get("bundles");
+        if (number == null) {
+            Map<String, Object> settings = Json.object(asked.get("settings"));
+            number = settings.getOrDefault("defaultNumberOfNamespaceBundles", DEFAULT_BUNDLES);
+        }
+        long count = ((Number) number).longValue();
+        List<Object> boundaries = new ArrayList<>();
+        for (long i = 0; i < count; i++) {
+            boundaries.add(String.format("0x%08x", i * (HASHES / count)));
+        }
+        boundaries.add("0xffffffff");
+        return Map.of("boundaries", boundaries);
+    }
+
+    // `asked` holds the profile and readings by which it will be judged.
+    static Object hello(Map<String, Object> asked) {
+        Map<String, Object> answer = new LinkedHashMap<>();
+        answer.put("protocol", 1);
+        answer.put("name", "my-balancer");
+        answer.put("version", "0.1");
+        answer.put("batch", 1000);
+        answer.put("manager", "modular");
+        answer.put("operations", new ArrayList<>(OPERATIONS.keySet()));
+        answer.put("strategies", List.of()); // shedding strategies, once shed.select is offered
+        answer.put("algorithms", List.of()); // split algorithms, once bundles.split is offered
+        answer.put("readings", Map.of()); // those that you follow; without a name, the profile's
+        answer.put("neutral", Map.of()); // settings that change nothing here, each with why
+        return answer;
+    }
+
+    static Map<String, Object> reply(Map<String, Object> message) {
+        Map<String, Object> reply = new LinkedHashMap<>();
+        reply.put("id", message.get("id"));
+        String ask = (String) message.get("ask");
+        if (ask.equals("hello")) {
+            reply.put("answer", hello(message));
+        } else if (!OPERATIONS.containsKey(ask)) {
+            reply.put("error", Map.of("code", "unknown-operation", "message", ask + " is not offered"));
+        } else {
+            List<Object> answers = new ArrayList<>();
+            for (Object asked : (List<?>) message.get("cases")) {
+                answers.add(answer(OPERATIONS.get(ask), asked));
+            }
+            reply.put("answers", answers);
+        }
+        return reply;
+    }
+
+    // What breaks on one case is the failure of that case alone.
+    static Object answer(Function<Map<String, Object>, Object> operation, Object asked) {
+        try {
+            return operation.apply(Json.object(asked));
+        } catch (RuntimeException error) {
+            return Map.of("failed", error.toString());
+        }
+    }
+
+    public static void main(String[] arguments) throws Exception {
+        PrintStream replies = System.out;
+        System.setOut(System.err);
+        var messages = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
+        for (String line; (line = messages.readLine()) != null; ) {
+            Map<String, Object> message = Json.object(new Json(line).read());
+            if ("bye".equals(message.get("ask"))) {
+                break;
+            }
+            replies.write((Json.text(reply(message)) + "\n").getBytes(StandardCharsets.UTF_8));
+            replies.flush();
+        }
+    }
+}
+
+/** JSON as maps, lists, strings, Long, Double, Boolean and null; use a library if you have one. */
+class Json {
+    private final String text;
+    private int at = 0;
+
+    Json(String text) {
+        this.text = text;
+    }
+
+    @SuppressWarnings("unchecked")
+    static Map<String, Object> object(Object value) {
+        return (Map<String, Object>) value;
+    }
+
+    Object read() {
+        Object value = value();
+        if (peek() != 0) {
+            throw new IllegalArgumentException("text after the end, at " + at);
+        }
+        return value;
+    }
+
+    private Object value() {
+        return switch (peek()) {
+            case '{' -> members();
+            case '[' -> items();
+            case '"' -> string();
+            case 't' -> word("true", true);
+            case 'f' -> word("false", false);
+            case 'n' -> word("null", null);
+            default -> number();
+        };
+    }
+
+    private Map<String, Object> members() {
+        Map<String, Object> found = new LinkedHashMap<>();
+        for (expect('{'); peek() != '}'; ) {
+            peek();
+            String name = string();
+            peek();
+            expect(':');
+            found.put(name, value());
+            if (peek() == ',') {
+                at++;
+            }
+        }
+        at++;
+        return found;
+    }
+
+    private List<Object> items() {
+        List<Object> found = new ArrayList<>();
+        for (expect('['); peek() != ']'; ) {
+            found.add(value());
+            if (peek() == ',') {
+                at++;
+            }
+        }
+        at++;
+        return found;
+    }
+
+    private String string() {
+        StringBuilder found = new StringBuilder();
+        expect('"');
+        for (char c; (c = text.charAt(at++)) != '"'; ) {
+            found.append(c == '\\' ? escaped() : c);
+        }
+        return found.toString();
+    }
+
+    private char escaped() {
+        char c = text.charAt(at++);
+        return switch (c) {
+            case 'b' -> '\b';
+            case 'f' -> '\f';
+            case 'n' -> '\n';
+            case 'r' -> '\r';
+            case 't' -> '\t';
+            case 'u' -> (char) Integer.parseInt(text.substring(at, at += 4), 16);
+            default -> c;
+        };
+    }
+
+    private Object number() {
+        int from = at;
+        while (at < text.length() && "+-.eE0123456789".indexOf(text.charAt(at)) >= 0) {
+            at++;
+        }
+        String found = text.substring(from, at);
+        try {
+            return Long.valueOf(found);
+        } catch (NumberFormatException error) {
+            return Double.valueOf(found);
+        }
+    }
+
+    private Object word(String word, Object value) {
+        if (!text.startsWith(word, at)) {
+            throw new IllegalArgumentException("no JSON at " + at);
+        }
+        at += word.length();
+        return value;
+    }
+
+    /** The next character that is no space, or 0 at the end. */
+    private char peek() {
+        while (at < text.length() && Character.isWhitespace(text.charAt(at))) {
+            at++;
+        }
+        return at < text.length() ? text.charAt(at) : 0;
+    }
+
+    private void expect(char wanted) {
+        if (text.charAt(at) != wanted) {
+            throw new IllegalArgumentException("no " + wanted + " at " + at);
+        }
+        at++;
+    }
+
+    static String text(Object value) {
+        StringBuilder out = new StringBuilder();
+        write(value, out);
+        return out.toString();
+    }
+
+    private static void write(Object value, StringBuilder out) {
+        if (value instanceof Map<?, ?> map) {
+            String before = "{";
+            for (Map.Entry<?, ?> entry : map.entrySet()) {
+                out.append(before);
+                quote((String) entry.getKey(), out);
+                out.append(':');
+                write(entry.getValue(), out);
+                before = ",";
+            }
+            out.append(map.isEmpty() ? "{}" : "}");
+        } else if (value instanceof List<?> list) {
+            String before = "[";
+            for (Object item : list) {
+                out.append(before);
+                write(item, out);
+                before = ",";
+            }
+            out.append(list.isEmpty() ? "[]" : "]");
+        } else if (value instanceof String string) {
+            quote(string, out);
+        } else {
+            out.append(value);
+        }
+    }
+
+    private static void quote(String string, StringBuilder out) {
+        out.append('"');
+        for (char c : string.toCharArray()) {
+            if (c == '"' || c == '\\') {
+                out.append('\\').append(c);
+            } else if (c < ' ') {
+                out.append(String.format("\\u%04x", (int) c));
+            } else {
+                out.append(c);
+            }
+        }
+        out.append('"');
+    }
+}

@@ -1,0 +1,96 @@
+"""Cases, answers and greetings against their schemas, with a fast validator."""
+
+from collections.abc import Sequence
+from functools import cache
+from typing import Any
+
+from jsonschema_rs import Draft202012Validator, Registry, ValidationError
+from pulsar_conformance.adapters.protocol import JSON, OPERATIONS
+from pulsar_conformance.specs import schema
+
+SHOWN = 80
+"""Characters of a wrong value that a message quotes."""
+
+
+class InvalidAnswer(Exception):
+    """Answer `index` of a batch is outside its schema; says where in it and what was expected."""
+
+    def __init__(self, index: int, text: str) -> None:
+        super().__init__(text)
+        self.index = index
+
+
+@cache
+def asked_operations() -> tuple[str, ...]:
+    """The operations that have a schema, in the protocol's order: those that are asked."""
+    return tuple(name for name in OPERATIONS if _schema_of(name) is not None)
+
+
+def check_answers(operation: str, answers: Sequence[JSON]) -> None:
+    """Raise InvalidAnswer for the first answer outside the operation's schema.
+
+    What isn't asked by this version of the suite may only be declined.
+    """
+    valid = _validator(operation, "answer")
+    for index, answer in enumerate(answers):
+        if not valid.is_valid(answer):
+            raise InvalidAnswer(index, _explain(valid, answer, f"answers[{index}]"))
+
+
+def wrong_in_case(operation: str, case: JSON) -> str | None:
+    """What is wrong with a case by its schema ("case.brokers.b1: ..."), or None."""
+    return _wrong(_validator(operation, "case"), case, "case")
+
+
+def wrong_in_hello(answer: JSON) -> str | None:
+    """What is wrong with an answer to hello by its schema, or None."""
+    return _wrong(_validator("message", "implementation"), answer, "answer")
+
+
+def _wrong(validator: Draft202012Validator, value: JSON, name: str) -> str | None:
+    return None if validator.is_valid(value) else _explain(validator, value, name)
+
+
+def _schema_of(operation: str) -> dict[str, Any] | None:
+    try:
+        return schema(f"operations/{operation}") if operation in OPERATIONS else None
+    except FileNotFoundError:
+        return None
+
+
+@cache
+def _validator(name: str, part: str) -> Draft202012Validator:
+    """For one definition of `message` or of an operation."""
+    shapes = schema("shapes")
+    whole = schema("message") if name == "message" else _schema_of(name)
+    if whole is None:
+        whole, part = shapes, "declined"
+    wanted = {"$schema": shapes["$schema"], "$ref": f"{whole['$id']}#/$defs/{part}"}
+    known = Registry([(one["$id"], one) for one in (shapes, whole)])
+    return Draft202012Validator(wanted, registry=known, offline=True)
+
+
+def _explain(validator: Draft202012Validator, value: JSON, name: str) -> str:
+    """The deepest error, as a person finds it: path, value and expectation."""
+    errors = list(validator.iter_errors(value))
+    if not errors:
+        return f"{name}: isn't plain JSON"
+    worst = max(errors, key=lambda error: len(error.instance_path))
+    path = name + "".join(
+        f"[{step}]" if isinstance(step, int) else _key(step) for step in worst.instance_path
+    )
+    return f"{path}: {_text(worst)}"
+
+
+def _key(step: str) -> str:
+    return f".{step}" if step.isidentifier() else f"[{step!r}]"
+
+
+def _text(error: ValidationError) -> str:
+    text = error.message
+    value = repr(error.instance)
+    if len(text) > 2 * SHOWN and len(value) > SHOWN:
+        # The library quotes the whole value first; a load report is thousands of characters.
+        _, found, rest = text.rpartition(" is not ")
+        text = f"{value[:SHOWN]}... is not {rest}" if found else text[: 2 * SHOWN] + "..."
+    return text

@@ -1,0 +1,43 @@
+"""How a namespace is divided, and where its topics fall. [BUNDLE]"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+
+from pulsar_conformance.reference.ranges import (
+    FULL_UPPER,
+    HASHES,
+    HashRange,
+    hash_of,
+    hex_of,
+    index_of,
+)
+
+Locate = Callable[[Sequence[HashRange], str], int]
+
+PARTITION = re.compile(r"-partition-(\d+)$")
+
+
+def boundaries(count: int) -> list[str]:
+    """The boundaries of a new namespace with `count` bundles. [BUNDLE-01, BUNDLE-03]"""
+    width = HASHES // count
+    return [hex_of(width * place) for place in range(count)] + [hex_of(FULL_UPPER)]
+
+
+def by_own_hash(ranges: Sequence[HashRange], topic: str) -> int:
+    """A partition is a topic like any other, hashed by its own name. [BUNDLE-07]"""
+    return index_of(ranges, hash_of(topic))
+
+
+def by_partition_number(ranges: Sequence[HashRange], topic: str) -> int:
+    """Partitions go to neighbouring bundles, so that different brokers can own them. [BUNDLE-08]"""
+    partition = PARTITION.search(topic)
+    if partition is None:
+        return by_own_hash(ranges, topic)
+    first = by_own_hash(ranges, topic[: partition.start()])
+    return (first + int(partition[1])) % len(ranges)
+
+
+LOCATE: Mapping[str, Locate] = {"hashed": by_own_hash, "spread": by_partition_number}
+"""By the reading `partitions`."""

@@ -1,0 +1,152 @@
+"""Which bundles the leader splits by itself. [SPLIT-01 … 09]"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+from pulsar_conformance.reference.cluster import (
+    MEGABYTE,
+    Broker,
+    Rates,
+    Stats,
+    average_of,
+    never_measured,
+)
+from pulsar_conformance.reference.derivation import Step
+from pulsar_conformance.reference.numbers import plain
+from pulsar_conformance.reference.ranges import namespace_of
+from pulsar_conformance.reference.readings import Readings
+from pulsar_conformance.reference.settings import Settings
+
+MAX_TOPICS = "loadBalancerNamespaceBundleMaxTopics"
+MAX_SESSIONS = "loadBalancerNamespaceBundleMaxSessions"
+MAX_MESSAGES = "loadBalancerNamespaceBundleMaxMsgRate"
+MAX_MEGABYTES = "loadBalancerNamespaceBundleMaxBandwidthMbytes"
+MAX_BUNDLES = "loadBalancerNamespaceMaximumBundles"
+AUTO_SPLIT = "loadBalancerAutoBundleSplitEnabled"
+AUTO_UNLOAD = "loadBalancerAutoUnloadSplitBundlesEnabled"
+
+Measure = Callable[["Growth", str], Fraction]
+
+
+@dataclass(frozen=True)
+class Growth:
+    """One look of the leader at every bundle: what each carries, and what it may at most."""
+
+    case: Mapping[str, Any]
+    settings: Settings
+    readings: Readings
+
+    @cached_property
+    def brokers(self) -> tuple[Broker, ...]:
+        """The load reports."""
+        return tuple(Broker.read(name, data) for name, data in self.case["brokers"].items())
+
+    @cached_property
+    def stats(self) -> dict[str, Stats]:
+        """The latest numbers of each bundle, from the broker that owns it."""
+        return {
+            bundle: broker.stats[bundle]
+            for broker in self.brokers
+            for bundle in broker.bundles
+            if bundle in broker.stats
+        }
+
+    @cached_property
+    def limits(self) -> dict[str, Fraction]:
+        """The four thresholds, bandwidth in bytes per second."""
+        megabyte = MEGABYTE[self.readings["megabyte"]]
+        return {
+            MAX_TOPICS: self.settings.number(MAX_TOPICS),
+            MAX_SESSIONS: self.settings.number(MAX_SESSIONS),
+            MAX_MESSAGES: self.settings.number(MAX_MESSAGES),
+            MAX_MEGABYTES: self.settings.number(MAX_MEGABYTES) * megabyte,
+        }
+
+    def rates(self, bundle: str) -> Rates:
+        """What a bundle carries, by the reading `split-rate-window`."""
+        return RATES[self.readings["split-rate-window"]](self, bundle)
+
+    def measured(self, bundle: str, limit: str) -> Fraction:
+        """The quantity that a threshold limits."""
+        return MEASURES[limit](self, bundle)
+
+    def exceeded(self, bundle: str) -> list[str]:
+        """The thresholds that a bundle exceeds: any one makes it a candidate. [SPLIT-01 … 05]"""
+        return [name for name, limit in self.limits.items() if self.measured(bundle, name) > limit]
+
+    @cached_property
+    def candidates(self) -> tuple[str, ...]:
+        """Every bundle that exceeds a threshold, in the order of the reports."""
+        return tuple(bundle for bundle in self.stats if self.exceeded(bundle))
+
+    def room(self, namespace: str) -> int:
+        """How many more bundles a namespace may have. [SPLIT-06]"""
+        most = self.settings.number(MAX_BUNDLES)
+        return int(most) - int(self.case["namespaceBundles"].get(namespace, 0))
+
+    @property
+    def enabled(self) -> bool:
+        """The leader splits, where the automatic split is switched on. [SPLIT-07]"""
+        return bool(self.case["leader"]) and self.settings.flag(AUTO_SPLIT)
+
+    @cached_property
+    def split(self) -> tuple[str, ...]:
+        """The bundles split in this round: each takes one place of its namespace. [SPLIT-06]"""
+        if not self.enabled:
+            return ()
+        taken: Counter[str] = Counter()
+        chosen = []
+        for bundle in self.candidates:
+            namespace = namespace_of(bundle)
+            if taken[namespace] < self.room(namespace):
+                taken[namespace] += 1
+                chosen.append(bundle)
+        return tuple(chosen)
+
+    @property
+    def unload(self) -> tuple[str, ...]:
+        """The split bundles whose parts are unloaded at once. [SPLIT-08, SPLIT-09]"""
+        return self.split if self.settings.flag(AUTO_UNLOAD) else ()
+
+    def explain(self) -> Iterator[Step]:
+        """Each bundle: what it exceeds, and whether it is split."""
+        if not self.enabled:
+            yield Step("splitting", "switched off, or not the leader")
+            return
+        for bundle in self.stats:
+            over = [
+                f"; {plain(self.measured(bundle, name))} > {plain(self.limits[name])} ({name})"
+                for name in self.exceeded(bundle)
+            ]
+            decided = "split" if bundle in self.split else "no room" if over else "stays whole"
+            yield Step(bundle, f"{decided}{''.join(over)}")
+
+
+def _long_term(growth: Growth, bundle: str) -> Rates:
+    """The long-term average, or what a bundle is taken to carry before its first sample."""
+    average = average_of(growth.case["bundles"].get(bundle), "longTermData")
+    return average or never_measured(growth.readings["kilobyte"])
+
+
+def _latest(growth: Growth, bundle: str) -> Rates:
+    return growth.stats[bundle].rates
+
+
+RATES: Mapping[str, Callable[[Growth, str], Rates]] = {
+    "long-term": _long_term,
+    "latest": _latest,
+}
+"""By the reading `split-rate-window`."""
+
+MEASURES: Mapping[str, Measure] = {
+    MAX_TOPICS: lambda growth, bundle: Fraction(growth.stats[bundle].topics),
+    MAX_SESSIONS: lambda growth, bundle: Fraction(growth.stats[bundle].sessions),
+    MAX_MESSAGES: lambda growth, bundle: growth.rates(bundle).messages,
+    MAX_MEGABYTES: lambda growth, bundle: growth.rates(bundle).throughput,
+}

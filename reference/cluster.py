@@ -1,0 +1,119 @@
+"""Brokers and bundles as load reports and bundle data describe them, exact."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from pulsar_conformance.reference.numbers import ZERO, Percent, Rate, exact
+
+RESOURCES = ("cpu", "memory", "directMemory", "bandwidthIn", "bandwidthOut")
+"""The system resources whose usage a broker reports. [USAGE-01]"""
+
+Json = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Rates:
+    """Traffic both ways: messages per second, and bytes per second."""
+
+    messages_in: Rate
+    messages_out: Rate
+    bytes_in: Rate
+    bytes_out: Rate
+
+    @classmethod
+    def read(cls, data: Json) -> Rates:
+        """From `msgRateIn`, `msgRateOut`, `msgThroughputIn`, `msgThroughputOut`; absent is 0."""
+        return cls(
+            exact(data.get("msgRateIn", 0)),
+            exact(data.get("msgRateOut", 0)),
+            exact(data.get("msgThroughputIn", 0)),
+            exact(data.get("msgThroughputOut", 0)),
+        )
+
+    @property
+    def messages(self) -> Rate:
+        """Messages per second, in + out."""
+        return self.messages_in + self.messages_out
+
+    @property
+    def throughput(self) -> Rate:
+        """Bytes per second, in + out."""
+        return self.bytes_in + self.bytes_out
+
+
+@dataclass(frozen=True)
+class Stats:
+    """A bundle's latest numbers in its broker's report."""
+
+    rates: Rates
+    topics: int
+    sessions: int
+
+    @classmethod
+    def read(cls, data: Json) -> Stats:
+        """Sessions are producers and consumers together. [SPLIT-02]"""
+        sessions = data.get("producerCount", 0) + data.get("consumerCount", 0)
+        return cls(Rates.read(data), data.get("topics", 0), sessions)
+
+
+@dataclass(frozen=True)
+class Broker:
+    """A broker's load report: percent of each resource, rates, bundles, earlier usages."""
+
+    name: str
+    percent: Mapping[str, Percent]
+    rates: Rates
+    bundles: tuple[str, ...]
+    stats: Mapping[str, Stats]
+    history: tuple[Percent, ...]
+
+    @classmethod
+    def read(cls, name: str, data: Json) -> Broker:
+        """From a broker of the protocol; a resource that is left out is unused."""
+        return cls(
+            name,
+            {resource: percent_of(data.get(resource)) for resource in RESOURCES},
+            Rates.read(data),
+            tuple(data.get("bundles", ())),
+            {bundle: Stats.read(stats) for bundle, stats in data.get("lastStats", {}).items()},
+            tuple(exact(percent) for percent in data.get("usageHistory", ())),
+        )
+
+
+def percent_of(usage: Json | None) -> Percent:
+    """Usage of a resource over its limit, in percent; without a limit nothing can be used."""
+    if not usage or not usage.get("limit", 100):
+        return ZERO
+    return 100 * exact(usage.get("usage", 0)) / exact(usage.get("limit", 100))
+
+
+def average_of(bundle: Json | None, frame: str) -> Rates | None:
+    """A bundle's `shortTermData` or `longTermData`, or none where nothing was ever measured."""
+    data = (bundle or {}).get(frame)
+    if not data or not data.get("numSamples", 0):
+        return None
+    return Rates.read(data)
+
+
+NEVER_MEASURED_MESSAGES = 50
+"""Messages per second each way that a bundle is taken to carry before its first sample. [DATA]"""
+
+NEVER_MEASURED_KILOBYTES = 50
+"""Kilobytes per second each way that a bundle is taken to carry before its first sample. [DATA]"""
+
+KILOBYTE: Mapping[str, int] = {"decimal": 1000, "binary": 1024}
+"""Bytes, by the reading `kilobyte`."""
+
+MEGABYTE: Mapping[str, int] = {"decimal": 1000**2, "binary": 1024**2}
+"""Bytes, by the reading `megabyte`."""
+
+
+def never_measured(kilobyte: str) -> Rates:
+    """What a bundle is taken to carry until its first sample overwrites it. [DATA]"""
+    rate = Fraction(NEVER_MEASURED_MESSAGES)
+    size = Fraction(NEVER_MEASURED_KILOBYTES * KILOBYTE[kilobyte])
+    return Rates(rate, rate, size, size)

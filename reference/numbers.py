@@ -1,0 +1,45 @@
+"""Exact numbers, and how a person would write them."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import TypeAlias
+
+Percent: TypeAlias = Fraction
+"""A share in percentage points: 85 is 85 %."""
+
+Rate: TypeAlias = Fraction
+"""Messages per second, or bytes per second where the name says throughput."""
+
+Minutes: TypeAlias = Fraction
+
+ZERO = Fraction(0)
+
+
+def exact(number: float | int) -> Fraction:
+    """The number that a JSON reader made, without any rounding."""
+    return Fraction(number)
+
+
+def plain(number: Fraction, digits: int = 2) -> str:
+    """Decimal notation, rounded to `digits`, without trailing zeros: 72.73, 80, 0.5."""
+    text = f"{float(number):.{digits}f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def jsonable(number: Fraction) -> int | float:
+    """The JSON number nearest to an exact one: an integer where it is one."""
+    return number.numerator if number.denominator == 1 else float(number)
+
+
+def throughput(number: Rate) -> str:
+    """Bytes per second in the unit that suits them: 30 MB/s, 12.5 KB/s."""
+    for unit, size in (("GB/s", 10**9), ("MB/s", 10**6), ("KB/s", 10**3)):
+        if number >= size:
+            return f"{plain(number / size)} {unit}"
+    return f"{plain(number)} B/s"
+
+
+def messages(number: Rate) -> str:
+    """Messages per second."""
+    return f"{plain(number)} msg/s"

@@ -1,0 +1,101 @@
+"""OverloadShedder: brokers over a fixed threshold give up their excess and a margin. [OVERLOAD]"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from fractions import Fraction
+from functools import partial
+
+from pulsar_conformance.reference.cluster import Broker
+from pulsar_conformance.reference.derivation import Step
+from pulsar_conformance.reference.numbers import Percent, Rate, plain
+from pulsar_conformance.reference.shedding import Cycle, Unloads, take, walk
+from pulsar_conformance.reference.usage import maximum
+
+THRESHOLD = "loadBalancerBrokerOverloadedThresholdPercentage"
+
+MARGIN = Fraction(5)
+"""Percentage points that an overloaded broker sheds beyond its excess. [OVERLOAD-02]"""
+
+FEWEST_BUNDLES = 2
+"""A broker with fewer bundles sheds none. [OVERLOAD-07]"""
+
+OVERLOADED: Mapping[str, Callable[[Percent, Percent], bool]] = {
+    "exceeds": lambda usage, threshold: usage > threshold,
+    "reaches": lambda usage, threshold: usage >= threshold,
+}
+"""By the reading `overload-trigger`. [OVERLOAD-01, OVERLOAD-04]"""
+
+
+def threshold_of(cycle: Cycle) -> Percent:
+    """The usage beyond which a broker is overloaded."""
+    return cycle.settings.number(THRESHOLD)
+
+
+def is_overloaded(cycle: Cycle, broker: Broker) -> bool:
+    """Whether the broker's busiest resource passes the threshold. [OVERLOAD-01]"""
+    triggered = OVERLOADED[cycle.readings["overload-trigger"]]
+    return triggered(maximum(broker).percent, threshold_of(cycle))
+
+
+def share_to_shed(usage: Percent, threshold: Percent) -> Percent:
+    """Share of its traffic that an overloaded broker gives up. [OVERLOAD-02]
+
+    A broker at 95 % with a threshold of 85 % gives up (95 - 85) + 5 = 15 %.
+    """
+    return usage - threshold + MARGIN
+
+
+def need_of(cycle: Cycle, broker: Broker) -> Rate:
+    """The traffic that an overloaded broker has to give up. [OVERLOAD-02]"""
+    share = share_to_shed(maximum(broker).percent, threshold_of(cycle))
+    return share * cycle.traffic_of(broker) / 100
+
+
+def excess_and_margin(cycle: Cycle, broker: Broker) -> list[str]:
+    """Bundles worth at least the excess and the margin. [OVERLOAD-02, OVERLOAD-03]"""
+    return take(cycle, broker, need_of(cycle, broker))
+
+
+def just_one(cycle: Cycle, broker: Broker) -> list[str]:
+    """The movable bundle with the most traffic. [OVERLOAD-05, OVERLOAD-06]"""
+    return cycle.movable(broker)[:1]
+
+
+AMOUNT: Mapping[str, Callable[[Cycle, Broker], list[str]]] = {
+    "margin": excess_and_margin,
+    "one": just_one,
+}
+"""By the reading `overload-amount`."""
+
+
+def unloads(cycle: Cycle) -> Iterator[Unloads]:
+    """What each broker gives up, whatever the others carry. [OVERLOAD-08]"""
+    for broker in cycle.brokers.values():
+        sheds = is_overloaded(cycle, broker) and len(broker.bundles) >= FEWEST_BUNDLES
+        taken = AMOUNT[cycle.readings["overload-amount"]](cycle, broker) if sheds else []
+        yield Unloads(broker.name, tuple(taken), partial(_steps, cycle, broker, taken))
+
+
+def _steps(cycle: Cycle, broker: Broker, taken: list[str]) -> Iterator[Step]:
+    usage, threshold = maximum(broker), threshold_of(cycle)
+    busiest = f"of {usage.resource}, the busiest resource" if usage.resource else "of everything"
+    yield Step("usage", f"{plain(usage.percent)} % {busiest}")
+    yield Step("threshold", f"{plain(threshold)} %")
+    if not is_overloaded(cycle, broker):
+        yield Step("decision", "not overloaded: it keeps all")
+    elif len(broker.bundles) < FEWEST_BUNDLES:
+        yield Step("decision", f"fewer than {FEWEST_BUNDLES} bundles: it keeps them")
+    else:
+        yield _amount_step(cycle, broker)
+        yield from walk(cycle, broker, taken)
+
+
+def _amount_step(cycle: Cycle, broker: Broker) -> Step:
+    if cycle.readings["overload-amount"] == "one":
+        return Step("to shed", "exactly one bundle, that with the most traffic")
+    usage, threshold = maximum(broker).percent, threshold_of(cycle)
+    share = plain(share_to_shed(usage, threshold))
+    traffic, need = cycle.written(cycle.traffic_of(broker)), cycle.written(need_of(cycle, broker))
+    excess = f"({plain(usage)} - {plain(threshold)}) + {plain(MARGIN)}"
+    return Step("to shed", f"{excess} = {share} % of {traffic} = {need}")

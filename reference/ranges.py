@@ -1,0 +1,92 @@
+"""The hash range of a namespace, its bundles and their names."""
+
+from __future__ import annotations
+
+import zlib
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+FULL_LOWER = 0x00000000
+FULL_UPPER = 0xFFFFFFFF
+HASHES = FULL_UPPER + 1
+"""How many hash values a namespace has. [BUNDLE-01]"""
+
+
+def hex_of(value: int) -> str:
+    """A boundary as names write it: 0x40000000."""
+    return f"0x{value:08x}"
+
+
+def hash_of(topic: str) -> int:
+    """CRC-32 of the complete topic name, as an unsigned number. [BUNDLE-11]"""
+    return zlib.crc32(topic.encode("utf-8"))
+
+
+@dataclass(frozen=True, order=True)
+class HashRange:
+    """A bundle's part of the hash range: from `lower` up to, not including, `upper`. [BUNDLE-12]
+
+    The last range of a namespace holds its upper end, too. [BUNDLE-13]
+    """
+
+    lower: int
+    upper: int
+
+    @classmethod
+    def parse(cls, name: str) -> HashRange:
+        """From `0x00000000_0x40000000`, or a whole bundle name that ends so.
+
+        Errors: `ValueError` where the name is none, or its range is empty.
+        """
+        lower, _, upper = name.rpartition("/")[2].partition("_")
+        parsed = cls(int(lower, 16), int(upper, 16))
+        if not FULL_LOWER <= parsed.lower < parsed.upper <= FULL_UPPER:
+            raise ValueError(f"{name} is no range of hashes")
+        return parsed
+
+    @property
+    def name(self) -> str:
+        """The name by which the protocol knows the range."""
+        return f"{hex_of(self.lower)}_{hex_of(self.upper)}"
+
+    @property
+    def last(self) -> bool:
+        """Whether it ends the namespace."""
+        return self.upper == FULL_UPPER
+
+    @property
+    def width(self) -> int:
+        """How many hashes it holds."""
+        return self.upper - self.lower + self.last
+
+    def __contains__(self, value: object) -> bool:
+        return isinstance(value, int) and (
+            self.lower <= value < self.upper or (self.last and value == FULL_UPPER)
+        )
+
+    def covers(self, other: HashRange) -> bool:
+        """Whether the other range lies within this one."""
+        return self.lower <= other.lower and other.upper <= self.upper
+
+    def cut(self, positions: Sequence[int]) -> tuple[HashRange, ...]:
+        """The parts between ascending positions strictly inside. [SPLIT-14]"""
+        ends = [self.lower, *positions, self.upper]
+        return tuple(HashRange(*pair) for pair in pairwise(ends))
+
+
+def ranges_of(boundaries: Sequence[str]) -> tuple[HashRange, ...]:
+    """The bundles between boundaries such as `["0x00000000", "0x80000000", "0xffffffff"]`."""
+    ends = [int(boundary, 16) for boundary in boundaries]
+    return tuple(HashRange(*pair) for pair in pairwise(ends))
+
+
+def index_of(ranges: Sequence[HashRange], value: int) -> int:
+    """The place of the range that holds a hash; the ranges cover all, in order. [BUNDLE-04]"""
+    return bisect_right(ranges, value, key=lambda part: part.lower) - 1
+
+
+def namespace_of(bundle: str) -> str:
+    """`tenant/namespace` of a bundle's full name."""
+    return bundle.rpartition("/")[0]

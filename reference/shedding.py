@@ -1,0 +1,163 @@
+"""What every shedding strategy shares: one cycle, what may move, what it carries. [SHED]"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+from pulsar_conformance.reference.cluster import Broker, Rates, average_of, never_measured
+from pulsar_conformance.reference.derivation import Step
+from pulsar_conformance.reference.numbers import Minutes, Rate, exact, messages, plain, throughput
+from pulsar_conformance.reference.ranges import HashRange, namespace_of
+from pulsar_conformance.reference.readings import Readings
+from pulsar_conformance.reference.settings import Settings
+
+ENABLED = "loadBalancerSheddingEnabled"
+STRATEGY = "loadBalancerLoadSheddingStrategy"
+GRACE = "loadBalancerSheddingGracePeriodMinutes"
+PACKAGE = "org.apache.pulsar.broker.loadbalance.impl."
+
+MEASURE: Mapping[str, Callable[[Rates], Rate]] = {
+    "throughput": lambda rates: rates.throughput,
+    "message-rate": lambda rates: rates.messages,
+}
+"""Which traffic orders and counts, by the reading `shed-measure`. [SHED-07]"""
+
+WRITTEN: Mapping[str, Callable[[Rate], str]] = {
+    "throughput": throughput,
+    "message-rate": messages,
+}
+
+RECENT: Mapping[str, Callable[[Minutes, Minutes], bool]] = {
+    "blocked": lambda ago, grace: ago <= grace,
+    "free": lambda ago, grace: ago < grace,
+}
+"""Whether a bundle still is recently unloaded, by the reading `grace-edge`. [SHED-04]"""
+
+
+@dataclass(frozen=True)
+class Cycle:
+    """One shedding cycle of the manager: a `shed.select` case, seen through readings."""
+
+    case: Mapping[str, Any]
+    settings: Settings
+    readings: Readings
+
+    @cached_property
+    def brokers(self) -> dict[str, Broker]:
+        """The load reports, by broker."""
+        return {name: Broker.read(name, data) for name, data in self.case["brokers"].items()}
+
+    @property
+    def strategy(self) -> str:
+        """The strategy's class, without Pulsar's own package. [SHED-05, SHED-06]"""
+        return (self.case["strategy"] or self.settings.text(STRATEGY)).removeprefix(PACKAGE)
+
+    @property
+    def enabled(self) -> bool:
+        """Shedding is switched on, and a bundle has somewhere to go. [SHED-01]"""
+        return self.settings.flag(ENABLED) and len(self.brokers) > 1
+
+    @cached_property
+    def grace(self) -> Minutes:
+        """How long a bundle is left alone after it was unloaded."""
+        return self.settings.number(GRACE)
+
+    @cached_property
+    def recent(self) -> frozenset[str]:
+        """The bundles unloaded within the grace period. [SHED-04]"""
+        recent = RECENT[self.readings["grace-edge"]]
+        unloaded = self.case["recentlyUnloaded"].items()
+        return frozenset(name for name, ago in unloaded if recent(exact(ago), self.grace))
+
+    def blocked(self, bundle: str) -> bool:
+        """Whether a bundle may not move again yet, by the reading `grace-of`. [SHED-04]"""
+        return bool(self.recent) and BLOCKED[self.readings["grace-of"]](self, bundle)
+
+    def rates(self, bundle: str) -> Rates:
+        """What a bundle carries: its short-term average, else what is assumed. [DATA]"""
+        return average_of(self.case["bundles"].get(bundle), "shortTermData") or self.unmeasured
+
+    @cached_property
+    def unmeasured(self) -> Rates:
+        """What a bundle without a sample is taken to carry."""
+        return never_measured(self.readings["kilobyte"])
+
+    def traffic(self, bundle: str) -> Rate:
+        """What a bundle carries, in the measure of the readings."""
+        return MEASURE[self.readings["shed-measure"]](self.rates(bundle))
+
+    def traffic_of(self, broker: Broker) -> Rate:
+        """What a broker carries, in the measure of the readings."""
+        return MEASURE[self.readings["shed-measure"]](broker.rates)
+
+    def written(self, traffic: Rate) -> str:
+        """Traffic with its unit."""
+        return WRITTEN[self.readings["shed-measure"]](traffic)
+
+    def movable(self, broker: Broker) -> list[str]:
+        """The bundles a broker may give up, most traffic first. [SHED-02, SHED-04, SHED-07]"""
+        free = [bundle for bundle in broker.bundles if not self.blocked(bundle)]
+        return sorted(free, key=lambda bundle: (-self.traffic(bundle), bundle))
+
+
+def _itself(cycle: Cycle, bundle: str) -> bool:
+    return bundle in cycle.recent
+
+
+def _its_topics(cycle: Cycle, bundle: str) -> bool:
+    """Its topics moved with a bundle that held its range and was split since."""
+    part = HashRange.parse(bundle)
+    return any(
+        namespace_of(moved) == namespace_of(bundle) and HashRange.parse(moved).covers(part)
+        for moved in cycle.recent
+    )
+
+
+BLOCKED: Mapping[str, Callable[[Cycle, str], bool]] = {"bundle": _itself, "topic": _its_topics}
+
+
+@dataclass(frozen=True)
+class Unloads:
+    """What one broker gives up, in the order of decision, and how that came about."""
+
+    broker: str
+    bundles: tuple[str, ...]
+    explain: Callable[[], Iterator[Step]]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.bundles)
+
+
+def take(cycle: Cycle, broker: Broker, need: Rate) -> list[str]:
+    """Movable bundles, most traffic first, until they carry what has to go. [SHED-07]"""
+    taken: list[str] = []
+    carried = Fraction(0)
+    for bundle in cycle.movable(broker):
+        if carried >= need:
+            break
+        taken.append(bundle)
+        carried += cycle.traffic(bundle)
+    return taken
+
+
+def walk(cycle: Cycle, broker: Broker, taken: list[str]) -> Iterator[Step]:
+    """Each bundle of a broker: why it went, with the running sum, or why it stayed."""
+    carried = Fraction(0)
+    for bundle in taken:
+        carried += cycle.traffic(bundle)
+        together = cycle.written(carried)
+        yield Step("goes", f"{_carrying(cycle, bundle)}, together {together}")
+    for bundle in cycle.movable(broker):
+        if bundle not in taken:
+            yield Step("stays", f"{_carrying(cycle, bundle)}, no longer needed")
+    for bundle in broker.bundles:
+        if cycle.blocked(bundle):
+            yield Step("stays", f"{bundle}, unloaded within {plain(cycle.grace)} minutes")
+
+
+def _carrying(cycle: Cycle, bundle: str) -> str:
+    return f"{bundle} = {cycle.written(cycle.traffic(bundle))}"

@@ -1,0 +1,120 @@
+"""How one bundle is split. [SPLIT-10 … 19]"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from pulsar_conformance.reference.ranges import HashRange, hash_of
+from pulsar_conformance.reference.readings import Readings
+from pulsar_conformance.reference.settings import Settings
+
+RANGE = "range_equally_divide"
+TOPICS = "topic_count_equally_divide"
+POSITIONS = "specified_positions_divide"
+
+
+class Refused(Exception):
+    """The rules say that the request must be turned down."""
+
+
+@dataclass(frozen=True)
+class Split:
+    """A request to split: the bundle's range, the hashes of its topics, the positions asked for."""
+
+    bundle: HashRange
+    hashes: tuple[int, ...]
+    positions: tuple[int, ...]
+
+    @classmethod
+    def of(cls, bundle: str, topics: Sequence[str], positions: Sequence[str]) -> Split:
+        """From the names of the protocol."""
+        return cls(
+            HashRange.parse(bundle),
+            tuple(sorted(hash_of(topic) for topic in topics)),
+            tuple(int(position, 16) for position in positions),
+        )
+
+    def inside(self, positions: Sequence[int]) -> list[int]:
+        """Positions strictly inside the bundle, each once, ascending."""
+        return sorted({p for p in positions if self.bundle.lower < p < self.bundle.upper})
+
+
+def middle_by_size(bundle: HashRange) -> int:
+    """The position with as many hashes below as above. [SPLIT-10, range-halves: equal]"""
+    return bundle.lower + bundle.width // 2
+
+
+def middle_by_name(bundle: HashRange) -> int:
+    """The middle of the two numbers in the name. [SPLIT-10, range-halves: by-name]"""
+    return bundle.lower + (bundle.upper - bundle.lower) // 2
+
+
+MIDDLE: Mapping[str, Callable[[HashRange], int]] = {
+    "equal": middle_by_size,
+    "by-name": middle_by_name,
+}
+"""By the reading `range-halves`."""
+
+
+def halves_of_the_range(split: Split, readings: Readings) -> list[int]:
+    """Two parts with the same number of hashes. [SPLIT-10]"""
+    return split.inside([MIDDLE[readings["range-halves"]](split.bundle)])
+
+
+def halves_of_the_topics(split: Split, _readings: Readings) -> list[int]:
+    """Two parts with the same number of topics: half-way between the middle two. [SPLIT-11]
+
+    With an odd number of topics the upper part has one more.
+    """
+    count = len(split.hashes)
+    if count < 2:
+        return []
+    below, above = split.hashes[count // 2 - 1], split.hashes[count // 2]
+    return split.inside([below + (above - below + 1) // 2])
+
+
+def at_the_positions(split: Split, readings: Readings) -> list[int]:
+    """Parts between the positions that were specified. [SPLIT-12, SPLIT-13]"""
+    usable = split.inside(split.positions)
+    if readings["split-ways"] == "two" and len(usable) > 1:
+        raise Refused(f"{len(usable)} positions make {len(usable) + 1} parts; a split makes two")
+    return usable
+
+
+ALGORITHMS: Mapping[str, Callable[[Split, Readings], list[int]]] = {
+    RANGE: halves_of_the_range,
+    TOPICS: halves_of_the_topics,
+    POSITIONS: at_the_positions,
+}
+
+SELECTING_SETTING: Mapping[str, str] = {
+    "default": "defaultNamespaceBundleSplitAlgorithm",
+    "supported": "supportedNamespaceBundleSplitAlgorithms",
+}
+"""Which setting selects the algorithm, by the reading `split-key`. [SPLIT-17, SPLIT-18]"""
+
+
+def algorithm_of(asked: str | None, by: str, settings: Settings, readings: Readings) -> str:
+    """The algorithm asked for, else the one that is set. [SPLIT-15 … 18]
+
+    Errors: `Refused` where specified positions would be the broker's own or the default.
+    """
+    algorithm = asked or settings.text(SELECTING_SETTING[readings["split-key"]])
+    if algorithm not in ALGORITHMS:
+        raise Refused(f"{algorithm} is no algorithm; there are {', '.join(ALGORITHMS)}")
+    if algorithm == POSITIONS and asked is None:
+        raise Refused(f"{POSITIONS} cannot be set as the default")
+    if algorithm == POSITIONS and by != "admin":
+        raise Refused(f"{POSITIONS} is for the admin API alone")
+    return algorithm
+
+
+def parts(split: Split, algorithm: str, readings: Readings) -> tuple[HashRange, ...]:
+    """The parts that a bundle is split into; itself where there is no position inside. [SPLIT-14]
+
+    Errors: `Refused` for a bundle that is one hash wide.
+    """
+    if split.bundle.upper - split.bundle.lower == 1:
+        raise Refused(f"{split.bundle.name} is one hash wide")
+    return split.bundle.cut(ALGORITHMS[algorithm](split, readings))

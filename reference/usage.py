@@ -1,0 +1,59 @@
+"""What a broker's usage is. [USAGE]"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+
+from pulsar_conformance.reference.cluster import RESOURCES, Broker
+from pulsar_conformance.reference.numbers import ZERO, Percent
+from pulsar_conformance.reference.settings import Settings
+
+WEIGHT_SETTINGS: Mapping[str, str] = {
+    "cpu": "loadBalancerCPUResourceWeight",
+    "memory": "loadBalancerMemoryResourceWeight",
+    "directMemory": "loadBalancerDirectMemoryResourceWeight",
+    "bandwidthIn": "loadBalancerBandwithInResourceWeight",
+    "bandwidthOut": "loadBalancerBandwithOutResourceWeight",
+}
+"""The setting that weighs each resource, from 0 to 1.0. [USAGE-04]"""
+
+UNWEIGHTED: Mapping[str, Fraction] = dict.fromkeys(RESOURCES, Fraction(1))
+
+NIC_SPEED = "loadBalancerOverrideBrokerNicSpeedGbps"
+
+
+@dataclass(frozen=True)
+class Usage:
+    """A broker's usage: percent of its busiest resource, and which that is (none when idle)."""
+
+    percent: Percent
+    resource: str | None
+
+
+def weights(settings: Settings) -> dict[str, Fraction]:
+    """The weight of each resource, as a share of one."""
+    return {name: settings.number(WEIGHT_SETTINGS[name]) for name in RESOURCES}
+
+
+def maximum(broker: Broker) -> Usage:
+    """The usage of the busiest resource. [USAGE-01]"""
+    return weighted_maximum(broker, UNWEIGHTED)
+
+
+def weighted_maximum(broker: Broker, weight: Mapping[str, Fraction]) -> Usage:
+    """The largest usage after weighting, and a resource that has it. [USAGE-02, USAGE-03]"""
+    percents = {name: used * weight[name] for name, used in broker.percent.items()}
+    resource = max(percents, key=lambda name: percents[name])
+    if percents[resource] == ZERO:
+        return Usage(ZERO, None)
+    return Usage(percents[resource], resource)
+
+
+def nic_speed(settings: Settings, reported: Fraction | None) -> Fraction | None:
+    """Gbit/s of the network interface: the override, else what is reported. [USAGE-05 … 07]"""
+    override = settings.given.get(NIC_SPEED, settings.defaults.get(NIC_SPEED))
+    if override is None or override == "":
+        return reported
+    return Fraction(str(override))

@@ -1,0 +1,169 @@
+"""`ask`, `check` and `new-adapter`, as a person meets them."""
+
+import argparse
+import io
+import json
+import shlex
+import sys
+from pathlib import Path
+
+import pytest
+from pulsar_conformance.adapters import ask, checkup, connect, new_adapter
+from pulsar_conformance.adapters.example_cases import EXAMPLES
+
+STANDINS = Path(__file__).parent / "standins"
+CREATE = {"ask": "bundles.create", "case": {"bundles": 2, "settings": {}}}
+HALVES = {"boundaries": ["0x00000000", "0x80000000", "0xffffffff"]}
+
+
+def run(command, *arguments, lines=(), monkeypatch=None):
+    parser = argparse.ArgumentParser()
+    command.add_arguments(parser)
+    if monkeypatch:
+        text = "\n".join(line if isinstance(line, str) else json.dumps(line) for line in lines)
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
+    return command.run(parser.parse_args(arguments))
+
+
+def test_ask_answers_in_order_whatever_the_operation(monkeypatch, capsys):
+    nic = {"ask": "usage.nic", "case": EXAMPLES["usage.nic"][0]}
+    lines = [CREATE, CREATE, nic, "", CREATE]
+    assert run(ask, "reference", lines=lines, monkeypatch=monkeypatch) == 0
+    answers = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert answers == [HALVES, HALVES, {"gbps": 10}, HALVES]
+
+
+@pytest.mark.parametrize(("batch", "sizes"), [(1000, [3, 1, 2]), (2, [2, 1, 1, 2])])
+def test_ask_groups_consecutive_questions_of_one_operation(batch, sizes):
+    nic = {"ask": "usage.nic", "case": EXAMPLES["usage.nic"][0]}
+    lines = [json.dumps(line).encode() for line in (CREATE, CREATE, CREATE, nic, CREATE, CREATE)]
+    assert [len(group.cases) for group in ask.groups(lines, batch)] == sizes
+
+
+def test_ask_passes_on_the_readings(monkeypatch, capsys):
+    question = {"ask": "bundles.split", "case": EXAMPLES["bundles.split"][0]}
+    for reading, middle in (("equal", "0x80000000"), ("by-name", "0x7fffffff")):
+        arguments = ("--profile", "documented-2.10", "--reading", f"range-halves={reading}")
+        assert run(ask, "reference", *arguments, lines=[question], monkeypatch=monkeypatch) == 0
+        first, second = json.loads(capsys.readouterr().out)["bundles"]
+        assert (first, second) == (f"0x00000000_{middle}", f"{middle}_0xffffffff")
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("not json", "line 2: it isn't JSON"),
+        ('{"ask": "bundles.create", "ask": "x"}', "line 2: it has the key 'ask' twice"),
+        ({"ask": "bundles.create"}, 'line 2: it isn\'t of the form {"ask": OPERATION'),
+        ("[]", "line 2: it isn't of the form"),
+        ({"ask": "bundles.crate", "case": {}}, "line 2: 'bundles.crate' is no operation; did you"),
+        ({"ask": 3, "case": {}}, "line 2: 3 is no operation; there are settings.defaults"),
+        ({"ask": "bundles.create", "case": {"bundles": 0, "settings": {}}}, "line 2: case.bundles"),
+    ],
+)
+def test_ask_tells_a_bad_line_and_answers_those_before(line, told, monkeypatch, capsys):
+    assert run(ask, "reference", lines=[CREATE, line, CREATE], monkeypatch=monkeypatch) == 2
+    written = capsys.readouterr()
+    assert [json.loads(text) for text in written.out.splitlines()] == [HALVES]
+    assert written.err.startswith(told)
+    assert len(written.err.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("refrence",), "did you mean reference?"),
+        (("reference", "--profile", "documented-9.9"), "documented-9.9 is no profile"),
+        (("reference", "--reading", "overload-amount"), "write NAME=VALUE"),
+        (("reference", "--reading", "overload-amont=one"), "overload-amont"),
+        (("reference", "--reading", "overload-amount=two"), "two"),
+        (("exec:no-such-balancer",), "command not found: no-such-balancer"),
+    ],
+)
+@pytest.mark.parametrize("command", [ask, checkup])
+def test_a_bad_argument_is_one_message(command, arguments, told, monkeypatch, capsys):
+    assert run(command, *arguments, monkeypatch=monkeypatch) == 2
+    written = capsys.readouterr()
+    assert told in written.out + written.err
+    assert "Traceback" not in written.out + written.err
+
+
+def test_ask_tells_the_lines_that_broke_the_adapter(monkeypatch, capsys):
+    broken = f"exec:{sys.executable} {STANDINS / 'broken.py'} exits_in_mid_batch"
+    question = {"ask": "shed.select", "case": EXAMPLES["shed.select"][0]}
+    assert run(ask, broken, lines=["", question, question], monkeypatch=monkeypatch) == 2
+    assert "lines 2 to 3: shed.select, 2 cases: exited with status 7" in capsys.readouterr().err
+
+
+def test_check_finds_the_reference_in_order(capsys):
+    assert run(checkup, "reference") == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert all(line.startswith("ok    ") for line in lines[:-1])
+    assert [line for line in lines if "ok    answers usage.nic" in line]
+    assert lines[-1] == "reference keeps the protocol"
+
+
+def found_by_check(name):
+    found = checkup.check(name, "documented-3.0", {})
+    assert found.ok is not any(line.startswith("FAIL") for line in found.lines)
+    return "\n".join(found.lines)
+
+
+def test_check_finds_wrong_order_misspelt_operations_and_death():
+    told = found_by_check(f"exec:{sys.executable} {STANDINS / 'shuffles.py'}")
+    assert "FAIL  names operations that the suite knows: there is no bundles.creat;" in told
+    assert "FAIL  answers a batch in order (3 cases of bundles.create): asked together" in told
+    assert "ok    answers equal cases each" in told
+    assert "FAIL  answers an operation that it does not know with an error: no.such" in told
+    assert "what is no.such_operation?" in told
+    assert "note  not tried, the connection is gone: ends on bye" in told
+
+
+@pytest.mark.parametrize(
+    ("bug", "told"),
+    [
+        ("exits_at_once", "FAIL  says hello in protocol 1: exited with status 5"),
+        ("speaks_protocol_2", "FAIL  says hello in protocol 1: speaks protocol 2"),
+        ("answers_too_few", "FAIL  answers equal cases each: usage.max, 3 cases: too few"),
+        ("leaves_a_grandchild", "FAIL  ends on bye: ended, but left processes behind"),
+    ],
+)
+def test_check_names_the_fault(bug, told):
+    assert told in found_by_check(f"exec:{sys.executable} {STANDINS / 'broken.py'} {bug}")
+
+
+@pytest.mark.parametrize("language", sorted(new_adapter.SKELETONS))
+def test_a_skeleton_keeps_the_protocol_and_is_right(language, tmp_path, monkeypatch, capsys):
+    folder = tmp_path / "my balancer"
+    assert run(new_adapter, "--lang", language, "--to", str(folder)) == 0
+    printed = capsys.readouterr().out.splitlines()
+    assert f"cd {shlex.quote(str(folder))}" in printed
+    check, question = printed[-2:]
+    adapter = shlex.split(check)[-1]
+    assert shlex.split(question)[-1] == adapter
+
+    monkeypatch.chdir(folder)
+    assert "FAIL" not in found_by_check(adapter)
+    cases = EXAMPLES["bundles.create"]
+    configured = {"bundles": None, "settings": {"defaultNumberOfNamespaceBundles": 7}}
+    with (
+        connect(adapter, "documented-3.0", {}) as mine,
+        connect("reference", "documented-3.0", {}) as model,
+    ):
+        cases = [*cases, configured, {"bundles": 1, "settings": {'é"\\\n\u2028': 1.5e-3}}]
+        assert mine.ask("bundles.create", cases) == model.ask("bundles.create", cases)
+        (failed,) = mine.ask("bundles.create", [{"bundles": "x", "settings": {}}])
+        assert "failed" in failed or "boundaries" in failed
+
+
+def test_an_existing_file_is_never_overwritten(tmp_path, capsys):
+    (tmp_path / "main.mjs").write_text("mine")
+    assert run(new_adapter, "--lang", "javascript", "--to", str(tmp_path)) == 2
+    assert "is there already and stays as it is" in capsys.readouterr().err
+    assert (tmp_path / "main.mjs").read_text() == "mine"
+
+
+def test_a_folder_that_cannot_be_written_is_told(tmp_path, capsys):
+    (tmp_path / "file").write_text("")
+    assert run(new_adapter, "--lang", "java", "--to", str(tmp_path / "file" / "x")) == 2
+    assert "can't write to" in capsys.readouterr().err
