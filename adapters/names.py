@@ -41,9 +41,15 @@ def connect(
     be used, and `UnknownName` where the reference has no such profile or reading.
     """
     kind, _, rest = name.partition(":")
-    if kind not in KINDS:
-        raise AdapterError("start", _unknown(name, kind), "", "", "")
+    check_name(name)
     return KINDS[kind][1](rest, name, profile, readings, limits or Limits())
+
+
+def check_name(name: str) -> None:
+    """Raise AdapterError where the name is of no kind that there is."""
+    kind = name.partition(":")[0]
+    if kind not in KINDS:
+        raise AdapterError("start", _unknown(name, kind))
 
 
 def _unknown(name: str, kind: str) -> str:

@@ -88,7 +88,15 @@ class Cycle:
 
     def traffic(self, bundle: str) -> Rate:
         """What a bundle carries, in the measure of the readings."""
-        return MEASURE[self.readings["shed-measure"]](self.rates(bundle))
+        known = self._traffic.get(bundle)
+        if known is None:
+            known = MEASURE[self.readings["shed-measure"]](self.rates(bundle))
+            self._traffic[bundle] = known
+        return known
+
+    @cached_property
+    def _traffic(self) -> dict[str, Rate]:
+        return {}
 
     def traffic_of(self, broker: Broker) -> Rate:
         """What a broker carries, in the measure of the readings."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from pulsar_conformance.reference.door import Refused
 from pulsar_conformance.reference.ranges import HashRange, hash_of
 from pulsar_conformance.reference.readings import Readings
 from pulsar_conformance.reference.settings import Settings
@@ -12,10 +13,6 @@ from pulsar_conformance.reference.settings import Settings
 RANGE = "range_equally_divide"
 TOPICS = "topic_count_equally_divide"
 POSITIONS = "specified_positions_divide"
-
-
-class Refused(Exception):
-    """The rules say that the request must be turned down."""
 
 
 @dataclass(frozen=True)

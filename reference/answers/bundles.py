@@ -1,0 +1,72 @@
+"""How namespaces are divided, and their bundles split. [BUNDLE, SPLIT]"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from pulsar_conformance.reference import bundles, splitting
+from pulsar_conformance.reference.candidates import Growth
+from pulsar_conformance.reference.derivation import Derivation, Step
+from pulsar_conformance.reference.door import Answer, Case, Door
+from pulsar_conformance.reference.ranges import HASHES, hash_of, hex_of, ranges_of
+
+
+def create(door: Door, case: Case) -> Derivation:
+    """[BUNDLE-01 … 03]"""
+    asked, why = case["bundles"], "as asked"
+    if asked is None:
+        why = "defaultNumberOfNamespaceBundles"
+        asked = door.settings(case).number(why)
+    count = int(asked)
+
+    def explain() -> Iterator[Step]:
+        yield Step("bundles", f"{count}, {why}")
+        yield Step("width", f"2^32 / {count} = {HASHES // count} hashes, the last the rest")
+
+    return Derivation({"boundaries": bundles.boundaries(count)}, explain)
+
+
+def locate(door: Door, case: Case) -> Derivation:
+    """[BUNDLE-04 … 13]"""
+    ranges = ranges_of(case["boundaries"])
+    locate = bundles.LOCATE[door.readings["partitions"]]
+    names = [ranges[locate(ranges, topic)].name for topic in case["topics"]]
+
+    def explain() -> Iterator[Step]:
+        for topic, name in zip(case["topics"], names, strict=True):
+            yield Step(topic, f"hash {hex_of(hash_of(topic))}, in {name}")
+
+    return Derivation({"bundles": names}, explain)
+
+
+def split(door: Door, case: Case) -> Derivation:
+    """[SPLIT-10 … 19]"""
+    split = splitting.Split.of(case["bundle"], case["topics"], case["positions"])
+    algorithm = splitting.algorithm_of(
+        case["algorithm"], case["by"], door.settings(case), door.readings
+    )
+    parts = splitting.parts(split, algorithm, door.readings)
+
+    def explain() -> Iterator[Step]:
+        yield Step("algorithm", algorithm)
+        yield Step("bundle", f"{split.bundle.name}, {split.bundle.width} hashes")
+        for part in parts:
+            topics = sum(value in part for value in split.hashes)
+            yield Step("part", f"{part.name}, {part.width} hashes, {topics} topics")
+
+    return Derivation({"bundles": [part.name for part in parts]}, explain)
+
+
+def split_candidates(door: Door, case: Case) -> Derivation:
+    """[SPLIT-01 … 09]"""
+    growth = Growth(case, door.settings(case), door.readings)
+    answer = {"split": list(growth.split), "unload": list(growth.unload)}
+    return Derivation(answer, growth.explain)
+
+
+ANSWERS: Mapping[str, Answer] = {
+    "bundles.create": create,
+    "bundles.locate": locate,
+    "bundles.split": split,
+    "bundles.split_candidates": split_candidates,
+}

@@ -1,0 +1,22 @@
+"""The documented defaults. [CONFIG]"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from pulsar_conformance.reference.derivation import Derivation, Step
+from pulsar_conformance.reference.door import Answer, Case, Door
+
+
+def defaults(door: Door, _case: Case) -> Derivation:
+    """[CONFIG]"""
+
+    def explain() -> Iterator[Step]:
+        return (Step(name, str(value)) for name, value in door.defaults.items())
+
+    return Derivation({"settings": dict(door.defaults)}, explain)
+
+
+ANSWERS: Mapping[str, Answer] = {
+    "settings.defaults": defaults,
+}

@@ -1,0 +1,48 @@
+"""What brokers use. [USAGE]"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from pulsar_conformance.reference import usage
+from pulsar_conformance.reference.cluster import Broker
+from pulsar_conformance.reference.derivation import Derivation, Step
+from pulsar_conformance.reference.door import Answer, Case, Door, Refused
+from pulsar_conformance.reference.numbers import exact, jsonable, plain
+
+
+def maximum(door: Door, case: Case) -> Derivation:
+    """[USAGE-01 … 04]"""
+    broker = Broker.read("broker", case["broker"])
+    weight = usage.weights(door.settings(case)) if case["weighted"] else usage.UNWEIGHTED
+    used = usage.weighted_maximum(broker, weight)
+
+    def explain() -> Iterator[Step]:
+        for name, percent in broker.percent.items():
+            weighted = f"{plain(percent)} % x {plain(weight[name])}"
+            yield Step(name, f"{weighted} = {plain(percent * weight[name])} %")
+        yield Step("maximum", f"{plain(used.percent)} % of {used.resource}")
+
+    answer = {"percent": jsonable(used.percent), "resource": used.resource}
+    return Derivation(answer, explain)
+
+
+def nic(door: Door, case: Case) -> Derivation:
+    """[USAGE-05 … 07]"""
+    reported = case["nics"][0]["reportedGbps"]
+    known = None if reported is None else exact(reported)
+    speed = usage.nic_speed(door.settings(case), known)
+    if speed is None:
+        raise Refused("no speed is reported and none is set")
+
+    def explain() -> Iterator[Step]:
+        yield Step("reported", "nothing" if known is None else f"{plain(known)} Gbit/s")
+        yield Step("speed", f"{plain(speed)} Gbit/s")
+
+    return Derivation({"gbps": jsonable(speed)}, explain)
+
+
+ANSWERS: Mapping[str, Answer] = {
+    "usage.max": maximum,
+    "usage.nic": nic,
+}

@@ -1,0 +1,33 @@
+"""What an answer of the model is made from: a case, the settings in force, the readings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pulsar_conformance.reference.derivation import Derivation
+from pulsar_conformance.reference.readings import Readings
+from pulsar_conformance.reference.settings import Settings, Value
+
+Case = Mapping[str, Any]
+
+
+class Refused(Exception):
+    """A request that the rules turn down, with the reason in words."""
+
+
+@dataclass(frozen=True)
+class Door:
+    """The profile's documented defaults and the readings, given once."""
+
+    defaults: Mapping[str, Value]
+    readings: Readings
+
+    def settings(self, case: Case) -> Settings:
+        """The settings in force in a case."""
+        return Settings(case.get("settings", {}), self.defaults)
+
+
+Answer = Callable[[Door, Case], Derivation]
+"""How an operation is answered. Errors: `Refused`, `MissingSetting`."""
