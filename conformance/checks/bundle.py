@@ -1,0 +1,229 @@
+"""BUNDLE: how a namespace is divided, and where its topics fall."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import TypeAlias
+
+from hypothesis import strategies as st
+from pulsar_conformance.conformance.draws import namespaces
+from pulsar_conformance.conformance.expect import Expect
+from pulsar_conformance.conformance.judge import Asked
+from pulsar_conformance.conformance.registry import check
+from pulsar_conformance.conformance.views import Found, Locating, Plain
+from pulsar_conformance.reference.bundles import PARTITION
+from pulsar_conformance.reference.ranges import FULL_UPPER, HashRange, hash_of
+
+Boundaries: TypeAlias = list[str]
+
+ADVISED = 1000, 64, 16
+"""Topics, bundles and brokers of the documents' advice."""
+
+CHI_SQUARE_63 = 131.4
+CHI_SQUARE_15 = 56.5
+"""Topics spread at random stay below these, with 63 and 15 degrees of freedom, in all but one of
+a million trials: the check's error rate is at most 2 in a million."""
+
+
+@check("BUNDLE-01", draws=namespaces.create(st.one_of(st.none(), namespaces.counts), st.just({})))
+def bundles_cover_the_whole_range(_case: Plain, answer: Boundaries, expect: Expect) -> None:
+    """The boundaries ascend from the first hash to the last, without gap or overlap."""
+    ends = [int(boundary, 16) for boundary in answer]
+    expect.reached()
+    whole = len(ends) > 1 and ends[0] == 0 and ends[-1] == FULL_UPPER
+    expect.that(whole, "boundaries from 0x00000000 to 0xffffffff", _shown(answer))
+    ascending = all(low < high for low, high in pairwise(ends))
+    expect.that(ascending, "boundaries that ascend", _shown(answer))
+
+
+@check("BUNDLE-02", draws=namespaces.create(st.none(), namespaces.default_bundles()))
+def the_default_number_is_used(case: Plain, answer: Boundaries, expect: Expect) -> None:
+    """A namespace that says no number gets the number that is set, or the documented one."""
+    if expect.reached(case["bundles"] is None):
+        default = int(case.settings.number(namespaces.DEFAULT))
+        expect.equal(len(answer) - 1, default, "bundles")
+
+
+@check("BUNDLE-03", draws=namespaces.create(namespaces.counts, namespaces.default_bundles()))
+def a_namespace_gets_the_number_it_says(case: Plain, answer: Boundaries, expect: Expect) -> None:
+    """A namespace that says a number gets just that many."""
+    if expect.reached(case["bundles"] is not None):
+        expect.equal(len(answer) - 1, case["bundles"], "bundles")
+
+
+@check("BUNDLE-04", draws=namespaces.locate())
+def every_topic_has_exactly_one_bundle(case: Locating, answer: Found, expect: Expect) -> None:
+    """Each topic falls in one bundle, one of the namespace's."""
+    expect.reached(bool(case["topics"]))
+    expect.equal(len(answer.bundles), len(case["topics"]), "bundles, one a topic")
+    known = {part.name for part in case.ranges}
+    for topic, bundle in answer.by_topic.items():
+        expect.that(bundle in known, "a bundle of the namespace", f"{bundle} for {topic}")
+
+
+def _both(asked: list[Asked], expect: Expect) -> tuple[Found, Found]:
+    expect.given(len(asked) == 2, "topics are located twice")
+    first, second = (one.answer for one in asked)
+    for found in (first, second):
+        whole = len(found.bundles) == len(found.case["topics"])
+        expect.given(whole, "every topic was located")
+    return first, second
+
+
+def _whole(topics: list[str], expect: Expect) -> None:
+    """Under the reading that spreads partitions, where one falls depends on all bundles."""
+    parts = expect.readings["partitions"] == "spread" and any(map(PARTITION.search, topics))
+    expect.given(not parts, "the topics are no partitions")
+
+
+@check("BUNDLE-05", draws=namespaces.located_twice(), together=True)
+def the_same_topic_stays_in_its_bundle(asked: list[Asked], expect: Expect) -> None:
+    """Whatever a topic is asked with, it falls in the same bundle."""
+    first, second = _both(asked, expect)
+    same = first.case["boundaries"] == second.case["boundaries"]
+    expect.given(same, "the bundles are the same")
+    for topic in first.by_topic.keys() & second.by_topic.keys():
+        expect.reached()
+        expect.equal(second.by_topic[topic], first.by_topic[topic], f"bundle of {topic}")
+
+
+@check("BUNDLE-06", draws=namespaces.located_finer(), together=True)
+def finer_bundles_nest(asked: list[Asked], expect: Expect) -> None:
+    """Where boundaries are added, a topic's bundle lies within the one that it had."""
+    coarse, fine = _both(asked, expect)
+    finer = set(coarse.case["boundaries"]) <= set(fine.case["boundaries"])
+    expect.given(finer, "the second list of boundaries is finer")
+    _whole(coarse.case["topics"], expect)
+    for topic in coarse.by_topic.keys() & fine.by_topic.keys():
+        outer, inner = coarse.by_topic[topic], fine.by_topic[topic]
+        expect.reached()
+        nests = _parsed(outer, expect).covers(_parsed(inner, expect))
+        expect.that(nests, f"a part of {outer}", f"{inner} for {topic}")
+
+
+@check("BUNDLE-07", draws=namespaces.partitioned_widely())
+def partitions_are_hashed_by_their_own_names(case: Locating, answer: Found, expect: Expect) -> None:
+    """Partitions of one topic neither all share a bundle nor all lie apart.
+
+    By chance 16 partitions share one of 16 bundles once in 16^15 trials, about 1e18, and 64 lie
+    apart in 64 bundles once in 64^64 / 64!, about 3e26.
+    """
+    topics = case["topics"]
+    expect.given(len(topics) >= 16 and len(case.ranges) >= 16, "16 partitions, 16 bundles")
+    stems = {PARTITION.sub("", topic) for topic in topics}
+    expect.given(len(stems) == 1 and stems.isdisjoint(topics), "partitions of one topic")
+    expect.given(_alike(case.ranges), "bundles of one width")
+    expect.reached()
+    bundles = set(answer.bundles)
+    expect.that(len(bundles) > 1, "several bundles", f"{len(topics)} partitions in {bundles}")
+    if len(topics) == len(case.ranges) >= 64:
+        apart = f"each of {len(topics)} partitions in a bundle of its own"
+        expect.that(len(bundles) < len(topics), "partitions that share a bundle", apart)
+
+
+@check("BUNDLE-08", draws=namespaces.partitioned())
+def partitions_lie_in_different_bundles(case: Locating, answer: Found, expect: Expect) -> None:
+    """As many partitions as there are bundles, at most, lie in a bundle each."""
+    topics = case["topics"]
+    stems = {PARTITION.sub("", topic) for topic in topics}
+    expect.given(len(stems) == 1 and stems.isdisjoint(topics), "partitions of one topic")
+    fewest = 1 + max(int(PARTITION.search(topic)[0].rpartition("-")[2]) for topic in topics)
+    if expect.reached(len(topics) > 1 and fewest <= len(case.ranges)):
+        found = len(set(answer.bundles))
+        expect.equal(found, len(topics), "different bundles")
+
+
+@check("BUNDLE-09", draws=namespaces.one_bundle_split(), together=True)
+def bundles_are_independent(asked: list[Asked], expect: Expect) -> None:
+    """New boundaries in one bundle leave the topics of all others where they are."""
+    before, after = _both(asked, expect)
+    _whole(before.case["topics"], expect)
+    kept = {part.name for part in before.case.ranges} & {part.name for part in after.case.ranges}
+    for topic in before.by_topic.keys() & after.by_topic.keys():
+        bundle = before.by_topic[topic]
+        if expect.reached(bundle in kept):
+            expect.equal(after.by_topic[topic], bundle, f"bundle of {topic}")
+
+
+@check("BUNDLE-10", draws=namespaces.thousand_topics())
+def many_topics_spread_well(case: Locating, answer: Found, expect: Expect) -> None:
+    """1000 topics over 64 bundles load 16 brokers alike, four bundles each: a chi-square test.
+
+    It takes names for granted that were not chosen by their hashes.
+    """
+    topics, bundles, brokers = ADVISED
+    expect.given(len(case["topics"]) == topics, "1000 topics")
+    expect.given(len(case.ranges) == bundles and _alike(case.ranges), "64 bundles of one width")
+    whole = len(set(case["topics"])) == topics == len(answer.bundles)
+    expect.given(whole, "different topics, each located")
+    places = {part.name: place for place, part in enumerate(case.ranges)}
+    expect.given(set(answer.bundles) <= places.keys(), "bundles of the namespace")
+    found = [0] * bundles
+    for bundle in answer.bundles:
+        found[places[bundle]] += 1
+    owned = [sum(found[broker::brokers]) for broker in range(brokers)]
+    expect.reached()
+    for counts, limit, of in ((found, CHI_SQUARE_63, "bundles"), (owned, CHI_SQUARE_15, "brokers")):
+        statistic = _chi_square(counts)
+        expect.that(
+            statistic <= limit,
+            f"a chi-square of at most {limit} over {len(counts)} {of}",
+            f"{statistic:.1f}; the fullest has {max(counts)} of {topics} topics",
+        )
+
+
+@check("BUNDLE-11", draws=namespaces.locate())
+def the_hash_is_crc_32(case: Locating, answer: Found, expect: Expect) -> None:
+    """A topic falls where the CRC-32 of its complete name lies."""
+    inner = {part.lower for part in case.ranges[1:]}
+    for topic, bundle in answer.by_topic.items():
+        value = hash_of(topic)
+        if value not in inner and value != FULL_UPPER and expect.reached():
+            _holds(expect, case, topic, bundle)
+
+
+@check("BUNDLE-12", draws=namespaces.on_a_boundary())
+def a_range_holds_its_lower_end(case: Locating, answer: Found, expect: Expect) -> None:
+    """A hash on a boundary belongs to the range that starts there."""
+    inner = {part.lower for part in case.ranges[1:]}
+    for topic, bundle in answer.by_topic.items():
+        if expect.reached(hash_of(topic) in inner):
+            _holds(expect, case, topic, bundle)
+
+
+@check("BUNDLE-13", draws=namespaces.at_the_end())
+def the_last_range_holds_the_last_hash(case: Locating, answer: Found, expect: Expect) -> None:
+    """The hash 0xffffffff belongs to the last range."""
+    for topic, bundle in answer.by_topic.items():
+        if expect.reached(hash_of(topic) == FULL_UPPER):
+            _holds(expect, case, topic, bundle)
+
+
+def _holds(expect: Expect, case: Locating, topic: str, bundle: str) -> None:
+    value = hash_of(topic)
+    right = next(part for part in case.ranges if value in part)
+    expect.that(bundle == right.name, f"{right.name} holds {value:#010x}", f"{bundle} for {topic}")
+
+
+def _parsed(name: str, expect: Expect) -> HashRange:
+    try:
+        return HashRange.parse(name)
+    except ValueError:
+        expect.given(False, "every topic is in a range")
+        raise
+
+
+def _alike(ranges: tuple[HashRange, ...]) -> bool:
+    """Whether ranges have one width, but for what is left over at the end."""
+    widths = [part.width for part in ranges]
+    return max(widths) - min(widths) <= len(ranges)
+
+
+def _chi_square(counts: list[int]) -> float:
+    mean = sum(counts) / len(counts)
+    return sum((count - mean) ** 2 / mean for count in counts)
+
+
+def _shown(boundaries: Boundaries) -> str:
+    shown = ", ".join(boundaries[:6])
+    return shown + (f", … ({len(boundaries)})" if len(boundaries) > 6 else "")

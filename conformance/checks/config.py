@@ -1,0 +1,36 @@
+"""CONFIG: every default that a document prints."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+from hypothesis import strategies as st
+from pulsar_conformance import specs
+from pulsar_conformance.conformance.expect import Expect
+from pulsar_conformance.conformance.registry import check
+from pulsar_conformance.conformance.trial import Trial
+from pulsar_conformance.conformance.views import Plain
+
+
+def has_the_documented_default(
+    name: str, case: Plain, answer: Mapping[str, Any], expect: Expect
+) -> None:
+    """A setting has the default that the profile's documents print."""
+    expect.given(name in case.settings.defaults, "the profile's documents print a default")
+    default = case.settings.defaults[name]
+    expect.reached()
+    answered = answer.get(name, "" if default in (None, "") else "nothing")
+    if default in (None, ""):
+        expect.that(answered in (None, ""), f"{name}: empty", answered)
+        return
+    alike = isinstance(answered, bool) == isinstance(default, bool) and answered == default
+    expect.that(alike, f"{name}: {default}", answered)
+
+
+for rule in specs.load().rules.values():
+    if rule.area == "CONFIG":
+        check(rule.id, draws=st.just(Trial.of("settings.defaults", {})))(
+            partial(has_the_documented_default, rule.settings[0])
+        )

@@ -1,0 +1,186 @@
+"""SPLIT: how one bundle is split."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+from pulsar_conformance.conformance.draws import splits
+from pulsar_conformance.conformance.expect import Expect
+from pulsar_conformance.conformance.judge import Asked
+from pulsar_conformance.conformance.registry import check
+from pulsar_conformance.conformance.views import Found, Parts, Plain
+from pulsar_conformance.reference.ranges import HashRange, hex_of
+from pulsar_conformance.reference.splitting import POSITIONS, RANGE, SELECTING_SETTING, TOPICS
+
+
+def _bundle(case: Plain, expect: Expect) -> HashRange:
+    bundle = HashRange.parse(case["bundle"])
+    expect.given(bundle.upper - bundle.lower > 1, "the bundle is wide enough to be split")
+    return bundle
+
+
+def _usable(case: Plain) -> list[int]:
+    """The positions strictly inside, each once, ascending."""
+    bundle = HashRange.parse(case["bundle"])
+    positions = {int(position, 16) for position in case["positions"]}
+    return sorted(p for p in positions if bundle.lower < p < bundle.upper)
+
+
+def _cuts(answer: Parts) -> list[int]:
+    return [part.lower for part in answer.ranges[1:]]
+
+
+def _size_by_name(part: HashRange) -> int:
+    return part.upper - part.lower
+
+
+def _size(part: HashRange) -> int:
+    return part.width
+
+
+@check("SPLIT-10", draws=splits.halves())
+def range_halves_are_equal(case: Plain, answer: Parts, expect: Expect) -> None:
+    """Two parts of the same size; of an odd number of hashes one part has one more."""
+    expect.given(case["algorithm"] == RANGE, f"{RANGE} is asked for")
+    bundle = _bundle(case, expect)
+    expect.reached()
+    expect.that(len(answer.names) == 2, "two parts", answer)
+    by_name = expect.readings["range-halves"] == "by-name"
+    size = _size_by_name if by_name else _size
+    lower, upper = map(size, answer.ranges)
+    if by_name and bundle.last:
+        # Rounded up, the parts would be equal in truth: that is the other reading.
+        expect.that(lower == size(bundle) // 2, f"{size(bundle) // 2} hashes below", answer)
+    odd = size(bundle) % 2
+    halves = f"parts of {size(bundle) // 2} hashes{', one of them one more' if odd else ''}"
+    expect.that(abs(lower - upper) <= odd, halves, f"{lower} and {upper} hashes: {answer}")
+
+
+def _below(found: Found, position: int) -> tuple[int, int]:
+    """How many topics surely lie below a position, and how many may."""
+    cells = [HashRange.parse(bundle) for bundle in found.bundles]
+    surely = sum(cell.upper <= position for cell in cells)
+    return surely, sum(cell.lower < position for cell in cells)
+
+
+@check(
+    "SPLIT-11",
+    draws=splits.topic_halves(),
+    together=True,
+    asks=("bundles.split", "bundles.locate"),
+)
+def topic_halves_are_equal(asked: list[Asked], expect: Expect) -> None:
+    """Two parts with the same number of topics, counted by the implementation's own hash."""
+    (case, answer), (cells, found) = asked
+    topics = case["topics"]
+    expect.given(case["algorithm"] == TOPICS, f"{TOPICS} is asked for")
+    whole = case["bundle"] == splits.WHOLE and topics == cells["topics"]
+    expect.given(whole, "every topic lies in the bundle, and is located")
+    expect.given(len(set(found.bundles)) > 1, "the topics do not all lie together")
+    expect.reached()
+    expect.that(len(answer.names) == 2, "two parts", answer)
+    surely, maybe = _below(found, answer.ranges[1].lower)
+    halves = {len(topics) // 2, -(-len(topics) // 2)}
+    fits = any(surely <= half <= maybe for half in halves)
+    allowed = f"{' or '.join(map(str, sorted(halves)))} of {len(topics)} topics in the lower part"
+    expect.that(fits, allowed, f"{surely} to {maybe}: {answer}")
+
+
+@check("SPLIT-12", draws=splits.positions())
+def parts_lie_between_the_positions(case: Plain, answer: Parts, expect: Expect) -> None:
+    """Each usable position divides two parts, and nothing else does."""
+    expect.given(case["algorithm"] == POSITIONS and case["by"] == "admin", "asked by the admin")
+    _bundle(case, expect)
+    usable = _usable(case)
+    if expect.reached(bool(usable)):
+        allowed = f"parts divided at {', '.join(map(hex_of, usable))}"
+        expect.that(_cuts(answer) == usable, allowed, answer)
+
+
+@check("SPLIT-13", draws=splits.positions(), refusals=True)
+def every_split_makes_two_parts(case: Plain, answer: Parts, expect: Expect) -> None:
+    """A split makes two parts; more positions than one are refused, or one is taken."""
+    expect.given(case["algorithm"] == POSITIONS and case["by"] == "admin", "asked by the admin")
+    _bundle(case, expect)
+    usable = _usable(case)
+    if not expect.reached(bool(usable)):
+        return
+    refused = bool(answer.refused) and len(usable) > 1
+    two = not answer.refused and len(answer.names) == 2 and _cuts(answer)[0] in usable
+    expect.that(refused or two, "two parts divided at one of the positions", answer)
+
+
+@check("SPLIT-14", draws=splits.any_split())
+def parts_cover_the_parent_exactly(case: Plain, answer: Parts, expect: Expect) -> None:
+    """The parts begin and end where the bundle does, each where the one before it ends."""
+    bundle = HashRange.parse(case["bundle"])
+    expect.reached()
+    parts = answer.ranges
+    joined = all(before.upper == after.lower for before, after in pairwise(parts))
+    ends = bool(parts) and parts[0].lower == bundle.lower and parts[-1].upper == bundle.upper
+    expect.that(joined and ends, f"parts of {bundle.name} without gap or overlap", answer)
+
+
+def _never_followed(case: Plain, answer: Parts, expect: Expect) -> None:
+    usable = _usable(case)
+    _bundle(case, expect)
+    if expect.reached(bool(usable)):
+        followed = not answer.refused and set(usable) & set(_cuts(answer))
+        allowed = f"no part divided at {', '.join(map(hex_of, usable))}"
+        expect.that(not followed, allowed, answer)
+
+
+@check("SPLIT-15", draws=splits.positions_by_the_broker(), refusals=True)
+def the_broker_takes_no_positions(case: Plain, answer: Parts, expect: Expect) -> None:
+    """The broker's own split is never one at specified positions."""
+    positions = case["algorithm"] == POSITIONS and case["by"] == "broker"
+    expect.given(positions, "the broker is to split at positions")
+    _never_followed(case, answer, expect)
+
+
+@check("SPLIT-16", draws=splits.positions_as_default(), refusals=True)
+def positions_are_no_default(case: Plain, answer: Parts, expect: Expect) -> None:
+    """Set as the default, specified positions are refused or ignored."""
+    setting = SELECTING_SETTING[expect.readings["split-key"]]
+    chosen = case["algorithm"] or case.settings.given.get(setting)
+    default = case["algorithm"] is None and chosen == POSITIONS
+    expect.given(default, f"{setting} is {POSITIONS}")
+    _never_followed(case, answer, expect)
+
+
+def _selected(asked: list[Asked], expect: Expect, key: str) -> None:
+    """With no algorithm named, the split is that of the one which the setting names."""
+    expect.given(len(asked) == 3, "a split by the setting, and by each algorithm")
+    (case, answer), *named = asked
+    setting = SELECTING_SETTING[key]
+    expect.given(case["algorithm"] is None, "no algorithm is named")
+    expect.given(setting in {*case.settings.given, *case.settings.defaults}, f"{setting} is set")
+    algorithm = case.settings.value(setting)
+    by_name = {one.case["algorithm"]: one.answer for one in named}
+    expect.given(len(by_name) == 2 and algorithm in by_name, f"{algorithm} is asked, too")
+    chosen = by_name.pop(algorithm)
+    [other] = by_name.values()
+    if expect.reached(chosen.names != other.names):
+        expect.that(answer.names == chosen.names, f"as {algorithm}: {chosen}", answer)
+
+
+@check("SPLIT-17", draws=splits.selected_by(splits.DEFAULT), together=True)
+def the_default_setting_selects(asked: list[Asked], expect: Expect) -> None:
+    """`defaultNamespaceBundleSplitAlgorithm` selects the algorithm."""
+    _selected(asked, expect, "default")
+
+
+@check("SPLIT-18", draws=splits.selected_by(splits.SUPPORTED), together=True)
+def the_supported_setting_selects(asked: list[Asked], expect: Expect) -> None:
+    """`supportedNamespaceBundleSplitAlgorithms` selects the algorithm."""
+    _selected(asked, expect, "supported")
+
+
+@check("SPLIT-19", draws=splits.automatic())
+def the_broker_splits_in_two(case: Plain, answer: Parts, expect: Expect) -> None:
+    """A split by the broker, by range or by topics, makes two parts."""
+    expect.given(case["by"] == "broker" and case["algorithm"] != POSITIONS, "the broker splits")
+    _bundle(case, expect)
+    expect.given(len(case["topics"]) > 1, "there are topics on which to decide")
+    expect.reached()
+    expect.that(len(answer.names) == 2, "two parts", answer)

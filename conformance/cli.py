@@ -1,0 +1,48 @@
+"""The command `pulsar-conformance`."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+
+from pulsar_conformance.adapters import ask, checkup, new_adapter
+from pulsar_conformance.conformance.commands import diff, judge
+from pulsar_conformance.specs import SpecError
+
+COMMANDS = {
+    "run": (judge, "judge implementations by the documented rules"),
+    "ask": (ask, "put cases to an implementation and print its answers, unjudged"),
+    "check": (checkup, "does an implementation keep the adapter protocol?"),
+    "diff": (diff, "the first and smallest cases that two implementations decide otherwise"),
+    "new-adapter": (new_adapter, "a working skeleton of an adapter"),
+}
+UNUSABLE = 2
+INTERRUPTED = 130
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs a command; 0 all well, 1 a verdict or a difference, 2 something that can't be used."""
+    parser = argparse.ArgumentParser(
+        prog="pulsar-conformance",
+        description="Checks load balancers against the documented rules of Apache Pulsar.",
+    )
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    for name, (module, purpose) in COMMANDS.items():
+        command = commands.add_parser(name, help=purpose, description=f"{purpose.capitalize()}.")
+        module.add_arguments(command)
+        command.set_defaults(run=module.run)
+    args = parser.parse_args(argv)
+    try:
+        status: int = args.run(args)
+    except SpecError as wrong:
+        print(wrong, file=sys.stderr)
+        return UNUSABLE
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except BrokenPipeError:
+        # Whoever read our output has had enough; nothing more can be said, not even at the end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return UNUSABLE
+    return status

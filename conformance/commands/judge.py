@@ -1,0 +1,63 @@
+"""`pulsar-conformance run`: judges implementations, through pytest."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+import pytest
+from pulsar_conformance.adapters.bundled import runnable
+from pulsar_conformance.adapters.errors import AdapterError
+from pulsar_conformance.conformance.commands.characterize import characterize
+from pulsar_conformance.conformance.options import OPTIONS, add_options, destination, plan_of
+from pulsar_conformance.conformance.plan import BadPlan
+from pulsar_conformance.conformance.plugin import rules_folder
+
+UNUSABLE = 2
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of a run; what is left over goes to pytest, such as `-n 4`."""
+    add_options(parser.add_argument)
+    parser.add_argument(
+        "pytest", nargs=argparse.REMAINDER, help="after --, options of pytest, as in -- -n 4 -v"
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    """Judges, or characterizes; the exit status says how it went."""
+    left_out: list[str] = []
+    if not args.conformance_adapter:
+        args.conformance_adapter, left_out = runnable()
+    try:
+        plan = plan_of(args)
+        if args.conformance_characterize:
+            return characterize(plan)
+    except (BadPlan, AdapterError) as wrong:
+        print(f"pulsar-conformance: {wrong}", file=sys.stderr)
+        return UNUSABLE
+    out = Path(args.conformance_out)
+    words = [str(rules_folder()), "-p", "pulsar_conformance.conformance.plugin"]
+    words += ["-p", "no:cacheprovider", "-q", "--no-header", "--tb=no", "-rN", "-c", "/dev/null"]
+    words += ["-W", "ignore::pytest.PytestAssertRewriteWarning"]
+    words += ["--alluredir", str(out / "allure"), "--clean-alluredir"]
+    status = int(pytest.main([*words, *_options(args), *_after_dashes(args.pytest)]))
+    for why in left_out:
+        print(f"left out: {why}")
+    return status if status < UNUSABLE else UNUSABLE
+
+
+def _options(args: argparse.Namespace) -> list[str]:
+    """The options of the run as pytest reads them."""
+    words: list[str] = []
+    for flag in OPTIONS:
+        value = getattr(args, destination(flag))
+        for one in value if isinstance(value, list) else [value]:
+            if one not in (None, False):
+                words.append(f"{flag}={one}")
+    return words
+
+
+def _after_dashes(words: list[str]) -> list[str]:
+    return words[1:] if words[:1] == ["--"] else words

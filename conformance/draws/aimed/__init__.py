@@ -1,0 +1,23 @@
+"""Cases that tell the alternatives of a reading apart, whatever the other readings are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from hypothesis import strategies as st
+from pulsar_conformance.conformance.draws.aimed import bundles, shedding
+from pulsar_conformance.conformance.trial import Trial
+
+AREAS = (bundles.AIMED, shedding.AIMED)
+
+
+def _gathered() -> dict[str, list[st.SearchStrategy[Trial]]]:
+    found: dict[str, list[st.SearchStrategy[Trial]]] = {}
+    for area in AREAS:
+        for reading, strategy in area.items():
+            found.setdefault(reading, []).append(strategy)
+    return found
+
+
+AIMED: Mapping[str, Sequence[st.SearchStrategy[Trial]]] = _gathered()
+"""For each reading that a question can decide, strategies whose cases do."""

@@ -1,0 +1,127 @@
+"""Namespaces to create, and topics to find in their bundles."""
+
+from __future__ import annotations
+
+from random import Random
+
+from hypothesis import strategies as st
+from pulsar_conformance.conformance.draws import names
+from pulsar_conformance.conformance.trial import Json, Trial
+from pulsar_conformance.reference.ranges import FULL_UPPER, hash_of, hex_of
+
+DEFAULT = "defaultNumberOfNamespaceBundles"
+
+TOPICS_AT_THE_END = (
+    "persistent://t/ns/edge-jzegdc1ep9ddzoi0jhlmg9d81xplf7vs60v5c9v5",
+    "persistent://t/ns/last-frdtyw3kdnizf2ri9wyjjolqj0xi39gzde2hda8x",
+    "persistent://t/ns/top-njwx544jvq7nxj7t7kw8vmo75rqwwfoomnawhmlv",
+)
+"""Topics whose CRC-32 is 0xffffffff. [BUNDLE-13]"""
+
+randoms = st.randoms(use_true_random=True)
+counts = st.sampled_from([1, 2, 3, 4, 5, 7, 8, 10, 16, 31, 64, 100, 128, 255, 1000, 4096])
+
+
+def create(
+    bundles: st.SearchStrategy[int | None], settings: st.SearchStrategy[Json]
+) -> st.SearchStrategy[Trial]:
+    """A namespace to create with a number of bundles, or with none said."""
+    case = st.fixed_dictionaries({"bundles": bundles, "settings": settings})
+    return case.map(lambda drawn: Trial.of("bundles.create", drawn))
+
+
+def default_bundles() -> st.SearchStrategy[Json]:
+    """The default number of bundles, set or not."""
+    return st.one_of(st.just({}), counts.map(lambda count: {DEFAULT: count}))
+
+
+def boundaries(random: Random, count: int) -> list[str]:
+    """Ranges of equal or of any width."""
+    return random.choice((names.equal_boundaries(count), names.uneven_boundaries(random, count)))
+
+
+def locating(ends: list[str], topics: list[str]) -> Json:
+    """A case of `bundles.locate`."""
+    return {"boundaries": ends, "topics": topics}
+
+
+@st.composite
+def locate(draw: st.DrawFn) -> Trial:
+    """Topics in the bundles of a namespace."""
+    random, count = draw(randoms), draw(counts)
+    topics = names.topics(random, draw(st.sampled_from([1, 2, 20])))
+    return Trial.of("bundles.locate", locating(boundaries(random, count), topics))
+
+
+@st.composite
+def located_twice(draw: st.DrawFn) -> Trial:
+    """The same topics, asked once more in other company and another order."""
+    random, count = draw(randoms), draw(counts)
+    ends, topics = boundaries(random, count), names.topics(random, draw(st.integers(1, 20)))
+    again = random.sample(topics, random.randint(1, len(topics)))
+    again += names.topics(random, random.randint(0, 5))
+    return Trial.of("bundles.locate", locating(ends, topics), locating(ends, again))
+
+
+@st.composite
+def located_finer(draw: st.DrawFn) -> Trial:
+    """The same topics in coarser and in finer bundles."""
+    random, count = draw(randoms), draw(counts)
+    coarse, topics = boundaries(random, count), names.topics(random, 20)
+    more = {hex_of(random.randrange(1, FULL_UPPER)) for _ in range(random.choice((1, 5, 50)))}
+    fine = sorted({*coarse, *more})
+    return Trial.of("bundles.locate", locating(coarse, topics), locating(fine, topics))
+
+
+@st.composite
+def one_bundle_split(draw: st.DrawFn) -> Trial:
+    """The same topics before and after one of several bundles was split."""
+    random, count = draw(randoms), draw(counts.filter(lambda count: count > 1))
+    ends, topics = boundaries(random, count), names.topics(random, 20)
+    place = random.randrange(count)
+    low, high = int(ends[place], 16), int(ends[place + 1], 16)
+    middle = hex_of(low + max(1, (high - low) // 2))
+    after = sorted({*ends, middle})
+    return Trial.of("bundles.locate", locating(ends, topics), locating(after, topics))
+
+
+@st.composite
+def partitioned(draw: st.DrawFn) -> Trial:
+    """All partitions of one topic, at most as many as there are bundles."""
+    random, count = draw(randoms), draw(st.sampled_from([2, 4, 16, 64, 128]))
+    partitions = names.partitions(random, random.randint(2, count))
+    return Trial.of("bundles.locate", locating(names.equal_boundaries(count), partitions))
+
+
+@st.composite
+def partitioned_widely(draw: st.DrawFn) -> Trial:
+    """Many partitions of one topic over many bundles."""
+    random, count = draw(randoms), draw(st.sampled_from([64, 128, 256]))
+    partitions = names.partitions(random, draw(st.sampled_from([64, 100, 128, count])))
+    return Trial.of("bundles.locate", locating(names.equal_boundaries(count), partitions))
+
+
+@st.composite
+def thousand_topics(draw: st.DrawFn) -> Trial:
+    """1000 topics in 64 bundles, as the documents advise for 16 brokers."""
+    topics = names.topics(draw(randoms), 1000)
+    return Trial.of("bundles.locate", locating(names.equal_boundaries(64), topics))
+
+
+@st.composite
+def on_a_boundary(draw: st.DrawFn) -> Trial:
+    """Topics whose CRC-32 is a boundary of the namespace, and others."""
+    random = draw(randoms)
+    topics = names.topics(random, draw(st.integers(1, 8)))
+    inner = {hash_of(topic) for topic in topics[: 1 + len(topics) // 2]} - {0, FULL_UPPER}
+    ends = list(map(hex_of, [0, *sorted(inner), FULL_UPPER]))
+    return Trial.of("bundles.locate", locating(ends, topics))
+
+
+@st.composite
+def at_the_end(draw: st.DrawFn) -> Trial:
+    """Topics whose CRC-32 is the last hash of all."""
+    random, count = draw(randoms), draw(counts)
+    last = draw(st.lists(st.sampled_from(TOPICS_AT_THE_END), min_size=1, unique=True))
+    topics = [*last, *names.topics(random, random.randint(0, 3))]
+    return Trial.of("bundles.locate", locating(boundaries(random, count), topics))

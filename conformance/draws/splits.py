@@ -1,0 +1,141 @@
+"""Bundles to be split."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Any
+
+from hypothesis import strategies as st
+from pulsar_conformance.conformance.draws import names
+from pulsar_conformance.conformance.draws.namespaces import locating, randoms
+from pulsar_conformance.conformance.trial import Json, Question, Trial
+from pulsar_conformance.reference.ranges import FULL_UPPER, HASHES, HashRange, hash_of, hex_of
+from pulsar_conformance.reference.splitting import POSITIONS, RANGE, TOPICS
+
+DEFAULT = "defaultNamespaceBundleSplitAlgorithm"
+SUPPORTED = "supportedNamespaceBundleSplitAlgorithms"
+WHOLE = "0x00000000_0xffffffff"
+CELLS = 4096
+"""Ranges in which topics are counted: fine enough that few share one."""
+
+
+def splitting(bundle: str, algorithm: str | None, **given: Any) -> Json:
+    """A case of `bundles.split`, by the admin, with no settings, topics or positions."""
+    case: Json = {"bundle": bundle, "algorithm": algorithm, "by": "admin", "settings": {}}
+    return {**case, "topics": [], "positions": [], **given}
+
+
+def some_range(random: Random) -> HashRange:
+    """The whole namespace, its end, a narrow range, or any other."""
+    kind = random.choice(("whole", "end", "narrow", "equal", "any", "any"))
+    if kind == "whole":
+        return HashRange.parse(WHOLE)
+    if kind == "end":
+        return HashRange(random.randrange(1, FULL_UPPER - 1), FULL_UPPER)
+    if kind == "equal":
+        width = HASHES // random.choice((2, 4, 64, 128))
+        lower = width * random.randrange(HASHES // width - 1)
+        return HashRange(lower, lower + width)
+    lower = random.randrange(FULL_UPPER - 10)
+    width = random.choice((2, 3, 4, 5)) if kind == "narrow" else random.randrange(2, FULL_UPPER)
+    return HashRange(lower, min(lower + width, FULL_UPPER))
+
+
+def topics_in(random: Random, part: HashRange, most: int = 12) -> list[str]:
+    """Topics that lie in a range by their CRC-32: some, where it is wide enough to find them."""
+    found = names.topics(random, most * 4)
+    return [topic for topic in found if hash_of(topic) in part][:most]
+
+
+@st.composite
+def halves(draw: st.DrawFn) -> Trial:
+    """A range to be split in the middle."""
+    random = draw(randoms)
+    part = some_range(random)
+    case = splitting(part.name, RANGE, topics=topics_in(random, part))
+    case["by"] = random.choice(("admin", "broker"))
+    return Trial.of("bundles.split", case)
+
+
+def counted(split: Json, *more: Json) -> Trial:
+    """Splits of a whole namespace, and its topics in fine cells, to count them by."""
+    found = locating(names.equal_boundaries(CELLS), split["topics"])
+    splits = [Question("bundles.split", case) for case in (split, *more)]
+    return Trial((*splits, Question("bundles.locate", found)))
+
+
+@st.composite
+def topic_halves(draw: st.DrawFn) -> Trial:
+    """A whole namespace, where every topic lies whatever hash is used."""
+    random = draw(randoms)
+    topics = names.topics(random, random.choice((2, 3, 4, 5, 10, 11, 60)))
+    by = random.choice(("admin", "broker"))
+    return counted(splitting(WHOLE, TOPICS, topics=topics, by=by))
+
+
+@st.composite
+def positions(draw: st.DrawFn) -> Trial:
+    """Positions inside, at the ends, outside, and twice."""
+    random = draw(randoms)
+    part = some_range(random)
+    inside = [random.randrange(part.lower + 1, part.upper) for _ in range(random.choice((1, 2, 5)))]
+    edges = [part.lower, part.upper, random.randrange(FULL_UPPER)]
+    asked = inside + random.sample(edges, random.choice((0, 0, 1, 3))) + inside[:1]
+    random.shuffle(asked)
+    case = splitting(part.name, POSITIONS, topics=topics_in(random, part))
+    return Trial.of("bundles.split", {**case, "positions": list(map(hex_of, asked))})
+
+
+@st.composite
+def any_split(draw: st.DrawFn) -> Trial:
+    """A split by any algorithm."""
+    return draw(st.one_of(halves(), positions(), topic_halves().map(_alone)))
+
+
+def _alone(trial: Trial) -> Trial:
+    return Trial(trial.questions[:1])
+
+
+@st.composite
+def positions_by_the_broker(draw: st.DrawFn) -> Trial:
+    """Specified positions where only the admin API may give them."""
+    [(operation, case)] = draw(positions()).questions
+    return Trial.of(operation, {**case, "by": "broker"})
+
+
+@st.composite
+def positions_as_default(draw: st.DrawFn) -> Trial:
+    """Specified positions set as the default algorithm."""
+    [(operation, case)] = draw(positions()).questions
+    settings = {DEFAULT: POSITIONS, SUPPORTED: POSITIONS}
+    by = draw(st.sampled_from(["admin", "broker"]))
+    return Trial.of(operation, {**case, "algorithm": None, "settings": settings, "by": by})
+
+
+@st.composite
+def selected_by(draw: st.DrawFn, setting: str) -> Trial:
+    """A split with no algorithm named, and the same with each algorithm."""
+    random = draw(randoms)
+    chosen = draw(st.sampled_from([RANGE, TOPICS]))
+    other = RANGE if chosen == TOPICS else TOPICS
+    settings = {DEFAULT: other, SUPPORTED: other, setting: chosen}
+    if setting == DEFAULT and draw(st.booleans()):
+        del settings[SUPPORTED]
+        if chosen == RANGE and draw(st.booleans()):
+            del settings[DEFAULT]
+    topics = names.topics(random, random.choice((5, 11, 60)))
+    asked = splitting(WHOLE, None, topics=topics, settings=settings)
+    named = [{**asked, "algorithm": algorithm} for algorithm in (chosen, other)]
+    return Trial.of("bundles.split", asked, *named)
+
+
+@st.composite
+def automatic(draw: st.DrawFn) -> Trial:
+    """A split that the broker makes by itself."""
+    random = draw(randoms)
+    algorithm = draw(st.sampled_from([RANGE, TOPICS, None]))
+    settings = {DEFAULT: draw(st.sampled_from([RANGE, TOPICS]))}
+    settings[SUPPORTED] = settings[DEFAULT]
+    topics = names.topics(random, random.choice((2, 3, 10)))
+    case = splitting(WHOLE, algorithm, topics=topics, settings=settings, by="broker")
+    return Trial.of("bundles.split", case)

@@ -1,0 +1,92 @@
+"""What a check says: what it assumes, when its guard was reached, what is allowed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from fractions import Fraction
+
+from pulsar_conformance.reference import Readings
+from pulsar_conformance.reference.numbers import plain
+
+POINTS = Fraction(1, 1000)
+"""Within so many points of a threshold either side passes: implementations compute in floats."""
+
+SHARE = Fraction(1, 100_000)
+"""Within this share of a rate either side passes."""
+
+
+class Violated(Exception):
+    """An answer that the rule does not allow."""
+
+    def __init__(self, allowed: str, answered: str) -> None:
+        super().__init__(f"allowed: {allowed}; answered: {answered}")
+        self.allowed = allowed
+        self.answered = answered
+
+
+class NotReached(Exception):
+    """The case lies outside of what the rule speaks about."""
+
+
+class Expect:
+    """The judgement of one trial by one rule.
+
+    A check calls `given` for what it assumes, `reached` where its guard is reached, and one of the
+    others for what the document demands. A trial in which nothing was reached judges nothing.
+    """
+
+    __slots__ = ("_reached", "readings")
+
+    def __init__(self, readings: Readings) -> None:
+        self.readings = readings
+        self._reached = False
+
+    @property
+    def was_reached(self) -> bool:
+        """Whether the rule said anything about this trial."""
+        return self._reached
+
+    def given(self, holds: bool, why: str) -> None:
+        """Assumes something of the case; without it the rule says nothing."""
+        if not holds:
+            raise NotReached(why)
+
+    def reached(self, holds: bool = True) -> bool:
+        """Notes that the rule speaks about this place, and says so."""
+        self._reached = self._reached or holds
+        return holds
+
+    def that(self, holds: bool, allowed: str, answered: object) -> None:
+        """Demands something."""
+        if not holds:
+            raise Violated(allowed, str(answered))
+
+    def equal(self, answered: object, allowed: object, of: str) -> None:
+        """Demands one value."""
+        self.that(answered == allowed, f"{of}: {allowed}", answered)
+
+    def nothing(self, answered: Iterable[object], why: str) -> None:
+        """Demands an empty answer."""
+        found = list(answered)
+        self.that(not found, f"nothing: {why}", ", ".join(map(str, found)))
+
+    def at_least(
+        self,
+        answered: Fraction,
+        bound: Fraction,
+        of: str,
+        written: Callable[[Fraction], str] = plain,
+    ) -> None:
+        """Demands an amount, but for rounding."""
+        enough = answered >= bound * (1 - SHARE)
+        self.that(enough, f"{of} at least {written(bound)}", written(answered))
+
+
+def near(amount: Fraction, bound: Fraction) -> bool:
+    """Whether two percentages are too close for floating point to tell apart."""
+    return abs(amount - bound) <= POINTS
+
+
+def same(amount: Fraction, other: Fraction) -> bool:
+    """Whether two rates are equal, but for rounding."""
+    return abs(amount - other) <= SHARE * max(abs(amount), abs(other))

@@ -1,0 +1,82 @@
+"""Legal load data: brokers, their bundles, their usage."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from itertools import pairwise
+
+from pulsar_conformance.conformance.legal.invariant import Invariant, Problems
+from pulsar_conformance.conformance.trial import Json
+from pulsar_conformance.reference import Settings
+from pulsar_conformance.reference.ranges import HashRange, namespace_of
+from pulsar_conformance.reference.usage import NIC_SPEED, WEIGHT_SETTINGS
+
+
+def cluster(case: Json, _settings: Settings) -> Problems:
+    """Each bundle has one owner, and the ranges of a namespace do not overlap."""
+    owners: dict[str, str] = {}
+    for broker, report in case["brokers"].items():
+        for bundle in report.get("bundles", ()):
+            if bundle in owners:
+                yield f"case.brokers.{broker}: {bundle} is owned by {owners[bundle]}, too"
+            owners[bundle] = broker
+        yield from report_of(broker, report)
+    known = [*owners, *case["bundles"], *case.get("recentlyUnloaded", ())]
+    for name in known:
+        yield from _range(name)
+    yield from _overlaps(owners)
+
+
+def report_of(broker: str, report: Json) -> Problems:
+    """A usage has a limit, in which it is measured."""
+    for resource in WEIGHT_SETTINGS:
+        used = report.get(resource, {"usage": 0, "limit": 100})
+        if not used["limit"] and used["usage"]:
+            yield f"case.brokers.{broker}.{resource}: a usage without a limit has no percentage"
+
+
+def _range(name: str) -> Problems:
+    try:
+        HashRange.parse(name)
+    except ValueError as wrong:
+        yield f"case: {wrong}"
+
+
+def _overlaps(owners: Mapping[str, str]) -> Problems:
+    namespaces: dict[str, list[HashRange]] = defaultdict(list)
+    for name in owners:
+        namespaces[namespace_of(name)].append(HashRange.parse(name))
+    for namespace, ranges in namespaces.items():
+        for lower, upper in pairwise(sorted(ranges)):
+            if upper.lower < lower.upper:
+                yield f"case.brokers: {namespace}/{lower.name} overlaps {upper.name}"
+
+
+def weights(settings: Settings) -> Problems:
+    """Weights are shares of one."""
+    for name in WEIGHT_SETTINGS.values():
+        if not 0 <= settings.number(name) <= 1:
+            yield f"case.settings.{name}: a weight lies between 0 and 1.0"
+
+
+def _usage(case: Json, settings: Settings) -> Problems:
+    yield from report_of("broker", case["broker"])
+    if case["weighted"]:
+        yield from weights(settings)
+
+
+def _nic(case: Json, settings: Settings) -> Problems:
+    if len(case["nics"]) != 1:
+        yield "case.nics: no document says what several network interfaces mean"
+    override = settings.given.get(NIC_SPEED)
+    if isinstance(override, bool) or (isinstance(override, str) and override != ""):
+        yield f"case.settings.{NIC_SPEED}: {override!r} is no number of Gbit/s"
+    if override in (None, "") and case["nics"][0].get("reportedGbps") is None:
+        yield "case.nics: no speed is reported and none is set"
+
+
+INVARIANTS: Mapping[str, Invariant] = {
+    "usage.max": _usage,
+    "usage.nic": _nic,
+}

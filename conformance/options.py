@@ -1,0 +1,82 @@
+"""The options of a run, once, for the command line and for pytest."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from pulsar_conformance.conformance.plan import Plan
+
+DEFAULT_PROFILE = "documented-3.0"
+OUT = "reports/out"
+
+OPTIONS: Mapping[str, Mapping[str, Any]] = {
+    "--adapter": {
+        "action": "append",
+        "metavar": "ADAPTER",
+        "help": "an implementation to judge: reference, sample:NAME, python:MODULE:NAME or "
+        "'exec:COMMAND ARG ...'; may be given again; without it, every bundled one that this "
+        "machine can run",
+    },
+    "--judge-by": {
+        "action": "append",
+        "metavar": "PROFILE",
+        "help": f"the documents or release to judge by ({DEFAULT_PROFILE}); may be given again",
+    },
+    "--reading": {
+        "action": "append",
+        "metavar": "NAME=VALUE",
+        "help": "take a place that the documents leave open this way; may be given again",
+    },
+    "--rules": {
+        "action": "append",
+        "metavar": "PATTERN",
+        "help": "only rules whose ID is like this, as in 'OVERLOAD-*'; may be given again",
+    },
+    "--known-deviations": {
+        "metavar": "FILE",
+        "help": "rules that are known to fail, with reasons; strict: one that passes fails the run",
+    },
+    "--replay": {"metavar": "FILE", "help": "judge this saved case alone"},
+    "--examples": {
+        "type": int,
+        "default": 100,
+        "metavar": "N",
+        "help": "how many cases to draw for a rule (100)",
+    },
+    "--seed": {"type": int, "default": 0, "metavar": "N", "help": "draw other cases (0)"},
+    "--characterize": {
+        "action": "store_true",
+        "help": "find out which readings an implementation follows, and judge nothing",
+    },
+    "--out": {"default": OUT, "metavar": "DIR", "help": f"where the products go ({OUT})"},
+}
+
+
+def add_options(add: Callable[..., object]) -> None:
+    """Adds every option to a parser, by its `add_argument` or `addoption`."""
+    for flag, given in OPTIONS.items():
+        add(flag, dest=destination(flag), **given)
+
+
+def destination(flag: str) -> str:
+    """The attribute in which a parser keeps an option; none that another plug-in uses."""
+    return "conformance_" + flag.strip("-").replace("-", "_")
+
+
+def plan_of(options: Any) -> Plan:
+    """The plan that parsed options ask for. Errors: `BadPlan`."""
+
+    def given(flag: str) -> Any:
+        return getattr(options, destination(flag))
+
+    return Plan.make(
+        adapters=given("--adapter") or [],
+        profiles=given("--judge-by") or [DEFAULT_PROFILE],
+        readings=given("--reading") or [],
+        rules=given("--rules") or [],
+        deviations=given("--known-deviations"),
+        replay=given("--replay"),
+        examples=given("--examples"),
+        seed=given("--seed"),
+    )

@@ -1,0 +1,286 @@
+"""The pytest plug-in: each rule of `specs/rules/*.yaml` is an item, a run of it a verdict."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import suppress
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pulsar_conformance import specs
+from pulsar_conformance.adapters import AdapterError
+from pulsar_conformance.conformance import allure_results, stream
+from pulsar_conformance.conformance.options import add_options, destination, plan_of
+from pulsar_conformance.conformance.plan import BadPlan, Plan
+from pulsar_conformance.conformance.progress import Progress
+from pulsar_conformance.conformance.run import Run
+from pulsar_conformance.conformance.telling import told
+from pulsar_conformance.conformance.verdict import Verdict
+from pulsar_conformance.reports import table
+
+SUITE = pytest.StashKey["Suite"]()
+VERDICT = "verdict"
+IMPLEMENTATION = "implementation"
+LETTERS = {
+    "pass": (".", "PASS"),
+    "not_applicable": ("-", "NOT APPLICABLE"),
+    "unexercised": ("u", "UNEXERCISED"),
+    "known_deviation": ("k", "KNOWN DEVIATION"),
+    "unexpected_pass": ("X", "UNEXPECTED PASS"),
+    "fail": ("F", "FAIL"),
+    "error": ("E", "ERROR"),
+}
+
+
+class Violation(AssertionError):
+    """A verdict against an implementation, as text for people."""
+
+
+class Unusable(Exception):
+    """An implementation that could not be judged, as text for people."""
+
+
+class Suite:
+    """The runs of a session, one an implementation and profile."""
+
+    def __init__(self, plan: Plan, alone: bool, show: bool) -> None:
+        self.plan = plan
+        self.alone = alone
+        self.progress = Progress(show)
+        self.runs = {
+            (adapter, profile): Run(plan, adapter, profile, self.progress.tell)
+            for adapter in plan.adapters
+            for profile in plan.profiles
+        }
+
+    def rules(self, profile: str) -> tuple[specs.Rule, ...]:
+        """The rules to judge by a profile."""
+        plan = self.plan
+        return plan.replayable(profile) if plan.replay else plan.rules_of(profile)
+
+    def verdict(self, run: Run, rule: specs.Rule) -> Verdict:
+        """The verdict; in a process of its own, all rules are asked about at once before."""
+        if self.alone:
+            with suppress(AdapterError):  # each rule's verdict says so
+                run.prepare(self.rules(run.profile))
+        try:
+            return run.verdict(rule)
+        finally:
+            self.progress.clear()
+
+    def close(self) -> None:
+        """Ends every connection."""
+        for run in self.runs.values():
+            run.close()
+
+
+class RuleFile(pytest.File):
+    """A file of rules, an area."""
+
+    def collect(self) -> Iterator[RuleItem]:
+        """An item for each rule, implementation and profile."""
+        suite = self.config.stash[SUITE]
+        area = self.path.stem.upper()
+        for run in suite.runs.values():
+            for rule in suite.rules(run.profile):
+                if rule.area == area:
+                    name = f"{rule.id}[{run.adapter} {run.profile}]"
+                    yield RuleItem.from_parent(self, name=name, run=run, rule=rule)
+
+
+class RuleItem(pytest.Item):
+    """One rule, to be judged on one implementation."""
+
+    def __init__(self, *, run: Run, rule: specs.Rule, **given: Any) -> None:
+        super().__init__(**given)
+        self.run = run
+        self.rule = rule
+        allure_results.mark(self, rule)
+
+    def runtest(self) -> None:
+        """Judges; the verdict travels with the report, also from another worker."""
+        suite = self.config.stash[SUITE]
+        verdict = suite.verdict(self.run, self.rule)
+        self.user_properties.append((VERDICT, verdict.as_json()))
+        self.user_properties.append((IMPLEMENTATION, implementation(self.run)))
+        text = told(self.rule, verdict, self.run.name)
+        allure_results.attach(suite.plan, self.rule, verdict, self.run.name, text)
+        if verdict.verdict == "known_deviation":
+            pytest.xfail(verdict.why)
+        if verdict.verdict == "not_applicable":
+            pytest.skip(f"not applicable: {verdict.why}")
+        if verdict.verdict == "unexercised" and not suite.plan.enough:
+            pytest.skip(f"unexercised: {verdict.why}")
+        if verdict.verdict == "error":
+            raise Unusable(verdict.why)
+        if verdict.exit_status(suite.plan.enough):
+            word = verdict.verdict.replace("_", " ")
+            raise Violation(text if verdict.failure else f"{self.rule.id} {word}: {verdict.why}")
+
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], *_: Any) -> str:
+        """The failure text alone; a mistake of the suite's own keeps its traceback."""
+        if isinstance(excinfo.value, Violation | Unusable):
+            return str(excinfo.value)
+        return str(super().repr_failure(excinfo))
+
+    def reportinfo(self) -> tuple[Path, int, str]:
+        """Where the rule stands."""
+        return self.path, self.rule.line - 1, f"{self.rule.id} {self.rule.title}"
+
+
+def implementation(run: Run) -> dict[str, Any]:
+    """What the first line of the stream says of a run."""
+    try:
+        found = run.respondent
+    except AdapterError:
+        return {
+            "adapter": run.adapter,
+            "profile": run.profile,
+            "name": run.adapter,
+            "readings": {},
+            "neutral": {},
+        }
+    return {
+        "adapter": run.adapter,
+        "profile": run.profile,
+        "name": found.name,
+        "readings": dict(found.readings.choices),
+        "neutral": dict(found.hello.neutral),
+    }
+
+
+class Reporter:
+    """Gathers the verdicts, whichever worker made them, and writes the run's products."""
+
+    def __init__(self, config: pytest.Config, plan: Plan) -> None:
+        self.config = config
+        self.plan = plan
+        self.found: dict[tuple[str, str, str], Verdict] = {}
+        self.crashes: list[str] = []
+        """Tracebacks of the suite's own mistakes: a rule that they hit has no verdict."""
+        self.implementations: dict[tuple[str, str], dict[str, Any]] = {}
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Keeps the verdict of a report, or the crash that left none."""
+        properties = dict(report.user_properties)
+        if VERDICT not in properties:
+            if report.failed:
+                self.crashes.append(f"{report.nodeid}: the suite broke\n{report.longreprtext}")
+            return
+        if report.when != "call":
+            return
+        verdict = Verdict.from_json(json.loads(json.dumps(properties[VERDICT])))
+        self.found[verdict.implementation, verdict.profile, verdict.rule] = verdict
+        told_of: Any = properties[IMPLEMENTATION]
+        self.implementations[verdict.implementation, verdict.profile] = told_of
+
+    @property
+    def verdicts(self) -> list[Verdict]:
+        """Every verdict, in the order of implementations, profiles and rules."""
+        rules = list(specs.load().rules)
+        plan = self.plan
+
+        def place(verdict: Verdict) -> tuple[int, int, int]:
+            return (
+                plan.adapters.index(verdict.implementation),
+                plan.profiles.index(verdict.profile),
+                rules.index(verdict.rule),
+            )
+
+        return sorted(self.found.values(), key=place)
+
+    @property
+    def first_line(self) -> dict[str, Any]:
+        """What was run."""
+        order = product(self.plan.adapters, self.plan.profiles)
+        known = [self.implementations[pair] for pair in order if pair in self.implementations]
+        return stream.first_line(self.plan, known)
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        """Writes the stream, and makes the exit status of the verdicts."""
+        if self.crashes:
+            session.exitstatus = pytest.ExitCode.INTERNAL_ERROR
+        if not self.found:
+            return
+        stream.write(self._directory, self.first_line, self.verdicts)
+        worst = max(verdict.exit_status(self.plan.enough) for verdict in self.verdicts)
+        if session.exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED):
+            session.exitstatus = worst
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        """What failed, the table of areas and verdicts, and where the products are."""
+        for text in (*self.crashes, *self._failures()):
+            terminalreporter.write_line(f"\n{text}")
+        if not self.found:
+            return
+        lines = [self.first_line, *(verdict.as_json() for verdict in self.verdicts)]
+        for line in ("", *table.lines(lines)):
+            terminalreporter.write_line(line)
+        terminalreporter.write_line(f"verdicts: {self._directory / stream.FILE}")
+
+    def _failures(self) -> Iterator[str]:
+        """The text of every failure, and of every different error once."""
+        rules, errors = specs.load().rules, set()
+        for verdict in self.verdicts:
+            run = self.implementations[verdict.implementation, verdict.profile]
+            if verdict.failure is not None:
+                yield told(rules[verdict.rule], verdict, run["name"])
+            if verdict.verdict == "error" and verdict.why not in errors:
+                errors.add(verdict.why)
+                yield verdict.why
+
+    @property
+    def _directory(self) -> Path:
+        return Path(getattr(self.config.option, destination("--out")))
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """The options of a run."""
+    add_options(parser.getgroup("conformance", "conformance of load balancers").addoption)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Makes the plan; a mistake in it is a usage error."""
+    try:
+        plan = plan_of(config.option)
+    except BadPlan as wrong:
+        raise pytest.UsageError(str(wrong)) from None
+    worker = hasattr(config, "workerinput")
+    alone = not worker and not getattr(config.option, "numprocesses", None)
+    config.stash[SUITE] = Suite(plan, alone, show=alone and sys.stderr.isatty())
+    if not worker:
+        config.pluginmanager.register(Reporter(config, plan), "conformance-reporter")
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """Ends every connection."""
+    if SUITE in config.stash:
+        config.stash[SUITE].close()
+
+
+def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> RuleFile | None:
+    """Rules are collected from the suite's own specifications."""
+    if file_path.suffix == ".yaml" and file_path.parent == rules_folder():
+        return RuleFile.from_parent(parent, path=file_path)
+    return None
+
+
+def rules_folder() -> Path:
+    """Where the rules lie that are in force."""
+    return Path(specs.__file__).parent / "rules"
+
+
+def pytest_report_teststatus(report: pytest.TestReport) -> tuple[str, str, str] | None:
+    """A letter for each verdict."""
+    found: Any = dict(getattr(report, "user_properties", ())).get(VERDICT)
+    if report.when != "call" or found is None:
+        return None
+    verdict = Verdict.from_json(found)
+    letter, word = ("w", "WARNING") if verdict.warns else LETTERS[verdict.verdict]
+    category = {"passed": "passed", "failed": "failed"}.get(report.outcome, verdict.verdict)
+    return category, letter, word

@@ -1,0 +1,295 @@
+"""The smallest trial that still fails: names left out by halves, numbers made plainer.
+
+Works on any legal trial, also on one that nobody drew, and asks a whole round of candidates at
+once, because an implementation may take seconds to answer one case and a few more for a thousand.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import combinations
+from typing import Any
+
+from pulsar_conformance.conformance.trial import Question, Trial
+
+Failing = Callable[[Sequence[Trial]], Sequence[bool]]
+"""For each trial whether it is legal and still fails in the same way."""
+
+Path = tuple[int | str, ...]
+"""Where something stands in a case; what stands there in several cases of a trial goes at once."""
+
+Replacement = tuple[Path, float, float]
+"""Where a number stands, the number, and a plainer one."""
+
+NAMED = frozenset({"brokers", "bundles", "topics", "boundaries", "positions", "recentlyUnloaded"})
+"""Where names stand that may be left out."""
+
+MERGED = 8
+"""Of so many names that still stand together, each two are tried as one."""
+
+
+def reduce(trial: Trial, failing: Failing) -> Trial:
+    """The smallest failing trial that leaving out and simplifying leads to.
+
+    `trial` itself fails. The outcome depends on `trial` and `failing` alone.
+    """
+    while True:
+        smaller = trial
+        for step in STEPS:
+            smaller = step(smaller, failing)
+        if smaller == trial:
+            return trial
+        trial = smaller
+
+
+def _without_names(trial: Trial, failing: Failing) -> Trial:
+    return _without(trial, _names, _drop_names, failing)
+
+
+def _without_fields(trial: Trial, failing: Failing) -> Trial:
+    return _without(trial, _fields, _drop_fields, failing)
+
+
+def _without(
+    trial: Trial,
+    units_of: Callable[[Trial], list[Any]],
+    drop: Callable[[Trial, Sequence[Any]], Trial],
+    failing: Failing,
+) -> Trial:
+    """Leaves out units: halves, then quarters, down to each one alone."""
+    size = len(units_of(trial))
+    while size:
+        units = units_of(trial)
+        size = min(size, len(units))
+        if not size:
+            break
+        chunks = [units[start : start + size] for start in range(0, len(units), size)]
+        candidates = (drop(trial, chunk) for chunk in chunks)
+        found = _first(failing, [one for one in candidates if one != trial])
+        if found is None:
+            size //= 2
+        else:
+            trial = found
+    return trial
+
+
+def _first(failing: Failing, candidates: Sequence[Trial]) -> Trial | None:
+    """The first candidate that fails; the round is asked as a whole."""
+    if not candidates:
+        return None
+    verdicts = failing(candidates)
+    return next((one for one, fails in zip(candidates, verdicts, strict=True) if fails), None)
+
+
+def _names(trial: Trial) -> list[str]:
+    """Every name of a thing that could be left out, once, the last first."""
+    found: dict[str, None] = {}
+    for _, case in trial.questions:
+        for path, value in _walk(case):
+            if isinstance(value, dict) and path and path[-1] in NAMED:
+                found.update(dict.fromkeys(value))
+            if isinstance(value, list) and path and path[-1] in NAMED:
+                found.update(dict.fromkeys(item for item in value if isinstance(item, str)))
+    return list(found)[::-1]
+
+
+def _drop_names(trial: Trial, names: Sequence[str]) -> Trial:
+    gone = frozenset(names)
+    return _edited(trial, lambda case: _pruned(case, gone))
+
+
+def _pruned(value: Any, gone: frozenset[str]) -> Any:
+    if isinstance(value, dict):
+        return {key: _pruned(item, gone) for key, item in value.items() if key not in gone}
+    if isinstance(value, list):
+        kept = (item for item in value if not (isinstance(item, str) and item in gone))
+        return [_pruned(item, gone) for item in kept]
+    return value
+
+
+def _fields(trial: Trial) -> list[Path]:
+    """Every entry of an object and every number of a list, the same path in all cases at once."""
+    found: dict[Path, None] = {}
+    for _, case in trial.questions:
+        for path, value in _walk(case):
+            if isinstance(value, dict) and path:
+                found.update(dict.fromkeys((*path, key) for key in value))
+            if isinstance(value, list):
+                numbers = (i for i, item in enumerate(value) if not isinstance(item, str))
+                found.update(dict.fromkeys((*path, i) for i in numbers))
+    return list(found)
+
+
+def _drop_fields(trial: Trial, paths: Sequence[Path]) -> Trial:
+    def dropped(case: Any) -> Any:
+        case = copy.deepcopy(case)
+        for path in sorted(paths, key=repr, reverse=True):
+            holder = _at(case, path[:-1])
+            if _has(holder, path[-1]):
+                del holder[path[-1]]
+        return case
+
+    return _edited(trial, dropped)
+
+
+def _with_names_merged(trial: Trial, failing: Failing) -> Trial:
+    """Lets one name stand for two, with the numbers of both: a sum needs no more than one."""
+    while True:
+        pairs = [pair for group in _described(trial) for pair in combinations(group[:MERGED], 2)]
+        found = _first(failing, [_merged(trial, *pair) for pair in pairs])
+        if found is None:
+            return trial
+        trial = found
+
+
+def _described(trial: Trial) -> list[list[str]]:
+    """Names that may be left out and have data of their own, by where that stands."""
+    groups: dict[Path, list[str]] = {}
+    for _, case in trial.questions:
+        for path, value in _walk(case):
+            if isinstance(value, dict) and path and path[-1] in NAMED:
+                groups.setdefault(path, [name for name in value if isinstance(value[name], dict)])
+    return list(groups.values())
+
+
+def _merged(trial: Trial, kept: str, gone: str) -> Trial:
+    def merged(value: Any) -> Any:
+        if isinstance(value, list):
+            return [merged(item) for item in value]
+        if not isinstance(value, dict):
+            return value
+        both = {kept: _sum(value[kept], value[gone])} if {kept, gone} <= value.keys() else {}
+        return {key: merged(item) for key, item in {**value, **both}.items()}
+
+    return _drop_names(_edited(trial, merged), [gone])
+
+
+def _sum(one: Any, other: Any) -> Any:
+    """Objects number by number; what is no number is the first one's."""
+    if isinstance(one, dict) and isinstance(other, dict):
+        return {key: _sum(item, other[key]) if key in other else item for key, item in one.items()}
+    numbers = not {type(one), type(other)} - {int, float}
+    return one + other if numbers else one
+
+
+def _without_questions(trial: Trial, failing: Failing) -> Trial:
+    def drop(now: Trial, gone: Sequence[int]) -> Trial:
+        kept = (one for index, one in enumerate(now.questions) if index not in gone)
+        return Trial(tuple(kept) or now.questions)
+
+    return _without(trial, lambda now: list(range(len(now.questions))), drop, failing)
+
+
+def _at(value: Any, path: Path) -> Any:
+    for step in path:
+        if not _has(value, step):
+            return None
+        value = value[step]
+    return value
+
+
+def _has(holder: Any, step: int | str) -> bool:
+    if isinstance(holder, dict):
+        return step in holder
+    return isinstance(holder, list) and isinstance(step, int) and step < len(holder)
+
+
+def _with_plainer_numbers(trial: Trial, failing: Failing) -> Trial:
+    """Replaces numbers by plainer ones: each that can be, as many at once as still fail."""
+    while True:
+        candidates = [
+            (path, number, plainer)
+            for path, number in _numbers(trial)
+            for plainer in plainer_than(number)
+        ]
+        if not candidates:
+            return trial
+        verdicts = failing([_replaced(trial, [one]) for one in candidates])
+        best: dict[tuple[Path, float], Replacement] = {}
+        for one, fails in zip(candidates, verdicts, strict=True):
+            if fails:
+                best.setdefault(one[:2], one)
+        if not best:
+            return trial
+        trial = _together(trial, list(best.values()), failing)
+
+
+def _together(trial: Trial, edits: list[Replacement], failing: Failing) -> Trial:
+    """All edits at once where that still fails, else half of them, down to the first."""
+    sizes = (len(edits) >> shift for shift in range(len(edits).bit_length()))
+    rounds = [_replaced(trial, edits[:size]) for size in sizes]
+    return _first(failing, rounds[:-1]) or rounds[-1]
+
+
+def _numbers(trial: Trial) -> list[tuple[Path, float]]:
+    found = (
+        (path, value)
+        for _, case in trial.questions
+        for path, value in _walk(case)
+        if isinstance(value, int | float) and not isinstance(value, bool)
+    )
+    return list(dict.fromkeys(found))
+
+
+def plainer_than(number: float) -> list[float]:
+    """Plainer numbers, the plainest first: 0, 1, 10, 100, fewer digits, a whole number."""
+    candidates: list[float] = [0, 1, 10, 100, 1000]
+    if number:
+        magnitude = math.floor(math.log10(abs(number)))
+        candidates += [_tidy(round(number, digits - magnitude)) for digits in (0, 1)]
+    candidates.append(round(number))
+    plainer = (one for one in candidates if _plainness(one) < _plainness(number))
+    return list(dict.fromkeys(plainer))
+
+
+def _tidy(number: float) -> float:
+    return int(number) if number == int(number) else number
+
+
+def _plainness(number: float) -> tuple[int, int, float]:
+    """Fewer digits first, then the smaller."""
+    digits = f"{number:.17g}".replace(".", "").replace("-", "").strip("0")
+    order = (0, 1, 10, 100, 1000)
+    known = order.index(number) if number in order else len(order)
+    return (known, len(digits) + (number != int(number)), abs(number))
+
+
+def _replaced(trial: Trial, edits: Sequence[Replacement]) -> Trial:
+    def replaced(case: Any) -> Any:
+        case = copy.deepcopy(case)
+        for path, number, plainer in edits:
+            holder = _at(case, path[:-1])
+            if _has(holder, path[-1]) and holder[path[-1]] == number:
+                holder[path[-1]] = plainer
+        return case
+
+    return _edited(trial, replaced)
+
+
+STEPS = (
+    _without_questions,
+    _without_names,
+    _without_fields,
+    _with_names_merged,
+    _with_plainer_numbers,
+)
+"""What is tried, in turn, until none of it makes the trial smaller."""
+
+
+def _edited(trial: Trial, edit: Callable[[Any], Any]) -> Trial:
+    return Trial(tuple(Question(operation, edit(case)) for operation, case in trial.questions))
+
+
+def _walk(
+    value: Any, path: tuple[int | str, ...] = ()
+) -> Iterator[tuple[tuple[int | str, ...], Any]]:
+    yield path, value
+    items: Iterable[tuple[int | str, Any]] = ()
+    if isinstance(value, dict):
+        items = value.items()
+    elif isinstance(value, list):
+        items = enumerate(value)
+    for key, item in items:
+        yield from _walk(item, (*path, key))

@@ -1,0 +1,64 @@
+"""The checks, by the ID of the rule that each one judges."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from hypothesis.strategies import SearchStrategy
+from pulsar_conformance import specs
+from pulsar_conformance.conformance.trial import Trial
+
+CheckFunction = Callable[..., None]
+"""`(case, answer, expect)`, or `(asked, expect)` for a check of several questions together."""
+
+
+@dataclass(frozen=True)
+class Check:
+    """A rule's predicate, and the strategy that aims at it."""
+
+    rule: str
+    function: CheckFunction
+    draws: SearchStrategy[Trial]
+    together: bool
+    """Whether it judges all questions of the trial at once, rather than the only one."""
+    refusals: bool
+    """Whether a refusal is an answer that it judges."""
+    asks: tuple[str, ...]
+    """The operations of the trial's questions, in order, where it judges several kinds together."""
+
+    def judges(self, trial: Trial) -> bool:
+        """Whether the trial's questions are of the kind that the predicate takes."""
+        asked = tuple(question.operation for question in trial.questions)
+        if self.asks:
+            return asked == self.asks
+        operations = specs.load().rules[self.rule].operations
+        return set(asked) <= set(operations) and (self.together or len(asked) == 1)
+
+
+CHECKS: dict[str, Check] = {}
+
+
+def check(
+    *rules: str,
+    draws: Callable[[str], SearchStrategy[Trial]] | SearchStrategy[Trial],
+    together: bool = False,
+    refusals: bool = False,
+    asks: tuple[str, ...] = (),
+) -> Callable[[CheckFunction], CheckFunction]:
+    """Registers a predicate for a rule, or for several that differ in their data alone.
+
+    `draws` is a strategy of trials, or makes one for a rule's ID. `asks` are the operations that
+    a check of several kinds of questions takes together.
+    """
+
+    def register(function: CheckFunction) -> CheckFunction:
+        for rule in rules:
+            if rule in CHECKS:
+                raise ValueError(f"{rule} has two checks")
+            strategy: Any = draws(rule) if callable(draws) else draws
+            CHECKS[rule] = Check(rule, function, strategy, together, refusals, asks)
+        return function
+
+    return register

@@ -1,0 +1,112 @@
+"""An implementation under judgement: its connection, what it offers, its answers."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+
+from pulsar_conformance import specs
+from pulsar_conformance.adapters import AdapterError, Connection, connect
+from pulsar_conformance.conformance.judge import Court
+from pulsar_conformance.conformance.trial import Json, Question, Trial
+from pulsar_conformance.reference import Readings
+
+Asking = Callable[[str, int], None]
+"""Told an operation and how many cases of it are about to be asked."""
+
+
+class Respondent:
+    """One implementation, judged by one profile, under the readings that it follows.
+
+    Errors: `AdapterError` from the constructor where it cannot be reached, or follows a reading
+    that there is not.
+    """
+
+    def __init__(self, adapter: str, profile: str, readings: Mapping[str, str]) -> None:
+        self.adapter = adapter
+        self.profile = profile
+        self._asked_readings = Readings.of(profile, readings)
+        self._connection: Connection | None = None
+        hello = self._connected().hello
+        self.hello = hello
+        self.readings = self._followed(hello.readings)
+        self.court = Court(specs.load().defaults(profile), self.readings)
+
+    @property
+    def name(self) -> str:
+        """What the implementation calls itself, with its version."""
+        return f"{self.hello.name} {self.hello.version}".strip()
+
+    def inapplicable(self, rule: specs.Rule) -> str | None:
+        """Why a rule is none of this implementation's business, or nothing."""
+        missing = [one for one in rule.operations if one not in self.hello.operations]
+        if missing:
+            return f"it does not offer {', '.join(missing)}"
+        for reading, value in rule.reading.items():
+            if self.readings[reading] != value:
+                return f"it follows {reading}={self.readings[reading]}, not {value}"
+        return None
+
+    def answers(self, trials: Sequence[Trial], asking: Asking | None = None) -> list[list[Json]]:
+        """The answers to every question of every trial: an operation's in as few asks as can be.
+
+        Errors: `AdapterError`; the next call connects anew.
+        """
+        places: dict[str, list[tuple[int, int]]] = defaultdict(list)
+        found: list[list[Json]] = [[{}] * len(trial.questions) for trial in trials]
+        for row, trial in enumerate(trials):
+            for column, question in enumerate(trial.questions):
+                why = self._unsupported(question)
+                if why:
+                    found[row][column] = {"unsupported": why}
+                else:
+                    places[question.operation].append((row, column))
+        for operation, cells in places.items():
+            if asking:
+                asking(operation, len(cells))
+            cases = [trials[row].questions[column].case for row, column in cells]
+            for (row, column), answer in zip(cells, self._ask(operation, cases), strict=True):
+                found[row][column] = answer
+        return found
+
+    def close(self) -> None:
+        """Ends the connection."""
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    def _connected(self) -> Connection:
+        if self._connection is None:
+            choices = self._asked_readings.choices
+            self._connection = connect(self.adapter, self.profile, choices)
+        return self._connection
+
+    def _ask(self, operation: str, cases: Sequence[Json]) -> list[Json]:
+        try:
+            return self._connected().ask(operation, cases)
+        except AdapterError:
+            self.close()
+            raise
+
+    def _unsupported(self, question: Question) -> str | None:
+        """Why a question need not be asked, by what the implementation says it offers."""
+        operation, case = question
+        if operation not in self.hello.operations:
+            return f"it does not offer {operation}"
+        strategy, algorithm = case.get("strategy"), case.get("algorithm")
+        if strategy and not self.hello.offers_strategy(strategy):
+            return f"it does not offer {strategy}"
+        if algorithm and not self.hello.offers_algorithm(algorithm):
+            return f"it does not offer {algorithm}"
+        return None
+
+    def _followed(self, said: Mapping[str, str]) -> Readings:
+        """The readings it is judged by: those that it says, else those that it was asked for."""
+        try:
+            specs.load().check_readings(said)
+        except specs.UnknownName as unknown:
+            self.close()
+            raise AdapterError(
+                "hello", str(unknown), "see specs/readings.yaml", adapter=self.adapter
+            ) from None
+        return Readings({**self._asked_readings.choices, **said})

@@ -1,0 +1,220 @@
+"""One implementation judged by one profile: draw, ask, judge, reduce."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from pulsar_conformance import fixtures, specs
+from pulsar_conformance.adapters import AdapterError
+from pulsar_conformance.conformance import checks
+from pulsar_conformance.conformance.blame import broken_beneath
+from pulsar_conformance.conformance.failing import blamed, derivation, failure_of
+from pulsar_conformance.conformance.judge import Outcome
+from pulsar_conformance.conformance.plan import Plan
+from pulsar_conformance.conformance.registry import CHECKS
+from pulsar_conformance.conformance.respondent import Respondent
+from pulsar_conformance.conformance.trial import Json, Trial
+from pulsar_conformance.conformance.trials import Tried, trials_of
+from pulsar_conformance.conformance.verdict import Failure, Verdict
+
+assert checks.__all__, "importing the checks registers them"
+
+Progress = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Everything that was tried for a rule, with the answers."""
+
+    tried: list[Tried]
+    answers: list[list[Json]]
+
+
+class Run:
+    """Judges one implementation by one profile, rule by rule.
+
+    The cases of an operation are asked together, for all rules that `prepare` is given; a rule
+    that was not prepared is prepared by itself.
+    """
+
+    def __init__(
+        self, plan: Plan, adapter: str, profile: str, progress: Progress | None = None
+    ) -> None:
+        self.plan = plan
+        self.adapter = adapter
+        self.profile = profile
+        self._progress = progress or (lambda _text: None)
+        self._respondent: Respondent | AdapterError | None = None
+        self._asked: dict[str, Asked | AdapterError] = {}
+
+    @property
+    def respondent(self) -> Respondent:
+        """The implementation. Errors: `AdapterError`, the same one each time."""
+        if self._respondent is None:
+            try:
+                self._respondent = Respondent(self.adapter, self.profile, self.plan.readings)
+            except AdapterError as error:
+                self._respondent = error
+        if isinstance(self._respondent, AdapterError):
+            raise self._respondent
+        return self._respondent
+
+    @property
+    def name(self) -> str:
+        """What the implementation calls itself, or its adapter where it says nothing."""
+        try:
+            return self.respondent.name
+        except AdapterError:
+            return self.adapter
+
+    def close(self) -> None:
+        """Ends the connection."""
+        if isinstance(self._respondent, Respondent):
+            self._respondent.close()
+
+    def prepare(self, rules: Sequence[specs.Rule]) -> None:
+        """Draws the trials of these rules, and asks all of an operation together."""
+        drawn: dict[tuple[str, ...], dict[str, list[Tried]]] = defaultdict(dict)
+        for rule in rules:
+            if rule.id in self._asked or self.respondent.inapplicable(rule):
+                continue
+            self._progress(f"{self.name}: drawing {rule.id}")
+            drawn[rule.operations][rule.id] = list(trials_of(rule, self.plan, self.respondent))
+        for tried in drawn.values():
+            self._ask(tried)
+
+    def _ask(self, tried: dict[str, list[Tried]]) -> None:
+        def asking(operation: str, cases: int) -> None:
+            self._progress(f"{self.name}: asking {operation}, {cases} cases")
+
+        trials = [one.trial for row in tried.values() for one in row]
+        try:
+            answers = iter(self.respondent.answers(trials, asking))
+        except AdapterError as error:
+            self._asked.update(dict.fromkeys(tried, error))
+            return
+        for rule, row in tried.items():
+            self._asked[rule] = Asked(row, [next(answers) for _ in row])
+
+    def verdict(self, rule: specs.Rule) -> Verdict:
+        """What is to be said of a rule, the known deviations considered."""
+        found = self._found(rule)
+        names = [self.adapter]
+        if isinstance(self._respondent, Respondent):
+            names += [self._respondent.name, self._respondent.hello.name]
+        deviation = self.plan.deviation(rule.id, *names)
+        if deviation is None or found.verdict == "error":
+            return found
+        why = f"{deviation.reason} ({deviation.link})"
+        if found.verdict == "fail":
+            return replace(found, verdict="known_deviation", why=why)
+        stale = f"listed as a known deviation, but {found.verdict.replace('_', ' ')}: {why}"
+        return replace(found, verdict="unexpected_pass", why=stale)
+
+    def _found(self, rule: specs.Rule) -> Verdict:
+        verdict = Verdict(rule.id, self.adapter, self.profile, rule.level, "pass")
+        if rule.id not in CHECKS:
+            return replace(verdict, verdict="error", why="the rule is testable and has no check")
+        try:
+            why = self.respondent.inapplicable(rule)
+            if why:
+                return replace(verdict, verdict="not_applicable", why=why)
+            self.prepare([rule])
+            asked = self._asked[rule.id]
+            if isinstance(asked, AdapterError):
+                raise asked
+            self._progress(f"{self.name}: judging {rule.id}")
+            return self._judged(rule, asked, verdict)
+        except AdapterError as error:
+            return replace(verdict, verdict="error", why=str(error))
+
+    def _judged(self, rule: specs.Rule, asked: Asked, verdict: Verdict) -> Verdict:
+        court, trials = self.respondent.court, [one.trial for one in asked.tried]
+        pairs = zip(trials, asked.answers, strict=True)
+        outcomes = [court.judge(rule.id, trial, answers) for trial, answers in pairs]
+        broken = blamed(rule, self.respondent, trials, asked.answers, outcomes)
+        counts = Counter(one.origin for one in asked.tried)
+        reached = sum(
+            outcome.word == "allowed" or broken[place] is not None
+            for place, outcome in enumerate(outcomes)
+        )
+        verdict = replace(
+            verdict,
+            saved=counts["saved"],
+            examples=counts["example"],
+            drawn=counts["drawn"],
+            reached=reached,
+        )
+        first = next((place for place, outcome in enumerate(broken) if outcome), None)
+        if first is not None:
+            failure = failure_of(rule, self.respondent, self.plan, trials[first])
+            return replace(verdict, verdict="fail", failure=failure)
+        wrong = self._unlike_its_example(rule, asked)
+        if wrong is not None:
+            return replace(verdict, verdict="fail", failure=wrong)
+        if reached == 0:
+            return _unexercised(verdict, outcomes)
+        aside = sum(outcome.violated for outcome in outcomes)
+        if aside:
+            why = f"{aside} more cases break a rule that it builds on, and were set aside"
+            return replace(verdict, why=why)
+        return verdict
+
+    def _unlike_its_example(self, rule: specs.Rule, asked: Asked) -> Failure | None:
+        """The first worked example that is answered otherwise than by hand.
+
+        It is held against the first rule that the example names, unless a check knows better:
+        one that finds fault with the answer says more than that it is another one.
+        """
+        for one, answers in zip(asked.tried, asked.answers, strict=True):
+            example = one.example
+            if example is None or example.rules[0] != rule.id or _declined(answers):
+                continue
+            right = example.allowed is None or fixtures.allows(example, answers)
+            if not right and not self._faulted(rule, one.trial, answers):
+                return Failure(
+                    case_file=f"{example.file}:{example.line}",
+                    size=f"worked example {example.id}",
+                    derivation=(*example.arithmetic, *derivation(self.respondent, one.trial)),
+                    allowed=" or ".join(map(str, example.allowed or ())),
+                    answered=str(answers),
+                    again=f"see {example.file}, {example.id}",
+                )
+        return None
+
+    def _faulted(self, rule: specs.Rule, trial: Trial, answers: list[Json]) -> bool:
+        """Whether a check finds fault with the answers, or a rule is broken that this builds on."""
+        judge = self.respondent.court.judge
+        every = specs.load().rules_of(self.profile)
+        chosen = (
+            one
+            for one in every
+            if one.id in CHECKS and one.applies(self.respondent.readings.choices)
+        )
+        apart = [
+            (Trial((one,)), [answer]) for one, answer in zip(trial.questions, answers, strict=True)
+        ]
+        asked = [(trial, answers), *apart]
+        if any(judge(rule.id, *one).violated for rule in chosen for one in asked):
+            return True
+        [beneath] = broken_beneath(rule, self.respondent, [(trial, answers)])
+        return beneath is not None
+
+
+def _declined(answers: Sequence[Json]) -> bool:
+    return any("unsupported" in answer for answer in answers)
+
+
+def _unexercised(verdict: Verdict, outcomes: Sequence[Outcome]) -> Verdict:
+    """No case reached the rule: none that is supported, or none whose guard held."""
+    unsupported = [outcome.why for outcome in outcomes if outcome.word == "unsupported"]
+    if unsupported and len(unsupported) == len(outcomes):
+        return replace(verdict, verdict="not_applicable", why=unsupported[0])
+    blames = [outcome for outcome in outcomes if outcome.violated]
+    reasons = Counter(outcome.why for outcome in outcomes if outcome.word == "not_reached")
+    why = reasons.most_common(1)[0][0] if reasons else "no case was drawn"
+    if blames:
+        why = "a rule that it builds on is broken on every case that reached it"
+    return replace(verdict, verdict="unexercised", why=why)

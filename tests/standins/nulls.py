@@ -1,0 +1,197 @@
+"""Implementations that decide nothing: they answer every question by its shape alone.
+
+No rule may be content with all of `Nothing`, `Everything` and `RandomLegal`. `Stranger` names
+what no case knows: it is wrong in every way that the schemas allow.
+"""
+
+import hashlib
+import json
+from itertools import pairwise
+from random import Random
+
+from pulsar_conformance.specs import load
+
+LAST = "0xffffffff"
+RESOURCES = ("cpu", "memory", "directMemory", "bandwidthIn", "bandwidthOut")
+OPERATIONS = (
+    "settings.defaults",
+    "bundles.create",
+    "bundles.locate",
+    "bundles.split",
+    "bundles.split_candidates",
+    "usage.max",
+    "usage.nic",
+    "shed.select",
+)
+
+
+class Null:
+    """Answers by one method an operation, named after it."""
+
+    def __init__(self, profile=None, readings=None):
+        pass
+
+    def hello(self, profile, readings):
+        return {"name": type(self).__name__, "operations": OPERATIONS, "readings": readings}
+
+    def answer(self, operation, case):
+        return getattr(self, operation.replace(".", "_"))(case)
+
+
+def ranges(ends):
+    return [f"{low}_{high}" for low, high in pairwise(ends)]
+
+
+def owned(case):
+    return [(name, b) for name, one in case["brokers"].items() for b in one.get("bundles", ())]
+
+
+def unloading(pairs):
+    return {"unload": [{"broker": broker, "bundle": bundle} for broker, bundle in pairs]}
+
+
+class Nothing(Null):
+    """Does as little as can be said."""
+
+    def settings_defaults(self, case):
+        return {"settings": {}}
+
+    def bundles_create(self, case):
+        return {"boundaries": ["0x00000000", LAST]}
+
+    def bundles_locate(self, case):
+        return {"bundles": ranges(case["boundaries"])[:1] * len(case["topics"])}
+
+    def bundles_split(self, case):
+        return {"bundles": [case["bundle"]]}
+
+    def bundles_split_candidates(self, case):
+        return {"split": [], "unload": []}
+
+    def usage_max(self, case):
+        return {"percent": 0, "resource": None}
+
+    def usage_nic(self, case):
+        return {"gbps": 0}
+
+    def shed_select(self, case):
+        return unloading([])
+
+
+class Everything(Null):
+    """Does as much as can be said."""
+
+    def settings_defaults(self, case):
+        return {"settings": dict.fromkeys(load().settings, "everything")}
+
+    def bundles_create(self, case):
+        return {"boundaries": [*(f"0x{n << 16:08x}" for n in range(1 << 16)), LAST]}
+
+    def bundles_locate(self, case):
+        return {"bundles": ranges(case["boundaries"]) * len(case["topics"])}
+
+    def bundles_split(self, case):
+        low, high = (int(end, 16) for end in case["bundle"].split("_"))
+        asked = {int(position, 16) for position in case["positions"]}
+        step = max((high - low) // 8, 1)
+        inner = {end for end in (*asked, *range(low, high, step)) if low < end < high}
+        return {"bundles": ranges([f"0x{end:08x}" for end in (low, *sorted(inner), high)])}
+
+    def bundles_split_candidates(self, case):
+        every = [bundle for _, bundle in owned(case)]
+        return {"split": every, "unload": every}
+
+    def usage_max(self, case):
+        return {"percent": 100, "resource": RESOURCES[-1]}
+
+    def usage_nic(self, case):
+        return {"gbps": 1_000_000}
+
+    def shed_select(self, case):
+        return unloading(owned(case))
+
+
+class RandomLegal(Null):
+    """Anything that names only what the case names; the same for the same case."""
+
+    def answer(self, operation, case):
+        text = json.dumps([operation, case], sort_keys=True)
+        self.random = Random(hashlib.sha256(text.encode()).digest())
+        return super().answer(operation, case)
+
+    def some(self, values):
+        return [value for value in values if self.random.random() < 0.5]
+
+    def settings_defaults(self, case):
+        values = (True, False, 0, 1, 10, 100, "", "everything")
+        return {
+            "settings": {name: self.random.choice(values) for name in self.some(load().settings)}
+        }
+
+    def bundles_create(self, case):
+        count = self.random.randrange(1 << 8)
+        inner = [f"0x{self.random.randrange(1 << 32):08x}" for _ in range(count)]
+        return {"boundaries": ["0x00000000", *inner, LAST]}
+
+    def bundles_locate(self, case):
+        return {"bundles": self.random.choices(ranges(case["boundaries"]), k=len(case["topics"]))}
+
+    def bundles_split(self, case):
+        low, high = case["bundle"].split("_")
+        inside = [f"0x{self.random.randint(int(low, 16), int(high, 16)):08x}" for _ in range(2)]
+        return {"bundles": ranges([low, *self.some([*inside, *case["positions"]]), high])}
+
+    def bundles_split_candidates(self, case):
+        every = [bundle for _, bundle in owned(case)]
+        return {"split": self.some(every), "unload": self.some(every)}
+
+    def usage_max(self, case):
+        return {
+            "percent": self.random.random() * 100,
+            "resource": self.random.choice((None, *RESOURCES)),
+        }
+
+    def usage_nic(self, case):
+        return {"gbps": self.random.random() * 100}
+
+    def shed_select(self, case):
+        named = [*(bundle for _, bundle in owned(case)), *case["bundles"]]
+        pairs = [(self.random.choice(list(case["brokers"])), bundle) for bundle in self.some(named)]
+        return unloading([*pairs, *self.some(owned(case))] if case["brokers"] else [])
+
+
+class Stranger(RandomLegal):
+    """Names what is not there, twice, backwards and in numbers that hardly fit."""
+
+    UPSIDE_DOWN = "0xffffffff_0x00000000"
+
+    def settings_defaults(self, case):
+        return {"settings": {"noSuchSetting": 1e308, **dict.fromkeys(load().settings)}}
+
+    def bundles_create(self, case):
+        return {"boundaries": self.random.choice(([], [LAST], [LAST, "0x00000000", LAST]))}
+
+    def bundles_locate(self, case):
+        return {"bundles": [self.UPSIDE_DOWN] * self.random.choice((0, 1, len(case["topics"])))}
+
+    def bundles_split(self, case):
+        names = [self.UPSIDE_DOWN, case["bundle"], "0x00000000_0x00000000"]
+        return self.random.choice(({"bundles": self.some(names)}, {"refused": "no"}))
+
+    def bundles_split_candidates(self, case):
+        names = [f"a/b/{self.UPSIDE_DOWN}"] * 2
+        return {"split": self.some(names), "unload": names}
+
+    def usage_max(self, case):
+        return {"percent": self.random.choice((1.7e308, 5e-324)), "resource": "memory"}
+
+    def usage_nic(self, case):
+        return self.random.choice(({"gbps": 1.7e308}, {"gbps": 5e-324}, {"refused": "no"}))
+
+    def shed_select(self, case):
+        namespaces = {bundle.rpartition("/")[0] for _, bundle in owned(case)} | {"a/b"}
+        pairs = [("nobody", f"{space}/{self.UPSIDE_DOWN}") for space in sorted(namespaces)] * 2
+        return unloading([*pairs, *((broker, pairs[0][1]) for broker in case["brokers"])])
+
+
+NULLS = (Nothing, Everything, RandomLegal)

@@ -1,0 +1,78 @@
+"""Each testable rule has a check whose draws are legal, reach its guard, and are large enough."""
+
+from functools import cache
+
+import pytest
+from pulsar_conformance import specs
+from pulsar_conformance.conformance import checks
+from pulsar_conformance.conformance.draw import draw
+from pulsar_conformance.conformance.judge import Court
+from pulsar_conformance.conformance.legal import bad_trial
+from pulsar_conformance.conformance.registry import CHECKS
+from pulsar_conformance.reference import Model, Readings
+
+assert checks.__all__
+
+EXAMPLES = 100
+CLUSTERS = ("shed.select", "bundles.split_candidates")
+PROFILES = ("documented-3.0", "documented-2.10", "documented-2.4", "released-3.0")
+"""A rule is looked at under the first of these that has it."""
+
+RULES = specs.load().rules
+TESTABLE = [rule for rule in RULES if RULES[rule].untestable is None]
+
+
+def profile_of(rule_id):
+    return next(one for one in PROFILES if one in RULES[rule_id].profiles)
+
+
+@cache
+def drawn(rule_id):
+    """What the rule's strategy makes, legal or not."""
+    return draw(CHECKS[rule_id].draws, EXAMPLES, f"checks/{rule_id}")
+
+
+@cache
+def legal(rule_id):
+    defaults = specs.load().defaults(profile_of(rule_id))
+    return [trial for trial in drawn(rule_id) if bad_trial(trial, defaults) is None]
+
+
+def test_each_testable_rule_has_a_check_and_each_check_a_rule():
+    assert set(CHECKS) == set(TESTABLE)
+
+
+@pytest.mark.parametrize("rule_id", TESTABLE)
+def test_the_reference_reaches_the_guard_and_keeps_the_rule(rule_id):
+    profile, rule = profile_of(rule_id), RULES[rule_id]
+    court = Court(specs.load().defaults(profile), Readings.of(profile, rule.reading))
+    model = Model(profile, rule.reading)
+    words = []
+    for trial in legal(rule_id):
+        answers = [model.answer(*question) for question in trial.questions]
+        words.append(court.judge(rule_id, trial, answers).word)
+    assert "allowed" in words
+    assert set(words) <= {"allowed", "not_reached"}
+
+
+@pytest.mark.parametrize("rule_id", TESTABLE)
+def test_few_draws_are_illegal(rule_id):
+    assert len(legal(rule_id)) > 0.8 * len(drawn(rule_id))
+
+
+@pytest.mark.parametrize(
+    "rule_id", [rule for rule in TESTABLE if set(RULES[rule].operations) & set(CLUSTERS)]
+)
+def test_clusters_are_as_large_as_real_ones(rule_id):
+    large = 0
+    for trial in legal(rule_id):
+        brokers = trial.questions[0].case["brokers"]
+        bundles = sum(len(broker.get("bundles", ())) for broker in brokers.values())
+        large += len(brokers) >= 5 and bundles >= 20
+    assert large >= 0.3 * len(legal(rule_id)), f"{large} of {len(legal(rule_id))}"
+
+
+@pytest.mark.parametrize("rule_id", TESTABLE)
+def test_the_same_seed_draws_the_same(rule_id):
+    again = draw(CHECKS[rule_id].draws, 10, f"again/{rule_id}")
+    assert again == draw(CHECKS[rule_id].draws, 10, f"again/{rule_id}")

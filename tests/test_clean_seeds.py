@@ -1,0 +1,50 @@
+"""What is right passes, whatever is drawn: no seed may bring a false alarm."""
+
+import shutil
+
+import pytest
+from pulsar_conformance.conformance.plan import Plan
+from pulsar_conformance.conformance.run import Run
+
+PROFILE = "documented-3.0"
+FEW = 3
+"""Cases a rule and seed; a rule that so few do not reach says nothing."""
+
+needs_java = pytest.mark.skipif(shutil.which("java") is None, reason="needs java 17")
+needs_node = pytest.mark.skipif(shutil.which("node") is None, reason="needs node 20")
+
+SEEDS = {
+    "reference": range(100, 105),
+    "sample:java": range(20),
+    "sample:javascript": range(200, 205),
+}
+MARKS = {"sample:java": needs_java, "sample:javascript": needs_node}
+
+
+@pytest.fixture(scope="module")
+def respondents():
+    """One connection an implementation, for all seeds."""
+    runs = {}
+    yield runs
+    for run in runs.values():
+        run.close()
+
+
+@pytest.mark.parametrize(
+    ("adapter", "seed"),
+    [
+        pytest.param(adapter, seed, marks=MARKS.get(adapter, ()))
+        for adapter, seeds in SEEDS.items()
+        for seed in seeds
+    ],
+)
+def test_an_implementation_without_a_mistake_passes(adapter, seed, respondents, tmp_path):
+    plan = Plan.make([adapter], [PROFILE], examples=FEW, seed=seed, root=tmp_path)
+    run = Run(plan, adapter, PROFILE)
+    run._respondent = respondents.setdefault(adapter, run).respondent
+    rules = plan.rules_of(PROFILE)
+    run.prepare(rules)
+    verdicts = [run.verdict(rule) for rule in rules]
+    wrong = [one for one in verdicts if one.verdict in ("fail", "error", "unexpected_pass")]
+    assert wrong == []
+    assert sum(one.verdict == "pass" for one in verdicts) > len(rules) / 3

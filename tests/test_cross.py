@@ -1,0 +1,129 @@
+"""Every check is sound on every legal case: none is broken by the reference, whoever drew the case.
+
+A case that failed is saved, and judged by every rule that concerns one of its operations; a case
+that is reduced or pasted is one that no strategy draws. Neither may be laid at anyone's door.
+"""
+
+from functools import cache
+from random import Random
+
+import pytest
+from pulsar_conformance import specs
+from pulsar_conformance.conformance import checks
+from pulsar_conformance.conformance.draw import draw
+from pulsar_conformance.conformance.judge import Court
+from pulsar_conformance.conformance.legal import bad_trial
+from pulsar_conformance.conformance.registry import CHECKS
+from pulsar_conformance.conformance.trial import Question, Trial
+from pulsar_conformance.reference import Model, Readings
+
+assert checks.__all__
+
+SEED = "cross"
+DRAWN, SAMPLED = 6, 40
+"""Trials drawn for a rule, and trials judged under one set of readings, by all rules."""
+NUMBERS = (0, 1, 5, 10, 25, 50, 75, 85, 90, 100, 1000, 1e6, 0.3)
+PROFILES = tuple(specs.load().profiles)
+
+
+def rules_of(profile):
+    return [rule for rule in specs.load().rules_of(profile) if rule.untestable is None]
+
+
+def changed(value, gone, random, share):
+    """A case without some names, and with a share of its numbers replaced."""
+    if isinstance(value, dict):
+        kept = {name: item for name, item in value.items() if name not in gone}
+        return {name: changed(item, gone, random, share) for name, item in kept.items()}
+    if isinstance(value, list):
+        return [
+            changed(one, gone, random, share)
+            for one in value
+            if isinstance(one, dict) or one not in gone
+        ]
+    plain = isinstance(value, int | float) and not isinstance(value, bool)
+    return random.choice(NUMBERS) if plain and random.random() < share else value
+
+
+def names_in(value):
+    """Whatever a case names: keys of objects and words of lists."""
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    own = [name for name in value if isinstance(name, str)] if inner else []
+    return [*own, *(name for one in inner for name in names_in(one))]
+
+
+def nearby(trial, defaults, random):
+    """A legal trial that nobody drew: a few names less, a few numbers plainer."""
+    for _ in range(20):
+        names = sorted({name for _, case in trial.questions for name in names_in(case)})
+        gone = set(random.sample(names, min(len(names), random.choice((0, 1, 2, 5)))))
+        share, state = random.choice((0, 0.02, 0.1)), random.random()
+        other = Trial(
+            tuple(
+                Question(operation, changed(case, gone, Random(state), share))
+                for operation, case in trial.questions
+            )
+        )
+        if bad_trial(other, defaults) is None:
+            trial = other
+    return trial
+
+
+@cache
+def pool(profile):
+    """Legal trials of every rule; others near those, and some in part or twice."""
+    defaults, random = specs.load().defaults(profile), Random(SEED)
+    drawn = [
+        trial
+        for rule in rules_of(profile)
+        for trial in draw(CHECKS[rule.id].draws, DRAWN, f"{SEED}/{profile}/{rule.id}")
+        if bad_trial(trial, defaults) is None
+    ]
+    near = [nearby(trial, defaults, random) for trial in random.sample(drawn, len(drawn) // 2)]
+    mixed = [
+        Trial(tuple(random.choices(trial.questions, k=random.choice((1, 2, 3)))))
+        for trial in drawn
+        if len(trial.questions) > 1
+    ]
+    return drawn + near + mixed
+
+
+def choices_of(profile):
+    """The profile's own readings, each of them taken the other way alone, and any mixture."""
+    own, random = specs.load().default_readings(profile), Random(SEED)
+    every = {name: reading.values for name, reading in specs.load().readings.items()}
+    flipped = [
+        {**own, name: value} for name in every for value in every[name] if value != own[name]
+    ]
+    mixed = [{name: random.choice(every[name]) for name in every} for _ in range(12)]
+    return [own, *flipped, *mixed]
+
+
+def problems(profile, choices, trials):
+    """What the rules that these readings choose have against the reference."""
+    court = Court(specs.load().defaults(profile), Readings.of(profile, choices))
+    model = Model(profile, choices)
+    chosen = [rule for rule in rules_of(profile) if rule.applies(choices)]
+    for trial in filter(court.legal, trials):
+        answers = [model.answer(*question) for question in trial.questions]
+        for rule in chosen:
+            if trial.operations & set(rule.operations):
+                outcome = court.judge(rule.id, trial, answers)
+                if outcome.violated:
+                    yield rule.id, outcome.allowed, outcome.answered, trial.as_json()
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+def test_no_check_is_broken_by_the_reference_on_any_legal_case(profile):
+    random = Random(SEED)
+    trials = pool(profile)
+    for choices in choices_of(profile):
+        sampled = random.sample(trials, min(SAMPLED, len(trials)))
+        assert next(problems(profile, choices, sampled), None) is None, choices
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+def test_every_trial_is_judged_by_every_rule_that_concerns_one_of_its_operations(profile):
+    choices = specs.load().default_readings(profile)
+    every_third = pool(profile)[::3]
+    assert next(problems(profile, choices, every_third), None) is None

@@ -1,0 +1,129 @@
+"""Ten one-line mistakes in a sample: each is found, under the ID of the rule that it breaks.
+
+What follows from a mistake is laid at its door: no rule of another area fails.
+"""
+
+import shutil
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from pulsar_conformance import adapters, specs
+from pulsar_conformance.conformance import run as running
+from pulsar_conformance.conformance.plan import Plan
+from pulsar_conformance.conformance.saved import load
+from pulsar_conformance.conformance.trials import trials_of
+
+SAMPLE = Path(adapters.__file__).parent / "samples" / "java" / "Main.java"
+PROFILE = "documented-3.0"
+AREAS = ("SHED-*", "OVERLOAD-*", "THRESHOLD-*", "UNIFORM-*", "USAGE-*")
+EXAMPLES = 40
+
+pytestmark = pytest.mark.skipif(shutil.which("java") is None, reason="needs java 17")
+
+
+class Mistake(NamedTuple):
+    line: str
+    planted: str
+    rule: str
+    readings: tuple[str, ...] = ()
+
+
+MISTAKES = {
+    "above_for_at_the_threshold": Mistake(
+        "? usage >= threshold : usage > threshold;",
+        "? usage > threshold : usage > threshold;",
+        "OVERLOAD-01",
+        ("overload-trigger=reaches",),
+    ),
+    "least_traffic_first": Mistake(".reversed().thenComparing", ".thenComparing", "SHED-07"),
+    "no_margin": Mistake(
+        "usage - threshold + OVERLOAD_MARGIN;", "usage - threshold;", "OVERLOAD-02"
+    ),
+    "no_grace": Mistake(
+        ".filter(name -> !recentlyUnloaded(name))", ".filter(name -> true)", "SHED-04"
+    ),
+    "minimum_for_maximum": Mistake(
+        "}).max(comparingDouble(Usage::percent))",
+        "}).min(comparingDouble(Usage::percent))",
+        "USAGE-01",
+    ),
+    "messages_for_bytes": Mistake(
+        "? bytes(rates) : messages(rates);", "? messages(rates) : messages(rates);", "SHED-07"
+    ),
+    "sum_for_mean": Mistake(".sum() / values.size();", ".sum();", "THRESHOLD-01"),
+    "no_weights_when_shedding": Mistake(
+        "usage(broker, c::weight).percent", "usage(broker, UNWEIGHTED).percent", "THRESHOLD-06"
+    ),
+    "no_weights_when_measuring": Mistake(
+        "? c::weight : UNWEIGHTED", "? UNWEIGHTED : UNWEIGHTED", "USAGE-02"
+    ),
+    "a_single_bundle_goes": Mistake(
+        "if (broker.bundles().size() < 2) continue;",
+        "if (broker.bundles().size() < 1) continue;",
+        "OVERLOAD-07",
+    ),
+    "the_last_bundle_left_off": Mistake(
+        "if (!onlyOne && shed >= need) break;",
+        "if (!onlyOne && shed > 0 && shed + bundle.traffic >= need) break;",
+        "OVERLOAD-02",
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def drawn():
+    """Draws once for all: what is drawn depends on no answer."""
+    known = {}
+
+    def once(rule, plan, respondent):
+        key = rule.id, *sorted(respondent.readings.choices.items())
+        if key not in known:
+            known[key] = list(trials_of(rule, plan, respondent))
+        return known[key]
+
+    return once
+
+
+def plant(mistake, folder):
+    """A copy of the sample with the mistake."""
+    text = SAMPLE.read_text("utf-8")
+    assert text.count(mistake.line) == 1, f"the sample has no single {mistake.line}"
+    file = folder / SAMPLE.name
+    file.write_text(text.replace(mistake.line, mistake.planted), "utf-8")
+    return f"exec:java -XX:TieredStopAtLevel=1 {file}"
+
+
+def verdicts_of(adapter, readings, folder):
+    plan = Plan.make([adapter], [PROFILE], readings, AREAS, examples=EXAMPLES, root=folder)
+    run = running.Run(plan, adapter, PROFILE)
+    rules = plan.rules_of(PROFILE)
+    try:
+        run.prepare(rules)
+        return {rule.id: run.verdict(rule) for rule in rules}
+    finally:
+        run.close()
+
+
+@pytest.mark.parametrize("name", MISTAKES)
+def test_a_planted_mistake_is_found(name, tmp_path, drawn, monkeypatch):
+    monkeypatch.setattr(running, "trials_of", drawn)
+    mistake = MISTAKES[name]
+    found = verdicts_of(plant(mistake, tmp_path), mistake.readings, tmp_path)
+    failed = [rule for rule, verdict in found.items() if verdict.verdict == "fail"]
+    assert mistake.rule in failed
+    area = specs.load().rules[mistake.rule].area
+    others = [rule for rule in failed if specs.load().rules[rule].area != area]
+    assert others == []
+    assert [rule for rule, verdict in found.items() if verdict.verdict == "error"] == []
+    small, _ = load(tmp_path / found[mistake.rule].failure.case_file)
+    [(_, case)] = small.questions
+    bundles = {b for broker in case.get("brokers", {}).values() for b in broker.get("bundles", ())}
+    assert len(case.get("brokers", ())) <= 3
+    assert len(bundles | set(case.get("bundles", ()))) <= 3
+
+
+def test_the_sample_itself_has_no_mistake(tmp_path, drawn, monkeypatch):
+    monkeypatch.setattr(running, "trials_of", drawn)
+    found = verdicts_of(f"exec:java {SAMPLE}", (), tmp_path)
+    assert {verdict.verdict for verdict in found.values()} == {"pass", "not_applicable"}

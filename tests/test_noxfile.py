@@ -1,0 +1,115 @@
+"""The sessions, as nox reads them."""
+
+import importlib.util
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pulsar_conformance.specs
+import pytest
+
+nox = pytest.importorskip("nox")
+ROOT = Path(__file__).parent.parent
+FOLDERS = ("specs", "reference", "conformance", "adapters", "fixtures", "reports")
+
+
+@pytest.fixture(scope="module")
+def noxfile():
+    spec = importlib.util.spec_from_file_location("project_noxfile", ROOT / "noxfile.py")
+    module = importlib.util.module_from_spec(spec)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(ROOT)
+        patch.setattr(nox, "session", lambda function: function)  # not in the registry of nox
+        spec.loader.exec_module(module)
+    return module
+
+
+def test_the_sessions_are_listed_with_what_they_do():
+    words = [sys.executable, "-m", "nox", "--list", "-f", str(ROOT / "noxfile.py")]
+    done = subprocess.run(words, capture_output=True, text=True, check=True)
+    listed = re.findall(r"^([*-]) (\w+) -> \S", done.stdout, re.MULTILINE)
+    unasked = [("*", "lint"), ("*", "tests"), ("*", "conformance")]
+    assert listed == [*unasked, ("-", "report"), ("-", "coverage")]
+
+
+DEFAULT = ["--judge-by", "documented-3.0", "--judge-by", "released-3.0"]
+
+
+@pytest.mark.parametrize(
+    ("given", "run"),
+    [
+        ([], DEFAULT),
+        (["--adapter", "reference"], [*DEFAULT, "--adapter", "reference"]),
+        (["--examples", "20", "--", "-n", "4"], [*DEFAULT, "--examples", "20", "--", "-n", "4"]),
+        (["--judge-by", "documented-2.10"], ["--judge-by", "documented-2.10"]),
+        (["--judge-by=documented-2.10"], ["--judge-by=documented-2.10"]),
+        (["--replay", "case.json"], ["--replay", "case.json"]),
+        (["--characterize"], ["--characterize"]),
+        (["--", "--judge-by"], [*DEFAULT, "--", "--judge-by"]),
+    ],
+)
+def test_a_run_that_names_no_profile_is_judged_by_both(noxfile, given, run):
+    assert noxfile.by_default(given) == run
+
+
+class Session:
+    """What a session installs and runs."""
+
+    def __init__(self, backend, *posargs):
+        self.venv_backend, self.posargs, self.did = backend, list(posargs), []
+
+    def install(self, *words):
+        self.did.append(("install", *words))
+
+    def run(self, *words):
+        self.did.append(words)
+
+
+@pytest.mark.parametrize(
+    ("backend", "words"),
+    [("uv", (".", "--reinstall-package", "pulsar-conformance")), ("virtualenv", (".",))],
+)
+def test_changed_code_is_installed_whatever_the_tool(
+    noxfile, backend, words, monkeypatch, tmp_path
+):
+    monkeypatch.chdir(tmp_path)
+    gone = tmp_path / "build" / "lib" / "pulsar_conformance" / "gone.py"
+    gone.parent.mkdir(parents=True)
+    gone.touch()
+    session = Session(backend, "--adapter", "reference")
+    noxfile.conformance(session)
+    run = ("pulsar-conformance", "run", *DEFAULT, "--adapter", "reference")
+    assert session.did == [("install", *words), run]
+    assert not gone.exists()
+
+
+def test_what_follows_the_dashes_goes_through(noxfile, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    session = Session("uv", "-k", "overload")
+    noxfile.tests(session)
+    assert session.did[-1] == ("pytest", "-n", "2", "-q", "-k", "overload")
+
+
+def test_every_folder_with_code_is_a_package_that_is_installed():
+    listed = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]
+    folders = {
+        file.parent.relative_to(ROOT)
+        for folder in FOLDERS
+        for file in (ROOT / folder).rglob("__init__.py")
+    }
+    assert {Path(folder) for folder in listed["package-dir"].values()} == folders
+    assert set(listed["packages"]) == set(listed["package-dir"])
+
+
+def test_every_file_of_the_packages_is_installed():
+    installed = Path(pulsar_conformance.specs.__file__).parent.parent
+    made = {"out", "__pycache__"}
+    files = [
+        file.relative_to(ROOT)
+        for folder in FOLDERS
+        for file in (ROOT / folder).rglob("*")
+        if file.is_file() and not made & set(file.relative_to(ROOT).parts)
+    ]
+    assert [file for file in files if not (installed / file).exists()] == []

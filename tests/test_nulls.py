@@ -1,0 +1,75 @@
+"""A check that is content with implementations that decide nothing would check nothing."""
+
+from functools import cache
+from pathlib import Path
+
+import pytest
+from pulsar_conformance import specs
+from pulsar_conformance.adapters import connect
+from pulsar_conformance.adapters.validation import check_answers
+from pulsar_conformance.conformance import checks
+from pulsar_conformance.conformance.draw import draw
+from pulsar_conformance.conformance.judge import Court
+from pulsar_conformance.conformance.legal import bad_trial
+from pulsar_conformance.conformance.registry import CHECKS
+from pulsar_conformance.reference import Readings
+from standins.nulls import NULLS, Stranger
+
+assert checks.__all__
+
+EXAMPLES = 40
+NEWEST_FIRST = ("documented-3.0", "documented-2.10", "documented-2.4", "released-3.0")
+
+CONTENT = {}
+"""Rules with which every null implementation complies, and why that cannot be helped."""
+
+TESTABLE = [rule.id for rule in specs.load().rules.values() if rule.untestable is None]
+DEMANDED = [rule for rule in TESTABLE if specs.load().rules[rule].level == "must"]
+
+
+def court_of(rule):
+    """Judges by the newest profile that has the rule, under the readings that it needs."""
+    profile = next(one for one in NEWEST_FIRST if rule in specs.load().rules_of(one))
+    return Court(specs.load().defaults(profile), Readings.of(profile, rule.reading))
+
+
+@cache
+def trials_of(rule_id):
+    """Legal trials that aim at a rule, and its court."""
+    court = court_of(specs.load().rules[rule_id])
+    strategy = CHECKS[rule_id].draws.filter(lambda trial: not bad_trial(trial, court.defaults))
+    return court, draw(strategy, EXAMPLES, f"nulls/{rule_id}")
+
+
+def outcomes(rule_id, null):
+    """What a rule says of a null implementation on each of its trials."""
+    court, trials = trials_of(rule_id)
+    for trial in trials:
+        answers = [null().answer(*question) for question in trial.questions]
+        for question, answer in zip(trial.questions, answers, strict=True):
+            check_answers(question.operation, [answer])
+        yield court.judge(rule_id, trial, answers)
+
+
+@pytest.mark.parametrize("rule_id", DEMANDED)
+def test_a_rule_is_broken_by_an_implementation_that_decides_nothing(rule_id):
+    broken = [
+        null.__name__ for null in NULLS if any(one.violated for one in outcomes(rule_id, null))
+    ]
+    assert broken or rule_id in CONTENT, f"{rule_id} is content with all of them"
+    assert not (broken and rule_id in CONTENT), f"{rule_id} is broken by {broken}: unlist it"
+
+
+@pytest.mark.parametrize("rule_id", TESTABLE)
+def test_nonsense_that_is_valid_by_schema_is_judged_and_breaks_nothing_of_ours(rule_id):
+    for outcome in outcomes(rule_id, Stranger):
+        assert outcome.word in ("allowed", "violated", "not_reached")
+
+
+def test_null_implementations_can_be_judged_as_adapters(monkeypatch):
+    monkeypatch.chdir(Path(__file__).parent)
+    for null in (*NULLS, Stranger):
+        with connect(f"python:standins.nulls:{null.__name__}", "documented-3.0", {}) as connection:
+            assert connection.hello.name == null.__name__
+            case = {"settings": {}, "weighted": False, "broker": {}}
+            assert len(connection.ask("usage.max", [case] * 2)) == 2

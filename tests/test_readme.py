@@ -1,0 +1,177 @@
+"""What the pages for people say can be pasted: commands parse, files and names exist."""
+
+import argparse
+import importlib
+import io
+import json
+import re
+import shlex
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+from pulsar_conformance import specs
+from pulsar_conformance.adapters.names import KINDS
+from pulsar_conformance.conformance.cli import COMMANDS, main
+from pulsar_conformance.conformance.deviations import load
+from pulsar_conformance.conformance.options import OPTIONS
+from pulsar_conformance.conformance.verdict import WORST_FIRST
+
+ROOT = Path(__file__).parent.parent
+PAGES = ("README.md", "CONTRIBUTING.md")
+FENCE = re.compile(r"^```(\w+)(?: (\S+))?\n(.*?)^```", re.MULTILINE | re.DOTALL)
+SESSIONS = re.findall(r"^@nox\.session\ndef (\w+)", (ROOT / "noxfile.py").read_text(), re.MULTILINE)
+
+
+def text(page):
+    return (ROOT / page).read_text("utf-8")
+
+
+def fences(page):
+    """Language, file that the page has the reader write, and content."""
+    return FENCE.findall(text(page))
+
+
+def commands(page):
+    """Each command in a shell fence: its words, without comment and redirection."""
+    for language, _, content in fences(page):
+        for line in content.splitlines() if language == "sh" else ():
+            for command in line.split("&&"):
+                words = shlex.split(command.partition(" < ")[0], comments=True)
+                if words and words[0] not in ("cd", "python3", ".venv/bin/pip"):
+                    yield words
+
+
+COMMANDS_THERE = [(page, words) for page in PAGES for words in commands(page)]
+
+
+def parsed(words):
+    """The arguments of a command of the suite; SystemExit where they cannot be."""
+    parser = argparse.ArgumentParser()
+    subparsers = parser.add_subparsers(required=True)
+    for name, (module, _) in COMMANDS.items():
+        module.add_arguments(subparsers.add_parser(name))
+    return parser.parse_args(words)
+
+
+def test_every_command_of_the_suite_is_shown():
+    shown = {words[1] for _, words in COMMANDS_THERE if words[0] == "pulsar-conformance"}
+    assert shown == set(COMMANDS)
+
+
+def test_every_session_is_shown():
+    shown = {words[2] for _, words in COMMANDS_THERE if words[0].endswith("nox")}
+    assert shown == set(SESSIONS)
+
+
+def test_every_option_of_a_run_is_explained_and_shown():
+    used = {word for page, words in COMMANDS_THERE for word in words if page == "README.md"}
+    for option in OPTIONS:
+        assert f"| `{option}" in text("README.md")
+        assert option in used
+
+
+def test_every_verdict_is_explained():
+    explained = re.findall(r"^\| `(\w+)` \|", text("README.md"), re.MULTILINE)
+    assert set(explained) >= set(WORST_FIRST)
+
+
+@pytest.mark.parametrize(("page", "words"), COMMANDS_THERE, ids=lambda words: " ".join(words))
+def test_a_command_can_be_given(page, words):
+    program, *rest = words
+    if program.endswith("nox"):
+        assert rest[:1] == ["-s"]
+        assert rest[1] in SESSIONS
+        if rest[1] == "conformance":
+            check(parsed(["run", *rest[3:]]))
+        elif rest[1] in ("report", "coverage"):
+            module = "allure" if rest[1] == "report" else rest[1]
+            importlib.import_module(f"pulsar_conformance.reports.{module}")._arguments(rest[3:])
+    else:
+        assert program == "pulsar-conformance"
+        check(parsed(rest))
+
+
+def check(args):
+    """Profiles, readings, rules, adapters and files that were given exist."""
+    given = vars(args)
+    every = specs.load()
+    profiles = [*(given.get("conformance_judge_by") or ()), given.get("profile")]
+    for profile in filter(None, profiles):
+        every.profile(profile)
+    readings = [*(given.get("conformance_reading") or ()), *(given.get("reading") or ())]
+    every.check_readings(dict(reading.split("=") for reading in readings))
+    single = [given[name] for name in ("adapter",) if name in given]
+    for adapter in [*single, *given.get("adapters", ()), *(given.get("conformance_adapter") or ())]:
+        kind, _, rest = adapter.partition(":")
+        assert kind in KINDS
+        if kind == "exec":
+            assert (ROOT / shlex.split(rest)[-1]).exists()
+    if file := given.get("conformance_known_deviations"):
+        assert file in written("README.md")
+
+
+def written(page):
+    """File -> content, of those that a page has its reader write."""
+    return {file: content for _, file, content in fences(page) if file}
+
+
+def test_the_known_deviations_shown_can_be_used(tmp_path):
+    file = tmp_path / "known-deviations.yaml"
+    file.write_text(written("README.md")["known-deviations.yaml"])
+    assert load(file)
+
+
+def test_the_cases_shown_get_the_answers_shown(monkeypatch, capsys):
+    cases = written("README.md")["cases.jsonl"].encode()
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(cases)))
+    assert main(["ask", "reference"]) == 0
+    said = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    shown = [
+        [json.loads(line) for line in content.splitlines()]
+        for language, _, content in fences("README.md")
+        if language == "text" and content.startswith("{")
+    ]
+    assert said in shown
+
+
+def test_the_skeleton_can_be_had_and_tried_as_shown(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert main(["new-adapter", "--lang", "python", "--to", "mine"]) == 0
+    monkeypatch.chdir(tmp_path / "mine")
+    assert main(["check", "python:my_balancer:MyBalancer"]) == 0
+    assert "keeps the protocol" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_link_leads_to_a_file(page):
+    links = re.findall(r"\]\((?!https?:)([^)#]+)\)", text(page))
+    assert links
+    assert [link for link in links if not (ROOT / link).exists()] == []
+
+
+def test_the_rule_shown_is_the_rule_there_is():
+    shown = next(
+        yaml.safe_load(content)[0]
+        for language, file, content in fences("CONTRIBUTING.md")
+        if language == "yaml" and "statement" in content and not file
+    )
+    rule = specs.load().rules[shown["id"]]
+    assert (rule.title, rule.level, rule.statement) == (
+        shown["title"],
+        shown["level"],
+        shown["statement"],
+    )
+    assert dict(rule.reading) == shown["reading"]
+    assert list(rule.presupposes) == shown["presupposes"]
+
+
+def test_the_code_shown_is_the_code_there_is():
+    shown = [content for language, _, content in fences("CONTRIBUTING.md") if language == "python"]
+    code = [
+        (ROOT / file).read_text("utf-8")
+        for file in ("conformance/checks/overload.py", "reference/overload.py")
+    ]
+    assert shown
+    assert [one for one in shown if not any(one in file for file in code)] == []

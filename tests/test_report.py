@@ -1,0 +1,225 @@
+"""The Allure results of a run, and the report that is made of them."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from pulsar_conformance.reports import allure
+
+STANDIN = '''
+from pulsar_conformance.reference import Model
+
+
+class Forgetful:
+    """Sheds one bundle less than it should, and fails at splitting."""
+
+    def __init__(self, profile, readings):
+        self.model = Model(profile, readings)
+
+    def hello(self, profile, readings):
+        offered = ["shed.select", "bundles.create", "bundles.split"]
+        return {"name": "forgetful", "version": "1", "operations": offered, "readings": readings,
+                "strategies": ["OverloadShedder"], "algorithms": ["range_equally_divide"]}
+
+    def answer(self, operation, case):
+        if operation == "bundles.split":
+            return {"nonsense": True}
+        answer = self.model.answer(operation, case)
+        return {"unload": answer["unload"][:-1]} if "unload" in answer else answer
+'''
+KNOWN = """
+- {rule: OVERLOAD-02, reason: it keeps one back, link: "https://example.org/1"}
+- {rule: BUNDLE-01, reason: long mended, link: "https://example.org/2"}
+"""
+RULES = ("OVERLOAD-01", "OVERLOAD-02", "OVERLOAD-03", "BUNDLE-01", "BUNDLE-03", "SPLIT-10")
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    """The folder in which a stand-in was judged."""
+    folder = tmp_path_factory.mktemp("run")
+    (folder / "standin.py").write_text(STANDIN)
+    (folder / "known.yaml").write_text(KNOWN)
+    words = ["run", "--adapter", "python:standin:Forgetful", "--known-deviations", "known.yaml"]
+    words += ["--examples", "10", *(word for rule in RULES for word in ("--rules", rule))]
+    call = "import sys; from pulsar_conformance.conformance.cli import main; sys.exit(main())"
+    done = subprocess.run(
+        [sys.executable, "-c", call, *words], cwd=folder, capture_output=True, text=True
+    )
+    assert done.returncode == 2, done.stdout + done.stderr
+    return folder
+
+
+@pytest.fixture(scope="module")
+def results(run):
+    """Rule -> its Allure result."""
+    files = (run / "reports" / "out" / "allure").glob("*-result.json")
+    found = [json.loads(file.read_text()) for file in files]
+    return {result["name"].split()[0]: result for result in found}
+
+
+def labels(result):
+    return {label["name"]: label["value"] for label in result["labels"]}
+
+
+def message(result):
+    return result.get("statusDetails", {}).get("message", "")
+
+
+def test_each_rule_has_a_result(results):
+    assert sorted(results) == sorted(RULES)
+
+
+@pytest.mark.parametrize(
+    ("rule", "status", "said"),
+    [
+        ("OVERLOAD-01", "failed", "OVERLOAD-01 violated by forgetful 1"),
+        ("OVERLOAD-02", "skipped", "XFAIL it keeps one back"),
+        ("BUNDLE-01", "failed", "unexpected pass"),
+        ("BUNDLE-03", "passed", ""),
+        ("SPLIT-10", "broken", "nonsense"),
+    ],
+)
+def test_a_verdict_has_its_status(results, rule, status, said):
+    assert results[rule]["status"] == status
+    assert said in message(results[rule])
+
+
+def test_a_rule_belongs_to_its_area(results):
+    found = labels(results["OVERLOAD-01"])
+    assert found["epic"] == "Shedding"
+    assert "OverloadShedder" in found["feature"]
+    assert found["severity"] == "critical"
+    assert labels(results["OVERLOAD-03"])["severity"] == "normal"
+
+
+def test_a_result_links_to_its_rule_and_documents(results):
+    urls = [link["url"] for link in results["OVERLOAD-01"]["links"]]
+    assert any("specs/rules/overload.yaml" in url for url in urls)
+    assert any(url.startswith("https://pulsar.apache.org/docs/3.0") for url in urls)
+
+
+def test_a_failure_has_its_case_its_derivation_and_its_text(results, run):
+    attached = {one["name"]: one["source"] for one in results["OVERLOAD-01"]["attachments"]}
+    assert {"case", "derivation", "failure"} <= set(attached)
+    folder = run / "reports" / "out" / "allure"
+    assert json.loads((folder / attached["case"]).read_text())["ask"] == "shed.select"
+    assert "threshold" in (folder / attached["derivation"]).read_text()
+
+
+def test_a_case_drawn_for_nobody_else_is_told_by_implementation_and_profile(results):
+    found = {one["name"]: one["value"].strip("'") for one in results["BUNDLE-03"]["parameters"]}
+    assert found["implementation"] == "python:standin:Forgetful"
+    assert found["profile"] == "documented-3.0"
+
+
+def test_every_status_but_passed_has_a_category(results):
+    names = {status: [] for _, status, _ in allure.CATEGORIES}
+    for result in results.values():
+        if result["status"] != "passed":
+            fitting = [
+                name
+                for name, status, said in allure.CATEGORIES
+                if status == result["status"] and (said == ".*" or said in message(result))
+            ]
+            names[result["status"]].append(fitting[0])
+    assert sorted(names["failed"]) == [
+        "Passes, though listed as a known deviation",
+        "Rules violated",
+    ]
+    assert names["skipped"] == ["Known deviations"]
+    assert names["broken"] == ["Could not be judged"]
+
+
+def report(folder, monkeypatch, path=None, cache=None):
+    """Exit status of the report in a folder, with what stands in `path` alone on the PATH."""
+    monkeypatch.chdir(folder)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(cache or folder / "cache"))
+    if path is not None:
+        monkeypatch.setenv("PATH", str(path))
+    return allure.main([])
+
+
+def program(folder, name, script):
+    """A stand-in for a program."""
+    folder.mkdir(exist_ok=True)
+    file = folder / name
+    file.write_text(f"#!/bin/sh\n{script}\n")
+    file.chmod(0o755)
+    return folder
+
+
+def test_without_results_the_report_says_how_to_get_them(tmp_path, monkeypatch, capsys):
+    assert report(tmp_path, monkeypatch) == 2
+    said = capsys.readouterr().err
+    assert (
+        said
+        == f"no Allure results in {Path('reports/out/allure')}; nox -s conformance makes them\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("script", "said"),
+    [
+        (None, "the Allure report needs Node 20, and there is none on the PATH\n"),
+        ("echo v18.1.0", "the Allure report needs Node 20 or newer; this one is v18.1.0\n"),
+        ("exit 1", "the Allure report needs Node 20 or newer; this one is of no known version\n"),
+        ("echo v20.0.0", "the Allure report needs npm, and there is none on the PATH\n"),
+    ],
+)
+def test_a_missing_tool_is_named(run, tmp_path, monkeypatch, capsys, script, said):
+    path = tmp_path / "bin"
+    path.mkdir()
+    if script:
+        program(path, "node", script)
+    assert report(run, monkeypatch, path, tmp_path) == 2
+    assert capsys.readouterr().err == said
+
+
+INSTALLS = """
+while [ "$1" != --prefix ]; do shift; done
+/bin/mkdir -p "$2/node_modules/allure"; : > "$2/node_modules/allure/cli.js"
+"""
+MAKES = """
+[ "$1" = --version ] && echo v20.1.0 && exit
+while [ "$1" != --output ]; do shift; done
+/bin/mkdir -p "$2"
+tag='<script async src="https://www.googletagmanager.com/gtag/js?id=G"></script>'
+echo "${tag}report" > "$2/index.html"
+"""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="the stand-ins are shell scripts")
+def test_the_tool_is_installed_once_and_the_report_calls_nobody(run, tmp_path, monkeypatch, capsys):
+    path = program(tmp_path / "bin", "npm", INSTALLS)
+    program(path, "node", MAKES)
+    index = run / "reports" / "out" / "report" / "index.html"
+    assert report(run, monkeypatch, path, tmp_path) == 0
+    said = capsys.readouterr().out
+    assert said.startswith(f"installing allure {allure.ALLURE} by npm into ")
+    assert said.endswith(f"open {index.relative_to(run)}\n")
+    assert index.read_text() == "report\n"
+    (path / "npm").unlink()
+    assert report(run, monkeypatch, path, tmp_path) == 0
+    assert "installing" not in capsys.readouterr().out
+
+
+@pytest.mark.skipif(os.name == "nt", reason="the stand-ins are shell scripts")
+def test_an_installation_that_fails_leaves_nothing(run, tmp_path, monkeypatch, capsys):
+    path = program(tmp_path / "bin", "npm", f"{INSTALLS}\nexit 7")
+    program(path, "node", MAKES)
+    assert report(run, monkeypatch, path, tmp_path) == 2
+    problem = f"npm could not install allure {allure.ALLURE} (exit status 7); see above\n"
+    assert capsys.readouterr().err == problem
+    assert list((tmp_path / "pulsar-conformance").iterdir()) == []
+
+
+def test_the_report_says_what_the_run_was(run):
+    said = allure._said_of_run([run / "reports" / "out" / "allure"])
+    assert (said["seed"], said["examples"], said["readings"]) == ("0", "10", "of the profile")
+    shutil.copytree(run / "reports" / "out" / "allure", run / "alone", dirs_exist_ok=True)
+    assert allure._said_of_run([run / "alone"]) == {}

@@ -1,0 +1,199 @@
+"""A run from end to end: the stream, the exit status, saved cases, known deviations, mistakes."""
+
+import json
+import os
+import subprocess
+import sys
+from functools import partial
+from pathlib import Path
+
+import jsonschema
+import pytest
+from pulsar_conformance import specs
+from pulsar_conformance.adapters import Limits, connect
+from pulsar_conformance.conformance import respondent
+from pulsar_conformance.conformance.cli import main
+from pulsar_conformance.conformance.plan import Plan
+from pulsar_conformance.conformance.run import Run
+
+TESTS = Path(__file__).parent
+MAIN = "import sys; from pulsar_conformance.conformance.cli import main; sys.exit(main())"
+NULL = "python:standins.nulls:RandomLegal"
+BROKEN = f"exec:{sys.executable} {TESTS / 'standins' / 'broken.py'}"
+STREAM = Path("reports") / "out" / "verdicts.jsonl"
+
+
+@pytest.fixture(autouse=True)
+def _elsewhere(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    paths = [str(TESTS), *filter(None, [os.environ.get("PYTHONPATH")])]
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(paths))
+
+
+def run(*words, cwd=".", before=""):
+    Path(cwd).mkdir(exist_ok=True)
+    command = [sys.executable, "-c", before + MAIN, "run", *words]
+    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=120)
+
+
+def stream(cwd="."):
+    first, *verdicts = map(json.loads, (Path(cwd) / STREAM).read_text("utf-8").splitlines())
+    return first, {verdict["rule"]: verdict for verdict in verdicts}
+
+
+def judged(adapter, *words, cwd="."):
+    done = run("--adapter", adapter, "--examples", "3", *words, cwd=cwd)
+    assert "Traceback" not in done.stdout + done.stderr
+    return done.returncode, *stream(cwd)
+
+
+@pytest.mark.parametrize("adapter", ["reference", NULL])
+def test_workers_change_nothing(adapter):
+    for name, words in {"one": (), "four": ("--", "-n", "4")}.items():
+        run("--adapter", adapter, "--examples", "3", *words, cwd=name)
+    one, four = (Path(name, STREAM).read_text("utf-8") for name in ("one", "four"))
+    assert one == four
+    validator = jsonschema.Draft202012Validator(specs.schema("verdicts"))
+    for line in one.splitlines():
+        validator.validate(json.loads(line))
+    chosen = specs.load().rules_of("documented-3.0")
+    assert list(stream("one")[1]) == [rule.id for rule in chosen if not rule.untestable]
+    saved = [sorted(Path(name).glob(".conformance/cases/*/*.json")) for name in ("one", "four")]
+    assert [one.name for one in saved[0]] == [one.name for one in saved[1]]
+
+
+def test_a_failing_case_is_saved_judged_first_and_replayed_on_another():
+    status, first, found = judged(NULL, "--rules", "USAGE-*")
+    assert status == 1
+    assert first["saved_cases"] == []
+    file = found["USAGE-01"]["failure"]["case_file"]
+    assert json.loads(Path(file).read_text("utf-8"))["ask"] == "usage.max"
+    assert f"--replay {file}" in found["USAGE-01"]["failure"]["again"]
+
+    status, first, found = judged("reference", "--rules", "USAGE-*")
+    assert status == 0
+    assert len(first["saved_cases"]) == len(list(Path(".conformance/cases").glob("*/*.json"))) > 0
+    assert any(one.startswith(Path(file).stem) for one in first["saved_cases"])
+    assert found["USAGE-01"]["saved"] > 0
+    assert found["USAGE-01"]["drawn"] == 3
+
+    status, first, found = judged("reference", "--replay", file)
+    assert status == 0
+    assert len(first["saved_cases"]) == 1
+    assert found["USAGE-01"]["verdict"] == "pass"
+    assert {(one["saved"], one["drawn"]) for one in found.values()} == {(1, 0)}
+
+
+def test_a_saved_case_of_any_operation_disturbs_no_rule():
+    status, _, _ = judged("python:standins.nulls:Nothing", "--rules", "BUNDLE-0[1-5]")
+    assert status == 1
+    judged("python:standins.nulls:Nothing", "--rules", "SPLIT-*")
+    status, _, found = judged("reference", "--rules", "BUNDLE-*", "--rules", "SPLIT-*")
+    assert status == 0
+    rules = specs.load().rules_of("documented-3.0")
+    judged_by = [rule.id for rule in rules if rule.area in ("BUNDLE", "SPLIT")]
+    assert [rule for rule in judged_by if rule not in found] == ["SPLIT-20"]
+
+
+def test_a_check_that_breaks_is_no_pass():
+    broken = """
+from dataclasses import replace
+from pulsar_conformance.conformance import checks
+from pulsar_conformance.conformance.registry import CHECKS
+CHECKS["USAGE-02"] = replace(CHECKS["USAGE-02"], function=None)
+"""
+    done = run("--adapter", "reference", "--examples", "3", "--rules", "USAGE-*", before=broken)
+    assert done.returncode == 2
+    assert "USAGE-02" in done.stdout
+
+
+def test_known_deviations_are_strict():
+    listed = [{"rule": "USAGE-01", "reason": "It guesses.", "link": "https://example.org/1"}]
+    Path("known.json").write_text(json.dumps(listed), "utf-8")
+    known = ("--known-deviations", "known.json", "--rules", "USAGE-01")
+    status, first, found = judged(NULL, *known)
+    assert (status, found["USAGE-01"]["verdict"]) == (0, "known_deviation")
+    assert "It guesses." in found["USAGE-01"]["why"]
+    assert first["known_deviations"] == ["USAGE-01 *"]
+    status, _, found = judged("reference", *known)
+    assert (status, found["USAGE-01"]["verdict"]) == (1, "unexpected_pass")
+
+
+FILES = {
+    "usage.json": '{"ask": "usage.max", "case": {"settings": {}, "weighted": false, "broker": {}}}',
+    "illegal.json": '{"ask": "usage.nic", "case": {"settings": {}, "nics": []}}',
+    "twice.yaml": "- {rule: USAGE-01, reason: r, link: l}\n" * 2,
+    "unknown.yaml": "- {rule: USAGE-99, reason: r, link: l}\n",
+    "broken.yaml": "- {rule: USAGE-01, reason\n",
+}
+MISTAKES = {
+    "no such profile": (["--judge-by", "documented-9.9"], "documented-9.9 is no profile"),
+    "no such reading": (["--reading", "no-such=one"], "no-such is no reading"),
+    "no such value": (["--reading", "overload-amount=two"], "overload-amount"),
+    "no such rule": (["--rules", "OVERLAOD-*"], "OVERLAOD-* is no rule"),
+    "no such kind": (["--adapter", "pyhton:a:b"], "did you mean python"),
+    "no examples": (["--examples", "0"], "--examples 0"),
+    "no such file": (["--replay", "absent.json"], "absent.json"),
+    "an illegal case": (["--replay", "illegal.json"], "illegal.json: case.nics"),
+    "a case that no rule concerns": (
+        ["--rules", "OVERLOAD-*", "--replay", "usage.json"],
+        "the case asks usage.max; no rule chosen judges that",
+    ),
+    "a deviation listed twice": (["--known-deviations", "twice.yaml"], "twice.yaml:2"),
+    "a deviation of no rule": (["--known-deviations", "unknown.yaml"], "unknown.yaml:1"),
+    "deviations that are no YAML": (["--known-deviations", "broken.yaml"], "broken.yaml:"),
+}
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_a_mistake_is_one_clear_message(mistake, capfd):
+    for name, text in FILES.items():
+        Path(name).write_text(text, "utf-8")
+    words, told = MISTAKES[mistake]
+    adapter = [] if "--adapter" in words else ["--adapter", "reference"]
+    assert main(["run", *adapter, *words]) == 2
+    out, said = capfd.readouterr()
+    assert told in said
+    assert (said.startswith("pulsar-conformance: "), len(said.splitlines()), out) == (True, 1, "")
+
+
+def test_a_damaged_saved_case_is_named(capfd):
+    file = Path(".conformance/cases/usage.max/ab.json")
+    file.parent.mkdir(parents=True)
+    file.write_text('{"ask": "usage.max", "cas', "utf-8")
+    assert main(["run", "--adapter", "reference"]) == 2
+    said = capfd.readouterr().err
+    assert said.startswith(f"pulsar-conformance: {file}: ")
+    assert len(said.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    "adapter",
+    [
+        "exec:no-such-program",
+        "python:no_such_module:it",
+        f"{BROKEN} exits_at_once",
+        f"{BROKEN} answers_with_text",
+        f"{BROKEN} answers_too_few",
+    ],
+)
+def test_an_unusable_adapter_is_an_error_and_no_failure(adapter):
+    status, _, found = judged(adapter, "--rules", "USAGE-0[1-4]", "--rules", "SHED-0[1-4]")
+    assert status == 2
+    assert {one["verdict"] for one in found.values()} == {"error"}
+    assert all(one["why"] and one["failure"] is None for one in found.values())
+
+
+@pytest.mark.parametrize(
+    "bug", ["hangs_in_a_batch", "floods_stdout", "exits_in_mid_batch", "answers_outside_the_schema"]
+)
+def test_an_adapter_that_breaks_later_is_an_error(bug, monkeypatch):
+    short = Limits(start=20, base=0.5, per_case=0, output_bytes=1 << 20)
+    monkeypatch.setattr(respondent, "connect", partial(connect, limits=short))
+    adapter = f"{BROKEN} {bug}"
+    plan = Plan.make([adapter], ["documented-3.0"], rules=["OVERLOAD-0[1-4]"], examples=2)
+    made = Run(plan, adapter, "documented-3.0")
+    verdicts = [made.verdict(rule) for rule in plan.rules_of("documented-3.0")]
+    made.close()
+    assert {one.verdict for one in verdicts} == {"error"}
+    assert {one.exit_status(2) for one in verdicts} == {2}
