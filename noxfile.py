@@ -1,0 +1,79 @@
+"""The sessions of the project; `nox --list` names them.
+
+What stands after `--` goes through to the command that a session runs.
+"""
+
+import shutil
+from pathlib import Path
+
+import nox
+
+nox.needs_version = ">=2025.2.9"
+nox.options.default_venv_backend = "uv|virtualenv"
+nox.options.reuse_existing_virtualenvs = True
+nox.options.sessions = ["lint", "tests", "conformance"]
+
+PROJECT = nox.project.load_toml("pyproject.toml")
+PACKAGE = PROJECT["project"]["name"]
+PROFILES = ("documented-3.0", "released-3.0")
+"""What a run judges by that names no profile."""
+
+
+def install(session: nox.Session, group: str | None = None) -> None:
+    """Install the project as its users do, and a dependency group of it.
+
+    Both tools would keep old code: setuptools copies what an earlier build left in `build/`, and
+    uv takes a folder for unchanged as long as its pyproject.toml is.
+    """
+    shutil.rmtree(Path("build", "lib"), ignore_errors=True)
+    tools = nox.project.dependency_groups(PROJECT, group) if group else ()
+    refreshed = ("--reinstall-package", PACKAGE) if session.venv_backend == "uv" else ()
+    session.install(".", *tools, *refreshed)
+
+
+@nox.session
+def lint(session: nox.Session) -> None:
+    """Ruff over every file, mypy over the installed packages."""
+    install(session, "lint")
+    session.run("ruff", "check", ".")
+    session.run("ruff", "format", "--check", ".")
+    packages = (name for name in PROJECT["tool"]["setuptools"]["packages"] if name.count(".") == 1)
+    session.run("mypy", *(word for name in packages for word in ("-p", name)))
+    session.run("mypy", "noxfile.py")
+
+
+@nox.session
+def tests(session: nox.Session) -> None:
+    """The tests of the suite itself; after --, options of pytest and files."""
+    install(session, "tests")
+    session.run("pytest", "-n", "2", "-q", *session.posargs)
+
+
+@nox.session
+def conformance(session: nox.Session) -> None:
+    """Judge implementations; after --, options of `pulsar-conformance run`."""
+    install(session)
+    session.run("pulsar-conformance", "run", *by_default(session.posargs))
+
+
+def by_default(words: list[str]) -> list[str]:
+    """The options of a run; one that names neither profile nor case is judged by `PROFILES`."""
+    options = words[: words.index("--")] if "--" in words else words
+    flags = {word.partition("=")[0] for word in options}
+    if flags & {"--judge-by", "--replay", "--characterize", "--help", "-h"}:
+        return words
+    return [*(word for profile in PROFILES for word in ("--judge-by", profile)), *words]
+
+
+@nox.session
+def report(session: nox.Session) -> None:
+    """The Allure report of the last run, as one HTML file."""
+    install(session)
+    session.run("python", "-m", "pulsar_conformance.reports.allure", *session.posargs)
+
+
+@nox.session
+def coverage(session: nox.Session) -> None:
+    """Which sentence of the documents has which rule; needs -- --documents DIR."""
+    install(session)
+    session.run("python", "-m", "pulsar_conformance.reports.coverage", *session.posargs)

@@ -1,0 +1,169 @@
+"""The Allure report of the last run, one HTML file: `nox -s report`.
+
+Exit status: 0 all well, 2 where there are no results or no tool to make a report of them.
+"""
+
+import argparse
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory, mkdtemp
+from typing import Any
+
+ALLURE = "3.18.0"
+"""The version of the npm package `allure`."""
+NODE = 20
+"""The oldest major version of Node that runs it."""
+OUT = Path("reports/out")
+TRACKER = re.compile(r'<script async src="https://www\.googletagmanager\.com/[^"]*"></script>')
+"""What would make a report call home whenever it is opened; no option of Allure leaves it out."""
+CATEGORIES = (
+    ("Could not be judged", "broken", ".*"),
+    ("Passes, though listed as a known deviation", "failed", "unexpected pass"),
+    ("Rules that no case reached", "failed", "unexercised"),
+    ("Rules violated", "failed", ".*"),
+    ("Known deviations", "skipped", "XFAIL"),
+    ("Rules that no case reached, of few", "skipped", "unexercised"),
+    ("Not applicable", "skipped", ".*"),
+)
+"""Name, status and part of the message of what is put together; the first that fits."""
+
+
+class CannotReport(Exception):
+    """Why there is no report, in one sentence."""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Make the report, say where it is; return the exit status."""
+    options = _arguments(argv)
+    try:
+        _check_results(options.results)
+        index = make(options.results, options.to)
+    except (CannotReport, OSError) as problem:
+        print(problem, file=sys.stderr)
+        return 2
+    print(f"open {index}")
+    return 0
+
+
+def make(results: Sequence[Path], to: Path) -> Path:
+    """Make a report of folders of Allure results; return its file.
+
+    Raises CannotReport where Node or npm is missing or one of them fails.
+    """
+    node, tool = _node(), installed(cache() / f"allure-{ALLURE}")
+    with TemporaryDirectory() as folder:
+        config = Path(folder, "allurerc.json")
+        config.write_text(json.dumps(_config(results)), encoding="utf-8")
+        words = [node, tool, "generate", "--config", config, "--output", to, *results]
+        _run(words, "Allure made no report")
+    index = to / "index.html"
+    index.write_text(TRACKER.sub("", index.read_text("utf-8")), "utf-8")
+    return index
+
+
+def installed(folder: Path) -> Path:
+    """The program of the Allure tool in a folder, installed there by npm the first time."""
+    program = Path("node_modules", "allure", "cli.js")
+    if not (folder / program).exists():
+        npm = shutil.which("npm")
+        if npm is None:
+            raise CannotReport("the Allure report needs npm, and there is none on the PATH")
+        print(f"installing allure {ALLURE} by npm into {folder}, once", flush=True)
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        partial = Path(mkdtemp(prefix=f"{folder.name}-", dir=folder.parent))
+        words = [npm, "install", "--prefix", str(partial), f"allure@{ALLURE}"]
+        words += ["--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"]
+        try:
+            _run(words, f"npm could not install allure {ALLURE}")
+            if not (folder / program).exists():  # another run may have been faster
+                partial.replace(folder)
+        finally:
+            shutil.rmtree(partial, ignore_errors=True)
+    return folder / program
+
+
+def cache() -> Path:
+    """The folder where tools stay from run to run."""
+    home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(home, "pulsar-conformance")
+
+
+def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="report", description="The Allure report of a run.")
+    parser.add_argument(
+        "results",
+        type=Path,
+        nargs="*",
+        default=[OUT / "allure"],
+        help=f"folders of Allure results ({OUT / 'allure'})",
+    )
+    parser.add_argument(
+        "--to",
+        type=Path,
+        default=OUT / "report",
+        metavar="DIR",
+        help=f"where the report goes ({OUT / 'report'})",
+    )
+    return parser.parse_args(argv)
+
+
+def _check_results(folders: Sequence[Path]) -> None:
+    for folder in folders:
+        if not any(folder.glob("*-result.json")):
+            raise CannotReport(f"no Allure results in {folder}; nox -s conformance makes them")
+
+
+def _node() -> str:
+    """The program Node. Raises CannotReport where there is none, or an old one."""
+    program = shutil.which("node")
+    if program is None:
+        raise CannotReport(f"the Allure report needs Node {NODE}, and there is none on the PATH")
+    said = subprocess.run([program, "--version"], capture_output=True, text=True, check=False)
+    found = re.match(r"v(\d+)", said.stdout)
+    if found is None or int(found[1]) < NODE:
+        version = said.stdout.strip() or "of no known version"
+        raise CannotReport(f"the Allure report needs Node {NODE} or newer; this one is {version}")
+    return program
+
+
+def _run(words: Sequence[object], problem: str) -> None:
+    status = subprocess.run([*map(str, words)], check=False).returncode
+    if status:
+        raise CannotReport(f"{problem} (exit status {status}); see above")
+
+
+def _config(results: Sequence[Path]) -> Mapping[str, Any]:
+    """The configuration of Allure: one file, by epic and feature, with what the run says."""
+    awesome = {"singleFile": True, "reportLanguage": "en", "groupBy": ["epic", "feature", "story"]}
+    return {
+        "name": "Conformance to the documented load balancing",
+        "variables": _said_of_run(results),
+        "categories": [
+            {"name": name, "matchers": {"statuses": [status], "message": message}}
+            for name, status, message in CATEGORIES
+        ],
+        "plugins": {"awesome": {"options": awesome}},
+    }
+
+
+def _said_of_run(results: Sequence[Path]) -> dict[str, str]:
+    """Seed, examples and versions, from the first line of the verdicts that lie beside results."""
+    stream = results[0].parent / "verdicts.jsonl"
+    if len(results) > 1 or not stream.exists():
+        return {}
+    with stream.open(encoding="utf-8") as lines:
+        run = json.loads(next(lines))
+    versions = {name: str(version) for name, version in run["versions"].items()}
+    said = {"seed": str(run["seed"]), "examples": str(run["examples"])}
+    readings = (f"{name}={value}" for name, value in run["readings"].items())
+    return {**said, "readings": ", ".join(readings) or "of the profile", **versions}
+
+
+if __name__ == "__main__":
+    sys.exit(main())
