@@ -127,7 +127,7 @@ def partitions_lie_in_different_bundles(case: Locating, answer: Found, expect: E
     topics = case["topics"]
     stems = {PARTITION.sub("", topic) for topic in topics}
     expect.given(len(stems) == 1 and stems.isdisjoint(topics), "partitions of one topic")
-    fewest = 1 + max(int(PARTITION.search(topic)[0].rpartition("-")[2]) for topic in topics)
+    fewest = 1 + max(int(topic.rpartition("-")[2]) for topic in topics)
     if expect.reached(len(topics) > 1 and fewest <= len(case.ranges)):
         found = len(set(answer.bundles))
         expect.equal(found, len(topics), "different bundles")
