@@ -77,7 +77,7 @@ def failure_of(rule: specs.Rule, respondent: Respondent, plan: Plan, trial: Tria
         derivation=tuple(derivation(respondent, small)),
         allowed=outcome.allowed,
         answered=outcome.answered,
-        again=again(respondent, plan, file),
+        again=again(respondent, plan, "--replay", file),
     )
 
 
@@ -92,10 +92,10 @@ def derivation(respondent: Respondent, trial: Trial) -> list[str]:
     ]
 
 
-def again(respondent: Respondent, plan: Plan, file: str) -> str:
-    """The command that shows a failing case again."""
+def again(respondent: Respondent, plan: Plan, *what: str) -> str:
+    """The command that shows a failing case, or the failure of a rule, again."""
     words = ["nox", "-s", "conformance", "--", "--adapter", respondent.adapter]
     words += ["--judge-by", respondent.profile]
     for name, value in plan.readings.items():
         words += ["--reading", f"{name}={value}"]
-    return shlex.join([*words, "--replay", file])
+    return shlex.join([*words, *what])

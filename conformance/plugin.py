@@ -224,11 +224,11 @@ class Reporter:
         terminalreporter.write_line(f"verdicts: {self._directory / stream.FILE}")
 
     def _failures(self) -> Iterator[str]:
-        """The text of every failure, and of every different error once."""
+        """The text of every failure that is not known, and of every different error once."""
         rules, errors = specs.load().rules, set()
         for verdict in self.verdicts:
             run = self.implementations[verdict.implementation, verdict.profile]
-            if verdict.failure is not None:
+            if verdict.failure is not None and verdict.verdict != "known_deviation":
                 yield told(rules[verdict.rule], verdict, run["name"])
             if verdict.verdict == "error" and verdict.why not in errors:
                 errors.add(verdict.why)

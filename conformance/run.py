@@ -6,18 +6,18 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from pulsar_conformance import fixtures, specs
+from pulsar_conformance import specs
 from pulsar_conformance.adapters import AdapterError
 from pulsar_conformance.conformance import checks
-from pulsar_conformance.conformance.blame import broken_beneath
-from pulsar_conformance.conformance.failing import blamed, derivation, failure_of
+from pulsar_conformance.conformance.failing import blamed, failure_of
 from pulsar_conformance.conformance.judge import Outcome
 from pulsar_conformance.conformance.plan import Plan
 from pulsar_conformance.conformance.registry import CHECKS
 from pulsar_conformance.conformance.respondent import Respondent
-from pulsar_conformance.conformance.trial import Json, Trial
+from pulsar_conformance.conformance.trial import Json
 from pulsar_conformance.conformance.trials import Tried, trials_of
-from pulsar_conformance.conformance.verdict import Failure, Verdict
+from pulsar_conformance.conformance.unlike import first_unlike
+from pulsar_conformance.conformance.verdict import Verdict
 
 assert checks.__all__, "importing the checks registers them"
 
@@ -151,7 +151,9 @@ class Run:
         if first is not None:
             failure = failure_of(rule, self.respondent, self.plan, trials[first])
             return replace(verdict, verdict="fail", failure=failure)
-        wrong = self._unlike_its_example(rule, asked)
+        wrong = first_unlike(
+            rule, self.respondent, self.plan, zip(asked.tried, asked.answers, strict=True)
+        )
         if wrong is not None:
             return replace(verdict, verdict="fail", failure=wrong)
         if reached == 0:
@@ -161,50 +163,6 @@ class Run:
             why = f"{aside} more cases break a rule that it builds on, and were set aside"
             return replace(verdict, why=why)
         return verdict
-
-    def _unlike_its_example(self, rule: specs.Rule, asked: Asked) -> Failure | None:
-        """The first worked example that is answered otherwise than by hand.
-
-        It is held against the first rule that the example names, unless a check knows better:
-        one that finds fault with the answer says more than that it is another one.
-        """
-        for one, answers in zip(asked.tried, asked.answers, strict=True):
-            example = one.example
-            if example is None or example.rules[0] != rule.id or _declined(answers):
-                continue
-            right = example.allowed is None or fixtures.allows(example, answers)
-            if not right and not self._faulted(rule, one.trial, answers):
-                return Failure(
-                    case_file=f"{example.file}:{example.line}",
-                    size=f"worked example {example.id}",
-                    derivation=(*example.arithmetic, *derivation(self.respondent, one.trial)),
-                    allowed=" or ".join(map(str, example.allowed or ())),
-                    answered=str(answers),
-                    again=f"see {example.file}, {example.id}",
-                )
-        return None
-
-    def _faulted(self, rule: specs.Rule, trial: Trial, answers: list[Json]) -> bool:
-        """Whether a check finds fault with the answers, or a rule is broken that this builds on."""
-        judge = self.respondent.court.judge
-        every = specs.load().rules_of(self.profile)
-        chosen = (
-            one
-            for one in every
-            if one.id in CHECKS and one.applies(self.respondent.readings.choices)
-        )
-        apart = [
-            (Trial((one,)), [answer]) for one, answer in zip(trial.questions, answers, strict=True)
-        ]
-        asked = [(trial, answers), *apart]
-        if any(judge(rule.id, *one).violated for rule in chosen for one in asked):
-            return True
-        [beneath] = broken_beneath(rule, self.respondent, [(trial, answers)])
-        return beneath is not None
-
-
-def _declined(answers: Sequence[Json]) -> bool:
-    return any("unsupported" in answer for answer in answers)
 
 
 def _unexercised(verdict: Verdict, outcomes: Sequence[Outcome]) -> Verdict:

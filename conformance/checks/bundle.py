@@ -115,7 +115,8 @@ def partitions_are_hashed_by_their_own_names(case: Locating, answer: Found, expe
     expect.given(_alike(case.ranges), "bundles of one width")
     expect.reached()
     bundles = set(answer.bundles)
-    expect.that(len(bundles) > 1, "several bundles", f"{len(topics)} partitions in {bundles}")
+    together = f"{len(topics)} partitions in {', '.join(bundles)}"
+    expect.that(len(bundles) > 1, "several bundles", together)
     if len(topics) == len(case.ranges) >= 64:
         apart = f"each of {len(topics)} partitions in a bundle of its own"
         expect.that(len(bundles) < len(topics), "partitions that share a bundle", apart)
