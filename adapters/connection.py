@@ -28,6 +28,13 @@ class Limits:
     output_bytes: int = 256 * 1024 * 1024
     end: float = 5.0
 
+    @classmethod
+    def within(cls, seconds: float) -> Self:
+        """Another time for a batch: `base`, its cases in the same proportion, no start shorter."""
+        usual = cls()
+        per_case = usual.per_case * seconds / usual.base
+        return cls(start=max(usual.start, seconds), base=seconds, per_case=per_case)
+
 
 @runtime_checkable
 class Connection(Protocol):

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 
 from pulsar_conformance import specs
-from pulsar_conformance.adapters import AdapterError, Connection, connect
+from pulsar_conformance.adapters import AdapterError, Connection, Limits, connect
 from pulsar_conformance.conformance.judge import Court
 from pulsar_conformance.conformance.trial import Json, Question, Trial
 from pulsar_conformance.reference import Readings
@@ -22,9 +22,16 @@ class Respondent:
     that there is not.
     """
 
-    def __init__(self, adapter: str, profile: str, readings: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        adapter: str,
+        profile: str,
+        readings: Mapping[str, str],
+        limits: Limits | None = None,
+    ) -> None:
         self.adapter = adapter
         self.profile = profile
+        self._limits = limits
         self._asked_readings = Readings.of(profile, readings)
         self._connection: Connection | None = None
         hello = self._connected().hello
@@ -78,7 +85,7 @@ class Respondent:
     def _connected(self) -> Connection:
         if self._connection is None:
             choices = self._asked_readings.choices
-            self._connection = connect(self.adapter, self.profile, choices)
+            self._connection = connect(self.adapter, self.profile, choices, self._limits)
         return self._connection
 
     def _ask(self, operation: str, cases: Sequence[Json]) -> list[Json]:

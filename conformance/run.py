@@ -54,7 +54,9 @@ class Run:
         """The implementation. Errors: `AdapterError`, the same one each time."""
         if self._respondent is None:
             try:
-                self._respondent = Respondent(self.adapter, self.profile, self.plan.readings)
+                self._respondent = Respondent(
+                    self.adapter, self.profile, self.plan.readings, self.plan.limits
+                )
             except AdapterError as error:
                 self._respondent = error
         if isinstance(self._respondent, AdapterError):

@@ -45,6 +45,7 @@ DEFAULT = ["--judge-by", "documented-3.0", "--judge-by", "released-3.0"]
         (["--examples", "20", "--", "-n", "4"], [*DEFAULT, "--examples", "20", "--", "-n", "4"]),
         (["--judge-by", "documented-2.10"], ["--judge-by", "documented-2.10"]),
         (["--judge-by=documented-2.10"], ["--judge-by=documented-2.10"]),
+        (["--profile", "documented-2.10"], ["--profile", "documented-2.10"]),
         (["--replay", "case.json"], ["--replay", "case.json"]),
         (["--characterize"], ["--characterize"]),
         (["--", "--judge-by"], [*DEFAULT, "--", "--judge-by"]),

@@ -3,6 +3,7 @@
 import json
 import shlex
 from collections import OrderedDict
+from pathlib import Path
 
 import pytest
 from pulsar_conformance import fixtures, specs
@@ -86,14 +87,12 @@ class Idle:
     def answer(self, operation, case):
         return {"percent": 0, "resource": None}
 """
-    with open("idle.py", "w") as file:
-        file.write(mistaken)
+    Path("idle.py").write_text(mistaken)
     known = [
         {"rule": f"USAGE-0{number}", "reason": "Not yet.", "link": "https://example.org"}
         for number in (1, 2)
     ]
-    with open("known.json", "w") as file:
-        json.dump(known, file)
+    Path("known.json").write_text(json.dumps(known))
     words = ["run", "--adapter", "python:idle:Idle", "--rules", "USAGE-0[12]", "--examples", "3"]
     assert main([*words, "--known-deviations", "known.json"]) == 0
     said = capfd.readouterr().out
@@ -101,6 +100,5 @@ class Idle:
     assert "smallest case" not in said
     for number in (1, 2):
         assert f"  deviation: USAGE-0{number} (idle 1): Not yet. (https://example.org)\n" in said
-    with open("reports/out/verdicts.jsonl") as file:
-        _, *verdicts = map(json.loads, file)
+    _, *verdicts = map(json.loads, Path("reports/out/verdicts.jsonl").read_text().splitlines())
     assert all(one["failure"]["answered"] for one in verdicts)

@@ -23,7 +23,7 @@ def characterize(plan: Plan) -> int:
     failed = False
     for adapter in plan.adapters:
         for profile in plan.profiles:
-            respondent = Respondent(adapter, profile, plan.readings)
+            respondent = Respondent(adapter, profile, plan.readings, plan.limits)
             try:
                 findings = find_out(respondent, plan.seed)
             finally:
