@@ -49,10 +49,10 @@ class Pair(NamedTuple):
         """The rules that one of the two breaks, but for those that only build on a broken one."""
         respondent = self[place]
         for rule in specs.load().rules_of(respondent.profile):
-            concerned = difference.trial.operation in rule.operations and rule.untestable is None
-            if concerned and not respondent.inapplicable(rule):
-                if self._breaks(rule, place, difference):
-                    yield rule
+            asked = difference.trial.operation in rule.operations and rule.untestable is None
+            judged = asked and not respondent.inapplicable(rule)
+            if judged and self._breaks(rule, place, difference):
+                yield rule
 
     def _breaks(self, rule: specs.Rule, place: int, difference: Difference) -> bool:
         respondent, trials, answers = self[place], [difference.trial], [difference.answers[place]]
@@ -61,7 +61,7 @@ class Pair(NamedTuple):
         return own is not None
 
     def _reduced(self, difference: Difference, alike: Callable[[Difference], bool]) -> Difference:
-        """A small difference of the same kind; the one given, where it does not come about again."""
+        """A small difference of the same kind, or the one given where it does not come again."""
 
         def failing(candidates: Sequence[Trial]) -> list[bool]:
             defaults = self.first.court.defaults

@@ -39,7 +39,7 @@ class Plan:
     seed: int = 0
     root: Path = Path()
     """Where failing cases are saved."""
-    limits: Limits = Limits()
+    limits: Limits = field(default_factory=Limits)
     """How long an implementation may take."""
 
     @classmethod

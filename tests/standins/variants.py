@@ -1,12 +1,14 @@
 """Implementations that are the model but for one thing."""
 
+from types import MappingProxyType
+
 from pulsar_conformance.reference import Model
 
 
 class Same:
     """The model."""
 
-    fixed = {}
+    fixed = MappingProxyType({})
     """Readings that it follows whatever it is asked for."""
 
     def __init__(self, profile, readings):
@@ -25,7 +27,7 @@ class Same:
 class One(Same):
     """Sheds one bundle, and says so."""
 
-    fixed = {"overload-amount": "one"}
+    fixed = MappingProxyType({"overload-amount": "one"})
 
 
 class Contrary(Same):
