@@ -8,7 +8,6 @@ from typing import NamedTuple
 
 from pulsar_conformance import specs
 from pulsar_conformance.conformance.failing import blamed
-from pulsar_conformance.conformance.legal import bad_trial
 from pulsar_conformance.conformance.reduce import reduce
 from pulsar_conformance.conformance.respondent import Respondent
 from pulsar_conformance.conformance.trial import Json, Trial
@@ -65,7 +64,7 @@ class Pair(NamedTuple):
 
         def failing(candidates: Sequence[Trial]) -> list[bool]:
             defaults = self.first.court.defaults
-            legal = [one for one in candidates if bad_trial(one, defaults) is None]
+            legal = list(filter(self.first.court.legal, candidates))
             kept = {id(one.trial) for one in self.differences(legal) if alike(one)}
             return [id(one) in kept for one in candidates]
 

@@ -50,7 +50,7 @@ class Expect:
     def given(self, holds: bool, why: str) -> None:
         """Assumes something of the case; without it the rule says nothing."""
         if not holds:
-            raise NotReached(why)
+            raise NotReached(f"not given: {why}")
 
     def reached(self, holds: bool = True) -> bool:
         """Notes that the rule speaks about this place, and says so."""

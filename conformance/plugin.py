@@ -17,6 +17,7 @@ from pulsar_conformance.conformance import allure_results, stream
 from pulsar_conformance.conformance.options import add_options, destination, plan_of
 from pulsar_conformance.conformance.plan import BadPlan, Plan
 from pulsar_conformance.conformance.progress import Progress
+from pulsar_conformance.conformance.replay import reached, said_of_none
 from pulsar_conformance.conformance.run import Run
 from pulsar_conformance.conformance.telling import told
 from pulsar_conformance.conformance.verdict import Verdict
@@ -25,6 +26,12 @@ from pulsar_conformance.reports import table
 SUITE = pytest.StashKey["Suite"]()
 VERDICT = "verdict"
 IMPLEMENTATION = "implementation"
+ENDED = (
+    pytest.ExitCode.OK,
+    pytest.ExitCode.TESTS_FAILED,
+    pytest.ExitCode.NO_TESTS_COLLECTED,
+)
+"""How a session ends that was not broken off."""
 LETTERS = {
     "pass": (".", "PASS"),
     "not_applicable": ("-", "NOT APPLICABLE"),
@@ -62,6 +69,11 @@ class Suite:
         plan = self.plan
         return plan.replayable(profile) if plan.replay else plan.rules_of(profile)
 
+    def judged(self, run: Run, area: str) -> tuple[specs.Rule, ...]:
+        """The rules of an area to judge a run by; of a replayed case, those that it reaches."""
+        rules = tuple(rule for rule in self.rules(run.profile) if rule.area == area)
+        return reached(run, rules) if self.plan.replay else rules
+
     def verdict(self, run: Run, rule: specs.Rule) -> Verdict:
         """The verdict; in a process of its own, all rules are asked about at once before."""
         if self.alone:
@@ -86,10 +98,9 @@ class RuleFile(pytest.File):
         suite = self.config.stash[SUITE]
         area = self.path.stem.upper()
         for run in suite.runs.values():
-            for rule in suite.rules(run.profile):
-                if rule.area == area:
-                    name = f"{rule.id}[{run.adapter} {run.profile}]"
-                    yield RuleItem.from_parent(self, name=name, run=run, rule=rule)
+            for rule in suite.judged(run, area):
+                name = f"{rule.id}[{run.adapter} {run.profile}]"
+                yield RuleItem.from_parent(self, name=name, run=run, rule=rule)
 
 
 class RuleItem(pytest.Item):
@@ -205,23 +216,34 @@ class Reporter:
         """Writes the stream, and makes the exit status of the verdicts."""
         if self.crashes:
             session.exitstatus = pytest.ExitCode.INTERNAL_ERROR
-        if not self.found:
+        replayed = self.plan.replay is not None and session.exitstatus in ENDED
+        if not self.found and not replayed:
             return
         stream.write(self._directory, self.first_line, self.verdicts)
-        worst = max(verdict.exit_status(self.plan.enough) for verdict in self.verdicts)
-        if session.exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED):
-            session.exitstatus = worst
+        if session.exitstatus in ENDED:
+            session.exitstatus = max(
+                (verdict.exit_status(self.plan.enough) for verdict in self.verdicts), default=0
+            )
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """What failed, the table of areas and verdicts, and where the products are."""
         for text in (*self.crashes, *self._failures()):
             terminalreporter.write_line(f"\n{text}")
+        for text in self._unreached():
+            terminalreporter.write_line(text)
         if not self.found:
             return
         lines = [self.first_line, *(verdict.as_json() for verdict in self.verdicts)]
         for line in ("", *table.lines(lines)):
             terminalreporter.write_line(line)
         terminalreporter.write_line(f"verdicts: {self._directory / stream.FILE}")
+
+    def _unreached(self) -> Iterator[str]:
+        """What is to be said where a replayed case reaches no rule."""
+        suite = self.config.stash[SUITE]
+        for pair, run in suite.runs.items():
+            if self.plan.replay and pair not in self.implementations:
+                yield said_of_none(run, suite.rules(run.profile))
 
     def _failures(self) -> Iterator[str]:
         """The text of every failure that is not known, and of every different error once."""

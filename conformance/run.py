@@ -107,7 +107,8 @@ class Run:
         if isinstance(self._respondent, Respondent):
             names += [self._respondent.name, self._respondent.hello.name]
         deviation = self.plan.deviation(rule.id, *names)
-        if deviation is None or found.verdict == "error":
+        passes = self.plan.replay is not None and found.verdict != "fail"  # on one case, no proof
+        if deviation is None or found.verdict == "error" or passes:
             return found
         why = f"{deviation.reason} ({deviation.link})"
         if found.verdict == "fail":

@@ -79,7 +79,7 @@ def test_a_failing_case_is_saved_judged_first_and_replayed_on_another():
     assert status == 0
     assert len(first["saved_cases"]) == 1
     assert found["USAGE-01"]["verdict"] == "pass"
-    assert {(one["saved"], one["drawn"]) for one in found.values()} == {(1, 0)}
+    assert {(one["saved"], one["drawn"], one["reached"]) for one in found.values()} == {(1, 0, 1)}
 
 
 def test_a_saved_case_of_any_operation_disturbs_no_rule():
