@@ -50,6 +50,7 @@ class Court:
     def __init__(self, defaults: Mapping[str, Any], readings: Readings) -> None:
         self.defaults = defaults
         self.readings = readings
+        self._seen: tuple[Trial, list[Any]] | None = None
 
     def under(self, readings: Readings) -> Court:
         """The same court with other readings."""
@@ -82,13 +83,20 @@ class Court:
     def _call(self, check: Check, trial: Trial, answers: Sequence[Json], expect: Expect) -> None:
         asked = [
             Asked(case, ANSWERS[question.operation](case, answer))
-            for question, answer in zip(trial.questions, answers, strict=True)
-            for case in (self._view(question.operation, question.case),)
+            for question, answer, case in zip(
+                trial.questions, answers, self._views(trial), strict=True
+            )
         ]
         if check.together:
             check.function(asked, expect)
         else:
             check.function(*asked[0], expect)
+
+    def _views(self, trial: Trial) -> list[Any]:
+        """The cases as checks see them; those of one trial are the same for every rule."""
+        if self._seen is None or self._seen[0] is not trial:
+            self._seen = trial, [self._view(*question) for question in trial.questions]
+        return self._seen[1]
 
     def _view(self, operation: str, case: Json) -> Any:
         settings = Settings(case.get("settings", {}), self.defaults)

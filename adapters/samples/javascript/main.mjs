@@ -116,7 +116,7 @@ function exceeds(stats, rates, settings) {
   const sessions = (stats.producerCount ?? 0) + (stats.consumerCount ?? 0);
   return stats.topics > setting(settings, "loadBalancerNamespaceBundleMaxTopics")
     || sessions > setting(settings, "loadBalancerNamespaceBundleMaxSessions")
-    || rates.msgRateIn + rates.msgRateOut > setting(settings, "loadBalancerNamespaceBundleMaxMsgRate")
+    || messages(rates) > setting(settings, "loadBalancerNamespaceBundleMaxMsgRate")
     || traffic(rates) / MEGABYTE > setting(settings, "loadBalancerNamespaceBundleMaxBandwidthMbytes");
 }
 
@@ -179,6 +179,7 @@ function smoothed(broker, settings) {
 
 const measured = (average) => (average?.numSamples > 0 ? average : NEVER_MEASURED);
 const weight = (settings) => (resource) => setting(settings, WEIGHTS[resource]);
+const messages = (rates) => (rates.msgRateIn ?? 0) + (rates.msgRateOut ?? 0);
 const traffic = (rates) => (rates.msgThroughputIn ?? 0) + (rates.msgThroughputOut ?? 0);
 const mean = (values) => values.reduce((sum, value) => sum + value, 0) / values.length;
 
