@@ -5,6 +5,7 @@ from random import Random
 
 import pytest
 from pulsar_conformance import specs
+from pulsar_conformance.adapters.bundled import runnable
 from pulsar_conformance.adapters.reference import ReferenceConnection
 from pulsar_conformance.conformance import respondent as respondents
 from pulsar_conformance.conformance.characterize import characterize, readings_of, trials_for
@@ -204,6 +205,17 @@ def test_every_name_is_shown_whole(capsys):
     undecided = [name for name in readings_of(PROFILE) if shown[name] == "undecided"]
     told = [line.split(":")[1].strip() for line in lines if line.startswith("  undecided: ")]
     assert told == undecided
+
+
+@pytest.mark.parametrize("adapter", runnable()[0][1:])
+def test_a_sample_follows_what_it_says(adapter):
+    respondent = Respondent(adapter, PROFILE, {})
+    try:
+        findings = characterize(respondent, SEED)
+    finally:
+        respondent.close()
+    assert [finding for finding in findings if finding.fails] == []
+    assert [finding for finding in findings if finding.found == finding.says]
 
 
 def test_what_is_not_offered_is_undecided(connected):
