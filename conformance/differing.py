@@ -63,7 +63,6 @@ class Pair(NamedTuple):
         """A small difference of the same kind, or the one given where it does not come again."""
 
         def failing(candidates: Sequence[Trial]) -> list[bool]:
-            defaults = self.first.court.defaults
             legal = list(filter(self.first.court.legal, candidates))
             kept = {id(one.trial) for one in self.differences(legal) if alike(one)}
             return [id(one) in kept for one in candidates]
