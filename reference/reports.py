@@ -9,17 +9,16 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-from pulsar_conformance.reference.cluster import RESOURCES
+from pulsar_conformance.reference.cluster import RATE_FIELDS, RESOURCES
 from pulsar_conformance.reference.ranges import HashRange
 
 NESTED = "systemResourceUsage"
 """Below it, the simple load manager's report has its resources. [REPORT-02]"""
 
-RATES = ("msgRateIn", "msgRateOut", "msgThroughputIn", "msgThroughputOut")
 COUNTS = ("numTopics", "numBundles", "numProducers", "numConsumers")
 STATS = ("topics", "producerCount", "consumerCount")
 CHANGES = ("lastBundleGains", "lastBundleLosses")
-LOAD = (*RATES, *COUNTS, "bundles", *CHANGES, "lastStats")
+LOAD = (*RATE_FIELDS, *COUNTS, "bundles", *CHANGES, "lastStats")
 """What a report says besides resources. [REPORT-04 … 07]"""
 
 SIMPLE_NAMES: Mapping[str, str] = {
@@ -166,7 +165,7 @@ def _stats(value: object, place: str) -> dict[str, dict[str, Any]]:
     found = {}
     for name, stats in _object(value, place).items():
         bundle, where = _bundle(name, place), f"{place}[{name!r}]"
-        found[bundle] = _fields(_object(stats, where), (*RATES, *STATS), f"{where}.")
+        found[bundle] = _fields(_object(stats, where), (*RATE_FIELDS, *STATS), f"{where}.")
     return found
 
 
@@ -177,7 +176,7 @@ def _quoted(value: object) -> str:
 
 READ: Mapping[str, Callable[[object, str], Any]] = {
     **dict.fromkeys(RESOURCES, _usage),
-    **dict.fromkeys(RATES, _amount),
+    **dict.fromkeys(RATE_FIELDS, _amount),
     **dict.fromkeys((*COUNTS, *STATS), _count),
     **dict.fromkeys(("bundles", *CHANGES), _bundles),
     "lastStats": _stats,

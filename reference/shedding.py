@@ -78,7 +78,7 @@ class Cycle:
         return bool(self.recent) and BLOCKED[self.readings["grace-of"]](self, bundle)
 
     def rates(self, bundle: str) -> Rates:
-        """What a bundle carries: its short-term average, else what is assumed. [DATA]"""
+        """What a bundle carries: its short-term average, else what is assumed. [DATA-04 … 06]"""
         return average_of(self.case["bundles"].get(bundle), "shortTermData") or self.unmeasured
 
     @cached_property

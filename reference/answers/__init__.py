@@ -2,13 +2,22 @@
 
 from collections.abc import Mapping
 
-from pulsar_conformance.reference.answers import bundles, settings, shedding, usage
+from pulsar_conformance.reference.answers import (
+    averages,
+    bundles,
+    reports,
+    settings,
+    shedding,
+    usage,
+)
 from pulsar_conformance.reference.door import Answer
 
 ANSWERS: Mapping[str, Answer] = {
     **settings.ANSWERS,
     **bundles.ANSWERS,
     **usage.ANSWERS,
+    **averages.ANSWERS,
     **shedding.ANSWERS,
+    **reports.ANSWERS,
 }
 """By the operation's name, in the order of the protocol."""
