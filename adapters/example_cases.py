@@ -91,6 +91,15 @@ EXAMPLES: Mapping[str, tuple[JSON, ...]] = {
             "nics": [{"reportedGbps": 10}],
         },
     ),
+    "average.bundle": tuple(
+        {"samples": samples, "shortSamples": 10, "longSamples": 1000}
+        for samples in ([], [_rates(1), _rates(2)])
+    ),
+    "average.broker": tuple({"bundles": _loads(), "owned": owned} for owned in ([_LEFT], [])),
     "shed.select": (_shedding("OverloadShedder", 95.0), _shedding("OverloadShedder", 50.0)),
+    "report.read": (
+        {"report": {"cpu": {"usage": 50.0, "limit": 100.0}, "bundles": []}},
+        {"report": {"systemResourceUsage": {"cpu": {"usage": 50.0, "limit": 100.0}}}},
+    ),
 }
 """Operation to cases that answer differently under the rules, where there can be two."""

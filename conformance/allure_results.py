@@ -17,10 +17,12 @@ EPICS = {
     "BUNDLE": "Bundles",
     "SPLIT": "Bundles",
     "USAGE": "Load data",
+    "DATA": "Load data",
     "SHED": "Shedding",
     "OVERLOAD": "Shedding",
     "THRESHOLD": "Shedding",
     "UNIFORM": "Shedding",
+    "REPORT": "Load data",
     "CONFIG": "Configuration",
 }
 """The larger part of load balancing that an area belongs to."""
@@ -29,10 +31,12 @@ FEATURES = {
     "BUNDLE": "Namespaces and ranges",
     "SPLIT": "Splitting bundles",
     "USAGE": "Resource usage",
+    "DATA": "Samples and averages",
     "SHED": "Every strategy",
     "OVERLOAD": "OverloadShedder",
     "THRESHOLD": "ThresholdShedder",
     "UNIFORM": "UniformLoadShedder",
+    "REPORT": "Load reports and the monitor",
     "CONFIG": "Documented defaults",
 }
 

@@ -13,7 +13,7 @@ from pulsar_conformance.conformance.trial import Json, Trial
 from pulsar_conformance.conformance.views import ANSWERS, view
 from pulsar_conformance.reference import Readings, Settings
 
-REFUSABLE = frozenset({"bundles.split", "usage.nic"})
+REFUSABLE = frozenset({"bundles.split", "report.read", "usage.nic"})
 """Operations that may be turned down; elsewhere a legal case has an answer."""
 
 Word = Literal["allowed", "violated", "not_reached", "unsupported"]

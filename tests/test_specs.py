@@ -294,8 +294,10 @@ def test_a_mistake_is_told_with_its_line(mistake: Mistake, directory: Path) -> N
 
 
 def test_a_sentence_cannot_await_an_area_that_has_rules(directory: Path) -> None:
-    text = (directory / "rules" / "uniform.yaml").read_text(encoding="utf-8")
-    (directory / "rules" / "data.yaml").write_text(text.replace("UNIFORM-", "DATA-"), "utf-8")
+    file = directory / "documents.yaml"
+    text = file.read_text(encoding="utf-8")
+    assert "none: *motive" in text, "the edit no longer fits the data"
+    file.write_text(text.replace("none: *motive", "awaits: DATA", 1), "utf-8")
     with pytest.raises(SpecError, match=r"^documents\.yaml:\d+: .* awaits DATA, which has rules"):
         specs.load_from(directory)
 

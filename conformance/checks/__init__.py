@@ -3,7 +3,9 @@
 from pulsar_conformance.conformance.checks import (
     bundle,
     config,
+    data,
     overload,
+    report,
     shed,
     split,
     split_candidates,
@@ -15,7 +17,9 @@ from pulsar_conformance.conformance.checks import (
 __all__ = [
     "bundle",
     "config",
+    "data",
     "overload",
+    "report",
     "shed",
     "split",
     "split_candidates",

@@ -6,23 +6,44 @@ from collections.abc import Mapping
 from typing import Any
 
 from pulsar_conformance.conformance.trial import Json
-from pulsar_conformance.conformance.views import bundles, loads, shedding
+from pulsar_conformance.conformance.views import averages, bundles, loads, reports, shedding
+from pulsar_conformance.conformance.views.averages import Owning, Sampled
 from pulsar_conformance.conformance.views.bundles import Chosen, Found, Locating, Parts
 from pulsar_conformance.conformance.views.loads import Measured
 from pulsar_conformance.conformance.views.plain import AnswerView, CaseView, Plain
+from pulsar_conformance.conformance.views.reports import Reported, Said
 from pulsar_conformance.conformance.views.shedding import Unloading
 from pulsar_conformance.reference import Readings, Settings
 
-__all__ = ["Chosen", "Found", "Locating", "Measured", "Parts", "Plain", "Unloading"]
+__all__ = [
+    "Chosen",
+    "Found",
+    "Locating",
+    "Measured",
+    "Owning",
+    "Parts",
+    "Plain",
+    "Reported",
+    "Said",
+    "Sampled",
+    "Unloading",
+]
 
-CASES: Mapping[str, CaseView] = {**bundles.CASES, **shedding.CASES}
+CASES: Mapping[str, CaseView] = {
+    **bundles.CASES,
+    **averages.CASES,
+    **shedding.CASES,
+    **reports.CASES,
+}
 """Operations whose cases have a shape of their own; the others are `Plain`."""
 
 ANSWERS: Mapping[str, AnswerView] = {
     "settings.defaults": lambda _case, answer: answer["settings"],
     **bundles.ANSWERS,
     **loads.ANSWERS,
+    **averages.ANSWERS,
     **shedding.ANSWERS,
+    **reports.ANSWERS,
 }
 
 

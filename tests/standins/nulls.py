@@ -21,8 +21,18 @@ OPERATIONS = (
     "bundles.split_candidates",
     "usage.max",
     "usage.nic",
+    "average.bundle",
+    "average.broker",
     "shed.select",
+    "report.read",
 )
+
+
+RATES = ("msgRateIn", "msgRateOut", "msgThroughputIn", "msgThroughputOut")
+
+
+def frames(rates, **counted):
+    return {frame: {**rates(), **counted} for frame in ("shortTermData", "longTermData")}
 
 
 class Null:
@@ -74,8 +84,17 @@ class Nothing(Null):
     def usage_nic(self, case):
         return {"gbps": 0}
 
+    def average_bundle(self, case):
+        return frames(dict, numSamples=0)
+
+    def average_broker(self, case):
+        return frames(dict)
+
     def shed_select(self, case):
         return unloading([])
+
+    def report_read(self, case):
+        return {"manager": "modular", "broker": {}}
 
 
 class Everything(Null):
@@ -107,8 +126,21 @@ class Everything(Null):
     def usage_nic(self, case):
         return {"gbps": 1_000_000}
 
+    def average_bundle(self, case):
+        return frames(lambda: dict.fromkeys(RATES, 1e9), numSamples=10**6)
+
+    def average_broker(self, case):
+        return frames(lambda: dict.fromkeys(RATES, 1e9))
+
     def shed_select(self, case):
         return unloading(owned(case))
+
+    def report_read(self, case):
+        used = {"usage": 100, "limit": 100}
+        counts = dict.fromkeys(("numTopics", "numBundles", "numProducers", "numConsumers"), 1000)
+        bundles = {"bundles": ["a/b/0x00000000_0xffffffff"]}
+        broker = {**dict.fromkeys(RESOURCES, used), **dict.fromkeys(RATES, 1e9)}
+        return {"manager": "simple", "broker": {**broker, **counts, **bundles}}
 
 
 class RandomLegal(Null):
@@ -154,6 +186,23 @@ class RandomLegal(Null):
     def usage_nic(self, case):
         return {"gbps": self.random.random() * 100}
 
+    def rates(self):
+        return {name: self.random.random() * 1000 for name in RATES}
+
+    def average_bundle(self, case):
+        return frames(self.rates, numSamples=self.random.randrange(1000))
+
+    def average_broker(self, case):
+        return frames(self.rates)
+
+    def report_read(self, case):
+        used = {name: {"usage": self.random.random() * 100, "limit": 100} for name in RESOURCES}
+        kept = {name: used[name] for name in self.some(RESOURCES)}
+        return {
+            "manager": self.random.choice(("simple", "modular")),
+            "broker": {**kept, **self.rates(), "numTopics": self.random.randrange(100)},
+        }
+
     def shed_select(self, case):
         named = [*(bundle for _, bundle in owned(case)), *case["bundles"]]
         pairs = [(self.random.choice(list(case["brokers"])), bundle) for bundle in self.some(named)]
@@ -187,6 +236,18 @@ class Stranger(RandomLegal):
 
     def usage_nic(self, case):
         return self.random.choice(({"gbps": 1.7e308}, {"gbps": 5e-324}, {"refused": "no"}))
+
+    def average_bundle(self, case):
+        return frames(lambda: dict.fromkeys(RATES, 1.7e308), numSamples=10**15)
+
+    def average_broker(self, case):
+        return frames(lambda: dict.fromkeys(RATES, self.random.choice((1.7e308, 5e-324))))
+
+    def report_read(self, case):
+        bundles = [f"a/b/{self.UPSIDE_DOWN}"]
+        used = {"usage": self.random.choice((1.7e308, 5e-324)), "limit": 0}
+        broker = {"cpu": used, "bundles": bundles, "lastBundleLosses": bundles, "numTopics": 0}
+        return self.random.choice(({"manager": "simple", "broker": broker}, {"refused": "no"}))
 
     def shed_select(self, case):
         namespaces = {bundle.rpartition("/")[0] for _, bundle in owned(case)} | {"a/b"}
