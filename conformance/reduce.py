@@ -23,7 +23,9 @@ Path = tuple[int | str, ...]
 Replacement = tuple[Path, float, float]
 """Where a number stands, the number, and a plainer one."""
 
-NAMED = frozenset({"brokers", "bundles", "topics", "boundaries", "positions", "recentlyUnloaded"})
+NAMED = frozenset(
+    {"brokers", "bundles", "owned", "topics", "boundaries", "positions", "recentlyUnloaded"}
+)
 """Where names stand that may be left out."""
 
 MERGED = 8
