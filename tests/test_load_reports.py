@@ -1,16 +1,18 @@
 """Load reports are read as brokers write them, and what is none is told in words."""
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
-from pulsar_conformance import fixtures
+from pulsar_conformance import fixtures, specs
 from pulsar_conformance.adapters.validation import check_answers
 from pulsar_conformance.conformance.draw import draw
 from pulsar_conformance.conformance.draws import reports as draws
 from pulsar_conformance.conformance.legal import bad_case
 from pulsar_conformance.reference import Model
 from pulsar_conformance.reference.reports import Unreadable, read
+from pulsar_conformance.specs import SpecError
 
 REPORTS = {
     file.stem: json.loads(file.read_text("utf-8"))
@@ -88,6 +90,17 @@ def test_the_model_refuses_what_is_no_report():
     for report, says in UNREADABLE.values():
         if isinstance(report, dict):
             assert says in model.answer("report.read", {"report": report})["refused"]
+
+
+def test_an_example_names_a_saved_report(tmp_path):
+    shutil.copytree(Path(fixtures.__file__).parent / "examples", tmp_path / "examples")
+    path = tmp_path / "examples" / "report.yaml"
+    text = path.read_text("utf-8").replace(
+        "expand: {report: simple}", "expand: {report: sample}", 1
+    )
+    path.write_text(text, "utf-8")
+    with pytest.raises(SpecError, match=r"report\.yaml:\d+: unknown report 'sample'; there are"):
+        fixtures.load_from(tmp_path, specs.load())
 
 
 @pytest.mark.parametrize("strategy", [draws.modular_reports(), draws.simple_reports()])

@@ -27,7 +27,7 @@ def bundle(door: Door, case: Case) -> Derivation:
     unmeasured = never_measured(door.readings["kilobyte"])
     chosen = door.readings["window"]
     frames = {
-        frame: average(samples, case[window], MEAN[chosen], unmeasured)
+        frame: average(samples, int(case[window]), MEAN[chosen], unmeasured)
         for frame, window in FRAMES.items()
     }
 
