@@ -71,7 +71,7 @@ def _nothing(_question: Question) -> Iterator[Question]:
 
 def _usages(question: Question, weighted: bool) -> Iterator[Question]:
     case = question.case
-    for broker in case["brokers"].values():
+    for broker in case.get("brokers", {}).values():
         measured = {"settings": case["settings"], "weighted": weighted, "broker": broker}
         yield Question("usage.max", measured)
 

@@ -70,6 +70,18 @@ def test_each_average_is_worked_out_on_paper():
         assert "msgRateOut" not in text
 
 
+@pytest.mark.parametrize(("reading", "size"), [("decimal", "50000 B/s"), ("binary", "51200 B/s")])
+def test_what_is_assumed_is_said(reading, size):
+    model = Model("documented-2.4", {"kilobyte": reading})
+    nothing = model.derive("average.bundle", {**USUAL, "samples": []}).lines()
+    bundle = "t/ns/0x00000000_0xffffffff"
+    owner = model.derive("average.broker", {"bundles": {}, "owned": [bundle]}).lines()
+    assert f"never measured: 50 msg/s and {size} each way are assumed" in "\n".join(nothing)
+    assert sum(line.endswith(f"{size}, never measured") for line in owner) == 2
+    quiet = model.derive("average.bundle", {**USUAL, "samples": [{}]}).lines()
+    assert all(line.endswith("0 in every sample of the window") for line in quiet[1::2])
+
+
 def test_long_histories_are_expanded():
     [example] = [one for one in fixtures.examples() if one.id == "data-2000-minutes"]
     [(_operation, case)] = example.questions

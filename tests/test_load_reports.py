@@ -92,6 +92,19 @@ def test_the_model_refuses_what_is_no_report():
             assert says in model.answer("report.read", {"report": report})["refused"]
 
 
+CELLS = """
+    48.33 0.01 0.00 200.00 47.94 47.64 0.25 0.20 1.89 1.27 3.21
+    54.84 134.48 189.32 189.31 126.54 320.96 447.50
+""".split()
+"""What the monitor's tables print, and what follows from their own numbers where that differs."""
+
+
+@pytest.mark.parametrize("cell", CELLS)
+def test_each_number_of_the_monitor_is_worked_out(cell):
+    about = [one for one in fixtures.examples() if one.section.startswith(("Method", "Verif"))]
+    assert any(cell in line for one in about for line in one.arithmetic)
+
+
 def test_an_example_names_a_saved_report(tmp_path):
     shutil.copytree(Path(fixtures.__file__).parent / "examples", tmp_path / "examples")
     path = tmp_path / "examples" / "report.yaml"

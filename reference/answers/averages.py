@@ -33,7 +33,8 @@ def bundle(door: Door, case: Case) -> Derivation:
 
     def explain() -> Iterator[Step]:
         for frame, known in frames.items():
-            yield Step(frame, f"{len(samples)} samples in a window of {known.window}")
+            taken = f"{len(samples)} sample{'s' if len(samples) != 1 else ''}"
+            yield Step(frame, f"{taken} in a window of {known.window}")
             for step in _rates_steps(samples, known, chosen):
                 yield step.within()
 
@@ -46,15 +47,17 @@ def bundle(door: Door, case: Case) -> Derivation:
 
 def _rates_steps(samples: Sequence[Rates], known: Average, chosen: str) -> Iterator[Step]:
     if not samples:
-        yield Step("rates", "never measured: 50 messages and 50 KB a second each way")
+        assumed = f"{plain(known.rates.messages_in)} msg/s and {plain(known.rates.bytes_in)} B/s"
+        yield Step("rates", f"never measured: {assumed} each way are assumed")
         return
+    if not any(known.rates.each()):
+        yield Step("rates", "0 in every sample of the window")
     columns = zip(*(sample.each() for sample in samples), strict=True)
     for name, values, rate in zip(RATE_FIELDS, columns, known.rates.each(), strict=True):
-        if not any(values):
-            continue
-        full = len(values) > known.window
-        worked = (_FULL[chosen] if full else _mean_of)(values, known.window)
-        yield Step(name, f"{worked} = {plain(rate)}")
+        if rate:
+            full = len(values) > known.window
+            worked = (_FULL[chosen] if full else _mean_of)(values, known.window)
+            yield Step(name, f"{worked} = {plain(rate)}")
 
 
 def _mean_of(values: Sequence[Rate], window: int) -> str:
