@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from pulsar_conformance.reference.answers import (
     averages,
     bundles,
+    placement,
     reports,
     settings,
     shedding,
@@ -18,6 +19,7 @@ ANSWERS: Mapping[str, Answer] = {
     **usage.ANSWERS,
     **averages.ANSWERS,
     **shedding.ANSWERS,
+    **placement.ANSWERS,
     **reports.ANSWERS,
 }
 """By the operation's name, in the order of the protocol."""
