@@ -181,6 +181,11 @@ SAME = {
         {"settings": {"a": 1.0, "b": 2}},
     ),
     "an empty setting left out": ("settings.defaults", {"settings": {"a": ""}}, {"settings": {}}),
+    "domains that are not told": (
+        "place.anti_affinity",
+        {"broker": "b1", "domains": ["d1", "d2"], "candidates": ["b1", "b2"]},
+        {"broker": "b1", "candidates": ["b2", "b1"]},
+    ),
     "any reason": ("bundles.split", {"refused": "*"}, {"refused": "for admins alone"}),
 }
 
@@ -204,6 +209,13 @@ DIFFERENT = {
         "bundles.split_candidates",
         {"split": ["x"], "unload": ["x"]},
         {"split": ["x"], "unload": []},
+    ),
+    "no broker": ("place.select", {"broker": "b1"}, {"broker": None}),
+    "another broker for a namespace": ("place.anti_affinity", {"broker": "b1"}, {"broker": "b2"}),
+    "other domains": (
+        "place.anti_affinity",
+        {"broker": "b1", "domains": ["d1"]},
+        {"broker": "b1", "domains": ["d1", "d2"]},
     ),
     "bundles the other way": ("bundles.locate", {"bundles": ["x", "y"]}, {"bundles": ["y", "x"]}),
     "other boundaries": ("bundles.create", {"boundaries": ["a", "b"]}, {"boundaries": ["a"]}),
@@ -344,6 +356,13 @@ MISTAKES = {
     ),
     "ask and trial": Mistake(
         "  trial:\n", "  ask: shed.select\n  trial:\n", "- id: overload-others", "give either ask"
+    ),
+    "times without a reason": Mistake(
+        "  ask: shed.select\n  case: *eight-bundles\n  allowed:\n    - unload: [*first, *second]\n",
+        "  ask: shed.select\n  case: *eight-bundles\n  times: 60\n  allowed:\n"
+        "    - unload: [*first, *second]\n",
+        "  times: 60",
+        "times goes with ask, and with judged_by_rules",
     ),
     "expanded and written": Mistake(
         "  case: *at-75\n",

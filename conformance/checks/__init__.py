@@ -1,10 +1,12 @@
 """The rules as predicates: importing this package registers every check."""
 
 from pulsar_conformance.conformance.checks import (
+    anti,
     bundle,
     config,
     data,
     overload,
+    place,
     report,
     shed,
     split,
@@ -15,10 +17,12 @@ from pulsar_conformance.conformance.checks import (
 )
 
 __all__ = [
+    "anti",
     "bundle",
     "config",
     "data",
     "overload",
+    "place",
     "report",
     "shed",
     "split",

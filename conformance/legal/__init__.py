@@ -6,7 +6,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from pulsar_conformance.adapters.validation import asked_operations, wrong_in_case
-from pulsar_conformance.conformance.legal import averages, bundles, loads, reports, shedding
+from pulsar_conformance.conformance.legal import (
+    averages,
+    bundles,
+    loads,
+    placement,
+    reports,
+    shedding,
+)
 from pulsar_conformance.conformance.legal.invariant import Invariant, Needed, none
 from pulsar_conformance.conformance.trial import Json, Trial
 from pulsar_conformance.reference import MissingSetting, Readings, Settings
@@ -17,6 +24,7 @@ INVARIANTS: Mapping[str, Invariant] = {
     **loads.INVARIANTS,
     **averages.INVARIANTS,
     **shedding.INVARIANTS,
+    **placement.INVARIANTS,
     **reports.INVARIANTS,
 }
 """What the schemas cannot say."""

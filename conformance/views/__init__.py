@@ -6,10 +6,18 @@ from collections.abc import Mapping
 from typing import Any
 
 from pulsar_conformance.conformance.trial import Json
-from pulsar_conformance.conformance.views import averages, bundles, loads, reports, shedding
+from pulsar_conformance.conformance.views import (
+    averages,
+    bundles,
+    loads,
+    placement,
+    reports,
+    shedding,
+)
 from pulsar_conformance.conformance.views.averages import Owning, Sampled
 from pulsar_conformance.conformance.views.bundles import Chosen, Found, Locating, Parts
 from pulsar_conformance.conformance.views.loads import Measured
+from pulsar_conformance.conformance.views.placement import Placed, Placing, Spreading
 from pulsar_conformance.conformance.views.plain import AnswerView, CaseView, Plain
 from pulsar_conformance.conformance.views.reports import Reported, Said
 from pulsar_conformance.conformance.views.shedding import Unloading
@@ -22,10 +30,13 @@ __all__ = [
     "Measured",
     "Owning",
     "Parts",
+    "Placed",
+    "Placing",
     "Plain",
     "Reported",
     "Said",
     "Sampled",
+    "Spreading",
     "Unloading",
 ]
 
@@ -33,6 +44,7 @@ CASES: Mapping[str, CaseView] = {
     **bundles.CASES,
     **averages.CASES,
     **shedding.CASES,
+    **placement.CASES,
     **reports.CASES,
 }
 """Operations whose cases have a shape of their own; the others are `Plain`."""
@@ -43,6 +55,7 @@ ANSWERS: Mapping[str, AnswerView] = {
     **loads.ANSWERS,
     **averages.ANSWERS,
     **shedding.ANSWERS,
+    **placement.ANSWERS,
     **reports.ANSWERS,
 }
 
