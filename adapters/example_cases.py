@@ -69,6 +69,28 @@ def _candidates(leader: bool) -> dict[str, JSON]:
     }
 
 
+def _placing(cpu: float) -> dict[str, JSON]:
+    return {
+        "settings": {"loadBalancerBrokerOverloadedThresholdPercentage": 85},
+        "bundle": _RIGHT,
+        "candidates": ["broker-1", "broker-2"],
+        "brokers": {"broker-1": _broker(cpu, 0, []), "broker-2": _broker(50.0, 4, [_LEFT])},
+        "bundles": _loads(),
+        "preallocated": {},
+    }
+
+
+def _spreading(owner: str) -> dict[str, JSON]:
+    return {
+        "settings": {},
+        "domains": {"east": ["broker-1"], "west": ["broker-2"]},
+        "groups": {"t/first": "orders", "t/second": "orders"},
+        "owned": {owner: ["t/first"]},
+        "candidates": ["broker-1", "broker-2"],
+        "namespace": "t/second",
+    }
+
+
 _WHOLE = ["0x00000000", "0xffffffff"]
 _HALVES = ["0x00000000", "0x80000000", "0xffffffff"]
 
@@ -97,6 +119,8 @@ EXAMPLES: Mapping[str, tuple[JSON, ...]] = {
     ),
     "average.broker": tuple({"bundles": _loads(), "owned": owned} for owned in ([_LEFT], [])),
     "shed.select": (_shedding("OverloadShedder", 95.0), _shedding("OverloadShedder", 50.0)),
+    "place.select": (_placing(95.0), _placing(50.0)),
+    "place.anti_affinity": (_spreading("broker-1"), _spreading("broker-2")),
     "report.read": (
         {"report": {"cpu": {"usage": 50.0, "limit": 100.0}, "bundles": []}},
         {"report": {"systemResourceUsage": {"cpu": {"usage": 50.0, "limit": 100.0}}}},

@@ -24,6 +24,8 @@ EPICS = {
     "UNIFORM": "Shedding",
     "REPORT": "Load data",
     "CONFIG": "Configuration",
+    "PLACE": "Placement",
+    "ANTI": "Placement",
 }
 """The larger part of load balancing that an area belongs to."""
 
@@ -38,6 +40,8 @@ FEATURES = {
     "UNIFORM": "UniformLoadShedder",
     "REPORT": "Load reports and the monitor",
     "CONFIG": "Documented defaults",
+    "PLACE": "Least long-term message rate",
+    "ANTI": "Anti-affinity groups",
 }
 
 SEVERITIES = {"must": "critical", "should": "normal", "may": "minor", "advice": "trivial"}

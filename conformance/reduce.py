@@ -24,7 +24,8 @@ Replacement = tuple[Path, float, float]
 """Where a number stands, the number, and a plainer one."""
 
 NAMED = frozenset(
-    {"brokers", "bundles", "owned", "topics", "boundaries", "positions", "recentlyUnloaded"}
+    {"brokers", "bundles", "topics", "boundaries", "positions", "recentlyUnloaded"}
+    | {"candidates", "preallocated", "domains", "groups", "owned"}
 )
 """Where names stand that may be left out."""
 

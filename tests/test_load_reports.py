@@ -92,10 +92,26 @@ def test_the_model_refuses_what_is_no_report():
             assert says in model.answer("report.read", {"report": report})["refused"]
 
 
-CELLS = """
-    48.33 0.01 0.00 200.00 47.94 47.64 0.25 0.20 1.89 1.27 3.21
-    54.84 134.48 189.32 189.31 126.54 320.96 447.50
-""".split()
+CELLS = [
+    "48.33",
+    "0.01",
+    "0.00",
+    "200.00",
+    "47.94",
+    "47.64",
+    "0.25",
+    "0.20",
+    "1.89",
+    "1.27",
+    "3.21",
+    "54.84",
+    "134.48",
+    "189.32",
+    "189.31",
+    "126.54",
+    "320.96",
+    "447.50",
+]
 """What the monitor's tables print, and what follows from their own numbers where that differs."""
 
 

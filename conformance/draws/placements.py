@@ -179,9 +179,15 @@ def never_measured(random: Random, size: Size) -> Outline:
 def with_another_threshold(random: Random, size: Size) -> Outline:
     """Brokers on both sides of 85 % and of another threshold."""
     threshold = random.choice((30, 50, 70, 95, 99))
-    choices = (5, threshold - 4, threshold + 3, 80, 84, 86)
-    levels = [random.choice(choices) for _ in range(size.brokers)]
-    rates = [random.randrange(5000) for _ in levels]
+    between = sorted((threshold, 85))
+    levels = [
+        random.choice((5, threshold - 4, between[0] + 2, between[1] - 2))
+        for _ in range(size.brokers)
+    ]
+    rates = [
+        random.randrange(100) if between[0] < level < between[1] else random.randrange(5000)
+        for level in levels
+    ]
     return Outline(random, levels, rates, size.bundles, settings={THRESHOLD: threshold})
 
 

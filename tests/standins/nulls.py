@@ -24,6 +24,8 @@ OPERATIONS = (
     "average.bundle",
     "average.broker",
     "shed.select",
+    "place.select",
+    "place.anti_affinity",
     "report.read",
 )
 
@@ -93,6 +95,11 @@ class Nothing(Null):
     def shed_select(self, case):
         return unloading([])
 
+    def place_select(self, case):
+        return {"broker": None}
+
+    place_anti_affinity = place_select
+
     def report_read(self, case):
         return {"manager": "modular", "broker": {}}
 
@@ -134,6 +141,13 @@ class Everything(Null):
 
     def shed_select(self, case):
         return unloading(owned(case))
+
+    def place_select(self, case):
+        return {"broker": next(iter(case["candidates"]), None)}
+
+    def place_anti_affinity(self, case):
+        every = {"domains": list(case["domains"]), "candidates": case["candidates"]}
+        return {**self.place_select(case), **every}
 
     def report_read(self, case):
         used = {"usage": 100, "limit": 100}
@@ -208,6 +222,13 @@ class RandomLegal(Null):
         pairs = [(self.random.choice(list(case["brokers"])), bundle) for bundle in self.some(named)]
         return unloading([*pairs, *self.some(owned(case))] if case["brokers"] else [])
 
+    def place_select(self, case):
+        return {"broker": self.random.choice(case["candidates"] or [None])}
+
+    def place_anti_affinity(self, case):
+        told = {"domains": self.some(case["domains"]), "candidates": self.some(case["candidates"])}
+        return {**self.place_select(case), **dict(self.some(told.items()))}
+
 
 class Stranger(RandomLegal):
     """Names what is not there, twice, backwards and in numbers that hardly fit."""
@@ -253,6 +274,12 @@ class Stranger(RandomLegal):
         namespaces = {bundle.rpartition("/")[0] for _, bundle in owned(case)} | {"a/b"}
         pairs = [("nobody", f"{space}/{self.UPSIDE_DOWN}") for space in sorted(namespaces)] * 2
         return unloading([*pairs, *((broker, pairs[0][1]) for broker in case["brokers"])])
+
+    def place_select(self, case):
+        return {"broker": self.random.choice(("nobody", "", *case.get("brokers", ())))}
+
+    def place_anti_affinity(self, case):
+        return {**self.place_select(case), "domains": ["nowhere"] * 2, "candidates": ["nobody"]}
 
 
 NULLS = (Nothing, Everything, RandomLegal)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from hypothesis import strategies as st
-from pulsar_conformance.conformance.draws.aimed import averages, bundles, shedding
+from pulsar_conformance.conformance.draws.aimed import averages, bundles, placements, shedding
 from pulsar_conformance.conformance.trial import Trial
 
-AREAS = (bundles.AIMED, averages.AIMED, shedding.AIMED)
+AREAS = (bundles.AIMED, averages.AIMED, shedding.AIMED, placements.AIMED)
 
 
 def _gathered() -> dict[str, list[st.SearchStrategy[Trial]]]:
