@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
 
@@ -81,21 +81,6 @@ def ordinary(case: Placing, answer: Placed, expect: Expect) -> Placement:
     expect.given(not case.owned, "no broker has the bundle")
     expect.given(answer.broker in case.candidates, "a candidate is chosen")
     return case.placement
-
-
-def not_as_if(
-    case: Placing, answer: Placed, others: Iterable[tuple[Placement, str]], expect: Expect
-) -> None:
-    """Demands that the choice is not one that only a mistake explains.
-
-    `others` is what the mistake makes of the placement, with its name.
-    """
-    placed = ordinary(case, answer, expect)
-    right = allowed(placed)
-    for other, mistake in others:
-        wrong = allowed(other) - right
-        if expect.reached(bool(wrong) and not right & allowed(other)):
-            expect.that(answer.broker not in wrong, told(placed, right), f"{answer}, as {mistake}")
 
 
 def told(placed: Placement, right: Names) -> str:

@@ -110,17 +110,37 @@ def several_groups(random: Random) -> Json:
     world = _world(random, _sizes(random), random.choice((4, 8, 20, 30)))
     if random.random() < 0.3:
         return _placed(random, world, evenly=False)
-    case = _placed(random, {**world, "groups": {"shop/new": "blue"}, "ungrouped": []}, evenly=True)
-    place = 0
+    case = _nobody_placed(random)
     rooms = {group: random.choice(list(case["domains"])) for group in (*GROUPS, None)}
     for domain, brokers in case["domains"].items():
         for broker in brokers:
             for group, room in rooms.items():
-                for _ in range(0 if room == domain else random.choice((1, 1, 2))):
-                    place += 1
-                    case["owned"].setdefault(broker, []).append(f"shop/app-{place}")
-                    case["groups"] |= {f"shop/app-{place}": group} if group else {}
+                _serving(case, broker, 0 if room == domain else random.choice((1, 1, 2)), group)
     return case
+
+
+def one_broker_much_fuller(random: Random) -> Json:
+    """One broker serves more than any domain but its own, where the others serve nothing."""
+    case = _nobody_placed(random)
+    full, *_ = home = case["domains"][random.choice(list(case["domains"]))]
+    for broker in case["candidates"]:
+        most = len(case["candidates"]) if broker == full else 0 if broker in home else 1
+        _serving(case, broker, most, "blue")
+    return case
+
+
+def _nobody_placed(random: Random) -> Json:
+    world = _world(random, _sizes(random), 0)
+    del world["ungrouped"]
+    return world
+
+
+def _serving(case: Json, broker: str, count: int, group: str | None) -> None:
+    """Lets a broker serve so many more namespaces of a group, or of none."""
+    for _ in range(count):
+        name = f"shop/app-{sum(map(len, case['owned'].values())) + 1}"
+        case["owned"].setdefault(broker, []).append(name)
+        case["groups"] |= {name: group} if group else {}
 
 
 def first_of_its_group(random: Random) -> Json:
@@ -149,11 +169,11 @@ def into_another_group(random: Random, case: Json) -> Json:
 
 def broker_moved(random: Random, case: Json) -> Json:
     """A broker was registered in another domain, with all that it serves."""
-    domains = case["domains"]
-    serving = [one for brokers in domains.values() for one in brokers if one in case["owned"]]
+    domains, owned = case["domains"], case["owned"]
+    serving = [one for brokers in domains.values() for one in brokers if one in owned]
     if len(domains) < 2 or not serving:
         return case
-    moved = random.choice(serving)
+    moved = random.choice((random.choice(serving), max(serving, key=lambda one: len(owned[one]))))
     home = next(name for name, brokers in domains.items() if moved in brokers)
     domains[home].remove(moved)
     domains[random.choice([name for name in domains if name != home])].append(moved)

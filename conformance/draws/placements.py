@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable
 from random import Random
 from typing import Any
 
 from hypothesis import strategies as st
-from pulsar_conformance.conformance.draws import loads, names
-from pulsar_conformance.conformance.draws.clusters import owned
+from pulsar_conformance.conformance.draws import loads
 from pulsar_conformance.conformance.draws.loads import Size
+from pulsar_conformance.conformance.draws.outlines import Outline
 from pulsar_conformance.conformance.trial import Json, Trial
-from pulsar_conformance.reference.cluster import RESOURCES
 from pulsar_conformance.reference.placement import THRESHOLD
 
 OPERATION = "place.select"
@@ -23,78 +21,7 @@ ASKS = 60
 WORLDS = 16
 """Clusters that are asked about so often: enough to see chance at work."""
 
-Outliner = Callable[[Random, Size], "Outline"]
-
-
-@dataclass
-class Outline:
-    """A cluster to be: each broker's usage and long-term message rate."""
-
-    random: Random
-    levels: Sequence[float]
-    rates: Sequence[int]
-    bundles: int
-    exact: bool = False
-    settings: dict[str, Any] = field(default_factory=dict)
-    others: float = 0.8
-    """How much the other resources are used, as a share of the busiest."""
-    preallocated: float = 0.2
-    """Share of the bundles that no report has yet."""
-    unmeasured: float = 0.0
-    """Share of the bundles that were never measured."""
-    candidates: int | None = None
-    """How many of the brokers may take the bundle; all, if none."""
-
-    def case(self) -> Json:
-        """The case in the shapes of the protocol."""
-        random, brokers = self.random, [f"broker-{n + 1}" for n in range(len(self.levels))]
-        counts = [max(1, count) for count in owned(random, len(brokers), self.bundles)]
-        bundle, *rest = names.bundles(random, sum(counts) + 1)
-        waiting = iter(rest)
-        case: Json = {"settings": self.settings, "bundle": bundle}
-        case["candidates"] = random.sample(brokers, self.candidates or len(brokers))
-        case |= {"brokers": {}, "bundles": {}, "preallocated": {}}
-        for name, level, rate, count in zip(brokers, self.levels, self.rates, counts, strict=True):
-            mine = [next(waiting) for _ in range(count)]
-            late = [one for one in mine if random.random() < self.preallocated]
-            report = loads.usages(random, level, self.exact, self.others)
-            report |= _load(random, random.choice((0, 100, 1000)))
-            report["bundles"] = [one for one in mine if one not in late]
-            case["brokers"][name] = report
-            if late:
-                case["preallocated"][name] = late
-            case["bundles"] |= self._data(mine, rate)
-        if random.random() < 0.8:
-            case["bundles"] |= self._data([bundle], random.choice((0, 10, 100, 5000)))
-        return case
-
-    def _data(self, bundles: Sequence[str], rate: int) -> Json:
-        """Bundle data that adds up to a long-term rate, where all were measured."""
-        random, data = self.random, {}
-        for bundle, part in zip(bundles, parts(random, rate, len(bundles)), strict=True):
-            if random.random() < self.unmeasured:
-                stale = loads.average(_load(random, random.choice((0, 1000))), 0, 1000)
-                data |= random.choice(({}, {bundle: {}}, {bundle: {"longTermData": stale}}))
-                continue
-            other = random.choice((part, 0, 10 * part, random.randrange(1000)))
-            data[bundle] = {
-                "shortTermData": loads.average(_load(random, other), random.randint(1, 10), 10),
-                "longTermData": loads.average(_load(random, part), random.randint(1, 1000), 1000),
-            }
-        return data
-
-
-def _load(random: Random, messages: int) -> dict[str, float]:
-    """A message rate, in and out, and bytes that need not fit it."""
-    came, size = random.choice((0, messages, messages // 2)), random.choice((10, 1000, 100_000))
-    load = {"msgRateIn": came, "msgRateOut": messages - came}
-    return load | {"msgThroughputIn": came * size, "msgThroughputOut": random.randrange(size)}
-
-
-def parts(random: Random, whole: int, count: int) -> list[int]:
-    """A number as a sum of so many."""
-    cuts = sorted(random.randint(0, whole) for _ in range(count - 1))
-    return [high - low for low, high in zip([0, *cuts], [*cuts, whole], strict=True)]
+Outliner = Callable[[Random, Size], Outline]
 
 
 def placing(*outliners: Outliner, fewest: int = 2) -> st.SearchStrategy[Trial]:
@@ -126,7 +53,7 @@ def balanced(random: Random, size: Size) -> Outline:
         round(score * (threshold - level) * random.choice((1, 1, 0.9, 1.01, 2, 5)))
         for level in levels
     ]
-    return Outline(random, levels, rates, size.bundles, exact, {THRESHOLD: threshold})
+    return Outline(random, levels, rates, size.bundles, {THRESHOLD: threshold}, exact)
 
 
 def around_the_threshold(random: Random, size: Size) -> Outline:
@@ -138,19 +65,7 @@ def around_the_threshold(random: Random, size: Size) -> Outline:
         for _ in range(size.brokers)
     ]
     rates = [random.choice((0, 100, 100, random.randrange(5000))) for _ in levels]
-    return Outline(random, levels, rates, size.bundles, exact, {THRESHOLD: threshold})
-
-
-def with_other_measures(random: Random, size: Size) -> Outline:
-    """Brokers used alike, with rates that differ by every measure."""
-    level = random.choice((0, 30, 50))
-    levels = [level + random.random() for _ in range(size.brokers)]
-    rates = random.sample(range(100, 100 * (size.brokers + 1)), size.brokers)
-    return Outline(random, levels, rates, max(size.bundles, size.brokers * 2), settings=_usual())
-
-
-def _usual() -> dict[str, Any]:
-    return {THRESHOLD: 85}
+    return Outline(random, levels, rates, size.bundles, {THRESHOLD: threshold}, exact)
 
 
 def one_worse_than_another(random: Random, size: Size) -> Outline:
@@ -161,48 +76,75 @@ def one_worse_than_another(random: Random, size: Size) -> Outline:
     return outline
 
 
+def used_alike(random: Random, size: Size) -> Outline:
+    """Brokers used alike, each carrying more than the one before by every measure."""
+    level = random.choice((0, 30, 50, 80))
+    rates = random.sample(range(100, 100 * (size.brokers + 1)), size.brokers)
+    bundles = max(size.bundles, size.brokers * 2)
+    return Outline(random, [level] * size.brokers, rates, bundles, {THRESHOLD: 85}).plainly()
+
+
+def with_other_measures(random: Random, size: Size) -> Outline:
+    """Brokers used alike, whose order by every other measure is another one."""
+    outline = used_alike(random, size)
+    outline.awry = True
+    return outline
+
+
 def with_preallocated(random: Random, size: Size) -> Outline:
     """Many bundles that no report has yet."""
-    outline = with_other_measures(random, size)
-    outline.preallocated = random.choice((0.5, 0.9))
+    outline = used_alike(random, size)
+    outline.preallocated = random.choice((0.3, 0.5))
     return outline
 
 
 def never_measured(random: Random, size: Size) -> Outline:
     """Many bundles that were never measured, beside some that carry about as much."""
-    outline = with_other_measures(random, size)
+    outline = used_alike(random, size)
     outline.rates = [random.randrange(400) for _ in outline.rates]
     outline.unmeasured = random.choice((0.3, 0.6))
     return outline
 
 
 def with_another_threshold(random: Random, size: Size) -> Outline:
-    """Brokers on both sides of 85 % and of another threshold."""
+    """Brokers between 85 % and another threshold that carry little, others that carry much."""
     threshold = random.choice((30, 50, 70, 95, 99))
-    between = sorted((threshold, 85))
-    levels = [
-        random.choice((5, threshold - 4, between[0] + 2, between[1] - 2))
-        for _ in range(size.brokers)
-    ]
-    rates = [
-        random.randrange(100) if between[0] < level < between[1] else random.randrange(5000)
-        for level in levels
-    ]
-    return Outline(random, levels, rates, size.bundles, settings={THRESHOLD: threshold})
+    between = (threshold + 85) / 2
+    levels = [random.choice((5, between)) for _ in range(size.brokers)]
+    levels[:3] = random.sample((5, between, 100), min(3, size.brokers))
+    return _tempting(random, size, levels, between, {THRESHOLD: threshold})
 
 
 def by_default(random: Random, size: Size) -> Outline:
-    """Brokers around 85 %, with nothing set."""
-    levels = [random.choice((70, 79, 83, 84.5, 85.5, 86, 91)) for _ in range(size.brokers)]
-    rates = [random.randrange(2000) for _ in levels]
-    return Outline(random, levels, rates, size.bundles)
+    """Brokers a little over and under 85 % that carry little, with nothing set."""
+    near = random.choice((84, 83, 86, 88))
+    levels = [random.choice((20, near)) for _ in range(size.brokers)]
+    levels[:3] = random.sample((20, near, 100), min(3, size.brokers))
+    return _tempting(random, size, levels, near, {})
+
+
+def _tempting(
+    random: Random, size: Size, levels: list[float], at: float, settings: dict[str, Any]
+) -> Outline:
+    """Brokers at one level carry little, the overloaded nothing, and the others much."""
+    rates = [
+        0 if level == 100 else random.randint(1, 3) if level == at else random.randint(5000, 9000)
+        for level in levels
+    ]
+    outline = Outline(random, levels, rates, size.bundles, settings).plainly()
+    outline.bundle_rate = 0
+    return outline
 
 
 def one_resource_each(random: Random, size: Size) -> Outline:
-    """Brokers that use one resource much and the others little."""
+    """Brokers that use one resource much and the others hardly; some overloaded in one."""
     levels = [random.choice((20, 60, 80, 84, 95)) for _ in range(size.brokers)]
-    rates = [random.randint(1000, 2000) for _ in levels]
-    return Outline(random, levels, rates, size.bundles, settings=_usual(), others=0.2)
+    rates = [
+        random.randint(0, 20) if level == 95 else random.randint(1000, 2000) for level in levels
+    ]
+    outline = Outline(random, levels, rates, size.bundles, {THRESHOLD: 85}).plainly()
+    outline.alike = False
+    return outline
 
 
 def shed_before(random: Random, size: Size) -> Outline:
@@ -210,14 +152,14 @@ def shed_before(random: Random, size: Size) -> Outline:
     levels = [random.choice((30, 70, 80, 88, 95)) for _ in range(size.brokers)]
     levels[0], levels[-1] = 95, 40
     rates = [random.randrange(100) if level > 85 else 5000 for level in levels]
-    return Outline(random, levels, rates, size.bundles, settings=_usual())
+    return Outline(random, levels, rates, size.bundles, {THRESHOLD: 85})
 
 
 def all_overloaded(random: Random, size: Size) -> Outline:
     """Brokers over the threshold, few of which may take the bundle."""
     levels = [random.choice((86, 90, 100)) for _ in range(size.brokers)]
     rates = [random.randrange(2000) for _ in levels]
-    outline = Outline(random, levels, rates, size.bundles, settings=_usual())
+    outline = Outline(random, levels, rates, size.bundles, {THRESHOLD: 85})
     outline.candidates = random.choice([few for few in (2, 2, 3, 4) if few <= size.brokers])
     return outline
 
@@ -238,18 +180,22 @@ def before_and_after() -> st.SearchStrategy[Trial]:
     """A cluster, and the same after the load of some brokers has changed."""
     return st.builds(
         lambda case, random: Trial.of(OPERATION, case, _moved(random, copy.deepcopy(case))),
-        cases(balanced, with_other_measures),
+        cases(balanced, used_alike),
         st.randoms(use_true_random=True),
     )
 
 
 def _moved(random: Random, case: Json) -> Json:
-    """Half of the brokers become overloaded in one resource, or carry much more."""
-    brokers: Mapping[str, Json] = case["brokers"]
-    for name in random.sample(list(brokers), len(brokers) // 2 or 1):
+    """Half of the brokers become overloaded, or their bundles carry much more."""
+    for name in random.sample(list(case["brokers"]), len(case["brokers"]) // 2 or 1):
+        broker = case["brokers"][name]
         if random.random() < 0.5:
-            brokers[name][random.choice(RESOURCES)] = {"usage": 99, "limit": 100}
-        for bundle in brokers[name]["bundles"]:
-            load = {"msgRateIn": 100_000, "msgRateOut": 0}
-            case["bundles"][bundle] = {"longTermData": loads.average(load, 1000, 1000)}
+            full = {"usage": 99.5, "limit": 100}
+            broker |= {"cpu": full, "memory": full}
+        load = {"msgRateIn": 50_000, "msgRateOut": 50_000}
+        data = {
+            "shortTermData": loads.average(load, 10, 10),
+            "longTermData": loads.average(load, 1000, 1000),
+        }
+        case["bundles"] |= dict.fromkeys(broker["bundles"], data)
     return case
