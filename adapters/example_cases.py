@@ -91,6 +91,8 @@ def _spreading(owner: str) -> dict[str, JSON]:
     }
 
 
+_IMPL = "org.apache.pulsar.broker.loadbalance.impl"
+
 _WHOLE = ["0x00000000", "0xffffffff"]
 _HALVES = ["0x00000000", "0x80000000", "0xffffffff"]
 
@@ -119,6 +121,10 @@ EXAMPLES: Mapping[str, tuple[JSON, ...]] = {
     ),
     "average.broker": tuple({"bundles": _loads(), "owned": owned} for owned in ([_LEFT], [])),
     "shed.select": (_shedding("OverloadShedder", 95.0), _shedding("OverloadShedder", 50.0)),
+    "manager.choose": tuple(
+        {"conf": None, "dynamic": f"{_IMPL}.{kind}LoadManagerImpl"}
+        for kind in ("Modular", "Simple")
+    ),
     "place.select": (_placing(95.0), _placing(50.0)),
     "place.anti_affinity": (_spreading("broker-1"), _spreading("broker-2")),
     "report.read": (

@@ -24,6 +24,7 @@ EPICS = {
     "UNIFORM": "Shedding",
     "REPORT": "Load data",
     "CONFIG": "Configuration",
+    "MANAGER": "Load managers",
     "PLACE": "Placement",
     "ANTI": "Placement",
 }
@@ -40,6 +41,7 @@ FEATURES = {
     "UNIFORM": "UniformLoadShedder",
     "REPORT": "Load reports and the monitor",
     "CONFIG": "Documented defaults",
+    "MANAGER": "Choice of the manager",
     "PLACE": "Least long-term message rate",
     "ANTI": "Anti-affinity groups",
 }

@@ -24,6 +24,7 @@ INVARIANTS: Mapping[str, Invariant] = {
     **loads.INVARIANTS,
     **averages.INVARIANTS,
     **shedding.INVARIANTS,
+    "manager.choose": none,
     **placement.INVARIANTS,
     **reports.INVARIANTS,
 }

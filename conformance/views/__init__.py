@@ -10,6 +10,7 @@ from pulsar_conformance.conformance.views import (
     averages,
     bundles,
     loads,
+    managers,
     placement,
     reports,
     shedding,
@@ -17,6 +18,7 @@ from pulsar_conformance.conformance.views import (
 from pulsar_conformance.conformance.views.averages import Owning, Sampled
 from pulsar_conformance.conformance.views.bundles import Chosen, Found, Locating, Parts
 from pulsar_conformance.conformance.views.loads import Measured
+from pulsar_conformance.conformance.views.managers import Chooses, Choosing
 from pulsar_conformance.conformance.views.placement import Placed, Placing, Spreading
 from pulsar_conformance.conformance.views.plain import AnswerView, CaseView, Plain
 from pulsar_conformance.conformance.views.reports import Reported, Said
@@ -24,6 +26,8 @@ from pulsar_conformance.conformance.views.shedding import Unloading
 from pulsar_conformance.reference import Readings, Settings
 
 __all__ = [
+    "Chooses",
+    "Choosing",
     "Chosen",
     "Found",
     "Locating",
@@ -46,6 +50,7 @@ CASES: Mapping[str, CaseView] = {
     **shedding.CASES,
     **placement.CASES,
     **reports.CASES,
+    **managers.CASES,
 }
 """Operations whose cases have a shape of their own; the others are `Plain`."""
 
@@ -55,6 +60,7 @@ ANSWERS: Mapping[str, AnswerView] = {
     **loads.ANSWERS,
     **averages.ANSWERS,
     **shedding.ANSWERS,
+    **managers.ANSWERS,
     **placement.ANSWERS,
     **reports.ANSWERS,
 }

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from pulsar_conformance.reference.answers import (
     averages,
     bundles,
+    managers,
     placement,
     reports,
     settings,
@@ -19,6 +20,7 @@ ANSWERS: Mapping[str, Answer] = {
     **usage.ANSWERS,
     **averages.ANSWERS,
     **shedding.ANSWERS,
+    **managers.ANSWERS,
     **placement.ANSWERS,
     **reports.ANSWERS,
 }

@@ -24,6 +24,7 @@ OPERATIONS = (
     "average.bundle",
     "average.broker",
     "shed.select",
+    "manager.choose",
     "place.select",
     "place.anti_affinity",
     "report.read",
@@ -95,6 +96,9 @@ class Nothing(Null):
     def shed_select(self, case):
         return unloading([])
 
+    def manager_choose(self, case):
+        return {"manager": "simple"}
+
     def place_select(self, case):
         return {"broker": None}
 
@@ -141,6 +145,9 @@ class Everything(Null):
 
     def shed_select(self, case):
         return unloading(owned(case))
+
+    def manager_choose(self, case):
+        return {"manager": "extensible"}
 
     def place_select(self, case):
         return {"broker": next(iter(case["candidates"]), None)}
@@ -222,6 +229,9 @@ class RandomLegal(Null):
         pairs = [(self.random.choice(list(case["brokers"])), bundle) for bundle in self.some(named)]
         return unloading([*pairs, *self.some(owned(case))] if case["brokers"] else [])
 
+    def manager_choose(self, case):
+        return {"manager": self.random.choice(("simple", "modular", "extensible"))}
+
     def place_select(self, case):
         return {"broker": self.random.choice(case["candidates"] or [None])}
 
@@ -274,6 +284,9 @@ class Stranger(RandomLegal):
         namespaces = {bundle.rpartition("/")[0] for _, bundle in owned(case)} | {"a/b"}
         pairs = [("nobody", f"{space}/{self.UPSIDE_DOWN}") for space in sorted(namespaces)] * 2
         return unloading([*pairs, *((broker, pairs[0][1]) for broker in case["brokers"])])
+
+    def manager_choose(self, case):
+        return self.random.choice(({"manager": "extensible"}, {"refused": "no"}))
 
     def place_select(self, case):
         return {"broker": self.random.choice(("nobody", "", *case.get("brokers", ())))}

@@ -36,7 +36,14 @@ const READINGS = {
   "grace-of": "bundle", "grace-edge": "blocked", "split-key": "default", "split-ways": "several",
   "split-rate-window": "long-term", "range-halves": "equal", "partitions": "hashed",
   "megabyte": "decimal", "kilobyte": "decimal",
+  "absent-manager": "conf",
 };
+
+const EXTENSIBLE = BUILT_IN + "ExtensibleLoadManagerImpl";
+const MANAGERS = new Map([
+  [BUILT_IN + "SimpleLoadManagerImpl", "simple"], [BUILT_IN + "ModularLoadManagerImpl", "modular"],
+  [EXTENSIBLE, "extensible"],
+]);
 
 const operations = {
   "bundles.create": ({ bundles, settings }) => {
@@ -86,6 +93,12 @@ const operations = {
   "usage.max": ({ settings, weighted, broker }) => {
     const { percent, resource } = usage(broker, weighted ? weight(settings) : () => 1);
     return { percent, resource: percent === 0 ? null : resource };
+  },
+
+  "manager.choose": ({ conf, dynamic }) => {
+    // A dynamic setting can't enable the extensible one, and is ignored.
+    const named = dynamic === EXTENSIBLE ? conf : dynamic ?? conf;
+    return { manager: MANAGERS.get(named) ?? "simple" };
   },
 
   "shed.select": (question) => {
