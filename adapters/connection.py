@@ -51,6 +51,10 @@ class Connection(Protocol):
     def closed(self) -> bool:
         """Whether it can't be asked any more."""
 
+    @property
+    def in_process(self) -> bool:
+        """Whether it is given the very cases, which it could change, and no copies."""
+
     def ask(self, operation: str, cases: Sequence[JSON]) -> list[JSON]:
         """One answer a case, in order, each valid by the operation's schema.
 
@@ -89,6 +93,11 @@ class Asking(ABC):
     @property
     def closed(self) -> bool:
         """Whether it can't be asked any more."""
+        return False
+
+    @property
+    def in_process(self) -> bool:
+        """Whether it is given the very cases, which it could change, and no copies."""
         return False
 
     @abstractmethod

@@ -25,6 +25,7 @@ EPICS = {
     "REPORT": "Load data",
     "CONFIG": "Configuration",
     "MANAGER": "Load managers",
+    "ANSWER": "Answers",
     "PLACE": "Placement",
     "ANTI": "Placement",
 }
@@ -42,6 +43,7 @@ FEATURES = {
     "REPORT": "Load reports and the monitor",
     "CONFIG": "Documented defaults",
     "MANAGER": "Choice of the manager",
+    "ANSWER": "Taken for granted",
     "PLACE": "Least long-term message rate",
     "ANTI": "Anti-affinity groups",
 }

@@ -21,7 +21,8 @@ from pulsar_conformance.reference import Model
 def smallest(rule: specs.Rule, respondent: Respondent, trial: Trial) -> Trial:
     """The smallest legal trial on which the implementation breaks the same rule.
 
-    Where the implementation itself breaks down on the way, the trial as it was.
+    The trial as it was where it does not fail again, or where the implementation itself breaks
+    down on the way.
     """
 
     def failing(candidates: Sequence[Trial]) -> list[bool]:
@@ -30,7 +31,7 @@ def smallest(rule: specs.Rule, respondent: Respondent, trial: Trial) -> Trial:
         return [broken.get(id(one)) is not None for one in candidates]
 
     try:
-        return reduce(trial, failing)
+        return reduce(trial, failing) if failing([trial]) == [True] else trial
     except AdapterError:
         return trial
 

@@ -44,6 +44,16 @@ class Asked(NamedTuple):
     answer: Any
 
 
+class Exchange(NamedTuple):
+    """One question of a trial, and its answer, as a check of any operation sees them."""
+
+    operation: str
+    case: Json
+    answer: Json
+    view: Any
+    """The case as the checks of its operation see it."""
+
+
 class Court:
     """Judges trials by the checks, under one profile's defaults and one set of readings."""
 
@@ -81,6 +91,9 @@ class Court:
         return ALLOWED
 
     def _call(self, check: Check, trial: Trial, answers: Sequence[Json], expect: Expect) -> None:
+        if check.exchanges:
+            check.function(self._exchanges(trial, answers), expect)
+            return
         asked = [
             Asked(case, ANSWERS[question.operation](case, answer))
             for question, answer, case in zip(
@@ -97,6 +110,14 @@ class Court:
         if self._seen is None or self._seen[0] is not trial:
             self._seen = trial, [self._view(*question) for question in trial.questions]
         return self._seen[1]
+
+    def _exchanges(self, trial: Trial, answers: Sequence[Json]) -> list[Exchange]:
+        return [
+            Exchange(*question, answer, case)
+            for question, answer, case in zip(
+                trial.questions, answers, self._views(trial), strict=True
+            )
+        ]
 
     def _view(self, operation: str, case: Json) -> Any:
         settings = Settings(case.get("settings", {}), self.defaults)

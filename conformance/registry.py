@@ -11,7 +11,8 @@ from pulsar_conformance import specs
 from pulsar_conformance.conformance.trial import Trial
 
 CheckFunction = Callable[..., None]
-"""`(case, answer, expect)`, or `(asked, expect)` for a check of several questions together."""
+"""`(case, answer, expect)`, or `(asked, expect)` for a check of several questions together, and
+`(exchanges, expect)` for one of any operation."""
 
 
 @dataclass(frozen=True)
@@ -27,6 +28,8 @@ class Check:
     """Whether a refusal is an answer that it judges."""
     asks: tuple[str, ...]
     """The operations of the trial's questions, in order, where it judges several kinds together."""
+    exchanges: bool
+    """Whether it sees whole exchanges, of whatever operation."""
 
     def judges(self, trial: Trial) -> bool:
         """Whether the trial's questions are of the kind that the predicate takes."""
@@ -46,6 +49,7 @@ def check(
     together: bool = False,
     refusals: bool = False,
     asks: tuple[str, ...] = (),
+    exchanges: bool = False,
 ) -> Callable[[CheckFunction], CheckFunction]:
     """Registers a predicate for a rule, or for several that differ in their data alone.
 
@@ -58,7 +62,10 @@ def check(
             if rule in CHECKS:
                 raise ValueError(f"{rule} has two checks")
             strategy: Any = draws(rule) if callable(draws) else draws
-            CHECKS[rule] = Check(rule, function, strategy, together, refusals, asks)
+            both = together or exchanges
+            CHECKS[rule] = Check(
+                rule, function, strategy, both, refusals or exchanges, asks, exchanges
+            )
         return function
 
     return register

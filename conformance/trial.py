@@ -75,3 +75,7 @@ def _brokers(case: Json) -> list[Json]:
 def canonical(value: Any) -> str:
     """JSON text that is the same for equal values; the order of names is kept, it may matter."""
     return json.dumps(value, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+
+
+CASE_CHANGED = "caseChanged"
+"""Stands in the answer of an implementation that changed its case, and says where."""

@@ -86,6 +86,13 @@ MISTAKES = {
         "- id: SHED-01",
         "SHED-01: names no operation; add one, or say untestable: why",
     ),
+    "any operation of one": Mistake(
+        "rules/shed.yaml",
+        "  operations: [shed.select]\n",
+        "  operations: [shed.select]\n  any_operation: true\n",
+        "  any_operation: true",
+        "SHED-01: any_operation is for several operations; leave it out",
+    ),
     "unknown document": Mistake(
         "rules/usage.yaml",
         "{document: modular-2.4,",
@@ -328,6 +335,10 @@ def test_the_bundled_data_is_in_order(bundled: Specs) -> None:
         "BUNDLE-11",
         "BUNDLE-12",
         "BUNDLE-13",
+        "ANSWER-01",
+        "ANSWER-02",
+        "ANSWER-03",
+        "ANSWER-04",
     ]
 
 

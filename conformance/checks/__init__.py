@@ -1,6 +1,7 @@
 """The rules as predicates: importing this package registers every check."""
 
 from pulsar_conformance.conformance.checks import (
+    answer,
     anti,
     bundle,
     config,
@@ -18,6 +19,7 @@ from pulsar_conformance.conformance.checks import (
 )
 
 __all__ = [
+    "answer",
     "anti",
     "bundle",
     "config",

@@ -1,12 +1,13 @@
 """Implementations that decide nothing: they answer every question by its shape alone.
 
 No rule may be content with all of `Nothing`, `Everything` and `RandomLegal`. `Stranger` names
-what no case knows: it is wrong in every way that the schemas allow.
+what no case knows: it is wrong in every way that the schemas allow. `Fickle` is of another mind
+each time.
 """
 
 import hashlib
 import json
-from itertools import pairwise
+from itertools import count, pairwise
 from random import Random
 
 from pulsar_conformance.specs import load
@@ -238,6 +239,16 @@ class RandomLegal(Null):
     def place_anti_affinity(self, case):
         told = {"domains": self.some(case["domains"]), "candidates": self.some(case["candidates"])}
         return {**self.place_select(case), **dict(self.some(told.items()))}
+
+
+class Fickle(RandomLegal):
+    """Answers the same case in another way each time."""
+
+    asked = count()
+
+    def answer(self, operation, case):
+        self.random = Random(next(Fickle.asked))
+        return Null.answer(self, operation, case)
 
 
 class Stranger(RandomLegal):
