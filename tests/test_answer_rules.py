@@ -127,6 +127,28 @@ class TakesOut(Planted):
         return answer
 
 
+class TakesEqualsAsTheyCome(Planted):
+    """No mistake: of bundles that carry alike, the one that was reported first goes first."""
+
+    def shed_select(self, operation, case):
+        reports = case["brokers"].values()
+        owned = [bundle for report in reports for bundle in report.get("bundles", ())]
+        known = dict.fromkeys([*owned, *case["bundles"], *case["recentlyUnloaded"]])
+        names = {name: f"t/ns/0x{n:08x}_0x{n + 1:08x}" for n, name in enumerate(known)}
+        back = {new: old for old, new in names.items()}
+        unload = self.right(operation, renamed(case, names))["unload"]
+        return {"unload": [{**one, "bundle": back[one["bundle"]]} for one in unload]}
+
+
+def renamed(value, names):
+    """The same with other names for some things."""
+    if isinstance(value, dict):
+        return {names.get(key, key): renamed(item, names) for key, item in value.items()}
+    if isinstance(value, list):
+        return [renamed(item, names) for item in value]
+    return names.get(value, value) if isinstance(value, str) else value
+
+
 MISTAKES = {
     NamesAnUnknownBundle: "ANSWER-01",
     NamesAnUnknownBroker: "ANSWER-01",
@@ -155,8 +177,8 @@ def planted(monkeypatch):
     return plant
 
 
-def verdicts(tmp_path, adapter="reference"):
-    plan = Plan.make([adapter], [PROFILE], rules=["ANSWER-*"], root=tmp_path)
+def verdicts(tmp_path, adapter="reference", seed=0):
+    plan = Plan.make([adapter], [PROFILE], rules=["ANSWER-*"], seed=seed, root=tmp_path)
     run = Run(plan, adapter, PROFILE)
     rules = plan.rules_of(PROFILE)
     try:
@@ -175,6 +197,12 @@ def test_a_mistake_breaks_one_rule_and_is_made_small(mistake, planted, tmp_path)
     trial, _ = load(tmp_path / found[broken[0]].failure.case_file)
     assert len(trial.questions) <= 3
     assert all(len(case.get("brokers", ())) <= 3 for _, case in trial.questions)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_order_may_decide_between_equals(seed, planted, tmp_path):
+    planted(TakesEqualsAsTheyCome)
+    assert {one.verdict for one in verdicts(tmp_path, seed=seed).values()} == {"pass"}
 
 
 @pytest.mark.parametrize("mistake", WITH_MEMORY, ids=lambda mistake: mistake.__name__)

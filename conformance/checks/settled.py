@@ -20,7 +20,7 @@ from pulsar_conformance.reference.cluster import Broker, Rates
 from pulsar_conformance.reference.numbers import Rate
 from pulsar_conformance.reference.overload import need_of
 from pulsar_conformance.reference.ranges import namespace_of
-from pulsar_conformance.reference.shedding import Cycle
+from pulsar_conformance.reference.shedding import ENABLED, Cycle
 from pulsar_conformance.reference.threshold import LOWER_BOUNDARY, Levels
 from pulsar_conformance.reference.uniform import RATE_THRESHOLD, THROUGHPUT_THRESHOLD, Spread
 from pulsar_conformance.reference.usage import UNWEIGHTED, weights
@@ -53,11 +53,14 @@ def _usage(case: Plain, _readings: Readings) -> bool:
 
 
 def _cycle(case: Cycle, _readings: Readings) -> bool:
-    if not case.enabled:
+    """No two bundles of a broker carry alike, and the strategy decides without doubt."""
+    if not case.settings.flag(ENABLED):
         return True
-    decided = STRATEGIES.get(case.strategy)
-    bundles = all(_apart(map(case.rates, case.movable(broker))) for broker in case.brokers.values())
-    return decided is not None and bundles and decided(case) and _everywhere(case)
+    decides, brokers = STRATEGIES.get(case.strategy), case.brokers.values()
+    if decides is None or len(brokers) < 2:
+        return False
+    bundles = all(_apart(map(case.rates, case.movable(broker))) for broker in brokers)
+    return bundles and decides(case) and _everywhere(case)
 
 
 def _apart(rates: Iterable[Rates]) -> bool:
@@ -89,23 +92,19 @@ def _everywhere(case: Cycle) -> bool:
 
 
 def _threshold(case: Cycle) -> bool:
-    """Each broker is surely above the limit or not, and so with the lower boundary."""
-    levels, brokers = Levels(case), case.brokers.values()
-    over = [broker for broker in brokers if facts.over(levels, broker) is not False]
-    if any(facts.over(levels, broker) is None for broker in over):
-        return False
-    if not all(_clear(case, broker, levels.need_of(broker)) for broker in over):
-        return False
-    return not case.settings.flag(LOWER_BOUNDARY) or _boundary(levels)
+    """Each broker is surely above the limit or not, and sheds clearly enough."""
+    levels = Levels(case)
+    over = [(broker, facts.over(levels, broker)) for broker in case.brokers.values()]
+    sure = all(above is not None for _, above in over)
+    clear = all(_clear(case, broker, levels.need_of(broker)) for broker, above in over if above)
+    return sure and clear and (not case.settings.flag(LOWER_BOUNDARY) or _boundary(levels))
 
 
 def _boundary(levels: Levels) -> bool:
-    """Each broker is surely under the boundary or not, and one alone is the busiest."""
-    if any(facts.under(levels, usage) is None for usage in levels.usage.values()):
-        return False
-    able = [one for one in levels.cycle.brokers.values() if levels.cycle.movable(one)]
-    usages = sorted(levels.usage[broker.name] for broker in able)
-    return not any(near(low, high) for low, high in pairwise(usages[-2:]))
+    """Each broker is surely under the boundary or not, and no two are used alike."""
+    sure = all(facts.under(levels, usage) is not None for usage in levels.usage.values())
+    pairs = pairwise(sorted(levels.usage.values()))
+    return sure and not any(near(low, high) for low, high in pairs)
 
 
 def _uniform(case: Cycle) -> bool:
