@@ -58,7 +58,7 @@ def load(file: Path, defaults: Mapping[str, Any] | None = None) -> Saved:
         raise BadCase(f"{file}: {wrong.strerror or wrong}") from None
     except NotJSON as wrong:
         raise BadCase(f"{file}: it {wrong}") from None
-    trial = _trial(data)
+    trial = trial_of(data)
     if trial is None:
         raise BadCase(f'{file}: not of the form {{"ask": OPERATION, "case": {{...}}}}')
     problem = None if defaults is None else bad_trial(trial, defaults)
@@ -67,7 +67,8 @@ def load(file: Path, defaults: Mapping[str, Any] | None = None) -> Saved:
     return Saved(trial, data.get("rule"))
 
 
-def _trial(data: Any) -> Trial | None:
+def trial_of(data: Any) -> Trial | None:
+    """The questions of a case file's content, or none where it is not of that form."""
     lines = data.get("trial", [data]) if isinstance(data, dict) else None
     if not isinstance(lines, list) or not lines:
         return None

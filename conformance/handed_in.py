@@ -1,0 +1,81 @@
+"""Cases that a person hands in: a saved one, or lines as `pulsar-conformance ask` reads them."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pulsar_conformance.adapters.protocol import NotJSON, read
+from pulsar_conformance.conformance.saved import BadCase, trial_of
+from pulsar_conformance.conformance.trial import Trial
+
+STANDARD_INPUT = "-"
+
+
+@dataclass(frozen=True)
+class Handed:
+    """Questions that are asked together, and under what, where the file says so."""
+
+    place: str
+    """File, and line where there are several."""
+    trial: Trial
+    profile: str | None = None
+    readings: Mapping[str, str] = field(default_factory=dict)
+
+
+def handed_in(file: str) -> list[Handed]:
+    """The questions of a file, or of standard input for "-".
+
+    It is one JSON value, `{"ask", "case"}` or `{"trial": [those]}`, or a line of JSON for each
+    question. Whether the cases are legal is not looked at.
+
+    Errors: `BadCase`.
+    """
+    name = "standard input" if file == STANDARD_INPUT else file
+    text = _text(file, name)
+    try:
+        return [_handed(name, read(text))]
+    except NotJSON as wrong:
+        lines = [(number, line) for number, line in enumerate(text.splitlines(), 1) if line.strip()]
+        if len(lines) < 2 or not _is_json(lines[0][1]):
+            raise BadCase(f"{name}: it {wrong}") from None
+    return [_of_line(name, number, line) for number, line in lines]
+
+
+def _text(file: str, name: str) -> bytes:
+    try:
+        return sys.stdin.buffer.read() if file == STANDARD_INPUT else Path(file).read_bytes()
+    except OSError as wrong:
+        raise BadCase(f"{name}: {wrong.strerror or wrong}") from None
+
+
+def _is_json(line: bytes) -> bool:
+    try:
+        read(line)
+    except NotJSON:
+        return False
+    return True
+
+
+def _of_line(name: str, number: int, line: bytes) -> Handed:
+    place = f"{name}, line {number}"
+    try:
+        return _handed(place, read(line))
+    except NotJSON as wrong:
+        raise BadCase(f"{place}: it {wrong}") from None
+
+
+def _handed(place: str, data: Any) -> Handed:
+    trial = trial_of(data)
+    if trial is None:
+        raise BadCase(f'{place}: not of the form {{"ask": OPERATION, "case": {{...}}}}')
+    profile, readings = data.get("profile"), data.get("readings")
+    return Handed(
+        place,
+        trial,
+        profile if isinstance(profile, str) else None,
+        readings if isinstance(readings, dict) else {},
+    )

@@ -1,0 +1,90 @@
+"""Derivations and answers as a person would write them on paper, in 80 columns."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from textwrap import wrap
+from typing import Any
+
+from pulsar_conformance.reference import Step
+
+WIDTH = 80
+LABEL = 16
+"""A longer label has a line of its own."""
+SHORT = 24
+"""Values of at most so many characters stand side by side."""
+
+
+def derivation(steps: Sequence[Step]) -> Iterator[str]:
+    """Every step, with details; the labels of one depth in a column."""
+    widths: dict[int, int] = defaultdict(int)
+    for step in steps:
+        depth, label = _depth(step), step.label.strip()
+        if step.text and len(label) <= LABEL:
+            widths[depth] = max(widths[depth], len(label))
+    for step in steps:
+        depth = _depth(step)
+        yield from entry(step.label.strip(), step.text, depth, widths[depth])
+
+
+def answer(value: Mapping[str, Any]) -> Iterator[str]:
+    """An answer, its fields one below the other."""
+    width = max((len(name) for name in value if len(name) <= LABEL), default=0)
+    for name, item in value.items():
+        first, *rest = _told(item)
+        yield from entry(name, first, 2, width)
+        for line in rest:
+            yield from entry("", line, 2, width)
+
+
+def entry(label: str, text: str, indent: int, width: int) -> Iterator[str]:
+    """A label and its text, which goes on below itself; a long label stands above it."""
+    space = " " * indent
+    if len(label) > width:
+        yield f"{space}{label}"
+        yield from paragraph(text, indent + 2) if text else ()
+        return
+    first, *rest = [*paragraph(text, indent + width + 2), ""] if text else [""]
+    yield f"{space}{label:<{width}}  {first.strip()}".rstrip()
+    yield from (line for line in rest if line)
+
+
+def paragraph(text: str, indent: int = 0) -> list[str]:
+    """Text in lines that fit, but for words that do not."""
+    space = " " * indent
+    return wrap(
+        text,
+        WIDTH,
+        initial_indent=space,
+        subsequent_indent=space,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+
+
+def _depth(step: Step) -> int:
+    return len(step.label) - len(step.label.lstrip())
+
+
+def _told(value: Any) -> list[str]:
+    """A value of an answer in words, a line for each part of it that is long."""
+    if isinstance(value, Mapping):
+        if all(not isinstance(item, Mapping | list) for item in value.values()):
+            return [_fields(value)]
+        return [f"{name}: {line}" for name, item in value.items() for line in _told(item)]
+    if isinstance(value, list):
+        lines = [line for item in value for line in _told(item)]
+        short = all(len(line) <= SHORT for line in lines)
+        return [", ".join(lines)] if lines and short else lines or ["nothing"]
+    return [_plain(value)]
+
+
+def _fields(value: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name} {_plain(item)}" for name, item in value.items()) or "nothing"
+
+
+def _plain(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return "none" if value is None else str(value)
