@@ -16,7 +16,7 @@ from pulsar_conformance.conformance.options import DEFAULT_PROFILE
 from pulsar_conformance.conformance.saved import BadCase
 from pulsar_conformance.conformance.trial import Question, Trial
 from pulsar_conformance.fixtures import Example
-from pulsar_conformance.reference import Model
+from pulsar_conformance.reference import MissingSetting, Model
 
 
 @dataclass(frozen=True)
@@ -63,13 +63,19 @@ def example_lines(example: Example, wanted: Wanted) -> Iterator[str]:
 
 
 def _check(place: str, trial: Trial, model: Model) -> None:
+    """Refuses what the model cannot answer: an illegal case, or one that leaves out a setting."""
     missing = missing_setting(trial, model.defaults)
+    problem = bad_trial(trial, model.defaults)
+    if not missing and problem:
+        raise BadCase(f"{place}: {problem}")
+    try:
+        for question in trial.questions if not missing else ():
+            model.answer(*question)
+    except MissingSetting as under_these_readings:
+        missing = under_these_readings.name
     if missing:
         needs = f"it needs {missing}, which has no default in {model.profile}"
         raise BadCase(f"{place}: {needs}; give --setting {missing}=VALUE")
-    problem = bad_trial(trial, model.defaults)
-    if problem:
-        raise BadCase(f"{place}: {problem}")
 
 
 def _followed(model: Model) -> str:
