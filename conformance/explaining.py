@@ -38,7 +38,7 @@ def case_lines(handed: Handed, wanted: Wanted) -> Iterator[str]:
     model = Model(profile, {**own, **wanted.readings})
     trial = changed(handed.trial, wanted.settings)
     _check(handed.place, trial, model)
-    yield f"by {_followed(model)}"
+    yield from paper.paragraph(f"by {_followed(model)}")
     yield from _derivations(model, trial)
 
 
@@ -57,7 +57,7 @@ def example_lines(example: Example, wanted: Wanted) -> Iterator[str]:
         yield from paper.paragraph(f"{rule}: {specs.load().rules[rule].statement}", 2)
     yield from ("", "by hand")
     yield from (line for step in example.arithmetic for line in paper.paragraph(step, 2))
-    yield from ("", f"by the model, {_followed(model)}")
+    yield from ("", *paper.paragraph(f"by the model, {_followed(model)}"))
     yield from _derivations(model, trial)
     yield from ("", *paper.paragraph(_compared(example, model, trial, wanted)))
 
