@@ -8,13 +8,14 @@ import sys
 from collections.abc import Sequence
 
 from pulsar_conformance.adapters import ask, checkup, new_adapter
-from pulsar_conformance.conformance.commands import diff, explain, judge
+from pulsar_conformance.conformance.commands import case, diff, explain, judge
 from pulsar_conformance.specs import SpecError
 
 COMMANDS = {
     "run": (judge, "judge implementations by the documented rules"),
     "ask": (ask, "put cases to an implementation and print its answers, unjudged"),
     "check": (checkup, "say whether an implementation keeps the adapter protocol"),
+    "case": (case, "make a case out of load reports and bundle data of a real cluster"),
     "explain": (explain, "show how the model comes to its answer to a case, step by step"),
     "diff": (diff, "show the smallest cases that two implementations decide otherwise"),
     "new-adapter": (new_adapter, "write a working skeleton of an adapter"),

@@ -10,13 +10,12 @@ from typing import Any
 from pulsar_conformance import fixtures, specs
 from pulsar_conformance.conformance import paper
 from pulsar_conformance.conformance.given_settings import changed
-from pulsar_conformance.conformance.handed_in import Handed
-from pulsar_conformance.conformance.legal import bad_trial, missing_setting
+from pulsar_conformance.conformance.handed_in import Handed, refuse_unusable
+from pulsar_conformance.conformance.legal import bad_trial
 from pulsar_conformance.conformance.options import DEFAULT_PROFILE
-from pulsar_conformance.conformance.saved import BadCase
 from pulsar_conformance.conformance.trial import Question, Trial
 from pulsar_conformance.fixtures import Example
-from pulsar_conformance.reference import MissingSetting, Model
+from pulsar_conformance.reference import Model
 
 
 @dataclass(frozen=True)
@@ -37,7 +36,7 @@ def case_lines(handed: Handed, wanted: Wanted) -> Iterator[str]:
     own = handed.readings if profile == handed.profile else {}
     model = Model(profile, {**own, **wanted.readings})
     trial = changed(handed.trial, wanted.settings)
-    _check(handed.place, trial, model)
+    refuse_unusable(handed.place, trial, model)
     yield from paper.paragraph(f"by {_followed(model)}")
     yield from _derivations(model, trial)
 
@@ -50,7 +49,7 @@ def example_lines(example: Example, wanted: Wanted) -> Iterator[str]:
     trial = changed(Trial(tuple(Question(*one) for one in example.questions)), wanted.settings)
     profile = wanted.profile or _profile_of(example, trial)
     model = Model(profile, {**example.readings, **wanted.readings})
-    _check(example.id, trial, model)
+    refuse_unusable(example.id, trial, model)
     yield from paper.paragraph(f"{example.id}: {example.title}.")
     yield f"  {example.document} § {example.section}"
     for rule in example.rules:
@@ -60,22 +59,6 @@ def example_lines(example: Example, wanted: Wanted) -> Iterator[str]:
     yield from ("", *paper.paragraph(f"by the model, {_followed(model)}"))
     yield from _derivations(model, trial)
     yield from ("", *paper.paragraph(_compared(example, model, trial, wanted)))
-
-
-def _check(place: str, trial: Trial, model: Model) -> None:
-    """Refuses what the model cannot answer: an illegal case, or one that leaves out a setting."""
-    missing = missing_setting(trial, model.defaults)
-    problem = bad_trial(trial, model.defaults)
-    if not missing and problem:
-        raise BadCase(f"{place}: {problem}")
-    try:
-        for question in trial.questions if not missing else ():
-            model.answer(*question)
-    except MissingSetting as under_these_readings:
-        missing = under_these_readings.name
-    if missing:
-        needs = f"it needs {missing}, which has no default in {model.profile}"
-        raise BadCase(f"{place}: {needs}; give --setting {missing}=VALUE")
 
 
 def _followed(model: Model) -> str:

@@ -9,8 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from pulsar_conformance.adapters.protocol import NotJSON, read
+from pulsar_conformance.conformance.legal import bad_trial, missing_setting
 from pulsar_conformance.conformance.saved import BadCase, trial_of
 from pulsar_conformance.conformance.trial import Trial
+from pulsar_conformance.reference import MissingSetting, Model
 
 STANDARD_INPUT = "-"
 
@@ -79,3 +81,22 @@ def _handed(place: str, data: Any) -> Handed:
         profile if isinstance(profile, str) else None,
         readings if isinstance(readings, dict) else {},
     )
+
+
+def refuse_unusable(place: str, trial: Trial, model: Model) -> None:
+    """Refuses what a model cannot answer: an illegal case, or one that leaves out a setting.
+
+    Errors: `BadCase`, with `place` first.
+    """
+    missing = missing_setting(trial, model.defaults)
+    problem = bad_trial(trial, model.defaults)
+    if not missing and problem:
+        raise BadCase(f"{place}: {problem}")
+    try:
+        for question in trial.questions if not missing else ():
+            model.answer(*question)
+    except MissingSetting as under_these_readings:
+        missing = under_these_readings.name
+    if missing:
+        needs = f"{trial.operation} needs {missing}, which has no documented default"
+        raise BadCase(f"{place}: {needs}; give --setting {missing}=VALUE")

@@ -38,12 +38,17 @@ def save(trial: Trial, root: Path) -> Path:
     relative = path_of(trial)
     target = root / relative
     target.parent.mkdir(parents=True, exist_ok=True)
-    lines = trial.as_json()
-    content: dict[str, Any] = lines[0] if len(lines) == 1 else {"trial": lines}
+    content = content_of(trial)
     partial = target.with_suffix(f".{os.getpid()}.partial")
     partial.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", "utf-8")
     partial.replace(target)
     return relative
+
+
+def content_of(trial: Trial) -> dict[str, Any]:
+    """What a case file says of the questions; the inverse of `trial_of`."""
+    lines = trial.as_json()
+    return lines[0] if len(lines) == 1 else {"trial": lines}
 
 
 def load(file: Path, defaults: Mapping[str, Any] | None = None) -> Saved:

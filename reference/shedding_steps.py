@@ -38,7 +38,7 @@ def keeps(cycle: Cycle, broker: Broker, why: str) -> Iterator[Step]:
     """Every bundle of a broker that gives up none."""
     yield Step("decision", f"{broker.name} {why}: it keeps all")
     for bundle in cycle.by_traffic(broker.bundles):
-        yield Step("stays", f"{_carrying(cycle, bundle)}, {broker.name} {why}", detail=True)
+        yield Step("stays", f"{_carrying(cycle, bundle)}, {broker.name} keeps all", detail=True)
 
 
 def enough(_bundle: str, _carried: Rate) -> str:
