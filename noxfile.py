@@ -73,6 +73,13 @@ def report(session: nox.Session) -> None:
 
 
 @nox.session
+def examples(session: nox.Session) -> None:
+    """The worked examples as Markdown, a page an area in reports/examples."""
+    install(session)
+    session.run("python", "-m", "pulsar_conformance.reports.pages", *session.posargs)
+
+
+@nox.session
 def coverage(session: nox.Session) -> None:
     """Which sentence of the documents has which rule; needs -- --documents DIR."""
     install(session)

@@ -101,7 +101,7 @@ def _compared(example: Example, model: Model, trial: Trial, wanted: Wanted) -> s
     if wanted.settings:
         return "With these settings it was not worked by hand."
     if example.allowed is None:
-        return f"By hand no answer is written down: {example.judged_by_rules}."
+        return f"By hand no answer is written down: {example.judged_by_rules}"
     answers = [model.answer(*question) for question in trial.questions]
     if fixtures.allows(example, answers):
         others = len(example.allowed) - 1
