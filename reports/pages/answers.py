@@ -16,6 +16,8 @@ DECLINED: Mapping[str, str] = {
 
 
 NOTHING = "nothing is unloaded"
+LINE = "<br>"
+"""A new line within an item of a list, or a cell of a table."""
 
 
 def told(answers: Sequence[Json]) -> str:
@@ -25,7 +27,7 @@ def told(answers: Sequence[Json]) -> str:
     groups = [(answer, len(list(equal))) for answer, equal in groupby(answers)]
     if len(groups) == 1:
         return f"each time {'; '.join(_fields(answers[0]))}"
-    return "; ".join(
+    return LINE.join(
         f"({number}) {'; '.join(_fields(answer))}{f', {count} times' if count > 1 else ''}"
         for number, (answer, count) in enumerate(groups, 1)
     )

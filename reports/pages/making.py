@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,13 +12,14 @@ from pathlib import PurePosixPath
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from pulsar_conformance.fixtures import Case, Example, examples
 from pulsar_conformance.reference import Step
-from pulsar_conformance.reports.pages.answers import told
+from pulsar_conformance.reports.pages.answers import LINE, told
 from pulsar_conformance.reports.pages.compact import compact
 from pulsar_conformance.reports.pages.outcomes import Worked
 from pulsar_conformance.reports.pages.tables import Table, tables
 from pulsar_conformance.specs import Specs, load, schema
 
 INDEX = "README.md"
+TAG = re.compile(f"<(?!{LINE[1:]})")
 LONGEST_JSON = 70
 """Lines; a longer case is not printed."""
 
@@ -147,8 +149,8 @@ def _environment(specs: Specs) -> Environment:
 
 
 def _escaped(text: str) -> str:
-    """Text that neither ends its cell nor begins a tag."""
-    return text.replace("|", "\\|").replace("<", "&lt;").replace("\n", " ")
+    """Text that neither ends its cell nor begins a tag, but for a new line."""
+    return TAG.sub("&lt;", text).replace("|", "\\|").replace("\n", " ")
 
 
 def _question(operation: str) -> str:
