@@ -85,6 +85,8 @@ def _told(value: Any) -> list[str]:
 
 
 def _fields(value: Mapping[str, Any]) -> str:
+    if set(value) == {"broker", "bundle"}:
+        return f"{value['bundle']} of {value['broker']}"
     return ", ".join(f"{name} {_plain(item)}" for name, item in value.items()) or "nothing"
 
 

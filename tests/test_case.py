@@ -79,7 +79,7 @@ def test_from_reports_to_a_derivation_in_two_commands(made, monkeypatch, capsys)
     case, _ = made("--setting", f"{THRESHOLD}=10")
     out = explained(case, monkeypatch, capsys)
     assert "average   (72 + 34 + 24) / 3 = 43.33 %" in out
-    assert f"unload  broker broker-1, bundle {BUNDLE}" in out
+    assert f"unload  {BUNDLE} of broker-1" in out
     out = explained(case, monkeypatch, capsys, "--setting", f"{THRESHOLD}=30")
     assert "unload  nothing" in out
 
