@@ -8,11 +8,11 @@ from itertools import groupby
 from typing import Any
 
 from pulsar_conformance import fixtures, specs
+from pulsar_conformance.adapters.arguments import DEFAULT_PROFILE
 from pulsar_conformance.conformance import paper
 from pulsar_conformance.conformance.given_settings import changed
 from pulsar_conformance.conformance.handed_in import Handed, refuse_unusable
 from pulsar_conformance.conformance.legal import bad_trial
-from pulsar_conformance.conformance.options import DEFAULT_PROFILE
 from pulsar_conformance.conformance.trial import Question, Trial
 from pulsar_conformance.fixtures import Example
 from pulsar_conformance.reference import Model

@@ -71,7 +71,8 @@ def failure_of(rule: specs.Rule, respondent: Respondent, plan: Plan, trial: Tria
     [outcome] = violations(rule, respondent, [small])
     if outcome is None:
         [small, outcome] = [trial, Outcome("violated", "the same answer", "another one each time")]
-    file = plan.replay_file if replayed else saved.save(small, plan.root).as_posix()
+    about = {"profile": respondent.profile, "readings": dict(respondent.readings.choices)}
+    file = plan.replay_file if replayed else saved.save(small, plan.root, about).as_posix()
     return Failure(
         case_file=file,
         size=small.size,

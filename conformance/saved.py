@@ -33,12 +33,12 @@ def path_of(trial: Trial) -> Path:
     return FOLDER / trial.operation / f"{trial.fingerprint[:SHOWN]}.json"
 
 
-def save(trial: Trial, root: Path) -> Path:
+def save(trial: Trial, root: Path, about: Mapping[str, Any]) -> Path:
     """Writes a failing trial, whole or not at all; the path is relative to `root`."""
     relative = path_of(trial)
     target = root / relative
     target.parent.mkdir(parents=True, exist_ok=True)
-    content = content_of(trial)
+    content = {**content_of(trial), **about}
     partial = target.with_suffix(f".{os.getpid()}.partial")
     partial.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", "utf-8")
     partial.replace(target)

@@ -82,7 +82,8 @@ def a_question_leaves_nothing_behind(exchanges: list[Exchange], expect: Expect) 
 def equal_questions_get_equal_answers(exchanges: list[Exchange], expect: Expect) -> None:
     """The same question twice gets the same answer."""
     expect.given(len(exchanges) == 2, "one question is asked twice")
-    _same_answer(*exchanges, expect)
+    first, second = exchanges
+    _same_answer(first, second, expect)
 
 
 def _same_answer(first: Exchange, second: Exchange, expect: Expect) -> None:

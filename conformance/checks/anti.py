@@ -147,7 +147,8 @@ def _uneven(spread: Spread, answer: Placed) -> bool:
 
 def _of_other_groups(spread: Spread) -> Mistakes:
     grouped = dict.fromkeys(spread.groups, str(spread.group))
-    every = dict.fromkeys((one for names in spread.owned.values() for one in names), spread.group)
+    owned = (one for names in spread.owned.values() for one in names)
+    every = dict.fromkeys(owned, str(spread.group))
     yield replace(spread, groups={**grouped, **every}), "if every namespace counted"
     yield replace(spread, groups=grouped), "if all groups were one"
 

@@ -176,6 +176,7 @@ def many_topics_spread_well(case: Locating, answer: Found, expect: Expect) -> No
 @check("BUNDLE-11", draws=namespaces.locate())
 def the_hash_is_crc_32(case: Locating, answer: Found, expect: Expect) -> None:
     """A topic falls where the CRC-32 of its complete name lies."""
+    _whole(case["topics"], expect)
     inner = {part.lower for part in case.ranges[1:]}
     for topic, bundle in answer.by_topic.items():
         value = hash_of(topic)
@@ -186,6 +187,7 @@ def the_hash_is_crc_32(case: Locating, answer: Found, expect: Expect) -> None:
 @check("BUNDLE-12", draws=namespaces.on_a_boundary())
 def a_range_holds_its_lower_end(case: Locating, answer: Found, expect: Expect) -> None:
     """A hash on a boundary belongs to the range that starts there."""
+    _whole(case["topics"], expect)
     inner = {part.lower for part in case.ranges[1:]}
     for topic, bundle in answer.by_topic.items():
         if expect.reached(hash_of(topic) in inner):
@@ -195,6 +197,7 @@ def a_range_holds_its_lower_end(case: Locating, answer: Found, expect: Expect) -
 @check("BUNDLE-13", draws=namespaces.at_the_end())
 def the_last_range_holds_the_last_hash(case: Locating, answer: Found, expect: Expect) -> None:
     """The hash 0xffffffff belongs to the last range."""
+    _whole(case["topics"], expect)
     for topic, bundle in answer.by_topic.items():
         if expect.reached(hash_of(topic) == FULL_UPPER):
             _holds(expect, case, topic, bundle)

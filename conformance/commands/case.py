@@ -8,9 +8,9 @@ import sys
 from pathlib import Path
 
 from pulsar_conformance import specs
+from pulsar_conformance.adapters.arguments import DEFAULT_PROFILE
 from pulsar_conformance.conformance.given_settings import BadSetting, given_settings, merged
 from pulsar_conformance.conformance.handed_in import refuse_unusable
-from pulsar_conformance.conformance.options import DEFAULT_PROFILE
 from pulsar_conformance.conformance.saved import BadCase, content_of
 from pulsar_conformance.conformance.snapshot.broker_conf import read_conf
 from pulsar_conformance.conformance.snapshot.bundle_data import read_bundle_data

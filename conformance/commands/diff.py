@@ -99,7 +99,7 @@ def _differs(pair: Pair, operation: str, args: argparse.Namespace) -> bool:
 def _print(pair: Pair, difference: Difference) -> None:
     """The case and how the model decides it; what each answered, and which rules that breaks."""
     trial = difference.trial
-    file = saved.save(trial, Path())
+    file = saved.save(trial, Path(), {"profile": pair.first.profile})
     print(f"  smallest case  {file}  ({trial.size})")
     for line in derivation(pair.first, trial):
         print(f"    {line}")

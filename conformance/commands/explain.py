@@ -7,10 +7,10 @@ import sys
 from collections.abc import Iterator
 
 from pulsar_conformance import fixtures, specs
+from pulsar_conformance.adapters.arguments import DEFAULT_PROFILE
 from pulsar_conformance.conformance.explaining import Wanted, case_lines, example_lines
 from pulsar_conformance.conformance.given_settings import BadSetting, given_settings
 from pulsar_conformance.conformance.handed_in import handed_in
-from pulsar_conformance.conformance.options import DEFAULT_PROFILE
 from pulsar_conformance.conformance.plan import BadPlan, chosen_readings
 from pulsar_conformance.conformance.saved import BadCase
 

@@ -80,13 +80,14 @@ class Outline:
         if self.awry:
             return report | self._load(random.choice((0, 100, 1000)))
         known = [data.get(one, {}).get("longTermData", {}) for one in mine]
-        assumed = {name: 50 if name in RATES[:2] else 50_000 for name in RATES}
+        assumed: Json = {name: 50 if name in RATES[:2] else 50_000 for name in RATES}
         measured = [load if load.get("numSamples") else assumed for load in known]
         return report | loads.total(measured)
 
     def _data(self, bundles: Sequence[str], rate: int) -> Json:
         """Bundle data that adds up to a long-term rate, where all were measured."""
-        random, data = self.random, {}
+        random = self.random
+        data: Json = {}
         for bundle, part in zip(bundles, _parts(random, rate, len(bundles)), strict=True):
             if random.random() < self.unmeasured:
                 stale = loads.average(self._load(random.choice((0, 1000))), 0, 1000)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from random import Random
 from typing import Any
 
@@ -124,14 +124,14 @@ def by_default(random: Random, size: Size) -> Outline:
 
 
 def _tempting(
-    random: Random, size: Size, levels: list[float], at: float, settings: dict[str, Any]
+    random: Random, size: Size, levels: Sequence[float], at: float, settings: dict[str, Any]
 ) -> Outline:
     """Brokers at one level carry little, the overloaded nothing, and the others much."""
     rates = [
         0 if level == 100 else random.randint(1, 3) if level == at else random.randint(5000, 9000)
         for level in levels
     ]
-    outline = Outline(random, levels, rates, size.bundles, settings).plainly()
+    outline = Outline(random, list(levels), rates, size.bundles, settings).plainly()
     outline.bundle_rate = 0
     return outline
 
