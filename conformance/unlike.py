@@ -33,7 +33,7 @@ def first_unlike(
             continue
         right = example.allowed is None or fixtures.allows(example, answers)
         if not right and not _faulted(rule, respondent, one.trial, answers):
-            return _unlike(rule, example, respondent, plan, answers)
+            return unlike(rule, example, respondent, plan, answers)
     return None
 
 
@@ -55,7 +55,7 @@ def _faulted(rule: specs.Rule, respondent: Respondent, trial: Trial, answers: li
     return beneath is not None
 
 
-def _unlike(
+def unlike(
     rule: specs.Rule,
     example: fixtures.Example,
     respondent: Respondent,
