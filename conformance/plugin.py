@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import suppress
+from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -110,7 +111,8 @@ class RuleItem(pytest.Item):
         super().__init__(**given)
         self.run = run
         self.rule = rule
-        allure_results.mark(self, rule)
+        self.explain: Callable[[], None] | None = None
+        allure_results.mark(self, rule, run.profile)
 
     def runtest(self) -> None:
         """Judges; the verdict travels with the report, also from another worker."""
@@ -119,9 +121,11 @@ class RuleItem(pytest.Item):
         self.user_properties.append((VERDICT, verdict.as_json()))
         self.user_properties.append((IMPLEMENTATION, implementation(self.run)))
         text = told(self.rule, verdict, self.run.name)
-        allure_results.attach(suite.plan, self.rule, verdict, self.run.name, text)
+        name = self.run.name
+        allure_results.attach(self, suite.plan, self.rule, verdict, name, text)
+        self.explain = partial(allure_results.explain, self, self.rule, verdict, name, text)
         if verdict.verdict == "known_deviation":
-            pytest.xfail(verdict.why)
+            pytest.xfail(f"known deviation: {verdict.why}")
         if verdict.verdict == "not_applicable":
             pytest.skip(f"not applicable: {verdict.why}")
         if verdict.verdict == "unexercised" and not suite.plan.enough:
@@ -141,6 +145,16 @@ class RuleItem(pytest.Item):
     def reportinfo(self) -> tuple[Path, int, str]:
         """Where the rule stands."""
         return self.path, self.rule.line - 1, f"{self.rule.id} {self.rule.title}"
+
+
+@pytest.hookimpl(hookwrapper=True, tryfirst=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, None, None]:
+    """Has the Allure result, once there is one, say what the verdict is."""
+    yield
+    if call.when == "call" and isinstance(item, RuleItem) and item.explain:
+        item.explain()
 
 
 def implementation(run: Run) -> dict[str, Any]:
@@ -288,7 +302,8 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> RuleFile | None:
     """Rules are collected from the suite's own specifications."""
     if file_path.suffix == ".yaml" and file_path.parent == rules_folder():
-        return RuleFile.from_parent(parent, path=file_path)
+        # The same name wherever the suite is installed and called from: Allure goes by it.
+        return RuleFile.from_parent(parent, path=file_path, nodeid=f"rules/{file_path.name}")
     return None
 
 

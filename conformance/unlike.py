@@ -65,13 +65,18 @@ def unlike(
     """The failure of a rule on a worked example that is answered otherwise than by hand."""
     trial = Trial(tuple(Question(*question) for question in example.questions))
     return Failure(
-        case_file=f"fixtures/{example.file}:{example.line}",
+        case_file=place_of(example),
         size=f"worked example {example.id}",
         derivation=(*example.arithmetic, *derivation(respondent, trial)),
         allowed=" or ".join(map(_as_json, example.allowed or ())),
         answered=_as_json(answers),
         again=again(respondent, plan, "--rules", rule.id),
     )
+
+
+def place_of(example: fixtures.Example) -> str:
+    """File and line of a worked example."""
+    return f"fixtures/{example.file}:{example.line}"
 
 
 def _as_json(answers: Sequence[Json]) -> str:

@@ -38,6 +38,9 @@ WIDEST = 24
 GAP = 3
 """Columns of the terminal between two of the table."""
 
+BOUND = "\ue000"
+"""Stands for a space at which no line is broken: a number stays with its word."""
+
 Line = Mapping[str, Any]
 Run = tuple[str, str]
 """Adapter and profile."""
@@ -112,10 +115,11 @@ def _table(areas: Sequence[str], columns: Sequence[Sequence[str]]) -> Iterator[s
     for name, *_ in columns:
         table.add_column(name, max_width=WIDEST, overflow="fold")
     for row in zip(areas, *(cells for _, *cells in columns), strict=True):
-        table.add_row(*row)
+        table.add_row(*(text.replace(" ", BOUND).replace(f",{BOUND}", ", ") for text in row))
     out = StringIO()
     Console(file=out, width=WIDTH, color_system=None).print(table)
-    yield from (line.rstrip() for line in out.getvalue().splitlines() if line.strip())
+    text = out.getvalue().replace(BOUND, " ")
+    yield from (line.rstrip() for line in text.splitlines() if line.strip())
 
 
 def cell(counts: Counter[str]) -> str:
