@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
+from operator import itemgetter
 from typing import Any
 
 from pulsar_conformance import fixtures, specs
 from pulsar_conformance.adapters.arguments import DEFAULT_PROFILE
 from pulsar_conformance.conformance import paper
 from pulsar_conformance.conformance.given_settings import changed
-from pulsar_conformance.conformance.handed_in import Handed, refuse_unusable
+from pulsar_conformance.conformance.handed_in import Handed, derived_from
 from pulsar_conformance.conformance.legal import bad_trial
 from pulsar_conformance.conformance.trial import Question, Trial
-from pulsar_conformance.fixtures import Example
-from pulsar_conformance.reference import Model
+from pulsar_conformance.fixtures import Answer, Example
+from pulsar_conformance.reference import Derivation, Model
 
 
 @dataclass(frozen=True)
@@ -36,9 +37,9 @@ def case_lines(handed: Handed, wanted: Wanted) -> Iterator[str]:
     own = handed.readings if profile == handed.profile else {}
     model = Model(profile, {**own, **wanted.readings})
     trial = changed(handed.trial, wanted.settings)
-    refuse_unusable(handed.place, trial, model)
+    derived = derived_from(handed.place, trial, model)
     yield from paper.paragraph(f"by {_followed(model)}")
-    yield from _derivations(model, trial)
+    yield from _derivations(trial, derived)
 
 
 def example_lines(example: Example, wanted: Wanted) -> Iterator[str]:
@@ -49,7 +50,7 @@ def example_lines(example: Example, wanted: Wanted) -> Iterator[str]:
     trial = changed(Trial(tuple(Question(*one) for one in example.questions)), wanted.settings)
     profile = wanted.profile or _profile_of(example, trial)
     model = Model(profile, {**example.readings, **wanted.readings})
-    refuse_unusable(example.id, trial, model)
+    derived = derived_from(example.id, trial, model)
     yield from paper.paragraph(f"{example.id}: {example.title}.")
     yield f"  {example.document} § {example.section}"
     for rule in example.rules:
@@ -57,8 +58,9 @@ def example_lines(example: Example, wanted: Wanted) -> Iterator[str]:
     yield from ("", "by hand")
     yield from (line for step in example.arithmetic for line in paper.paragraph(step, 2))
     yield from ("", *paper.paragraph(f"by the model, {_followed(model)}"))
-    yield from _derivations(model, trial)
-    yield from ("", *paper.paragraph(_compared(example, model, trial, wanted)))
+    yield from _derivations(trial, derived)
+    answers = [dict(one.answer) for one in derived]
+    yield from ("", *paper.paragraph(_compared(example, answers, wanted)))
 
 
 def _followed(model: Model) -> str:
@@ -82,27 +84,30 @@ def _profile_of(example: Example, trial: Trial) -> str:
     return next(legal, judging[0])
 
 
-def _derivations(model: Model, trial: Trial) -> Iterator[str]:
+def _derivations(trial: Trial, derived: Sequence[Derivation]) -> Iterator[str]:
     """Each question with its derivation and its answer; equal ones in a row once."""
-    groups = [(question, len(list(equal))) for question, equal in groupby(trial.questions)]
-    for number, ((operation, case), times) in enumerate(groups, 1):
+    asked = groupby(zip(trial.questions, derived, strict=True), key=itemgetter(0))
+    groups = [(question, [one for _, one in equal]) for question, equal in asked]
+    for number, ((operation, _case), each) in enumerate(groups, 1):
         which = f"question {number} of {len(groups)}: " if len(groups) > 1 else ""
-        often = f", asked {times} times" if times > 1 else ""
+        often = f", asked {len(each)} times" if len(each) > 1 else ""
         title = specs.schema(f"operations/{operation}")["title"]
         yield from ("", *paper.paragraph(f"{which}{operation}{often}: {title}"))
-        derived = model.derive(operation, case)
-        steps = list(paper.derivation(derived.steps))
+        steps = list(paper.derivation(each[0].steps))
         yield from ("", *steps) if steps else ()
-        yield from ("", "answer", *paper.answer(derived.answer))
+        answers = [one.answer for one in each]
+        others = [answer for place, answer in enumerate(answers) if answer not in answers[:place]]
+        for answer in others:
+            times = f", {answers.count(answer)} times" if len(others) > 1 else ""
+            yield from ("", f"answer{times}", *paper.answer(answer))
 
 
-def _compared(example: Example, model: Model, trial: Trial, wanted: Wanted) -> str:
+def _compared(example: Example, answers: Sequence[Answer], wanted: Wanted) -> str:
     """Whether the model answers as it was worked by hand."""
     if wanted.settings:
         return "With these settings it was not worked by hand."
     if example.allowed is None:
         return f"By hand no answer is written down: {example.judged_by_rules}"
-    answers = [model.answer(*question) for question in trial.questions]
     if fixtures.allows(example, answers):
         others = len(example.allowed) - 1
         more = f"; {others} more would be right, too" if others else ""

@@ -12,7 +12,7 @@ from pulsar_conformance.adapters.protocol import NotJSON, read
 from pulsar_conformance.conformance.legal import bad_trial, missing_setting
 from pulsar_conformance.conformance.saved import BadCase, trial_of
 from pulsar_conformance.conformance.trial import Trial
-from pulsar_conformance.reference import MissingSetting, Model
+from pulsar_conformance.reference import Derivation, MissingSetting, Model
 
 STANDARD_INPUT = "-"
 
@@ -83,20 +83,19 @@ def _handed(place: str, data: Any) -> Handed:
     )
 
 
-def refuse_unusable(place: str, trial: Trial, model: Model) -> None:
-    """Refuses what a model cannot answer: an illegal case, or one that leaves out a setting.
+def derived_from(place: str, trial: Trial, model: Model) -> list[Derivation]:
+    """The model's answer to each question, in order.
 
-    Errors: `BadCase`, with `place` first.
+    Errors: `BadCase`, with `place` first: an illegal case, or one that leaves out a setting.
     """
     missing = missing_setting(trial, model.defaults)
     problem = bad_trial(trial, model.defaults)
-    if not missing and problem:
+    if problem and not missing:
         raise BadCase(f"{place}: {problem}")
-    try:
-        for question in trial.questions if not missing else ():
-            model.answer(*question)
-    except MissingSetting as under_these_readings:
-        missing = under_these_readings.name
-    if missing:
-        needs = f"{trial.operation} needs {missing}, which has no documented default"
-        raise BadCase(f"{place}: {needs}; give --setting {missing}=VALUE")
+    if not missing:
+        try:
+            return [model.derive(*question) for question in trial.questions]
+        except MissingSetting as under_these_readings:
+            missing = under_these_readings.name
+    needs = f"{trial.operation} needs {missing}, which has no documented default"
+    raise BadCase(f"{place}: {needs}; give --setting {missing}=VALUE")

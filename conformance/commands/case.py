@@ -10,7 +10,7 @@ from pathlib import Path
 from pulsar_conformance import specs
 from pulsar_conformance.adapters.arguments import DEFAULT_PROFILE
 from pulsar_conformance.conformance.given_settings import BadSetting, given_settings, merged
-from pulsar_conformance.conformance.handed_in import refuse_unusable
+from pulsar_conformance.conformance.handed_in import derived_from
 from pulsar_conformance.conformance.saved import BadCase, content_of
 from pulsar_conformance.conformance.snapshot.broker_conf import read_conf
 from pulsar_conformance.conformance.snapshot.bundle_data import read_bundle_data
@@ -68,7 +68,7 @@ def run(args: argparse.Namespace) -> int:
         data = read_bundle_data(args.bundle_data) if args.bundle_data else {}
         snapshot = Snapshot(read_reports(args.reports), data, settings)
         trial = trial_of(args.operation, snapshot)
-        refuse_unusable(str(args.reports), trial, Model(DEFAULT_PROFILE))
+        derived_from(str(args.reports), trial, Model(DEFAULT_PROFILE))
     except (BadCase, BadSetting, BadSnapshot, specs.UnknownName) as wrong:
         print(f"pulsar-conformance: {wrong}", file=sys.stderr)
         return UNUSABLE

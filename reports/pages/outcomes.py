@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cached_property
 
 from pulsar_conformance.fixtures import Answer, Example, matches
 from pulsar_conformance.reference import Derivation, MissingSetting, Model
@@ -76,10 +76,5 @@ def derivations(
     example: Example, profile: str, readings: Mapping[str, str]
 ) -> tuple[Derivation, ...]:
     """How the model answers each question. Errors: `MissingSetting`."""
-    model = _model(profile, tuple(readings.items()))
+    model = Model(profile, readings)
     return tuple(model.derive(*question) for question in example.questions)
-
-
-@cache
-def _model(profile: str, readings: tuple[tuple[str, str], ...]) -> Model:
-    return Model(profile, dict(readings))
