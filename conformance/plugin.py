@@ -319,5 +319,5 @@ def pytest_report_teststatus(report: pytest.TestReport) -> tuple[str, str, str] 
         return None
     verdict = Verdict.from_json(found)
     letter, word = ("w", "WARNING") if verdict.warns else LETTERS[verdict.verdict]
-    category = {"passed": "passed", "failed": "failed"}.get(report.outcome, verdict.verdict)
-    return category, letter, word
+    said = verdict.verdict.replace("_", " ")
+    return {"passed": "passed", "failed": "failed"}.get(report.outcome, said), letter, word

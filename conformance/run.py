@@ -18,6 +18,7 @@ from pulsar_conformance.conformance.trial import Json
 from pulsar_conformance.conformance.trials import Tried, trials_of
 from pulsar_conformance.conformance.unlike import first_unlike
 from pulsar_conformance.conformance.verdict import Verdict
+from pulsar_conformance.reports.words import counted
 
 assert checks.__all__, "importing the checks registers them"
 
@@ -89,7 +90,7 @@ class Run:
 
     def _ask(self, tried: dict[str, list[Tried]]) -> None:
         def asking(operation: str, cases: int) -> None:
-            self._progress(f"{self.name}: asking {operation}, {cases} cases")
+            self._progress(f"{self.name}: asking {operation}, {counted(cases, 'case')}")
 
         trials = [one.trial for row in tried.values() for one in row]
         try:

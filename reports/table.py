@@ -53,7 +53,7 @@ def lines(stream: Sequence[Line]) -> list[str]:
     run, verdicts = stream[0], stream[1:]
     names = _names(run["implementations"])
     found = [line for profile in run["profiles"] for line in _profile(profile, names, verdicts)]
-    return [*found, "", *_totals(verdicts), *_others(names, run["profiles"], verdicts)]
+    return [*found[1:], "", *_totals(verdicts), *_others(names, run["profiles"], verdicts)]
 
 
 def word_of(line: Line) -> str:
