@@ -38,7 +38,9 @@ TITLES: Mapping[str, str] = {
     "OWN": "Ownership, failover and unloading",
     "MANAGER": "Load managers",
     "REPORT": "Load reports and the monitor's tables",
+    "ANSWER": "What every reader takes for granted",
 }
+"""What an area is about, for its page."""
 
 
 @dataclass(frozen=True)
@@ -128,7 +130,7 @@ def pages() -> dict[str, str]:
     area_page = environment.get_template("area.md.jinja")
     index = environment.get_template("index.md.jinja")
     found = {
-        f"{area.lower()}.md": area_page.render(area=area, title=TITLES[area], shown=shown)
+        f"{area.lower()}.md": area_page.render(area=area, title=TITLES.get(area, area.title()), shown=shown)
         for area, shown in by_area.items()
     }
     return {**found, INDEX: index.render(areas=by_area, titles=TITLES)}
