@@ -42,9 +42,10 @@ def answer(value: Mapping[str, Any]) -> Iterator[str]:
 
 
 def entry(label: str, text: str, indent: int, width: int) -> Iterator[str]:
-    """A label and its text, which goes on below itself; a long label stands above it."""
+    """A label and its text beside it, or below where one of them is too long for that."""
     space = " " * indent
-    if len(label) > width:
+    longest = max(map(len, text.split()), default=0)
+    if len(label) > width or indent + width + 2 + longest > WIDTH:
         yield f"{space}{label}"
         yield from paragraph(text, indent + 2) if text else ()
         return
