@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
+from itertools import groupby
 
 from pulsar_conformance import specs
 from pulsar_conformance.adapters import AdapterError
@@ -86,12 +87,13 @@ def failure_of(rule: specs.Rule, respondent: Respondent, plan: Plan, trial: Tria
 def derivation(respondent: Respondent, trial: Trial) -> list[str]:
     """How the reference comes to its answers under the same readings."""
     model = Model(respondent.profile, respondent.readings.choices)
-    return [
-        line
-        for operation, case in trial.questions
-        if operation in model.operations
-        for line in model.derive(operation, case).lines()
-    ]
+    lines = []
+    for (operation, case), again in groupby(trial.questions):
+        times = len(list(again))
+        if operation in model.operations:
+            lines += [f"asked {times} times"] if times > 1 else []
+            lines += model.derive(operation, case).lines()
+    return lines
 
 
 def again(respondent: Respondent, plan: Plan, *what: str) -> str:

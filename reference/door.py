@@ -27,7 +27,7 @@ class Door:
     turns: Turns = field(default_factory=Turns)
 
     def turn(self, operation: str, case: Case) -> int:
-        """How often this case was asked before, where the documents leave it to chance."""
+        """How often a case was asked before that the documents leave to chance."""
         return self.turns.next(operation, case)
 
     def settings(self, case: Case) -> Settings:

@@ -12,19 +12,18 @@ from pulsar_conformance.reference.placement import Candidate, Placement, placeme
 
 
 def select(door: Door, case: Case) -> Derivation:
-    """[PLACE-01 … 11]"""
+    """[PLACE-01 … 13]"""
     placed = placement(case, door.settings(case), door.readings)
     nth = door.turn("place.select", case) if placed.by_chance else 0
-    broker = placed.chosen(nth)
 
     def explain() -> Iterator[Step]:
         yield Step("bundle", f"{case['bundle']}, {messages(placed.bundle_rate)} long-term")
         yield Step("threshold", f"{plain(placed.threshold)} %")
         for candidate in placed.candidates:
             yield Step(candidate.name, _standing(placed, candidate))
-        yield Step("decision", _decision(placed, broker))
+        yield Step("decision", _decision(placed))
 
-    return Derivation({"broker": broker}, explain)
+    return Derivation({"broker": placed.chosen(nth)}, explain)
 
 
 def _standing(placed: Placement, candidate: Candidate) -> str:
@@ -50,14 +49,11 @@ def _worked(placed: Placement, candidate: Candidate) -> str:
     return written[score]
 
 
-def _decision(placed: Placement, broker: str | None) -> str:
-    if broker is None:
-        return "nowhere: no broker may take it"
+def _decision(placed: Placement) -> str:
+    any_of = " or ".join(placed.best)
     if placed.by_chance:
-        return f"{broker}: all are overloaded, any of them by chance"
-    others = [name for name in placed.best if name != broker]
-    equal = f", or {', '.join(others)} with the same" if others else ""
-    return f"{broker}{equal}: the least"
+        return f"{any_of}, by chance: all are overloaded"
+    return f"{any_of}: the least" if any_of else "nowhere: no broker may take it"
 
 
 def anti_affinity(_door: Door, case: Case) -> Derivation:
@@ -75,7 +71,7 @@ def anti_affinity(_door: Door, case: Case) -> Derivation:
                 here = f"{len(spread.rivals(broker))} of the group"
                 stays = "a candidate" if broker in spread.best else "left out"
                 yield Step(broker, f"{here}: {stays}").within()
-        yield Step("decision", f"{spread.chosen or 'nowhere'}, the first candidate")
+        yield Step("decision", f"{' or '.join(spread.best) or 'nowhere'}")
 
     return Derivation(answer, explain)
 
