@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
+from pulsar_conformance.conformance.checks import spreading
+from pulsar_conformance.conformance.checks.spreading import told
 from pulsar_conformance.conformance.draws import domains as draws
 from pulsar_conformance.conformance.expect import Expect
 from pulsar_conformance.conformance.judge import Asked
@@ -14,50 +15,24 @@ from pulsar_conformance.conformance.views import Placed, Spreading
 from pulsar_conformance.reference.anti_affinity import Spread
 
 
-def _given(case: Spreading, expect: Expect) -> Spread:
-    """What the documents speak about: each namespace of the group is served by one broker."""
-    spread = case.spread
-    expect.given(spread.group is not None, "the namespace is in a group")
-    served = Counter(one for names in case["owned"].values() for one in names)
-    expect.given(not served[spread.namespace], "the namespace is served by nobody yet")
-    grouped = (count for one, count in served.items() if one in spread.groups)
-    expect.given(max(grouped, default=0) <= 1, "each namespace is served by one broker")
-    return spread
-
-
-def _chosen(case: Spreading, answer: Placed, expect: Expect) -> Spread:
-    """The same, where a candidate was chosen."""
-    expect.given(answer.broker in case["candidates"], "a candidate is chosen")
-    return _given(case, expect)
-
-
-def _unmixed(spread: Spread, expect: Expect) -> None:
-    """What brokers in no domain count beside others, no document says."""
-    mixed = None in spread.in_domain and len(spread.in_domain) > 1
-    expect.given(not mixed, "all candidates are in a domain, or none is")
-
-
-def _told(names: Iterable[str | None]) -> str:
-    return " or ".join(sorted(name for name in names if name)) or "nothing"
-
-
 @check("ANTI-01", draws=draws.spreading(draws.even, draws.uneven, draws.more_than_domains))
 def domains_fill_evenly(case: Spreading, answer: Placed, expect: Expect) -> None:
     """A namespace goes to a domain with the fewest namespaces of its group."""
-    spread = _chosen(case, answer, expect)
+    spread = spreading.chosen(case, answer, expect)
     home = spread.home.get(str(answer.broker))
     counts = {name: count for name, count in spread.in_domain.items() if name is not None}
     fewest = min(counts.values(), default=0)
     fuller = [name for name, count in counts.items() if count > fewest]
     if expect.reached(bool(fuller)) and home in fuller:
-        allowed = f"a broker of {_told(counts.keys() - fuller)}, with {fewest} of the group"
+        emptier = told(counts.keys() - fuller)
+        allowed = f"a broker of {emptier}, with {fewest} of the group"
         expect.that(False, allowed, f"{answer} of {home}, with {counts[home]}")
 
 
 @check("ANTI-02", draws=draws.spreading(draws.even, draws.uneven, draws.more_than_domains))
 def brokers_of_a_domain_fill_evenly(case: Spreading, answer: Placed, expect: Expect) -> None:
     """Of the brokers of the domain that is chosen, one with the fewest of the group serves it."""
-    spread = _chosen(case, answer, expect)
+    spread = spreading.chosen(case, answer, expect)
     for domain in spread.in_domain:
         if domain is not None:
             _none_fuller(spread, answer, domain, expect)
@@ -69,7 +44,7 @@ def _none_fuller(spread: Spread, answer: Placed, domain: str | None, expect: Exp
     fewest = min(counts.values())
     fuller = [broker for broker, count in counts.items() if count > fewest]
     if expect.reached(bool(fuller)) and answer.broker in fuller:
-        allowed = f"of {domain or 'those in no domain'} {_told(counts.keys() - fuller)}"
+        allowed = f"of {domain or 'those in no domain'} {told(counts.keys() - fuller)}"
         answered = f"{answer}, with {counts[answer.broker]} of the group"
         expect.that(False, f"{allowed}, with {fewest} of the group", answered)
 
@@ -77,104 +52,55 @@ def _none_fuller(spread: Spread, answer: Placed, domain: str | None, expect: Exp
 @check("ANTI-03", draws=draws.spreading(draws.even))
 def the_sequence_of_the_table(case: Spreading, answer: Placed, expect: Expect) -> None:
     """One of the candidate brokers of the candidate domains; both as told, where they are."""
-    spread = _given(case, expect)
-    _unmixed(spread, expect)
+    spread = spreading.ordinary(case, expect)
+    spreading.unmixed(spread, expect)
     expect.reached(bool(spread.best))
     if spread.best:
-        expect.that(answer.broker in spread.best, _told(spread.best), answer)
+        expect.that(answer.broker in spread.best, told(spread.best), answer)
         _as_told(spread, answer, expect)
 
 
 def _as_told(spread: Spread, answer: Placed, expect: Expect) -> None:
     if answer.domains is not None:
-        right = set(spread.best_domains) - {None}
-        expect.that(
-            set(answer.domains) - {None} == right,
-            f"domains {_told(right)}",
-            f"domains {_told(answer.domains)}",
-        )
+        right = {domain for domain in spread.best_domains if domain is not None}
+        named = f"domains {told(answer.domains)}"
+        expect.that(set(answer.domains) == right, f"domains {told(right)}", named)
     if answer.candidates is not None:
-        told, best = set(answer.candidates), set(spread.best)
+        best = set(spread.best)
         counts = {broker: len(spread.rivals(broker)) for broker in best}
         least = {broker for broker in best if counts[broker] == min(counts.values())}
-        allowed = f"candidates {_told(best)}"
-        expect.that(least <= told <= best, allowed, f"candidates {_told(told)}")
+        named = f"candidates {told(answer.candidates)}"
+        between = least <= set(answer.candidates) <= best
+        expect.that(between, f"candidates {told(best)}", named)
 
 
 @check("ANTI-04", draws=draws.spreading(draws.first_of_its_group))
 def the_first_of_a_group_goes_anywhere(case: Spreading, answer: Placed, expect: Expect) -> None:
     """The first namespace of a group makes the group: every candidate may serve it."""
-    spread = _given(case, expect)
+    spread = spreading.ordinary(case, expect)
     members = [one for one, group in spread.groups.items() if group == spread.group]
     expect.given(members == [spread.namespace], "it is the first of its group")
     if expect.reached(bool(spread.candidates)):
         every = set(spread.candidates)
-        expect.that(answer.broker in every, f"any of {_told(every)}", answer)
+        expect.that(answer.broker in every, f"any of {told(every)}", answer)
         if answer.candidates is not None:
-            told = set(answer.candidates)
-            expect.that(told == every, f"candidates {_told(every)}", f"candidates {_told(told)}")
+            named = f"candidates {told(answer.candidates)}"
+            expect.that(set(answer.candidates) == every, f"candidates {told(every)}", named)
 
 
 @check("ANTI-05", draws=draws.spreading(draws.without_domains))
 def without_domains_brokers_fill_evenly(case: Spreading, answer: Placed, expect: Expect) -> None:
     """Of the brokers that are in no domain, one with the fewest of the group serves it."""
-    spread = _chosen(case, answer, expect)
+    spread = spreading.chosen(case, answer, expect)
     expect.given(None in spread.in_domain, "a candidate is in no domain")
     _none_fuller(spread, answer, None, expect)
-
-
-Mistakes = Iterator[tuple[Spread, str]]
-"""What a mistake makes of the world, with what it is."""
-
-
-def _not_as_if(spread: Spread, answer: Placed, mistakes: Mistakes, expect: Expect) -> None:
-    """Demands that the choice is not one that only such a mistake explains."""
-    _unmixed(spread, expect)
-    right = set(spread.best)
-    for other, mistake in mistakes:
-        if expect.reached(not right & set(other.best)) and answer.broker in other.best:
-            expect.that(_uneven(spread, answer), _told(right), f"{answer}, as {mistake}")
-
-
-def _uneven(spread: Spread, answer: Placed) -> bool:
-    """Whether the choice is what comes of neglecting domains, or the brokers within them.
-
-    Then it is for the rules about evenness.
-    """
-    among = [one for domain in spread.best_domains for one in spread.within(domain)]
-    return answer.broker in (*replace(spread, domains={}).best, *among)
-
-
-def _of_other_groups(spread: Spread) -> Mistakes:
-    grouped = dict.fromkeys(spread.groups, str(spread.group))
-    owned = (one for names in spread.owned.values() for one in names)
-    every = dict.fromkeys(owned, str(spread.group))
-    yield replace(spread, groups={**grouped, **every}), "if every namespace counted"
-    yield replace(spread, groups=grouped), "if all groups were one"
-
-
-def _explained(spread: Spread, answer: Placed) -> bool:
-    """Whether the choice is what comes of uneven placement, or of counting other groups."""
-    wrong = (other.best for other, _ in _of_other_groups(spread))
-    return _uneven(spread, answer) or any(answer.broker in best for best in wrong)
 
 
 @check("ANTI-06", draws=draws.spreading(draws.several_groups))
 def only_its_own_group_counts(case: Spreading, answer: Placed, expect: Expect) -> None:
     """Namespaces of other groups and of none are no reason to stay away."""
-    spread = _chosen(case, answer, expect)
-    _not_as_if(spread, answer, _of_other_groups(spread), expect)
-
-
-def _pair(
-    asked: list[Asked], changed: frozenset[str], expect: Expect
-) -> tuple[Spread, Spread, Placed]:
-    """Two questions that differ in these fields alone, and what was answered to the second."""
-    expect.given(len(asked) == 2, "a world before and after")
-    (before, _), (after, answer) = asked
-    kept = before.case.keys() - changed
-    expect.given(all(before.case[key] == after.case[key] for key in kept), "nothing else changes")
-    return _given(before, expect), _given(after, expect), answer
+    spread = spreading.chosen(case, answer, expect)
+    spreading.not_as_if(spread, answer, spreading.of_other_groups(spread), expect)
 
 
 @check(
@@ -184,13 +110,13 @@ def _pair(
 )
 def the_new_group_replaces_the_old(asked: list[Asked], expect: Expect) -> None:
     """A namespace that was assigned to another group counts in that one alone."""
-    before, after, answer = _pair(asked, frozenset({"groups"}), expect)
+    before, after, answer = spreading.pair(asked, frozenset({"groups"}), expect)
     expect.given(answer.broker in after.candidates, "a candidate is chosen")
     expect.given(before.groups.keys() == after.groups.keys(), "all stay in a group")
-    _not_as_if(after, answer, _in_the_old_group(before, after), expect)
+    spreading.not_as_if(after, answer, _in_the_old_group(before, after), expect)
 
 
-def _in_the_old_group(before: Spread, after: Spread) -> Mistakes:
+def _in_the_old_group(before: Spread, after: Spread) -> spreading.Mistakes:
     yield replace(after, groups=before.groups), "in the old group"
     old, new = before.group, after.group
     both = {one: str(new) if group == old else group for one, group in after.groups.items()}
@@ -204,14 +130,14 @@ def _in_the_old_group(before: Spread, after: Spread) -> Mistakes:
 )
 def a_broker_counts_in_its_one_domain(asked: list[Asked], expect: Expect) -> None:
     """A broker that was registered in another domain counts there with all that it serves."""
-    before, after, answer = _pair(asked, frozenset({"domains"}), expect)
+    before, after, answer = spreading.pair(asked, frozenset({"domains"}), expect)
     expect.given(answer.broker in after.candidates, "a candidate is chosen")
     moved = [one for one in after.home if after.home[one] != before.home.get(one, after.home[one])]
     expect.given(len(moved) == 1, "one broker was moved")
-    _not_as_if(after, answer, _left_behind(before, after, moved[0]), expect)
+    spreading.not_as_if(after, answer, _left_behind(before, after, moved[0]), expect)
 
 
-def _left_behind(before: Spread, after: Spread, moved: str) -> Mistakes:
+def _left_behind(before: Spread, after: Spread, moved: str) -> spreading.Mistakes:
     yield replace(after, domains=before.domains), "in the old domain"
     home, serves = before.home[moved], after.owned.get(moved, ())
     ghost = max((*after.owned, *after.home, *after.candidates), key=len) + "'"
@@ -229,8 +155,8 @@ def _left_behind(before: Spread, after: Spread, moved: str) -> Mistakes:
 )
 def a_domain_that_is_down_leaves_the_others(asked: list[Asked], expect: Expect) -> None:
     """Among the domains that are up, a namespace is placed as before the outage."""
-    before, after, answer = _pair(asked, frozenset({"candidates", "owned"}), expect)
-    _unmixed(before, expect)
+    before, after, answer = spreading.pair(asked, frozenset({"candidates", "owned"}), expect)
+    spreading.unmixed(before, expect)
     down = set(before.candidates) - set(after.candidates)
     gone = {before.home.get(one) for one in down}
     whole = {one for one, home in before.home.items() if home in gone}
@@ -240,7 +166,7 @@ def a_domain_that_is_down_leaves_the_others(asked: list[Asked], expect: Expect) 
     expect.given(_served(kept) == _served(after.owned), "the others serve what they did")
     right = set(before.best) - whole
     if expect.reached(bool(down and right)) and answer.broker not in right:
-        expect.that(_explained(after, answer), f"as before: {_told(right)}", answer)
+        expect.that(spreading.explained(after, answer), f"as before: {told(right)}", answer)
 
 
 def _served(owned: Mapping[str, Iterable[str]]) -> dict[str, set[str]]:
@@ -254,7 +180,7 @@ def _served(owned: Mapping[str, Iterable[str]]) -> dict[str, set[str]]:
 )
 def domains_hold_as_they_are_now(asked: list[Asked], expect: Expect) -> None:
     """After domains were changed or deleted, those that there are now decide."""
-    before, after, answer = _pair(asked, frozenset({"domains"}), expect)
+    before, after, answer = spreading.pair(asked, frozenset({"domains"}), expect)
     expect.given(answer.broker in after.candidates, "a candidate is chosen")
     former = replace(after, domains=before.domains), "by the domains before"
-    _not_as_if(after, answer, iter([former]), expect)
+    spreading.not_as_if(after, answer, iter([former]), expect)

@@ -117,7 +117,7 @@ def with_another_threshold(random: Random, size: Size) -> Outline:
 
 def by_default(random: Random, size: Size) -> Outline:
     """Brokers a little over and under 85 % that carry little, with nothing set."""
-    near = random.choice((84, 83, 86, 88))
+    near: float = random.choice((84, 83, 86, 88))
     levels = [random.choice((20, near)) for _ in range(size.brokers)]
     levels[:3] = random.sample((20, near, 100), min(3, size.brokers))
     return _tempting(random, size, levels, near, {})

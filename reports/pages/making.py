@@ -130,7 +130,9 @@ def pages() -> dict[str, str]:
     area_page = environment.get_template("area.md.jinja")
     index = environment.get_template("index.md.jinja")
     found = {
-        f"{area.lower()}.md": area_page.render(area=area, title=TITLES.get(area, area.title()), shown=shown)
+        f"{area.lower()}.md": area_page.render(
+            area=area, title=TITLES.get(area, area.title()), shown=shown
+        )
         for area, shown in by_area.items()
     }
     return {**found, INDEX: index.render(areas=by_area, titles=TITLES)}
