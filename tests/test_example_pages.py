@@ -158,6 +158,7 @@ def test_an_object_is_written_in_one_cell(value, written):
 def test_a_setting_has_its_documented_unit():
     assert setting("loadBalancerBrokerOverloadedThresholdPercentage", 85) == "85 %"
     assert setting("loadBalancerSheddingGracePeriodMinutes", 30) == "30 minutes"
+    assert setting("loadBalancerSheddingIntervalMinutes", 1) == "1 minute"
     assert setting("loadBalancerOverrideBrokerNicSpeedGbps", "") == "–"
     assert setting("loadBalancerSheddingEnabled", False) == "false"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any
@@ -14,23 +15,34 @@ DECLINED: Mapping[str, str] = {
     "failed": "failed",
 }
 
-
 NOTHING = "nothing is unloaded"
 LINE = "<br>"
 """A new line within an item of a list, or a cell of a table."""
 
 
+MANY = 12
+"""More answers than this are counted."""
+
+
 def told(answers: Sequence[Json]) -> str:
     """An answer to each question."""
     if len(answers) == 1:
-        return "; ".join(_fields(answers[0]))
+        return _told(answers[0])
     groups = [(answer, len(list(equal))) for answer, equal in groupby(answers)]
     if len(groups) == 1:
-        return f"each time {'; '.join(_fields(answers[0]))}"
+        return f"each time {_told(answers[0])}"
+    if len(groups) > MANY:
+        return LINE.join(
+            f"{text}, {count} times" for text, count in Counter(map(_told, answers)).items()
+        )
     return LINE.join(
-        f"({number}) {'; '.join(_fields(answer))}{f', {count} times' if count > 1 else ''}"
+        f"({number}) {_told(answer)}{f', {count} times' if count > 1 else ''}"
         for number, (answer, count) in enumerate(groups, 1)
     )
+
+
+def _told(answer: Json) -> str:
+    return "; ".join(_fields(answer))
 
 
 def _fields(answer: Json) -> Iterator[str]:

@@ -109,7 +109,8 @@ def setting(name: str, value: Any) -> str:
     unit = known.unit if known else None
     if value in (None, "") or not unit:
         return cell(name, value)
-    return f"{cell(name, value)} {'%' if unit == 'percent' else unit}"
+    unit = "%" if unit == "percent" else unit.removesuffix("s") if value == 1 else unit
+    return f"{cell(name, value)} {unit}"
 
 
 def listed(texts: Sequence[str]) -> str:
