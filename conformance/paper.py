@@ -75,14 +75,33 @@ def _depth(step: Step) -> int:
 def _told(value: Any) -> list[str]:
     """A value of an answer in words, a line for each part of it that is long."""
     if isinstance(value, Mapping):
-        if all(not isinstance(item, Mapping | list) for item in value.values()):
+        if not _has_parts(value):
             return [_fields(value)]
         return [f"{name}: {line}" for name, item in value.items() for line in _told(item)]
     if isinstance(value, list):
+        if any(_has_parts(item) for item in value):
+            return [f"{number}: {_changes(*two)}" for number, two in enumerate(_pairs(value), 1)]
         lines = [line for item in value for line in _told(item)]
         short = all(len(line) <= SHORT for line in lines)
         return [", ".join(lines)] if lines and short else lines or ["nothing"]
     return [_plain(value)]
+
+
+def _has_parts(value: Any) -> bool:
+    return isinstance(value, Mapping) and any(
+        isinstance(item, Mapping | list) for item in value.values()
+    )
+
+
+def _pairs(values: Sequence[Any]) -> Iterator[tuple[Any, Any]]:
+    return zip([{}, *values], values, strict=False)
+
+
+def _changes(before: Mapping[str, Any], value: Mapping[str, Any]) -> str:
+    """Of one object after another, the fields that are not as they were before."""
+    changed = {name: item for name, item in value.items() if before.get(name) != item}
+    told = (f"{name} {', '.join(_told(item))}" for name, item in changed.items())
+    return "; ".join(told) or "as before"
 
 
 def _fields(value: Mapping[str, Any]) -> str:

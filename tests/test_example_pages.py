@@ -175,11 +175,17 @@ def test_equal_samples_stand_in_one_row():
     assert table.rows == (("1 to 9", "1 msg/s"), ("10", "2 msg/s"))
 
 
-def test_events_of_many_kinds_stand_in_one_column():
-    events = [{f"field{number}": number} for number in range(10)]
+def test_objects_with_many_fields_stand_in_one_column():
+    objects = [{f"field{number}": number, "also": 1} for number in range(10)]
+    [table] = tables({"objects": objects})
+    assert table.headings == ("", "objects")
+    assert table.rows[3] == ("4", "field3: 3, also: 1")
+
+
+def test_events_of_many_kinds_have_a_column_for_the_kind():
+    events = [{"tick": {"minutes": 1}}, {"tick": {"minutes": 1}}, {"restart": {"broker": "b1"}}]
     [table] = tables({"events": events})
-    assert table.headings == ("", "events")
-    assert table.rows[3] == ("4", "field3: 3")
+    assert table.rows == (("1 to 2", "tick", "minutes: 1"), ("3", "restart", "broker: b1"))
 
 
 @pytest.mark.parametrize(

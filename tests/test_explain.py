@@ -7,7 +7,7 @@ import sys
 
 import pytest
 from pulsar_conformance import fixtures, specs
-from pulsar_conformance.conformance import checks, saved
+from pulsar_conformance.conformance import checks, paper, saved
 from pulsar_conformance.conformance.cli import main
 from pulsar_conformance.conformance.draw import draw
 from pulsar_conformance.conformance.legal import bad_trial
@@ -428,3 +428,16 @@ def test_an_example_taken_otherwise_says_that_it_was_not_worked_so(capsys):
     threshold = "loadBalancerBrokerOverloadedThresholdPercentage=99"
     assert main([*words, "--setting", threshold]) == 0
     assert "With these settings it was not worked by hand." in capsys.readouterr().out
+
+
+def test_of_steps_only_what_changed_is_said():
+    steps = [
+        {"owners": {}, "leader": "b1"},
+        {"owners": {"t": "b1"}, "leader": "b1", "assigned": [{"bundle": "x", "to": "b1"}]},
+        {"owners": {"t": "b1"}, "leader": "b1"},
+    ]
+    assert list(paper.answer({"steps": steps})) == [
+        "  steps  1: owners nothing; leader b1",
+        "         2: owners t b1; assigned bundle x, to b1",
+        "         3: as before",
+    ]

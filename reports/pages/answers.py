@@ -70,4 +70,18 @@ def _value(name: str, value: Any) -> str:
         return inline(value)
     if isinstance(value, list) and all(isinstance(one, str) for one in value):
         return _names(value) if value else "none"
+    if isinstance(value, list) and all(isinstance(one, Mapping) for one in value):
+        return "".join(
+            f"{LINE}{number}. {_changes(*two)}" for number, two in enumerate(_pairs(value), 1)
+        )
     return cell(name, value)
+
+
+def _pairs(values: Sequence[Json]) -> Iterator[tuple[Json, Json]]:
+    return zip([{}, *values], values, strict=False)
+
+
+def _changes(before: Json, value: Json) -> str:
+    """Of one object after another, the fields that are not as they were before."""
+    changed = {name: one for name, one in value.items() if before.get(name) != one}
+    return inline(changed) if changed else "as before"

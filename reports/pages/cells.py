@@ -85,7 +85,7 @@ def load(value: Json) -> str:
         return "never measured"
     carried = [ways(value, BYTES), ways(value, MESSAGES)]
     others = [
-        f"{cell(name, one)} {TITLES.get(name, name)}"
+        cell(name, one) if isinstance(one, str) else f"{cell(name, one)} {TITLES.get(name, name)}"
         for name, one in value.items()
         if name not in (*RATES, *SESSIONS)
     ]

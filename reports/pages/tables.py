@@ -152,6 +152,11 @@ def _rows(title: str, objects: Sequence[Any]) -> Table:
         count = len(list(equal))
         runs.append((str(first) if count == 1 else f"{first} to {first + count - 1}", one))
         first += count
+    if len(fields) > 1 and all(len(one) == 1 for one in objects):
+        kinds = ((number, *next(iter(one.items()))) for number, one in runs)
+        return Table(
+            (title, "", ""), tuple((number, kind, cell(kind, one)) for number, kind, one in kinds)
+        )
     if len(fields) > WIDE:
         return Table(("", title), tuple((number, inline(one)) for number, one in runs))
     headings = (title, *(TITLES.get(field, field) for field in fields))
