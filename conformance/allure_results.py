@@ -108,7 +108,7 @@ def attach(
         return
     _text(text, "failure")
     _text("\n".join(failure.derivation), "derivation")
-    case = json.dumps(_case(plan, failure), indent=1, ensure_ascii=False)
+    case = json.dumps(case_of(plan, failure), indent=1, ensure_ascii=False)
     allure.attach(case, "case", allure.attachment_type.JSON)
 
 
@@ -144,7 +144,7 @@ def entry_of(rule: Rule) -> str:
     return "\n".join([*lines[:1], *rest]).rstrip() + "\n"
 
 
-def _case(plan: Plan, failure: Failure) -> Any:
+def case_of(plan: Plan, failure: Failure) -> Any:
     """The saved case, or the questions of the worked example."""
     for example in fixtures.examples():
         if failure.case_file == place_of(example):
