@@ -211,7 +211,8 @@ def test_few_are_all_listed():
     assert listed(["a"] * 6) == "a, a, a, a, a, a"
 
 
-def test_the_pages_are_written_and_other_files_left_alone(tmp_path, capsys):
+def test_the_pages_are_written_and_other_files_left_alone(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(f"{main.__module__}.pages", lambda: PAGES)
     (tmp_path / "notes.md").write_text("kept")
     assert main(["--to", str(tmp_path)]) == 0
     assert capsys.readouterr().out == f"{len(PAGES)} pages in {tmp_path}\n"
@@ -226,7 +227,8 @@ def test_the_page_of_an_area_that_lost_its_examples_goes(tmp_path, monkeypatch):
     assert [file.name for file in tmp_path.iterdir()] == ["README.md"]
 
 
-def test_a_place_that_cannot_be_written_is_told(tmp_path, capsys):
+def test_a_place_that_cannot_be_written_is_told(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(f"{main.__module__}.pages", lambda: PAGES)
     (tmp_path / "file").write_text("")
     assert main(["--to", str(tmp_path / "file")]) == 2
     assert "file" in capsys.readouterr().err
