@@ -293,6 +293,10 @@ MISTAKES = {
         options("--setting", f"{THRESHOLD}s=3"),
         f"{THRESHOLD}s is no setting; there are",
     ),
+    "an unknown operation": (
+        options("--operation", "place.select"),
+        "place.select is no operation that reports can ask; there are shed.select,",
+    ),
     "a setting of another type": (
         options("--setting", f"{THRESHOLD}=ten"),
         f"{THRESHOLD}=ten: it takes a number",

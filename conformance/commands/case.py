@@ -53,7 +53,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--operation",
-        choices=MAKERS,
         default="shed.select",
         metavar="OPERATION",
         help=f"what to ask (%(default)s): {', '.join(MAKERS)}",
@@ -63,6 +62,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Prints a case file for `explain`, `ask` or `run --replay`; 2 where none can be made."""
     try:
+        if args.operation not in MAKERS:
+            raise specs.UnknownName(args.operation, "operation that reports can ask", MAKERS)
         given = given_settings(args.setting)
         settings = merged(read_conf(args.conf) if args.conf else {}, given)
         data = read_bundle_data(args.bundle_data) if args.bundle_data else {}
