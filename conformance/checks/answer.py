@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from pulsar_conformance.conformance.checks.settled import settled
@@ -46,15 +46,41 @@ def _located(case: Json, answer: Json) -> list[Names]:
     return [Names(answer["bundles"], known)]
 
 
+def _placed(case: Json, answer: Json) -> list[Names]:
+    taken = [answer["broker"]] if answer["broker"] is not None else []
+    return [
+        Names((*taken, *answer.get("candidates", ())), case["candidates"]),
+        Names(answer.get("domains", ()), case.get("domains", ())),
+    ]
+
+
+def _read(case: Json, answer: Json) -> list[Names]:
+    broker = answer["broker"]
+    return [Names((*broker.get("bundles", ()), *broker.get("lastStats", ())), _texts(case))]
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """Whatever stands in a report, wherever it does."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict | list):
+        yield from filter(lambda one: isinstance(one, str), value)
+        for one in value.values() if isinstance(value, dict) else value:
+            yield from _texts(one)
+
+
 NAMED: Mapping[str, Callable[[Json, Json], list[Names]]] = {
     "bundles.locate": _located,
     "bundles.split_candidates": _split,
     "shed.select": _unloaded,
+    "place.select": _placed,
+    "place.anti_affinity": _placed,
+    "report.read": _read,
 }
 """What the answers of an operation name, of what the case has."""
 
 
-@check("ANSWER-01", draws=draws.once, exchanges=True)
+@check("ANSWER-01", draws=draws.of_each_operation(draws.once), exchanges=True)
 def nothing_is_named_that_is_not_there(exchanges: list[Exchange], expect: Expect) -> None:
     """Each broker and bundle of an answer is one of the case's."""
     for operation, case, answer, _ in exchanges:
@@ -66,7 +92,7 @@ def nothing_is_named_that_is_not_there(exchanges: list[Exchange], expect: Expect
                 expect.nothing(strange, "the case does not have it")
 
 
-@check("ANSWER-02", draws=draws.again_after_others, exchanges=True)
+@check("ANSWER-02", draws=draws.of_each_operation(draws.again_after_others), exchanges=True)
 def a_question_leaves_nothing_behind(exchanges: list[Exchange], expect: Expect) -> None:
     """The case is as it was, and asked again after others it gets the answer that it had."""
     for one in exchanges:
@@ -78,7 +104,7 @@ def a_question_leaves_nothing_behind(exchanges: list[Exchange], expect: Expect) 
     _same_answer(first, last, expect)
 
 
-@check("ANSWER-03", draws=draws.twice, exchanges=True)
+@check("ANSWER-03", draws=draws.of_each_operation(draws.twice), exchanges=True)
 def equal_questions_get_equal_answers(exchanges: list[Exchange], expect: Expect) -> None:
     """The same question twice gets the same answer."""
     expect.given(len(exchanges) == 2, "one question is asked twice")
@@ -92,7 +118,7 @@ def _same_answer(first: Exchange, second: Exchange, expect: Expect) -> None:
     _alike(first, second, expect)
 
 
-@check("ANSWER-04", draws=draws.reordered, exchanges=True)
+@check("ANSWER-04", draws=draws.of_each_operation(draws.reordered), exchanges=True)
 def the_order_of_names_does_not_matter(exchanges: list[Exchange], expect: Expect) -> None:
     """The same case with everything named in another order gets the same answer."""
     expect.given(len(exchanges) == 2, "one question is asked in two orders")
@@ -111,20 +137,21 @@ def _alike(first: Exchange, second: Exchange, expect: Expect) -> None:
 
 
 def _equal(first: Exchange, second: Exchange) -> bool:
-    together = TOGETHER.get(first.operation)
-    if together is None or _declined(first.answer) or _declined(second.answer):
+    same = SAME.get(first.operation)
+    if same is None or _declined(first.answer) or _declined(second.answer):
         return matches(first.operation, first.answer, second.answer)
-    return bool(together(first) == together(second))
+    return bool(same(first) == same(second))
 
 
 def _declined(answer: Json) -> bool:
     return any(name in answer for name in DECLINED)
 
 
-TOGETHER: Mapping[str, Callable[[Exchange], Any]] = {
+SAME: Mapping[str, Callable[[Exchange], Any]] = {
     "bundles.locate": lambda one: sorted(
         zip(one.case["topics"], one.answer["bundles"], strict=False)
     ),
     "shed.select": lambda one: sorted((o["broker"], o["bundle"]) for o in one.answer["unload"]),
+    "place.anti_affinity": lambda one: one.answer["broker"],
 }
-"""Answers whose parts may stand in any order, or stand in that of the case."""
+"""What is the same in two answers whose parts may stand in any order, or stand in the case's."""

@@ -10,9 +10,10 @@ from itertools import accumulate, pairwise
 from typing import Any
 
 from pulsar_conformance.conformance.checks import facts
+from pulsar_conformance.conformance.checks.placing import allowed
 from pulsar_conformance.conformance.checks.split_candidates import exceeds
 from pulsar_conformance.conformance.expect import POINTS, near, same
-from pulsar_conformance.conformance.views import Locating, Plain
+from pulsar_conformance.conformance.views import Locating, Placing, Plain, Spreading
 from pulsar_conformance.reference import Readings
 from pulsar_conformance.reference.bundles import PARTITION
 from pulsar_conformance.reference.candidates import Growth
@@ -126,6 +127,20 @@ def _uniform(case: Cycle) -> bool:
     return _apart(own) and not unsure and all(number.denominator == 1 for number in numbers)
 
 
+def _place(case: Placing, _readings: Readings) -> bool:
+    """One candidate alone may take the bundle, or there is none; it belongs to nobody yet."""
+    return not case.owned and len(allowed(case.placement)) <= 1
+
+
+def _spread(case: Spreading, _readings: Readings) -> bool:
+    """One candidate alone may take the namespace of a group, which nobody serves yet."""
+    spread = case.spread
+    served = Counter(one for names in case["owned"].values() for one in names)
+    once = not served[spread.namespace] and max(served.values(), default=0) <= 1
+    mixed = None in spread.in_domain and len(spread.in_domain) > 1
+    return spread.group is not None and once and not mixed and len(spread.best) <= 1
+
+
 STRATEGIES: Mapping[str, Callable[[Cycle], bool]] = {
     "OverloadShedder": _overload,
     "ThresholdShedder": _threshold,
@@ -138,5 +153,7 @@ SETTLED: Mapping[str, Callable[[Any, Readings], bool]] = {
     "bundles.split_candidates": _candidates,
     "usage.max": _usage,
     "shed.select": _cycle,
+    "place.select": _place,
+    "place.anti_affinity": _spread,
 }
 """Operations in which something can be left open."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
 from functools import cache
 from random import Random
 from typing import Any
@@ -13,53 +14,67 @@ from pulsar_conformance.conformance.draws.namespaces import randoms
 from pulsar_conformance.conformance.registry import CHECKS
 from pulsar_conformance.conformance.trial import Question, Trial
 
-CLUSTERS = ("shed.select", "bundles.split_candidates")
-"""Operations whose cases are whole clusters, with the most that an answer could depend on."""
+MORE = (*("shed.select",) * 4, "bundles.split_candidates", "place.select", "bundles.locate")
+"""Operations that have more than one share: their answers depend on the most."""
 
 ORDERED = frozenset({"boundaries", "settings"})
 """What stands in an order that counts, or may."""
 
 
+Questions = st.SearchStrategy[Question]
+Asking = Callable[[Questions], st.SearchStrategy[Trial]]
+
+
 @cache
-def _asking(operation: str) -> st.SearchStrategy[Question]:
-    """A question of one operation, from a rule about just that."""
+def questions(operation: str) -> Questions:
+    """A question of one operation, as some rule's strategy asks it."""
     rules = specs.load().rules
-    asking = [one.draws for one in CHECKS.values() if rules[one.rule].operations == (operation,)]
-    return st.one_of(asking).map(lambda trial: trial.questions[-1])
+
+    def known() -> Questions:
+        asking = [
+            one.draws for one in CHECKS.values() if rules[one.rule].operations == (operation,)
+        ]
+        return st.one_of(asking).map(lambda trial: trial.questions[-1])
+
+    # Deferred, for most strategies are registered later than this one is asked for.
+    return st.deferred(known)
 
 
-@st.composite
-def questions(draw: st.DrawFn, rule: str) -> Question:
-    """A question of any of a rule's operations, twice as often one about a whole cluster."""
-    operations = specs.load().rules[rule].operations
-    about_clusters = (operation for operation in operations if operation in CLUSTERS)
-    return draw(_asking(draw(randoms).choice((*operations, *about_clusters))))
+def of_each_operation(asking: Asking) -> Callable[[str], list[st.SearchStrategy[Trial]]]:
+    """Makes the strategies of a rule: one for each of its operations, for some several."""
+
+    def made(rule: str) -> list[st.SearchStrategy[Trial]]:
+        operations = specs.load().rules[rule].operations
+        more = (operation for operation in MORE if operation in operations)
+        return [asking(questions(operation)) for operation in (*operations, *more)]
+
+    return made
 
 
-def once(rule: str) -> st.SearchStrategy[Trial]:
+def once(asked: Questions) -> st.SearchStrategy[Trial]:
     """One question."""
-    return questions(rule).map(lambda question: Trial((question,)))
+    return asked.map(lambda question: Trial((question,)))
 
 
-def twice(rule: str) -> st.SearchStrategy[Trial]:
+def twice(asked: Questions) -> st.SearchStrategy[Trial]:
     """One question, and the same again."""
-    return questions(rule).map(lambda question: Trial((question, _equal(question))))
+    return asked.map(lambda question: Trial((question, _equal(question))))
 
 
-@st.composite
-def again_after_others(draw: st.DrawFn, rule: str) -> Trial:
+def again_after_others(asked: Questions) -> st.SearchStrategy[Trial]:
     """One question, one or two others of its operation, and the first again."""
-    first = draw(questions(rule))
-    others = draw(st.lists(_asking(first.operation), min_size=1, max_size=2))
-    return Trial((first, *others, _equal(first)))
+    others = st.lists(asked, min_size=1, max_size=2)
+    return st.builds(lambda first, between: Trial((first, *between, _equal(first))), asked, others)
 
 
-@st.composite
-def reordered(draw: st.DrawFn, rule: str) -> Trial:
+def reordered(asked: Questions) -> st.SearchStrategy[Trial]:
     """One question, and the same with everything named in another order."""
-    operation, case = draw(questions(rule))
-    random = draw(randoms)
-    return Trial.of(operation, case, {key: shuffled(case[key], random, key) for key in case})
+
+    def both(question: Question, random: Random) -> Trial:
+        operation, case = question
+        return Trial.of(operation, case, {key: shuffled(case[key], random, key) for key in case})
+
+    return st.builds(both, asked, randoms)
 
 
 def _equal(question: Question) -> Question:
