@@ -10,6 +10,7 @@ import copy
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from pulsar_conformance import specs
+from pulsar_conformance.conformance import beneath
 from pulsar_conformance.conformance.registry import CHECKS
 from pulsar_conformance.conformance.respondent import Respondent
 from pulsar_conformance.conformance.trial import Json, Question, Trial
@@ -61,6 +62,11 @@ def _beneath(
         for question, answer in zip(trial.questions, answers, strict=True):
             if question.operation in rules[presupposed].operations:
                 yield _Question(presupposed, Trial((question,)), [answer])
+            elif question.operation == "cluster.replay":
+                court = respondent.court
+                about = (rules[presupposed], question, answer, court.defaults, court.readings)
+                for moment in beneath.questions(*about):
+                    yield _Question(presupposed, Trial((moment,)), None)
             for derived in DERIVED.get(presupposed, _nothing)(question):
                 yield _Question(presupposed, Trial((derived,)), None)
 

@@ -58,7 +58,7 @@ class Trial:
         """How large the first case is, for people: 2 brokers, 3 bundles."""
         case = self.questions[0].case
         counts = [len(self.questions) if len(self.questions) > 1 else 0]
-        counted = ("brokers", "topics", "samples", "domains")
+        counted = ("brokers", "topics", "samples", "domains", "events")
         counts += [len(case[key]) if key in case else 0 for key in counted]
         owned = case["owned"] if isinstance(case.get("owned"), list) else ()
         bundles = {*owned, *(b for one in _brokers(case) for b in one.get("bundles", ()))}

@@ -20,9 +20,9 @@ LONG = 10**15
 """From here on a person writes powers of ten."""
 
 
-def exact(number: float | int) -> Fraction:
+def exact(number: float | int | Fraction) -> Fraction:
     """The number that a JSON reader made, without any rounding."""
-    return Fraction(number)
+    return number if isinstance(number, Fraction) else Fraction(number)
 
 
 def plain(number: Fraction, digits: int = 2) -> str:

@@ -280,7 +280,7 @@ MISTAKES = {
         "overload-95-over-85-no-more: unknown rule 'OVERLOAD-99'; there are",
     ),
     "rule without a check": Mistake(
-        "rules: [OVERLOAD-03]", "rules: [SHED-09]", "  rules: [SHED-09", "SHED-09 is untestable"
+        "rules: [OVERLOAD-03]", "rules: [DATA-11]", "  rules: [DATA-11", "DATA-11 is untestable"
     ),
     "rule of another operation": Mistake(
         "rules: [OVERLOAD-07]",

@@ -221,8 +221,8 @@ MISTAKES = {
     ),
     "sentence that carries no rule and awaits one": Mistake(
         "documents.yaml",
-        "          awaits: OWN\n",
-        "          awaits: OWN\n          none: Nothing.\n",
+        "          none: *motive\n",
+        "          none: *motive\n          awaits: OWN\n",
         "        - sha256: ",
         "at most 2 may be given; it should be: a fingerprint (sha256) and, since no rule claims it",
     ),
@@ -235,7 +235,7 @@ MISTAKES = {
     ),
     "sentence that awaits an area with rules": Mistake(
         "documents.yaml",
-        "awaits: OWN",
+        "none: *motive",
         "awaits: SHED",
         "          awaits: SHED",
         'awaits: "SHED" is none of DATA, PLACE, ANTI, OWN, MANAGER, REPORT',

@@ -13,6 +13,7 @@ from pulsar_conformance.conformance.legal import (
     placement,
     reports,
     shedding,
+    stories,
 )
 from pulsar_conformance.conformance.legal.invariant import Invariant, Needed, none
 from pulsar_conformance.conformance.trial import Json, Trial
@@ -24,9 +25,10 @@ INVARIANTS: Mapping[str, Invariant] = {
     **loads.INVARIANTS,
     **averages.INVARIANTS,
     **shedding.INVARIANTS,
-    "manager.choose": none,
     **placement.INVARIANTS,
+    "manager.choose": none,
     **reports.INVARIANTS,
+    **stories.INVARIANTS,
 }
 """What the schemas cannot say."""
 

@@ -14,6 +14,7 @@ from pulsar_conformance.conformance.views import (
     placement,
     reports,
     shedding,
+    stories,
 )
 from pulsar_conformance.conformance.views.averages import Owning, Sampled
 from pulsar_conformance.conformance.views.bundles import Chosen, Found, Locating, Parts
@@ -23,15 +24,19 @@ from pulsar_conformance.conformance.views.placement import Placed, Placing, Spre
 from pulsar_conformance.conformance.views.plain import AnswerView, CaseView, Plain
 from pulsar_conformance.conformance.views.reports import Reported, Said
 from pulsar_conformance.conformance.views.shedding import Unloading
+from pulsar_conformance.conformance.views.stories import Course, Scene, Story
+from pulsar_conformance.conformance.views.world import Moment
 from pulsar_conformance.reference import Readings, Settings
 
 __all__ = [
     "Chooses",
     "Choosing",
     "Chosen",
+    "Course",
     "Found",
     "Locating",
     "Measured",
+    "Moment",
     "Owning",
     "Parts",
     "Placed",
@@ -40,7 +45,9 @@ __all__ = [
     "Reported",
     "Said",
     "Sampled",
+    "Scene",
     "Spreading",
+    "Story",
     "Unloading",
 ]
 
@@ -49,8 +56,9 @@ CASES: Mapping[str, CaseView] = {
     **averages.CASES,
     **shedding.CASES,
     **placement.CASES,
-    **reports.CASES,
     **managers.CASES,
+    **reports.CASES,
+    **stories.CASES,
 }
 """Operations whose cases have a shape of their own; the others are `Plain`."""
 
@@ -60,9 +68,10 @@ ANSWERS: Mapping[str, AnswerView] = {
     **loads.ANSWERS,
     **averages.ANSWERS,
     **shedding.ANSWERS,
-    **managers.ANSWERS,
     **placement.ANSWERS,
+    **managers.ANSWERS,
     **reports.ANSWERS,
+    **stories.ANSWERS,
 }
 
 

@@ -10,6 +10,7 @@ from pulsar_conformance.reference.answers import (
     reports,
     settings,
     shedding,
+    stories,
     usage,
 )
 from pulsar_conformance.reference.door import Answer
@@ -20,8 +21,9 @@ ANSWERS: Mapping[str, Answer] = {
     **usage.ANSWERS,
     **averages.ANSWERS,
     **shedding.ANSWERS,
-    **managers.ANSWERS,
     **placement.ANSWERS,
+    **managers.ANSWERS,
     **reports.ANSWERS,
+    **stories.ANSWERS,
 }
 """By the operation's name, in the order of the protocol."""

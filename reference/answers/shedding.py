@@ -39,12 +39,18 @@ def select(door: Door, case: Case) -> Derivation:
         return Derivation({"unsupported": f"{cycle.strategy} is not documented"}, tuple)
     if not cycle.enabled:
         return Derivation({"unload": []}, partial(_idle_steps, cycle))
-    unloads = list(STRATEGIES[cycle.strategy](cycle))
-    if cycle.strategy != "OverloadShedder":
-        for everywhere in EVERYWHERE[door.readings["overload-scope"]]:
-            unloads = list(map(partial(_together, cycle), unloads, everywhere(cycle)))
+    unloads = decided(cycle)
     answer = [{"broker": given.broker, "bundle": bundle} for given in unloads for bundle in given]
     return Derivation({"unload": answer}, partial(_shedding_steps, cycle, unloads))
+
+
+def decided(cycle: Cycle) -> list[Unloads]:
+    """What each broker gives up, by the strategy and by what holds under every one. [SHED-06]"""
+    unloads = list(STRATEGIES[cycle.strategy](cycle))
+    if cycle.strategy != "OverloadShedder":
+        for everywhere in EVERYWHERE[cycle.readings["overload-scope"]]:
+            unloads = list(map(partial(_together, cycle), unloads, everywhere(cycle)))
+    return unloads
 
 
 def _together(cycle: Cycle, first: Unloads, second: Unloads) -> Unloads:

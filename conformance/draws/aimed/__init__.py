@@ -11,10 +11,18 @@ from pulsar_conformance.conformance.draws.aimed import (
     managers,
     placements,
     shedding,
+    stories,
 )
 from pulsar_conformance.conformance.trial import Trial
 
-AREAS = (bundles.AIMED, averages.AIMED, shedding.AIMED, placements.AIMED, managers.AIMED)
+AREAS = (
+    bundles.AIMED,
+    averages.AIMED,
+    shedding.AIMED,
+    placements.AIMED,
+    managers.AIMED,
+    stories.AIMED,
+)
 
 
 def _gathered() -> dict[str, list[st.SearchStrategy[Trial]]]:
