@@ -91,6 +91,18 @@ def _spreading(owner: str) -> dict[str, JSON]:
     }
 
 
+def _story(events: int) -> dict[str, JSON]:
+    told = [
+        {"broker_up": {"broker": "broker-1", "capacity": 100_000_000}},
+        {"namespace": {"namespace": "t/ns", "bundles": 1}},
+        {"topic": {"topic": _TOPICS[0], **_rates(1)}},
+        {"broker_up": {"broker": "broker-2", "capacity": 100_000_000}},
+        {"broker_down": {"broker": "broker-1"}},
+    ]
+    settings = {"loadBalancerBrokerOverloadedThresholdPercentage": 85}
+    return {"settings": settings, "events": told[:events]}
+
+
 _IMPL = "org.apache.pulsar.broker.loadbalance.impl"
 
 _WHOLE = ["0x00000000", "0xffffffff"]
@@ -131,5 +143,6 @@ EXAMPLES: Mapping[str, tuple[JSON, ...]] = {
         {"report": {"cpu": {"usage": 50.0, "limit": 100.0}, "bundles": []}},
         {"report": {"systemResourceUsage": {"cpu": {"usage": 50.0, "limit": 100.0}}}},
     ),
+    "cluster.replay": (_story(4), _story(5)),
 }
 """Operation to cases that answer differently under the rules, where there can be two."""

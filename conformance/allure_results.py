@@ -33,6 +33,7 @@ EPICS = {
     "ANSWER": "Answers",
     "PLACE": "Placement",
     "ANTI": "Placement",
+    "OWN": "Ownership",
 }
 """The larger part of load balancing that an area belongs to."""
 
@@ -51,6 +52,7 @@ FEATURES = {
     "ANSWER": "Taken for granted",
     "PLACE": "Least long-term message rate",
     "ANTI": "Anti-affinity groups",
+    "OWN": "Owners, crashes and unloading",
 }
 
 SEVERITIES = {"must": "critical", "should": "normal", "may": "minor", "advice": "trivial"}

@@ -160,6 +160,8 @@ def test_every_worked_number_of_the_documents_is_there():
 A = {"broker": "b1", "bundle": "t/ns/0x00000000_0x80000000"}
 B = {"broker": "b1", "bundle": "t/ns/0x80000000_0xffffffff"}
 OTHER = {"broker": "b2", "bundle": "t/us/0x00000000_0xffffffff"}
+TO_B1 = {"bundle": "t/ns/0x00000000_0x80000000", "to": "b1"}
+TO_B2 = {"bundle": "t/ns/0x80000000_0xffffffff", "to": "b2"}
 
 SAME = {
     "free text": ("bundles.locate", {"bundles": ["x"]}, {"bundles": ["x"], "why": "so"}),
@@ -185,6 +187,16 @@ SAME = {
         "place.anti_affinity",
         {"broker": "b1", "domains": ["d1", "d2"], "candidates": ["b1", "b2"]},
         {"broker": "b1", "candidates": ["b2", "b1"]},
+    ),
+    "moves of a step in any order": (
+        "cluster.replay",
+        {"steps": [{"owners": {"x": "b1"}, "assigned": [TO_B1, TO_B2]}]},
+        {"steps": [{"owners": {"x": "b1"}, "assigned": [TO_B2, TO_B1], "leader": "b2"}]},
+    ),
+    "an event ignored for any reason": (
+        "cluster.replay",
+        {"steps": [{"ignored": "*"}]},
+        {"steps": [{"ignored": "it is up", "owners": {}}]},
     ),
     "any reason": ("bundles.split", {"refused": "*"}, {"refused": "for admins alone"}),
 }
@@ -225,6 +237,27 @@ DIFFERENT = {
         "settings.defaults",
         {"settings": {"a": ""}},
         {"settings": {"a": 10}},
+    ),
+    "another owner": (
+        "cluster.replay",
+        {"steps": [{"owners": {"x": "b1"}}]},
+        {"steps": [{"owners": {"x": "b2"}}]},
+    ),
+    "a step too few": ("cluster.replay", {"steps": [{"owners": {}}]}, {"steps": []}),
+    "a move more": (
+        "cluster.replay",
+        {"steps": [{"owners": {"x": "b1"}}]},
+        {"steps": [{"owners": {"x": "b1"}, "assigned": [TO_B1]}]},
+    ),
+    "another leader": (
+        "cluster.replay",
+        {"steps": [{"owners": {}, "leader": "b1"}]},
+        {"steps": [{"owners": {}, "leader": "b2"}]},
+    ),
+    "an event refused that is ignored": (
+        "cluster.replay",
+        {"steps": [{"ignored": "*"}]},
+        {"steps": [{"refused": "no"}]},
     ),
     "an answer where one is refused": ("bundles.split", {"refused": "*"}, {"bundles": ["x"]}),
     "a refusal where one is answered": ("bundles.split", {"bundles": ["x"]}, {"refused": "no"}),

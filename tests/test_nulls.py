@@ -21,7 +21,6 @@ EXAMPLES = 40
 NEWEST_FIRST = ("documented-3.0", "documented-2.10", "documented-2.4", "released-3.0")
 
 CONTENT = {
-    "ANSWER-01": "they name only what the case has; see Stranger",
     "ANSWER-02": "each answers a case in one way; see Fickle",
     "ANSWER-03": "each answers a case in one way; see Fickle",
 }

@@ -11,6 +11,7 @@ from itertools import count, pairwise
 from random import Random
 
 from pulsar_conformance.specs import load
+from standins import tales
 
 LAST = "0xffffffff"
 RESOURCES = ("cpu", "memory", "directMemory", "bandwidthIn", "bandwidthOut")
@@ -29,8 +30,8 @@ OPERATIONS = (
     "place.select",
     "place.anti_affinity",
     "report.read",
+    "cluster.replay",
 )
-
 
 RATES = ("msgRateIn", "msgRateOut", "msgThroughputIn", "msgThroughputOut")
 
@@ -100,6 +101,9 @@ class Nothing(Null):
     def manager_choose(self, case):
         return {"manager": "simple"}
 
+    def cluster_replay(self, case):
+        return tales.told(case, tales.nothing)
+
     def place_select(self, case):
         return {"broker": None}
 
@@ -149,6 +153,9 @@ class Everything(Null):
 
     def manager_choose(self, case):
         return {"manager": "extensible"}
+
+    def cluster_replay(self, case):
+        return tales.told(case, tales.everything)
 
     def place_select(self, case):
         return {"broker": next(iter(case["candidates"]), None)}
@@ -233,6 +240,9 @@ class RandomLegal(Null):
     def manager_choose(self, case):
         return {"manager": self.random.choice(("simple", "modular", "extensible"))}
 
+    def cluster_replay(self, case):
+        return tales.told(case, tales.at_random(self.random))
+
     def place_select(self, case):
         return {"broker": self.random.choice(case["candidates"] or [None])}
 
@@ -298,6 +308,11 @@ class Stranger(RandomLegal):
 
     def manager_choose(self, case):
         return self.random.choice(({"manager": "extensible"}, {"refused": "no"}))
+
+    def cluster_replay(self, case):
+        if self.random.random() < 0.2:
+            return {"steps": []}
+        return tales.told(case, tales.strange(self.random, self.UPSIDE_DOWN))
 
     def place_select(self, case):
         return {"broker": self.random.choice(("nobody", "", *case.get("brokers", ())))}
