@@ -32,6 +32,8 @@ class Watch:
     """What one broker carries."""
     less: dict[str, Fraction] = field(default_factory=dict)
     """No topic has left a broker, and none of its own has carried less, since."""
+    given: dict[str, Fraction] = field(default_factory=dict)
+    """No bundle has been assigned to a broker since; an empty one counts until it is reported."""
 
 
 def watched(course: Course) -> Iterator[tuple[Scene, Watch]]:
@@ -54,6 +56,8 @@ def _note(scene: Scene, watch: Watch) -> None:
         watch.of[scene.about["broker"]] = watch.less[scene.about["broker"]] = clock
     for move in (*scene.now.unloaded, *scene.now.assigned):
         watch.loads = watch.of[move.broker] = clock
+    for move in scene.now.assigned:
+        watch.given[move.broker] = clock
     if scene.now.split:
         watch.loads = clock
     if scene.now.owners is scene.then.owners and scene.kind != "topic":
@@ -97,24 +101,33 @@ def owners_of(owners: Owners, moment: Moment, namespace: str) -> list[str]:
     return list(dict.fromkeys(owner for owner in found if owner is not None))
 
 
-def steady(course: Course) -> set[str]:
-    """The namespaces whose load never changed after their first topic was used.
+@dataclass(frozen=True)
+class Steady:
+    """The namespaces of whose averages something is known."""
 
-    What is averaged over any time is what they carry now.
-    """
+    same: frozenset[str]
+    """All topics were used at one time, and never changed: the average is what they carry now."""
+    no_more: frozenset[str]
+    """No topic ever changed: the average is what they carry now, or less."""
+
+
+def steady(course: Course) -> Steady:
+    """What the events of a story tell of averages over any time."""
     known: dict[str, Fraction] = {}
     rates: dict[str, Rates] = {}
-    moved: set[str] = set()
+    later: set[str] = set()
+    other: set[str] = set()
     for scene in course:
         if scene.kind != "topic" or not scene.after.sense:
             continue
         topic = scene.about["topic"]
         space, now = space_of(topic), scene.after.topics[topic]
         if rates.setdefault(topic, now) != now:
-            moved.add(space)
+            other.add(space)
         if known.setdefault(space, scene.after.clock) != scene.after.clock:
-            moved.add(space)
-    return set(known) - moved
+            later.add(space)
+    no_more = frozenset(known) - other
+    return Steady(no_more - later, no_more)
 
 
 def intervals(scene: Scene) -> tuple[Fraction, Fraction] | None:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from fractions import Fraction
 
 from pulsar_conformance.conformance.checks import courses
-from pulsar_conformance.conformance.checks.courses import Watch
+from pulsar_conformance.conformance.checks.courses import Steady, Watch
 from pulsar_conformance.conformance.draws import busy
 from pulsar_conformance.conformance.draws import stories as draws
 from pulsar_conformance.conformance.expect import POINTS, Expect
@@ -146,7 +146,7 @@ def _chosen_by_load(scene: Scene) -> bool:
     return scene.kind in kinds and scene.after.sense and not (grouped or shed)
 
 
-def _pairs(scene: Scene, watch: Watch, settled: set[str], expect: Expect) -> list[tuple[str, str]]:
+def _pairs(scene: Scene, watch: Watch, settled: Steady, expect: Expect) -> list[tuple[str, str]]:
     """Brokers, and others that are far better than they."""
     return [
         (broker, better)
@@ -156,7 +156,7 @@ def _pairs(scene: Scene, watch: Watch, settled: set[str], expect: Expect) -> lis
 
 
 def _far_better(
-    scene: Scene, watch: Watch, broker: str, settled: set[str], expect: Expect
+    scene: Scene, watch: Watch, broker: str, settled: Steady, expect: Expect
 ) -> list[str]:
     """The brokers that surely carry far less than this one, and may take what is assigned."""
     pace = courses.intervals(scene)
@@ -165,20 +165,31 @@ def _far_better(
     known_since = scene.before.clock - pace[0]
     threshold = scene.after.settings().number(THRESHOLD)
     heavy = _least(scene, broker)
-    if heavy is None or watch.of.get(broker, known_since) >= known_since:
+    if heavy is None or not _before(known_since, broker, watch.of):
         return []
     found = []
     for other in scene.after.brokers:
         light = _most(scene, other)
         if other == broker or light is None or not _may_return(scene, other, expect):
             continue
-        known = watch.less.get(other, known_since) < known_since
+        known = _before(known_since, other, watch.less, watch.given)
         eligible = light[2] + POINTS < threshold
         far = all(one * FAR_LESS <= two for one, two in zip(light, heavy, strict=True))
-        both = {space_of(t) for t, owner in scene.then.owners.items() if owner in (broker, other)}
-        if known and eligible and far and both <= settled:
+        averaged = (
+            _spaces(scene, broker) <= settled.same and _spaces(scene, other) <= settled.no_more
+        )
+        if known and eligible and far and averaged:
             found.append(other)
     return found
+
+
+def _before(moment: Fraction, broker: str, *since: Mapping[str, Fraction]) -> bool:
+    """Whether the last of all this was before a moment, if it ever was."""
+    return all(one.get(broker, moment - 1) < moment for one in since)
+
+
+def _spaces(scene: Scene, broker: str) -> set[str]:
+    return {space_of(topic) for topic, owner in scene.then.owners.items() if owner == broker}
 
 
 def _least(scene: Scene, broker: str) -> tuple[Fraction, ...] | None:

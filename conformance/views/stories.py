@@ -109,7 +109,7 @@ class Scene:
         return self.after.kind
 
     @property
-    def about(self) -> Json:
+    def about(self) -> Mapping[str, Any]:
         """What the event is about."""
         return dict(self.after.about)
 

@@ -240,8 +240,9 @@ def the_dead_lead(patch):
 
     def step(happened, world, owners):
         found = told(happened, world, owners)
-        if getattr(world, "ghost", None):
-            found["leader"] = world.ghost
+        ghost = getattr(world, "ghost", None)
+        if ghost is not None and ghost not in world.brokers:
+            found["leader"] = ghost
         return found
 
     told = Happened.step
