@@ -3,6 +3,7 @@
 from pulsar_conformance.conformance.checks import (
     answer,
     anti,
+    anti_in_time,
     bundle,
     config,
     data,
@@ -26,6 +27,7 @@ from pulsar_conformance.conformance.checks import (
 __all__ = [
     "answer",
     "anti",
+    "anti_in_time",
     "bundle",
     "config",
     "data",

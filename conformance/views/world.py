@@ -51,6 +51,8 @@ class Moment:
     """Namespaces, and with how many bundles each was created, if that is certain."""
     domains: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     groups: Mapping[str, str] = field(default_factory=dict)
+    torn: bool = False
+    """Whether a broker was to be registered to a second domain: refused or moved, who knows."""
     changed: Mapping[str, Changed] = field(default_factory=dict)
 
     @classmethod
@@ -95,6 +97,8 @@ def moments(events: Iterable[Json], settings: Settings) -> Iterator[Moment]:
         now = replace(now, place=place, kind=kind, about=about, sense=_sense(now, kind, about))
         if now.sense and kind in AFTER:
             now = replace(now, **AFTER[kind](now, about))
+        if kind == "domain" and _elsewhere(now, about):
+            now = replace(now, torn=True)
         yield now
 
 
@@ -113,14 +117,18 @@ def _sense(now: Moment, kind: str, about: Json) -> bool:
     if kind == "group":
         return about["namespace"] in now.spaces
     if kind == "domain":
-        elsewhere = (set(one) for name, one in now.domains.items() if name != about["name"])
-        free = not any(set(about["brokers"]) & brokers for brokers in elsewhere)
-        return free and bool(about["brokers"] or about["name"] in now.domains)
+        return not _elsewhere(now, about) and bool(about["brokers"] or about["name"] in now.domains)
     if kind == "unload" and "namespace" in about:
         return bool(now.brokers) and any(space_of(t) == about["namespace"] for t in now.topics)
     if kind in ("unload", "split"):
         return bool(now.brokers) and (about.get("topic") or about["bundleOf"]) in now.topics
     return kind != "leader_lost" or bool(now.brokers)
+
+
+def _elsewhere(now: Moment, about: Mapping[str, Any]) -> bool:
+    """Whether a broker that a domain names is in another one."""
+    others = (brokers for name, brokers in now.domains.items() if name != about["name"])
+    return any(set(about["brokers"]) & set(brokers) for brokers in others)
 
 
 def _up(now: Moment, about: Json) -> dict[str, Any]:
