@@ -274,3 +274,34 @@ def measures_the_idlest_resource(patch):
     patch.setattr(usage, "weighted_maximum", minimum)
     patch.setattr(threshold, "weighted_maximum", minimum)
     patch.setattr(overload, "maximum", unweighted)
+
+
+def knows_no_groups(patch):
+    event(patch, "group", lambda world, about, happened: None)
+
+
+def keeps_the_first_group(patch):
+    def group(world, about, happened):
+        if about["namespace"] not in world.groups:
+            events.group(world, about, happened)
+
+    event(patch, "group", group)
+
+
+def keeps_the_first_domains(patch):
+    def domain(world, about, happened):
+        known = {broker for brokers in world.domains.values() for broker in brokers}
+        if about["name"] not in world.domains and not known & set(about["brokers"]):
+            events.domain(world, about, happened)
+
+    event(patch, "domain", domain)
+
+
+def a_crash_moves_everything(patch):
+    def broker_down(world, about, happened):
+        events.broker_down(world, about, happened)
+        for bundle in list(world.owner) if world.brokers else ():
+            world.release(bundle)
+            destination.assign(world, happened, bundle, list(world.brokers)[-1:])
+
+    event(patch, "broker_down", broker_down)
