@@ -1,0 +1,95 @@
+"""Jars that were fetched once, in a folder outside of the repository."""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+ENVIRONMENT = "PULSAR_CONFORMANCE_CACHE"
+MANIFEST = "jars.json"
+LIBRARY = "lib"
+
+
+class Damaged(Exception):
+    """What was fetched is no longer whole; says what is wrong."""
+
+
+def root() -> Path:
+    """The cache: `$PULSAR_CONFORMANCE_CACHE`, else a folder in the user's own cache."""
+    chosen = os.environ.get(ENVIRONMENT)
+    if chosen:
+        return Path(chosen)
+    home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(home) / "pulsar-conformance"
+
+
+class Shelf:
+    """The jars of one release in the cache: whole, or not there."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.folder = root() / "pulsar" / name
+        self.library = self.folder / LIBRARY
+
+    def check(self) -> bool:
+        """Whether the jars are there, by name and size. Errors: `Damaged`."""
+        manifest = self.folder / MANIFEST
+        if not manifest.exists():
+            if self.folder.exists():
+                raise Damaged(f"{self.folder} has no {MANIFEST}")
+            return False
+        try:
+            listed = {one["name"]: one for one in json.loads(manifest.read_text("utf-8"))["jars"]}
+        except (ValueError, KeyError, TypeError):
+            raise Damaged(f"{manifest} cannot be read") from None
+        for name, one in listed.items():
+            jar = self.library / name
+            if not jar.exists():
+                raise Damaged(f"{jar} is missing")
+            if jar.stat().st_size != one["bytes"]:
+                raise Damaged(f"{jar} has {jar.stat().st_size} bytes instead of {one['bytes']}")
+        return True
+
+    def verify(self) -> None:
+        """Also compares what the jars hold. Errors: `Damaged`."""
+        self.check()
+        for one in json.loads((self.folder / MANIFEST).read_text("utf-8"))["jars"]:
+            if _digest(self.library / one["name"]) != one["sha256"]:
+                raise Damaged(f"{self.library / one['name']} has other content than was fetched")
+
+    def fill(self, fetch: Callable[[Path], None]) -> None:
+        """Replaces what is there by what `fetch` puts in a folder, all or nothing."""
+        partial = self.folder.with_name(f".{self.name}.{os.getpid()}.partial")
+        shutil.rmtree(partial, ignore_errors=True)
+        try:
+            (partial / LIBRARY).mkdir(parents=True)
+            fetch(partial / LIBRARY)
+            jars = [_entry(jar) for jar in sorted((partial / LIBRARY).glob("*.jar"))]
+            (partial / MANIFEST).write_text(json.dumps({"jars": jars}, indent=1), "utf-8")
+            shutil.rmtree(self.folder, ignore_errors=True)
+            partial.rename(self.folder)
+        finally:
+            shutil.rmtree(partial, ignore_errors=True)
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Nobody else fetches meanwhile. Errors: `OSError` where the cache can't be written."""
+        self.folder.parent.mkdir(parents=True, exist_ok=True)
+        with (self.folder.parent / f".{self.name}.lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
+
+
+def _entry(jar: Path) -> dict[str, str | int]:
+    return {"name": jar.name, "bytes": jar.stat().st_size, "sha256": _digest(jar)}
+
+
+def _digest(jar: Path) -> str:
+    with jar.open("rb") as content:
+        return hashlib.file_digest(content, "sha256").hexdigest()
