@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -101,9 +101,20 @@ def _methods(kind: Java, name: str) -> tuple[Java, ...]:
 
 
 def call(on: Java, name: str, *arguments: Java) -> Java:
-    """What a method answers that only its own package may call."""
+    """What a method answers that only its own package may call. Errors: what it throws."""
     [method, *_] = [m for m in methods(on, name) if m.getParameterCount() == len(arguments)]
-    return method.invoke(on, jpype.JArray(jpype.java.lang.Object)(list(arguments)))
+    try:
+        return method.invoke(on, jpype.JArray(jpype.java.lang.Object)(list(arguments)))
+    except named("java.lang.reflect.InvocationTargetException") as error:
+        raise error.getCause() from None
+
+
+def listed(values: Iterable[Any]) -> Java:
+    """A `java.util.ArrayList` of these."""
+    found = named("java.util.ArrayList")()
+    for value in values:
+        found.add(value)
+    return found
 
 
 def _silence() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
+from functools import cache
 from typing import Any
 
 from pulsar_conformance.adapters.pulsar.jvm import Java, exists, named
@@ -37,13 +38,19 @@ def broker_name(identifier: Java) -> str:
     return str(identifier).removesuffix(PORT)
 
 
+@cache
+def reader() -> Java:
+    """Reads JSON as the release's own Jackson does, and passes over what it does not know."""
+    mapper = named("com.fasterxml.jackson.databind.ObjectMapper")()
+    feature = named("com.fasterxml.jackson.databind.DeserializationFeature")
+    return mapper.configure(feature.FAIL_ON_UNKNOWN_PROPERTIES, False)
+
+
 class Loads:
     """Reads the reports of brokers and the averages of bundles."""
 
     def __init__(self) -> None:
-        mapper = named("com.fasterxml.jackson.databind.ObjectMapper")()
-        feature = named("com.fasterxml.jackson.databind.DeserializationFeature")
-        self._mapper = mapper.configure(feature.FAIL_ON_UNKNOWN_PROPERTIES, False)
+        self._mapper = reader()
         self._local = named(LOCAL)
         self._broker = _moved("BrokerData")
         self._bundles = self._map_of(_moved("BundleData"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from pulsar_conformance.adapters.pulsar.jvm import Java, named
+from pulsar_conformance.adapters.pulsar.jvm import Java, listed, named
 from pulsar_conformance.adapters.pulsar.loads import broker_id
 from pulsar_conformance.adapters.pulsar.shells import Shells, done
 
@@ -27,10 +27,9 @@ class Service:
         leads: bool = True,
         replies: Mapping[str, Any] | None = None,
     ) -> None:
+        self.configuration = configuration
         self.told: list[tuple[str, tuple[Java, ...]]] = []
-        ids = named("java.util.ArrayList")()
-        for name in brokers:
-            ids.add(broker_id(name))
+        ids = listed(map(broker_id, brokers))
         up = named("java.util.HashSet")(ids)
         self.shells = Shells(
             {

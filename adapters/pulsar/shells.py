@@ -75,7 +75,7 @@ class Shells:
 
 FUTURE = "java.util.concurrent.CompletableFuture"
 OPTIONAL = "java.util.Optional"
-SHELLED = ("org.apache.pulsar.", "org.apache.zookeeper.", "java.util.concurrent.")
+SHELLED = ("org.apache.pulsar.", "org.apache.bookkeeper.", "org.apache.zookeeper.", "java.util.concurrent.")
 """Where the types are of which a shell is handed out."""
 
 

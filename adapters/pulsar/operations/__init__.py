@@ -2,12 +2,26 @@
 
 from collections.abc import Callable, Mapping
 
-from pulsar_conformance.adapters.pulsar.operations import shedding
+from pulsar_conformance.adapters.pulsar.operations import (
+    bundles,
+    candidates,
+    settings,
+    shedding,
+    splitting,
+    usage,
+)
 from pulsar_conformance.adapters.pulsar.release import Answer, Case, Release
 
 Operation = Callable[[Release, Case], Answer]
 
 OPERATIONS: Mapping[str, Operation] = {
+    "settings.defaults": settings.defaults,
+    "bundles.create": bundles.create,
+    "bundles.locate": bundles.locate,
+    "bundles.split": splitting.split,
+    "bundles.split_candidates": candidates.candidates,
+    "usage.max": usage.maximum,
+    "usage.nic": usage.nic,
     "shed.select": shedding.select,
 }
 """By the operation's name, in the order of the protocol."""
@@ -30,4 +44,4 @@ def strategies(release: Release) -> list[str]:
 
 def algorithms(release: Release) -> list[str]:
     """The split algorithms that a release can be asked for."""
-    return []
+    return splitting.algorithms(release)
