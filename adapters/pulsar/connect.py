@@ -24,8 +24,9 @@ SHELLS = "org.mockito:mockito-core:3.12.4"
 """Makes the shells. From 4 on it looks for its caller in Java, and ours is Python."""
 
 BROKER_JAR = re.compile(r"pulsar-broker-(\d[^/]*)\.jar$")
-START = 120.0
-"""Seconds until a JVM has loaded a release and said hello; two or three where it is quick."""
+UNHURRIED = Limits(start=120.0, base=60.0, per_case=0.3)
+"""Two or three seconds start a release, and a case takes some milliseconds; a busy machine, or the
+first case of a kind, takes many times that."""
 
 
 def connect_pulsar(
@@ -53,8 +54,8 @@ def connect_pulsar(
         "settings": dict(target.settings),
     }
     words = [sys.executable, "-m", HOST, OBJECT, json.dumps(told)]
-    start = Limits(max(limits.start, START), limits.base, limits.per_case, limits.output_bytes)
-    return ProcessConnection(words, name, profile, readings, start)
+    unhurried = UNHURRIED if limits == Limits() else limits
+    return ProcessConnection(words, name, profile, readings, unhurried)
 
 
 def _needs() -> None:

@@ -63,13 +63,12 @@ class Shells:
 
     def _empty(self, invocation: Java) -> Java:
         """Nothing, in the type that the method returns."""
-        method = invocation.getMethod()
-        kind = str(method.getGenericReturnType().getTypeName())
+        kind = _returned(invocation.getMethod())
         if kind.startswith(FUTURE):
             return done(some(None) if kind.startswith(f"{FUTURE}<{OPTIONAL}") else None)
         if kind.startswith(SHELLED):
-            returned = str(method.getReturnType().getName())
-            return None if _final(returned) else self.of(returned)
+            raw = kind.partition("<")[0]
+            return None if _final(raw) else self.of(raw)
         return self._mockito.RETURNS_DEFAULTS.answer(invocation)
 
 
@@ -77,6 +76,14 @@ FUTURE = "java.util.concurrent.CompletableFuture"
 OPTIONAL = "java.util.Optional"
 SHELLED = ("org.apache.pulsar.", "org.apache.bookkeeper.", "org.apache.zookeeper.", "java.util.concurrent.")
 """Where the types are of which a shell is handed out."""
+
+
+@cache
+def _returned(method: Java) -> str:
+    """What a method returns, with its type arguments."""
+    raw, whole = method.getReturnType(), method.getGenericReturnType()
+    _, _, arguments = str(whole.getTypeName()).partition("<")
+    return f"{raw.getName()}<{arguments}"
 
 
 @cache
@@ -101,6 +108,7 @@ class _Answer:
 
     def __init__(self, replies: Replies, other: Callable[[Java], Java]) -> None:
         self._replies = replies
+        self._names = {key.rpartition(".")[2] for key in replies}
         self._other = other
 
     @jpype.JOverride
@@ -108,6 +116,8 @@ class _Answer:
         """What the method returns."""
         method = invocation.getMethod()
         name = str(method.getName())
+        if name not in self._names:
+            return self._other(invocation)
         for key in (f"{method.getDeclaringClass().getSimpleName()}.{name}", name):
             if key in self._replies:
                 reply = self._replies[key]
