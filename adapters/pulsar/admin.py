@@ -9,15 +9,12 @@ from typing import Any
 import jpype
 from pulsar_conformance.adapters.pulsar.jvm import Java, call, field, listed, methods, named
 from pulsar_conformance.adapters.pulsar.namespaces import so_many
-from pulsar_conformance.adapters.pulsar.release import Refused
+from pulsar_conformance.adapters.pulsar.release import Refused, Unanswered
 from pulsar_conformance.adapters.pulsar.service import Service
 from pulsar_conformance.adapters.pulsar.shells import FUTURE, done
 
 NAMESPACES = "org.apache.pulsar.broker.admin.v2.Namespaces"
 POLICIES = "org.apache.pulsar.common.policies.data.Policies"
-SECONDS = 10
-"""How long a request may take that has nobody to wait for."""
-
 CREATING = ("validatePoliciesAsync", "validatePolicies")
 SPLITTING = ("internalSplitNamespaceBundleAsync", "internalSplitNamespaceBundle")
 """Methods that make a request's decision, by the names they had."""
@@ -109,8 +106,12 @@ def _guards() -> Mapping[str, Any]:
 
 
 def _wait(outcome: Java) -> None:
-    if outcome is not None:
-        outcome.get(SECONDS, named("java.util.concurrent.TimeUnit").SECONDS)
+    """Errors: `Unanswered` where nothing is left that could ever answer."""
+    if outcome is None:
+        return
+    if not outcome.isDone():
+        raise Unanswered("the request is never answered: what failed in it is told to nobody")
+    outcome.join()
 
 
 @contextmanager

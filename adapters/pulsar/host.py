@@ -11,7 +11,7 @@ from typing import Any
 import jpype
 from pulsar_conformance.adapters.pulsar import jvm, versions
 from pulsar_conformance.adapters.pulsar.configuration import Unsayable
-from pulsar_conformance.adapters.pulsar.release import Refused, Release, Unsupported
+from pulsar_conformance.adapters.pulsar.release import Refused, Release, Unanswered, Unsupported
 from pulsar_conformance.specs import load
 
 BATCH = 200
@@ -69,6 +69,8 @@ class Released:
             return {"unsupported": str(error)}
         except Refused as error:
             return {"refused": str(error)}
+        except Unanswered as error:
+            return {"failed": str(error)}
         except jpype.JException as error:
             return {"failed": _told(error)}
 

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Self
 
-from pulsar_conformance.adapters.pulsar.jvm import Java, call, field, methods
-from pulsar_conformance.adapters.pulsar.loads import MANAGER
+from pulsar_conformance.adapters.pulsar.jvm import Java, call, field, methods, named
+from pulsar_conformance.adapters.pulsar.loads import LOCAL, MANAGER
 from pulsar_conformance.adapters.pulsar.service import Service
 
 CHILDREN = "org.apache.pulsar.zookeeper.ZooKeeperChildrenCache"
@@ -23,6 +23,10 @@ class Manager:
         active = field(self.java, "availableActiveBrokers")
         if active is not None:
             active.set(self.java, service.shells.of(CHILDREN))
+        for name in ("localData", "lastData"):
+            own = field(self.java, name)
+            if own.get(self.java) is None:
+                own.set(self.java, named(LOCAL)())
         self.load_data = field(self.java, "loadData").get(self.java)
 
     @property

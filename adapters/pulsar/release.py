@@ -23,6 +23,10 @@ class Refused(Exception):
     """The release turned the request down; says why."""
 
 
+class Unanswered(Exception):
+    """The release lets a request wait for ever; says where."""
+
+
 @dataclass(frozen=True)
 class Release:
     """The classes of one release, in this process's JVM.
