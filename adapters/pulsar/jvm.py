@@ -85,7 +85,10 @@ def _field(kind: Java, name: str) -> Java | None:
 
 
 def methods(of: Java, name: str) -> Sequence[Java]:
-    """The methods of that name of a class or of those above it, whoever may call them."""
+    """The methods of that name of a class or of those above it, whoever may call them.
+
+    Those with fewer parameters come first; the JVM itself gives them in any order.
+    """
     return _methods(of if isinstance(of, jpype.JClass) else type(of), name)
 
 
@@ -93,7 +96,8 @@ def methods(of: Java, name: str) -> Sequence[Java]:
 def _methods(kind: Java, name: str) -> tuple[Java, ...]:
     java, found = kind.class_, []
     while java is not None:
-        found += [one for one in java.getDeclaredMethods() if str(one.getName()) == name]
+        own = [one for one in java.getDeclaredMethods() if str(one.getName()) == name]
+        found += sorted(own, key=lambda one: (int(one.getParameterCount()), str(one)))
         java = java.getSuperclass()
     for one in found:
         one.setAccessible(True)

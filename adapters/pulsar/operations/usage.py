@@ -21,7 +21,8 @@ WEIGHTS = (
     "getLoadBalancerBandwithInResourceWeight",
     "getLoadBalancerBandwithOutResourceWeight",
 )
-"""In the order of the parameters; the second is gone from 3.0 on, with memory."""
+"""In the order of the parameters. From 3.0 on strategies leave the second out, and memory with it;
+the method that took it is still there and unused, so the one with fewer parameters counts."""
 
 
 def maximum(release: Release, case: Case) -> Answer:
