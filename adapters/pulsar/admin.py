@@ -40,8 +40,8 @@ class Admin:
     ) -> None:
         self._namespace = namespace
         self._answered: list[Java] = []
-        given = {**_guards(), "resume": self._resume, "pulsar": lambda: self.service.pulsar}
-        self.service = Service(configuration, replies={**given, **(replies or {})})
+        given = {**_guards(), "resume": self._resume, "pulsar": self._pulsar}
+        self.service: Service = Service(configuration, replies={**given, **(replies or {})})
         self._java = self.service.shells.unmade(NAMESPACES)
         field(self._java, "namespaceName").set(self._java, namespace)
 
@@ -84,6 +84,9 @@ class Admin:
                 yield listed(map(jpype.JLong, positions)) if positions else None
             else:
                 yield self.service.shells.of(str(kind.getName()))
+
+    def _pulsar(self) -> Java:
+        return self.service.pulsar
 
     def _resume(self, response: Java) -> bool:
         self._answered.append(response)

@@ -43,12 +43,13 @@ class Released:
         self._algorithms = operations.algorithms(self._release)
 
     def hello(self, profile: str, readings: Mapping[str, str]) -> dict[str, Any]:  # noqa: ARG002
-        """Who answers, what it offers, and what was made neutral."""
+        """Who answers, what it offers, and what was made neutral.
+
+        It names no readings: whoever asks says by which it is judged, the documents' usual ones
+        or those that `--characterize` finds.
+        """
         release = self._release
-        kin = versions.kin(release.version)
         plugin = release.strategy
-        known = load().readings
-        said = kin.readings if kin else {}
         return {
             "name": f"pulsar+{plugin.rpartition('.')[2]}" if plugin else "pulsar",
             "version": release.version,
@@ -57,7 +58,6 @@ class Released:
             "operations": list(self._operations),
             "strategies": self._strategies,
             "algorithms": self._algorithms,
-            "readings": {name: value for name, value in said.items() if name in known},
             "neutral": {one.name: f"{one.value}: {one.reason}" for one in self._neutral},
         }
 

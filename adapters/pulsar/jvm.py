@@ -67,13 +67,17 @@ def exists(name: str) -> bool:
     return True
 
 
-def field(of: Java, name: str) -> Java | None:
+def field(of: Java, name: str) -> Java:
     """A field of a class or of one above it, whoever may see it; none where there is none."""
-    return _field(of if isinstance(of, jpype.JClass) else type(of), name)
+    return _field(_class(of), name)
+
+
+def _class(of: Java) -> Java:
+    return of if isinstance(of, jpype.JClass) else type(of)
 
 
 @cache
-def _field(kind: Java, name: str) -> Java | None:
+def _field(kind: type[Any], name: str) -> Java:
     java = kind.class_
     while java is not None:
         for one in java.getDeclaredFields():
@@ -89,11 +93,11 @@ def methods(of: Java, name: str) -> Sequence[Java]:
 
     Those with fewer parameters come first; the JVM itself gives them in any order.
     """
-    return _methods(of if isinstance(of, jpype.JClass) else type(of), name)
+    return _methods(_class(of), name)
 
 
 @cache
-def _methods(kind: Java, name: str) -> tuple[Java, ...]:
+def _methods(kind: type[Any], name: str) -> tuple[Java, ...]:
     java, found = kind.class_, []
     while java is not None:
         own = [one for one in java.getDeclaredMethods() if str(one.getName()) == name]

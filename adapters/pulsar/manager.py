@@ -70,5 +70,3 @@ class Manager:
             threads = field(self.java, name)
             if threads is not None:
                 threads.get(self.java).shutdownNow()
-
-

@@ -42,9 +42,7 @@ def pulsar_pom(version: str, pins: Sequence[str]) -> str:
     """
     bom = _dependency(f"{PULSAR}:pulsar:{version}", "<type>pom</type><scope>import</scope>")
     pinned = "".join(map(_dependency, pins))
-    return POM.format(
-        managed=pinned + bom, wanted=_dependency(f"{PULSAR}:pulsar-broker:{version}")
-    )
+    return POM.format(managed=pinned + bom, wanted=_dependency(f"{PULSAR}:pulsar-broker:{version}"))
 
 
 def plain_pom(artefacts: Sequence[str]) -> str:

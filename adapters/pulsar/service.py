@@ -41,14 +41,17 @@ class Service:
                 "ZooKeeper.exists": None,
                 "unloadNamespaceBundle": self._telling("unload"),
                 "splitNamespaceBundle": self._telling("split"),
-                "getNamespaceBundleFactory": lambda: self.factory,
+                "getNamespaceBundleFactory": self._factory,
                 "invalidateBundleCache": None,
                 **(replies or {}),
             }
         )
         self.pulsar = self.shells.of(SERVICE)
         crc32 = named("com.google.common.hash.Hashing").crc32()
-        self.factory = self.shells.around(FACTORY, self.pulsar, crc32)
+        self.factory: Java = self.shells.around(FACTORY, self.pulsar, crc32)
+
+    def _factory(self) -> Java:
+        return self.factory
 
     def _telling(self, what: str) -> Any:
         def tell(*arguments: Java) -> None:

@@ -74,7 +74,12 @@ class Shells:
 
 FUTURE = "java.util.concurrent.CompletableFuture"
 OPTIONAL = "java.util.Optional"
-SHELLED = ("org.apache.pulsar.", "org.apache.bookkeeper.", "org.apache.zookeeper.", "java.util.concurrent.")
+SHELLED = (
+    "org.apache.pulsar.",
+    "org.apache.bookkeeper.",
+    "org.apache.zookeeper.",
+    "java.util.concurrent.",
+)
 """Where the types are of which a shell is handed out."""
 
 

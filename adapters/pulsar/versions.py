@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -21,13 +21,11 @@ class Known:
 
     Attributes:
         pins: artefacts as group:name:version, which stand before what the release asks for.
-        readings: where the documents leave a choice, what the release was seen to do.
         notes: anything a person should know.
     """
 
     version: str
     pins: tuple[str, ...] = ()
-    readings: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
 
@@ -47,15 +45,6 @@ def releases() -> Mapping[str, Known]:
     return {one.version: one for one in sorted(found, key=lambda one: _order(one.version))}
 
 
-def kin(version: str) -> Known | None:
-    """The release itself, or the newest known one of the same major and minor version."""
-    if version in releases():
-        return releases()[version]
-    line = version.split(".")[:2]
-    same = [one for name, one in releases().items() if name.split(".")[:2] == line]
-    return same[-1] if same else None
-
-
 @cache
 def neutral() -> tuple[Neutral, ...]:
     """The settings that are made neutral."""
@@ -70,7 +59,6 @@ def _known(file: Path) -> Known:
     return Known(
         data["version"],
         tuple(data.get("pins", ())),
-        data.get("readings", {}),
         tuple(data.get("notes", ())),
     )
 

@@ -78,7 +78,9 @@ def _elsewhere(brokers: Mapping[str, Any]) -> Any:
 
 def _remember(release: Release, strategy: Java, configuration: Java, brokers: Case) -> None:
     """Lets the strategy see the cycles of `usageHistory`, the oldest first."""
-    histories = {name: one["usageHistory"] for name, one in brokers.items() if one.get("usageHistory")}
+    histories = {
+        name: one["usageHistory"] for name, one in brokers.items() if one.get("usageHistory")
+    }
     for ago in range(max(map(len, histories.values()), default=0), 0, -1):
         seen = {
             name: _used(history[-ago], configuration)
@@ -92,7 +94,14 @@ def _remember(release: Release, strategy: Java, configuration: Java, brokers: Ca
 
 def _used(percent: float, configuration: Java) -> Case:
     """A report whose weighted usage is so many percent."""
-    return {"cpu": {"usage": percent, "limit": 100 * configuration.getLoadBalancerCPUResourceWeight()}}
+    weights = {
+        "cpu": configuration.getLoadBalancerCPUResourceWeight(),
+        "bandwidthIn": configuration.getLoadBalancerBandwithInResourceWeight(),
+        "bandwidthOut": configuration.getLoadBalancerBandwithOutResourceWeight(),
+    }
+    counted = (name for name, weight in weights.items() if weight > 0)
+    name = next(counted, "cpu")
+    return {name: {"usage": percent, "limit": 100 * weights[name]}}
 
 
 @jpype.JImplements("org.apache.pulsar.broker.loadbalance.LoadSheddingStrategy", deferred=True)

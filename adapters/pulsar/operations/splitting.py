@@ -37,11 +37,18 @@ def split(release: Release, case: Case) -> Answer:
     settings, algorithm, positions = _asked(case)
     namespace = _namespace(case)
     parts: list[str] = []
+    namespaces: Java
+    bundle: Java
+
+    def own(bundle: Java) -> Java:
+        parts.append(range_of(bundle))
+        return done()
+
     replies: dict[str, Any] = {
         "getNamespaceService": lambda: namespaces,
         "getOwnedTopicListForNamespaceBundle": lambda _bundle: done(listed(case["topics"])),
         "getFullListOfTopics": lambda _namespace: done(listed(case["topics"])),
-        "tryAcquiringOwnership": lambda bundle: parts.append(range_of(bundle)) or done(),
+        "tryAcquiringOwnership": own,
         "updateNamespaceBundles": done(),
         "updateNamespaceBundlesForPolicies": done(),
         "unloadNamespaceBundle": done(),

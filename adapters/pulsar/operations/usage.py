@@ -92,5 +92,3 @@ def _gigabit(release: Release) -> float:
     """The kilobits of a gigabit in the release: what one card set to 1 Gbit/s comes to."""
     configuration = release.configuration({"loadBalancerOverrideBrokerNicSpeedGbps": 1})
     return _limit(configuration, listed(["eth0"]))
-
-
