@@ -25,6 +25,8 @@ class Check:
     """Whether it judges all questions of the trial at once, rather than the only one."""
     refusals: bool
     """Whether a refusal is an answer that it judges."""
+    any_strategy: bool
+    """Whether it holds for every shedding strategy, one that no document knows included."""
     asks: tuple[str, ...]
     """The operations of the trial's questions, in order, where it judges several kinds together."""
 
@@ -45,12 +47,14 @@ def check(
     draws: Callable[[str], SearchStrategy[Trial]] | SearchStrategy[Trial],
     together: bool = False,
     refusals: bool = False,
+    any_strategy: bool = False,
     asks: tuple[str, ...] = (),
 ) -> Callable[[CheckFunction], CheckFunction]:
     """Registers a predicate for a rule, or for several that differ in their data alone.
 
-    `draws` is a strategy of trials, or makes one for a rule's ID. `asks` are the operations that
-    a check of several kinds of questions takes together.
+    `draws` is a strategy of trials, or makes one for a rule's ID. With `any_strategy`, a plug-in
+    is asked them in place of the shedding strategies that documents name. `asks` are the
+    operations that a check of several kinds of questions takes together.
     """
 
     def register(function: CheckFunction) -> CheckFunction:
@@ -58,7 +62,7 @@ def check(
             if rule in CHECKS:
                 raise ValueError(f"{rule} has two checks")
             strategy: Any = draws(rule) if callable(draws) else draws
-            CHECKS[rule] = Check(rule, function, strategy, together, refusals, asks)
+            CHECKS[rule] = Check(rule, function, strategy, together, refusals, any_strategy, asks)
         return function
 
     return register
