@@ -31,7 +31,7 @@ def test_the_sessions_are_listed_with_what_they_do():
     done = subprocess.run(words, capture_output=True, text=True, check=True)
     listed = re.findall(r"^([*-]) (\w+) -> \S", done.stdout, re.MULTILINE)
     unasked = [("*", "lint"), ("*", "tests"), ("*", "conformance")]
-    assert listed == [*unasked, ("-", "report"), ("-", "coverage")]
+    assert listed == [*unasked, ("-", "pulsar"), ("-", "report"), ("-", "coverage")]
 
 
 DEFAULT = ["--judge-by", "documented-3.0", "--judge-by", "released-3.0"]

@@ -38,30 +38,31 @@ class Shelf:
         self.library = self.folder / LIBRARY
 
     def check(self) -> bool:
-        """Whether the jars are there, by name and size. Errors: `Damaged`."""
+        """Whether the jars are there, as they were fetched. Errors: `Damaged`.
+
+        What a jar holds is compared where the file was written to since.
+        """
         manifest = self.folder / MANIFEST
         if not manifest.exists():
             if self.folder.exists():
                 raise Damaged(f"{self.folder} has no {MANIFEST}")
             return False
         try:
-            listed = {one["name"]: one for one in json.loads(manifest.read_text("utf-8"))["jars"]}
+            listed = [
+                (self.library / one["name"], one["bytes"], one["written"], one["sha256"])
+                for one in json.loads(manifest.read_text("utf-8"))["jars"]
+            ]
         except (ValueError, KeyError, TypeError):
             raise Damaged(f"{manifest} cannot be read") from None
-        for name, one in listed.items():
-            jar = self.library / name
+        for jar, size, written, digest in listed:
             if not jar.exists():
                 raise Damaged(f"{jar} is missing")
-            if jar.stat().st_size != one["bytes"]:
-                raise Damaged(f"{jar} has {jar.stat().st_size} bytes instead of {one['bytes']}")
+            now = jar.stat()
+            if now.st_size != size:
+                raise Damaged(f"{jar} has {now.st_size} bytes instead of {size}")
+            if now.st_mtime_ns != written and _digest(jar) != digest:
+                raise Damaged(f"{jar} holds something else than was fetched")
         return True
-
-    def verify(self) -> None:
-        """Also compares what the jars hold. Errors: `Damaged`."""
-        self.check()
-        for one in json.loads((self.folder / MANIFEST).read_text("utf-8"))["jars"]:
-            if _digest(self.library / one["name"]) != one["sha256"]:
-                raise Damaged(f"{self.library / one['name']} has other content than was fetched")
 
     def fill(self, fetch: Callable[[Path], None]) -> None:
         """Replaces what is there by what `fetch` puts in a folder, all or nothing."""
@@ -87,7 +88,9 @@ class Shelf:
 
 
 def _entry(jar: Path) -> dict[str, str | int]:
-    return {"name": jar.name, "bytes": jar.stat().st_size, "sha256": _digest(jar)}
+    now = jar.stat()
+    found = {"name": jar.name, "bytes": now.st_size, "written": now.st_mtime_ns}
+    return {**found, "sha256": _digest(jar)}
 
 
 def _digest(jar: Path) -> str:
