@@ -27,7 +27,7 @@ RELEASES = {
     "4.2.4": "documented-3.0",
     "5.0.0-M1": "documented-3.0",
 }
-"""The releases of Pulsar that are judged, each by the documents of its time or the last there are."""
+"""The releases of Pulsar that are judged, each by the newest documents that speak of it."""
 
 
 def install(session: nox.Session, group: str | None = None, extra: str = "") -> None:
@@ -78,7 +78,7 @@ def by_default(words: list[str]) -> list[str]:
 
 @nox.session
 def pulsar(session: nox.Session) -> None:
-    """Judge released Pulsar's own classes, every release or those after --; needs Java and Maven."""
+    """Judge released Pulsar: every version, or those after --; needs Java and Maven."""
     install(session, "tests", "[pulsar]")
     chosen = session.posargs or list(RELEASES)
     outs = [f"reports/out/pulsar-{version}" for version in chosen]

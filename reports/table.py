@@ -42,7 +42,7 @@ def lines(stream: Sequence[Line]) -> list[str]:
     for line in verdicts:
         column = line["implementation"], line["profile"]
         cells[line["rule"].partition("-")[0], column][word_of(line)] += 1
-    return [*_table(names, cells), *_totals(verdicts), *_others(names, verdicts)]
+    return [*_table(names, cells), *_totals(verdicts), *_others(names, verdicts), *_neutral(run)]
 
 
 def word_of(line: Line) -> str:
@@ -100,3 +100,14 @@ def _others(names: Mapping[Column, str], verdicts: Iterable[Line]) -> Iterator[s
     for (name, word, why), rules in groups.items():
         listed = ", ".join(rules) if len(rules) <= FEW else f"{len(rules)} rules"
         yield f"  {WORDS[word]}: {listed} ({name}): {why}"
+
+
+def _neutral(run: Line) -> Iterator[str]:
+    """The settings of an implementation that were made neutral, each with why."""
+    told = {
+        (one["name"], name): why
+        for one in run["implementations"]
+        for name, why in one.get("neutral", {}).items()
+    }
+    for (implementation, name), why in told.items():
+        yield f"  made neutral in {implementation}: {name} = {why}"

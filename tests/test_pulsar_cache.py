@@ -1,7 +1,6 @@
 """Jars are fetched once, whole or not at all; what goes wrong is one message."""
 
 import json
-import os
 import stat
 
 import pytest
@@ -16,7 +15,8 @@ FETCHES = """#!/bin/sh
 for word in "$@"; do
   case "$word" in -DoutputDirectory=*) out="${word#-DoutputDirectory=}";; esac
 done
-echo "Downloaded from central: thing" ; echo jar > "$out/thing-1.jar"; echo more > "$out/other-2.jar"
+echo "Downloaded from central: thing"
+echo jar > "$out/thing-1.jar"; echo more > "$out/other-2.jar"
 echo "$@" >> "$COUNT"
 """
 FAILS = """#!/bin/sh
@@ -87,8 +87,8 @@ def test_nothing_is_left_of_a_fetch_that_failed(machine, tmp_path):
     machine(FAILS.format(why="disk full"))
     with pytest.raises(maven.CannotFetch):
         fetched()
-    left = [name for name in os.listdir(tmp_path / "cache" / "pulsar") if "lock" not in name]
-    assert left == []
+    left = (tmp_path / "cache" / "pulsar").iterdir()
+    assert [file.name for file in left if file.suffix != ".lock"] == []
 
 
 @pytest.mark.parametrize(

@@ -86,3 +86,26 @@ def _which(program):
     import os
 
     return f"/usr/bin/{program}" if os.environ["PATH"] else None
+
+
+def test_a_setting_of_a_run_goes_to_released_pulsar_alone():
+    from pulsar_conformance.conformance.options import set_up
+
+    named = set_up(["reference", "pulsar:3.0.7"], ["minUnloadMessage=7"])
+    assert named == ["reference", "pulsar:3.0.7,set=minUnloadMessage=7"]
+
+
+@pytest.mark.parametrize(
+    ("adapter", "setting", "said"),
+    [
+        ("reference", "a=b", "only pulsar:VERSION takes settings"),
+        ("pulsar:3.0.7", "a", "write NAME=VALUE"),
+        ("pulsar:3.0.7", "a=", "write NAME=VALUE"),
+    ],
+)
+def test_a_setting_that_nobody_takes(adapter, setting, said):
+    from pulsar_conformance.conformance.options import set_up
+    from pulsar_conformance.conformance.plan import BadPlan
+
+    with pytest.raises(BadPlan, match=said):
+        set_up([adapter], [setting])

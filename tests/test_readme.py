@@ -39,7 +39,7 @@ def commands(page):
         for line in content.splitlines() if language == "sh" else ():
             for command in line.split("&&"):
                 words = shlex.split(command.partition(" < ")[0], comments=True)
-                if words and words[0] not in ("cd", "python3", ".venv/bin/pip"):
+                if words and words[0] not in ("cd", "python3", ".venv/bin/pip", "mkdir", "javac"):
                     yield words
 
 
@@ -109,7 +109,7 @@ def check(args):
         if kind == "exec":
             assert (ROOT / shlex.split(rest)[-1]).exists()
     if file := given.get("conformance_known_deviations"):
-        assert file in written("README.md")
+        assert file in written("README.md") or (ROOT / file).exists()
 
 
 def written(page):
