@@ -19,8 +19,19 @@ PROFILES = ("documented-3.0", "released-3.0")
 """What a run judges by that names no profile."""
 
 
-def install(session: nox.Session, group: str | None = None) -> None:
-    """Install the project as its users do, and a dependency group of it.
+RELEASES = {
+    "2.4.2": "documented-2.4",
+    "2.10.5": "documented-2.10",
+    "3.0.7": "documented-3.0",
+    "4.0.7": "documented-3.0",
+    "4.2.4": "documented-3.0",
+    "5.0.0-M1": "documented-3.0",
+}
+"""The releases of Pulsar that are judged, each by the newest documents that speak of it."""
+
+
+def install(session: nox.Session, group: str | None = None, extra: str = "") -> None:
+    """Install the project as its users do, with an extra, and a dependency group of it.
 
     Both tools would keep old code: setuptools copies what an earlier build left in `build/`, and
     uv takes a folder for unchanged as long as its pyproject.toml is.
@@ -28,7 +39,7 @@ def install(session: nox.Session, group: str | None = None) -> None:
     shutil.rmtree(Path("build", "lib"), ignore_errors=True)
     tools = nox.project.dependency_groups(PROJECT, group) if group else ()
     refreshed = ("--reinstall-package", PACKAGE) if session.venv_backend == "uv" else ()
-    session.install(".", *tools, *refreshed)
+    session.install(f".{extra}", *tools, *refreshed)
 
 
 @nox.session
@@ -63,6 +74,20 @@ def by_default(words: list[str]) -> list[str]:
     if flags & {"--judge-by", "--profile", "--replay", "--characterize", "--help", "-h"}:
         return words
     return [*(word for profile in PROFILES for word in ("--judge-by", profile)), *words]
+
+
+@nox.session
+def pulsar(session: nox.Session) -> None:
+    """Judge released Pulsar: every version, or those after --; needs Java and Maven."""
+    install(session, "tests", "[pulsar]")
+    chosen = session.posargs or list(RELEASES)
+    outs = [f"reports/out/pulsar-{version}" for version in chosen]
+    for version, out in zip(chosen, outs, strict=True):
+        words = ["--adapter", f"pulsar:{version}", "--judge-by", RELEASES[version], "--out", out]
+        known = f"fixtures/deviations/pulsar-{version}.yaml"
+        session.run("pulsar-conformance", "run", *words, "--known-deviations", known)
+    session.run("python", "-m", "pulsar_conformance.reports.releases", *outs)
+    session.run("pytest", "-q", *map(str, Path("tests").glob("test_pulsar_*.py")))
 
 
 @nox.session

@@ -7,6 +7,8 @@ from pulsar_conformance.adapters.bundled import BUNDLED
 from pulsar_conformance.adapters.connection import Connect, Connection, Limits
 from pulsar_conformance.adapters.errors import AdapterError
 from pulsar_conformance.adapters.process import connect_exec, connect_python
+from pulsar_conformance.adapters.pulsar.connect import connect_pulsar
+from pulsar_conformance.adapters.pulsar.target import FORM
 from pulsar_conformance.adapters.reference import connect_reference
 
 
@@ -28,6 +30,7 @@ KINDS: Mapping[str, tuple[str, Connect]] = {
     "python": ("python:MODULE:NAME", connect_python),
     "exec": ("exec:COMMAND ARG ...", connect_exec),
     "sample": (f"sample:{'|'.join(BUNDLED)}", connect_sample),
+    "pulsar": (FORM, connect_pulsar),
 }
 """Kind of adapter: how its names are written, and what opens it."""
 

@@ -13,9 +13,11 @@ from pulsar_conformance.adapters.arguments import (
     limits_of,
     seconds,
 )
-from pulsar_conformance.conformance.plan import Plan
+from pulsar_conformance.conformance.plan import BadPlan, Plan
 
 OUT = "reports/out"
+CONFIGURABLE = "pulsar:"
+"""How the names begin of the adapters that take settings."""
 
 OPTIONS: Mapping[str, Mapping[str, Any]] = {
     "--adapter": {
@@ -28,6 +30,12 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
         "action": "append",
         "metavar": "PROFILE",
         "help": f"the documents or release to judge by ({DEFAULT_PROFILE}); may be given again",
+    },
+    "--setting": {
+        "action": "append",
+        "metavar": "NAME=VALUE",
+        "help": "a broker.conf setting of released Pulsar beneath all cases, one made neutral "
+        "included; may be given again",
     },
     "--reading": {
         "action": "append",
@@ -80,6 +88,17 @@ def destination(flag: str) -> str:
     return "conformance_" + flag.strip("-").replace("-", "_")
 
 
+def set_up(adapters: Sequence[str], settings: Sequence[str]) -> list[str]:
+    """The adapters' names, with settings for those that take any. Errors: `BadPlan`."""
+    bad = [text for text in settings if not all(text.partition("="))]
+    if bad:
+        raise BadPlan(f"--setting {bad[0]}: write NAME=VALUE, as in minUnloadMessage=1000")
+    if settings and not any(name.startswith(CONFIGURABLE) for name in adapters):
+        raise BadPlan(f"--setting {settings[0]}: only {CONFIGURABLE}VERSION takes settings")
+    more = "".join(f",set={text}" for text in settings)
+    return [name + more if name.startswith(CONFIGURABLE) else name for name in adapters]
+
+
 def plan_of(options: Any) -> Plan:
     """The plan that parsed options ask for. Errors: `BadPlan`."""
 
@@ -87,7 +106,7 @@ def plan_of(options: Any) -> Plan:
         return getattr(options, destination(flag))
 
     return Plan.make(
-        adapters=given("--adapter") or [],
+        adapters=set_up(given("--adapter") or [], given("--setting") or []),
         profiles=given("--judge-by") or [DEFAULT_PROFILE],
         readings=given("--reading") or [],
         rules=given("--rules") or [],

@@ -31,6 +31,8 @@ class Check:
     """Whether it judges all questions of the trial at once, rather than the only one."""
     refusals: bool
     """Whether a refusal is an answer that it judges."""
+    any_strategy: bool
+    """Whether it holds for every shedding strategy, one that no document knows included."""
     asks: tuple[str, ...]
     """The operations of the trial's questions, in order, where it judges several kinds together."""
     exchanges: bool
@@ -58,12 +60,14 @@ def check(
     draws: Callable[[str], Drawn] | Drawn,
     together: bool = False,
     refusals: bool = False,
+    any_strategy: bool = False,
     asks: tuple[str, ...] = (),
     exchanges: bool = False,
 ) -> Callable[[CheckFunction], CheckFunction]:
     """Registers a predicate for a rule, or for several that differ in their data alone.
 
-    `draws` is a strategy of trials, or several, or makes them for a rule's ID. `asks` are the
+    `draws` is a strategy of trials, or several, or makes them for a rule's ID. With `any_strategy`,
+    a plug-in is asked them in place of the shedding strategies that documents name. `asks` are the
     operations that a check of several kinds of questions takes together. A check that sees
     `exchanges` judges any number of questions, and refusals.
     """
@@ -74,9 +78,9 @@ def check(
                 raise ValueError(f"{rule} has two checks")
             drawn: Any = draws(rule) if callable(draws) else draws
             parts = (drawn,) if isinstance(drawn, SearchStrategy) else tuple(drawn)
-            both = together or exchanges
+            both, refused = together or exchanges, refusals or exchanges
             CHECKS[rule] = Check(
-                rule, function, parts, both, refusals or exchanges, asks, exchanges
+                rule, function, parts, both, refused, any_strategy, asks, exchanges
             )
         return function
 

@@ -12,6 +12,9 @@ from pulsar_conformance.conformance.trial import CASE_CHANGED, Json, Question, T
 from pulsar_conformance.conformance.untouched import Untouched
 from pulsar_conformance.reference import Readings
 
+DOCUMENTED = frozenset({"OverloadShedder", "ThresholdShedder", "UniformLoadShedder"})
+"""The shedding strategies that documents name."""
+
 Asking = Callable[[str, int], None]
 """Told an operation and how many cases of it are about to be asked."""
 
@@ -58,6 +61,13 @@ class Respondent:
             if self.readings[reading] != value:
                 return f"it follows {reading}={self.readings[reading]}, not {value}"
         return None
+
+    @property
+    def plugged_strategy(self) -> str | None:
+        """The shedding strategy of an implementation that offers none of the documented ones."""
+        offered = self.hello.strategies or ()
+        documented = {name.rpartition(".")[2] for name in offered} & DOCUMENTED
+        return offered[0] if offered and not documented else None
 
     def answers(self, trials: Sequence[Trial], asking: Asking | None = None) -> list[list[Json]]:
         """The answers to every question of every trial: an operation's in as few asks as can be.

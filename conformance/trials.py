@@ -44,8 +44,9 @@ def trials_of(rule: specs.Rule, plan: Plan, respondent: Respondent) -> Iterator[
             trial = Trial(tuple(Question(*question) for question in example.questions))
             if legal(trial):
                 yield Tried("example", trial, example)
+    plugged = respondent.plugged_strategy if CHECKS[rule.id].any_strategy else None
     for trial in drawn(rule.id, respondent.profile, plan.seed, plan.examples):
-        yield Tried("drawn", trial)
+        yield Tried("drawn", trial if plugged is None else shed_by(plugged, trial))
 
 
 @cache
@@ -61,6 +62,16 @@ def drawn(rule: str, profile: str, seed: int, examples: int) -> tuple[Trial, ...
             part.filter(lambda trial: bad_trial(trial, defaults) is None),
             share,
             f"{seed}/{profile}/{rule}" + (f"/{place}" if place else ""),
+        )
+    )
+
+
+def shed_by(strategy: str, trial: Trial) -> Trial:
+    """The same questions, put to another shedding strategy."""
+    return Trial(
+        tuple(
+            Question(operation, {**case, "strategy": strategy} if "strategy" in case else case)
+            for operation, case in trial.questions
         )
     )
 

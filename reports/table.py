@@ -53,7 +53,13 @@ def lines(stream: Sequence[Line]) -> list[str]:
     run, verdicts = stream[0], stream[1:]
     names = _names(run["implementations"])
     found = [line for profile in run["profiles"] for line in _profile(profile, names, verdicts)]
-    return [*found[1:], "", *_totals(verdicts), *_others(names, run["profiles"], verdicts)]
+    return [
+        *found[1:],
+        "",
+        *_totals(verdicts),
+        *_others(names, run["profiles"], verdicts),
+        *_neutral(run),
+    ]
 
 
 def word_of(line: Line) -> str:
@@ -163,3 +169,14 @@ def _reason(line: Line) -> str:
     if line["failure"] and line["verdict"] != "known_deviation":
         return str(line["failure"]["case_file"])
     return str(line["why"].partition("\n")[0])
+
+
+def _neutral(run: Line) -> Iterator[str]:
+    """The settings of an implementation that were made neutral, each with why."""
+    told = {
+        (one["name"], name): why
+        for one in run["implementations"]
+        for name, why in one.get("neutral", {}).items()
+    }
+    for (implementation, name), why in told.items():
+        yield f"  made neutral in {implementation}: {name} = {why}"

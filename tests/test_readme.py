@@ -42,7 +42,14 @@ def commands(page):
         for line in content.splitlines() if language == "sh" else ():
             for command in line.split("&&"):
                 words = shlex.split(re.split(" [<>] ", command)[0], comments=True)
-                if words and words[0] not in ("cd", "curl", "mkdir", "python3", ".venv/bin/pip"):
+                if words and words[0] not in (
+                    "cd",
+                    "curl",
+                    "mkdir",
+                    "javac",
+                    "python3",
+                    ".venv/bin/pip",
+                ):
                     yield words
 
 
@@ -118,7 +125,7 @@ def check(args):
     if example := given.get("example"):
         assert example in {one.id for one in fixtures.examples()}
     if file := given.get("conformance_known_deviations"):
-        assert file in written("README.md")
+        assert file in written("README.md") or (ROOT / file).exists()
 
 
 def written(page):

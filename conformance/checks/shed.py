@@ -16,7 +16,7 @@ from pulsar_conformance.reference.shedding import STRATEGY, Cycle
 ORDERED = ("OverloadShedder", "ThresholdShedder")
 
 
-@check("SHED-01", draws=draws.cycles(draws.switched_off))
+@check("SHED-01", draws=draws.cycles(draws.switched_off), any_strategy=True)
 def nothing_is_shed_when_switched_off(case: Cycle, answer: Unloading, expect: Expect) -> None:
     """With shedding switched off, nothing is unloaded."""
     switched_on = case.settings.flag("loadBalancerSheddingEnabled")
@@ -24,7 +24,7 @@ def nothing_is_shed_when_switched_off(case: Cycle, answer: Unloading, expect: Ex
         expect.nothing(answer, "shedding is switched off")
 
 
-@check("SHED-02", draws=draws.cycles(draws.any_strategy))
+@check("SHED-02", draws=draws.cycles(draws.any_strategy), any_strategy=True)
 def only_owned_bundles_go(case: Cycle, answer: Unloading, expect: Expect) -> None:
     """A broker gives up bundles that it owns."""
     owned = {(name, b) for name, broker in case.brokers.items() for b in broker.bundles}
@@ -35,7 +35,7 @@ def only_owned_bundles_go(case: Cycle, answer: Unloading, expect: Expect) -> Non
     expect.nothing(wrong, "the broker does not own it")
 
 
-@check("SHED-03", draws=draws.cycles(draws.any_strategy))
+@check("SHED-03", draws=draws.cycles(draws.any_strategy), any_strategy=True)
 def each_bundle_goes_once(case: Cycle, answer: Unloading, expect: Expect) -> None:
     """No bundle is unloaded twice in one cycle."""
     expect.reached(case.enabled and any(broker.bundles for broker in case.brokers.values()))
@@ -43,7 +43,7 @@ def each_bundle_goes_once(case: Cycle, answer: Unloading, expect: Expect) -> Non
     expect.nothing((b for b, count in counted.items() if count > 1), "unloaded more than once")
 
 
-@check("SHED-04", draws=draws.changed(draws.after_splits, draws.lately_unloaded))
+@check("SHED-04", draws=draws.changed(draws.after_splits, draws.lately_unloaded), any_strategy=True)
 def recently_unloaded_bundles_stay(case: Cycle, answer: Unloading, expect: Expect) -> None:
     """A bundle that was unloaded within the grace period is left where it is."""
     blocked = {b for broker in case.brokers.values() for b in broker.bundles if case.blocked(b)}

@@ -1,0 +1,151 @@
+"""The admin API of namespaces, `admin.v2.Namespaces`, behind its web server and its guards."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import jpype
+from pulsar_conformance.adapters.pulsar.jvm import Java, call, field, listed, methods, named
+from pulsar_conformance.adapters.pulsar.namespaces import so_many
+from pulsar_conformance.adapters.pulsar.release import Refused, Unanswered
+from pulsar_conformance.adapters.pulsar.service import Service
+from pulsar_conformance.adapters.pulsar.shells import FUTURE, done
+
+NAMESPACES = "org.apache.pulsar.broker.admin.v2.Namespaces"
+POLICIES = "org.apache.pulsar.common.policies.data.Policies"
+CREATING = ("validatePoliciesAsync", "validatePolicies")
+SPLITTING = ("internalSplitNamespaceBundleAsync", "internalSplitNamespaceBundle")
+"""Methods that make a request's decision, by the names they had."""
+
+GUARDS = (
+    "validateSuperUserAccess",
+    "validateSuperUserAccessAsync",
+    "validatePoliciesReadOnlyAccess",
+    "validatePoliciesReadOnlyAccessAsync",
+    "validateGlobalNamespaceOwnership",
+    "validateGlobalNamespaceOwnershipAsync",
+    "validateClusterForTenant",
+    "validateClusterForTenantAsync",
+)
+"""Who may do something, and in which cluster: everyone, everywhere."""
+
+
+class Admin:
+    """Requests about one namespace, once the web server has let a user in."""
+
+    def __init__(
+        self, configuration: Java, namespace: Java, replies: Mapping[str, Any] | None = None
+    ) -> None:
+        self._namespace = namespace
+        self._answered: list[Java] = []
+        given = {**_guards(), "resume": self._resume, "pulsar": self._pulsar}
+        self.service: Service = Service(configuration, replies={**given, **(replies or {})})
+        self._java = self.service.shells.unmade(NAMESPACES)
+        field(self._java, "namespaceName").set(self._java, namespace)
+
+    def boundaries(self, bundles: int | None) -> list[str]:
+        """The boundaries that a new namespace gets. Errors: `Refused`."""
+        policies = named(POLICIES)()
+        if bundles is not None:
+            policies.bundles = so_many(bundles)
+        with _refusing():
+            policies = call(self._java, "getDefaultPolicesIfNull", policies)
+            _wait(call(self._java, self._name(CREATING), self._namespace, policies))
+        return [str(one) for one in policies.bundles.getBoundaries()]
+
+    def split(self, part: str, algorithm: str | None, positions: Sequence[int]) -> None:
+        """Asks for a bundle to be split. Errors: `Refused`."""
+        name = self._name(SPLITTING)
+        arguments = list(self._arguments(name, part, algorithm, positions))
+        with _refusing():
+            _wait(call(self._java, name, *arguments))
+            for one in self._answered:
+                if isinstance(one, jpype.JException):
+                    raise one
+
+    def _name(self, names: Sequence[str]) -> str:
+        return next(name for name in names if methods(self._java, name))
+
+    def _arguments(
+        self, name: str, part: str, algorithm: str | None, positions: Sequence[int]
+    ) -> Iterator[Java]:
+        """What the request takes, in the order in which the release wants it."""
+        texts = iter((part, algorithm))
+        for kind in methods(self._java, name)[0].getParameterTypes():
+            simple = str(kind.getSimpleName())
+            if simple == "String":
+                text = next(texts)
+                yield None if text is None else jpype.JString(text)
+            elif simple == "boolean":
+                yield jpype.java.lang.Boolean.FALSE
+            elif simple == "List":
+                yield listed(map(jpype.JLong, positions)) if positions else None
+            else:
+                yield self.service.shells.of(str(kind.getName()))
+
+    def _pulsar(self) -> Java:
+        return self.service.pulsar
+
+    def _resume(self, response: Java) -> bool:
+        self._answered.append(response)
+        return True
+
+
+def _guards() -> Mapping[str, Any]:
+    """What stands in for rights and clusters."""
+    policies = named(POLICIES)()
+    found: dict[str, Any] = {
+        "clientAppId": "",
+        "getNamespacePolicies": policies,
+        "getNamespacePoliciesAsync": done(policies),
+    }
+    for name in GUARDS:
+        for method in methods(named(NAMESPACES), name):
+            later = str(method.getReturnType().getName()) == FUTURE
+            found[name] = done() if later else None
+    return found
+
+
+def _wait(outcome: Java) -> None:
+    """Errors: `Unanswered` where nothing is left that could ever answer."""
+    if outcome is None:
+        return
+    if not outcome.isDone():
+        raise Unanswered("the request is never answered: what failed in it is told to nobody")
+    outcome.join()
+
+
+@contextmanager
+def _refusing() -> Iterator[None]:
+    """What the admin API turns down, and not what breaks in it, becomes `Refused`."""
+    try:
+        yield
+    except jpype.JException as error:
+        cause = error
+        while cause.getCause() is not None and _wraps(cause):
+            cause = cause.getCause()
+        if _refuses(cause):
+            raise Refused(str(cause.getMessage())) from None
+        raise cause from None
+
+
+def _wraps(error: Java) -> bool:
+    return str(error.getClass().getSimpleName()) in ("CompletionException", "ExecutionException")
+
+
+def _refuses(error: Java) -> bool:
+    """Whether this is a response that blames the request."""
+    kind = error.getClass()
+    while kind is not None:
+        name = str(kind.getSimpleName())
+        if name == "WebApplicationException":
+            return bool(error.getResponse().getStatus() < SERVER_ERROR)
+        if name == "IllegalArgumentException":
+            return True
+        kind = kind.getSuperclass()
+    return False
+
+
+SERVER_ERROR = 500

@@ -1,0 +1,102 @@
+"""Jars that were fetched once, in a folder outside of the repository."""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+ENVIRONMENT = "PULSAR_CONFORMANCE_CACHE"
+MANIFEST = "jars.json"
+LIBRARY = "lib"
+
+
+class Damaged(Exception):
+    """What was fetched is no longer whole; says what is wrong."""
+
+
+def root() -> Path:
+    """The cache: `$PULSAR_CONFORMANCE_CACHE`, else a folder in the user's own cache."""
+    chosen = os.environ.get(ENVIRONMENT)
+    if chosen:
+        return Path(chosen)
+    home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(home) / "pulsar-conformance"
+
+
+class Shelf:
+    """The jars of one release in the cache: whole, or not there."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.folder = root() / "pulsar" / name
+        self.library = self.folder / LIBRARY
+
+    def check(self) -> bool:
+        """Whether the jars are there, as they were fetched. Errors: `Damaged`.
+
+        What a jar holds is compared where the file was written to since.
+        """
+        manifest = self.folder / MANIFEST
+        if not manifest.exists():
+            if self.folder.exists():
+                raise Damaged(f"{self.folder} has no {MANIFEST}")
+            return False
+        try:
+            listed = [
+                (self.library / one["name"], one["bytes"], one["written"], one["sha256"])
+                for one in json.loads(manifest.read_text("utf-8"))["jars"]
+            ]
+        except (ValueError, KeyError, TypeError):
+            raise Damaged(f"{manifest} cannot be read") from None
+        for jar, size, written, digest in listed:
+            if not jar.exists():
+                raise Damaged(f"{jar} is missing")
+            now = jar.stat()
+            if now.st_size != size:
+                raise Damaged(f"{jar} has {now.st_size} bytes instead of {size}")
+            if now.st_mtime_ns != written and _digest(jar) != digest:
+                raise Damaged(f"{jar} holds something else than was fetched")
+        return True
+
+    def fill(self, fetch: Callable[[Path], None]) -> None:
+        """Replaces what is there by what `fetch` puts in a folder, all or nothing."""
+        partial = self.folder.with_name(f".{self.name}.{os.getpid()}.partial")
+        shutil.rmtree(partial, ignore_errors=True)
+        try:
+            (partial / LIBRARY).mkdir(parents=True)
+            fetch(partial / LIBRARY)
+            jars = [_entry(jar) for jar in sorted((partial / LIBRARY).glob("*.jar"))]
+            (partial / MANIFEST).write_text(json.dumps({"jars": jars}, indent=1), "utf-8")
+            shutil.rmtree(self.folder, ignore_errors=True)
+            partial.rename(self.folder)
+        finally:
+            shutil.rmtree(partial, ignore_errors=True)
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Nobody else fetches meanwhile. Errors: `OSError` where the cache can't be written."""
+        self.folder.parent.mkdir(parents=True, exist_ok=True)
+        with (self.folder.parent / f".{self.name}.lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
+
+
+def _entry(jar: Path) -> dict[str, str | int]:
+    now = jar.stat()
+    found: dict[str, str | int] = {
+        "name": jar.name,
+        "bytes": now.st_size,
+        "written": now.st_mtime_ns,
+    }
+    return {**found, "sha256": _digest(jar)}
+
+
+def _digest(jar: Path) -> str:
+    with jar.open("rb") as content:
+        return hashlib.file_digest(content, "sha256").hexdigest()

@@ -1,0 +1,67 @@
+"""Settings, through the release's own configuration loader."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pulsar_conformance.adapters.pulsar.jvm import Java, field, named
+
+LOADER = "org.apache.pulsar.common.configuration.PulsarConfigurationLoader"
+CONFIGURATION = "org.apache.pulsar.broker.ServiceConfiguration"
+WHOLE = frozenset({"int", "long", "java.lang.Integer", "java.lang.Long"})
+"""Types that the loader reads from digits alone."""
+
+
+class Unsayable(Exception):
+    """A value that the release's broker.conf cannot hold."""
+
+
+class Configurations:
+    """Makes configurations of what a case sets, over what stands beneath."""
+
+    def __init__(self, beneath: Mapping[str, Any]) -> None:
+        self._beneath = dict(beneath)
+        self._loader = named(LOADER)
+        self._kind = named(CONFIGURATION)
+        self._types: dict[str, str | None] = {}
+
+    def of(self, settings: Mapping[str, Any]) -> Java:
+        """A `ServiceConfiguration`; a name that the release doesn't know is ignored, as it does.
+
+        Errors: `Unsayable` for a value that a field of the release cannot hold.
+        """
+        properties = named("java.util.Properties")()
+        for name, value in {**self._beneath, **settings}.items():
+            properties.setProperty(name, self._written(name, value))
+        return self._loader.create(properties, self._kind.class_)
+
+    def knows(self, name: str) -> bool:
+        """Whether the release has a setting."""
+        return self.type_of(name) is not None
+
+    def type_of(self, name: str) -> str | None:
+        """The Java type of a setting, or none where the release has no such setting."""
+        if name not in self._types:
+            found = field(self._kind, name)
+            self._types[name] = None if found is None else str(found.getType().getName())
+        return self._types[name]
+
+    def default(self, name: str) -> Java:
+        """What a setting is where nobody set it, beneath or anywhere."""
+        empty = self._loader.create(named("java.util.Properties")(), self._kind.class_)
+        found = field(self._kind, name)
+        return None if found is None else found.get(empty)
+
+    def _written(self, name: str, value: Any) -> str:
+        """A value as a line of broker.conf has it."""
+        if value is None:
+            return ""
+        if isinstance(value, bool):
+            return str(value).lower()
+        if isinstance(value, int | float):
+            if value == int(value):
+                return str(int(value))
+            if self.type_of(name) in WHOLE:
+                raise Unsayable(f"{name} takes whole numbers in this release, not {value}")
+        return str(value)

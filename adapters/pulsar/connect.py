@@ -1,0 +1,113 @@
+"""`pulsar:VERSION` and `pulsar:PATH`: a release's own classes, in a child process with a JVM."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import re
+import shutil
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from pulsar_conformance.adapters.connection import Connection, Limits
+from pulsar_conformance.adapters.errors import AdapterError
+from pulsar_conformance.adapters.process import ProcessConnection
+from pulsar_conformance.adapters.pulsar import maven, versions
+from pulsar_conformance.adapters.pulsar.cache import Damaged, Shelf
+from pulsar_conformance.adapters.pulsar.target import BadTarget, Target
+
+HOST = "pulsar_conformance.adapters.python_host"
+OBJECT = "pulsar_conformance.adapters.pulsar.host:Released"
+SHELLS = "org.mockito:mockito-core:3.12.4"
+"""Makes the shells. From 4 on it looks for its caller in Java, and ours is Python."""
+
+BROKER_JAR = re.compile(r"pulsar-broker-(\d[^/]*)\.jar$")
+UNHURRIED = Limits(start=120.0, base=60.0, per_case=0.3)
+"""Two or three seconds start a release, and a case takes some milliseconds; a busy machine, or the
+first case of a kind, takes many times that."""
+
+
+def connect_pulsar(
+    rest: str, name: str, profile: str, readings: Mapping[str, str], limits: Limits
+) -> Connection:
+    """Finds or fetches the jars, and starts the child."""
+    try:
+        target = Target.parse(rest)
+        _needs()
+        version, jars = _jars(target)
+        shells = _fetched("the shells of Pulsar", f"shells-{SHELLS.rpartition(':')[2]}", SHELLS)
+    except BadTarget as wrong:
+        raise AdapterError("start", str(wrong), "", "", name) from None
+    except maven.CannotFetch as error:
+        raise AdapterError("start", error.problem, error.hint, error.tail, name) from None
+    except OSError as error:
+        problem = f"the cache of jars can't be used: {error}"
+        hint = "let PULSAR_CONFORMANCE_CACHE name a folder that can be written"
+        raise AdapterError("start", problem, hint, "", name) from None
+    told: dict[str, Any] = {
+        "version": version,
+        "folders": [str(shells), str(jars)],
+        "plugin": [str(path) for path in target.class_path],
+        "strategy": target.strategy,
+        "settings": dict(target.settings),
+    }
+    words = [sys.executable, "-m", HOST, OBJECT, json.dumps(told)]
+    unhurried = UNHURRIED if limits == Limits() else limits
+    return ProcessConnection(words, name, profile, readings, unhurried)
+
+
+def _needs() -> None:
+    """What a machine needs besides the jars. Errors: `BadTarget`."""
+    if importlib.util.find_spec("jpype") is None:
+        raise BadTarget("released Pulsar needs JPype: pip install 'pulsar-conformance[pulsar]'")
+    if shutil.which("java") is None:
+        raise BadTarget("released Pulsar needs Java 17 or newer, and there is no java on the PATH")
+
+
+def _jars(target: Target) -> tuple[str, Path]:
+    """The version, and the folder of its jars. Errors: `BadTarget`, `maven.CannotFetch`."""
+    known = versions.releases()
+    if target.release in known:
+        release = known[target.release]
+        pom = maven.pulsar_pom(release.version, release.pins)
+        what = f"Pulsar {release.version}"
+        return release.version, _fetched(what, release.version, pom)
+    folder = Path(target.release)
+    if not folder.is_dir():
+        raise BadTarget(
+            f"{target.release!r} is no folder, and no release that is known; there are "
+            f"{', '.join(known)}"
+        )
+    for jar in sorted(folder.glob("*.jar")):
+        found = BROKER_JAR.search(jar.name)
+        if found:
+            return found[1], folder.resolve()
+    raise BadTarget(f"{folder} has no pulsar-broker-VERSION.jar; name the lib/ of a distribution")
+
+
+def _fetched(what: str, shelf_name: str, pom: str) -> Path:
+    """The folder of jars in the cache, which are fetched where they are not whole."""
+    shelf = Shelf(shelf_name)
+    damage = ""
+    try:
+        if shelf.check():
+            return shelf.library
+    except Damaged as error:
+        damage = str(error)
+    with shelf.locked():
+        try:
+            if shelf.check():
+                return shelf.library
+        except Damaged as error:
+            damage = str(error)
+        if not pom.startswith("<"):
+            pom = maven.plain_pom([pom])
+        try:
+            shelf.fill(lambda library: maven.fetch(what, pom, library))
+        except maven.CannotFetch as error:
+            if damage:
+                error.problem = f"{damage}; it has to be fetched again, and {error.problem}"
+            raise
+    return shelf.library

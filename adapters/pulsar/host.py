@@ -1,0 +1,82 @@
+"""The object that answers in the child process: one release, its JVM, its operations."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import jpype
+from pulsar_conformance.adapters.pulsar import jvm, versions
+from pulsar_conformance.adapters.pulsar.configuration import Unsayable
+from pulsar_conformance.adapters.pulsar.release import Refused, Release, Unanswered, Unsupported
+from pulsar_conformance.specs import load
+
+BATCH = 200
+"""Cases a message: some seconds, so that a slow machine stays within the time limit."""
+
+
+class Released:
+    """Speaks the protocol for the release that the command line tells."""
+
+    def __init__(self, profile: str, readings: Mapping[str, str]) -> None:  # noqa: ARG002
+        told = json.loads(sys.argv[2])
+        folders = [jar for folder in told["folders"] for jar in jvm.jars(Path(folder))]
+        jvm.start([*map(Path, told["plugin"]), *folders])
+        # They name Java types in decorators, and those are known from here on.
+        from pulsar_conformance.adapters.pulsar import operations
+
+        settings = told["settings"]
+        plain = Release(told["version"], load().defaults(profile))
+        self._neutral = [
+            one
+            for one in versions.neutral()
+            if plain.configurations.knows(one.name) and one.name not in settings
+        ]
+        neutral = {one.name: one.value for one in self._neutral}
+        beneath = {**neutral, **settings}
+        self._release = Release(plain.version, plain.defaults, beneath, told["strategy"])
+        self._operations = operations.offered(self._release)
+        self._strategies = operations.strategies(self._release)
+        self._algorithms = operations.algorithms(self._release)
+
+    def hello(self, profile: str, readings: Mapping[str, str]) -> dict[str, Any]:  # noqa: ARG002
+        """Who answers, what it offers, and what was made neutral.
+
+        It names no readings: whoever asks says by which it is judged, the documents' usual ones
+        or those that `--characterize` finds.
+        """
+        release = self._release
+        plugin = release.strategy
+        return {
+            "name": f"pulsar+{plugin.rpartition('.')[2]}" if plugin else "pulsar",
+            "version": release.version,
+            "batch": BATCH,
+            "manager": "modular",
+            "operations": list(self._operations),
+            "strategies": self._strategies,
+            "algorithms": self._algorithms,
+            "neutral": {one.name: f"{one.value}: {one.reason}" for one in self._neutral},
+        }
+
+    def answer(self, operation: str, case: Mapping[str, Any]) -> dict[str, Any]:
+        """What the release answers; an exception of its own is the case's failure."""
+        try:
+            return self._operations[operation](self._release, case)
+        except (Unsupported, Unsayable) as error:
+            return {"unsupported": str(error)}
+        except Refused as error:
+            return {"refused": str(error)}
+        except Unanswered as error:
+            return {"failed": str(error)}
+        except jpype.JException as error:
+            return {"failed": _told(error)}
+
+
+def _told(error: jpype.JException) -> str:
+    """A Java exception with the innermost place of Pulsar's own that it came through."""
+    frames = [str(frame) for frame in error.getStackTrace()]
+    place = next((frame for frame in frames if frame.startswith("org.apache.pulsar.")), "")
+    return f"{error.toString()} at {place}" if place else str(error.toString())

@@ -1,0 +1,134 @@
+"""The Java virtual machine with one release's classes, in this process; started once."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import jpype
+
+Java: TypeAlias = Any
+"""A Java object or class as JPype shows it."""
+
+OPTIONS = (
+    "-Xmx1g",
+    "-Xss1m",
+    "-XX:+UseSerialGC",
+    "-XX:TieredStopAtLevel=1",
+    "-XX:-UsePerfData",
+    "-XX:+ErrorFileToStderr",
+    "-Djava.awt.headless=true",
+    "-Dlog4j2.StatusLogger.level=OFF",
+    # A Java newer than the Byte Buddy that makes the shells.
+    "-Dnet.bytebuddy.experimental=true",
+    # Netty and Jackson of the releases reach into the JDK.
+    "--add-opens=java.base/java.lang=ALL-UNNAMED",
+    "--add-opens=java.base/java.util=ALL-UNNAMED",
+    "--add-opens=java.base/java.nio=ALL-UNNAMED",
+    "--add-opens=java.base/jdk.internal.misc=ALL-UNNAMED",
+    "--add-opens=java.management/sun.management=ALL-UNNAMED",
+)
+"""One short-lived JVM that writes no file: no crash report, no performance data."""
+
+
+def start(class_path: Sequence[Path]) -> None:
+    """Start it with these jars and folders, the first before the others; quiet from then on."""
+    jpype.startJVM(
+        *OPTIONS,
+        classpath=[os.fspath(one) for one in class_path],
+        convertStrings=False,
+        interrupt=False,
+    )
+    _silence()
+
+
+def jars(folder: Path) -> list[Path]:
+    """The jars of a folder, in an order that does not depend on the file system."""
+    return sorted(folder.glob("*.jar"))
+
+
+@cache
+def named(name: str) -> Java:
+    """A class by its full name. Errors: `jpype.JException`, of `ClassNotFoundException`."""
+    return jpype.JClass(name)
+
+
+@cache
+def exists(name: str) -> bool:
+    """Whether the release has a class."""
+    loader = jpype.java.lang.ClassLoader.getSystemClassLoader()
+    try:
+        jpype.java.lang.Class.forName(name, False, loader)
+    except jpype.JException:
+        return False
+    return True
+
+
+def field(of: Java, name: str) -> Java:
+    """A field of a class or of one above it, whoever may see it; none where there is none."""
+    return _field(_class(of), name)
+
+
+def _class(of: Java) -> Java:
+    return of if isinstance(of, jpype.JClass) else type(of)
+
+
+@cache
+def _field(kind: type[Any], name: str) -> Java:
+    java = kind.class_
+    while java is not None:
+        for one in java.getDeclaredFields():
+            if str(one.getName()) == name:
+                one.setAccessible(True)
+                return one
+        java = java.getSuperclass()
+    return None
+
+
+def methods(of: Java, name: str) -> Sequence[Java]:
+    """The methods of that name of a class or of those above it, whoever may call them.
+
+    Those with fewer parameters come first; the JVM itself gives them in any order.
+    """
+    return _methods(_class(of), name)
+
+
+@cache
+def _methods(kind: type[Any], name: str) -> tuple[Java, ...]:
+    java, found = kind.class_, []
+    while java is not None:
+        own = [one for one in java.getDeclaredMethods() if str(one.getName()) == name]
+        found += sorted(own, key=lambda one: (int(one.getParameterCount()), str(one)))
+        java = java.getSuperclass()
+    for one in found:
+        one.setAccessible(True)
+    return tuple(found)
+
+
+def call(on: Java, name: str, *arguments: Java) -> Java:
+    """What a method answers that only its own package may call. Errors: what it throws."""
+    [method, *_] = [m for m in methods(on, name) if m.getParameterCount() == len(arguments)]
+    try:
+        return method.invoke(on, jpype.JArray(jpype.java.lang.Object)(list(arguments)))
+    except named("java.lang.reflect.InvocationTargetException") as error:
+        raise error.getCause() from None
+
+
+def listed(values: Iterable[Any]) -> Java:
+    """A `java.util.ArrayList` of these."""
+    found = named("java.util.ArrayList")()
+    for value in values:
+        found.add(value)
+    return found
+
+
+def _silence() -> None:
+    """Logs off, and what the classes print away from everything."""
+    jpype.java.lang.System.setProperty("log4j2.level", "OFF")
+    jpype.java.lang.System.setOut(jpype.java.lang.System.err)
+    if exists("org.apache.logging.log4j.core.config.Configurator"):
+        off = named("org.apache.logging.log4j.Level").OFF
+        named("org.apache.logging.log4j.core.config.Configurator").setRootLevel(off)

@@ -1,0 +1,123 @@
+"""Load data, read by the release's own classes from the JSON that Pulsar itself writes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from functools import cache
+from typing import Any
+
+from pulsar_conformance.adapters.pulsar.jvm import Java, exists, named
+
+LOCAL = "org.apache.pulsar.policies.data.loadbalancer.LocalBrokerData"
+PACKAGES = ("org.apache.pulsar.policies.data.loadbalancer", "org.apache.pulsar.broker")
+"""Where BrokerData and BundleData are; the second until 2.10."""
+
+MANAGER = "org.apache.pulsar.broker.loadbalance.impl.ModularLoadManagerImpl"
+
+RESOURCES = ("cpu", "memory", "directMemory", "bandwidthIn", "bandwidthOut")
+RATES = ("msgRateIn", "msgRateOut", "msgThroughputIn", "msgThroughputOut")
+STATS = (*RATES, "topics", "producerCount", "consumerCount", "cacheSize")
+UNUSED = {"usage": 0.0, "limit": 100.0}
+WINDOWS = {"shortTermData": 10, "longTermData": 1000}
+"""Averages and how many samples they hold."""
+
+PORT = ":8080"
+"""Brokers are host and port to Pulsar; in cases any name will do."""
+
+Json = Mapping[str, Any]
+
+
+def broker_id(name: str) -> str:
+    """A broker as Pulsar names it."""
+    return name + PORT
+
+
+def broker_name(identifier: Java) -> str:
+    """A broker as the case names it."""
+    return str(identifier).removesuffix(PORT)
+
+
+@cache
+def reader() -> Java:
+    """Reads JSON as the release's own Jackson does, and passes over what it does not know."""
+    mapper = named("com.fasterxml.jackson.databind.ObjectMapper")()
+    feature = named("com.fasterxml.jackson.databind.DeserializationFeature")
+    return mapper.configure(feature.FAIL_ON_UNKNOWN_PROPERTIES, False)
+
+
+class Loads:
+    """Reads the reports of brokers and the averages of bundles."""
+
+    def __init__(self) -> None:
+        self._mapper = reader()
+        self._local = named(LOCAL)
+        self._broker = _moved("BrokerData")
+        self._bundles = self._map_of(_moved("BundleData"))
+        self._brokers = self._map_of(self._local)
+        self._never_measured = _never_measured()
+
+    def local(self, report: Json) -> Java:
+        """What one broker reports, as `LocalBrokerData`."""
+        return self._mapper.readValue(json.dumps(_report(report)), self._local.class_)
+
+    def fill(self, load_data: Java, brokers: Mapping[str, Json], bundles: Json) -> None:
+        """What the leader knows: every report, and the averages of every bundle.
+
+        A bundle that is owned and has no data is one that was never measured.
+        """
+        written = {broker_id(name): _report(report) for name, report in brokers.items()}
+        for identifier, local in self._read(written, self._brokers).entrySet():
+            load_data.getBrokerData().put(identifier, self._broker(local))
+        owned = (name for report in brokers.values() for name in report.get("bundles", ()))
+        known = {name: self._averages(bundles.get(name)) for name in _each([*bundles, *owned])}
+        load_data.getBundleData().putAll(self._read(known, self._bundles))
+
+    def _averages(self, data: Json | None) -> Json:
+        return {name: self._average((data or {}).get(name), name) for name in WINDOWS}
+
+    def _average(self, average: Json | None, name: str) -> Json:
+        if average is None or not average["numSamples"]:
+            return {**self._never_measured, "numSamples": 0, "maxSamples": WINDOWS[name]}
+        rates = {rate: average.get(rate, 0.0) for rate in RATES}
+        most = max(average.get("maxSamples", WINDOWS[name]), average["numSamples"])
+        return {**rates, "numSamples": average["numSamples"], "maxSamples": most}
+
+    def _map_of(self, kind: Java) -> Java:
+        types = self._mapper.getTypeFactory()
+        string = named("java.lang.String").class_
+        return types.constructMapType(named("java.util.HashMap").class_, string, kind.class_)
+
+    def _read(self, value: Json, kind: Java) -> Java:
+        return self._mapper.readValue(json.dumps(value), kind)
+
+
+def _report(report: Json) -> Json:
+    """Of a broker's report what the release reads."""
+    stats = {
+        name: {key: value for key, value in one.items() if key in STATS}
+        for name, one in report.get("lastStats", {}).items()
+    }
+    return {
+        **{name: report.get(name, UNUSED) for name in RESOURCES},
+        **{name: report.get(name, 0.0) for name in RATES},
+        "bundles": report.get("bundles", []),
+        "lastStats": stats,
+    }
+
+
+def _never_measured() -> Json:
+    """What the release assumes of a bundle before its first sample."""
+    manager = named(MANAGER)
+    rate = float(manager.DEFAULT_MESSAGE_RATE)
+    throughput = float(manager.DEFAULT_MESSAGE_THROUGHPUT)
+    return dict(zip(RATES, (rate, rate, throughput, throughput), strict=True))
+
+
+def _each(names: Iterable[str]) -> list[str]:
+    return list(dict.fromkeys(names))
+
+
+def _moved(name: str) -> Java:
+    """A class of load data, wherever the release has it."""
+    return named(next(f"{one}.{name}" for one in PACKAGES if exists(f"{one}.{name}")))

@@ -1,0 +1,72 @@
+"""The release's own ModularLoadManagerImpl, with shells around it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import TracebackType
+from typing import Self
+
+from pulsar_conformance.adapters.pulsar.jvm import Java, call, field, methods, named
+from pulsar_conformance.adapters.pulsar.loads import LOCAL, MANAGER
+from pulsar_conformance.adapters.pulsar.service import Service
+
+CHILDREN = "org.apache.pulsar.zookeeper.ZooKeeperChildrenCache"
+"""Where the manager of 2.4 looks who is up; later ones ask a lock manager."""
+
+
+class Manager:
+    """One load manager for one case: nothing that it remembers outlives it."""
+
+    def __init__(self, service: Service) -> None:
+        self.java = service.shells.around(MANAGER)
+        self.java.initialize(service.pulsar)
+        active = field(self.java, "availableActiveBrokers")
+        if active is not None:
+            active.set(self.java, service.shells.of(CHILDREN))
+        for name in ("localData", "lastData"):
+            own = field(self.java, name)
+            if own.get(self.java) is None:
+                own.set(self.java, named(LOCAL)())
+        self.load_data = field(self.java, "loadData").get(self.java)
+
+    @property
+    def strategy(self) -> Java:
+        """The shedding strategy that the manager made for itself."""
+        [strategy] = self._strategies()
+        return strategy
+
+    def wrap_strategy(self, wrap: Callable[[Java], Java]) -> None:
+        """Puts something of the same type around the strategy."""
+        wrapped = wrap(self.strategy)
+        alone = field(self.java, "loadSheddingStrategy")
+        if alone is not None:
+            alone.set(self.java, wrapped)
+        else:
+            self._pipeline().set(0, wrapped)
+
+    def look_who_is_up(self) -> None:
+        """What precedes each decision, in the releases that do so."""
+        if methods(self.java, "cleanupDeadBrokersData"):
+            call(self.java, "cleanupDeadBrokersData")
+
+    def _strategies(self) -> list[Java]:
+        alone = field(self.java, "loadSheddingStrategy")
+        return list(self._pipeline()) if alone is None else [alone.get(self.java)]
+
+    def _pipeline(self) -> Java:
+        return field(self.java, "loadSheddingPipeline").get(self.java)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """Ends the manager's own threads."""
+        for name in ("executors", "scheduler"):
+            threads = field(self.java, name)
+            if threads is not None:
+                threads.get(self.java).shutdownNow()

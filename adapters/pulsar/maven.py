@@ -1,0 +1,148 @@
+"""Fetching jars with the Maven that is on the machine."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+PLUGIN = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1"
+PULSAR = "org.apache.pulsar"
+EVERY = 5.0
+"""Seconds between two lines of progress."""
+
+POM = """<project xmlns="http://maven.apache.org/POM/4.0.0">
+<modelVersion>4.0.0</modelVersion>
+<groupId>local</groupId><artifactId>jars</artifactId><version>1</version><packaging>pom</packaging>
+<dependencyManagement><dependencies>{managed}</dependencies></dependencyManagement>
+<dependencies>{wanted}</dependencies>
+</project>
+"""
+
+
+class CannotFetch(Exception):
+    """Maven did not bring the jars: what happened, and what to do about it."""
+
+    def __init__(self, problem: str, hint: str, tail: str = "") -> None:
+        super().__init__(problem)
+        self.problem = problem
+        self.hint = hint
+        self.tail = tail
+
+
+def pulsar_pom(version: str, pins: Sequence[str]) -> str:
+    """A POM that asks for a release's broker, with the versions that the release manages.
+
+    Without its parent as a BOM, Maven 3.8 goes on resolving without end.
+    """
+    bom = _dependency(f"{PULSAR}:pulsar:{version}", "<type>pom</type><scope>import</scope>")
+    pinned = "".join(map(_dependency, pins))
+    return POM.format(managed=pinned + bom, wanted=_dependency(f"{PULSAR}:pulsar-broker:{version}"))
+
+
+def plain_pom(artefacts: Sequence[str]) -> str:
+    """A POM that asks for artefacts, given as group:name:version."""
+    return POM.format(managed="", wanted="".join(map(_dependency, artefacts)))
+
+
+def _dependency(artefact: str, more: str = "") -> str:
+    group, name, version = artefact.split(":")
+    return (
+        f"<dependency><groupId>{group}</groupId><artifactId>{name}</artifactId>"
+        f"<version>{version}</version>{more}</dependency>"
+    )
+
+
+def fetch(what: str, pom: str, library: Path) -> None:
+    """Copies all that a POM asks for to a folder, telling how it goes on standard error.
+
+    Errors: `CannotFetch`.
+    """
+    program = shutil.which("mvn")
+    if program is None:
+        raise CannotFetch(
+            f"{what} has to be fetched, and there is no mvn on the PATH",
+            "install Maven 3.8 or newer; it is needed only the first time",
+        )
+    with tempfile.TemporaryDirectory(prefix="pulsar-conformance-") as folder:
+        file = Path(folder, "pom.xml")
+        file.write_text(pom, "utf-8")
+        words = [program, "-B", "-f", str(file), f"{PLUGIN}:copy-dependencies"]
+        words += ["-DincludeScope=runtime", "-Dmdep.prependGroupId=true"]
+        words += [f"-DoutputDirectory={library}"]
+        said = _run(what, words)
+    if not any(library.glob("*.jar")):
+        raise CannotFetch(f"Maven brought no jar of {what}", "run it again", _tail(said))
+
+
+def _run(what: str, words: Sequence[str]) -> list[str]:
+    """Runs Maven, and gives back what it said. Errors: `CannotFetch`."""
+    _tell(f"{what}: fetching with Maven, some 200 MB the first time")
+    begun = shown = time.monotonic()
+    said: list[str] = []
+    count = 0
+    process = subprocess.Popen(
+        words,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+    )
+    assert process.stdout is not None
+    with process:
+        try:
+            for line in process.stdout:
+                said.append(line.rstrip())
+                count += "Downloaded from" in line
+                if time.monotonic() - shown > EVERY:
+                    shown = time.monotonic()
+                    _tell(f"{what}: {count} files fetched, {shown - begun:.0f} s")
+        except BaseException:
+            process.kill()
+            raise
+    if process.returncode:
+        raise _why(what, said)
+    _tell(f"{what}: fetched in {time.monotonic() - begun:.0f} s")
+    return said
+
+
+def _tell(text: str) -> None:
+    print(f"pulsar-conformance: {text}", file=sys.stderr, flush=True)
+
+
+ABSENT = re.compile(r"(?:Could not find artifact|was not found in) .*")
+NETWORK = re.compile(
+    r"Unknown host|UnknownHost|timed out|Connection refused|Network is unreachable|"
+    r"No route to host|Could not transfer|offline mode",
+    re.IGNORECASE,
+)
+
+
+def _why(what: str, said: Sequence[str]) -> CannotFetch:
+    """What Maven's own words mean."""
+    text = "\n".join(line for line in said if "ERROR" in line or "FATAL" in line)
+    tail = _tail(said)
+    if NETWORK.search(text):
+        return CannotFetch(
+            f"{what} has to be fetched, and Maven reaches no repository",
+            "connect to the network, or let ~/.m2/settings.xml name a mirror; later runs need none",
+            tail,
+        )
+    if ABSENT.search(text):
+        return CannotFetch(
+            f"Maven's repositories have not all of {what}",
+            "look whether the version is one that was released",
+            tail,
+        )
+    return CannotFetch(f"Maven could not fetch {what}", "its own words follow", tail)
+
+
+def _tail(said: Sequence[str]) -> str:
+    errors = [line for line in said if line.startswith("[ERROR]") and len(line) > len("[ERROR] ")]
+    return "\n".join(line[:200] for line in (errors or list(said))[:4])

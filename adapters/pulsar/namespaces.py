@@ -1,0 +1,50 @@
+"""Namespaces and their bundles, in the release's own factory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from pulsar_conformance.adapters.pulsar.jvm import Java, field, listed, methods, named
+
+BUNDLES_DATA = "org.apache.pulsar.common.policies.data.BundlesData"
+FIRST, LAST = "0x00000000", "0xffffffff"
+
+
+def namespace_name(name: str) -> Java:
+    """A namespace's name, read by the release."""
+    return named("org.apache.pulsar.common.naming.NamespaceName").get(name)
+
+
+def topic_name(name: str) -> Java:
+    """A topic's name, read by the release."""
+    return named("org.apache.pulsar.common.naming.TopicName").get(name)
+
+
+def bundles_of(factory: Java, namespace: Java, boundaries: Iterable[str]) -> Java:
+    """A namespace divided at these boundaries, as `NamespaceBundles`."""
+    points = listed(boundaries)
+    kind = named(BUNDLES_DATA)
+    if methods(kind, "builder"):
+        data = kind.builder().boundaries(points).numBundles(points.size() - 1).build()
+    else:
+        data = kind(points)
+    return factory.getBundles(namespace, data)
+
+
+def so_many(count: int) -> Java:
+    """A wish for so many bundles, as `BundlesData`."""
+    kind = named(BUNDLES_DATA)
+    return kind.builder().numBundles(count).build() if methods(kind, "builder") else kind(count)
+
+
+def divide(factory: Java, namespace: str, ranges: Iterable[str]) -> None:
+    """Lets the factory know a namespace that has these bundles, and others in the gaps."""
+    cuts = {FIRST, LAST, *(end for one in ranges for end in one.split("_"))}
+    name = namespace_name(namespace)
+    bundles = bundles_of(factory, name, sorted(cuts))
+    field(factory, "bundlesCache").get(factory).synchronous().put(name, bundles)
+
+
+def range_of(bundle: Java) -> str:
+    """The range of a `NamespaceBundle`, as its name has it."""
+    return str(bundle.getBundleRange())

@@ -1,0 +1,47 @@
+"""How a release answers each operation, a module each."""
+
+from collections.abc import Callable, Mapping
+
+from pulsar_conformance.adapters.pulsar.operations import (
+    bundles,
+    candidates,
+    settings,
+    shedding,
+    splitting,
+    usage,
+)
+from pulsar_conformance.adapters.pulsar.release import Answer, Case, Release
+
+Operation = Callable[[Release, Case], Answer]
+
+OPERATIONS: Mapping[str, Operation] = {
+    "settings.defaults": settings.defaults,
+    "bundles.create": bundles.create,
+    "bundles.locate": bundles.locate,
+    "bundles.split": splitting.split,
+    "bundles.split_candidates": candidates.candidates,
+    "usage.max": usage.maximum,
+    "usage.nic": usage.nic,
+    "shed.select": shedding.select,
+}
+"""By the operation's name, in the order of the protocol."""
+
+PLUGGED = ("shed.select",)
+"""The operations that a user's own shedding strategy answers."""
+
+
+def offered(release: Release) -> Mapping[str, Operation]:
+    """The operations that a release can be asked."""
+    if release.strategy:
+        return {name: OPERATIONS[name] for name in PLUGGED}
+    return OPERATIONS
+
+
+def strategies(release: Release) -> list[str]:
+    """The shedding strategies that a release can be asked for."""
+    return shedding.strategies(release)
+
+
+def algorithms(release: Release) -> list[str]:
+    """The split algorithms that a release can be asked for."""
+    return splitting.algorithms(release)

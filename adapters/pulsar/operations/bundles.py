@@ -1,0 +1,33 @@
+"""bundles.create and bundles.locate: the admin API's boundaries, the factory's hash and ranges."""
+
+from __future__ import annotations
+
+from pulsar_conformance.adapters.pulsar.admin import Admin
+from pulsar_conformance.adapters.pulsar.namespaces import (
+    bundles_of,
+    namespace_name,
+    range_of,
+    topic_name,
+)
+from pulsar_conformance.adapters.pulsar.release import Answer, Case, Release
+from pulsar_conformance.adapters.pulsar.service import Service
+
+NAMESPACE = "t/ns"
+
+
+def create(release: Release, case: Case) -> Answer:
+    """The boundaries of a new namespace."""
+    admin = Admin(release.configuration(case["settings"]), namespace_name(NAMESPACE))
+    return {"boundaries": admin.boundaries(case["bundles"])}
+
+
+def locate(release: Release, case: Case) -> Answer:
+    """The bundle that holds each topic."""
+    factory = Service(release.configuration({})).factory
+    found, known = [], {}
+    for topic in map(topic_name, case["topics"]):
+        namespace = topic.getNamespaceObject()
+        if str(namespace) not in known:
+            known[str(namespace)] = bundles_of(factory, namespace, case["boundaries"])
+        found.append(range_of(known[str(namespace)].findBundle(topic)))
+    return {"bundles": found}

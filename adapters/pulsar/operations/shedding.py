@@ -1,0 +1,136 @@
+"""shed.select: one cycle of the manager, `doLoadShedding`, with all that it asks before."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import jpype
+from pulsar_conformance.adapters.pulsar.jvm import Java, exists, named
+from pulsar_conformance.adapters.pulsar.loads import broker_id, broker_name
+from pulsar_conformance.adapters.pulsar.manager import Manager
+from pulsar_conformance.adapters.pulsar.release import Answer, Case, Release, Unsupported
+from pulsar_conformance.adapters.pulsar.service import Service
+from pulsar_conformance.adapters.pulsar.shells import some
+
+PACKAGE = "org.apache.pulsar.broker.loadbalance.impl."
+STRATEGY = "loadBalancerLoadSheddingStrategy"
+BUILT_IN = ("ThresholdShedder", "OverloadShedder", "UniformLoadShedder")
+"""The strategies that documents name."""
+
+MINUTE = 60_000
+SLACK = 2_000
+"""Milliseconds from the cycle's look at the clock to the moment of a case, at most: what was
+unloaded exactly a grace period ago must not have grown older by then."""
+
+
+def strategies(release: Release) -> list[str]:
+    """The shedding strategies that can be asked for."""
+    if release.strategy:
+        return [release.strategy]
+    if not release.configurations.knows(STRATEGY):
+        return ["OverloadShedder"]
+    return [name for name in BUILT_IN if exists(PACKAGE + name)]
+
+
+def select(release: Release, case: Case) -> Answer:
+    """What the admin client is told to unload, in the order in which it is told."""
+    settings = {**case["settings"], **_strategy(release, case)}
+    configuration = release.configuration(settings)
+    brokers = case["brokers"]
+    service = Service(configuration, brokers, replies={"selectBroker": _elsewhere(brokers)})
+    with Manager(service) as manager:
+        _remember(release, manager.strategy, configuration, brokers)
+        chosen: list[tuple[str, str]] = []
+        manager.wrap_strategy(lambda strategy: _Watched(strategy, chosen))
+        release.loads.fill(manager.load_data, brokers, case["bundles"])
+        now = int(named("java.lang.System").currentTimeMillis()) + SLACK
+        for bundle, ago in case["recentlyUnloaded"].items():
+            moment = jpype.JLong(int(now - ago * MINUTE))
+            manager.load_data.getRecentlyUnloadedBundles().put(bundle, moment)
+        manager.look_who_is_up()
+        manager.java.doLoadShedding()
+    return {"unload": list(_unloaded(service, chosen))}
+
+
+def _strategy(release: Release, case: Case) -> Mapping[str, Any]:
+    """The setting that names the strategy, as a full class name. Errors: `Unsupported`."""
+    asked = case["strategy"] or case["settings"].get(STRATEGY) or release.strategy
+    if asked is None:
+        return {}
+    name = PACKAGE + asked if asked in BUILT_IN else asked
+    if not exists(name):
+        raise Unsupported(f"this release has no class {name}")
+    return {STRATEGY: name}
+
+
+def _elsewhere(brokers: Mapping[str, Any]) -> Any:
+    """Gives every bundle a broker that does not own it."""
+    owners = {bundle: name for name, one in brokers.items() for bundle in one.get("bundles", ())}
+
+    def select_broker(bundle: Java) -> Java:
+        others = (name for name in brokers if name != owners.get(str(bundle)))
+        other = next(others, None)
+        return some(None if other is None else broker_id(other))
+
+    return select_broker
+
+
+def _remember(release: Release, strategy: Java, configuration: Java, brokers: Case) -> None:
+    """Lets the strategy see the cycles of `usageHistory`, the oldest first."""
+    histories = {
+        name: one["usageHistory"] for name, one in brokers.items() if one.get("usageHistory")
+    }
+    for ago in range(max(map(len, histories.values()), default=0), 0, -1):
+        seen = {
+            name: _used(history[-ago], configuration)
+            for name, history in histories.items()
+            if len(history) >= ago
+        }
+        past = named("org.apache.pulsar.broker.loadbalance.LoadData")()
+        release.loads.fill(past, seen, {})
+        strategy.findBundlesForUnloading(past, configuration)
+
+
+def _used(percent: float, configuration: Java) -> Case:
+    """A report whose weighted usage is so many percent."""
+    weights = {
+        "cpu": configuration.getLoadBalancerCPUResourceWeight(),
+        "bandwidthIn": configuration.getLoadBalancerBandwithInResourceWeight(),
+        "bandwidthOut": configuration.getLoadBalancerBandwithOutResourceWeight(),
+    }
+    counted = (name for name, weight in weights.items() if weight > 0)
+    name = next(counted, "cpu")
+    return {name: {"usage": percent, "limit": 100 * weights[name]}}
+
+
+@jpype.JImplements("org.apache.pulsar.broker.loadbalance.LoadSheddingStrategy", deferred=True)
+class _Watched:
+    """The strategy itself; what it chose is noted, with the broker it chose it from."""
+
+    def __init__(self, strategy: Java, chosen: list[tuple[str, str]]) -> None:
+        self._strategy = strategy
+        self._chosen = chosen
+
+    @jpype.JOverride
+    def findBundlesForUnloading(self, load_data: Java, configuration: Java) -> Java:  # noqa: N802
+        """What the strategy chooses."""
+        found = self._strategy.findBundlesForUnloading(load_data, configuration)
+        for broker, bundles in found.asMap().items():
+            self._chosen += [(broker_name(broker), str(bundle)) for bundle in bundles]
+        return found
+
+    @jpype.JOverride
+    def onActiveBrokersChange(self, brokers: Java) -> None:  # noqa: N802
+        """What the strategy does with it."""
+        self._strategy.onActiveBrokersChange(brokers)
+
+
+def _unloaded(service: Service, chosen: list[tuple[str, str]]) -> Iterator[Case]:
+    """The unload calls, each with the broker that the strategy named for it."""
+    told = iter([f"{call[0]}/{call[1]}" for what, call in service.told if what == "unload"])
+    bundle = next(told, None)
+    for broker, name in chosen:
+        if name == bundle:
+            yield {"broker": broker, "bundle": name}
+            bundle = next(told, None)

@@ -1,0 +1,106 @@
+"""bundles.split: the admin API's request, which a broker that splits by itself makes as well."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jpype
+from pulsar_conformance.adapters.pulsar.admin import Admin
+from pulsar_conformance.adapters.pulsar.jvm import Java, field, listed, named
+from pulsar_conformance.adapters.pulsar.namespaces import (
+    divide,
+    namespace_name,
+    range_of,
+    topic_name,
+)
+from pulsar_conformance.adapters.pulsar.release import Answer, Case, Release
+from pulsar_conformance.adapters.pulsar.service import Service
+from pulsar_conformance.adapters.pulsar.shells import done
+
+RANGE = "range_equally_divide"
+ALGORITHMS = (RANGE, "topic_count_equally_divide", "specified_positions_divide")
+DEFAULT = "defaultNamespaceBundleSplitAlgorithm"
+SPLITTER = "org.apache.pulsar.common.naming.NamespaceBundleSplitAlgorithm"
+NAMESPACES = "org.apache.pulsar.broker.namespace.NamespaceService"
+NAMESPACE = "t/ns"
+
+
+def algorithms(release: Release) -> list[str]:
+    """The algorithms that the release has; before 2.6 there is one and it has no name."""
+    if not release.configurations.knows(DEFAULT):
+        return [RANGE]
+    return [name for name in ALGORITHMS if named(SPLITTER).of(name) is not None]
+
+
+def split(release: Release, case: Case) -> Answer:
+    """The bundles of which the owner took possession, or the bundle itself where it took none."""
+    settings, algorithm, positions = _asked(case)
+    namespace = _namespace(case)
+    parts: list[str] = []
+    namespaces: Java
+    bundle: Java
+
+    def own(bundle: Java) -> Java:
+        parts.append(range_of(bundle))
+        return done()
+
+    replies: dict[str, Any] = {
+        "getNamespaceService": lambda: namespaces,
+        "getOwnedTopicListForNamespaceBundle": lambda _bundle: done(listed(case["topics"])),
+        "getFullListOfTopics": lambda _namespace: done(listed(case["topics"])),
+        "tryAcquiringOwnership": own,
+        "updateNamespaceBundles": done(),
+        "updateNamespaceBundlesForPolicies": done(),
+        "unloadNamespaceBundle": done(),
+        "execute": lambda task: task.run(),
+        "ZooKeeper.setData": _stored,
+        "validateNamespaceBundleOwnership": lambda *_: bundle,
+        "validateNamespaceBundleOwnershipAsync": lambda *_: done(bundle),
+    }
+    admin = Admin(release.configuration(settings), namespace_name(namespace), replies)
+    namespaces = _namespaces(admin.service)
+    divide(admin.service.factory, namespace, [case["bundle"]])
+    bundle = admin.service.factory.getBundle(namespace, case["bundle"])
+    admin.split(case["bundle"], algorithm, positions)
+    return {"bundles": parts or [case["bundle"]]}
+
+
+def _asked(case: Case) -> tuple[dict[str, Any], str | None, list[int]]:
+    """Settings, and the algorithm and positions of the request.
+
+    A broker that splits by itself names neither: an algorithm of its is the default one.
+    """
+    settings = dict(case["settings"])
+    if case["by"] == "admin":
+        return settings, case["algorithm"], [int(one, 16) for one in case["positions"]]
+    if case["algorithm"] is not None:
+        settings[DEFAULT] = case["algorithm"]
+    return settings, None, []
+
+
+def _namespace(case: Case) -> str:
+    topic = next(iter(case["topics"]), None)
+    return NAMESPACE if topic is None else str(topic_name(topic).getNamespaceObject())
+
+
+def _namespaces(service: Service) -> Java:
+    """The release's own NamespaceService; what it keeps of the broker around it are shells."""
+    java = service.shells.unmade(NAMESPACES)
+    manager = service.shells.of("org.apache.pulsar.broker.loadbalance.LoadManager")
+    kept = {
+        "config": service.configuration,
+        "pulsar": service.pulsar,
+        "bundleFactory": service.factory,
+        "ownershipCache": service.shells.of("org.apache.pulsar.broker.namespace.OwnershipCache"),
+        "loadManager": named("java.util.concurrent.atomic.AtomicReference")(manager),
+    }
+    for name, value in kept.items():
+        found = field(java, name)
+        if found is not None:
+            found.set(java, value)
+    return java
+
+
+def _stored(path: Java, _data: Java, _version: Java, callback: Java, context: Java) -> None:
+    """ZooKeeper's answer that all went well."""
+    callback.processResult(jpype.JInt(0), path, context, None)

@@ -1,0 +1,94 @@
+"""usage.max and usage.nic: how the release measures a broker and its network card."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+from pulsar_conformance.adapters.pulsar.jvm import Java, call, field, listed, methods, named
+from pulsar_conformance.adapters.pulsar.loads import RESOURCES
+from pulsar_conformance.adapters.pulsar.release import Answer, Case, Release, Unsupported
+from pulsar_conformance.adapters.pulsar.service import Service
+
+Measure = Callable[[Java], float]
+
+WEIGHTED = "getMaxResourceUsageWithWeight"
+WEIGHTS = (
+    "getLoadBalancerCPUResourceWeight",
+    "getLoadBalancerMemoryResourceWeight",
+    "getLoadBalancerDirectMemoryResourceWeight",
+    "getLoadBalancerBandwithInResourceWeight",
+    "getLoadBalancerBandwithOutResourceWeight",
+)
+"""In the order of the parameters. From 3.0 on strategies leave the second out, and memory with it;
+the method that took it is still there and unused, so the one with fewer parameters counts."""
+
+
+def maximum(release: Release, case: Case) -> Answer:
+    """Percent of the resource used most, as strategies of the release compute it.
+
+    The release names no resource. The one that is named gives the same maximum by itself.
+    """
+    measure = _measure(release, case)
+    most = measure(release.loads.local(case["broker"]))
+    busiest = None
+    if most > 0:
+        for name in RESOURCES:
+            alone = {name: case["broker"][name]} if name in case["broker"] else {}
+            if measure(release.loads.local(alone)) == most:
+                busiest = name
+                break
+    return {"percent": most * 100, "resource": busiest}
+
+
+def _measure(release: Release, case: Case) -> Measure:
+    local = named("org.apache.pulsar.policies.data.loadbalancer.LocalBrokerData")
+    configuration = release.configuration(case["settings"])
+    if not case["weighted"]:
+        return lambda report: float(report.getMaxResourceUsage())
+    found = methods(local, WEIGHTED)
+    if not found:
+        raise Unsupported("this release knows no weights")
+    weights = [getattr(configuration, name)() for name in WEIGHTS]
+    if found[0].getParameterCount() < len(weights):
+        del weights[1]
+    return lambda report: float(getattr(report, WEIGHTED)(*weights))
+
+
+LINUX = "org.apache.pulsar.broker.loadbalance.impl.LinuxBrokerHostUsageImpl"
+NETWORK = Path("/sys/class/net")
+"""Where Linux lists network cards, each with its speed in Mbit/s."""
+
+
+def nic(release: Release, case: Case) -> Answer:
+    """The limit of bandwidth that the release computes for a host with these cards."""
+    configuration = release.configuration(case["settings"])
+    speeds = [one["reportedGbps"] for one in case["nics"]]
+    with tempfile.TemporaryDirectory() as folder:
+        cards = listed([])
+        for place, speed in enumerate(speeds):
+            card = Path(folder, f"eth{place}")
+            card.mkdir()
+            if speed is not None:
+                card.joinpath("speed").write_text(f"{speed * 1000:.17g}\n")
+            cards.add(str(Path("../" * (len(NETWORK.parts) - 1), card.relative_to("/"))))
+        limit = _limit(configuration, cards)
+    return {"gbps": limit / _gigabit(release)}
+
+
+def _limit(configuration: Java, cards: Java) -> float:
+    """Kilobits per second, in the release's own reckoning."""
+    host = Service(configuration).shells.unmade(LINUX)
+    override = configuration.getLoadBalancerOverrideBrokerNicSpeedGbps()
+    field(host, "overrideBrokerNicSpeedGbps").set(host, override)
+    name = "getTotalNicLimitWithConfiguration"
+    if not methods(host, name):
+        name = "getTotalNicLimitKbps"
+    return float(call(host, name, cards))
+
+
+def _gigabit(release: Release) -> float:
+    """The kilobits of a gigabit in the release: what one card set to 1 Gbit/s comes to."""
+    configuration = release.configuration({"loadBalancerOverrideBrokerNicSpeedGbps": 1})
+    return _limit(configuration, listed(["eth0"]))

@@ -1,0 +1,59 @@
+"""One release as the operations see it: its configuration, its load data, its plug-in."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from pulsar_conformance.adapters.pulsar.configuration import Configurations
+from pulsar_conformance.adapters.pulsar.jvm import Java
+from pulsar_conformance.adapters.pulsar.loads import Loads
+
+Case = Mapping[str, Any]
+Answer = dict[str, Any]
+
+
+class Unsupported(Exception):
+    """A case that the release has no way to be asked; says why."""
+
+
+class Refused(Exception):
+    """The release turned the request down; says why."""
+
+
+class Unanswered(Exception):
+    """The release lets a request wait for ever; says where."""
+
+
+@dataclass(frozen=True)
+class Release:
+    """The classes of one release, in this process's JVM.
+
+    Attributes:
+        version: as the jars say.
+        defaults: the documented defaults of the profile it is judged by, which stand where a
+            case sets nothing.
+        neutral: settings that no document names, at values under which they do nothing.
+        strategy: the class of a user's own shedding strategy in place of Pulsar's.
+    """
+
+    version: str
+    defaults: Mapping[str, Any] = field(default_factory=dict)
+    neutral: Mapping[str, Any] = field(default_factory=dict)
+    strategy: str | None = None
+
+    def configuration(self, settings: Mapping[str, Any]) -> Java:
+        """The `ServiceConfiguration` of a case. Errors: `Unsupported`."""
+        return self.configurations.of(settings)
+
+    @cached_property
+    def configurations(self) -> Configurations:
+        """Made by the release's loader."""
+        return Configurations({**self.defaults, **self.neutral})
+
+    @cached_property
+    def loads(self) -> Loads:
+        """The release's reader of load data."""
+        return Loads()

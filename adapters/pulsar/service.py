@@ -1,0 +1,60 @@
+"""A shell of PulsarService: what the classes under test see of the broker around them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from pulsar_conformance.adapters.pulsar.jvm import Java, listed, named
+from pulsar_conformance.adapters.pulsar.loads import broker_id
+from pulsar_conformance.adapters.pulsar.shells import Shells, done
+
+SERVICE = "org.apache.pulsar.broker.PulsarService"
+FACTORY = "org.apache.pulsar.common.naming.NamespaceBundleFactory"
+
+
+class Service:
+    """One broker for one case, and what its classes told the world outside.
+
+    Attributes:
+        told: what the admin client was told, in order: the method and its arguments.
+    """
+
+    def __init__(
+        self,
+        configuration: Java,
+        brokers: Iterable[str] = (),
+        leads: bool = True,
+        replies: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.configuration = configuration
+        self.told: list[tuple[str, tuple[Java, ...]]] = []
+        ids = listed(map(broker_id, brokers))
+        up = named("java.util.HashSet")(ids)
+        self.shells = Shells(
+            {
+                "getConfiguration": configuration,
+                "getConfig": configuration,
+                "isLeader": leads,
+                "LockManager.listLocks": lambda _path: done(ids),
+                "ZooKeeperChildrenCache.get": lambda *_path: up,
+                "ZooKeeper.exists": None,
+                "unloadNamespaceBundle": self._telling("unload"),
+                "splitNamespaceBundle": self._telling("split"),
+                "getNamespaceBundleFactory": self._factory,
+                "invalidateBundleCache": None,
+                **(replies or {}),
+            }
+        )
+        self.pulsar = self.shells.of(SERVICE)
+        crc32 = named("com.google.common.hash.Hashing").crc32()
+        self.factory: Java = self.shells.around(FACTORY, self.pulsar, crc32)
+
+    def _factory(self) -> Java:
+        return self.factory
+
+    def _telling(self, what: str) -> Any:
+        def tell(*arguments: Java) -> None:
+            self.told.append((what, arguments))
+
+        return tell

@@ -1,0 +1,58 @@
+"""What stands after `pulsar:` in an adapter's name."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from pathlib import Path
+
+FORM = "pulsar:VERSION|PATH[,strategy=CLASS][,classpath=JAR][,set=NAME=VALUE]"
+KEYS = ("strategy", "classpath", "set")
+
+
+class BadTarget(Exception):
+    """A name that says nothing usable; what is wrong with it."""
+
+
+@dataclass(frozen=True)
+class Target:
+    """Which Pulsar, with whose plug-in, and with which settings.
+
+    Attributes:
+        release: a version, or the folder of jars of a distribution or build.
+        strategy: the class of a user's own shedding strategy, or none.
+        class_path: where that class is.
+        settings: broker.conf settings of the user's own.
+    """
+
+    release: str
+    strategy: str | None = None
+    class_path: tuple[Path, ...] = ()
+    settings: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def parse(cls, text: str) -> Target:
+        """From what follows `pulsar:`. Errors: `BadTarget`."""
+        release, *rest = text.split(",")
+        if not release:
+            raise BadTarget(f"names no version and no folder; write {FORM}")
+        strategy, paths, settings = None, [], {}
+        for part in rest:
+            key, equals, value = part.partition("=")
+            if key not in KEYS or not equals or not value:
+                near = get_close_matches(key, KEYS, n=1)
+                meant = f"; did you mean {near[0]}=?" if near and near[0] != key else ""
+                raise BadTarget(f"{part!r} says nothing here{meant}; write {FORM}")
+            if key == "strategy":
+                strategy = value
+            elif key == "classpath":
+                paths += [Path(one) for one in value.split(os.pathsep)]
+            else:
+                name, _, given = value.partition("=")
+                settings[name] = given
+        missing = [path for path in paths if not path.exists()]
+        if missing:
+            raise BadTarget(f"classpath: there is no {missing[0]}")
+        return cls(release, strategy, tuple(path.resolve() for path in paths), settings)

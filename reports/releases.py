@@ -1,0 +1,60 @@
+"""Rules against implementations, a row a rule: `python -m pulsar_conformance.reports.releases`."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+from pulsar_conformance.reports.table import WORDS, word_of
+from pulsar_conformance.specs import load
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+FILE = "verdicts.jsonl"
+WIDTH = 100
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """Prints the table of the runs whose folders are named."""
+    parser = argparse.ArgumentParser(description="Rules against implementations.")
+    parser.add_argument("folder", nargs="+", type=Path, help=f"the --out of a run, with {FILE}")
+    args = parser.parse_args(words)
+    for line in lines([_stream(folder / FILE) for folder in args.folder]):
+        print(line)
+    return 0
+
+
+def _stream(file: Path) -> list[Mapping[str, Any]]:
+    return [json.loads(line) for line in file.read_text("utf-8").splitlines()]
+
+
+def lines(streams: Sequence[Sequence[Mapping[str, Any]]]) -> Iterator[str]:
+    """The table: each rule in order, what each implementation made of it by its profile."""
+    columns: list[str] = []
+    cells: dict[str, dict[str, str]] = {}
+    for run, *verdicts in streams:
+        names = {(one["adapter"], one["profile"]): one["name"] for one in run["implementations"]}
+        heads = {pair: f"{name}\n{pair[1]}" for pair, name in names.items()}
+        columns += heads.values()
+        for line in verdicts:
+            head = heads[line["implementation"], line["profile"]]
+            cells.setdefault(line["rule"], {})[head] = WORDS[word_of(line)]
+    table = Table(box=box.SIMPLE, pad_edge=False, title="Rules and implementations")
+    table.add_column("rule")
+    for head in columns:
+        table.add_column(head)
+    for rule in load().rules:
+        if rule in cells:
+            table.add_row(rule, *(cells[rule].get(head, "") for head in columns))
+    out = StringIO()
+    Console(file=out, width=WIDTH, color_system=None).print(table)
+    yield from (line.rstrip() for line in out.getvalue().splitlines())
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

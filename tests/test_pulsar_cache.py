@@ -1,0 +1,140 @@
+"""Jars are fetched once, whole or not at all; what goes wrong is one message."""
+
+import json
+import stat
+
+import pytest
+from pulsar_conformance.adapters import AdapterError
+from pulsar_conformance.adapters.pulsar import connect as opening
+from pulsar_conformance.adapters.pulsar import maven
+from pulsar_conformance.adapters.pulsar.cache import root
+
+POM = maven.plain_pom(["org.acme:thing:1"])
+
+FETCHES = """#!/bin/sh
+for word in "$@"; do
+  case "$word" in -DoutputDirectory=*) out="${word#-DoutputDirectory=}";; esac
+done
+echo "Downloaded from central: thing"
+echo jar > "$out/thing-1.jar"; echo more > "$out/other-2.jar"
+echo "$@" >> "$COUNT"
+"""
+FAILS = """#!/bin/sh
+echo "[ERROR] Failed to execute goal: {why}"
+exit 1
+"""
+
+
+@pytest.fixture
+def machine(tmp_path, monkeypatch):
+    """An empty cache, and a mvn that does as it is told."""
+    monkeypatch.setenv("PULSAR_CONFORMANCE_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("COUNT", str(tmp_path / "count"))
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    monkeypatch.setenv("PATH", f"{programs}:/usr/bin:/bin")
+
+    def mvn(text):
+        file = programs / "mvn"
+        file.write_text(text)
+        file.chmod(file.stat().st_mode | stat.S_IXUSR)
+
+    mvn(FETCHES)
+    return mvn
+
+
+def fetched():
+    return opening._fetched("a thing", "thing-1", POM)
+
+
+def times(tmp_path):
+    return len((tmp_path / "count").read_text().splitlines())
+
+
+def test_jars_are_fetched_once(machine, tmp_path):
+    first, second = fetched(), fetched()
+    assert first == second
+    assert sorted(jar.name for jar in first.iterdir()) == ["other-2.jar", "thing-1.jar"]
+    assert times(tmp_path) == 1
+    assert root() == tmp_path / "cache"
+
+
+@pytest.mark.parametrize("damage", ["remove", "truncate", "change", "manifest", "garbage"])
+def test_what_is_damaged_is_fetched_again(machine, tmp_path, damage):
+    library = fetched()
+    jar, manifest = library / "thing-1.jar", library.parent / "jars.json"
+    {
+        "remove": jar.unlink,
+        "truncate": lambda: jar.write_text("j"),
+        "change": lambda: jar.write_text("rat\n"),
+        "manifest": manifest.unlink,
+        "garbage": lambda: manifest.write_text("{"),
+    }[damage]()
+    assert fetched().joinpath("thing-1.jar").read_text() == "jar\n"
+    assert times(tmp_path) == 2
+
+
+def test_what_is_damaged_and_cannot_be_fetched_again_says_both(machine):
+    fetched().joinpath("thing-1.jar").unlink()
+    machine(FAILS.format(why="Unknown host repo"))
+    with pytest.raises(maven.CannotFetch) as raised:
+        fetched()
+    assert "thing-1.jar is missing; it has to be fetched again" in raised.value.problem
+    assert "reaches no repository" in raised.value.problem
+
+
+def test_nothing_is_left_of_a_fetch_that_failed(machine, tmp_path):
+    machine(FAILS.format(why="disk full"))
+    with pytest.raises(maven.CannotFetch):
+        fetched()
+    left = (tmp_path / "cache" / "pulsar").iterdir()
+    assert [file.name for file in left if file.suffix != ".lock"] == []
+
+
+@pytest.mark.parametrize(
+    ("why", "said"),
+    [
+        ("Unknown host repo.maven.apache.org", "reaches no repository"),
+        ("Could not transfer artifact x from central: timed out", "reaches no repository"),
+        ("Could not find artifact org.acme:thing:pom:1 in central", "have not all of a thing"),
+        ("No plugin of that name", "could not fetch"),
+    ],
+)
+def test_why_maven_failed(machine, why, said):
+    machine(FAILS.format(why=why))
+    with pytest.raises(maven.CannotFetch) as raised:
+        fetched()
+    assert said in raised.value.problem
+    assert why in raised.value.tail
+    assert raised.value.hint
+
+
+def test_a_machine_without_maven(machine, monkeypatch):
+    monkeypatch.setenv("PATH", "/nowhere")
+    with pytest.raises(maven.CannotFetch, match="no mvn on the PATH"):
+        fetched()
+
+
+def test_a_jar_that_was_only_touched_is_whole(machine, tmp_path):
+    fetched().joinpath("thing-1.jar").touch()
+    fetched()
+    assert times(tmp_path) == 1
+
+
+def test_a_cache_that_cannot_be_written_is_one_message(tmp_path, monkeypatch):
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("PULSAR_CONFORMANCE_CACHE", str(tmp_path / "file"))
+    monkeypatch.setattr(opening, "_needs", lambda: None)
+    with pytest.raises(AdapterError, match="PULSAR_CONFORMANCE_CACHE"):
+        opening.connect_pulsar("3.0.7", "pulsar:3.0.7", "documented-3.0", {}, opening.UNHURRIED)
+
+
+def test_a_release_is_asked_for_with_its_own_versions_and_pins_first():
+    pom = maven.pulsar_pom("5.0.0-M1", ["a:pinned:2"])
+    assert pom.index("pinned") < pom.index("<scope>import</scope>") < pom.index("pulsar-broker")
+
+
+def test_the_manifest_names_every_jar(machine):
+    entries = json.loads((fetched().parent / "jars.json").read_text())["jars"]
+    assert [one["name"] for one in entries] == ["other-2.jar", "thing-1.jar"]
+    assert all(len(one["sha256"]) == 64 for one in entries)

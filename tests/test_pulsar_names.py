@@ -1,0 +1,111 @@
+"""What stands after `pulsar:`, and what is wrong with it, told in one message."""
+
+from pathlib import Path
+
+import pytest
+from pulsar_conformance.adapters import AdapterError, connect
+from pulsar_conformance.adapters.pulsar import versions
+from pulsar_conformance.adapters.pulsar.target import BadTarget, Target
+
+CLASS = "com.acme.MyShedder"
+
+
+def test_a_version_alone():
+    assert Target.parse("3.0.7") == Target("3.0.7")
+
+
+def test_a_plug_in_and_settings(tmp_path):
+    jar = tmp_path / "my.jar"
+    jar.touch()
+    text = f"3.0.7,strategy={CLASS},classpath={jar}:{tmp_path},set=minUnloadMessage=1000,set=a=b=c"
+    found = Target.parse(text)
+    assert found.strategy == CLASS
+    assert found.class_path == (jar, tmp_path)
+    assert found.settings == {"minUnloadMessage": "1000", "a": "b=c"}
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "names no version and no folder"),
+        ("3.0.7,stratgy=x", "did you mean strategy=?"),
+        ("3.0.7,strategy=", "says nothing here"),
+        ("3.0.7,set", "says nothing here"),
+        ("3.0.7,classpath=/no/such.jar", "there is no /no/such.jar"),
+    ],
+)
+def test_a_name_that_says_nothing_usable(text, said):
+    with pytest.raises(BadTarget, match=said.replace("?", r"\?")):
+        Target.parse(text)
+
+
+def test_every_release_is_a_file_of_its_own_version():
+    known = versions.releases()
+    assert list(known) == ["2.4.2", "2.10.5", "3.0.7", "4.0.7", "4.2.4", "5.0.0-M1"]
+    assert all(pin.count(":") == 2 for one in known.values() for pin in one.pins)
+
+
+def test_every_neutral_setting_has_a_reason():
+    assert all(one.reason for one in versions.neutral())
+
+
+def refused(name):
+    with pytest.raises(AdapterError) as raised:
+        connect(name, "documented-3.0", {})
+    assert raised.value.phase == "start"
+    return str(raised.value)
+
+
+def test_an_unknown_version_names_those_there_are(complete):
+    assert "there are 2.4.2, 2.10.5" in refused("pulsar:9.9.9")
+
+
+def test_a_folder_without_pulsar(complete, tmp_path):
+    Path(tmp_path, "guava.jar").touch()
+    assert "has no pulsar-broker-VERSION.jar" in refused(f"pulsar:{tmp_path}")
+
+
+def test_a_machine_without_java(complete, monkeypatch):
+    monkeypatch.setenv("PATH", "")
+    assert "there is no java on the PATH" in refused("pulsar:3.0.7")
+
+
+def test_a_machine_without_the_extra(monkeypatch):
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    assert "pip install 'pulsar-conformance[pulsar]'" in refused("pulsar:3.0.7")
+
+
+@pytest.fixture
+def complete(monkeypatch):
+    """A machine that has Java and JPype, whether this one does or not."""
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: object())
+    monkeypatch.setattr("shutil.which", _which)
+
+
+def _which(program):
+    import os
+
+    return f"/usr/bin/{program}" if os.environ["PATH"] else None
+
+
+def test_a_setting_of_a_run_goes_to_released_pulsar_alone():
+    from pulsar_conformance.conformance.options import set_up
+
+    named = set_up(["reference", "pulsar:3.0.7"], ["minUnloadMessage=7"])
+    assert named == ["reference", "pulsar:3.0.7,set=minUnloadMessage=7"]
+
+
+@pytest.mark.parametrize(
+    ("adapter", "setting", "said"),
+    [
+        ("reference", "a=b", "only pulsar:VERSION takes settings"),
+        ("pulsar:3.0.7", "a", "write NAME=VALUE"),
+        ("pulsar:3.0.7", "a=", "write NAME=VALUE"),
+    ],
+)
+def test_a_setting_that_nobody_takes(adapter, setting, said):
+    from pulsar_conformance.conformance.options import set_up
+    from pulsar_conformance.conformance.plan import BadPlan
+
+    with pytest.raises(BadPlan, match=said):
+        set_up([adapter], [setting])

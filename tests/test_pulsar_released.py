@@ -1,0 +1,245 @@
+"""Released classes answer for themselves, each case as if it were the only one."""
+
+import importlib.util
+import json
+import os
+import shutil
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+from pulsar_conformance.adapters import AdapterError, connect
+from pulsar_conformance.adapters.checkup import check
+from pulsar_conformance.adapters.pulsar.cache import Shelf
+from pulsar_conformance.conformance import checks
+from pulsar_conformance.conformance.trials import drawn
+from pulsar_conformance.specs import load
+
+assert checks.__all__
+
+NEEDED = ("java", "javac", "mvn")
+HERE = all(map(shutil.which, NEEDED)) and importlib.util.find_spec("jpype") is not None
+pytestmark = pytest.mark.skipif(not HERE, reason="needs Java, Maven and the extra pulsar")
+
+PROFILE = "documented-3.0"
+VERSIONS = ("3.0.7", "4.2.4")
+SAMPLES = Path(__file__).parent.parent / "adapters" / "samples" / "pulsar"
+LEFT, RIGHT = "t/ns/0x00000000_0x80000000", "t/ns/0x80000000_0xffffffff"
+MB = 1_000_000
+
+
+@pytest.fixture(scope="module", params=VERSIONS)
+def release(request):
+    with connect(f"pulsar:{request.param}", PROFILE, {}) as connection:
+        yield connection
+
+
+@pytest.fixture(scope="module")
+def newer():
+    with connect("pulsar:3.0.7", PROFILE, {}) as connection:
+        yield connection
+
+
+def questions():
+    """A few drawn cases of every rule, by operation."""
+    found = {}
+    for rule in load().rules_of(PROFILE):
+        if rule.untestable is None:
+            for trial in drawn(rule.id, PROFILE, 0, 3):
+                for question in trial.questions:
+                    found.setdefault(question.operation, []).append(question.case)
+    return found
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_it_keeps_the_protocol(version):
+    found = check(f"pulsar:{version}", PROFILE, {})
+    assert found.ok, found.lines
+
+
+def test_cases_alone_together_and_in_reverse_get_the_same_answers(release):
+    for operation, cases in questions().items():
+        if operation in release.hello.operations:
+            cases = cases[:40]
+            together = release.ask(operation, cases)
+            assert [release.ask(operation, [case])[0] for case in cases] == together
+            assert release.ask(operation, cases[::-1])[::-1] == together
+
+
+def broker(percent, throughput=0, bundles=(), resource="cpu"):
+    return {
+        resource: {"usage": percent, "limit": 100},
+        "msgThroughputIn": throughput,
+        "bundles": list(bundles),
+    }
+
+
+def carrying(throughput, messages=1.0):
+    average = {"msgThroughputIn": throughput, "msgRateIn": messages, "numSamples": 10}
+    return {"shortTermData": average, "longTermData": average}
+
+
+def cycle(strategy, brokers, bundles, **more):
+    case = {"strategy": strategy, "brokers": brokers, "bundles": bundles}
+    return {**case, "settings": {}, "recentlyUnloaded": {}, **more}
+
+
+def unloaded(connection, case):
+    [answer] = connection.ask("shed.select", [case])
+    return [one["bundle"] for one in answer["unload"]]
+
+
+def overloaded(**more):
+    """One broker at 95 % of 100 MB/s, in two bundles."""
+    brokers = {"b1": broker(95, 100 * MB, [LEFT, RIGHT]), "b2": broker(0)}
+    return cycle(
+        "OverloadShedder", brokers, {LEFT: carrying(60 * MB), RIGHT: carrying(40 * MB)}, **more
+    )
+
+
+def test_an_overloaded_broker_sheds(release):
+    assert unloaded(release, overloaded()) == [LEFT]
+
+
+@pytest.mark.parametrize(("ago", "shed"), [(29.9, RIGHT), (30, RIGHT), (30.1, LEFT)])
+def test_the_grace_period_is_the_managers_own(release, ago, shed):
+    assert unloaded(release, overloaded(recentlyUnloaded={LEFT: ago})) == [shed]
+
+
+def test_the_switch_is_the_managers_own(release):
+    off = {"loadBalancerSheddingEnabled": False}
+    assert unloaded(release, overloaded(settings=off)) == []
+
+
+def test_the_setting_names_the_strategy(release):
+    named = {"loadBalancerLoadSheddingStrategy": "OverloadShedder"}
+    assert unloaded(release, {**overloaded(settings=named), "strategy": None}) == [LEFT]
+
+
+def test_history_weighs_nine_tenths(newer):
+    """90 % of earlier 10 % and 10 % of now 60 % are 15 %: within 10 of the average of 12.5."""
+    brokers = {
+        "b1": {**broker(60, 100 * MB, [LEFT, RIGHT]), "usageHistory": [10]},
+        "b2": {**broker(10), "usageHistory": [10]},
+    }
+    settings = {
+        "loadBalancerHistoryResourcePercentage": 0.9,
+        "loadBalancerBrokerThresholdShedderPercentage": 10,
+    }
+    loads = {LEFT: carrying(60 * MB), RIGHT: carrying(40 * MB)}
+    case = cycle("ThresholdShedder", brokers, loads, settings=settings)
+    assert unloaded(newer, case) == []
+    for one in brokers.values():
+        del one["usageHistory"]
+    assert unloaded(newer, case) == [LEFT]
+
+
+def small_traffic():
+    """9 MB/s to shed, under the 10 MiB/s that the release asks for."""
+    brokers = {"b1": broker(40, 60 * MB, [LEFT, RIGHT]), "b2": broker(10), "b3": broker(10)}
+    settings = {"loadBalancerBrokerThresholdShedderPercentage": 10}
+    loads = {LEFT: carrying(30 * MB), RIGHT: carrying(30 * MB)}
+    return cycle("ThresholdShedder", brokers, loads, settings=settings)
+
+
+def test_a_neutral_setting_is_told_and_can_be_undone(newer):
+    name = "loadBalancerBundleUnloadMinThroughputThreshold"
+    assert name in newer.hello.neutral
+    assert len(unloaded(newer, small_traffic())) == 1
+    with connect(f"pulsar:3.0.7,set={name}=10", PROFILE, {}) as undone:
+        assert name not in undone.hello.neutral
+        assert unloaded(undone, small_traffic()) == []
+
+
+def test_a_value_that_the_release_cannot_hold_is_unsupported(newer):
+    settings = {"loadBalancerBrokerOverloadedThresholdPercentage": 90.5}
+    [answer] = newer.ask("shed.select", [overloaded(settings=settings)])
+    assert "takes whole numbers" in answer["unsupported"]
+
+
+def test_a_folder_of_jars_is_a_release_too():
+    folder = Shelf("3.0.7").library
+    with connect(f"pulsar:{folder}", PROFILE, {}) as connection:
+        assert connection.hello.version == "3.0.7"
+        assert unloaded(connection, overloaded()) == [LEFT]
+
+
+def test_a_jvm_that_is_killed_is_one_adapter_error():
+    with connect("pulsar:3.0.7", PROFILE, {}) as connection:
+        os.kill(connection.pid, signal.SIGKILL)
+        with pytest.raises(AdapterError, match="killed by SIGKILL"):
+            connection.ask("shed.select", [overloaded()])
+
+
+ODD = """
+package com.acme;
+import com.google.common.collect.*;
+import org.apache.pulsar.broker.ServiceConfiguration;
+import org.apache.pulsar.broker.loadbalance.*;
+public class Odd implements LoadSheddingStrategy {
+    public Multimap<String, String> findBundlesForUnloading(LoadData l, ServiceConfiguration c) {
+        if (l.getBrokerData().size() > 2) System.exit(7);
+        throw new IllegalStateException("no idea");
+    }
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def plug_ins(tmp_path_factory, newer):
+    """The samples and a third, compiled against the release."""
+    folder = tmp_path_factory.mktemp("plug-ins")
+    (folder / "Odd.java").write_text(ODD)
+    sources = [*SAMPLES.glob("*.java"), folder / "Odd.java"]
+    words = ["javac", "-cp", f"{Shelf('3.0.7').library}/*", "-d", folder, *sources]
+    subprocess.run(words, check=True, capture_output=True)
+    return folder
+
+
+def plugged(folder, name):
+    return f"pulsar:3.0.7,strategy=com.acme.{name},classpath={folder}"
+
+
+def verdicts(adapter, tmp_path, monkeypatch):
+    from pulsar_conformance.conformance.cli import main
+
+    monkeypatch.chdir(tmp_path)
+    words = ["run", "--adapter", adapter, "--rules", "SHED-*", "--rules", "OVERLOAD-0*"]
+    status = main([*words, "--examples", "30", "--out", "out"])
+    lines = (tmp_path / "out" / "verdicts.jsonl").read_text().splitlines()[1:]
+    return status, {line["rule"]: line["verdict"] for line in map(json.loads, lines)}
+
+
+def test_a_right_plug_in_passes_what_holds_for_every_strategy(plug_ins, tmp_path, monkeypatch):
+    adapter = plugged(plug_ins, "BusiestShedder")
+    status, found = verdicts(adapter, tmp_path, monkeypatch)
+    assert status == 0
+    assert [rule for rule, word in found.items() if word == "pass"] == [
+        "SHED-01", "SHED-02", "SHED-03", "SHED-04",
+    ]  # fmt: skip
+    assert found["OVERLOAD-01"] == "not_applicable"
+
+
+def test_a_wrong_plug_in_fails_on_a_drawn_case(plug_ins, tmp_path, monkeypatch):
+    adapter = plugged(plug_ins, "HastyShedder")
+    with connect(adapter, PROFILE, {}) as connection:
+        assert unloaded(connection, {**overloaded(), "strategy": None}) == [LEFT]
+    status, found = verdicts(adapter, tmp_path, monkeypatch)
+    assert status == 1
+    assert [rule for rule, word in found.items() if word == "fail"] == ["SHED-02"]
+
+
+def test_a_plug_in_that_throws_fails_the_case_and_one_that_exits_ends_the_run(plug_ins):
+    with connect(plugged(plug_ins, "Odd"), PROFILE, {}) as connection:
+        [answer] = connection.ask("shed.select", [{**overloaded(), "strategy": None}])
+        assert "IllegalStateException: no idea" in answer["failed"]
+        case = {**overloaded(), "strategy": None}
+        case["brokers"] = {**case["brokers"], "b3": broker(0)}
+        with pytest.raises(AdapterError, match="exited with status 7"):
+            connection.ask("shed.select", [case])
+
+
+def test_a_class_that_is_not_there_is_unsupported(newer):
+    [answer] = newer.ask("shed.select", [cycle("com.acme.Absent", overloaded()["brokers"], {})])
+    assert "com.acme.Absent" in answer["unsupported"]
