@@ -47,4 +47,5 @@ def test_an_implementation_without_a_mistake_passes(adapter, seed, respondents, 
     verdicts = [run.verdict(rule) for rule in rules]
     wrong = [one for one in verdicts if one.verdict in ("fail", "error", "unexpected_pass")]
     assert wrong == []
-    assert sum(one.verdict == "pass" for one in verdicts) > len(rules) / 3
+    offered = [one for one in verdicts if one.verdict != "not_applicable"]
+    assert sum(one.verdict == "pass" for one in offered) > len(offered) / 2
