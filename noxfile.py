@@ -30,6 +30,10 @@ RELEASES = {
 """The releases of Pulsar that are judged, each by the newest documents that speak of it."""
 
 
+RELEASED = "tests/test_pulsar_released.py"
+"""Tests that need released Pulsar: the session `pulsar` runs them."""
+
+
 def install(session: nox.Session, group: str | None = None, extra: str = "") -> None:
     """Install the project as its users do, with an extra, and a dependency group of it.
 
@@ -57,7 +61,7 @@ def lint(session: nox.Session) -> None:
 def tests(session: nox.Session) -> None:
     """The tests of the suite itself; after --, options of pytest and files."""
     install(session, "tests")
-    session.run("pytest", "-n", "2", "-q", *session.posargs)
+    session.run("pytest", "-n", "2", "-q", "--ignore", RELEASED, *session.posargs)
 
 
 @nox.session

@@ -91,7 +91,8 @@ def test_what_follows_the_dashes_goes_through(noxfile, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     session = Session("uv", "-k", "overload")
     noxfile.tests(session)
-    assert session.did[-1] == ("pytest", "-n", "2", "-q", "-k", "overload")
+    ignored = ("--ignore", noxfile.RELEASED)
+    assert session.did[-1] == ("pytest", "-n", "2", "-q", *ignored, "-k", "overload")
 
 
 def test_every_folder_with_code_is_a_package_that_is_installed():
