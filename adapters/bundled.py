@@ -32,14 +32,14 @@ class Sample:
         """What this machine lacks to run it, in words, or nothing."""
         if shutil.which(self.program) is None:
             return f"it needs {self.program} {self.least} or newer, and there is none on the PATH"
-        found = _major(self.program, *self.version)
+        found = major_version(self.program, *self.version)
         if found is None or found < self.least:
             which = "of no known version" if found is None else f"version {found}"
             return f"it needs {self.program} {self.least} or newer; the one on the PATH is {which}"
         return None
 
 
-def _major(program: str, *arguments: str) -> int | None:
+def major_version(program: str, *arguments: str) -> int | None:
     """The major version that a program prints of itself."""
     try:
         done = subprocess.run(
@@ -47,7 +47,7 @@ def _major(program: str, *arguments: str) -> int | None:
         )
     except (OSError, subprocess.TimeoutExpired):
         return None
-    found = re.search(r"(\d+)\.\d+", done.stdout + done.stderr)
+    found = re.search(r'\bv(?:ersion ")?(\d+)', done.stdout + done.stderr)
     return int(found[1]) if found else None
 
 

@@ -8,6 +8,7 @@ from pulsar_conformance.adapters.connection import Connect, Connection, Limits
 from pulsar_conformance.adapters.errors import AdapterError
 from pulsar_conformance.adapters.process import connect_exec, connect_python
 from pulsar_conformance.adapters.reference import connect_reference
+from pulsar_conformance.adapters.spark.connection import connect_spark
 
 
 def connect_sample(
@@ -25,6 +26,7 @@ def connect_sample(
 
 KINDS: Mapping[str, tuple[str, Connect]] = {
     "reference": ("reference", connect_reference),
+    "spark": ("spark", connect_spark),
     "python": ("python:MODULE:NAME", connect_python),
     "exec": ("exec:COMMAND ARG ...", connect_exec),
     "sample": (f"sample:{'|'.join(BUNDLED)}", connect_sample),
