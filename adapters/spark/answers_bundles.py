@@ -44,26 +44,9 @@ def create(cases: DataFrame, _chosen: Chosen) -> DataFrame:
 
 def locate(cases: DataFrame, chosen: Chosen) -> DataFrame:
     """The bundle of each topic, in the order of the topics."""
-    starts = cases.select("cycle", F.posexplode("boundaries").alias("index", "boundary"))
-    bundles = starts.select(
-        F.col("cycle").alias("space"), ranges.value_of(F.col("boundary")).alias("lower"), "index"
-    ).where(F.col("lower") < ranges.LAST_HASH)
-    topics = cases.select(
-        F.col("cycle").alias("space"), F.posexplode("topics").alias("place", "topic")
-    )
-    found = locating.located(bundles, topics, chosen.readings)
-    indexes = found.groupBy(F.col("space").alias("cycle")).agg(
-        F.array_sort(F.collect_list(F.struct("place", "index"))).alias("found")
-    )
-    ends = F.col("boundaries")
-    names = F.transform(
-        F.coalesce("found", F.array().cast("array<struct<place int, index int>>")),
-        lambda one: F.concat(
-            F.get(ends, one["index"]), F.lit("_"), F.get(ends, one["index"] + F.lit(1))
-        ),
-    )
-    rows = cases.select("cycle", "boundaries").join(indexes, "cycle", "left")
-    return rows.select("cycle", as_text(bundles=names).alias("answer"))
+    partitions = chosen.readings["partitions"]
+    found = locating.bundles_of(F.col("boundaries"), F.col("topics"), partitions)
+    return cases.select("cycle", as_text(bundles=found).alias("answer"))
 
 
 def split(cases: DataFrame, chosen: Chosen) -> DataFrame:
