@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import re
 import shlex
 import shutil
-import subprocess
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+
+from pulsar_conformance.adapters.programs import major_version
+from pulsar_conformance.adapters.spark import session
 
 SAMPLES = Path(__file__).parent / "samples"
 
@@ -39,23 +40,14 @@ class Sample:
         return None
 
 
-def major_version(program: str, *arguments: str) -> int | None:
-    """The major version that a program prints of itself."""
-    try:
-        done = subprocess.run(
-            [program, *arguments], capture_output=True, text=True, timeout=30, check=False
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return None
-    found = re.search(r'\bv(?:ersion ")?(\d+)', done.stdout + done.stderr)
-    return int(found[1]) if found else None
-
-
 BUNDLED: Mapping[str, Sample] = {
     "java": Sample("java", SAMPLES / "java" / "Main.java", ("-version",), 17),
     "javascript": Sample("node", SAMPLES / "javascript" / "main.mjs", ("--version",), 20),
 }
 """By the name that follows `sample:`."""
+
+SPARK = "spark"
+"""The engine, on this machine."""
 
 Lacking = Callable[[], str | None]
 
@@ -69,4 +61,9 @@ def runnable() -> tuple[list[str], list[str]]:
             adapters.append(f"sample:{name}")
         else:
             left_out.append(f"sample:{name}: {why}")
+    why = session.lacking()
+    if why is None:
+        adapters.append(SPARK)
+    else:
+        left_out.append(f"{SPARK}: {why}")
     return adapters, left_out

@@ -1,4 +1,4 @@
-"""Names of implementations: `reference`, `python:MODULE:NAME`, `exec:COMMAND ARG ...`."""
+"""Names of implementations, such as `reference`, `spark` or `exec:COMMAND ARG ...`."""
 
 from collections.abc import Mapping
 from difflib import get_close_matches
@@ -26,10 +26,10 @@ def connect_sample(
 
 KINDS: Mapping[str, tuple[str, Connect]] = {
     "reference": ("reference", connect_reference),
-    "spark": ("spark", connect_spark),
     "python": ("python:MODULE:NAME", connect_python),
     "exec": ("exec:COMMAND ARG ...", connect_exec),
     "sample": (f"sample:{'|'.join(BUNDLED)}", connect_sample),
+    "spark": ("spark or spark:local[N] or spark:sc://HOST:PORT", connect_spark),
 }
 """Kind of adapter: how its names are written, and what opens it."""
 

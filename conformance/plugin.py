@@ -6,7 +6,7 @@ import json
 import sys
 from collections.abc import Iterator
 from contextlib import suppress
-from itertools import product
+from itertools import chain, product
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,7 @@ from pulsar_conformance.reports import table
 SUITE = pytest.StashKey["Suite"]()
 VERDICT = "verdict"
 IMPLEMENTATION = "implementation"
+NOTES = "notes"
 LETTERS = {
     "pass": (".", "PASS"),
     "not_applicable": ("-", "NOT APPLICABLE"),
@@ -107,6 +108,7 @@ class RuleItem(pytest.Item):
         verdict = suite.verdict(self.run, self.rule)
         self.user_properties.append((VERDICT, verdict.as_json()))
         self.user_properties.append((IMPLEMENTATION, implementation(self.run)))
+        self.user_properties.append((NOTES, self.run.notes))
         text = told(self.rule, verdict, self.run.name)
         allure_results.attach(suite.plan, self.rule, verdict, self.run.name, text)
         if verdict.verdict == "known_deviation":
@@ -163,6 +165,8 @@ class Reporter:
         self.crashes: list[str] = []
         """Tracebacks of the suite's own mistakes: a rule that they hit has no verdict."""
         self.implementations: dict[tuple[str, str], dict[str, Any]] = {}
+        self.notes: dict[tuple[str, str, Any], list[str]] = {}
+        """What each implementation told last of how it worked, in each worker."""
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Keeps the verdict of a report, or the crash that left none."""
@@ -177,6 +181,8 @@ class Reporter:
         self.found[verdict.implementation, verdict.profile, verdict.rule] = verdict
         told_of: Any = properties[IMPLEMENTATION]
         self.implementations[verdict.implementation, verdict.profile] = told_of
+        worker = getattr(report, "node", None)
+        self.notes[verdict.implementation, verdict.profile, worker] = list(properties[NOTES])
 
     @property
     def verdicts(self) -> list[Verdict]:
@@ -220,6 +226,8 @@ class Reporter:
             return
         lines = [self.first_line, *(verdict.as_json() for verdict in self.verdicts)]
         for line in ("", *table.lines(lines)):
+            terminalreporter.write_line(line)
+        for line in chain.from_iterable(self.notes.values()):
             terminalreporter.write_line(line)
         terminalreporter.write_line(f"verdicts: {self._directory / stream.FILE}")
 

@@ -22,7 +22,7 @@ def defaults(cases: DataFrame, chosen: Chosen) -> DataFrame:
 
 
 def create(cases: DataFrame, _chosen: Chosen) -> DataFrame:
-    """The boundaries of a new namespace: of one width, the last with what remains. [BUNDLE-01 … 03]"""
+    """Boundaries of one width, the last bundle with what remains. [BUNDLE-01 … 03]"""
     rows = cases.select(
         "cycle",
         "settings",
@@ -31,7 +31,9 @@ def create(cases: DataFrame, _chosen: Chosen) -> DataFrame:
     count = F.col("count")
     few = F.when(count.between(1, MOST_BUNDLES), count)
     width = F.floor(F.try_divide(F.lit(ranges.HASHES), count)).cast("bigint")
-    starts = F.transform(F.sequence(F.lit(0).cast("bigint"), few - 1), lambda place: ranges.hex_of(place * width))
+    starts = F.transform(
+        F.sequence(F.lit(0).cast("bigint"), few - 1), lambda place: ranges.hex_of(place * width)
+    )
     boundaries = F.concat(starts, F.array(F.lit(f"0x{ranges.LAST_HASH:08x}")))
     many = F.concat(F.lit(f"from 1 to {MOST_BUNDLES} bundles, not "), count.cast("string"))
     answer = first_of(
@@ -83,7 +85,10 @@ def split_candidates(cases: DataFrame, chosen: Chosen) -> DataFrame:
     """The bundles that are split, and those whose parts are unloaded."""
     reports = cases.select("*", F.explode_outer("brokers").alias("broker", "report"))
     rows = reports.select("*", F.explode_outer("report.bundles").alias("bundle"))
-    stats, namespace = F.col("report.lastStats")[F.col("bundle")], ranges.namespace_of(F.col("bundle"))
+    stats, namespace = (
+        F.col("report.lastStats")[F.col("bundle")],
+        ranges.namespace_of(F.col("bundle")),
+    )
     average = F.col("bundles")[F.col("bundle")]["longTermData"]
     sessions = shapes.or_nothing(stats["producerCount"]) + shapes.or_nothing(stats["consumerCount"])
     rows = rows.select(

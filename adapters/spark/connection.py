@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-import threading
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
+from textwrap import wrap
 from typing import TYPE_CHECKING
 
 from pulsar_conformance.adapters.connection import Asking, Connection, Limits
@@ -26,7 +26,9 @@ CHARACTERS = 1 << 26
 """So much JSON is one job at most: it travels in a few messages to where it is worked on."""
 
 COLD = 60.0
-"""Seconds more for the first job of all, which loads most of Spark."""
+"""Seconds more for the first job of an operation, which loads and compiles what it needs."""
+
+WIDTH = 78
 
 STRATEGIES = ("OverloadShedder", "ThresholdShedder", "UniformLoadShedder")
 ALGORITHMS = (
@@ -43,6 +45,7 @@ class SparkConnection(Asking):
         self, target: str, name: str, profile: str, readings: Mapping[str, str], limits: Limits
     ) -> None:
         self.adapter = name
+        self._profile = profile
         self._limits = limits
         specs = load()
         followed = {**specs.default_readings(profile), **readings}
@@ -76,11 +79,12 @@ class SparkConnection(Asking):
             return []
         jobs, cases = self._jobs.total(), self._cases.total()
         each = (
-            f"{name} {self._cases[name]}" + (f" in {count}" if count > 1 else "")
+            f"{name} {self._cases[name]}" + (f" in {count} jobs" if count > 1 else "")
             for name, count in self._jobs.items()
         )
-        where = f"{self.adapter}, {self._spark.told}"
-        return [f"{where}: {jobs} jobs answered {cases} cases: {', '.join(each)}"]
+        where = f"{self.adapter}, {self._profile}"
+        first = f"{where}: {jobs} jobs of {self._spark.told} answered {cases} cases"
+        return [first, *wrap(", ".join(each), WIDTH, initial_indent="  ", subsequent_indent="  ")]
 
     def exchange(self, operation: str, batch: Sequence[JSON]) -> list[JSON]:
         """One answer a case, in order."""
@@ -110,32 +114,22 @@ class SparkConnection(Asking):
     def _collected(
         self, spark: session.Spark, plan: session.Session, operation: str, cases: int
     ) -> list[tuple[int, str]]:
-        """The rows of a plan. Raises AdapterError where it breaks or takes too long."""
+        """The rows of a plan. Raises AdapterError where it breaks, or takes too long."""
         seconds = self._limits.base + self._limits.per_case * cases
-        seconds += 0 if self._jobs else COLD
-        late = threading.Event()
-
-        def stop() -> None:
-            late.set()
-            spark.session.interruptAll()
-
-        clock = threading.Timer(seconds, stop)
-        clock.daemon = True
-        clock.start()
+        seconds += 0 if operation in self._jobs else COLD
         try:
-            rows: list[tuple[int, str]] = plan.collect()
+            rows: list[tuple[int, str]] = session.within(seconds, plan.collect)
+        except TimeoutError:
+            spark.interrupt()
+            self.bye()
+            problem = f"no answer within {seconds:g} s, the time limit"
+            hint = "give it more cores, as in spark:local[4], or fewer cases"
         except Exception as error:
-            if late.is_set():
-                problem = f"{operation}, {cases} cases: no answer within {seconds:g} s"
-                hint = "give it more cores, as in spark:local[4], or fewer cases"
-            else:
-                problem = f"{operation}, {cases} cases: {session.first_line(error)}"
-                hint = "that is Spark's own message"
-            tail = spark.log.tail() if spark.log else ""
-            raise AdapterError("ask", problem, hint, tail, self.adapter, "internal") from None
-        finally:
-            clock.cancel()
-        return rows
+            problem, hint = session.first_line(error), "that is Spark's own message"
+        else:
+            return rows
+        told = f"{operation}, {cases} cases: {problem}"
+        raise AdapterError("ask", told, hint, spark.tail, self.adapter, "internal")
 
     def _running(self) -> session.Spark:
         if self._spark is None:
@@ -170,7 +164,7 @@ def portions(texts: Iterator[str]) -> Iterator[list[str]]:
 def connect_spark(
     rest: str, name: str, profile: str, readings: Mapping[str, str], limits: Limits
 ) -> Connection:
-    """`spark`, `spark:local[N]`, `spark:sc://host:port`: the engine, on this machine or a server."""
+    """`spark`, `spark:local[N]`, `spark:sc://host:port`: the engine, here or on a server."""
     target = rest or "local[*]"
     if not target.startswith(("local", "sc://")):
         hint = "write spark, spark:local[4], or spark:sc://HOST:PORT"

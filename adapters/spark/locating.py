@@ -54,4 +54,3 @@ def place_of(boundaries: Column, hashed: Column) -> Column:
     """
     begun = F.size(F.filter(boundaries, lambda boundary: boundary <= hashed))
     return F.least(begun, F.size(boundaries) - 1) - 1
-

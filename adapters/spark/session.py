@@ -8,16 +8,17 @@ import shutil
 import socket
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+import threading
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, TypeVar
 from urllib.parse import urlsplit
 
-from pulsar_conformance.adapters.bundled import major_version
 from pulsar_conformance.adapters.errors import AdapterError
+from pulsar_conformance.adapters.programs import major_version
 
 JAVA = 17
 """The oldest Java that Spark 4 runs on."""
@@ -29,6 +30,9 @@ CONNECT_PORT = 15002
 
 REACHED_WITHIN = 5.0
 """Seconds in which a Spark Connect server must accept a connection."""
+
+ENDS_WITHIN = 10.0
+"""Seconds that a session may take to end, before it is left to itself."""
 
 TAIL = 20
 """Lines of Spark's standard error that a message shows."""
@@ -54,7 +58,7 @@ OF_THE_PROCESS: Mapping[str, str] = {
 jobs together take 60 % of the CPU time that they take with Java's second compiler."""
 
 Session = Any
-"""A `pyspark.sql.SparkSession`, classic or of Spark Connect: what they share is all that is used."""
+"""A `pyspark.sql.SparkSession`, classic or of Spark Connect: only what both have is used."""
 
 
 def lacking() -> str | None:
@@ -91,13 +95,24 @@ class Spark:
 
     target: str
     session: Session
+    version: str
     users: int = 0
     log: Log | None = None
 
     @property
     def told(self) -> str:
         """Which Spark this is: `Spark 4.1.0 on local[*]`."""
-        return f"Spark {self.session.version} on {self.target}"
+        return f"Spark {self.version} on {self.target}"
+
+    def interrupt(self) -> None:
+        """Have it give up what it works on."""
+        with suppress(Exception):
+            within(ENDS_WITHIN, self.session.interruptAll)
+
+    @property
+    def tail(self) -> str:
+        """Last lines of what its Java process wrote to standard error."""
+        return self.log.tail() if self.log else ""
 
 
 class Log:
@@ -157,7 +172,7 @@ def release(spark: Spark) -> None:
     if spark.users == 0 and _PROCESS.running is spark:
         _PROCESS.running = None
         with suppress(Exception):  # it is gone either way
-            spark.session.stop()
+            within(ENDS_WITHIN, spark.session.stop)
         os.environ.pop("SPARK_CONNECT_MODE_ENABLED", None)
 
 
@@ -191,7 +206,7 @@ def _own(master: str, adapter: str) -> Spark:
         problem = f"Spark does not start: {first_line(error)}"
         hint = "try `spark-submit --version`: it uses the same Java"
         raise AdapterError("start", problem, hint, log.tail(), adapter) from None
-    return Spark(master, session, log=log)
+    return Spark(master, session, session.version, log=log)
 
 
 def _connected(url: str, adapter: str) -> Spark:
@@ -214,7 +229,34 @@ def _connected(url: str, adapter: str) -> Spark:
         os.environ.pop("SPARK_CONNECT_MODE_ENABLED", None)
         problem = f"{url} gives no session: {first_line(error)}"
         raise AdapterError("start", problem, f"for its client, {EXTRA}", "", adapter) from None
-    return Spark(url, session)
+    return Spark(url, session, session.version)
+
+
+Made = TypeVar("Made")
+
+
+def within(seconds: float, work: Callable[[], Made]) -> Made:
+    """What some work makes, in a thread of its own. TimeoutError where it takes longer.
+
+    A client of Spark Connect whose server is gone goes on trying for minutes.
+    """
+    made: list[Made] = []
+    raised: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            made.append(work())
+        except BaseException as error:
+            raised.append(error)
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    thread.join(seconds)
+    if raised:
+        raise raised[0]
+    if not made:
+        raise TimeoutError(f"nothing within {seconds:g} s")
+    return made[0]
 
 
 def first_line(error: BaseException) -> str:

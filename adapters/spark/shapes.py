@@ -25,7 +25,7 @@ BROKER = (
 SETTINGS = "map<string, string>"
 
 NEVER_MEASURED = 50
-"""Messages per second, and kilobytes per second, each way, before the first sample. [DATA-04, 05]"""
+"""Messages and kilobytes per second, each way, before the first sample. [DATA-04, DATA-05]"""
 
 KILOBYTE: Mapping[str, int] = {"decimal": 1000, "binary": 1024}
 """Bytes, by the reading `kilobyte`."""
@@ -60,7 +60,7 @@ def measured(average: Column) -> Column:
 
 
 def carried(average: Column, kilobyte: str) -> Column:
-    """Traffic of a bundle by an average of it, or what is assumed before the first sample. [DATA]"""
+    """Traffic of a bundle by its average, or what is assumed before the first sample. [DATA]"""
     assumed = F.struct(
         number(2 * NEVER_MEASURED).alias("messages"),
         number(2 * NEVER_MEASURED * KILOBYTE[kilobyte]).alias("bytes"),

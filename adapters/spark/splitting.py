@@ -83,9 +83,7 @@ WAYS: Mapping[str, Callable[[Column], Column]] = {
 """Why so many cuts are refused, null where they are not, by `split-ways`. [SPLIT-12, SPLIT-13]"""
 
 
-def refusal(
-    asked: Column, by: Column, algorithm: Column, lower: Column, upper: Column
-) -> Column:
+def refusal(asked: Column, by: Column, algorithm: Column, lower: Column, upper: Column) -> Column:
     """Why a split is turned down before it is tried, null where it is not. [SPLIT-15, SPLIT-16]"""
     known = algorithm.isin(*ALGORITHMS)
     at_positions = algorithm == POSITIONS

@@ -64,7 +64,10 @@ def _with_extremes(rows: DataFrame, readings: Mapping[str, str]) -> DataFrame:
     bytes_ = F.col("_most_bytes") > settings[THROUGHPUT_THRESHOLD] * F.col("_least_bytes")
     made = ["_heaviest", "_lightest", *(f"_{end}_{one}" for end in ENDS for one in measured)]
     ends = F.struct(
-        *(F.struct(*(F.col(f"_{end}_{one}").alias(one) for one in measured)).alias(end) for end in ENDS),
+        *(
+            F.struct(*(F.col(f"_{end}_{one}").alias(one) for one in measured)).alias(end)
+            for end in ENDS
+        ),
         TRIGGERED[readings["uniform-trigger"]](rates, bytes_).alias("over"),
         (F.col("broker") == F.col("_heaviest.broker")).alias("most_loaded"),
         ((F.col("_heaviest.weight") - F.col("_lightest")) / number(2)).alias("need"),

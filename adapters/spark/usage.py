@@ -56,7 +56,9 @@ def smoothed(history: Column, present: Column, kept: Column) -> Column:
 
     `kept` is the share of what was, from 0 to 1.
     """
-    later = F.concat(F.slice(history, 2, F.greatest(F.size(history) - 1, F.lit(0))), F.array(present))
+    later = F.concat(
+        F.slice(history, 2, F.greatest(F.size(history) - 1, F.lit(0))), F.array(present)
+    )
     mixed = F.aggregate(later, history[0], lambda was, seen: was * kept + seen * (number(1) - kept))
     return F.when(F.size(history) > 0, mixed).otherwise(present)
 
