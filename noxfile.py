@@ -60,7 +60,7 @@ def by_default(words: list[str]) -> list[str]:
     """The options of a run; one that names neither profile nor case is judged by `PROFILES`."""
     options = words[: words.index("--")] if "--" in words else words
     flags = {word.partition("=")[0] for word in options}
-    if flags & {"--judge-by", "--replay", "--characterize", "--help", "-h"}:
+    if flags & {"--judge-by", "--profile", "--replay", "--characterize", "--help", "-h"}:
         return words
     return [*(word for profile in PROFILES for word in ("--judge-by", profile)), *words]
 
@@ -70,6 +70,13 @@ def report(session: nox.Session) -> None:
     """The Allure report of the last run, as one HTML file."""
     install(session)
     session.run("python", "-m", "pulsar_conformance.reports.allure", *session.posargs)
+
+
+@nox.session
+def examples(session: nox.Session) -> None:
+    """The worked examples as Markdown, a page an area in reports/examples."""
+    install(session)
+    session.run("python", "-m", "pulsar_conformance.reports.pages", *session.posargs)
 
 
 @nox.session

@@ -1,11 +1,19 @@
-"""What the commands of this folder share: profile, readings, and how they complain."""
+"""What the commands share: adapter, profile, readings, time limit, and how they complain."""
 
 import argparse
+import math
 import sys
 
+from pulsar_conformance.adapters.connection import Limits
+from pulsar_conformance.adapters.names import KINDS
 from pulsar_conformance.specs import load
 
 DEFAULT_PROFILE = "documented-3.0"
+ADAPTER = f"an implementation: {', '.join(how for how, _ in KINDS.values())}; quote its spaces"
+TIME_LIMIT = (
+    f"how long a batch of cases may take ({Limits().base:g}), "
+    f"and a {Limits().base / Limits().per_case:.0f}th of it more for each of them"
+)
 UNUSABLE = 2
 """Exit status for an adapter or an input that can't be used."""
 
@@ -14,10 +22,20 @@ class BadReading(Exception):
     """A `--reading` that isn't NAME=VALUE."""
 
 
+def add_adapter(parser: argparse.ArgumentParser) -> None:
+    """The implementation to be asked."""
+    parser.add_argument("adapter", metavar="ADAPTER", help=ADAPTER)
+
+
 def add_judged_by(parser: argparse.ArgumentParser) -> None:
-    """`--profile` and `--reading`."""
+    """`--judge-by`, `--reading` and `--time-limit`."""
     parser.add_argument(
-        "--profile", default=DEFAULT_PROFILE, help="which documents it follows (%(default)s)"
+        "--judge-by",
+        "--profile",
+        dest="profile",
+        default=DEFAULT_PROFILE,
+        metavar="PROFILE",
+        help="the documents or release that it is asked to follow (%(default)s)",
     )
     parser.add_argument(
         "--reading",
@@ -26,6 +44,22 @@ def add_judged_by(parser: argparse.ArgumentParser) -> None:
         metavar="NAME=VALUE",
         help="how it takes a place that the documents leave open; may be given again",
     )
+    parser.add_argument(
+        "--time-limit", type=seconds, default=None, metavar="SECONDS", help=TIME_LIMIT
+    )
+
+
+def seconds(text: str) -> float:
+    """A length of time, as an option gives it."""
+    number = float(text)
+    if not (math.isfinite(number) and number > 0):
+        raise argparse.ArgumentTypeError(f"{text} is no time; give seconds, as in 60 or 0.5")
+    return number
+
+
+def limits_of(given: float | None) -> Limits:
+    """The limits that a `--time-limit`, or none, stands for."""
+    return Limits() if given is None else Limits.within(given)
 
 
 def judged_by(args: argparse.Namespace) -> tuple[str, dict[str, str]]:

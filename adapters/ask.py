@@ -8,7 +8,14 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import TextIO
 
-from pulsar_conformance.adapters.arguments import BadReading, add_judged_by, complain, judged_by
+from pulsar_conformance.adapters.arguments import (
+    BadReading,
+    add_adapter,
+    add_judged_by,
+    complain,
+    judged_by,
+    limits_of,
+)
 from pulsar_conformance.adapters.connection import Connection
 from pulsar_conformance.adapters.errors import AdapterError
 from pulsar_conformance.adapters.names import connect
@@ -98,7 +105,7 @@ def ask_lines(connection: Connection, lines: Iterable[bytes], out: TextIO, batch
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of `ask`."""
-    parser.add_argument("adapter", help="reference, python:MODULE:NAME or exec:COMMAND ARG ...")
+    add_adapter(parser)
     add_judged_by(parser)
     parser.add_argument(
         "--batch",
@@ -120,7 +127,8 @@ def run(args: argparse.Namespace) -> int:
     """Ask standard input, answer on standard output; 0, or 2 with one message."""
     try:
         profile, readings = judged_by(args)
-        with connect(args.adapter, profile, readings) as connection:
+        limits = limits_of(args.time_limit)
+        with connect(args.adapter, profile, readings, limits) as connection:
             ask_lines(connection, sys.stdin.buffer, sys.stdout, args.batch)
     except BrokenPipeError:
         # Whoever reads the answers has seen enough; the interpreter flushes once more at its end.

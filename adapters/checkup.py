@@ -9,9 +9,11 @@ from functools import partial
 from pulsar_conformance.adapters.arguments import (
     UNUSABLE,
     BadReading,
+    add_adapter,
     add_judged_by,
     complain,
     judged_by,
+    limits_of,
 )
 from pulsar_conformance.adapters.connection import Connection, Limits
 from pulsar_conformance.adapters.errors import AdapterError
@@ -170,7 +172,7 @@ def _unknown(connection: Connection) -> str:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of `check`."""
-    parser.add_argument("adapter", help="reference, python:MODULE:NAME or exec:COMMAND ARG ...")
+    add_adapter(parser)
     add_judged_by(parser)
 
 
@@ -178,7 +180,7 @@ def run(args: argparse.Namespace) -> int:
     """Print a line a check; 0 when all went well, else 2."""
     try:
         profile, readings = judged_by(args)
-        found = check(args.adapter, profile, readings)
+        found = check(args.adapter, profile, readings, limits_of(args.time_limit))
     except (BadReading, UnknownName, SpecError) as error:
         return complain(error)
     print("\n".join(found.lines))

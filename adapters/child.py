@@ -234,7 +234,8 @@ class Child:
             )
         return ChildError(
             f"said nothing for {waited}, the time limit",
-            "flush standard output after each line; a slow one says a smaller batch in hello",
+            "flush standard output after each line; a slow one says a smaller batch in hello, "
+            "or is given a longer --time-limit",
         )
 
     def _gone(self) -> ChildError:

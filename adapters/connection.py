@@ -28,6 +28,13 @@ class Limits:
     output_bytes: int = 256 * 1024 * 1024
     end: float = 5.0
 
+    @classmethod
+    def within(cls, seconds: float) -> Self:
+        """Another time for a batch: `base`, its cases in the same proportion, no start shorter."""
+        usual = cls()
+        per_case = usual.per_case * seconds / usual.base
+        return cls(start=max(usual.start, seconds), base=seconds, per_case=per_case)
+
 
 @runtime_checkable
 class Connection(Protocol):
@@ -43,6 +50,10 @@ class Connection(Protocol):
     @property
     def closed(self) -> bool:
         """Whether it can't be asked any more."""
+
+    @property
+    def in_process(self) -> bool:
+        """Whether it is given the very cases, which it could change, and no copies."""
 
     def ask(self, operation: str, cases: Sequence[JSON]) -> list[JSON]:
         """One answer a case, in order, each valid by the operation's schema.
@@ -85,6 +96,11 @@ class Asking(ABC):
     @property
     def closed(self) -> bool:
         """Whether it can't be asked any more."""
+        return False
+
+    @property
+    def in_process(self) -> bool:
+        """Whether it is given the very cases, which it could change, and no copies."""
         return False
 
     @abstractmethod

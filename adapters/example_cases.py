@@ -69,6 +69,42 @@ def _candidates(leader: bool) -> dict[str, JSON]:
     }
 
 
+def _placing(cpu: float) -> dict[str, JSON]:
+    return {
+        "settings": {"loadBalancerBrokerOverloadedThresholdPercentage": 85},
+        "bundle": _RIGHT,
+        "candidates": ["broker-1", "broker-2"],
+        "brokers": {"broker-1": _broker(cpu, 0, []), "broker-2": _broker(50.0, 4, [_LEFT])},
+        "bundles": _loads(),
+        "preallocated": {},
+    }
+
+
+def _spreading(owner: str) -> dict[str, JSON]:
+    return {
+        "settings": {},
+        "domains": {"east": ["broker-1"], "west": ["broker-2"]},
+        "groups": {"t/first": "orders", "t/second": "orders"},
+        "owned": {owner: ["t/first"]},
+        "candidates": ["broker-1", "broker-2"],
+        "namespace": "t/second",
+    }
+
+
+def _story(events: int) -> dict[str, JSON]:
+    told = [
+        {"broker_up": {"broker": "broker-1", "capacity": 100_000_000}},
+        {"namespace": {"namespace": "t/ns", "bundles": 1}},
+        {"topic": {"topic": _TOPICS[0], **_rates(1)}},
+        {"broker_up": {"broker": "broker-2", "capacity": 100_000_000}},
+        {"broker_down": {"broker": "broker-1"}},
+    ]
+    settings = {"loadBalancerBrokerOverloadedThresholdPercentage": 85}
+    return {"settings": settings, "events": told[:events]}
+
+
+_IMPL = "org.apache.pulsar.broker.loadbalance.impl"
+
 _WHOLE = ["0x00000000", "0xffffffff"]
 _HALVES = ["0x00000000", "0x80000000", "0xffffffff"]
 
@@ -91,6 +127,22 @@ EXAMPLES: Mapping[str, tuple[JSON, ...]] = {
             "nics": [{"reportedGbps": 10}],
         },
     ),
+    "average.bundle": tuple(
+        {"samples": samples, "shortSamples": 10, "longSamples": 1000}
+        for samples in ([], [_rates(1), _rates(2)])
+    ),
+    "average.broker": tuple({"bundles": _loads(), "owned": owned} for owned in ([_LEFT], [])),
     "shed.select": (_shedding("OverloadShedder", 95.0), _shedding("OverloadShedder", 50.0)),
+    "manager.choose": tuple(
+        {"conf": None, "dynamic": f"{_IMPL}.{kind}LoadManagerImpl"}
+        for kind in ("Modular", "Simple")
+    ),
+    "place.select": (_placing(95.0), _placing(50.0)),
+    "place.anti_affinity": (_spreading("broker-1"), _spreading("broker-2")),
+    "report.read": (
+        {"report": {"cpu": {"usage": 50.0, "limit": 100.0}, "bundles": []}},
+        {"report": {"systemResourceUsage": {"cpu": {"usage": 50.0, "limit": 100.0}}}},
+    ),
+    "cluster.replay": (_story(4), _story(5)),
 }
 """Operation to cases that answer differently under the rules, where there can be two."""

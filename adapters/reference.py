@@ -38,6 +38,11 @@ class ReferenceConnection(Asking):
             readings={**load().default_readings(profile), **readings},
         )
 
+    @property
+    def in_process(self) -> bool:
+        """The model reads the cases as they are."""
+        return True
+
     def exchange(self, operation: str, batch: Sequence[JSON]) -> list[JSON]:
         """One answer a case; an exception of the model's own is that case's failure."""
         if operation not in self._hello.operations:

@@ -3,25 +3,37 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
+from importlib.resources import files
+from itertools import takewhile
+from typing import Any
 
 import allure
 import pytest
-from pulsar_conformance import specs
+from allure_commons.model2 import StatusDetails
+from pulsar_conformance import fixtures, specs
 from pulsar_conformance.conformance.plan import Plan
 from pulsar_conformance.conformance.telling import sources_of
-from pulsar_conformance.conformance.verdict import Verdict
+from pulsar_conformance.conformance.unlike import place_of
+from pulsar_conformance.conformance.verdict import Failure, Verdict
+from pulsar_conformance.reports.words import counted
 from pulsar_conformance.specs import Rule
 
 EPICS = {
     "BUNDLE": "Bundles",
     "SPLIT": "Bundles",
     "USAGE": "Load data",
+    "DATA": "Load data",
     "SHED": "Shedding",
     "OVERLOAD": "Shedding",
     "THRESHOLD": "Shedding",
     "UNIFORM": "Shedding",
+    "REPORT": "Load data",
     "CONFIG": "Configuration",
+    "MANAGER": "Load managers",
+    "ANSWER": "Answers",
+    "PLACE": "Placement",
+    "ANTI": "Placement",
+    "OWN": "Ownership",
 }
 """The larger part of load balancing that an area belongs to."""
 
@@ -29,58 +41,137 @@ FEATURES = {
     "BUNDLE": "Namespaces and ranges",
     "SPLIT": "Splitting bundles",
     "USAGE": "Resource usage",
+    "DATA": "Samples and averages",
     "SHED": "Every strategy",
     "OVERLOAD": "OverloadShedder",
     "THRESHOLD": "ThresholdShedder",
     "UNIFORM": "UniformLoadShedder",
+    "REPORT": "Load reports and the monitor",
     "CONFIG": "Documented defaults",
+    "MANAGER": "Choice of the manager",
+    "ANSWER": "Taken for granted",
+    "PLACE": "Least long-term message rate",
+    "ANTI": "Anti-affinity groups",
+    "OWN": "Owners, crashes and unloading",
 }
 
 SEVERITIES = {"must": "critical", "should": "normal", "may": "minor", "advice": "trivial"}
 
 
-def mark(item: pytest.Item, rule: Rule) -> None:
-    """Epic and feature by area, severity by level, links to the rule and its documents."""
+TAGGED = ("known_deviation", "unexpected_pass", "unexercised", "not_applicable", "error")
+"""Verdicts whose word a person can filter by; passed and failed are words of Allure itself."""
+
+
+class _Bare:
+    """A value of a parameter; of text, Allure would show quotation marks."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def __repr__(self) -> str:
+        return self._text
+
+
+def mark(item: pytest.Item, rule: Rule, profile: str) -> None:
+    """Epic and feature by area, severity by level, links to the documents of the profile."""
     labels = {
         "epic": EPICS.get(rule.area, rule.area.title()),
         "feature": f"{rule.area}: {FEATURES.get(rule.area, rule.area.lower())}",
-        "story": rule.title,
+        "story": f"{rule.id} {rule.title}",
         "severity": SEVERITIES[rule.level],
+        "suite": profile,
+        "subSuite": rule.area,
     }
     for name, value in labels.items():
         item.add_marker(pytest.mark.allure_label(value, label_type=name))
-    file = f"specs/rules/{Path(rule.file).name}"
-    links = {file: f"{rule.id} in {file}"}
-    for source in rule.sources:
-        document = specs.load().documents[source.document]
-        if document.copy_of is None:
-            links.setdefault(document.url, f"{document.title}, Pulsar {document.version}")
-    for url, name in links.items():
-        item.add_marker(pytest.mark.allure_link(url, link_type="link", name=name))
+    judged_by = {name for one in specs.load().lineage(profile) for name in one.documents}
+    for name in dict.fromkeys(source.document for source in rule.sources):
+        document = specs.load().documents[name]
+        if document.copy_of is None and name in judged_by:
+            title = f"{document.title}, Pulsar {document.version}"
+            item.add_marker(pytest.mark.allure_link(document.url, link_type="link", name=title))
 
 
-def attach(plan: Plan, rule: Rule, verdict: Verdict, name: str, text: str) -> None:
-    """Title and parameters; the case, the derivation and the failure text where there are any."""
-    allure.dynamic.title(f"{rule.id} {rule.title}")
-    allure.dynamic.parameter("implementation", verdict.implementation)
-    allure.dynamic.parameter("profile", verdict.profile)
-    counts = f"{verdict.drawn} drawn, {verdict.examples} examples, {verdict.saved} saved"
-    allure.dynamic.description(
-        f"{rule.statement}\n\n{'; '.join(sources_of(rule, verdict.profile))}\n\n"
-        f"**{verdict.verdict.replace('_', ' ')}** by {name}: {verdict.reached} cases reached the "
-        f"rule, of {counts}. {verdict.why}"
-    )
-    if verdict.warns:
-        allure.dynamic.tag("warning")
+def attach(
+    item: pytest.Item, plan: Plan, rule: Rule, verdict: Verdict, name: str, text: str
+) -> None:
+    """Title, suite and parameters; the rule; what was found, with the case and its derivation."""
+    allure.dynamic.title(f"{rule.id} {rule.title} ({name}, {verdict.profile})")
+    item.add_marker(pytest.mark.allure_label(name, label_type="parentSuite"))
+    allure.dynamic.parameter("implementation", _Bare(name), excluded=True)
+    allure.dynamic.parameter("adapter", _Bare(verdict.implementation))
+    allure.dynamic.parameter("profile", _Bare(verdict.profile))
+    allure.dynamic.description(_description(rule, verdict, name))
+    if verdict.warns or verdict.verdict in TAGGED:
+        allure.dynamic.tag(_word(verdict))
+    allure.attach(entry_of(rule), f"rule {rule.id}", allure.attachment_type.YAML)
     failure = verdict.failure
     if failure is None:
         return
     _text(text, "failure")
     _text("\n".join(failure.derivation), "derivation")
-    file = plan.root / failure.case_file
-    if file.suffix == ".json" and file.exists():
-        case = json.dumps(json.loads(file.read_text("utf-8")), indent=1, ensure_ascii=False)
-        allure.attach(case, "case", allure.attachment_type.JSON)
+    case = json.dumps(case_of(plan, failure), indent=1, ensure_ascii=False)
+    allure.attach(case, "case", allure.attachment_type.JSON)
+
+
+def explain(item: pytest.Item, rule: Rule, verdict: Verdict, name: str, text: str) -> None:
+    """Says in the result what the verdict is, in the place of an exception of the suite's own."""
+    listener = item.config.pluginmanager.get_plugin("allure_listener")
+    if listener is None or verdict.verdict == "pass":
+        return
+    result = listener.allure_logger.get_test(None)
+    trace = text if verdict.failure else verdict.why
+    result.statusDetails = StatusDetails(message=message_of(rule, verdict, name), trace=trace)
+
+
+def message_of(rule: Rule, verdict: Verdict, name: str) -> str:
+    """The verdict in words, and of a failure, what would have been allowed."""
+    broken = f"{rule.id} violated by {name}"
+    if verdict.warns:
+        lines = [f"warning: {broken}, but it is no must"]
+    elif verdict.verdict == "fail":
+        lines = [broken]
+    else:
+        lines = [f"{_word(verdict)}: {verdict.why}"]
+    if verdict.failure:
+        lines += [f"allowed: {verdict.failure.allowed}", f"answered: {verdict.failure.answered}"]
+    return "\n".join(lines)
+
+
+def entry_of(rule: Rule) -> str:
+    """The rule as it stands in its file."""
+    file = files("pulsar_conformance.specs").joinpath(rule.file)
+    lines = file.read_text("utf-8").splitlines()[rule.line - 1 :]
+    rest = takewhile(lambda line: not line.startswith(("- ", "#")), lines[1:])
+    return "\n".join([*lines[:1], *rest]).rstrip() + "\n"
+
+
+def case_of(plan: Plan, failure: Failure) -> Any:
+    """The saved case, or the questions of the worked example."""
+    for example in fixtures.examples():
+        if failure.case_file == place_of(example):
+            return [{"ask": operation, "case": case} for operation, case in example.questions]
+    return json.loads((plan.root / failure.case_file).read_text("utf-8"))
+
+
+def _description(rule: Rule, verdict: Verdict, name: str) -> str:
+    tried = ((verdict.drawn, "drawn case"), (verdict.examples, "worked example"))
+    counts = [counted(*one) for one in (*tried, (verdict.saved, "saved case"))]
+    reached = f"{verdict.reached} of {', '.join(counts)} reached the rule."
+    paragraphs = [
+        rule.statement,
+        f"{'; '.join(sources_of(rule, verdict.profile))}. Level: {rule.level}.",
+        f"**{_word(verdict).capitalize()}** by {name}. {reached} {verdict.why}".rstrip(),
+    ]
+    if verdict.warns:  # Allure shows no message of what passes
+        paragraphs.append(message_of(rule, verdict, name).replace("\n", "  \n"))
+    if verdict.failure:
+        paragraphs.append(f"Again: `{verdict.failure.again}`")
+    return "\n\n".join(paragraphs)
+
+
+def _word(verdict: Verdict) -> str:
+    return "warning" if verdict.warns else verdict.verdict.replace("_", " ")
 
 
 def _text(text: str, name: str) -> None:

@@ -6,12 +6,16 @@ on which a presupposed rule is broken says nothing about the rules that build on
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from pulsar_conformance import specs
+from pulsar_conformance.conformance import beneath
 from pulsar_conformance.conformance.registry import CHECKS
 from pulsar_conformance.conformance.respondent import Respondent
 from pulsar_conformance.conformance.trial import Json, Question, Trial
+
+FRAMES = ("shortTermData", "longTermData")
 
 
 def broken_beneath(
@@ -58,9 +62,13 @@ def _beneath(
         for question, answer in zip(trial.questions, answers, strict=True):
             if question.operation in rules[presupposed].operations:
                 yield _Question(presupposed, Trial((question,)), [answer])
-            else:
-                for derived in DERIVED.get(presupposed, _nothing)(question):
-                    yield _Question(presupposed, Trial((derived,)), None)
+            elif question.operation == "cluster.replay":
+                court = respondent.court
+                about = (rules[presupposed], question, answer, court.defaults, court.readings)
+                for moment in beneath.questions(*about):
+                    yield _Question(presupposed, Trial((moment,)), None)
+            for derived in DERIVED.get(presupposed, _nothing)(question):
+                yield _Question(presupposed, Trial((derived,)), None)
 
 
 def _nothing(_question: Question) -> Iterator[Question]:
@@ -69,13 +77,33 @@ def _nothing(_question: Question) -> Iterator[Question]:
 
 def _usages(question: Question, weighted: bool) -> Iterator[Question]:
     case = question.case
-    for broker in case["brokers"].values():
+    for broker in case.get("brokers", {}).values():
         measured = {"settings": case["settings"], "weighted": weighted, "broker": broker}
         yield Question("usage.max", measured)
+
+
+def _awry(question: Question) -> Iterator[Question]:
+    """The same cluster, the bundles with more bytes having fewer messages."""
+    case = copy.deepcopy(question.case)
+    frames = [data[frame] for data in case["bundles"].values() for frame in FRAMES if frame in data]
+    most = max(map(_bytes, frames), default=0)
+    for frame in frames:
+        frame |= {"msgRateIn": 1 + (most - _bytes(frame)) / 1000, "msgRateOut": 0}
+    for broker in case["brokers"].values():
+        data = (case["bundles"].get(bundle, {}) for bundle in broker.get("bundles", ()))
+        rates = (one.get("shortTermData", {}).get("msgRateIn", 0) for one in data)
+        broker |= {"msgRateIn": sum(rates), "msgRateOut": 0}
+    yield Question(question.operation, case)
+
+
+def _bytes(rates: Json) -> float:
+    size: float = rates.get("msgThroughputIn", 0) + rates.get("msgThroughputOut", 0)
+    return size
 
 
 DERIVED: Mapping[str, Callable[[Question], Iterator[Question]]] = {
     "USAGE-01": lambda question: _usages(question, weighted=False),
     "USAGE-02": lambda question: _usages(question, weighted=True),
+    "SHED-07": _awry,
 }
 """Questions about a case by which a rule of another operation is judged."""

@@ -6,27 +6,26 @@ readings are; those that are found out already help with the rest.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from itertools import product
 
 from pulsar_conformance import specs
 from pulsar_conformance.conformance import checks
 from pulsar_conformance.conformance.draw import draw
 from pulsar_conformance.conformance.draws.aimed import AIMED
-from pulsar_conformance.conformance.judge import Court
+from pulsar_conformance.conformance.evidence import Domains, Evidence
 from pulsar_conformance.conformance.legal import bad_trial
 from pulsar_conformance.conformance.respondent import Respondent
-from pulsar_conformance.conformance.trial import Json, Trial
-from pulsar_conformance.reference import Readings
+from pulsar_conformance.conformance.trial import Trial
 
 assert checks.__all__, "importing the checks registers them"
 
 CASES = 8
-"""Trials that decide a reading."""
+"""Trials that decide a reading, of each strategy that aims at it."""
 
-Answered = tuple[Trial, list[Json]]
+Found = Mapping[str, Sequence[Evidence]]
+"""The evidence for each reading: its own trials, answered."""
 
 
 @dataclass(frozen=True)
@@ -48,125 +47,127 @@ class Finding:
         return self.found in ("none", "mixed") or self.says not in (None, self.found)
 
 
-class Noting(Readings):
-    """Readings that note which of them were consulted."""
-
-    def __init__(self, choices: Mapping[str, str], noted: set[str]) -> None:
-        super().__init__(choices)
-        object.__setattr__(self, "noted", noted)
-
-    def __getitem__(self, name: str) -> str:
-        noted: set[str] = self.__dict__["noted"]
-        noted.add(name)
-        return super().__getitem__(name)
-
-
 def characterize(respondent: Respondent, seed: int) -> list[Finding]:
-    """What the implementation was found to follow, each reading in turn.
+    """What the implementation was found to follow, of each reading of the profile.
 
     Errors: `AdapterError` where it breaks.
     """
-    asked = dict(_asked(respondent, seed))
-    known: dict[str, str] = {}
-    possible: dict[str, list[set[str]]] = {}
+    readings = readings_of(respondent.profile)
+    found = {name: _evidence(respondent, name, seed) for name in readings if name in AIMED}
+    domains = _narrowed(found, _every_alternative(respondent))
+    return [_finding(respondent, name, found.get(name), domains, seed) for name in readings]
+
+
+def _narrowed(found: Found, domains: Domains) -> Domains:
+    """The alternatives that are left when each reading has helped to decide the others."""
     while True:
-        before = dict(known)
-        for reading, answered in asked.items():
-            possible[reading] = [_allowing(respondent, reading, one, known) for one in answered]
-            left = _common(reading, possible[reading])
-            if len(left) == 1:
-                known[reading] = left.pop()
-        if known == before:
-            break
-    return [_finding(respondent, name, possible.get(name)) for name in specs.load().readings]
+        before = domains
+        for reading, evidence in found.items():
+            left = _common(reading, evidence, domains)
+            if left:  # nothing is left where an implementation follows none, or several
+                domains = {**domains, reading: left}
+        if domains == before:
+            return domains
 
 
-def _asked(respondent: Respondent, seed: int) -> Iterator[tuple[str, list[Answered]]]:
-    """For each reading the trials that aim at it, with the answers to those it can be asked."""
-    for reading, strategies in AIMED.items():
-        trials = [
-            trial
-            for strategy in strategies
-            for trial in draw(strategy, CASES, f"{seed}/{reading}")
-            if bad_trial(trial, respondent.court.defaults) is None
-        ]
-        answers = respondent.answers(trials)
-        yield (
-            reading,
-            [
-                (trial, answered)
-                for trial, answered in zip(trials, answers, strict=True)
-                if not any("unsupported" in answer for answer in answered)
-            ],
-        )
+def _common(reading: str, evidence: Sequence[Evidence], domains: Domains) -> list[str]:
+    """The alternatives, of those left, that every trial allows."""
+    return [
+        value
+        for value in domains[reading]
+        if all(one.allows({**domains, reading: [value]}) for one in evidence)
+    ]
 
 
-def _allowing(
-    respondent: Respondent, reading: str, answered: Answered, known: Mapping[str, str]
-) -> set[str]:
-    """The alternatives under which some choice of the other readings allows the answers."""
-    values = specs.load().readings[reading].values
-    return {value for value in values if _allowed(respondent, reading, value, answered, known)}
+def _evidence(respondent: Respondent, reading: str, seed: int) -> list[Evidence]:
+    """The trials that aim at a reading, with the answers to those that it can be asked."""
+    trials = trials_for(reading, respondent.profile, seed)
+    answers = respondent.answers(trials)
+    return [
+        Evidence(respondent.court, _rules(respondent.profile, trial.operations), trial, answered)
+        for trial, answered in zip(trials, answers, strict=True)
+        if not any("unsupported" in answer for answer in answered)
+    ]
 
 
-def _allowed(
-    respondent: Respondent, reading: str, value: str, answered: Answered, known: Mapping[str, str]
-) -> bool:
-    base = {**respondent.readings.choices, **known, reading: value}
-    every, tried = specs.load().readings, {reading, *known}
-    open_ones: set[str] = set()
-    while True:
-        combinations = product(*(every[name].values for name in sorted(open_ones)))
-        noted: set[str] = set()
-        for combination in combinations:
-            choices = {**base, **dict(zip(sorted(open_ones), combination, strict=True))}
-            if _holds(respondent.court, Noting(choices, noted), answered):
-                return True
-        if noted <= open_ones | tried:
-            return False
-        open_ones |= noted - tried
-
-
-def _holds(court: Court, readings: Noting, answered: Answered) -> bool:
-    """Whether no rule is broken by the answers, under these readings."""
-    trial, answers = answered
-    court = court.under(readings)
-    return not any(
-        all(readings[name] == value for name, value in rule.reading.items())
-        and court.judge(rule.id, trial, answers).violated
-        for rule in _rules(trial.operations)
+@cache
+def trials_for(reading: str, profile: str, seed: int) -> tuple[Trial, ...]:
+    """The legal trials that tell the alternatives of a reading apart."""
+    defaults = specs.load().defaults(profile)
+    return tuple(
+        trial
+        for strategy in AIMED[reading]
+        for trial in draw(strategy, CASES, f"{seed}/{reading}")
+        if bad_trial(trial, defaults) is None
     )
 
 
 @cache
-def _rules(operations: frozenset[str]) -> Sequence[specs.Rule]:
-    """Every documented rule that speaks about these operations, of whatever profile."""
+def readings_of(profile: str) -> tuple[str, ...]:
+    """The readings about which some document of the profile says something, in order."""
+    documents = {name for one in specs.load().lineage(profile) for name in one.documents}
+    return tuple(
+        name
+        for name, reading in specs.load().readings.items()
+        if any(
+            source.document in documents
+            for alternative in reading.alternatives
+            for source in alternative.sources
+        )
+    )
+
+
+@cache
+def _rules(profile: str, operations: frozenset[str]) -> Sequence[specs.Rule]:
+    """The documented rules about these operations: the profile's, and of others each reading's."""
+    lineage = {one.id for one in specs.load().lineage(profile)}
     return [
         rule
         for rule in specs.load().rules.values()
         if rule.provenance == "documented"
         and rule.untestable is None
+        and (rule.reading or lineage.intersection(rule.profiles))
         and operations & set(rule.operations)
     ]
 
 
-def _common(reading: str, possible: Sequence[set[str]]) -> set[str]:
-    """The alternatives that every trial leaves possible."""
-    every = set(specs.load().readings[reading].values)
-    return every.intersection(*possible)
+def _every_alternative(respondent: Respondent) -> Domains:
+    """All alternatives of every reading, first what the implementation says or was asked for."""
+    return {
+        name: sorted(reading.values, key=lambda value: value != respondent.readings[name])
+        for name, reading in specs.load().readings.items()
+    }
 
 
-def _finding(respondent: Respondent, reading: str, possible: Sequence[set[str]] | None) -> Finding:
+def _finding(
+    respondent: Respondent,
+    reading: str,
+    evidence: Sequence[Evidence] | None,
+    domains: Domains,
+    seed: int,
+) -> Finding:
     says = respondent.hello.readings.get(reading)
-    if possible is None:
-        return Finding(reading, says, "undecided", "no question about one moment tells")
-    if not possible:
-        return Finding(reading, says, "undecided", "it does not offer what would tell")
-    if not all(possible):
-        return Finding(reading, says, "none", "an answer that no alternative allows")
-    left = _common(reading, possible)
+    if evidence is None:
+        return Finding(reading, says, "undecided", _unasked(reading))
+    if not evidence:
+        asked = trials_for(reading, respondent.profile, seed)
+        why = "it does not offer what would tell" if asked else "no case that tells is legal"
+        return Finding(reading, says, "undecided", why)
+    every = {**domains, reading: specs.load().readings[reading].values}
+    for one in evidence:
+        if not one.allows(every):
+            return Finding(reading, says, "none", one.complaint)
+    left = _common(reading, evidence, every)
     if not left:
         return Finding(reading, says, "mixed", "one alternative here, another there")
     if len(left) > 1:
-        return Finding(reading, says, "undecided", f"{' or '.join(sorted(left))}")
-    return Finding(reading, says, left.pop())
+        return Finding(reading, says, "undecided", " or ".join(left))
+    return Finding(reading, says, *left)
+
+
+def _unasked(reading: str) -> str:
+    """Why no case aims at a reading."""
+    rules = [rule for rule in specs.load().rules.values() if reading in rule.reading]
+    if rules and all(rule.untestable for rule in rules):
+        return f"{', '.join(rule.id for rule in rules)}, which would tell, cannot be tested"
+    return "no case aims at it yet"

@@ -8,15 +8,17 @@ import sys
 from collections.abc import Sequence
 
 from pulsar_conformance.adapters import ask, checkup, new_adapter
-from pulsar_conformance.conformance.commands import diff, judge
+from pulsar_conformance.conformance.commands import case, diff, explain, judge
 from pulsar_conformance.specs import SpecError
 
 COMMANDS = {
     "run": (judge, "judge implementations by the documented rules"),
     "ask": (ask, "put cases to an implementation and print its answers, unjudged"),
-    "check": (checkup, "does an implementation keep the adapter protocol?"),
-    "diff": (diff, "the first and smallest cases that two implementations decide otherwise"),
-    "new-adapter": (new_adapter, "a working skeleton of an adapter"),
+    "check": (checkup, "say whether an implementation keeps the adapter protocol"),
+    "case": (case, "make a case out of load reports and bundle data of a real cluster"),
+    "explain": (explain, "show how the model comes to its answer to a case, step by step"),
+    "diff": (diff, "show the smallest cases that two implementations decide otherwise"),
+    "new-adapter": (new_adapter, "write a working skeleton of an adapter"),
 }
 UNUSABLE = 2
 INTERRUPTED = 130
@@ -30,7 +32,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     )
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for name, (module, purpose) in COMMANDS.items():
-        command = commands.add_parser(name, help=purpose, description=f"{purpose.capitalize()}.")
+        sentence = f"{purpose[0].upper()}{purpose[1:]}."
+        command = commands.add_parser(name, help=purpose, description=sentence)
         module.add_arguments(command)
         command.set_defaults(run=module.run)
     args = parser.parse_args(argv)

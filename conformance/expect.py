@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable
 from fractions import Fraction
 
@@ -49,7 +50,7 @@ class Expect:
     def given(self, holds: bool, why: str) -> None:
         """Assumes something of the case; without it the rule says nothing."""
         if not holds:
-            raise NotReached(why)
+            raise NotReached(f"not given: {why}")
 
     def reached(self, holds: bool = True) -> bool:
         """Notes that the rule speaks about this place, and says so."""
@@ -59,11 +60,11 @@ class Expect:
     def that(self, holds: bool, allowed: str, answered: object) -> None:
         """Demands something."""
         if not holds:
-            raise Violated(allowed, str(answered))
+            raise Violated(allowed, as_text(answered))
 
     def equal(self, answered: object, allowed: object, of: str) -> None:
         """Demands one value."""
-        self.that(answered == allowed, f"{of}: {allowed}", answered)
+        self.that(answered == allowed, f"{of}: {as_text(allowed)}", answered)
 
     def nothing(self, answered: Iterable[object], why: str) -> None:
         """Demands an empty answer."""
@@ -80,6 +81,12 @@ class Expect:
         """Demands an amount, but for rounding."""
         enough = answered >= bound * (1 - SHARE)
         self.that(enough, f"{of} at least {written(bound)}", written(answered))
+
+
+def as_text(value: object) -> str:
+    """A value as a person reads it: text and our own as they are, what came as JSON as JSON."""
+    plainly = value is None or isinstance(value, bool | list | tuple | dict)
+    return json.dumps(value, ensure_ascii=False, default=str) if plainly else str(value)
 
 
 def near(amount: Fraction, bound: Fraction) -> bool:

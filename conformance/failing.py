@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
+from itertools import groupby
 
 from pulsar_conformance import specs
 from pulsar_conformance.adapters import AdapterError
@@ -21,7 +22,8 @@ from pulsar_conformance.reference import Model
 def smallest(rule: specs.Rule, respondent: Respondent, trial: Trial) -> Trial:
     """The smallest legal trial on which the implementation breaks the same rule.
 
-    Where the implementation itself breaks down on the way, the trial as it was.
+    The trial as it was where it does not fail again, or where the implementation itself breaks
+    down on the way.
     """
 
     def failing(candidates: Sequence[Trial]) -> list[bool]:
@@ -30,7 +32,7 @@ def smallest(rule: specs.Rule, respondent: Respondent, trial: Trial) -> Trial:
         return [broken.get(id(one)) is not None for one in candidates]
 
     try:
-        return reduce(trial, failing)
+        return reduce(trial, failing) if failing([trial]) == [True] else trial
     except AdapterError:
         return trial
 
@@ -70,32 +72,34 @@ def failure_of(rule: specs.Rule, respondent: Respondent, plan: Plan, trial: Tria
     [outcome] = violations(rule, respondent, [small])
     if outcome is None:
         [small, outcome] = [trial, Outcome("violated", "the same answer", "another one each time")]
-    file = plan.replay_file if replayed else saved.save(small, plan.root).as_posix()
+    about = {"profile": respondent.profile, "readings": dict(respondent.readings.choices)}
+    file = plan.replay_file if replayed else saved.save(small, plan.root, about).as_posix()
     return Failure(
         case_file=file,
         size=small.size,
         derivation=tuple(derivation(respondent, small)),
         allowed=outcome.allowed,
         answered=outcome.answered,
-        again=again(respondent, plan, file),
+        again=again(respondent, plan, "--replay", file),
     )
 
 
 def derivation(respondent: Respondent, trial: Trial) -> list[str]:
     """How the reference comes to its answers under the same readings."""
     model = Model(respondent.profile, respondent.readings.choices)
-    return [
-        line
-        for operation, case in trial.questions
-        if operation in model.operations
-        for line in model.derive(operation, case).lines()
-    ]
+    lines = []
+    for (operation, case), again in groupby(trial.questions):
+        times = len(list(again))
+        if operation in model.operations:
+            lines += [f"asked {times} times"] if times > 1 else []
+            lines += model.derive(operation, case).lines()
+    return lines
 
 
-def again(respondent: Respondent, plan: Plan, file: str) -> str:
-    """The command that shows a failing case again."""
+def again(respondent: Respondent, plan: Plan, *what: str) -> str:
+    """The command that shows a failing case, or the failure of a rule, again."""
     words = ["nox", "-s", "conformance", "--", "--adapter", respondent.adapter]
     words += ["--judge-by", respondent.profile]
     for name, value in plan.readings.items():
         words += ["--reading", f"{name}={value}"]
-    return shlex.join([*words, "--replay", file])
+    return shlex.join([*words, *what])

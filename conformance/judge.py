@@ -13,7 +13,7 @@ from pulsar_conformance.conformance.trial import Json, Trial
 from pulsar_conformance.conformance.views import ANSWERS, view
 from pulsar_conformance.reference import Readings, Settings
 
-REFUSABLE = frozenset({"bundles.split", "usage.nic"})
+REFUSABLE = frozenset({"bundles.split", "report.read", "usage.nic"})
 """Operations that may be turned down; elsewhere a legal case has an answer."""
 
 Word = Literal["allowed", "violated", "not_reached", "unsupported"]
@@ -44,12 +44,23 @@ class Asked(NamedTuple):
     answer: Any
 
 
+class Exchange(NamedTuple):
+    """One question of a trial, and its answer, as a check of any operation sees them."""
+
+    operation: str
+    case: Json
+    answer: Json
+    view: Any
+    """The case as the checks of its operation see it."""
+
+
 class Court:
     """Judges trials by the checks, under one profile's defaults and one set of readings."""
 
     def __init__(self, defaults: Mapping[str, Any], readings: Readings) -> None:
         self.defaults = defaults
         self.readings = readings
+        self._seen: tuple[Trial, list[Any]] | None = None
 
     def under(self, readings: Readings) -> Court:
         """The same court with other readings."""
@@ -80,15 +91,33 @@ class Court:
         return ALLOWED
 
     def _call(self, check: Check, trial: Trial, answers: Sequence[Json], expect: Expect) -> None:
+        if check.exchanges:
+            check.function(self._exchanges(trial, answers), expect)
+            return
         asked = [
             Asked(case, ANSWERS[question.operation](case, answer))
-            for question, answer in zip(trial.questions, answers, strict=True)
-            for case in (self._view(question.operation, question.case),)
+            for question, answer, case in zip(
+                trial.questions, answers, self._views(trial), strict=True
+            )
         ]
         if check.together:
             check.function(asked, expect)
         else:
             check.function(*asked[0], expect)
+
+    def _views(self, trial: Trial) -> list[Any]:
+        """The cases as checks see them; those of one trial are the same for every rule."""
+        if self._seen is None or self._seen[0] is not trial:
+            self._seen = trial, [self._view(*question) for question in trial.questions]
+        return self._seen[1]
+
+    def _exchanges(self, trial: Trial, answers: Sequence[Json]) -> list[Exchange]:
+        return [
+            Exchange(*question, answer, case)
+            for question, answer, case in zip(
+                trial.questions, answers, self._views(trial), strict=True
+            )
+        ]
 
     def _view(self, operation: str, case: Json) -> Any:
         settings = Settings(case.get("settings", {}), self.defaults)

@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
+from pulsar_conformance.adapters.arguments import (
+    ADAPTER,
+    DEFAULT_PROFILE,
+    TIME_LIMIT,
+    limits_of,
+    seconds,
+)
 from pulsar_conformance.conformance.plan import Plan
 
-DEFAULT_PROFILE = "documented-3.0"
 OUT = "reports/out"
 
 OPTIONS: Mapping[str, Mapping[str, Any]] = {
     "--adapter": {
         "action": "append",
         "metavar": "ADAPTER",
-        "help": "an implementation to judge: reference, sample:NAME, python:MODULE:NAME or "
-        "'exec:COMMAND ARG ...'; may be given again; without it, every bundled one that this "
-        "machine can run",
+        "help": f"{ADAPTER}; may be given again; without it, every bundled one that this machine "
+        "can run",
     },
     "--judge-by": {
         "action": "append",
@@ -37,7 +43,10 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
         "metavar": "FILE",
         "help": "rules that are known to fail, with reasons; strict: one that passes fails the run",
     },
-    "--replay": {"metavar": "FILE", "help": "judge this saved case alone"},
+    "--replay": {
+        "metavar": "FILE",
+        "help": "judge this saved case alone, by the rules that it reaches",
+    },
     "--examples": {
         "type": int,
         "default": 100,
@@ -45,6 +54,7 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
         "help": "how many cases to draw for a rule (100)",
     },
     "--seed": {"type": int, "default": 0, "metavar": "N", "help": "draw other cases (0)"},
+    "--time-limit": {"type": seconds, "metavar": "SECONDS", "help": TIME_LIMIT},
     "--characterize": {
         "action": "store_true",
         "help": "find out which readings an implementation follows, and judge nothing",
@@ -53,10 +63,16 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
 }
 
 
-def add_options(add: Callable[..., object]) -> None:
+ALIASES: Mapping[str, Sequence[str]] = {"--judge-by": ("--profile",)}
+"""Other names of options, on our own command line alone: pytest has plug-ins of its own."""
+
+
+def add_options(
+    add: Callable[..., object], aliases: Mapping[str, Sequence[str]] = MappingProxyType({})
+) -> None:
     """Adds every option to a parser, by its `add_argument` or `addoption`."""
     for flag, given in OPTIONS.items():
-        add(flag, dest=destination(flag), **given)
+        add(flag, *aliases.get(flag, ()), dest=destination(flag), **given)
 
 
 def destination(flag: str) -> str:
@@ -79,4 +95,5 @@ def plan_of(options: Any) -> Plan:
         replay=given("--replay"),
         examples=given("--examples"),
         seed=given("--seed"),
+        limits=limits_of(given("--time-limit")),
     )

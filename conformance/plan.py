@@ -8,7 +8,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from pulsar_conformance import specs
-from pulsar_conformance.adapters import AdapterError, check_name
+from pulsar_conformance.adapters import AdapterError, Limits, check_name
 from pulsar_conformance.conformance import deviations as known
 from pulsar_conformance.conformance import saved
 from pulsar_conformance.conformance.saved import Saved
@@ -39,6 +39,8 @@ class Plan:
     seed: int = 0
     root: Path = Path()
     """Where failing cases are saved."""
+    limits: Limits = field(default_factory=Limits)
+    """How long an implementation may take."""
 
     @classmethod
     def make(
@@ -52,6 +54,7 @@ class Plan:
         examples: int = 100,
         seed: int = 0,
         root: Path | None = None,
+        limits: Limits | None = None,
     ) -> Plan:
         """From what stands on a command line.
 
@@ -73,7 +76,7 @@ class Plan:
             raise BadPlan(f"--examples {examples}: at least one case must be drawn")
         plan = cls(
             tuple(dict.fromkeys(adapters)), tuple(dict.fromkeys(profiles)), chosen, tuple(rules),
-            listed, trial, replay or "", earlier, examples, seed, root,
+            listed, trial, replay or "", earlier, examples, seed, root, limits or Limits(),
         )  # fmt: skip
         plan._check_rules()
         return plan

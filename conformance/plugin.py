@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import suppress
+from functools import partial
 from itertools import chain, product
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from pulsar_conformance.conformance import allure_results, stream
 from pulsar_conformance.conformance.options import add_options, destination, plan_of
 from pulsar_conformance.conformance.plan import BadPlan, Plan
 from pulsar_conformance.conformance.progress import Progress
+from pulsar_conformance.conformance.replay import reached, said_of_none
 from pulsar_conformance.conformance.run import Run
 from pulsar_conformance.conformance.telling import told
 from pulsar_conformance.conformance.verdict import Verdict
@@ -26,6 +28,12 @@ SUITE = pytest.StashKey["Suite"]()
 VERDICT = "verdict"
 IMPLEMENTATION = "implementation"
 NOTES = "notes"
+ENDED = (
+    pytest.ExitCode.OK,
+    pytest.ExitCode.TESTS_FAILED,
+    pytest.ExitCode.NO_TESTS_COLLECTED,
+)
+"""How a session ends that was not broken off."""
 LETTERS = {
     "pass": (".", "PASS"),
     "not_applicable": ("-", "NOT APPLICABLE"),
@@ -63,6 +71,11 @@ class Suite:
         plan = self.plan
         return plan.replayable(profile) if plan.replay else plan.rules_of(profile)
 
+    def judged(self, run: Run, area: str) -> tuple[specs.Rule, ...]:
+        """The rules of an area to judge a run by; of a replayed case, those that it reaches."""
+        rules = tuple(rule for rule in self.rules(run.profile) if rule.area == area)
+        return reached(run, rules) if self.plan.replay else rules
+
     def verdict(self, run: Run, rule: specs.Rule) -> Verdict:
         """The verdict; in a process of its own, all rules are asked about at once before."""
         if self.alone:
@@ -87,10 +100,9 @@ class RuleFile(pytest.File):
         suite = self.config.stash[SUITE]
         area = self.path.stem.upper()
         for run in suite.runs.values():
-            for rule in suite.rules(run.profile):
-                if rule.area == area:
-                    name = f"{rule.id}[{run.adapter} {run.profile}]"
-                    yield RuleItem.from_parent(self, name=name, run=run, rule=rule)
+            for rule in suite.judged(run, area):
+                name = f"{rule.id}[{run.adapter} {run.profile}]"
+                yield RuleItem.from_parent(self, name=name, run=run, rule=rule)
 
 
 class RuleItem(pytest.Item):
@@ -100,7 +112,8 @@ class RuleItem(pytest.Item):
         super().__init__(**given)
         self.run = run
         self.rule = rule
-        allure_results.mark(self, rule)
+        self.explain: Callable[[], None] | None = None
+        allure_results.mark(self, rule, run.profile)
 
     def runtest(self) -> None:
         """Judges; the verdict travels with the report, also from another worker."""
@@ -110,9 +123,11 @@ class RuleItem(pytest.Item):
         self.user_properties.append((IMPLEMENTATION, implementation(self.run)))
         self.user_properties.append((NOTES, self.run.notes))
         text = told(self.rule, verdict, self.run.name)
-        allure_results.attach(suite.plan, self.rule, verdict, self.run.name, text)
+        name = self.run.name
+        allure_results.attach(self, suite.plan, self.rule, verdict, name, text)
+        self.explain = partial(allure_results.explain, self, self.rule, verdict, name, text)
         if verdict.verdict == "known_deviation":
-            pytest.xfail(verdict.why)
+            pytest.xfail(f"known deviation: {verdict.why}")
         if verdict.verdict == "not_applicable":
             pytest.skip(f"not applicable: {verdict.why}")
         if verdict.verdict == "unexercised" and not suite.plan.enough:
@@ -132,6 +147,16 @@ class RuleItem(pytest.Item):
     def reportinfo(self) -> tuple[Path, int, str]:
         """Where the rule stands."""
         return self.path, self.rule.line - 1, f"{self.rule.id} {self.rule.title}"
+
+
+@pytest.hookimpl(hookwrapper=True, tryfirst=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, None, None]:
+    """Has the Allure result, once there is one, say what the verdict is."""
+    yield
+    if call.when == "call" and isinstance(item, RuleItem) and item.explain:
+        item.explain()
 
 
 def implementation(run: Run) -> dict[str, Any]:
@@ -211,17 +236,21 @@ class Reporter:
         """Writes the stream, and makes the exit status of the verdicts."""
         if self.crashes:
             session.exitstatus = pytest.ExitCode.INTERNAL_ERROR
-        if not self.found:
+        replayed = self.plan.replay is not None and session.exitstatus in ENDED
+        if not self.found and not replayed:
             return
         stream.write(self._directory, self.first_line, self.verdicts)
-        worst = max(verdict.exit_status(self.plan.enough) for verdict in self.verdicts)
-        if session.exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED):
-            session.exitstatus = worst
+        if session.exitstatus in ENDED:
+            session.exitstatus = max(
+                (verdict.exit_status(self.plan.enough) for verdict in self.verdicts), default=0
+            )
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """What failed, the table of areas and verdicts, and where the products are."""
         for text in (*self.crashes, *self._failures()):
             terminalreporter.write_line(f"\n{text}")
+        for text in self._unreached():
+            terminalreporter.write_line(text)
         if not self.found:
             return
         lines = [self.first_line, *(verdict.as_json() for verdict in self.verdicts)]
@@ -231,12 +260,19 @@ class Reporter:
             terminalreporter.write_line(line)
         terminalreporter.write_line(f"verdicts: {self._directory / stream.FILE}")
 
+    def _unreached(self) -> Iterator[str]:
+        """What is to be said where a replayed case reaches no rule."""
+        suite = self.config.stash[SUITE]
+        for pair, run in suite.runs.items():
+            if self.plan.replay and pair not in self.implementations:
+                yield said_of_none(run, suite.rules(run.profile))
+
     def _failures(self) -> Iterator[str]:
-        """The text of every failure, and of every different error once."""
+        """The text of every failure that is not known, and of every different error once."""
         rules, errors = specs.load().rules, set()
         for verdict in self.verdicts:
             run = self.implementations[verdict.implementation, verdict.profile]
-            if verdict.failure is not None:
+            if verdict.failure is not None and verdict.verdict != "known_deviation":
                 yield told(rules[verdict.rule], verdict, run["name"])
             if verdict.verdict == "error" and verdict.why not in errors:
                 errors.add(verdict.why)
@@ -274,7 +310,8 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> RuleFile | None:
     """Rules are collected from the suite's own specifications."""
     if file_path.suffix == ".yaml" and file_path.parent == rules_folder():
-        return RuleFile.from_parent(parent, path=file_path)
+        # The same name wherever the suite is installed and called from: Allure goes by it.
+        return RuleFile.from_parent(parent, path=file_path, nodeid=f"rules/{file_path.name}")
     return None
 
 
@@ -290,5 +327,5 @@ def pytest_report_teststatus(report: pytest.TestReport) -> tuple[str, str, str] 
         return None
     verdict = Verdict.from_json(found)
     letter, word = ("w", "WARNING") if verdict.warns else LETTERS[verdict.verdict]
-    category = {"passed": "passed", "failed": "failed"}.get(report.outcome, verdict.verdict)
-    return category, letter, word
+    said = verdict.verdict.replace("_", " ")
+    return {"passed": "passed", "failed": "failed"}.get(report.outcome, said), letter, word

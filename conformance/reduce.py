@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import combinations
 from typing import Any
 
+from pulsar_conformance.conformance.shorten import shorter_story
 from pulsar_conformance.conformance.trial import Question, Trial
 
 Failing = Callable[[Sequence[Trial]], Sequence[bool]]
@@ -23,7 +24,10 @@ Path = tuple[int | str, ...]
 Replacement = tuple[Path, float, float]
 """Where a number stands, the number, and a plainer one."""
 
-NAMED = frozenset({"brokers", "bundles", "topics", "boundaries", "positions", "recentlyUnloaded"})
+NAMED = frozenset(
+    {"brokers", "bundles", "topics", "boundaries", "positions", "recentlyUnloaded"}
+    | {"candidates", "preallocated", "domains", "groups", "owned"}
+)
 """Where names stand that may be left out."""
 
 MERGED = 8
@@ -125,7 +129,7 @@ def _fields(trial: Trial) -> list[Path]:
 def _drop_fields(trial: Trial, paths: Sequence[Path]) -> Trial:
     def dropped(case: Any) -> Any:
         case = copy.deepcopy(case)
-        for path in sorted(paths, key=repr, reverse=True):
+        for path in sorted(paths, key=_position, reverse=True):
             holder = _at(case, path[:-1])
             if _has(holder, path[-1]):
                 del holder[path[-1]]
@@ -172,6 +176,11 @@ def _sum(one: Any, other: Any) -> Any:
         return {key: _sum(item, other[key]) if key in other else item for key, item in one.items()}
     numbers = not {type(one), type(other)} - {int, float}
     return one + other if numbers else one
+
+
+def _position(path: Path) -> list[tuple[int, str]]:
+    """What stands later comes later, so that dropping it first moves nothing that goes, too."""
+    return [(step, "") if isinstance(step, int) else (0, step) for step in path]
 
 
 def _without_questions(trial: Trial, failing: Failing) -> Trial:
@@ -269,6 +278,7 @@ def _replaced(trial: Trial, edits: Sequence[Replacement]) -> Trial:
 
 
 STEPS = (
+    shorter_story,
     _without_questions,
     _without_names,
     _without_fields,

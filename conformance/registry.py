@@ -2,31 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from hypothesis.strategies import SearchStrategy
+from hypothesis.strategies import SearchStrategy, one_of
 from pulsar_conformance import specs
 from pulsar_conformance.conformance.trial import Trial
 
 CheckFunction = Callable[..., None]
-"""`(case, answer, expect)`, or `(asked, expect)` for a check of several questions together."""
+"""`(case, answer, expect)`, or `(asked, expect)` for a check of several questions together, and
+`(exchanges, expect)` for one of any operation."""
+
+
+Drawn = SearchStrategy[Trial] | Sequence[SearchStrategy[Trial]]
+"""A strategy of trials, or several that share the trials of a rule evenly."""
 
 
 @dataclass(frozen=True)
 class Check:
-    """A rule's predicate, and the strategy that aims at it."""
+    """A rule's predicate, and the strategies that aim at it."""
 
     rule: str
     function: CheckFunction
-    draws: SearchStrategy[Trial]
+    parts: tuple[SearchStrategy[Trial], ...]
+    """Each has its share of the trials; mostly there is one."""
     together: bool
     """Whether it judges all questions of the trial at once, rather than the only one."""
     refusals: bool
     """Whether a refusal is an answer that it judges."""
     asks: tuple[str, ...]
     """The operations of the trial's questions, in order, where it judges several kinds together."""
+    exchanges: bool
+    """Whether it sees whole exchanges, of whatever operation."""
 
     def judges(self, trial: Trial) -> bool:
         """Whether the trial's questions are of the kind that the predicate takes."""
@@ -36,29 +44,40 @@ class Check:
         operations = specs.load().rules[self.rule].operations
         return set(asked) <= set(operations) and (self.together or len(asked) == 1)
 
+    @property
+    def draws(self) -> SearchStrategy[Trial]:
+        """The strategies as one."""
+        return one_of(self.parts)
+
 
 CHECKS: dict[str, Check] = {}
 
 
 def check(
     *rules: str,
-    draws: Callable[[str], SearchStrategy[Trial]] | SearchStrategy[Trial],
+    draws: Callable[[str], Drawn] | Drawn,
     together: bool = False,
     refusals: bool = False,
     asks: tuple[str, ...] = (),
+    exchanges: bool = False,
 ) -> Callable[[CheckFunction], CheckFunction]:
     """Registers a predicate for a rule, or for several that differ in their data alone.
 
-    `draws` is a strategy of trials, or makes one for a rule's ID. `asks` are the operations that
-    a check of several kinds of questions takes together.
+    `draws` is a strategy of trials, or several, or makes them for a rule's ID. `asks` are the
+    operations that a check of several kinds of questions takes together. A check that sees
+    `exchanges` judges any number of questions, and refusals.
     """
 
     def register(function: CheckFunction) -> CheckFunction:
         for rule in rules:
             if rule in CHECKS:
                 raise ValueError(f"{rule} has two checks")
-            strategy: Any = draws(rule) if callable(draws) else draws
-            CHECKS[rule] = Check(rule, function, strategy, together, refusals, asks)
+            drawn: Any = draws(rule) if callable(draws) else draws
+            parts = (drawn,) if isinstance(drawn, SearchStrategy) else tuple(drawn)
+            both = together or exchanges
+            CHECKS[rule] = Check(
+                rule, function, parts, both, refusals or exchanges, asks, exchanges
+            )
         return function
 
     return register

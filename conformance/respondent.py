@@ -6,9 +6,10 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 
 from pulsar_conformance import specs
-from pulsar_conformance.adapters import AdapterError, Connection, connect
+from pulsar_conformance.adapters import AdapterError, Connection, Limits, connect
 from pulsar_conformance.conformance.judge import Court
-from pulsar_conformance.conformance.trial import Json, Question, Trial
+from pulsar_conformance.conformance.trial import CASE_CHANGED, Json, Question, Trial
+from pulsar_conformance.conformance.untouched import Untouched
 from pulsar_conformance.reference import Readings
 
 Asking = Callable[[str, int], None]
@@ -22,9 +23,16 @@ class Respondent:
     that there is not.
     """
 
-    def __init__(self, adapter: str, profile: str, readings: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        adapter: str,
+        profile: str,
+        readings: Mapping[str, str],
+        limits: Limits | None = None,
+    ) -> None:
         self.adapter = adapter
         self.profile = profile
+        self._limits = limits
         self._asked_readings = Readings.of(profile, readings)
         self._connection: Connection | None = None
         hello = self._connected().hello
@@ -38,9 +46,13 @@ class Respondent:
         return f"{self.hello.name} {self.hello.version}".strip()
 
     def inapplicable(self, rule: specs.Rule) -> str | None:
-        """Why a rule is none of this implementation's business, or nothing."""
+        """Why a rule is none of this implementation's business, or nothing.
+
+        It has to offer all operations that the rule is about, or one where any will do.
+        """
         missing = [one for one in rule.operations if one not in self.hello.operations]
-        if missing:
+        enough = rule.any_operation and len(missing) < len(rule.operations)
+        if missing and not enough:
             return f"it does not offer {', '.join(missing)}"
         for reading, value in rule.reading.items():
             if self.readings[reading] != value:
@@ -82,15 +94,22 @@ class Respondent:
     def _connected(self) -> Connection:
         if self._connection is None:
             choices = self._asked_readings.choices
-            self._connection = connect(self.adapter, self.profile, choices)
+            self._connection = connect(self.adapter, self.profile, choices, self._limits)
         return self._connection
 
     def _ask(self, operation: str, cases: Sequence[Json]) -> list[Json]:
+        connection = self._connected()
+        untouched = Untouched(cases if connection.in_process else ())
         try:
-            return self._connected().ask(operation, cases)
+            answers = connection.ask(operation, cases)
         except AdapterError:
             self.close()
             raise
+        finally:
+            changed = untouched.restore()
+        for place, where in changed.items():
+            answers[place] = {**answers[place], CASE_CHANGED: where}
+        return answers
 
     def _unsupported(self, question: Question) -> str | None:
         """Why a question need not be asked, by what the implementation says it offers."""

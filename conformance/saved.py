@@ -33,17 +33,22 @@ def path_of(trial: Trial) -> Path:
     return FOLDER / trial.operation / f"{trial.fingerprint[:SHOWN]}.json"
 
 
-def save(trial: Trial, root: Path) -> Path:
+def save(trial: Trial, root: Path, about: Mapping[str, Any]) -> Path:
     """Writes a failing trial, whole or not at all; the path is relative to `root`."""
     relative = path_of(trial)
     target = root / relative
     target.parent.mkdir(parents=True, exist_ok=True)
-    lines = trial.as_json()
-    content: dict[str, Any] = lines[0] if len(lines) == 1 else {"trial": lines}
+    content = {**content_of(trial), **about}
     partial = target.with_suffix(f".{os.getpid()}.partial")
     partial.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", "utf-8")
     partial.replace(target)
     return relative
+
+
+def content_of(trial: Trial) -> dict[str, Any]:
+    """What a case file says of the questions; the inverse of `trial_of`."""
+    lines = trial.as_json()
+    return lines[0] if len(lines) == 1 else {"trial": lines}
 
 
 def load(file: Path, defaults: Mapping[str, Any] | None = None) -> Saved:
@@ -58,7 +63,7 @@ def load(file: Path, defaults: Mapping[str, Any] | None = None) -> Saved:
         raise BadCase(f"{file}: {wrong.strerror or wrong}") from None
     except NotJSON as wrong:
         raise BadCase(f"{file}: it {wrong}") from None
-    trial = _trial(data)
+    trial = trial_of(data)
     if trial is None:
         raise BadCase(f'{file}: not of the form {{"ask": OPERATION, "case": {{...}}}}')
     problem = None if defaults is None else bad_trial(trial, defaults)
@@ -67,7 +72,8 @@ def load(file: Path, defaults: Mapping[str, Any] | None = None) -> Saved:
     return Saved(trial, data.get("rule"))
 
 
-def _trial(data: Any) -> Trial | None:
+def trial_of(data: Any) -> Trial | None:
+    """The questions of a case file's content, or none where it is not of that form."""
     lines = data.get("trial", [data]) if isinstance(data, dict) else None
     if not isinstance(lines, list) or not lines:
         return None

@@ -17,7 +17,8 @@ def told(rule: specs.Rule, verdict: Verdict, name: str) -> str:
 
     `name` is what the implementation calls itself.
     """
-    lines = [f"{rule.id} violated by {name}", *_block(f"{rule.title}.", 2)]
+    warning = ", a warning since it is no must" if verdict.warns else ""
+    lines = [f"{rule.id} violated by {name}{warning}", *_block(f"{rule.title}.", 2)]
     lines += _block(rule.statement, 2)
     lines += [f"  {line}" for line in sources_of(rule, verdict.profile)]
     if verdict.failure is not None:

@@ -58,9 +58,12 @@ class Trial:
         """How large the first case is, for people: 2 brokers, 3 bundles."""
         case = self.questions[0].case
         counts = [len(self.questions) if len(self.questions) > 1 else 0]
-        counts += [len(case[key]) if key in case else 0 for key in ("brokers", "topics")]
-        counts.append(len({b for broker in _brokers(case) for b in broker.get("bundles", ())}))
-        named = zip(counts, ("cases", "brokers", "topics", "bundles"), strict=True)
+        counted = ("brokers", "topics", "samples", "domains", "events")
+        counts += [len(case[key]) if key in case else 0 for key in counted]
+        owned = case["owned"] if isinstance(case.get("owned"), list) else ()
+        bundles = {*owned, *(b for one in _brokers(case) for b in one.get("bundles", ()))}
+        counts.append(len(bundles))
+        named = zip(counts, ("cases", *counted, "bundles"), strict=True)
         words = [f"{count} {name if count > 1 else name[:-1]}" for count, name in named if count]
         return ", ".join(words) or "1 case"
 
@@ -72,3 +75,7 @@ def _brokers(case: Json) -> list[Json]:
 def canonical(value: Any) -> str:
     """JSON text that is the same for equal values; the order of names is kept, it may matter."""
     return json.dumps(value, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+
+
+CASE_CHANGED = "caseChanged"
+"""Stands in the answer of an implementation that changed its case, and says where."""

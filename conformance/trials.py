@@ -52,8 +52,17 @@ def trials_of(rule: specs.Rule, plan: Plan, respondent: Respondent) -> Iterator[
 def drawn(rule: str, profile: str, seed: int, examples: int) -> tuple[Trial, ...]:
     """Legal trials that aim at a rule: the same for every implementation."""
     defaults = specs.load().defaults(profile)
-    strategy = CHECKS[rule].draws.filter(lambda trial: bad_trial(trial, defaults) is None)
-    return tuple(draw(strategy, examples, f"{seed}/{profile}/{rule}"))
+    parts = CHECKS[rule].parts
+    share = -(-examples // len(parts))
+    return tuple(
+        trial
+        for place, part in enumerate(parts)
+        for trial in draw(
+            part.filter(lambda trial: bad_trial(trial, defaults) is None),
+            share,
+            f"{seed}/{profile}/{rule}" + (f"/{place}" if place else ""),
+        )
+    )
 
 
 def holds(example: fixtures.Example, respondent: Respondent) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 Word = Literal[
     "error",
@@ -16,15 +16,7 @@ Word = Literal[
     "not_applicable",
 ]
 
-WORST_FIRST: tuple[Word, ...] = (
-    "error",
-    "fail",
-    "unexpected_pass",
-    "known_deviation",
-    "unexercised",
-    "pass",
-    "not_applicable",
-)
+WORST_FIRST: tuple[Word, ...] = get_args(Word)
 
 
 @dataclass(frozen=True)

@@ -32,12 +32,21 @@ def by_own_hash(ranges: Sequence[HashRange], topic: str) -> int:
 
 def by_partition_number(ranges: Sequence[HashRange], topic: str) -> int:
     """Partitions go to neighbouring bundles, so that different brokers can own them. [BUNDLE-08]"""
+    whole, number = without_partition(topic)
+    return (by_own_hash(ranges, whole) + number) % len(ranges)
+
+
+def without_partition(topic: str) -> tuple[str, int]:
+    """A partition's topic and number; a topic that is none, and 0."""
     partition = PARTITION.search(topic)
-    if partition is None:
-        return by_own_hash(ranges, topic)
-    first = by_own_hash(ranges, topic[: partition.start()])
-    return (first + int(partition[1])) % len(ranges)
+    return (topic[: partition.start()], int(partition[1])) if partition else (topic, 0)
 
 
 LOCATE: Mapping[str, Locate] = {"hashed": by_own_hash, "spread": by_partition_number}
 """By the reading `partitions`."""
+
+COUNTED: Mapping[str, Callable[[str], tuple[str, int]]] = {
+    "hashed": lambda topic: (topic, 0),
+    "spread": without_partition,
+}
+"""The name that is hashed, and how many bundles further on; by the reading `partitions`."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -17,8 +17,6 @@ from pulsar_conformance.reference.cluster import (
     average_of,
     never_measured,
 )
-from pulsar_conformance.reference.derivation import Step
-from pulsar_conformance.reference.numbers import plain
 from pulsar_conformance.reference.ranges import namespace_of
 from pulsar_conformance.reference.readings import Readings
 from pulsar_conformance.reference.settings import Settings
@@ -113,19 +111,6 @@ class Growth:
     def unload(self) -> tuple[str, ...]:
         """The split bundles whose parts are unloaded at once. [SPLIT-08, SPLIT-09]"""
         return self.split if self.settings.flag(AUTO_UNLOAD) else ()
-
-    def explain(self) -> Iterator[Step]:
-        """Each bundle: what it exceeds, and whether it is split."""
-        if not self.enabled:
-            yield Step("splitting", "switched off, or not the leader")
-            return
-        for bundle in self.stats:
-            over = [
-                f"; {plain(self.measured(bundle, name))} > {plain(self.limits[name])} ({name})"
-                for name in self.exceeded(bundle)
-            ]
-            decided = "split" if bundle in self.split else "no room" if over else "stays whole"
-            yield Step(bundle, f"{decided}{''.join(over)}")
 
 
 def _long_term(growth: Growth, bundle: str) -> Rates:

@@ -7,10 +7,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from pulsar_conformance.reference.numbers import ZERO, Percent, Rate, exact
+from pulsar_conformance.reference.numbers import ZERO, Percent, Rate, exact, jsonable
 
 RESOURCES = ("cpu", "memory", "directMemory", "bandwidthIn", "bandwidthOut")
 """The system resources whose usage a broker reports. [USAGE-01]"""
+
+RATE_FIELDS = ("msgRateIn", "msgRateOut", "msgThroughputIn", "msgThroughputOut")
+"""The names by which the protocol knows traffic."""
 
 Json = Mapping[str, Any]
 
@@ -33,6 +36,14 @@ class Rates:
             exact(data.get("msgThroughputIn", 0)),
             exact(data.get("msgThroughputOut", 0)),
         )
+
+    def each(self) -> tuple[Rate, Rate, Rate, Rate]:
+        """Messages in and out, bytes in and out."""
+        return self.messages_in, self.messages_out, self.bytes_in, self.bytes_out
+
+    def write(self) -> dict[str, float]:
+        """The inverse of `read`."""
+        return dict(zip(RATE_FIELDS, map(jsonable, self.each()), strict=True))
 
     @property
     def messages(self) -> Rate:
@@ -100,10 +111,10 @@ def average_of(bundle: Json | None, frame: str) -> Rates | None:
 
 
 NEVER_MEASURED_MESSAGES = 50
-"""Messages per second each way that a bundle is taken to carry before its first sample. [DATA]"""
+"""Messages per second each way that a bundle counts for before its first sample. [DATA-04]"""
 
 NEVER_MEASURED_KILOBYTES = 50
-"""Kilobytes per second each way that a bundle is taken to carry before its first sample. [DATA]"""
+"""Kilobytes per second each way that a bundle counts for before its first sample. [DATA-05]"""
 
 KILOBYTE: Mapping[str, int] = {"decimal": 1000, "binary": 1024}
 """Bytes, by the reading `kilobyte`."""
@@ -113,7 +124,7 @@ MEGABYTE: Mapping[str, int] = {"decimal": 1000**2, "binary": 1024**2}
 
 
 def never_measured(kilobyte: str) -> Rates:
-    """What a bundle is taken to carry until its first sample overwrites it. [DATA]"""
+    """What a bundle is taken to carry until its first sample overwrites it. [DATA-04 … 06]"""
     rate = Fraction(NEVER_MEASURED_MESSAGES)
     size = Fraction(NEVER_MEASURED_KILOBYTES * KILOBYTE[kilobyte])
     return Rates(rate, rate, size, size)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 
@@ -13,10 +13,12 @@ class Step:
 
     label: str
     text: str
+    detail: bool = False
+    """Whether it is left out where a short account will do."""
 
     def within(self) -> Step:
         """The same step, indented below a heading."""
-        return Step(f"  {self.label}", self.text)
+        return replace(self, label=f"  {self.label}")
 
 
 @dataclass(frozen=True)
@@ -36,6 +38,7 @@ class Derivation:
         return tuple(self.explain())
 
     def lines(self) -> list[str]:
-        """The steps as text, their labels in one column."""
-        width = max((len(step.label) for step in self.steps), default=0)
-        return [f"{step.label:<{width}}  {step.text}".rstrip() for step in self.steps]
+        """A short account as text, the labels in one column."""
+        steps = [step for step in self.steps if not step.detail]
+        width = max((len(step.label) for step in steps), default=0)
+        return [f"{step.label:<{width}}  {step.text}".rstrip() for step in steps]

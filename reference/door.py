@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
+from pulsar_conformance.reference.chance import Turns
 from pulsar_conformance.reference.derivation import Derivation
 from pulsar_conformance.reference.readings import Readings
 from pulsar_conformance.reference.settings import Settings, Value
@@ -23,6 +24,11 @@ class Door:
 
     defaults: Mapping[str, Value]
     readings: Readings
+    turns: Turns = field(default_factory=Turns)
+
+    def turn(self, operation: str, case: Case) -> int:
+        """How often a case was asked before that the documents leave to chance."""
+        return self.turns.next(operation, case)
 
     def settings(self, case: Case) -> Settings:
         """The settings in force in a case."""

@@ -15,6 +15,9 @@ from pulsar_conformance.reference.readings import Readings
 class Model:
     """The documented rules of one profile, under one set of readings.
 
+    Equal questions get equal answers, but for what the documents leave to chance: there the
+    choices take turns, beginning with the first.
+
     Errors: `specs.UnknownName` for a profile or reading that there is not; `MissingSetting` from
     `answer` where a case leaves out a setting that has no documented default.
     """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from fractions import Fraction
 from typing import TypeAlias
 
@@ -15,14 +16,19 @@ Minutes: TypeAlias = Fraction
 
 ZERO = Fraction(0)
 
+LONG = 10**15
+"""From here on a person writes powers of ten."""
 
-def exact(number: float | int) -> Fraction:
+
+def exact(number: float | int | Fraction) -> Fraction:
     """The number that a JSON reader made, without any rounding."""
-    return Fraction(number)
+    return number if isinstance(number, Fraction) else Fraction(number)
 
 
 def plain(number: Fraction, digits: int = 2) -> str:
     """Decimal notation, rounded to `digits`, without trailing zeros: 72.73, 80, 0.5."""
+    if number >= LONG:
+        return f"{Decimal(number.numerator) / number.denominator:.4g}"
     text = f"{float(number):.{digits}f}"
     return text.rstrip("0").rstrip(".") if "." in text else text
 

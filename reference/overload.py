@@ -9,7 +9,8 @@ from functools import partial
 from pulsar_conformance.reference.cluster import Broker
 from pulsar_conformance.reference.derivation import Step
 from pulsar_conformance.reference.numbers import Percent, Rate, plain
-from pulsar_conformance.reference.shedding import Cycle, Unloads, take, walk
+from pulsar_conformance.reference.shedding import Cycle, Unloads, take
+from pulsar_conformance.reference.shedding_steps import enough, keeps, walk
 from pulsar_conformance.reference.usage import maximum
 
 THRESHOLD = "loadBalancerBrokerOverloadedThresholdPercentage"
@@ -83,17 +84,18 @@ def _steps(cycle: Cycle, broker: Broker, taken: list[str]) -> Iterator[Step]:
     yield Step("usage", f"{plain(usage.percent)} % {busiest}")
     yield Step("threshold", f"{plain(threshold)} %")
     if not is_overloaded(cycle, broker):
-        yield Step("decision", "not overloaded: it keeps all")
+        yield from keeps(cycle, broker, "is not overloaded")
     elif len(broker.bundles) < FEWEST_BUNDLES:
-        yield Step("decision", f"fewer than {FEWEST_BUNDLES} bundles: it keeps them")
+        yield from keeps(cycle, broker, f"has fewer than {FEWEST_BUNDLES} bundles")
+    elif cycle.readings["overload-amount"] == "one":
+        yield Step("to shed", "exactly one bundle, that with the most traffic")
+        yield from walk(cycle, broker, taken, lambda _bundle, _carried: "one is enough")
     else:
         yield _amount_step(cycle, broker)
-        yield from walk(cycle, broker, taken)
+        yield from walk(cycle, broker, taken, enough, need_of(cycle, broker))
 
 
 def _amount_step(cycle: Cycle, broker: Broker) -> Step:
-    if cycle.readings["overload-amount"] == "one":
-        return Step("to shed", "exactly one bundle, that with the most traffic")
     usage, threshold = maximum(broker).percent, threshold_of(cycle)
     share = plain(share_to_shed(usage, threshold))
     traffic, need = cycle.written(cycle.traffic_of(broker)), cycle.written(need_of(cycle, broker))

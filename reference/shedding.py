@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -10,7 +10,7 @@ from typing import Any
 
 from pulsar_conformance.reference.cluster import Broker, Rates, average_of, never_measured
 from pulsar_conformance.reference.derivation import Step
-from pulsar_conformance.reference.numbers import Minutes, Rate, exact, messages, plain, throughput
+from pulsar_conformance.reference.numbers import Minutes, Rate, exact, messages, throughput
 from pulsar_conformance.reference.ranges import HashRange, namespace_of
 from pulsar_conformance.reference.readings import Readings
 from pulsar_conformance.reference.settings import Settings
@@ -74,12 +74,20 @@ class Cycle:
         return frozenset(name for name, ago in unloaded if recent(exact(ago), self.grace))
 
     def blocked(self, bundle: str) -> bool:
-        """Whether a bundle may not move again yet, by the reading `grace-of`. [SHED-04]"""
-        return bool(self.recent) and BLOCKED[self.readings["grace-of"]](self, bundle)
+        """Whether a bundle may not move again yet. [SHED-04]"""
+        return self.moved_with(bundle) is not None
+
+    def moved_with(self, bundle: str) -> str | None:
+        """What moved too recently for the bundle to move again, by the reading `grace-of`."""
+        return MOVED_WITH[self.readings["grace-of"]](self, bundle) if self.recent else None
 
     def rates(self, bundle: str) -> Rates:
-        """What a bundle carries: its short-term average, else what is assumed. [DATA]"""
-        return average_of(self.case["bundles"].get(bundle), "shortTermData") or self.unmeasured
+        """What a bundle carries: its short-term average, else what is assumed. [DATA-04 … 06]"""
+        return self.measured(bundle) or self.unmeasured
+
+    def measured(self, bundle: str) -> Rates | None:
+        """A bundle's short-term average, or none before its first sample."""
+        return average_of(self.case["bundles"].get(bundle), "shortTermData")
 
     @cached_property
     def unmeasured(self) -> Rates:
@@ -108,24 +116,34 @@ class Cycle:
 
     def movable(self, broker: Broker) -> list[str]:
         """The bundles a broker may give up, most traffic first. [SHED-02, SHED-04, SHED-07]"""
-        free = [bundle for bundle in broker.bundles if not self.blocked(bundle)]
-        return sorted(free, key=lambda bundle: (-self.traffic(bundle), bundle))
+        return self.by_traffic(bundle for bundle in broker.bundles if not self.blocked(bundle))
+
+    def by_traffic(self, bundles: Iterable[str]) -> list[str]:
+        """Bundles in the order in which they are considered: most traffic first. [SHED-07]"""
+        return sorted(bundles, key=lambda bundle: (-self.traffic(bundle), bundle))
 
 
-def _itself(cycle: Cycle, bundle: str) -> bool:
-    return bundle in cycle.recent
+def _itself(cycle: Cycle, bundle: str) -> str | None:
+    return bundle if bundle in cycle.recent else None
 
 
-def _its_topics(cycle: Cycle, bundle: str) -> bool:
+def _its_topics(cycle: Cycle, bundle: str) -> str | None:
     """Its topics moved with a bundle that held its range and was split since."""
     part = HashRange.parse(bundle)
-    return any(
-        namespace_of(moved) == namespace_of(bundle) and HashRange.parse(moved).covers(part)
+    moved = (
+        moved
         for moved in cycle.recent
+        if namespace_of(moved) == namespace_of(bundle) and HashRange.parse(moved).covers(part)
+    )
+    return min(
+        moved, key=lambda name: (exact(cycle.case["recentlyUnloaded"][name]), name), default=None
     )
 
 
-BLOCKED: Mapping[str, Callable[[Cycle, str], bool]] = {"bundle": _itself, "topic": _its_topics}
+MOVED_WITH: Mapping[str, Callable[[Cycle, str], str | None]] = {
+    "bundle": _itself,
+    "topic": _its_topics,
+}
 
 
 @dataclass(frozen=True)
@@ -150,22 +168,3 @@ def take(cycle: Cycle, broker: Broker, need: Rate) -> list[str]:
         taken.append(bundle)
         carried += cycle.traffic(bundle)
     return taken
-
-
-def walk(cycle: Cycle, broker: Broker, taken: list[str]) -> Iterator[Step]:
-    """Each bundle of a broker: why it went, with the running sum, or why it stayed."""
-    carried = Fraction(0)
-    for bundle in taken:
-        carried += cycle.traffic(bundle)
-        together = cycle.written(carried)
-        yield Step("goes", f"{_carrying(cycle, bundle)}, together {together}")
-    for bundle in cycle.movable(broker):
-        if bundle not in taken:
-            yield Step("stays", f"{_carrying(cycle, bundle)}, no longer needed")
-    for bundle in broker.bundles:
-        if cycle.blocked(bundle):
-            yield Step("stays", f"{bundle}, unloaded within {plain(cycle.grace)} minutes")
-
-
-def _carrying(cycle: Cycle, bundle: str) -> str:
-    return f"{bundle} = {cycle.written(cycle.traffic(bundle))}"

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, partial
+from itertools import accumulate, chain, groupby, pairwise
 
 from pulsar_conformance.reference.cluster import Broker
 from pulsar_conformance.reference.derivation import Step
 from pulsar_conformance.reference.numbers import ZERO, Percent, Rate, plain
-from pulsar_conformance.reference.shedding import Cycle, Unloads, take, walk
+from pulsar_conformance.reference.shedding import Cycle, Unloads, take
+from pulsar_conformance.reference.shedding_steps import enough, keeps, walk
 from pulsar_conformance.reference.usage import weighted_maximum, weights
 
 THRESHOLD = "loadBalancerBrokerThresholdShedderPercentage"
@@ -35,11 +37,18 @@ TARGET: Mapping[str, Callable[[Percent], Percent]] = {
 }
 """What a broker is brought down to, by the reading `threshold-target`. [THRESHOLD-03]"""
 
+BELOW_WRITTEN: Mapping[str, str] = {"points": "5 points", "percent": "5 % of it"}
+
 RELEASED: Mapping[str, Callable[[Percent, Percent], Fraction]] = {
     "traffic": lambda excess, _usage: excess / 100,
     "usage": lambda excess, usage: excess / usage,
 }
 """Share of its traffic that points of usage stand for, by `threshold-released`. [THRESHOLD-03]"""
+
+SHARE_WRITTEN: Mapping[str, Callable[[Percent, Percent], str]] = {
+    "traffic": lambda excess, _usage: f"{plain(excess)} %",
+    "usage": lambda excess, usage: f"{plain(excess)} / {plain(usage)}",
+}
 
 BOUND: Mapping[str, Callable[[Percent, Percent], Percent]] = {
     "printed-sum": lambda average, threshold: average + threshold - LOWER_BOUNDARY_LOAD,
@@ -47,6 +56,16 @@ BOUND: Mapping[str, Callable[[Percent, Percent], Percent]] = {
     "average-minus-10": lambda average, _threshold: average - LOWER_BOUNDARY_LOAD,
 }
 """The usage under which a broker counts as idle, by the reading `lower-boundary`. [THRESHOLD-09]"""
+
+BOUND_WRITTEN: Mapping[str, Callable[[str, str], str]] = {
+    "printed-sum": lambda average, threshold: f"{average} + {threshold} - 10",
+    "average-minus-threshold": lambda average, threshold: f"{average} - {threshold}",
+    "average-minus-10": lambda average, _threshold: f"{average} - 10",
+}
+
+
+FEW = 2
+"""Of so many brokers in a row with one usage, each is written."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +77,7 @@ class Levels:
     @cached_property
     def usage(self) -> dict[str, Percent]:
         """Each broker's usage, with its history. [THRESHOLD-06, THRESHOLD-07]"""
-        return {name: self._smoothed(broker) for name, broker in self.cycle.brokers.items()}
+        return {name: self.mixed(broker)[-1] for name, broker in self.cycle.brokers.items()}
 
     @cached_property
     def present(self) -> dict[str, Percent]:
@@ -67,16 +86,18 @@ class Levels:
         brokers = self.cycle.brokers.items()
         return {name: weighted_maximum(broker, weight).percent for name, broker in brokers}
 
-    def _smoothed(self, broker: Broker) -> Percent:
-        """History mixed in: each new observation takes its share of what was. [THRESHOLD-07]"""
-        present = self.present[broker.name]
-        if not broker.history:
-            return present
-        kept = self.cycle.settings.number(HISTORY_SHARE)
-        smoothed, *later = (*broker.history, present)
-        for observed in later:
-            smoothed = smoothed * kept + observed * (1 - kept)
-        return smoothed
+    def mixed(self, broker: Broker) -> list[Percent]:
+        """The usage after each observation, each mixed with what was before. [THRESHOLD-07]"""
+        observed = (*broker.history, self.present[broker.name])
+        return list(accumulate(observed, self._mix))
+
+    def _mix(self, before: Percent, now: Percent) -> Percent:
+        return before * self.kept + now * (1 - self.kept)
+
+    @cached_property
+    def kept(self) -> Fraction:
+        """The share of earlier observations in a usage."""
+        return self.cycle.settings.number(HISTORY_SHARE)
 
     @cached_property
     def average(self) -> Percent:
@@ -97,6 +118,11 @@ class Levels:
     def target(self) -> Percent:
         """What an unloaded broker is brought down to. [THRESHOLD-03]"""
         return TARGET[self.cycle.readings["threshold-target"]](self.average)
+
+    @property
+    def looks_for_idle(self) -> bool:
+        """Whether the lower boundary is switched on. [THRESHOLD-08]"""
+        return self.cycle.settings.flag(LOWER_BOUNDARY)
 
     @property
     def bound(self) -> Percent:
@@ -121,7 +147,7 @@ class Levels:
     @property
     def idle(self) -> list[str]:
         """The brokers under the lower boundary, where that is switched on. [THRESHOLD-08 … 10]"""
-        if not self.cycle.settings.flag(LOWER_BOUNDARY):
+        if not self.looks_for_idle:
             return []
         return [name for name, usage in self.usage.items() if usage < self.bound]
 
@@ -146,34 +172,61 @@ def unloads(cycle: Cycle) -> Iterator[Unloads]:
         yield Unloads(name, tuple(relieved), explain)
 
 
+def preface(cycle: Cycle) -> Iterator[Step]:
+    """What holds for every broker: the average, and the limits that follow from it."""
+    levels = Levels(cycle)
+    average, threshold = plain(levels.average), plain(levels.threshold)
+    count = len(levels.usage)
+    yield Step("average", f"({_sum(levels.usage.values())}) / {count} = {average} %")
+    yield Step("limit", f"{average} + {threshold} = {plain(levels.limit)} %")
+    if levels.looks_for_idle:
+        bound = BOUND_WRITTEN[cycle.readings["lower-boundary"]](average, threshold)
+        under = f"{', '.join(levels.idle) or 'nobody'} under it"
+        yield Step("lower boundary", f"{bound} = {plain(levels.bound)} %, {under}")
+
+
+def _sum(usages: Iterable[Percent]) -> str:
+    """The terms of a sum; of many equal ones in a row: 80 x 10 + 0."""
+    runs = [(plain(usage), len(list(equal))) for usage, equal in groupby(usages)]
+    terms = ([f"{usage} x {count}"] if count > FEW else [usage] * count for usage, count in runs)
+    return " + ".join(chain.from_iterable(terms))
+
+
 def _steps(levels: Levels, broker: Broker, taken: list[str], for_idle: bool) -> Iterator[Step]:
-    average, threshold, limit = map(plain, (levels.average, levels.threshold, levels.limit))
-    yield _usage_step(levels, broker)
-    yield Step("average", f"{average} % over {len(levels.usage)} brokers")
-    yield Step("limit", f"{average} + {threshold} = {limit} %")
+    cycle = levels.cycle
+    yield from _usage_steps(levels, broker)
     if for_idle:
-        under = f"{', '.join(levels.idle)} under {plain(levels.bound)} %"
-        yield Step("lower boundary", f"{under}: the busiest broker unloads")
+        yield Step("to shed", "one bundle, as the busiest broker, for those that are idle")
+        yield from walk(cycle, broker, taken, lambda _bundle, _carried: "one is enough")
     elif levels.is_over(broker):
         yield from _amount_steps(levels, broker)
+        yield from walk(cycle, broker, taken, enough, levels.need_of(broker))
     else:
-        yield Step("decision", "not above the limit: it keeps all")
-        return
-    yield from walk(levels.cycle, broker, taken)
+        yield from keeps(cycle, broker, f"is not above {plain(levels.limit)} %")
 
 
-def _usage_step(levels: Levels, broker: Broker) -> Step:
-    present, usage = plain(levels.present[broker.name]), plain(levels.usage[broker.name])
-    if not broker.history:
-        return Step("usage", f"{usage} %, weighted")
-    seen = ", ".join(plain(percent) for percent in broker.history)
-    return Step("usage", f"{present} %, weighted, after {seen}: {usage} %")
+def _usage_steps(levels: Levels, broker: Broker) -> Iterator[Step]:
+    weight = weights(levels.cycle.settings)
+    usage = weighted_maximum(broker, weight)
+    busiest = f"of {usage.resource}, the busiest resource" if usage.resource else "of everything"
+    share = weight[usage.resource] if usage.resource else Fraction(1)
+    weighted = f", with its weight {plain(share)}" if share != 1 else ""
+    yield Step("usage", f"{plain(usage.percent)} % {busiest}{weighted}")
+    if broker.history:
+        kept, new = plain(levels.kept), plain(1 - levels.kept)
+        observed = (*broker.history[1:], usage.percent)
+        for now, (before, mixed) in zip(observed, pairwise(levels.mixed(broker)), strict=True):
+            sum_ = f"{plain(before)} x {kept} + {plain(now)} x {new}"
+            yield Step("history", f"{sum_} = {plain(mixed)} %")
 
 
 def _amount_steps(levels: Levels, broker: Broker) -> Iterator[Step]:
-    usage, target = levels.usage[broker.name], levels.target
-    written = levels.cycle.written
-    need, traffic = levels.need_of(broker), levels.cycle.traffic_of(broker)
+    cycle, usage, target = levels.cycle, levels.usage[broker.name], levels.target
+    need, traffic = cycle.written(levels.need_of(broker)), cycle.written(cycle.traffic_of(broker))
+    share = SHARE_WRITTEN[cycle.readings["threshold-released"]](usage - target, usage)
     points = f"{plain(usage)} - {plain(target)} = {plain(usage - target)} points"
-    yield Step("target", f"{plain(target)} %, 5 below the average")
-    yield Step("to shed", f"{points}: {written(need)} of {written(traffic)}")
+    yield Step(
+        "target",
+        f"{plain(target)} %, {BELOW_WRITTEN[cycle.readings['threshold-target']]} below the average",
+    )
+    yield Step("to shed", f"{points}: {share} of {traffic} = {need}")

@@ -10,7 +10,8 @@ from functools import partial
 from pulsar_conformance.reference.cluster import Broker
 from pulsar_conformance.reference.derivation import Step
 from pulsar_conformance.reference.numbers import Rate, messages, plain, throughput
-from pulsar_conformance.reference.shedding import Cycle, Unloads, walk
+from pulsar_conformance.reference.shedding import Cycle, Unloads
+from pulsar_conformance.reference.shedding_steps import keeps, walk
 
 RATE_THRESHOLD = "loadBalancerMsgRateDifferenceShedderThreshold"
 THROUGHPUT_THRESHOLD = "loadBalancerMsgThroughputMultiplierDifferenceShedderThreshold"
@@ -21,11 +22,21 @@ RATE_DIFFERS: Mapping[str, Callable[[Rate, Rate, Fraction], bool]] = {
 }
 """By the reading `uniform-difference`. [UNIFORM-01]"""
 
+DIFFERENCE_WRITTEN: Mapping[str, Callable[[Rate, Rate], str]] = {
+    "percent": lambda most, least: f"{plain((most - least) * 100 / least)} % more",
+    "messages": lambda most, least: f"{messages(most - least)} more",
+}
+
 TRIGGERED: Mapping[str, Callable[[bool, bool], bool]] = {
     "both": lambda rate, throughput: rate and throughput,
     "either": lambda rate, throughput: rate or throughput,
 }
 """By the reading `uniform-trigger`. [UNIFORM-01, UNIFORM-02]"""
+
+WHAT_DIFFERS: Mapping[str, str] = {
+    "both": "both have to be over their thresholds",
+    "either": "one of them has to be over its threshold",
+}
 
 
 @dataclass(frozen=True)
@@ -33,6 +44,11 @@ class Spread:
     """How far apart the brokers of a cycle are."""
 
     cycle: Cycle
+
+    @property
+    def most_loaded(self) -> Broker:
+        """The broker with the most traffic, the first of several."""
+        return max(self.cycle.brokers.values(), key=self.cycle.traffic_of)
 
     @property
     def messages(self) -> tuple[Rate, Rate]:
@@ -79,27 +95,58 @@ def evening(cycle: Cycle, broker: Broker, gap: Rate) -> list[str]:
 def unloads(cycle: Cycle) -> Iterator[Unloads]:
     """What the most loaded broker gives up; the others keep all."""
     spread, brokers = Spread(cycle), list(cycle.brokers.values())
-    most = max(brokers, key=cycle.traffic_of)
+    most = spread.most_loaded
     gap = cycle.traffic_of(most) - min(map(cycle.traffic_of, brokers))
     for broker in brokers:
         sheds = broker is most and spread.triggers
         taken = evening(cycle, broker, gap) if sheds else []
-        yield Unloads(broker.name, tuple(taken), partial(_steps, spread, broker, taken, gap))
+        explain = partial(_steps, spread, broker, taken, gap)
+        yield Unloads(broker.name, tuple(taken), explain)
+
+
+def preface(cycle: Cycle) -> Iterator[Step]:
+    """How far apart the brokers are, and whether that is more than the thresholds allow."""
+    spread = Spread(cycle)
+    yield _rates_step(spread)
+    yield _throughputs_step(spread)
+    if not spread.triggers:
+        needed = WHAT_DIFFERS[cycle.readings["uniform-trigger"]]
+        yield Step("decision", f"nothing is moved, as {needed}")
+
+
+def _rates_step(spread: Spread) -> Step:
+    least, most = spread.messages
+    written = DIFFERENCE_WRITTEN[spread.cycle.readings["uniform-difference"]]
+    apart = f", {written(most, least)}" if least else ""
+    passed = _passed(spread, spread.rate_differs, RATE_THRESHOLD)
+    return Step("message rates", f"{messages(least)} to {messages(most)}{apart}: {passed}")
+
+
+def _throughputs_step(spread: Spread) -> Step:
+    least, most = spread.throughput
+    apart = f", {plain(most / least)} times as much" if least else ""
+    passed = _passed(spread, spread.throughput_differs, THROUGHPUT_THRESHOLD)
+    return Step("throughputs", f"{throughput(least)} to {throughput(most)}{apart}: {passed}")
+
+
+def _passed(spread: Spread, differs: bool, name: str) -> str:
+    threshold = plain(spread.cycle.settings.number(name))
+    return f"over the threshold, {threshold}" if differs else f"not over the threshold, {threshold}"
 
 
 def _steps(spread: Spread, broker: Broker, taken: list[str], gap: Rate) -> Iterator[Step]:
-    cycle = spread.cycle
-    for label, (least, most), written, name in (
-        ("message rates", spread.messages, messages, RATE_THRESHOLD),
-        ("throughputs", spread.throughput, throughput, THROUGHPUT_THRESHOLD),
-    ):
-        threshold = plain(cycle.settings.number(name))
-        yield Step(label, f"{written(least)} to {written(most)}, threshold {threshold}")
+    cycle, half = spread.cycle, gap / 2
     if not spread.triggers:
-        yield Step("decision", "within the thresholds: nothing is moved")
+        yield from keeps(cycle, broker, "need not give up any")
         return
-    if cycle.traffic_of(broker) < max(map(cycle.traffic_of, cycle.brokers.values())):
-        yield Step("decision", "not the most loaded: it keeps all")
+    if broker is not spread.most_loaded:
+        yield from keeps(cycle, broker, "is not the most loaded")
         return
-    yield Step("to move", f"up to half of the gap, {cycle.written(gap / 2)}")
-    yield from walk(cycle, broker, taken)
+
+    def stays(bundle: str, carried: Rate) -> str:
+        left = cycle.written(half - carried)
+        return f"more than the {left} left" if cycle.traffic(bundle) else "it carries nothing"
+
+    halved = f"{cycle.written(gap)} / 2 = {cycle.written(half)}"
+    yield Step("to move", f"up to half of what lies between most and least: {halved}")
+    yield from walk(cycle, broker, taken, stays, half)

@@ -22,14 +22,17 @@ NODE = 20
 OUT = Path("reports/out")
 TRACKER = re.compile(r'<script async src="https://www\.googletagmanager\.com/[^"]*"></script>')
 """What would make a report call home whenever it is opened; no option of Allure leaves it out."""
+SUITE = {"pulsar-conformance": "suite"}
+"""Names that are too long for the place that a report has for them."""
 CATEGORIES = (
     ("Could not be judged", "broken", ".*"),
     ("Passes, though listed as a known deviation", "failed", "unexpected pass"),
     ("Rules that no case reached", "failed", "unexercised"),
     ("Rules violated", "failed", ".*"),
-    ("Known deviations", "skipped", "XFAIL"),
+    ("Known deviations", "skipped", "known deviation"),
     ("Rules that no case reached, of few", "skipped", "unexercised"),
     ("Not applicable", "skipped", ".*"),
+    ("Warnings", "passed", "warning"),
 )
 """Name, status and part of the message of what is put together; the first that fits."""
 
@@ -153,16 +156,22 @@ def _config(results: Sequence[Path]) -> Mapping[str, Any]:
 
 
 def _said_of_run(results: Sequence[Path]) -> dict[str, str]:
-    """Seed, examples and versions, from the first line of the verdicts that lie beside results."""
+    """What was judged by what, from the first line of the verdicts that lie beside results."""
     stream = results[0].parent / "verdicts.jsonl"
     if len(results) > 1 or not stream.exists():
         return {}
     with stream.open(encoding="utf-8") as lines:
         run = json.loads(next(lines))
-    versions = {name: str(version) for name, version in run["versions"].items()}
-    said = {"seed": str(run["seed"]), "examples": str(run["examples"])}
+    versions = {SUITE.get(name, name): str(version) for name, version in run["versions"].items()}
     readings = (f"{name}={value}" for name, value in run["readings"].items())
-    return {**said, "readings": ", ".join(readings) or "of the profile", **versions}
+    return {
+        "implementations": ", ".join(dict.fromkeys(one["name"] for one in run["implementations"])),
+        "judged by": ", ".join(run["profiles"]),
+        "readings": ", ".join(readings) or "of the profile",
+        "seed": str(run["seed"]),
+        "examples": str(run["examples"]),
+        **versions,
+    }
 
 
 if __name__ == "__main__":

@@ -1,14 +1,17 @@
-"""The table of areas and implementations, from the lines of a verdict stream."""
+"""The tables of areas and implementations, one a profile, from the lines of a verdict stream."""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from io import StringIO
+from textwrap import wrap
 from typing import Any
 
+from pulsar_conformance.reports.words import counted
 from pulsar_conformance.specs import AREAS
 from rich import box
+from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table
 
@@ -29,20 +32,28 @@ WORDS = {
 FEW = 3
 """So many rules with one reason are all named."""
 
+WIDEST = 24
+"""A longer name, such as that of an adapter which never said its own, goes over several lines."""
+
+GAP = 3
+"""Columns of the terminal between two of the table."""
+
+BOUND = "\ue000"
+"""Stands for a space at which no line is broken: a number stays with its word."""
+
 Line = Mapping[str, Any]
-Column = tuple[str, str]
-"""Implementation and profile."""
+Run = tuple[str, str]
+"""Adapter and profile."""
+Cells = Mapping[tuple[str, str], Counter[str]]
+"""What is said of an area and an adapter."""
 
 
 def lines(stream: Sequence[Line]) -> list[str]:
-    """The table, its legend, and every verdict that is no pass, in 80 columns without colour."""
+    """The tables in 80 columns, what they sum up to, and every verdict that is no pass."""
     run, verdicts = stream[0], stream[1:]
-    names = {(one["adapter"], one["profile"]): one["name"] for one in run["implementations"]}
-    cells: dict[tuple[str, Column], Counter[str]] = defaultdict(Counter)
-    for line in verdicts:
-        column = line["implementation"], line["profile"]
-        cells[line["rule"].partition("-")[0], column][word_of(line)] += 1
-    return [*_table(names, cells), *_totals(verdicts), *_others(names, verdicts)]
+    names = _names(run["implementations"])
+    found = [line for profile in run["profiles"] for line in _profile(profile, names, verdicts)]
+    return [*found[1:], "", *_totals(verdicts), *_others(names, run["profiles"], verdicts)]
 
 
 def word_of(line: Line) -> str:
@@ -52,20 +63,63 @@ def word_of(line: Line) -> str:
     return str(line["verdict"])
 
 
-def _table(
-    names: Mapping[Column, str], cells: Mapping[tuple[str, Column], Counter[str]]
-) -> Iterator[str]:
-    table = Table(box=box.SIMPLE, pad_edge=False, title="Areas and implementations")
-    table.add_column("area")
-    for (_, profile), name in names.items():
-        table.add_column(f"{name}\n{profile}")
-    for area in AREAS:
-        row = [cells.get((area, column), Counter()) for column in names]
-        if any(row):
-            table.add_row(area, *map(cell, row))
+def _names(implementations: Iterable[Line]) -> dict[Run, str]:
+    """What each implementation calls itself; two of one name are told apart by their adapters."""
+    called = {(one["adapter"], one["profile"]): str(one["name"]) for one in implementations}
+    alike: dict[str, set[str]] = defaultdict(set)
+    for (adapter, _), name in called.items():
+        alike[name].add(adapter)
+    return {
+        (adapter, profile): f"{name} {adapter}" if len(alike[name]) > 1 else name
+        for (adapter, profile), name in called.items()
+    }
+
+
+def _profile(profile: str, names: Mapping[Run, str], verdicts: Sequence[Line]) -> Iterator[str]:
+    """The table of a profile; of many implementations, several tables below each other."""
+    cells: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
+    for line in verdicts:
+        if line["profile"] == profile:
+            cells[line["rule"].partition("-")[0], line["implementation"]][word_of(line)] += 1
+    adapters = {adapter: name for (adapter, by), name in names.items() if by == profile}
+    areas = [area for area in AREAS if any((area, adapter) in cells for adapter in adapters)]
+    columns = {
+        adapter: [name, *(cell(cells.get((area, adapter), Counter())) for area in areas)]
+        for adapter, name in adapters.items()
+    }
+    if not areas:
+        return
+    yield from ("", f" Judged by {profile}")
+    for together in _fitting(areas, list(columns.values())):
+        yield from ("", *_table(areas, together))
+
+
+def _fitting(areas: Sequence[str], columns: Sequence[list[str]]) -> Iterator[list[list[str]]]:
+    """The columns in so many groups as it takes to be no wider than a terminal."""
+    room = WIDTH - 2 - max(map(len, ("area", *areas)))
+    group: list[list[str]] = []
+    taken = 0
+    for column in columns:
+        needed = GAP + min(max(map(cell_len, column)), WIDEST)
+        if group and taken + needed > room:
+            yield group
+            group, taken = [], 0
+        group.append(column)
+        taken += needed
+    yield group
+
+
+def _table(areas: Sequence[str], columns: Sequence[Sequence[str]]) -> Iterator[str]:
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column("area", no_wrap=True)
+    for name, *_ in columns:
+        table.add_column(name, max_width=WIDEST, overflow="fold")
+    for row in zip(areas, *(cells for _, *cells in columns), strict=True):
+        table.add_row(*(text.replace(" ", BOUND).replace(f",{BOUND}", ", ") for text in row))
     out = StringIO()
     Console(file=out, width=WIDTH, color_system=None).print(table)
-    yield from (line.rstrip() for line in out.getvalue().splitlines())
+    text = out.getvalue().replace(BOUND, " ")
+    yield from (line.rstrip() for line in text.splitlines() if line.strip())
 
 
 def cell(counts: Counter[str]) -> str:
@@ -82,21 +136,30 @@ def _totals(verdicts: Sequence[Line]) -> Iterator[str]:
     counts = Counter(map(word_of, verdicts))
     said = (f"{counts[word]} {word.replace('_', ' ')}" for word in WORDS if counts[word])
     reached = sum(line["reached"] for line in verdicts)
-    yield f"{len(verdicts)} verdicts: {', '.join(said)}; {reached} cases judged"
+    told = f"{counted(len(verdicts), 'verdict')}: {', '.join(said)}"
+    yield from wrap(f"{told}; {counted(reached, 'case')} judged", WIDTH, subsequent_indent="  ")
 
 
-def _others(names: Mapping[Column, str], verdicts: Iterable[Line]) -> Iterator[str]:
-    """Every verdict that is no pass in a line; rules with one and the same reason together."""
-    groups: dict[tuple[str, str, str], list[str]] = defaultdict(list)
+def _others(
+    names: Mapping[Run, str], profiles: Sequence[str], verdicts: Iterable[Line]
+) -> Iterator[str]:
+    """Every verdict that is no pass in a line; but for known deviations, those of one reason."""
+    groups: dict[tuple[str, str, str, str], list[str]] = defaultdict(list)
     for line in verdicts:
         word = word_of(line)
-        replayed = word == "unexercised" and not line["drawn"]
-        if word in ("pass", "not_applicable") or replayed:
+        if word in ("pass", "not_applicable"):
             continue
         name = names[line["implementation"], line["profile"]]
-        failure = line["failure"]
-        why = failure["case_file"] if failure else line["why"].partition("\n")[0]
-        groups[name, word, why].append(line["rule"])
-    for (name, word, why), rules in groups.items():
+        by = f"{name}, {line['profile']}" if len(profiles) > 1 else name
+        apart = line["rule"] if word == "known_deviation" else ""
+        groups[by, word, _reason(line), apart].append(line["rule"])
+    for (by, word, why, _), rules in groups.items():
         listed = ", ".join(rules) if len(rules) <= FEW else f"{len(rules)} rules"
-        yield f"  {WORDS[word]}: {listed} ({name}): {why}"
+        yield f"  {WORDS[word]}: {listed} ({by}): {why}"
+
+
+def _reason(line: Line) -> str:
+    """Where a failing case lies; else why, in one line."""
+    if line["failure"] and line["verdict"] != "known_deviation":
+        return str(line["failure"]["case_file"])
+    return str(line["why"].partition("\n")[0])

@@ -109,6 +109,7 @@ def rule(sheet: Sheet, index: int) -> Rule:
         sources=sources(entry.get("sources", ())),
         settings=tuple(entry.get("settings", ())),
         operations=tuple(entry.get("operations", ())),
+        any_operation=entry.get("any_operation", False),
         managers=tuple(entry.get("managers", ())),
         reading=entry.get("reading", {}),
         profiles=tuple(entry["profiles"]),

@@ -24,6 +24,9 @@ def check_rules(specs: Specs, sheets: Iterable[Sheet]) -> None:
         if not rule.operations and rule.untestable is None:
             problem = "names no operation; add one, or say untestable: why"
             raise sheet.error((index,), f"{rule.id}: {problem}")
+        if rule.any_operation and len(rule.operations) < 2:
+            problem = "any_operation is for several operations; leave it out"
+            raise sheet.error((index, "any_operation"), f"{rule.id}: {problem}")
         untestable += rule.untestable is not None
         if untestable > MAX_UNTESTABLE:
             problem = f"is one untestable rule too many; at most {MAX_UNTESTABLE} may be"

@@ -22,6 +22,7 @@ AREAS = (
     "OWN",
     "MANAGER",
     "REPORT",
+    "ANSWER",
 )
 """Every area, in the order in which rules are listed; each prefixes the IDs of its rules."""
 
@@ -144,6 +145,8 @@ class Rule:
     sources: tuple[Source, ...]
     settings: tuple[str, ...]
     operations: tuple[str, ...]
+    any_operation: bool
+    """Whether it is about each operation by itself, and one that is offered is enough."""
     managers: tuple[str, ...]
     """Kinds of load manager that the documents name for it; none is any."""
     reading: Mapping[str, str]

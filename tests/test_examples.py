@@ -160,6 +160,8 @@ def test_every_worked_number_of_the_documents_is_there():
 A = {"broker": "b1", "bundle": "t/ns/0x00000000_0x80000000"}
 B = {"broker": "b1", "bundle": "t/ns/0x80000000_0xffffffff"}
 OTHER = {"broker": "b2", "bundle": "t/us/0x00000000_0xffffffff"}
+TO_B1 = {"bundle": "t/ns/0x00000000_0x80000000", "to": "b1"}
+TO_B2 = {"bundle": "t/ns/0x80000000_0xffffffff", "to": "b2"}
 
 SAME = {
     "free text": ("bundles.locate", {"bundles": ["x"]}, {"bundles": ["x"], "why": "so"}),
@@ -181,6 +183,21 @@ SAME = {
         {"settings": {"a": 1.0, "b": 2}},
     ),
     "an empty setting left out": ("settings.defaults", {"settings": {"a": ""}}, {"settings": {}}),
+    "domains that are not told": (
+        "place.anti_affinity",
+        {"broker": "b1", "domains": ["d1", "d2"], "candidates": ["b1", "b2"]},
+        {"broker": "b1", "candidates": ["b2", "b1"]},
+    ),
+    "moves of a step in any order": (
+        "cluster.replay",
+        {"steps": [{"owners": {"x": "b1"}, "assigned": [TO_B1, TO_B2]}]},
+        {"steps": [{"owners": {"x": "b1"}, "assigned": [TO_B2, TO_B1], "leader": "b2"}]},
+    ),
+    "an event ignored for any reason": (
+        "cluster.replay",
+        {"steps": [{"ignored": "*"}]},
+        {"steps": [{"ignored": "it is up", "owners": {}}]},
+    ),
     "any reason": ("bundles.split", {"refused": "*"}, {"refused": "for admins alone"}),
 }
 
@@ -205,6 +222,13 @@ DIFFERENT = {
         {"split": ["x"], "unload": ["x"]},
         {"split": ["x"], "unload": []},
     ),
+    "no broker": ("place.select", {"broker": "b1"}, {"broker": None}),
+    "another broker for a namespace": ("place.anti_affinity", {"broker": "b1"}, {"broker": "b2"}),
+    "other domains": (
+        "place.anti_affinity",
+        {"broker": "b1", "domains": ["d1"]},
+        {"broker": "b1", "domains": ["d1", "d2"]},
+    ),
     "bundles the other way": ("bundles.locate", {"bundles": ["x", "y"]}, {"bundles": ["y", "x"]}),
     "other boundaries": ("bundles.create", {"boundaries": ["a", "b"]}, {"boundaries": ["a"]}),
     "no number": ("settings.defaults", {"settings": {"a": 1}}, {"settings": {"a": True}}),
@@ -213,6 +237,27 @@ DIFFERENT = {
         "settings.defaults",
         {"settings": {"a": ""}},
         {"settings": {"a": 10}},
+    ),
+    "another owner": (
+        "cluster.replay",
+        {"steps": [{"owners": {"x": "b1"}}]},
+        {"steps": [{"owners": {"x": "b2"}}]},
+    ),
+    "a step too few": ("cluster.replay", {"steps": [{"owners": {}}]}, {"steps": []}),
+    "a move more": (
+        "cluster.replay",
+        {"steps": [{"owners": {"x": "b1"}}]},
+        {"steps": [{"owners": {"x": "b1"}, "assigned": [TO_B1]}]},
+    ),
+    "another leader": (
+        "cluster.replay",
+        {"steps": [{"owners": {}, "leader": "b1"}]},
+        {"steps": [{"owners": {}, "leader": "b2"}]},
+    ),
+    "an event refused that is ignored": (
+        "cluster.replay",
+        {"steps": [{"ignored": "*"}]},
+        {"steps": [{"refused": "no"}]},
     ),
     "an answer where one is refused": ("bundles.split", {"refused": "*"}, {"bundles": ["x"]}),
     "a refusal where one is answered": ("bundles.split", {"bundles": ["x"]}, {"refused": "no"}),
@@ -268,7 +313,7 @@ MISTAKES = {
         "overload-95-over-85-no-more: unknown rule 'OVERLOAD-99'; there are",
     ),
     "rule without a check": Mistake(
-        "rules: [OVERLOAD-03]", "rules: [SHED-09]", "  rules: [SHED-09", "SHED-09 is untestable"
+        "rules: [OVERLOAD-03]", "rules: [DATA-11]", "  rules: [DATA-11", "DATA-11 is untestable"
     ),
     "rule of another operation": Mistake(
         "rules: [OVERLOAD-07]",
@@ -344,6 +389,13 @@ MISTAKES = {
     ),
     "ask and trial": Mistake(
         "  trial:\n", "  ask: shed.select\n  trial:\n", "- id: overload-others", "give either ask"
+    ),
+    "times without a reason": Mistake(
+        "  ask: shed.select\n  case: *eight-bundles\n  allowed:\n    - unload: [*first, *second]\n",
+        "  ask: shed.select\n  case: *eight-bundles\n  times: 60\n  allowed:\n"
+        "    - unload: [*first, *second]\n",
+        "  times: 60",
+        "times goes with ask, and with judged_by_rules",
     ),
     "expanded and written": Mistake(
         "  case: *at-75\n",

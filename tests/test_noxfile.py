@@ -31,7 +31,7 @@ def test_the_sessions_are_listed_with_what_they_do():
     done = subprocess.run(words, capture_output=True, text=True, check=True)
     listed = re.findall(r"^([*-]) (\w+) -> \S", done.stdout, re.MULTILINE)
     unasked = [("*", "lint"), ("*", "tests"), ("*", "conformance")]
-    assert listed == [*unasked, ("-", "report"), ("-", "coverage")]
+    assert listed == [*unasked, ("-", "report"), ("-", "examples"), ("-", "coverage")]
 
 
 DEFAULT = ["--judge-by", "documented-3.0", "--judge-by", "released-3.0"]
@@ -45,6 +45,7 @@ DEFAULT = ["--judge-by", "documented-3.0", "--judge-by", "released-3.0"]
         (["--examples", "20", "--", "-n", "4"], [*DEFAULT, "--examples", "20", "--", "-n", "4"]),
         (["--judge-by", "documented-2.10"], ["--judge-by", "documented-2.10"]),
         (["--judge-by=documented-2.10"], ["--judge-by=documented-2.10"]),
+        (["--profile", "documented-2.10"], ["--profile", "documented-2.10"]),
         (["--replay", "case.json"], ["--replay", "case.json"]),
         (["--characterize"], ["--characterize"]),
         (["--", "--judge-by"], [*DEFAULT, "--", "--judge-by"]),

@@ -11,16 +11,19 @@ from pathlib import Path
 
 import pytest
 import yaml
-from pulsar_conformance import specs
+from pulsar_conformance import fixtures, specs
 from pulsar_conformance.adapters.names import KINDS
 from pulsar_conformance.conformance.cli import COMMANDS, main
 from pulsar_conformance.conformance.deviations import load
+from pulsar_conformance.conformance.given_settings import given_settings
 from pulsar_conformance.conformance.options import OPTIONS
 from pulsar_conformance.conformance.verdict import WORST_FIRST
 
 ROOT = Path(__file__).parent.parent
 PAGES = ("README.md", "CONTRIBUTING.md")
 FENCE = re.compile(r"^```(\w+)(?: (\S+))?\n(.*?)^```", re.MULTILINE | re.DOTALL)
+REPORTS = {"report": "allure", "examples": "pages.__main__", "coverage": "coverage"}
+"""Session -> the module of `reports` that it runs."""
 SESSIONS = re.findall(r"^@nox\.session\ndef (\w+)", (ROOT / "noxfile.py").read_text(), re.MULTILINE)
 
 
@@ -38,8 +41,8 @@ def commands(page):
     for language, _, content in fences(page):
         for line in content.splitlines() if language == "sh" else ():
             for command in line.split("&&"):
-                words = shlex.split(command.partition(" < ")[0], comments=True)
-                if words and words[0] not in ("cd", "python3", ".venv/bin/pip"):
+                words = shlex.split(re.split(" [<>] ", command)[0], comments=True)
+                if words and words[0] not in ("cd", "curl", "mkdir", "python3", ".venv/bin/pip"):
                     yield words
 
 
@@ -85,8 +88,8 @@ def test_a_command_can_be_given(page, words):
         assert rest[1] in SESSIONS
         if rest[1] == "conformance":
             check(parsed(["run", *rest[3:]]))
-        elif rest[1] in ("report", "coverage"):
-            module = "allure" if rest[1] == "report" else rest[1]
+        elif rest[1] in REPORTS:
+            module = REPORTS[rest[1]]
             importlib.import_module(f"pulsar_conformance.reports.{module}")._arguments(rest[3:])
     else:
         assert program == "pulsar-conformance"
@@ -98,6 +101,7 @@ def check(args):
     given = vars(args)
     every = specs.load()
     profiles = [*(given.get("conformance_judge_by") or ()), given.get("profile")]
+    profiles.append(given.get("judge_by"))
     for profile in filter(None, profiles):
         every.profile(profile)
     readings = [*(given.get("conformance_reading") or ()), *(given.get("reading") or ())]
@@ -108,6 +112,11 @@ def check(args):
         assert kind in KINDS
         if kind == "exec":
             assert (ROOT / shlex.split(rest)[-1]).exists()
+    given_settings(given.get("setting") or ())
+    for place in (given.get("reports"), given.get("bundle_data"), given.get("conf")):
+        assert place is None or (ROOT / place).exists()
+    if example := given.get("example"):
+        assert example in {one.id for one in fixtures.examples()}
     if file := given.get("conformance_known_deviations"):
         assert file in written("README.md")
 
@@ -134,6 +143,20 @@ def test_the_cases_shown_get_the_answers_shown(monkeypatch, capsys):
         if language == "text" and content.startswith("{")
     ]
     assert said in shown
+
+
+def test_from_reports_to_the_derivation_shown(tmp_path, monkeypatch, capsys):
+    making, explaining = next(
+        [line.partition(" > ")[0].split() for line in content.splitlines()]
+        for language, _, content in fences("README.md")
+        if language == "sh" and content.startswith("pulsar-conformance case")
+    )
+    monkeypatch.chdir(ROOT)
+    assert main(making[1:]) == 0
+    case = tmp_path / explaining[-1]
+    case.write_text(capsys.readouterr().out, "utf-8")
+    assert main(["explain", str(case)]) == 0
+    assert ("text", "", capsys.readouterr().out) in fences("README.md")
 
 
 def test_the_skeleton_can_be_had_and_tried_as_shown(tmp_path, monkeypatch, capsys):

@@ -86,6 +86,13 @@ MISTAKES = {
         "- id: SHED-01",
         "SHED-01: names no operation; add one, or say untestable: why",
     ),
+    "any operation of one": Mistake(
+        "rules/shed.yaml",
+        "  operations: [shed.select]\n",
+        "  operations: [shed.select]\n  any_operation: true\n",
+        "  any_operation: true",
+        "SHED-01: any_operation is for several operations; leave it out",
+    ),
     "unknown document": Mistake(
         "rules/usage.yaml",
         "{document: modular-2.4,",
@@ -214,8 +221,8 @@ MISTAKES = {
     ),
     "sentence that carries no rule and awaits one": Mistake(
         "documents.yaml",
-        "          awaits: OWN\n",
-        "          awaits: OWN\n          none: Nothing.\n",
+        "          none: *motive\n",
+        "          none: *motive\n          awaits: OWN\n",
         "        - sha256: ",
         "at most 2 may be given; it should be: a fingerprint (sha256) and, since no rule claims it",
     ),
@@ -228,7 +235,7 @@ MISTAKES = {
     ),
     "sentence that awaits an area with rules": Mistake(
         "documents.yaml",
-        "awaits: OWN",
+        "none: *motive",
         "awaits: SHED",
         "          awaits: SHED",
         'awaits: "SHED" is none of DATA, PLACE, ANTI, OWN, MANAGER, REPORT',
@@ -294,8 +301,10 @@ def test_a_mistake_is_told_with_its_line(mistake: Mistake, directory: Path) -> N
 
 
 def test_a_sentence_cannot_await_an_area_that_has_rules(directory: Path) -> None:
-    text = (directory / "rules" / "uniform.yaml").read_text(encoding="utf-8")
-    (directory / "rules" / "data.yaml").write_text(text.replace("UNIFORM-", "DATA-"), "utf-8")
+    file = directory / "documents.yaml"
+    text = file.read_text(encoding="utf-8")
+    assert "none: *motive" in text, "the edit no longer fits the data"
+    file.write_text(text.replace("none: *motive", "awaits: DATA", 1), "utf-8")
     with pytest.raises(SpecError, match=r"^documents\.yaml:\d+: .* awaits DATA, which has rules"):
         specs.load_from(directory)
 
@@ -326,6 +335,10 @@ def test_the_bundled_data_is_in_order(bundled: Specs) -> None:
         "BUNDLE-11",
         "BUNDLE-12",
         "BUNDLE-13",
+        "ANSWER-01",
+        "ANSWER-02",
+        "ANSWER-03",
+        "ANSWER-04",
     ]
 
 

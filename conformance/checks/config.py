@@ -8,7 +8,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 from pulsar_conformance import specs
-from pulsar_conformance.conformance.expect import Expect
+from pulsar_conformance.conformance.expect import Expect, as_text
 from pulsar_conformance.conformance.registry import check
 from pulsar_conformance.conformance.trial import Trial
 from pulsar_conformance.conformance.views import Plain
@@ -26,7 +26,7 @@ def has_the_documented_default(
         expect.that(answered in (None, ""), f"{name}: empty", answered)
         return
     alike = isinstance(answered, bool) == isinstance(default, bool) and answered == default
-    expect.that(alike, f"{name}: {default}", answered)
+    expect.that(alike, f"{name}: {as_text(default)}", answered)
 
 
 for rule in specs.load().rules.values():

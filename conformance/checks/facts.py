@@ -69,6 +69,14 @@ def able(cycle: Cycle, broker: Broker) -> bool:
     return len(broker.bundles) >= FEWEST_BUNDLES and carried(cycle, cycle.movable(broker)) > 0
 
 
+def loaded(cycle: Cycle, broker: Broker) -> bool:
+    """Whether a broker can shed, however traffic is counted: it has messages and bytes."""
+    movable = map(cycle.rates, cycle.movable(broker))
+    both = any(rates.messages > 0 and rates.throughput > 0 for rates in movable)
+    whole = broker.rates.messages > 0 and broker.rates.throughput > 0
+    return len(broker.bundles) >= FEWEST_BUNDLES and both and whole
+
+
 def carried(cycle: Cycle, bundles: Iterable[str]) -> Rate:
     """What bundles carry together."""
     return sum(map(cycle.traffic, bundles), Fraction(0))

@@ -41,8 +41,8 @@ def an_overloaded_broker_sheds(case: Cycle, answer: Unloading, expect: Expect) -
     """A broker over the threshold gives up something."""
     _given(case, expect)
     for broker in case.brokers.values():
-        sure = facts.overloaded(case, broker) and facts.able(case, broker)
-        if expect.reached(bool(sure and case.traffic_of(broker))):
+        sure = facts.overloaded(case, broker) and facts.loaded(case, broker)
+        if expect.reached(bool(sure)):
             _must_shed(case, broker, answer, expect)
 
 
@@ -143,8 +143,8 @@ def any_one_resource_suffices(case: Cycle, answer: Unloading, expect: Expect) ->
     for broker in case.brokers.values():
         threshold = threshold_of(case)
         hot = [percent for percent in broker.percent.values() if percent >= threshold]
-        sure = facts.overloaded(case, broker) and facts.able(case, broker)
-        if expect.reached(len(hot) == 1 and bool(sure and case.traffic_of(broker))):
+        sure = facts.overloaded(case, broker) and facts.loaded(case, broker)
+        if expect.reached(len(hot) == 1 and bool(sure)):
             _must_shed(case, broker, answer, expect)
 
 
@@ -155,7 +155,7 @@ def the_threshold_is_85_by_default(case: Cycle, answer: Unloading, expect: Expec
     expect.given(THRESHOLD not in case.settings.given, "no threshold is set")
     for broker in case.brokers.values():
         sheds = facts.overloaded(case, broker)
-        if sheds and expect.reached(facts.able(case, broker) and case.traffic_of(broker) > 0):
+        if sheds and expect.reached(facts.loaded(case, broker)):
             _must_shed(case, broker, answer, expect)
         if sheds is False and expect.reached(bool(broker.bundles)):
             _must_keep(case, broker, answer, expect)

@@ -86,12 +86,14 @@ def topic_halves_are_equal(asked: list[Asked], expect: Expect) -> None:
     expect.that(fits, allowed, f"{surely} to {maybe}: {answer}")
 
 
-@check("SPLIT-12", draws=splits.positions())
+@check("SPLIT-12", draws=splits.positions(), refusals=True)
 def parts_lie_between_the_positions(case: Plain, answer: Parts, expect: Expect) -> None:
     """Each usable position divides two parts, and nothing else does."""
     expect.given(case["algorithm"] == POSITIONS and case["by"] == "admin", "asked by the admin")
     _bundle(case, expect)
     usable = _usable(case)
+    plain = len(usable) == len(set(case["positions"])) and not case.settings.given
+    expect.given(plain or not answer.refused, "nothing in the request is a reason to refuse it")
     if expect.reached(bool(usable)):
         allowed = f"parts divided at {', '.join(map(hex_of, usable))}"
         expect.that(_cuts(answer) == usable, allowed, answer)

@@ -24,7 +24,7 @@ def _levels(case: Cycle, expect: Expect, at_first_sight: bool = True) -> Levels:
 
 
 def _able(levels: Levels, broker: Broker) -> bool:
-    return facts.able(levels.cycle, broker) and levels.cycle.traffic_of(broker) > 0
+    return facts.loaded(levels.cycle, broker)
 
 
 def _must_shed(levels: Levels, broker: Broker, answer: Unloading, expect: Expect) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from io import StringIO
 
 from pulsar_conformance.conformance.characterize import Finding
 from pulsar_conformance.conformance.characterize import characterize as find_out
@@ -23,7 +24,7 @@ def characterize(plan: Plan) -> int:
     failed = False
     for adapter in plan.adapters:
         for profile in plan.profiles:
-            respondent = Respondent(adapter, profile, plan.readings)
+            respondent = Respondent(adapter, profile, plan.readings, plan.limits)
             try:
                 findings = find_out(respondent, plan.seed)
             finally:
@@ -34,15 +35,29 @@ def characterize(plan: Plan) -> int:
 
 
 def _print(title: str, findings: Sequence[Finding]) -> None:
-    table = Table(box=box.SIMPLE, pad_edge=False, title=title, title_justify="left")
-    for heading in ("reading", "says", "found", ""):
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for heading in ("reading", "says", "found"):
         table.add_column(heading, overflow="fold")
-    for row in _rows(findings):
-        table.add_row(*row)
-    Console(width=WIDTH, color_system=None, highlight=False).print(table)
-
-
-def _rows(findings: Sequence[Finding]) -> Iterator[tuple[str, str, str, str]]:
     for finding in findings:
-        told = f"FAIL: {finding.why or 'not what it says'}" if finding.fails else finding.why
-        yield finding.reading, finding.says or "-", finding.found, told
+        table.add_row(finding.reading, finding.says or "-", finding.found)
+    out = StringIO()
+    Console(file=out, width=WIDTH, color_system=None).print(table)
+    lines = [line.rstrip() for line in out.getvalue().splitlines()]
+    print("\n".join((title, *lines, *_notes(findings), "")))
+
+
+def _notes(findings: Sequence[Finding]) -> Iterator[str]:
+    """How many were found, and a line for each that was not, or is not what is said."""
+    failed = [finding for finding in findings if finding.fails]
+    open_ones = [finding for finding in findings if finding.found == "undecided"]
+    counts = (
+        (len(findings) - len(failed) - len(open_ones), "found"),
+        (len(open_ones), "undecided"),
+        (len(failed), "FAIL"),
+    )
+    yield ", ".join(f"{count} {word}" for count, word in counts if count)
+    for finding in open_ones:
+        yield f"  undecided: {finding.reading}: {finding.why}"
+    for finding in failed:
+        why = finding.why or f"it follows {finding.found}, and says {finding.says}"
+        yield f"  FAIL: {finding.reading}: {why}"

@@ -10,7 +10,13 @@ import pytest
 from pulsar_conformance.adapters.bundled import runnable
 from pulsar_conformance.adapters.errors import AdapterError
 from pulsar_conformance.conformance.commands.characterize import characterize
-from pulsar_conformance.conformance.options import OPTIONS, add_options, destination, plan_of
+from pulsar_conformance.conformance.options import (
+    ALIASES,
+    OPTIONS,
+    add_options,
+    destination,
+    plan_of,
+)
 from pulsar_conformance.conformance.plan import BadPlan
 from pulsar_conformance.conformance.plugin import rules_folder
 
@@ -19,9 +25,12 @@ UNUSABLE = 2
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of a run; what is left over goes to pytest, such as `-n 4`."""
-    add_options(parser.add_argument)
+    add_options(parser.add_argument, ALIASES)
     parser.add_argument(
-        "pytest", nargs=argparse.REMAINDER, help="after --, options of pytest, as in -- -n 4 -v"
+        "pytest",
+        nargs=argparse.REMAINDER,
+        metavar="-- OPTIONS",
+        help="options of pytest, as in -- -n 4 -v",
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from itertools import pairwise
 
 from pulsar_conformance.conformance.legal.invariant import Invariant, Problems
@@ -24,8 +24,8 @@ def cluster(case: Json, _settings: Settings) -> Problems:
         yield from report_of(broker, report)
     known = [*owners, *case["bundles"], *case.get("recentlyUnloaded", ())]
     for name in known:
-        yield from _range(name)
-    yield from _overlaps(owners)
+        yield from range_of(name)
+    yield from overlaps(owners, "case.brokers")
 
 
 def report_of(broker: str, report: Json) -> Problems:
@@ -36,21 +36,23 @@ def report_of(broker: str, report: Json) -> Problems:
             yield f"case.brokers.{broker}.{resource}: a usage without a limit has no percentage"
 
 
-def _range(name: str) -> Problems:
+def range_of(name: str) -> Problems:
+    """A bundle's name ends in a range of hashes."""
     try:
         HashRange.parse(name)
     except ValueError as wrong:
         yield f"case: {wrong}"
 
 
-def _overlaps(owners: Mapping[str, str]) -> Problems:
+def overlaps(owned: Iterable[str], place: str) -> Problems:
+    """The ranges of a namespace do not overlap."""
     namespaces: dict[str, list[HashRange]] = defaultdict(list)
-    for name in owners:
+    for name in owned:
         namespaces[namespace_of(name)].append(HashRange.parse(name))
     for namespace, ranges in namespaces.items():
         for lower, upper in pairwise(sorted(ranges)):
             if upper.lower < lower.upper:
-                yield f"case.brokers: {namespace}/{lower.name} overlaps {upper.name}"
+                yield f"{place}: {namespace}/{lower.name} overlaps {upper.name}"
 
 
 def weights(settings: Settings) -> Problems:

@@ -2,13 +2,28 @@
 
 from collections.abc import Mapping
 
-from pulsar_conformance.reference.answers import bundles, settings, shedding, usage
+from pulsar_conformance.reference.answers import (
+    averages,
+    bundles,
+    managers,
+    placement,
+    reports,
+    settings,
+    shedding,
+    stories,
+    usage,
+)
 from pulsar_conformance.reference.door import Answer
 
 ANSWERS: Mapping[str, Answer] = {
     **settings.ANSWERS,
     **bundles.ANSWERS,
     **usage.ANSWERS,
+    **averages.ANSWERS,
     **shedding.ANSWERS,
+    **placement.ANSWERS,
+    **managers.ANSWERS,
+    **reports.ANSWERS,
+    **stories.ANSWERS,
 }
 """By the operation's name, in the order of the protocol."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 
-from pulsar_conformance.reference import bundles, splitting
+from pulsar_conformance.reference import bundles, candidate_steps, split_steps, splitting
 from pulsar_conformance.reference.candidates import Growth
 from pulsar_conformance.reference.derivation import Derivation, Step
 from pulsar_conformance.reference.door import Answer, Case, Door
@@ -33,8 +34,11 @@ def locate(door: Door, case: Case) -> Derivation:
     names = [ranges[locate(ranges, topic)].name for topic in case["topics"]]
 
     def explain() -> Iterator[Step]:
+        counted = bundles.COUNTED[door.readings["partitions"]]
         for topic, name in zip(case["topics"], names, strict=True):
-            yield Step(topic, f"hash {hex_of(hash_of(topic))}, in {name}")
+            first, further = counted(topic)
+            of = "" if first == topic else f"that of {first}, and {further} bundles on: "
+            yield Step(topic, f"hash {hex_of(hash_of(first))}, {of}in {name}")
 
     return Derivation({"bundles": names}, explain)
 
@@ -46,14 +50,7 @@ def split(door: Door, case: Case) -> Derivation:
         case["algorithm"], case["by"], door.settings(case), door.readings
     )
     parts = splitting.parts(split, algorithm, door.readings)
-
-    def explain() -> Iterator[Step]:
-        yield Step("algorithm", algorithm)
-        yield Step("bundle", f"{split.bundle.name}, {split.bundle.width} hashes")
-        for part in parts:
-            topics = sum(value in part for value in split.hashes)
-            yield Step("part", f"{part.name}, {part.width} hashes, {topics} topics")
-
+    explain = partial(split_steps.steps, split, algorithm, door.readings, parts)
     return Derivation({"bundles": [part.name for part in parts]}, explain)
 
 
@@ -61,7 +58,7 @@ def split_candidates(door: Door, case: Case) -> Derivation:
     """[SPLIT-01 … 09]"""
     growth = Growth(case, door.settings(case), door.readings)
     answer = {"split": list(growth.split), "unload": list(growth.unload)}
-    return Derivation(answer, growth.explain)
+    return Derivation(answer, partial(candidate_steps.steps, growth))
 
 
 ANSWERS: Mapping[str, Answer] = {

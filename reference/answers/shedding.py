@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from itertools import chain
 
 from pulsar_conformance.reference import overload, threshold, uniform
 from pulsar_conformance.reference.derivation import Derivation, Step
 from pulsar_conformance.reference.door import Answer, Case, Door
-from pulsar_conformance.reference.shedding import Cycle, Unloads
+from pulsar_conformance.reference.shedding import ENABLED, Cycle, Unloads
 
 Strategy = Callable[[Cycle], Iterator[Unloads]]
 
@@ -18,6 +17,13 @@ STRATEGIES: Mapping[str, Strategy] = {
     "OverloadShedder": overload.unloads,
     "UniformLoadShedder": uniform.unloads,
 }
+
+PREFACES: Mapping[str, Callable[[Cycle], Iterator[Step]]] = {
+    "ThresholdShedder": threshold.preface,
+    "OverloadShedder": lambda _cycle: iter(()),
+    "UniformLoadShedder": uniform.preface,
+}
+"""What a strategy works out for all brokers together."""
 
 EVERYWHERE: Mapping[str, tuple[Strategy, ...]] = {
     "overload-shedder": (),
@@ -32,14 +38,19 @@ def select(door: Door, case: Case) -> Derivation:
     if cycle.strategy not in STRATEGIES:
         return Derivation({"unsupported": f"{cycle.strategy} is not documented"}, tuple)
     if not cycle.enabled:
-        idle = Step("shedding", "switched off, or no other broker to take a bundle")
-        return Derivation({"unload": []}, lambda: (idle,))
+        return Derivation({"unload": []}, partial(_idle_steps, cycle))
+    unloads = decided(cycle)
+    answer = [{"broker": given.broker, "bundle": bundle} for given in unloads for bundle in given]
+    return Derivation({"unload": answer}, partial(_shedding_steps, cycle, unloads))
+
+
+def decided(cycle: Cycle) -> list[Unloads]:
+    """What each broker gives up, by the strategy and by what holds under every one. [SHED-06]"""
     unloads = list(STRATEGIES[cycle.strategy](cycle))
     if cycle.strategy != "OverloadShedder":
-        for everywhere in EVERYWHERE[door.readings["overload-scope"]]:
+        for everywhere in EVERYWHERE[cycle.readings["overload-scope"]]:
             unloads = list(map(partial(_together, cycle), unloads, everywhere(cycle)))
-    answer = [{"broker": given.broker, "bundle": bundle} for given in unloads for bundle in given]
-    return Derivation({"unload": answer}, partial(_shedding_steps, unloads))
+    return unloads
 
 
 def _together(cycle: Cycle, first: Unloads, second: Unloads) -> Unloads:
@@ -47,14 +58,34 @@ def _together(cycle: Cycle, first: Unloads, second: Unloads) -> Unloads:
     both = {*first, *second}
     movable = cycle.movable(cycle.brokers[first.broker])
     kept = tuple(bundle for bundle in movable if bundle in both)
-    return Unloads(first.broker, kept, lambda: chain(first.explain(), second.explain()))
+    return Unloads(first.broker, kept, partial(_both_steps, first, second, kept))
 
 
-def _shedding_steps(unloads: Iterable[Unloads]) -> Iterator[Step]:
+def _shedding_steps(cycle: Cycle, unloads: Iterable[Unloads]) -> Iterator[Step]:
+    yield Step("strategy", cycle.strategy, detail=True)
+    yield from PREFACES[cycle.strategy](cycle)
     for given in unloads:
         yield Step(given.broker, "")
         for step in given.explain():
             yield step.within()
+
+
+def _both_steps(first: Unloads, second: Unloads, both: Sequence[str]) -> Iterator[Step]:
+    yield from first.explain()
+    if second.bundles:
+        yield Step("besides", f"{second.broker} is overloaded, which every strategy heeds")
+        yield from second.explain()
+        yield Step("together", ", ".join(both))
+
+
+def _idle_steps(cycle: Cycle) -> Iterator[Step]:
+    """Why nothing is shed, whatever the brokers carry."""
+    off = f"{ENABLED} is not true"
+    why = "there is no other broker" if cycle.settings.flag(ENABLED) else off
+    yield Step("shedding", f"{why}: nothing is unloaded")
+    for name, broker in cycle.brokers.items():
+        for bundle in broker.bundles:
+            yield Step("stays", f"{bundle}, on {name}: {why}", detail=True)
 
 
 ANSWERS: Mapping[str, Answer] = {

@@ -19,9 +19,9 @@ def maximum(door: Door, case: Case) -> Derivation:
 
     def explain() -> Iterator[Step]:
         for name, percent in broker.percent.items():
-            weighted = f"{plain(percent)} % x {plain(weight[name])}"
-            yield Step(name, f"{weighted} = {plain(percent * weight[name])} %")
-        yield Step("maximum", f"{plain(used.percent)} % of {used.resource}")
+            weighed = f" x {plain(weight[name])} = {plain(percent * weight[name])} %"
+            yield Step(name, f"{plain(percent)} %{weighed if case['weighted'] else ''}")
+        yield Step("maximum", f"{plain(used.percent)} % of {used.resource or 'everything'}")
 
     answer = {"percent": jsonable(used.percent), "resource": used.resource}
     return Derivation(answer, explain)

@@ -1,15 +1,17 @@
 """Implementations that decide nothing: they answer every question by its shape alone.
 
 No rule may be content with all of `Nothing`, `Everything` and `RandomLegal`. `Stranger` names
-what no case knows: it is wrong in every way that the schemas allow.
+what no case knows: it is wrong in every way that the schemas allow. `Fickle` is of another mind
+each time.
 """
 
 import hashlib
 import json
-from itertools import pairwise
+from itertools import count, pairwise
 from random import Random
 
 from pulsar_conformance.specs import load
+from standins import tales
 
 LAST = "0xffffffff"
 RESOURCES = ("cpu", "memory", "directMemory", "bandwidthIn", "bandwidthOut")
@@ -21,8 +23,21 @@ OPERATIONS = (
     "bundles.split_candidates",
     "usage.max",
     "usage.nic",
+    "average.bundle",
+    "average.broker",
     "shed.select",
+    "manager.choose",
+    "place.select",
+    "place.anti_affinity",
+    "report.read",
+    "cluster.replay",
 )
+
+RATES = ("msgRateIn", "msgRateOut", "msgThroughputIn", "msgThroughputOut")
+
+
+def frames(rates, **counted):
+    return {frame: {**rates(), **counted} for frame in ("shortTermData", "longTermData")}
 
 
 class Null:
@@ -74,8 +89,28 @@ class Nothing(Null):
     def usage_nic(self, case):
         return {"gbps": 0}
 
+    def average_bundle(self, case):
+        return frames(dict, numSamples=0)
+
+    def average_broker(self, case):
+        return frames(dict)
+
     def shed_select(self, case):
         return unloading([])
+
+    def manager_choose(self, case):
+        return {"manager": "simple"}
+
+    def cluster_replay(self, case):
+        return tales.told(case, tales.nothing)
+
+    def place_select(self, case):
+        return {"broker": None}
+
+    place_anti_affinity = place_select
+
+    def report_read(self, case):
+        return {"manager": "modular", "broker": {}}
 
 
 class Everything(Null):
@@ -107,8 +142,34 @@ class Everything(Null):
     def usage_nic(self, case):
         return {"gbps": 1_000_000}
 
+    def average_bundle(self, case):
+        return frames(lambda: dict.fromkeys(RATES, 1e9), numSamples=10**6)
+
+    def average_broker(self, case):
+        return frames(lambda: dict.fromkeys(RATES, 1e9))
+
     def shed_select(self, case):
         return unloading(owned(case))
+
+    def manager_choose(self, case):
+        return {"manager": "extensible"}
+
+    def cluster_replay(self, case):
+        return tales.told(case, tales.everything)
+
+    def place_select(self, case):
+        return {"broker": next(iter(case["candidates"]), None)}
+
+    def place_anti_affinity(self, case):
+        every = {"domains": list(case["domains"]), "candidates": case["candidates"]}
+        return {**self.place_select(case), **every}
+
+    def report_read(self, case):
+        used = {"usage": 100, "limit": 100}
+        counts = dict.fromkeys(("numTopics", "numBundles", "numProducers", "numConsumers"), 1000)
+        bundles = {"bundles": ["a/b/0x00000000_0xffffffff"]}
+        broker = {**dict.fromkeys(RESOURCES, used), **dict.fromkeys(RATES, 1e9)}
+        return {"manager": "simple", "broker": {**broker, **counts, **bundles}}
 
 
 class RandomLegal(Null):
@@ -154,10 +215,50 @@ class RandomLegal(Null):
     def usage_nic(self, case):
         return {"gbps": self.random.random() * 100}
 
+    def rates(self):
+        return {name: self.random.random() * 1000 for name in RATES}
+
+    def average_bundle(self, case):
+        return frames(self.rates, numSamples=self.random.randrange(1000))
+
+    def average_broker(self, case):
+        return frames(self.rates)
+
+    def report_read(self, case):
+        used = {name: {"usage": self.random.random() * 100, "limit": 100} for name in RESOURCES}
+        kept = {name: used[name] for name in self.some(RESOURCES)}
+        return {
+            "manager": self.random.choice(("simple", "modular")),
+            "broker": {**kept, **self.rates(), "numTopics": self.random.randrange(100)},
+        }
+
     def shed_select(self, case):
         named = [*(bundle for _, bundle in owned(case)), *case["bundles"]]
         pairs = [(self.random.choice(list(case["brokers"])), bundle) for bundle in self.some(named)]
         return unloading([*pairs, *self.some(owned(case))] if case["brokers"] else [])
+
+    def manager_choose(self, case):
+        return {"manager": self.random.choice(("simple", "modular", "extensible"))}
+
+    def cluster_replay(self, case):
+        return tales.told(case, tales.at_random(self.random))
+
+    def place_select(self, case):
+        return {"broker": self.random.choice(case["candidates"] or [None])}
+
+    def place_anti_affinity(self, case):
+        told = {"domains": self.some(case["domains"]), "candidates": self.some(case["candidates"])}
+        return {**self.place_select(case), **dict(self.some(told.items()))}
+
+
+class Fickle(RandomLegal):
+    """Answers the same case in another way each time."""
+
+    asked = count()
+
+    def answer(self, operation, case):
+        self.random = Random(next(Fickle.asked))
+        return Null.answer(self, operation, case)
 
 
 class Stranger(RandomLegal):
@@ -188,10 +289,36 @@ class Stranger(RandomLegal):
     def usage_nic(self, case):
         return self.random.choice(({"gbps": 1.7e308}, {"gbps": 5e-324}, {"refused": "no"}))
 
+    def average_bundle(self, case):
+        return frames(lambda: dict.fromkeys(RATES, 1.7e308), numSamples=10**15)
+
+    def average_broker(self, case):
+        return frames(lambda: dict.fromkeys(RATES, self.random.choice((1.7e308, 5e-324))))
+
+    def report_read(self, case):
+        bundles = [f"a/b/{self.UPSIDE_DOWN}"]
+        used = {"usage": self.random.choice((1.7e308, 5e-324)), "limit": 0}
+        broker = {"cpu": used, "bundles": bundles, "lastBundleLosses": bundles, "numTopics": 0}
+        return self.random.choice(({"manager": "simple", "broker": broker}, {"refused": "no"}))
+
     def shed_select(self, case):
         namespaces = {bundle.rpartition("/")[0] for _, bundle in owned(case)} | {"a/b"}
         pairs = [("nobody", f"{space}/{self.UPSIDE_DOWN}") for space in sorted(namespaces)] * 2
         return unloading([*pairs, *((broker, pairs[0][1]) for broker in case["brokers"])])
+
+    def manager_choose(self, case):
+        return self.random.choice(({"manager": "extensible"}, {"refused": "no"}))
+
+    def cluster_replay(self, case):
+        if self.random.random() < 0.2:
+            return {"steps": []}
+        return tales.told(case, tales.strange(self.random, self.UPSIDE_DOWN))
+
+    def place_select(self, case):
+        return {"broker": self.random.choice(("nobody", "", *case.get("brokers", ())))}
+
+    def place_anti_affinity(self, case):
+        return {**self.place_select(case), "domains": ["nowhere"] * 2, "candidates": ["nobody"]}
 
 
 NULLS = (Nothing, Everything, RandomLegal)

@@ -29,7 +29,14 @@ public class Main {
             "bundles.split", Main::splitBundle,
             "bundles.split_candidates", Main::splitCandidates,
             "usage.max", Main::maximumUsage,
+            "manager.choose", Main::chooseManager,
             "shed.select", Main::selectUnloads);
+
+    static final String EXTENSIBLE = BUILT_IN + "ExtensibleLoadManagerImpl";
+    static final Map<String, String> MANAGERS = Map.of(
+            BUILT_IN + "SimpleLoadManagerImpl", "simple",
+            BUILT_IN + "ModularLoadManagerImpl", "modular",
+            EXTENSIBLE, "extensible");
 
     static final Map<String, Function<Case, List<Obj>>> STRATEGIES = Map.of(
             "OverloadShedder", Main::overloadShedder,
@@ -48,6 +55,7 @@ public class Main {
              "split-key": ["default", "supported"],       "split-rate-window": ["long-term", "latest"],
              "split-ways": ["several"],                   "range-halves": ["equal", "by-name"],
              "megabyte": ["decimal", "binary"],           "kilobyte": ["decimal", "binary"],
+             "absent-manager": ["conf", "default"],
              "partitions": ["hashed"]}""");
 
     /** The documented defaults. A setting without one stands in every case that needs it. */
@@ -199,6 +207,13 @@ public class Main {
         var broker = new Broker("", c.data.get("broker", new Obj()));
         var usage = usage(broker, c.data.get("weighted", false) ? c::weight : UNWEIGHTED);
         return Obj.of("percent", usage.percent, "resource", usage.percent == 0 ? null : usage.resource);
+    }
+
+    static Obj chooseManager(Case c) {
+        Object name = c.data.get("dynamic");
+        if (EXTENSIBLE.equals(name)) throw new NoAnswer("refused", "pulsar-admin can't enable " + name);
+        if (name == null && c.reading("absent-manager").equals("conf")) name = c.data.get("conf");
+        return Obj.of("manager", name == null ? "simple" : MANAGERS.getOrDefault(name, "simple"));
     }
 
     static Obj selectUnloads(Case c) {

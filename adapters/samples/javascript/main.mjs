@@ -36,7 +36,14 @@ const READINGS = {
   "grace-of": "bundle", "grace-edge": "blocked", "split-key": "default", "split-ways": "several",
   "split-rate-window": "long-term", "range-halves": "equal", "partitions": "hashed",
   "megabyte": "decimal", "kilobyte": "decimal",
+  "absent-manager": "conf",
 };
+
+const EXTENSIBLE = BUILT_IN + "ExtensibleLoadManagerImpl";
+const MANAGERS = new Map([
+  [BUILT_IN + "SimpleLoadManagerImpl", "simple"], [BUILT_IN + "ModularLoadManagerImpl", "modular"],
+  [EXTENSIBLE, "extensible"],
+]);
 
 const operations = {
   "bundles.create": ({ bundles, settings }) => {
@@ -88,6 +95,12 @@ const operations = {
     return { percent, resource: percent === 0 ? null : resource };
   },
 
+  "manager.choose": ({ conf, dynamic }) => {
+    // A dynamic setting can't enable the extensible one, and is ignored.
+    const named = dynamic === EXTENSIBLE ? conf : dynamic ?? conf;
+    return { manager: MANAGERS.get(named) ?? "simple" };
+  },
+
   "shed.select": (question) => {
     const { strategy, settings, brokers } = question;
     const active = setting(settings, "loadBalancerSheddingEnabled") && Object.keys(brokers).length >= 2;
@@ -116,7 +129,7 @@ function exceeds(stats, rates, settings) {
   const sessions = (stats.producerCount ?? 0) + (stats.consumerCount ?? 0);
   return stats.topics > setting(settings, "loadBalancerNamespaceBundleMaxTopics")
     || sessions > setting(settings, "loadBalancerNamespaceBundleMaxSessions")
-    || rates.msgRateIn + rates.msgRateOut > setting(settings, "loadBalancerNamespaceBundleMaxMsgRate")
+    || messages(rates) > setting(settings, "loadBalancerNamespaceBundleMaxMsgRate")
     || traffic(rates) / MEGABYTE > setting(settings, "loadBalancerNamespaceBundleMaxBandwidthMbytes");
 }
 
@@ -179,6 +192,7 @@ function smoothed(broker, settings) {
 
 const measured = (average) => (average?.numSamples > 0 ? average : NEVER_MEASURED);
 const weight = (settings) => (resource) => setting(settings, WEIGHTS[resource]);
+const messages = (rates) => (rates.msgRateIn ?? 0) + (rates.msgRateOut ?? 0);
 const traffic = (rates) => (rates.msgThroughputIn ?? 0) + (rates.msgThroughputOut ?? 0);
 const mean = (values) => values.reduce((sum, value) => sum + value, 0) / values.length;
 

@@ -5,10 +5,24 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from hypothesis import strategies as st
-from pulsar_conformance.conformance.draws.aimed import bundles, shedding
+from pulsar_conformance.conformance.draws.aimed import (
+    averages,
+    bundles,
+    managers,
+    placements,
+    shedding,
+    stories,
+)
 from pulsar_conformance.conformance.trial import Trial
 
-AREAS = (bundles.AIMED, shedding.AIMED)
+AREAS = (
+    bundles.AIMED,
+    averages.AIMED,
+    shedding.AIMED,
+    placements.AIMED,
+    managers.AIMED,
+    stories.AIMED,
+)
 
 
 def _gathered() -> dict[str, list[st.SearchStrategy[Trial]]]:

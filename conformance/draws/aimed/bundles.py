@@ -11,8 +11,8 @@ from pulsar_conformance.conformance.draws.aimed.made import made
 from pulsar_conformance.conformance.draws.namespaces import randoms
 from pulsar_conformance.conformance.trial import Json, Trial
 from pulsar_conformance.reference.candidates import MAX_MEGABYTES, MAX_MESSAGES
-from pulsar_conformance.reference.ranges import namespace_of
-from pulsar_conformance.reference.splitting import RANGE
+from pulsar_conformance.reference.ranges import HashRange, hex_of, namespace_of
+from pulsar_conformance.reference.splitting import POSITIONS, RANGE
 
 
 def _one_bundle(settings: Json, latest: Json, long_term: Json | None) -> Json:
@@ -61,9 +61,16 @@ def _whole_range(_random: Random) -> Json:
     return splits.splitting(splits.WHOLE, RANGE, topics=names.topics(Random(0), 4))
 
 
+def several_positions(random: Random) -> Json:
+    """Positions that all lie inside of a bundle, so that nothing else is wrong with them."""
+    part = HashRange.parse(splits.WHOLE)
+    inside = random.sample(range(part.lower + 1, part.upper), random.choice((2, 3, 5)))
+    return splits.splitting(part.name, POSITIONS, positions=list(map(hex_of, inside)))
+
+
 AIMED: Mapping[str, st.SearchStrategy[Trial]] = {
     "split-key": splits.selected_by(splits.SUPPORTED),
-    "split-ways": splits.positions(),
+    "split-ways": made(several_positions, operation="bundles.split"),
     "split-rate-window": made(busy_once, operation="bundles.split_candidates"),
     "range-halves": made(_whole_range, operation="bundles.split"),
     "megabyte": made(between_the_megabytes, operation="bundles.split_candidates"),

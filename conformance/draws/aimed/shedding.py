@@ -56,11 +56,6 @@ def all_overloaded_alike(random: Random) -> Json:
     return _sketch(random, "ThresholdShedder", [80.0] * random.randint(2, 4), settings)
 
 
-def bytes_against_messages(random: Random) -> Json:
-    """Bundles that carry the fewer messages the more bytes they carry."""
-    return _sketch(random, "OverloadShedder", [70, 10], {OVERLOAD: 60}, each=8, awry=True)
-
-
 def at_the_threshold(random: Random) -> Json:
     """A broker exactly 25 points above the average."""
     levels: list[float] = [75, 25]
@@ -69,8 +64,11 @@ def at_the_threshold(random: Random) -> Json:
 
 
 def well_above_the_average(random: Random) -> Json:
-    """40/10/10, the busy broker with a hundred bundles of about one percent each."""
-    case = _sketch(random, "ThresholdShedder", [40, 10, 10], {OVER_AVERAGE: 10}, each=100)
+    """40/10/10, the busy broker with forty bundles of about 2.5 percent each.
+
+    What brings it to its target is 25, 21, 62.5 or 52.5 percent: 10, 9, 25 or 21 bundles.
+    """
+    case = _sketch(random, "ThresholdShedder", [40, 10, 10], {OVER_AVERAGE: 10}, each=40)
     [busy, *_] = case["brokers"].values()
     for place, bundle in enumerate(busy["bundles"]):
         size, messages = loads.MEGABYTE + place * 1000, 100 + place / 10
@@ -124,9 +122,22 @@ def differ_in_number_not_in_percent(random: Random) -> Json:
     return _two_brokers(random, 1.5, 400, {UNIFORM_RATE: 50, UNIFORM_THROUGHPUT: ratio})
 
 
+def _one_busy(random: Random, each: int, awry: bool = False) -> Json:
+    """A broker that OverloadShedder or ThresholdShedder takes bundles from, and an idle one."""
+    strategy, settings = random.choice(
+        (("OverloadShedder", {OVERLOAD: 60}), ("ThresholdShedder", {OVER_AVERAGE: 10}))
+    )
+    return _sketch(random, strategy, [80, 10], settings, each=each, awry=awry)
+
+
+def bytes_against_messages(random: Random) -> Json:
+    """Bundles that carry the fewer messages the more bytes they carry."""
+    return _one_busy(random, each=8, awry=True)
+
+
 def unloaded_before_the_split(random: Random) -> Json:
-    """An overloaded broker with the halves of bundles that were unloaded ten minutes ago."""
-    case = _sketch(random, "OverloadShedder", [99, 10], {OVERLOAD: 60}, each=4)
+    """A broker that should shed, with the halves of bundles that were unloaded ten minutes ago."""
+    case = _one_busy(random, each=4)
     for report in case["brokers"].values():
         for bundle in report["bundles"]:
             part = HashRange.parse(bundle)
@@ -136,8 +147,8 @@ def unloaded_before_the_split(random: Random) -> Json:
 
 
 def unloaded_just_so_long_ago(random: Random) -> Json:
-    """An overloaded broker all of whose bundles were unloaded exactly a grace period ago."""
-    case = _sketch(random, "OverloadShedder", [99, 10], {OVERLOAD: 60}, each=4)
+    """A broker that should shed; all its bundles were unloaded exactly a grace period ago."""
+    case = _one_busy(random, each=4)
     owned = [bundle for report in case["brokers"].values() for bundle in report["bundles"]]
     case["recentlyUnloaded"] = dict.fromkeys(owned, 30)
     return case
@@ -145,7 +156,7 @@ def unloaded_just_so_long_ago(random: Random) -> Json:
 
 def never_measured_beside_measured(random: Random) -> Json:
     """Bundles without data beside some that carry 101,000 bytes per second."""
-    case = _sketch(random, "OverloadShedder", [99, 10], {OVERLOAD: 60}, each=6)
+    case = _one_busy(random, each=6)
     [busy, *_] = case["brokers"].values()
     load = {"msgRateIn": 100, "msgThroughputIn": 101_000}
     for place, bundle in enumerate(busy["bundles"]):

@@ -1,0 +1,117 @@
+"""MANAGER: which load manager runs."""
+
+from __future__ import annotations
+
+from pulsar_conformance.conformance.draws import managers as draws
+from pulsar_conformance.conformance.expect import Expect
+from pulsar_conformance.conformance.judge import Asked
+from pulsar_conformance.conformance.registry import check
+from pulsar_conformance.conformance.views import Chooses, Choosing
+from pulsar_conformance.reference.managers import (
+    DEFAULT,
+    EXTENSIBLE,
+    MANAGERS,
+    MODULAR,
+    PACKAGE,
+    SIMPLE,
+)
+
+BARE = {name.removeprefix(PACKAGE) for name in MANAGERS}
+
+
+def is_mistake(name: str) -> bool:
+    """Whether a name surely is none of the documented classes.
+
+    The documents do not speak of blanks, alone or around a class, and print the classes without
+    their package, too. The released extensible manager lies in another package than the page says.
+    """
+    bare = name.strip()
+    elsewhere = bare.endswith("." + EXTENSIBLE.removeprefix(PACKAGE))
+    return bool(bare) and bare not in MANAGERS and bare not in BARE and not elsewhere
+
+
+def in_use(case: Choosing, expect: Expect) -> str | None:
+    """The class that decides, by the reading `absent-manager`; none for the default manager."""
+    if case.dynamic is not None:
+        return case.dynamic
+    return case.conf if expect.readings["absent-manager"] == "conf" else None
+
+
+def _given_no_mistake_beside(case: Choosing, expect: Expect) -> None:
+    """The documents do not say whether a mistake matters where another place decides."""
+    beside = None if case.dynamic is None else case.conf
+    expect.given(beside is None or beside in MANAGERS, "nothing is wrong with broker.conf")
+
+
+def _is(manager: str, answer: Chooses, expect: Expect, why: str) -> None:
+    expect.that(answer.manager == manager, f"{manager}: {why}", answer)
+
+
+@check("MANAGER-01", draws=draws.by_conf(SIMPLE, MODULAR), refusals=True)
+def broker_conf_decides(case: Choosing, answer: Chooses, expect: Expect) -> None:
+    """With nothing dynamic, the simple or the modular manager runs as broker.conf says."""
+    if case.dynamic is None and case.conf in (SIMPLE, MODULAR):
+        expect.reached()
+        _is(MANAGERS[case.conf], answer, expect, f"broker.conf names {case.conf}")
+
+
+@check("MANAGER-02", draws=draws.dynamically(SIMPLE, MODULAR), refusals=True)
+def a_dynamic_setting_decides(case: Choosing, answer: Chooses, expect: Expect) -> None:
+    """The simple or the modular manager runs as it is set dynamically."""
+    _given_no_mistake_beside(case, expect)
+    if case.dynamic in (SIMPLE, MODULAR):
+        expect.reached()
+        _is(MANAGERS[case.dynamic], answer, expect, f"{case.dynamic} is set dynamically")
+
+
+@check("MANAGER-03", draws=draws.by_conf(EXTENSIBLE), refusals=True)
+def broker_conf_enables_the_extensible_one(case: Choosing, answer: Chooses, expect: Expect) -> None:
+    """With nothing dynamic, the extensible manager runs where broker.conf names it."""
+    if case.dynamic is None and expect.reached(case.conf == EXTENSIBLE):
+        _is("extensible", answer, expect, f"broker.conf names {case.conf}")
+
+
+@check("MANAGER-04", draws=draws.dynamically(EXTENSIBLE), refusals=True)
+def no_dynamic_setting_enables_the_extensible_one(
+    case: Choosing, answer: Chooses, expect: Expect
+) -> None:
+    """A dynamic setting of the extensible manager is refused, ignored or taken for a mistake."""
+    expect.given(case.dynamic == EXTENSIBLE, "the extensible manager is set dynamically")
+    ignored = in_use(Choosing(case.conf, None), expect)
+    sure = ignored is None or ignored in MANAGERS or is_mistake(ignored)
+    expect.given(sure, "broker.conf is clear")
+    allowed = {DEFAULT, MANAGERS.get(ignored or SIMPLE, DEFAULT)}
+    if case.conf is None:
+        allowed.add("modular")  # no document says what broker.conf begins with
+    if expect.reached("extensible" not in allowed):
+        right = answer.refused is not None or answer.manager in allowed
+        expect.that(right, f"a refusal, or {' or '.join(sorted(allowed))}", answer)
+
+
+@check("MANAGER-05", draws=draws.mistaken(), refusals=True)
+def any_mistake_gives_the_simple_one(case: Choosing, answer: Chooses, expect: Expect) -> None:
+    """A name that is no load manager's, in the place that decides, gives the simple manager."""
+    name = in_use(case, expect)
+    if name is not None and expect.reached(is_mistake(name)):
+        _is(DEFAULT, answer, expect, f"'{name}' is no load manager")
+
+
+@check("MANAGER-06", draws=draws.there_and_back(), together=True, refusals=True)
+def the_same_way_leads_back(asked: list[Asked], expect: Expect) -> None:
+    """What is set again runs again, whatever ran in between."""
+    names = [in_use(one.case, expect) for one in asked]
+    expect.given(len(set(names)) > 1, "the manager is changed in between")
+    expect.given(names[0] == names[-1], "the original one is set again")
+    expect.given(asked[0].case == asked[-1].case, "by the same way")
+    _given_no_mistake_beside(asked[0].case, expect)
+    name = names[0]
+    if name in (SIMPLE, MODULAR):
+        expect.reached()
+        _is(MANAGERS[name], asked[-1].answer, expect, f"{name} is set again")
+
+
+@check("MANAGER-07", draws=draws.nothing_dynamic(), refusals=True)
+def the_default_one_runs_otherwise(case: Choosing, answer: Chooses, expect: Expect) -> None:
+    """With nothing dynamic, the simple manager runs, whatever broker.conf names."""
+    if expect.reached(case.dynamic is None):
+        _is(DEFAULT, answer, expect, "no dynamic setting names a load manager")

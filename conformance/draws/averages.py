@@ -1,0 +1,195 @@
+"""Samples of bundles around the ends of their windows, and bundles of one broker."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import islice
+from random import Random
+
+from hypothesis import strategies as st
+from pulsar_conformance.conformance.draws import loads, names
+from pulsar_conformance.conformance.draws.namespaces import randoms
+from pulsar_conformance.conformance.trial import Json, Trial
+from pulsar_conformance.reference.cluster import RATE_FIELDS
+
+USUAL = (10, 1000)
+"""How many samples the short and the long term have in the documents' example."""
+
+WINDOWS = (USUAL, USUAL, (3, 5), (2, 8), (1, 2), (1, 1), (7, 7), (5, 3))
+"""Short and long term."""
+
+LARGE = 0.04
+"""The share of cases with a thousand samples."""
+
+Counting = Callable[[Random, tuple[int, int]], int]
+"""How many samples are taken, by the windows."""
+
+
+def averaging(samples: list[Json], windows: tuple[int, int]) -> Json:
+    """A case of `average.bundle`."""
+    short, long = windows
+    return {"samples": samples, "shortSamples": short, "longSamples": long}
+
+
+KINDS = ("whole", "whole", "broken", "tiny", "nothing", "in")
+
+
+def one_sample(random: Random, kinds: Sequence[str] = (*KINDS, "huge")) -> Json:
+    """What was measured once: whole, broken, tiny, huge, nothing, or one way alone."""
+    kind = random.choice(kinds)
+    if kind == "nothing":
+        return dict.fromkeys(RATE_FIELDS, 0)
+    scale = {"huge": 1e9, "tiny": 1e-3}.get(kind, 1)
+    rates: Json = {name: random.randrange(1, 5000) * scale for name in RATE_FIELDS}
+    if kind == "broken":
+        rates = {name: rate + random.random() for name, rate in rates.items()}
+    return dict(islice(rates.items(), 1)) if kind == "in" else rates
+
+
+def samples(random: Random, count: int) -> list[Json]:
+    """So many samples: steady, with a break, or each another; of many, few are different."""
+    kinds = min(count, random.choice((1, 2, 12, 12)))
+    if not kinds:
+        return []
+    different = [one_sample(random) for _ in range(kinds)]
+    if random.random() < 0.4:
+        ends = sorted(random.randint(0, count) for _ in different[1:])
+        lengths = [end - start for start, end in zip([0, *ends], [*ends, count], strict=True)]
+        return [one for one, length in zip(different, lengths, strict=True) for _ in range(length)]
+    return random.choices(different, k=count)
+
+
+def _within(random: Random, windows: tuple[int, int]) -> int:
+    """At most as many as the longer window has, and mostly no more than the shorter."""
+    longest = max(windows)
+    small = [1, 2, 9, 10, 11, *windows, *(window - 1 for window in windows)]
+    few = [count for count in small if 1 <= count <= min(longest, 100)]
+    return longest if random.random() < LARGE else random.choice(few)
+
+
+def _beyond(random: Random, windows: tuple[int, int]) -> int:
+    """More than the shorter window has, now and then more than the longer."""
+    shortest, longest = sorted(windows)
+    if longest < 100 and random.random() < 0.5:
+        return longest + random.choice((1, 1, 2, longest, 3 * longest))
+    if random.random() < LARGE:
+        return longest + random.choice((1, 1, 7))
+    return shortest + random.choice((1, 1, 2, shortest, 3 * shortest))
+
+
+def _none_or_one(random: Random, _windows: tuple[int, int]) -> int:
+    return random.choice((0, 1))
+
+
+def _any_number(random: Random, windows: tuple[int, int]) -> int:
+    return random.choice((_none_or_one, _within, _beyond))(random, windows)
+
+
+def taken(counting: Counting) -> st.SearchStrategy[Trial]:
+    """A bundle after so many samples."""
+
+    def make(random: Random, windows: tuple[int, int]) -> Trial:
+        count = counting(random, windows)
+        return Trial.of("average.bundle", averaging(samples(random, count), windows))
+
+    return st.builds(make, randoms, st.sampled_from(WINDOWS))
+
+
+def filling() -> st.SearchStrategy[Trial]:
+    """No more samples than a window has."""
+    return taken(_within)
+
+
+def overflowing() -> st.SearchStrategy[Trial]:
+    """More samples than a window has."""
+    return taken(_beyond)
+
+
+def any_number() -> st.SearchStrategy[Trial]:
+    """No samples, one, up to a window, or more."""
+    return taken(_any_number)
+
+
+def first_samples() -> st.SearchStrategy[Trial]:
+    """One sample, or a few."""
+    return taken(lambda random, _windows: random.choice((1, 1, 1, 2, 3, 12)))
+
+
+def never_measured() -> st.SearchStrategy[Trial]:
+    """No sample at all, whatever the windows are."""
+    window = st.integers(1, 2000)
+    windows = st.one_of(st.just(USUAL), st.tuples(window, window))
+    return windows.map(lambda two: Trial.of("average.bundle", averaging([], two)))
+
+
+@st.composite
+def another_window(draw: st.DrawFn) -> Trial:
+    """The same samples twice, one of the two windows being another one."""
+    random, (short, long) = draw(randoms), draw(st.sampled_from(WINDOWS))
+    count = _any_number(random, (short, long))
+    other = random.choice((1, 2, 4, 10, 50, 1000))
+    windows = random.choice(((short, other), (other, long)))
+    known = samples(random, count)
+    first, second = averaging(known, (short, long)), averaging(known, windows)
+    return Trial.of("average.bundle", first, second)
+
+
+def known_of(random: Random, kinds: Sequence[str]) -> Json:
+    """What is known of one bundle in both time frames."""
+    short, long = one_sample(random, kinds), one_sample(random, kinds)
+    return {
+        "shortTermData": loads.average(short, random.randint(1, 10), 10),
+        "longTermData": loads.average(long, random.randint(1, 1000), 1000),
+    }
+
+
+def _unmeasured(random: Random, kinds: Sequence[str]) -> Json | None:
+    """A bundle of which nothing is known, in one of the ways to say so."""
+    known = known_of(random, kinds)
+    kind = random.choice(("absent", "empty", "none", "short", "long"))
+    if kind == "absent":
+        return None
+    if kind == "empty":
+        return {}
+    if kind == "none":
+        return {frame: {**data, "numSamples": 0} for frame, data in known.items()}
+    return {f"{kind}TermData": known[f"{kind}TermData"]}
+
+
+def owning(random: Random, count: int, unmeasured: float) -> Json:
+    """A case of `average.broker`: so many bundles, a share of them never measured."""
+    # Beside a huge bundle, floating point could hide whether the others were counted.
+    kinds = random.choice((KINDS, KINDS, KINDS, (*KINDS, "huge")))
+    strays = random.choice((0, 0, 1, 5))
+    every = names.bundles(random, count + strays)
+    owned = every[:count]
+    data: Json = {}
+    for bundle in random.sample(every, len(every)):
+        never = bundle in owned and random.random() < unmeasured
+        known = (_unmeasured if never else known_of)(random, kinds)
+        if known is not None:
+            data[bundle] = known
+    return {"bundles": data, "owned": owned}
+
+
+def _counts() -> st.SearchStrategy[int]:
+    return st.one_of(st.integers(0, 4), st.integers(20, 48))
+
+
+def brokers(unmeasured: float = 0.0) -> st.SearchStrategy[Trial]:
+    """A broker with its bundles, a share of them never measured."""
+    return st.builds(
+        lambda random, count: Trial.of("average.broker", owning(random, count, unmeasured)),
+        randoms,
+        _counts(),
+    )
+
+
+@st.composite
+def gaining_or_losing(draw: st.DrawFn) -> Trial:
+    """A broker before and after it gained or lost a bundle."""
+    random, count = draw(randoms), draw(_counts())
+    with_it = owning(random, count + 1, random.choice((0, 0.2)))
+    gone = random.choice(with_it["owned"])
+    without = {**with_it, "owned": [name for name in with_it["owned"] if name != gone]}
+    return Trial.of("average.broker", *random.sample([with_it, without], 2))

@@ -1,0 +1,204 @@
+"""Failure domains, anti-affinity groups, and namespaces of them to place."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from random import Random
+
+from hypothesis import strategies as st
+from pulsar_conformance.conformance.trial import Json, Trial
+from pulsar_conformance.reference.anti_affinity import Spread
+
+OPERATION = "place.anti_affinity"
+GROUPS = ("blue", "green", "red")
+
+Maker = Callable[[Random], Json]
+Change = Callable[[Random, Json], Json]
+
+
+def spreading(*makers: Maker) -> st.SearchStrategy[Trial]:
+    """A namespace to place in a world that one of the makers makes."""
+    return _made(makers).map(lambda case: Trial.of(OPERATION, case))
+
+
+def changing(change: Change, *makers: Maker) -> st.SearchStrategy[Trial]:
+    """The same namespace to place before and after a change."""
+    return st.builds(
+        lambda case, random: Trial.of(OPERATION, case, change(random, copy.deepcopy(case))),
+        _made(makers),
+        st.randoms(use_true_random=True),
+    )
+
+
+def _made(makers: tuple[Maker, ...]) -> st.SearchStrategy[Json]:
+    return st.builds(
+        lambda maker, random: maker(random),
+        st.sampled_from(makers),
+        st.randoms(use_true_random=True),
+    )
+
+
+def _world(random: Random, sizes: list[int], namespaces: int) -> Json:
+    """Domains of so many brokers, namespaces in groups and in none, all still to be placed."""
+    brokers = [f"broker-{number + 1}" for number in range(sum(sizes))]
+    waiting = iter(random.sample(brokers, len(brokers)))
+    names = [f"shop/app-{number + 1}" for number in range(namespaces)]
+    shares = random.choice(((1, 0, 0, 0), (5, 1, 1, 1), (2, 2, 2, 1)))
+    grouped = {name: random.choices((*GROUPS, None), shares)[0] for name in names}
+    return {
+        "settings": {},
+        "domains": {
+            f"domain-{place + 1}": [next(waiting) for _ in range(size)]
+            for place, size in enumerate(sizes)
+        },
+        "groups": {"shop/new": "blue", **{n: group for n, group in grouped.items() if group}},
+        "owned": {},
+        "candidates": random.sample(brokers, len(brokers)),
+        "namespace": "shop/new",
+        "ungrouped": [name for name, group in grouped.items() if not group],
+    }
+
+
+def _sizes(random: Random) -> list[int]:
+    """How many brokers each domain has: alike, or some more than others."""
+    count = random.choice((1, 2, 2, 3, 3, 4, 5))
+    if random.random() < 0.3:
+        return [random.choice((1, 2, 3))] * count
+    return [random.randint(1, 5) for _ in range(count)]
+
+
+def _namespaces(random: Random) -> int:
+    return random.choice((0, 1, 2, 3, 5, 8, 20, 24, 30))
+
+
+def _placed(random: Random, case: Json, evenly: bool) -> Json:
+    """The other namespaces served, one after the other as the documents say, or anyhow."""
+    others = [name for name in case["groups"] if name != case["namespace"]]
+    others += case.pop("ungrouped")
+    for name in others:
+        best = Spread.of({**case, "namespace": name}).best if evenly else case["candidates"]
+        case["owned"].setdefault(random.choice(best), []).append(name)
+    return case
+
+
+def even(random: Random) -> Json:
+    """Namespaces that were placed one after the other as the documents say."""
+    world = _world(random, _sizes(random), random.choice((0, 1, 2, 3, 4, 7, 20)))
+    return _placed(random, world, evenly=True)
+
+
+def uneven(random: Random) -> Json:
+    """Namespaces anywhere, some domains much fuller than others."""
+    case = _placed(random, _world(random, _sizes(random), _namespaces(random)), evenly=False)
+    if random.random() < 0.2:
+        keep = random.randint(1, len(case["candidates"]))
+        case["candidates"] = case["candidates"][:keep]
+    return case
+
+
+def more_than_domains(random: Random) -> Json:
+    """More namespaces than domains, and more than brokers."""
+    case = _world(random, _sizes(random), 0)
+    extra = random.randint(len(case["domains"]), 3 * len(case["candidates"]))
+    case["groups"] |= {f"shop/app-{number + 1}": "blue" for number in range(extra)}
+    return _placed(random, case, evenly=random.random() < 0.5)
+
+
+def several_groups(random: Random) -> Json:
+    """Namespaces of this group here, of others and of none there."""
+    world = _world(random, _sizes(random), random.choice((4, 8, 20, 30)))
+    if random.random() < 0.3:
+        return _placed(random, world, evenly=False)
+    case = _nobody_placed(random)
+    rooms = {group: random.choice(list(case["domains"])) for group in (*GROUPS, None)}
+    for domain, brokers in case["domains"].items():
+        for broker in brokers:
+            for group, room in rooms.items():
+                _serving(case, broker, 0 if room == domain else random.choice((1, 1, 2)), group)
+    return case
+
+
+def one_broker_much_fuller(random: Random) -> Json:
+    """One broker serves more than any domain but its own, where the others serve nothing."""
+    case = _nobody_placed(random)
+    full, *_ = home = case["domains"][random.choice(list(case["domains"]))]
+    for broker in case["candidates"]:
+        most = len(case["candidates"]) if broker == full else 0 if broker in home else 1
+        _serving(case, broker, most, "blue")
+    return case
+
+
+def _nobody_placed(random: Random) -> Json:
+    world = _world(random, _sizes(random), 0)
+    del world["ungrouped"]
+    return world
+
+
+def _serving(case: Json, broker: str, count: int, group: str | None) -> None:
+    """Lets a broker serve so many more namespaces of a group, or of none."""
+    for _ in range(count):
+        name = f"shop/app-{sum(map(len, case['owned'].values())) + 1}"
+        case["owned"].setdefault(broker, []).append(name)
+        case["groups"] |= {name: group} if group else {}
+
+
+def first_of_its_group(random: Random) -> Json:
+    """No other namespace is in the group yet."""
+    case = several_groups(random)
+    case["groups"][case["namespace"]] = "new"
+    return case
+
+
+def without_domains(random: Random) -> Json:
+    """Brokers that are in no domain; now and then beside some that are."""
+    case = uneven(random)
+    gone = list(case["domains"])
+    for name in gone if random.random() < 0.7 else gone[: len(gone) // 2]:
+        del case["domains"][name]
+    return case
+
+
+def into_another_group(random: Random, case: Json) -> Json:
+    """A namespace was assigned to another group."""
+    grouped = list(case["groups"])
+    name = case["namespace"] if random.random() < 0.6 else random.choice(grouped)
+    case["groups"][name] = random.choice([one for one in GROUPS if one != case["groups"][name]])
+    return case
+
+
+def broker_moved(random: Random, case: Json) -> Json:
+    """A broker was registered in another domain, with all that it serves."""
+    domains, owned = case["domains"], case["owned"]
+    serving = [one for brokers in domains.values() for one in brokers if one in owned]
+    if len(domains) < 2 or not serving:
+        return case
+    moved = random.choice((random.choice(serving), max(serving, key=lambda one: len(owned[one]))))
+    home = next(name for name, brokers in domains.items() if moved in brokers)
+    domains[home].remove(moved)
+    domains[random.choice([name for name in domains if name != home])].append(moved)
+    return case
+
+
+def domain_down(random: Random, case: Json) -> Json:
+    """The brokers of one domain are gone, and serve nothing."""
+    if len(case["domains"]) > 1:
+        down = case["domains"][random.choice(list(case["domains"]))]
+        case["candidates"] = [one for one in case["candidates"] if one not in down]
+        case["owned"] = {one: names for one, names in case["owned"].items() if one not in down}
+    return case
+
+
+def domains_changed(random: Random, case: Json) -> Json:
+    """A domain was deleted, and its brokers registered elsewhere; or all were made anew."""
+    domains = case["domains"]
+    if len(domains) > 1 and random.random() < 0.6:
+        gone = domains.pop(random.choice(list(domains)))
+        domains[random.choice(list(domains))] += gone
+        return case
+    brokers = [one for brokers in domains.values() for one in brokers]
+    random.shuffle(brokers)
+    half = random.randint(1, len(brokers))
+    made = {"north": brokers[:half], "south": brokers[half:]}
+    case["domains"] = {name: members for name, members in made.items() if members}
+    return case

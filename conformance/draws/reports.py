@@ -1,0 +1,160 @@
+"""Load reports as brokers write them: of either load manager, whole and in part."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Any
+
+from hypothesis import strategies as st
+from pulsar_conformance.conformance.draws import loads, names
+from pulsar_conformance.conformance.draws.averages import one_sample
+from pulsar_conformance.conformance.draws.namespaces import randoms
+from pulsar_conformance.conformance.draws.usages import measuring
+from pulsar_conformance.conformance.trial import Json, Question, Trial
+from pulsar_conformance.reference.cluster import RATE_FIELDS, RESOURCES
+from pulsar_conformance.reference.reports import NESTED
+
+COMMON: Json = {
+    "webServiceUrl": "http://broker-1:8080",
+    "webServiceUrlTls": None,
+    "pulsarServiceUrl": "pulsar://broker-1:6650",
+    "persistentTopicsEnabled": True,
+    "brokerVersionString": "3.0.0",
+    "protocols": {},
+}
+"""What is in every real report and not in a broker of the protocol."""
+
+MODULAR: Json = {
+    **COMMON,
+    "lastUpdate": 1_700_000_000_000,
+    "advertisedListeners": {},
+    "maxResourceUsage": 0.42,
+    "loadReportType": "LocalBrokerData",
+}
+
+SIMPLE: Json = {
+    **COMMON,
+    "timestamp": 1_700_000_000_000,
+    "overLoaded": False,
+    "underLoaded": True,
+    **{
+        f"{when}{what}": 0.0 for when in ("allocated", "preAllocated") for what in ("CPU", "Memory")
+    },
+    "loadReportType": "LoadReport",
+}
+
+UNMEASURED = {"usage": -1.0, "limit": -1.0}
+"""How a broker reports a resource that it cannot measure."""
+
+
+def resources(random: Random) -> Json:
+    """Resources of a broker: the busiest somewhere, some missing, some without a limit."""
+    kind = random.choice(("all", "some", "some", "even", "none"))
+    if kind == "none":
+        return {}
+    if kind == "even":
+        return {name: {"usage": 0.0, "limit": limit} for name, limit in loads.REAL_LIMITS.items()}
+    found = loads.usages(random, random.randint(1, 120), exact=random.random() < 0.3)
+    for name in RESOURCES:
+        if kind == "all":
+            found.setdefault(name, {"usage": 0, "limit": loads.REAL_LIMITS[name]})
+        elif random.random() < 0.15:
+            found[name] = {"usage": 0.0, "limit": 0.0}
+    return found
+
+
+def _totals(random: Random) -> Json:
+    """What a broker measured and counted, and the bundles that it has, gained and lost."""
+    count = random.choice((0, 0, 1, 4, 30))
+    known = names.bundles(random, count + 2)
+    owned, gone = known[:count], known[count : count + random.choice((0, 1, 2))]
+    stats = {bundle: {**one_sample(random), **_stats(random)} for bundle in owned}
+    totals: Json = {rate: sum(one.get(rate, 0) for one in stats.values()) for rate in RATE_FIELDS}
+    return {
+        **totals,
+        "numTopics": sum(one["topics"] for one in stats.values()),
+        "numBundles": count,
+        "numProducers": sum(one["producerCount"] for one in stats.values()),
+        "numConsumers": sum(one["consumerCount"] for one in stats.values()),
+        "bundles": owned,
+        "lastBundleGains": random.sample(owned, random.randint(0, min(count, 4))),
+        "lastBundleLosses": gone,
+        "lastStats": stats,
+    }
+
+
+def _stats(random: Random) -> Json:
+    counts = {name: random.randrange(9) for name in ("topics", "producerCount", "consumerCount")}
+    return {**counts, "cacheSize": random.randrange(1000)}
+
+
+def _in_part(random: Random, report: Json) -> Json:
+    """A report of which, now and then, some fields are missing."""
+    share = random.choice((0, 0.2, 0.6, 1))
+    return {name: value for name, value in report.items() if random.random() >= share}
+
+
+def _shuffled(random: Random, report: Json) -> Json:
+    return dict(random.sample(list(report.items()), len(report)))
+
+
+def modular(random: Random, used: Json) -> Json:
+    """A report of the modular load manager with these resources."""
+    return _shuffled(random, {**_in_part(random, {**_totals(random), **MODULAR}), **used})
+
+
+def simple(random: Random, used: Json) -> Json:
+    """A report of the simple load manager; real ones repeat the resources at the top."""
+    totals = _totals(random)
+    load: Json = {name: totals[name] for name in totals if name.startswith(("msgRate", "num"))}
+    load |= {
+        "bundleStats": totals["lastStats"],
+        "bundleGains": totals["lastBundleGains"],
+        "bundleLosses": totals["lastBundleLosses"],
+    }
+    again = used if random.random() < 0.25 else {}
+    return _shuffled(random, {**_in_part(random, {**load, **SIMPLE}), NESTED: used, **again})
+
+
+def _unmeasured(random: Random, used: Json) -> Json:
+    """The same, now and then with a bandwidth that cannot be measured."""
+    return {**used, "bandwidthIn": UNMEASURED} if random.random() < 0.1 else used
+
+
+def reading(report: Json) -> Question:
+    """A report to be read."""
+    return Question("report.read", {"report": report})
+
+
+@st.composite
+def modular_reports(draw: st.DrawFn) -> Trial:
+    """A report of the modular load manager."""
+    random = draw(randoms)
+    return Trial((reading(modular(random, _unmeasured(random, resources(random)))),))
+
+
+@st.composite
+def simple_reports(draw: st.DrawFn) -> Trial:
+    """A report of the simple load manager."""
+    random = draw(randoms)
+    return Trial((reading(simple(random, _unmeasured(random, resources(random)))),))
+
+
+def any_report() -> st.SearchStrategy[Trial]:
+    """A report of either."""
+    return st.one_of(modular_reports(), simple_reports())
+
+
+@st.composite
+def monitored(draw: st.DrawFn) -> Trial:
+    """A report of either, and the usage of the resources that are in it."""
+    random = draw(randoms)
+    used: dict[str, Any] = resources(random)
+    report = draw(st.sampled_from((modular, simple)))(random, used)
+    usage = Question("usage.max", measuring(used, weighted=False, settings={}))
+    return Trial((reading(report), usage))
+
+
+def no_report() -> st.SearchStrategy[Trial]:
+    """Nothing that was reported."""
+    return st.just(Trial((reading({}),)))

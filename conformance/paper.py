@@ -1,0 +1,116 @@
+"""Derivations and answers as a person would write them on paper, in 80 columns."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from textwrap import wrap
+from typing import Any
+
+from pulsar_conformance.reference import Step
+
+WIDTH = 80
+LABEL = 16
+"""A longer label has a line of its own."""
+NO_BREAK = "\N{NO-BREAK SPACE}"
+UNIT = re.compile(r"(?<=\d) (?=%|[KMG]?B/s|msg/s)")
+SHORT = 24
+"""Values of at most so many characters stand side by side."""
+
+
+def derivation(steps: Sequence[Step]) -> Iterator[str]:
+    """Every step, with details; the labels of one depth in a column."""
+    widths: dict[int, int] = defaultdict(int)
+    for step in steps:
+        depth, label = _depth(step), step.label.strip()
+        if step.text and len(label) <= LABEL:
+            widths[depth] = max(widths[depth], len(label))
+    for step in steps:
+        depth = _depth(step)
+        yield from entry(step.label.strip(), step.text, depth, widths[depth])
+
+
+def answer(value: Mapping[str, Any]) -> Iterator[str]:
+    """An answer, its fields one below the other."""
+    width = max((len(name) for name in value if len(name) <= LABEL), default=0)
+    for name, item in value.items():
+        first, *rest = _told(item)
+        yield from entry(name, first, 2, width)
+        for line in rest:
+            yield from entry("", line, 2, width)
+
+
+def entry(label: str, text: str, indent: int, width: int) -> Iterator[str]:
+    """A label and its text beside it, or below where one of them is too long for that."""
+    space = " " * indent
+    longest = max(map(len, text.split()), default=0)
+    if len(label) > width or indent + width + 2 + longest > WIDTH:
+        yield f"{space}{label}"
+        yield from paragraph(text, indent + 2) if text else ()
+        return
+    first, *rest = [*paragraph(text, indent + width + 2), ""] if text else [""]
+    yield f"{space}{label:<{width}}  {first.strip()}".rstrip()
+    yield from (line for line in rest if line)
+
+
+def paragraph(text: str, indent: int = 0) -> list[str]:
+    """Text in lines that fit, but for words that do not; a number keeps its unit."""
+    space = " " * indent
+    lines = wrap(
+        UNIT.sub(NO_BREAK, text),
+        WIDTH,
+        initial_indent=space,
+        subsequent_indent=space,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+    return [line.replace(NO_BREAK, " ") for line in lines]
+
+
+def _depth(step: Step) -> int:
+    return len(step.label) - len(step.label.lstrip())
+
+
+def _told(value: Any) -> list[str]:
+    """A value of an answer in words, a line for each part of it that is long."""
+    if isinstance(value, Mapping):
+        if not _has_parts(value):
+            return [_fields(value)]
+        return [f"{name}: {line}" for name, item in value.items() for line in _told(item)]
+    if isinstance(value, list):
+        if any(_has_parts(item) for item in value):
+            return [f"{number}: {_changes(*two)}" for number, two in enumerate(_pairs(value), 1)]
+        lines = [line for item in value for line in _told(item)]
+        short = all(len(line) <= SHORT for line in lines)
+        return [", ".join(lines)] if lines and short else lines or ["nothing"]
+    return [_plain(value)]
+
+
+def _has_parts(value: Any) -> bool:
+    return isinstance(value, Mapping) and any(
+        isinstance(item, Mapping | list) for item in value.values()
+    )
+
+
+def _pairs(values: Sequence[Any]) -> Iterator[tuple[Any, Any]]:
+    return zip([{}, *values], values, strict=False)
+
+
+def _changes(before: Mapping[str, Any], value: Mapping[str, Any]) -> str:
+    """Of one object after another, the fields that are not as they were before."""
+    changed = {name: item for name, item in value.items() if before.get(name) != item}
+    told = (f"{name} {', '.join(_told(item))}" for name, item in changed.items())
+    return "; ".join(told) or "as before"
+
+
+def _fields(value: Mapping[str, Any]) -> str:
+    if set(value) == {"broker", "bundle"}:
+        return f"{value['bundle']} of {value['broker']}"
+    return ", ".join(f"{name} {_plain(item)}" for name, item in value.items()) or "nothing"
+
+
+def _plain(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return "none" if value is None else str(value)

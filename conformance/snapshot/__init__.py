@@ -1,0 +1,1 @@
+"""What was saved of a real cluster, and the cases that it makes."""

@@ -1,0 +1,90 @@
+"""Bundles and namespaces to place, as checks see them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from pulsar_conformance.conformance.trial import Json
+from pulsar_conformance.conformance.views.plain import AnswerView, CaseView
+from pulsar_conformance.reference import Readings, Settings
+from pulsar_conformance.reference.anti_affinity import Spread
+from pulsar_conformance.reference.cluster import Broker
+from pulsar_conformance.reference.placement import Candidate, Placement, placement
+
+
+@dataclass(frozen=True)
+class Placing:
+    """A bundle to place, and the brokers that may take it."""
+
+    case: Json
+    settings: Settings
+    readings: Readings
+
+    @cached_property
+    def placement(self) -> Placement:
+        """By what the candidates are compared."""
+        return placement(self.case, self.settings, self.readings)
+
+    @cached_property
+    def candidates(self) -> dict[str, Candidate]:
+        """The candidates, by name."""
+        return {one.name: one for one in self.placement.candidates}
+
+    @cached_property
+    def brokers(self) -> dict[str, Broker]:
+        """The load reports of the candidates."""
+        return {name: Broker.read(name, self.case["brokers"][name]) for name in self.candidates}
+
+    def bundles(self, broker: str) -> list[str]:
+        """What a broker reports, and what was assigned to it since."""
+        return [*self.brokers[broker].bundles, *self.case["preallocated"].get(broker, ())]
+
+    @cached_property
+    def owned(self) -> bool:
+        """Whether a broker still has the bundle."""
+        reports = self.case["brokers"].values()
+        return any(self.case["bundle"] in report.get("bundles", ()) for report in reports)
+
+
+@dataclass(frozen=True)
+class Spreading:
+    """A namespace of an anti-affinity group to place."""
+
+    case: Json
+    settings: Settings
+    spread: Spread
+
+    def __getitem__(self, name: str) -> Any:
+        return self.case[name]
+
+
+@dataclass(frozen=True)
+class Placed:
+    """The broker that takes it, as answered; the domains and candidates, where told."""
+
+    broker: str | None
+    domains: tuple[str, ...] | None = None
+    candidates: tuple[str, ...] | None = None
+
+    def __str__(self) -> str:
+        return self.broker or "no broker"
+
+
+def _placed(_case: Any, answer: Json) -> Placed:
+    domains, candidates = (
+        tuple(answer[key]) if key in answer else None for key in ("domains", "candidates")
+    )
+    return Placed(answer["broker"], domains, candidates)
+
+
+CASES: Mapping[str, CaseView] = {
+    "place.select": Placing,
+    "place.anti_affinity": lambda case, settings, _readings: Spreading(
+        case, settings, Spread.of(case)
+    ),
+}
+
+ANSWERS: Mapping[str, AnswerView] = {"place.select": _placed, "place.anti_affinity": _placed}

@@ -1,0 +1,37 @@
+"""Which load manager runs. [MANAGER]"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from pulsar_conformance.reference import managers
+from pulsar_conformance.reference.derivation import Derivation, Step
+from pulsar_conformance.reference.door import Answer, Case, Door, Refused
+
+
+def choose(door: Door, case: Case) -> Derivation:
+    """[MANAGER-01 … 07]"""
+    conf, dynamic = case["conf"], case["dynamic"]
+    if dynamic in managers.NOT_DYNAMIC:
+        raise Refused(f"pulsar-admin cannot enable {dynamic}")
+    name = managers.ABSENT[door.readings["absent-manager"]](conf) if dynamic is None else dynamic
+    manager = managers.manager_of(name)
+
+    def explain() -> Iterator[Step]:
+        yield Step("dynamic", _written(dynamic))
+        yield Step("broker.conf", _written(conf))
+        yield Step("in use", _written(name, nothing="the default one"))
+        mistake = name is not None and name not in managers.MANAGERS
+        yield Step("manager", f"{manager}, as after any mistake" if mistake else manager)
+
+    return Derivation({"manager": manager}, explain)
+
+
+def _written(name: str | None, nothing: str = "names none") -> str:
+    """A class as it stands, with the blanks around it."""
+    return nothing if name is None else f"'{name}'"
+
+
+ANSWERS: Mapping[str, Answer] = {
+    "manager.choose": choose,
+}

@@ -1,0 +1,82 @@
+"""Which broker takes a bundle, or a namespace of a group. [PLACE, ANTI]"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from pulsar_conformance.reference.anti_affinity import Spread
+from pulsar_conformance.reference.derivation import Derivation, Step
+from pulsar_conformance.reference.door import Answer, Case, Door
+from pulsar_conformance.reference.numbers import messages, plain
+from pulsar_conformance.reference.placement import Candidate, Placement, placement
+
+
+def select(door: Door, case: Case) -> Derivation:
+    """[PLACE-01 … 13]"""
+    placed = placement(case, door.settings(case), door.readings)
+    nth = door.turn("place.select", case) if placed.by_chance else 0
+
+    def explain() -> Iterator[Step]:
+        yield Step("bundle", f"{case['bundle']}, {messages(placed.bundle_rate)} long-term")
+        yield Step("threshold", f"{plain(placed.threshold)} %")
+        for candidate in placed.candidates:
+            yield Step(candidate.name, _standing(placed, candidate))
+        yield Step("decision", _decision(placed))
+
+    return Derivation({"broker": placed.chosen(nth)}, explain)
+
+
+def _standing(placed: Placement, candidate: Candidate) -> str:
+    percent = candidate.usage.percent
+    usage = f"{plain(percent)} % of {candidate.usage.resource or 'everything'}"
+    carries = f"{usage}, {messages(candidate.rate)} long-term"
+    if candidate not in placed.considered:
+        return f"{carries}: overloaded, left out"
+    score = placed.score(candidate)
+    if score is None:
+        return f"{carries}: at the threshold no weight, only where no other is left"
+    return f"{carries}: {_worked(placed, candidate)} = {plain(score, 4)}"
+
+
+def _worked(placed: Placement, candidate: Candidate) -> str:
+    rate, score = plain(candidate.rate), placed.readings["placement-score"]
+    distance = f"({plain(placed.threshold)} - {plain(candidate.usage.percent)})"
+    written = {
+        "weighted": f"{rate} x 1 / {distance}",
+        "plain": rate,
+        "weighted-with-bundle": f"({rate} + {plain(placed.bundle_rate)}) x 1 / {distance}",
+    }
+    return written[score]
+
+
+def _decision(placed: Placement) -> str:
+    any_of = " or ".join(placed.best)
+    if placed.by_chance:
+        return f"{any_of}, by chance: all are overloaded"
+    return f"{any_of}: the least" if any_of else "nowhere: no broker may take it"
+
+
+def anti_affinity(_door: Door, case: Case) -> Derivation:
+    """[ANTI-01 … 10]"""
+    spread = Spread.of(case)
+    domains = [domain for domain in spread.best_domains if domain is not None]
+    answer = {"broker": spread.chosen, "domains": domains, "candidates": list(spread.best)}
+
+    def explain() -> Iterator[Step]:
+        yield Step("group", spread.group or "none: any candidate")
+        for domain, count in spread.in_domain.items():
+            fewest = ", among the fewest" if domain in spread.best_domains else ""
+            yield Step(domain or "in no domain", f"{count} of the group{fewest}")
+            for broker in spread.within(domain):
+                here = f"{len(spread.rivals(broker))} of the group"
+                stays = "a candidate" if broker in spread.best else "left out"
+                yield Step(broker, f"{here}: {stays}").within()
+        yield Step("decision", f"{' or '.join(spread.best) or 'nowhere'}")
+
+    return Derivation(answer, explain)
+
+
+ANSWERS: Mapping[str, Answer] = {
+    "place.select": select,
+    "place.anti_affinity": anti_affinity,
+}

@@ -1,0 +1,93 @@
+"""Where a namespace of an anti-affinity group goes: evenly over domains, then brokers. [ANTI]"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Spread:
+    """A namespace to place, and where the other namespaces of its group are.
+
+    Brokers that are in no domain are taken together, as one domain without a name.
+    """
+
+    namespace: str
+    groups: Mapping[str, str]
+    """Namespace to the one group that it belongs to. [ANTI-06]"""
+    domains: Mapping[str, Sequence[str]]
+    owned: Mapping[str, Collection[str]]
+    """Broker to the namespaces that it serves."""
+    candidates: Sequence[str]
+
+    @classmethod
+    def of(cls, case: Mapping[str, Any]) -> Spread:
+        """From a `place.anti_affinity` case."""
+        fields = (case[key] for key in ("namespace", "groups", "domains", "owned", "candidates"))
+        return cls(*fields)
+
+    @property
+    def group(self) -> str | None:
+        """The group of the namespace, if it is in one."""
+        return self.groups.get(self.namespace)
+
+    @cached_property
+    def home(self) -> dict[str, str]:
+        """Broker to its domain; a broker is in one at most. [ANTI-08]"""
+        return {broker: domain for domain, brokers in self.domains.items() for broker in brokers}
+
+    def rivals(self, broker: str) -> frozenset[str]:
+        """The other namespaces of the group that a broker serves. [ANTI-06]"""
+        return frozenset(
+            one
+            for one in self.owned.get(broker, ())
+            if self.group is not None
+            and one != self.namespace
+            and self.groups.get(one) == self.group
+        )
+
+    def rivals_of_all(self, brokers: Iterable[str]) -> frozenset[str]:
+        """The other namespaces of the group that any of these brokers serves."""
+        return frozenset(one for broker in brokers for one in self.rivals(broker))
+
+    @cached_property
+    def in_domain(self) -> dict[str | None, int]:
+        """How many namespaces of the group each domain with a candidate serves. [ANTI-01]"""
+        known = dict.fromkeys((*self.candidates, *self.home, *self.owned))
+        members: dict[str | None, list[str]] = {self.home.get(one): [] for one in self.candidates}
+        for broker in known:
+            if self.home.get(broker) in members:
+                members[self.home.get(broker)].append(broker)
+        return {name: len(self.rivals_of_all(brokers)) for name, brokers in members.items()}
+
+    @cached_property
+    def best_domains(self) -> tuple[str | None, ...]:
+        """The domains with the fewest namespaces of the group. [ANTI-01]"""
+        fewest = min(self.in_domain.values(), default=0)
+        return tuple(name for name, count in self.in_domain.items() if count == fewest)
+
+    @cached_property
+    def best(self) -> tuple[str, ...]:
+        """Of each such domain the candidates with the fewest of the group. [ANTI-02]"""
+        among = {name: self.within(name) for name in self.best_domains}
+        fewest = {
+            name: min(len(self.rivals(one)) for one in brokers) for name, brokers in among.items()
+        }
+        return tuple(
+            broker
+            for broker in self.candidates
+            for domain in (self.home.get(broker),)
+            if domain in among and len(self.rivals(broker)) == fewest[domain]
+        )
+
+    def within(self, domain: str | None) -> list[str]:
+        """The candidates of a domain, or those that are in none."""
+        return [one for one in self.candidates if self.home.get(one) == domain]
+
+    @property
+    def chosen(self) -> str | None:
+        """The first of the best, if there is any candidate."""
+        return self.best[0] if self.best else None

@@ -1,0 +1,75 @@
+"""What is known of loads over time: averages over samples, and their sums. [DATA]"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from pulsar_conformance.reference.cluster import Json, Rates, average_of, never_measured
+from pulsar_conformance.reference.numbers import ZERO, Rate
+
+FRAMES: Mapping[str, str] = {"shortTermData": "shortSamples", "longTermData": "longSamples"}
+"""The two time frames, and the number of samples that each is limited to. [DATA-03]"""
+
+Mean = Callable[[Sequence[Rate], int], Rate]
+"""The average of values, the oldest first, in a window of so many samples."""
+
+
+def sliding(values: Sequence[Rate], window: int) -> Rate:
+    """The mean of the newest values, of all while the window is not full. [DATA-01, DATA-02]
+
+    1 to 11 in a window of 10: (2 + 3 + ... + 11) / 10 = 6.5.
+    """
+    newest = values[-window:]
+    return sum(newest, ZERO) / len(newest)
+
+
+def fading(values: Sequence[Rate], window: int) -> Rate:
+    """The mean until the window is full; then each value replaces one of its share. [DATA-02]
+
+    1 to 11 in a window of 10: ((10 - 1) x 5.5 + 11) / 10 = 6.05.
+    """
+    first, later = values[:window], values[window:]
+    total = sum(first, ZERO)
+    for value in later:
+        total = total * (window - 1) / window + value
+    return total / len(first)
+
+
+MEAN: Mapping[str, Mean] = {"sliding": sliding, "fading": fading}
+"""By the reading `window`."""
+
+
+@dataclass(frozen=True)
+class Average:
+    """What one time frame knows of a bundle: rates, and the samples that they stand on."""
+
+    rates: Rates
+    samples: int
+    window: int
+
+
+def average(samples: Sequence[Rates], window: int, mean: Mean, unmeasured: Rates) -> Average:
+    """The average of all samples of a bundle in one time frame. [DATA-01 … 07]"""
+    if not samples:
+        return Average(unmeasured, 0, window)
+    columns = zip(*(sample.each() for sample in samples), strict=True)
+    rates = Rates(*(mean(column, window) for column in columns))
+    return Average(rates, samples_counted(len(samples), window), window)
+
+
+def samples_counted(taken: int, window: int) -> int:
+    """How many samples a time frame has: those taken, no more than its window. [DATA-07]"""
+    return min(taken, window)
+
+
+def carried(bundle: Json | None, frame: str, kilobyte: str) -> Rates:
+    """What a bundle counts for in one time frame of its broker. [DATA-09]"""
+    return average_of(bundle, frame) or never_measured(kilobyte)
+
+
+def together(loads: Iterable[Rates]) -> Rates:
+    """What a broker carries: the sum over its bundles. [DATA-08]"""
+    none = Rates(ZERO, ZERO, ZERO, ZERO)
+    columns = zip(none.each(), *(load.each() for load in loads), strict=True)
+    return Rates(*(sum(column, ZERO) for column in columns))

@@ -1,0 +1,28 @@
+"""What the documents leave to chance: whoever may be chosen is, in turn."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+
+class Turns:
+    """How often each question was asked: all that a model remembers, from its beginning.
+
+    Chance that can be repeated: the same questions in the same order get the same answers, and
+    one that is asked as often as there are choices gets each of them. [PLACE-05]
+    """
+
+    def __init__(self) -> None:
+        self._asked: Counter[bytes] = Counter()
+
+    def next(self, operation: str, case: Mapping[str, Any]) -> int:
+        """How often the question was asked before."""
+        text = json.dumps([operation, case], sort_keys=True)
+        question = hashlib.sha256(text.encode()).digest()
+        asked = self._asked[question]
+        self._asked[question] += 1
+        return asked

@@ -1,0 +1,144 @@
+"""Where a bundle goes: to the least long-term message rate, weighted by usage. [PLACE]"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+from pulsar_conformance.reference.cluster import (
+    NEVER_MEASURED_MESSAGES,
+    Broker,
+    Json,
+    average_of,
+)
+from pulsar_conformance.reference.numbers import ZERO, Percent, Rate
+from pulsar_conformance.reference.readings import Readings
+from pulsar_conformance.reference.settings import Settings
+from pulsar_conformance.reference.usage import Usage, maximum
+
+THRESHOLD = "loadBalancerBrokerOverloadedThresholdPercentage"
+
+LEFT_OUT: Mapping[str, Callable[[Percent, Percent], bool]] = {
+    "eligible": lambda usage, threshold: usage > threshold,
+    "excluded": lambda usage, threshold: usage >= threshold,
+}
+"""Whether a broker is not considered, by the reading `placement-at-threshold`. [PLACE-04]"""
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A broker that may take the bundle: its busiest resource, and its long-term message rate."""
+
+    name: str
+    usage: Usage
+    rate: Rate
+
+
+def weight(usage: Percent, threshold: Percent) -> Fraction | None:
+    """1 / (threshold - usage); at the threshold there is none. [PLACE-02]
+
+    At 45 % with a threshold of 85 % the rate counts 1/40.
+    """
+    return 1 / (threshold - usage) if usage != threshold else None
+
+
+def weighted(rate: Rate, usage: Percent, threshold: Percent) -> Fraction | None:
+    """A message rate times its weight, if it has one. [PLACE-02]"""
+    by = weight(usage, threshold)
+    return None if by is None else rate * by
+
+
+SCORE: Mapping[str, Callable[[Candidate, Percent, Rate], Fraction | None]] = {
+    "weighted": lambda one, threshold, _added: weighted(one.rate, one.usage.percent, threshold),
+    "plain": lambda one, _threshold, _added: one.rate,
+    "weighted-with-bundle": lambda one, threshold, added: weighted(
+        one.rate + added, one.usage.percent, threshold
+    ),
+}
+"""What is compared, the least first, by the reading `placement-score`. [PLACE-02]"""
+
+
+@dataclass(frozen=True)
+class Placement:
+    """One bundle to place: who may take it, and by what they are compared."""
+
+    candidates: Sequence[Candidate]
+    threshold: Percent
+    bundle_rate: Rate
+    """What the bundle itself carries: long-term messages per second, in + out."""
+    readings: Readings
+
+    @cached_property
+    def considered(self) -> tuple[Candidate, ...]:
+        """The candidates that are not overloaded. [PLACE-04]"""
+        left_out = LEFT_OUT[self.readings["placement-at-threshold"]]
+        return tuple(
+            one for one in self.candidates if not left_out(one.usage.percent, self.threshold)
+        )
+
+    def score(self, candidate: Candidate) -> Fraction | None:
+        """What a candidate is compared by; none where the formula gives nothing."""
+        score = SCORE[self.readings["placement-score"]]
+        return score(candidate, self.threshold, self.bundle_rate)
+
+    @cached_property
+    def best(self) -> tuple[str, ...]:
+        """The candidates any of which may take the bundle.
+
+        Those with the least score; one without a score only where no other is considered; every
+        candidate where all are overloaded. [PLACE-02, PLACE-05]
+        """
+        scores = {one.name: self.score(one) for one in self.considered}
+        known = [score for score in scores.values() if score is not None]
+        if not known:
+            return tuple(scores) or tuple(one.name for one in self.candidates)
+        least = min(known)
+        return tuple(name for name, score in scores.items() if score == least)
+
+    @property
+    def by_chance(self) -> bool:
+        """Whether all candidates are overloaded, so that chance decides. [PLACE-05]"""
+        return bool(self.candidates) and not self.considered
+
+    def chosen(self, nth: int = 0) -> str | None:
+        """The broker that takes the bundle when this is asked for the `nth` time, from 0.
+
+        Where chance decides, the candidates take turns; of equal ones the first is taken.
+        """
+        if not self.best:
+            return None
+        return self.best[nth % len(self.best) if self.by_chance else 0]
+
+
+def long_term_messages(bundle: Json | None) -> Rate:
+    """Long-term messages per second of a bundle, in + out, else what is assumed. [PLACE-08]"""
+    average = average_of(bundle, "longTermData")
+    return average.messages if average else Fraction(2 * NEVER_MEASURED_MESSAGES)
+
+
+def rate_of(bundles: Iterable[str], data: Mapping[str, Json]) -> Rate:
+    """Long-term messages per second that bundles carry together. [PLACE-03]"""
+    return sum((long_term_messages(data.get(bundle)) for bundle in bundles), ZERO)
+
+
+def placement(case: Mapping[str, Any], settings: Settings, readings: Readings) -> Placement:
+    """A `place.select` case, seen through readings.
+
+    What was assigned to a broker counts, whether it reports it yet or not. [PLACE-07]
+    """
+    data = case["bundles"]
+
+    def candidate(name: str) -> Candidate:
+        broker = Broker.read(name, case["brokers"][name])
+        bundles = dict.fromkeys((*broker.bundles, *case["preallocated"].get(name, ())))
+        return Candidate(name, maximum(broker), rate_of(bundles, data))
+
+    return Placement(
+        tuple(map(candidate, case["candidates"])),
+        settings.number(THRESHOLD),
+        long_term_messages(data.get(case["bundle"])),
+        readings,
+    )

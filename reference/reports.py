@@ -1,0 +1,184 @@
+"""Load reports as brokers write them: which load manager's they are, and what they say. [REPORT]"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+from pulsar_conformance.reference.cluster import RATE_FIELDS, RESOURCES
+from pulsar_conformance.reference.ranges import HashRange
+
+NESTED = "systemResourceUsage"
+"""Below it, the simple load manager's report has its resources. [REPORT-02]"""
+
+COUNTS = ("numTopics", "numBundles", "numProducers", "numConsumers")
+STATS = ("topics", "producerCount", "consumerCount")
+CHANGES = ("lastBundleGains", "lastBundleLosses")
+LOAD = (*RATE_FIELDS, *COUNTS, "bundles", *CHANGES, "lastStats")
+"""What a report says besides resources. [REPORT-04 … 07]"""
+
+SIMPLE_NAMES: Mapping[str, str] = {
+    "lastStats": "bundleStats",
+    "lastBundleGains": "bundleGains",
+    "lastBundleLosses": "bundleLosses",
+}
+"""What the simple load manager calls otherwise than the modular one."""
+
+SHOWN = 60
+"""Characters of a wrong value that an error quotes."""
+
+BUNDLE = re.compile(r"[^/]+(/[^/]+){1,2}/0x[0-9a-f]{8}_0x[0-9a-f]{8}")
+
+
+class Unreadable(ValueError):
+    """What is no load report; says what is wrong with it, and where."""
+
+
+@dataclass(frozen=True)
+class Report:
+    """A load report that was read.
+
+    `manager` is `simple` or `modular`; `broker` is what it says, in the protocol's shape.
+    """
+
+    manager: str
+    broker: dict[str, Any]
+
+
+def read(report: object) -> Report:
+    """What a load report says, as the broker wrote it: nothing added, nothing reckoned.
+
+    `report` is the JSON of /loadbalance/brokers/BROKER. Fields that the protocol's broker does not
+    have are left out, and so is a resource of which the broker says, by a limit below 0, that it
+    was not measured. Errors: `Unreadable`. [REPORT-03 … 08]
+    """
+    if not isinstance(report, Mapping):
+        raise Unreadable("a load report is a JSON object")
+    manager = manager_of(report)
+    broker = (_simple if manager == "simple" else _modular)(report)
+    if not broker and NESTED not in report:
+        raise Unreadable(f"nothing of a load report is in it, neither {NESTED} nor cpu")
+    return Report(manager, broker)
+
+
+def manager_of(report: Mapping[str, Any]) -> str:
+    """Whose report it is: the modular one's has its resources at the top. [REPORT-01, REPORT-02]
+
+    Pulsar's own simple report repeats them there, so that `systemResourceUsage` decides.
+    """
+    return "modular" if report.get(NESTED) is None else "simple"
+
+
+def _modular(report: Mapping[str, Any]) -> dict[str, Any]:
+    return _fields(report, (*RESOURCES, *LOAD))
+
+
+def _simple(report: Mapping[str, Any]) -> dict[str, Any]:
+    """Its bundles are those of which it has statistics."""
+    resources = _fields(_object(report[NESTED], NESTED), RESOURCES, above=f"{NESTED}.")
+    load = _fields(report, LOAD, called=SIMPLE_NAMES)
+    if "lastStats" in load:
+        load.setdefault("bundles", list(load["lastStats"]))
+    return {**resources, **load}
+
+
+def _fields(
+    data: Mapping[str, Any],
+    names: Iterable[str],
+    above: str = "",
+    called: Mapping[str, str] = MappingProxyType({}),
+) -> dict[str, Any]:
+    """Those fields that are there, each read in its own way.
+
+    `above` is where they stand; `called` says which have another name there.
+    """
+    found: dict[str, Any] = {}
+    for name in names:
+        there = called.get(name, name)
+        value = data.get(there)
+        read = None if value is None else READ[name](value, above + there)
+        if read is not None:
+            found[name] = read
+    return found
+
+
+def _object(value: object, place: str) -> Mapping[str, Any]:
+    if not isinstance(value, Mapping):
+        raise Unreadable(f"{place}: {_quoted(value)} is no JSON object")
+    return value
+
+
+def _number(value: object, place: str) -> float:
+    if value is None:
+        raise Unreadable(f"{place}: is missing")
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise Unreadable(f"{place}: {_quoted(value)} is no number")
+    if not abs(value) <= sys.float_info.max:
+        raise Unreadable(f"{place}: {_quoted(value)} is too large")
+    return value
+
+
+def _amount(value: object, place: str) -> float:
+    number = _number(value, place)
+    if number < 0:
+        raise Unreadable(f"{place}: {_quoted(value)} is below 0")
+    return number
+
+
+def _count(value: object, place: str) -> int:
+    number = _amount(value, place)
+    if number != int(number):
+        raise Unreadable(f"{place}: {_quoted(value)} is no number of things")
+    return int(number)
+
+
+def _usage(value: object, place: str) -> dict[str, float] | None:
+    """Usage and limit; none where the limit says that nothing was measured."""
+    data = _object(value, place)
+    limit = _number(data.get("limit"), f"{place}.limit")
+    if limit < 0:
+        return None
+    return {"usage": _amount(data.get("usage"), f"{place}.usage"), "limit": limit}
+
+
+def _bundle(value: object, place: str) -> str:
+    if not isinstance(value, str) or not BUNDLE.fullmatch(value):
+        raise Unreadable(f"{place}: {_quoted(value)} is no bundle (tenant/namespace/0x…_0x…)")
+    try:
+        HashRange.parse(value)
+    except ValueError as wrong:
+        raise Unreadable(f"{place}: {wrong}") from None
+    return value
+
+
+def _bundles(value: object, place: str) -> list[str]:
+    if not isinstance(value, list):
+        raise Unreadable(f"{place}: {_quoted(value)} is no list of bundles")
+    return list(dict.fromkeys(_bundle(one, place) for one in value))
+
+
+def _stats(value: object, place: str) -> dict[str, dict[str, Any]]:
+    found = {}
+    for name, stats in _object(value, place).items():
+        bundle, where = _bundle(name, place), f"{place}[{name!r}]"
+        found[bundle] = _fields(_object(stats, where), (*RATE_FIELDS, *STATS), f"{where}.")
+    return found
+
+
+def _quoted(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= SHOWN else f"{text[:SHOWN]}..."
+
+
+READ: Mapping[str, Callable[[object, str], Any]] = {
+    **dict.fromkeys(RESOURCES, _usage),
+    **dict.fromkeys(RATE_FIELDS, _amount),
+    **dict.fromkeys((*COUNTS, *STATS), _count),
+    **dict.fromkeys(("bundles", *CHANGES), _bundles),
+    "lastStats": _stats,
+}
+"""How each field is read; the errors are `Unreadable`."""

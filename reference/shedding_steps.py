@@ -1,0 +1,63 @@
+"""Why each bundle of a broker goes or stays. [SHED]"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from fractions import Fraction
+
+from pulsar_conformance.reference.cluster import Broker
+from pulsar_conformance.reference.derivation import Step
+from pulsar_conformance.reference.numbers import Rate, exact, plain
+from pulsar_conformance.reference.shedding import Cycle
+
+Stays = Callable[[str, Rate], str]
+"""Why a bundle stays that might go, after so much traffic has gone."""
+
+
+def walk(
+    cycle: Cycle, broker: Broker, taken: Iterable[str], stays: Stays, need: Rate | None = None
+) -> Iterator[Step]:
+    """Each bundle in the order of decision: why it goes, with the running sum, or why it stays.
+
+    `need` is what has to go; without it, the bundles that go are not counted up.
+    """
+    carried, going = Fraction(0), set(taken)
+    for bundle in cycle.by_traffic(broker.bundles):
+        carrying, moved = _carrying(cycle, bundle), cycle.moved_with(bundle)
+        if bundle in going:
+            carried += cycle.traffic(bundle)
+            so_far = "" if need is None else f", together {_of(cycle, carried, need)}"
+            yield Step("goes", f"{carrying}{so_far}")
+        elif moved is not None:
+            yield Step("stays", f"{carrying}, {_lately(cycle, bundle, moved)}")
+        else:
+            yield Step("stays", f"{carrying}, {stays(bundle, carried)}")
+
+
+def keeps(cycle: Cycle, broker: Broker, why: str) -> Iterator[Step]:
+    """Every bundle of a broker that gives up none."""
+    yield Step("decision", f"{broker.name} {why}: it keeps all")
+    for bundle in cycle.by_traffic(broker.bundles):
+        yield Step("stays", f"{_carrying(cycle, bundle)}, {broker.name} keeps all", detail=True)
+
+
+def enough(_bundle: str, _carried: Rate) -> str:
+    """Why a bundle stays where bundles go until they make up for what has to."""
+    return "enough has gone"
+
+
+def _carrying(cycle: Cycle, bundle: str) -> str:
+    assumed = "" if cycle.measured(bundle) else ", assumed as it was never measured"
+    return f"{bundle} = {cycle.written(cycle.traffic(bundle))}{assumed}"
+
+
+def _of(cycle: Cycle, carried: Rate, need: Rate) -> str:
+    """So much of so much, the unit once where it is the same: 40 of 30 MB/s."""
+    (number, unit), whole = cycle.written(carried).split(" "), cycle.written(need)
+    return f"{number} of {whole}" if whole.endswith(f" {unit}") else f"{number} {unit} of {whole}"
+
+
+def _lately(cycle: Cycle, bundle: str, moved: str) -> str:
+    ago, grace = plain(exact(cycle.case["recentlyUnloaded"][moved])), plain(cycle.grace)
+    part = "" if moved == bundle else f"as a part of {moved} "
+    return f"unloaded {part}{ago} minutes ago, grace {grace}"

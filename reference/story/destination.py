@@ -1,0 +1,92 @@
+"""Which broker takes a bundle that is released, or used for the first time. [OWN]"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+
+from pulsar_conformance.reference.anti_affinity import Spread
+from pulsar_conformance.reference.derivation import Step
+from pulsar_conformance.reference.numbers import Percent, messages, plain
+from pulsar_conformance.reference.placement import (
+    THRESHOLD,
+    Candidate,
+    Placement,
+    long_term_messages,
+    rate_of,
+)
+from pulsar_conformance.reference.ranges import namespace_of
+from pulsar_conformance.reference.story.happened import Happened
+from pulsar_conformance.reference.story.world import World
+from pulsar_conformance.reference.usage import Usage
+
+OTHER: Mapping[str, bool] = {"any": False, "other": True}
+"""Whether a bundle may not return, by `unload-destination` and `split-destination`."""
+
+
+def assign(
+    world: World, happened: Happened, bundle: str, preferred: Sequence[str] | None = None
+) -> None:
+    """The leader chooses a broker for a bundle; without any broker it stays nobody's. [OWN-01]
+
+    Of the preferred brokers one is chosen where there are any.
+    """
+    brokers = [name for name in preferred or () if name in world.brokers] or list(world.brokers)
+    if not brokers:
+        return
+    placed = _placement(world, bundle, _apart(world, bundle, brokers))
+    broker = placed.chosen(world.changes)
+    assert broker is not None, "there is a candidate"
+    world.own(bundle, broker)
+    happened.assigned.append({"bundle": bundle, "to": broker})
+    happened.decided_by = world.leader
+    happened.told.append(partial(_steps, bundle, placed, broker))
+
+
+def others(world: World, broker: str, reading: str) -> list[str]:
+    """The brokers to which what leaves a broker goes, by a reading. [OWN-09, SPLIT-20]"""
+    stays_away = OTHER[world.readings[reading]]
+    return [name for name in world.brokers if not (stays_away and name == broker)]
+
+
+def less_loaded(world: World, broker: str, usage: Mapping[str, Percent]) -> list[str]:
+    """The others that had less to do than an overloaded broker, and still have. [SHED-11]"""
+    return [
+        name
+        for name, member in world.brokers.items()
+        if max(usage[name], member.cpu) < usage[broker]
+    ]
+
+
+def _apart(world: World, bundle: str, brokers: Sequence[str]) -> Sequence[str]:
+    """The brokers that keep the namespaces of an anti-affinity group apart. [ANTI]"""
+    namespace = namespace_of(bundle)
+    if namespace not in world.groups:
+        return brokers
+    owned: dict[str, list[str]] = {}
+    for other, broker in world.owner.items():
+        owned.setdefault(broker, []).append(namespace_of(other))
+    return Spread(namespace, world.groups, world.domains, owned, brokers).best
+
+
+def _placement(world: World, bundle: str, brokers: Sequence[str]) -> Placement:
+    """The load conditions under which a bundle is placed. [PLACE]"""
+    data = world.data()
+    candidates = [
+        Candidate(name, Usage(world.brokers[name].cpu, "cpu"), rate_of(world.owned_by(name), data))
+        for name in brokers
+    ]
+    threshold = world.settings.number(THRESHOLD)
+    rate = long_term_messages(data.get(bundle))
+    return Placement(candidates, threshold, rate, world.readings)
+
+
+def _steps(bundle: str, placed: Placement, broker: str) -> Iterator[Step]:
+    yield Step(bundle, f"assigned to {broker}")
+    if len(placed.candidates) == 1:
+        return
+    for candidate in placed.candidates:
+        load = f"{plain(candidate.usage.percent)} % of cpu, {messages(candidate.rate)} long-term"
+        score = placed.score(candidate) if candidate in placed.considered else None
+        rank = "left out" if score is None else f"score {plain(score, 4)}"
+        yield Step(candidate.name, f"{load}: {rank}").within()

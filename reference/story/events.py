@@ -1,0 +1,190 @@
+"""What each event does. [OWN, SPLIT, SHED, ANTI, MANAGER]"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from pulsar_conformance.reference import splitting
+from pulsar_conformance.reference.bundles import boundaries
+from pulsar_conformance.reference.cluster import Rates
+from pulsar_conformance.reference.door import Refused
+from pulsar_conformance.reference.numbers import exact, throughput
+from pulsar_conformance.reference.ranges import ranges_of
+from pulsar_conformance.reference.story.destination import assign, others
+from pulsar_conformance.reference.story.due import passes
+from pulsar_conformance.reference.story.happened import Happened, Ignored
+from pulsar_conformance.reference.story.parting import part
+from pulsar_conformance.reference.story.settings import change
+from pulsar_conformance.reference.story.world import World
+
+Event = Callable[[World, Mapping[str, Any], Happened], None]
+"""Errors: `Ignored` for an event without sense, `Refused` for one that is turned down."""
+
+DEFAULT_BUNDLES = "defaultNumberOfNamespaceBundles"
+
+
+def broker_up(world: World, event: Mapping[str, Any], happened: Happened) -> None:
+    """A broker joins, and takes what nobody owns. [OWN-06]"""
+    name = event["broker"]
+    if name in world.brokers:
+        raise Ignored(f"{name} is up")
+    world.join(name, exact(event["capacity"]))
+    happened.tell(name, f"joins, {throughput(exact(event['capacity']))}")
+    _assign_all(world, happened, world.unowned())
+
+
+def broker_down(world: World, event: Mapping[str, Any], happened: Happened) -> None:
+    """A broker crashes; other active brokers take its bundles at once. [OWN-04, OWN-05]"""
+    name = _up(world, event)
+    lost = world.leave(name)
+    happened.tell(name, f"crashes, {len(lost)} bundles have no owner")
+    _assign_all(world, happened, lost)
+
+
+def restart(world: World, event: Mapping[str, Any], happened: Happened) -> None:
+    """A broker goes down, others take its bundles, and it comes up anew. [SHED-10]"""
+    name = _up(world, event)
+    capacity = world.brokers[name].capacity
+    broker_down(world, event, happened)
+    world.join(name, capacity)
+    happened.tell(name, "is up again, with the settings as they are now")
+    _assign_all(world, happened, world.unowned())
+
+
+def leader_lost(world: World, _event: Mapping[str, Any], happened: Happened) -> None:
+    """The next broker leads, if there is one; nobody loses a bundle. [MANAGER-10, MANAGER-11]"""
+    if world.leader is None:
+        raise Ignored("no broker leads")
+    names = list(world.brokers)
+    world.leader = names[(names.index(world.leader) + 1) % len(names)]
+    world.changes += 1
+    happened.tell(world.leader, "leads from now on")
+
+
+def namespace(world: World, event: Mapping[str, Any], _happened: Happened) -> None:
+    """A namespace is created with its bundles. [BUNDLE-01, BUNDLE-02]"""
+    name = event["namespace"]
+    if name in world.namespaces:
+        raise Ignored(f"{name} exists")
+    count = event.get("bundles") or int(world.settings.number(DEFAULT_BUNDLES))
+    world.namespaces[name] = list(ranges_of(boundaries(count)))
+
+
+def topic(world: World, event: Mapping[str, Any], happened: Happened) -> None:
+    """A topic is used: its bundle is assigned as a whole, if nobody owns it. [OWN-01, OWN-02]"""
+    name = event["topic"]
+    tenant, space, _ = name.partition("://")[2].split("/", 2)
+    if f"{tenant}/{space}" not in world.namespaces:
+        raise Ignored(f"there is no namespace {tenant}/{space}")
+    bundle = world.use(name, f"{tenant}/{space}", Rates.read(event))
+    if bundle in world.owner:
+        happened.tell(name, f"lies in {bundle}, which {world.owner[bundle]} owns")
+        return
+    happened.tell(name, f"lies in {bundle}, which nobody owns")
+    assign(world, happened, bundle)
+
+
+def setting(world: World, event: Mapping[str, Any], happened: Happened) -> None:
+    """A setting is changed. [SHED-10]"""
+    happened.tell(event["name"], change(world, event["name"], event["value"], event["how"]))
+
+
+def domain(world: World, event: Mapping[str, Any], _happened: Happened) -> None:
+    """A failure domain has these brokers now; without any it is gone. [ANTI]"""
+    name, brokers = event["name"], list(event["brokers"])
+    if not brokers and name not in world.domains:
+        raise Ignored(f"there is no domain {name}")
+    for other, registered in world.domains.items():
+        both = [broker for broker in brokers if broker in registered]
+        if other != name and both:
+            raise Refused(f"{both[0]} is registered to {other}")
+    world.domains[name] = brokers
+    if not brokers:
+        del world.domains[name]
+
+
+def group(world: World, event: Mapping[str, Any], _happened: Happened) -> None:
+    """A namespace belongs to one group, the last that it was given. [ANTI]"""
+    name, given = event["namespace"], event["group"]
+    if name not in world.namespaces:
+        raise Ignored(f"there is no namespace {name}")
+    if given == world.groups.get(name):
+        raise Ignored(f"{name} is in {given or 'no group'}")
+    world.groups.pop(name, None)
+    if given is not None:
+        world.groups[name] = given
+
+
+def unload(world: World, event: Mapping[str, Any], happened: Happened) -> None:
+    """The administrator unloads a topic, a namespace or a bundle. [OWN-07 … 11]"""
+    if "namespace" in event:
+        bundles = world.bundles_in(event["namespace"])
+        if not bundles:
+            raise Ignored(f"no broker owns any of {event['namespace']}")
+    else:
+        bundles = [_owned_bundle(world, event.get("topic") or event["bundleOf"])]
+        if "topic" in event and world.readings["unload-topic"] == "stays":
+            happened.tell(event["topic"], f"closed and opened again, in {bundles[0]}")
+            return
+    released = [(bundle, world.release(bundle)) for bundle in bundles]
+    for bundle, owner in released:
+        happened.unloaded.append({"bundle": bundle, "from": owner, "reason": "admin"})
+    for bundle, owner in released:
+        assign(world, happened, bundle, others(world, owner, "unload-destination"))
+
+
+def split(world: World, event: Mapping[str, Any], happened: Happened) -> None:
+    """The administrator splits a bundle. [SPLIT-10 … 17]"""
+    name = event["bundleOf"]
+    if name not in world.bundle_of:
+        raise Ignored(f"{name} is not in use")
+    algorithm = splitting.algorithm_of(
+        event.get("algorithm"), "admin", world.settings, world.readings
+    )
+    if not part(world, happened, world.bundle_of[name], algorithm, event.get("positions", ())):
+        raise Ignored(f"there is no position at which to split {world.bundle_of[name]}")
+
+
+def tick(world: World, event: Mapping[str, Any], happened: Happened) -> None:
+    """Time passes, and what is due falls due. [SHED-09]"""
+    passes(world, exact(event["minutes"]), happened)
+
+
+def _up(world: World, event: Mapping[str, Any]) -> str:
+    name: str = event["broker"]
+    if name not in world.brokers:
+        raise Ignored(f"{name} is not up")
+    return name
+
+
+def _owned_bundle(world: World, name: str) -> str:
+    bundle = world.bundle_of.get(name)
+    if bundle not in world.owner:
+        raise Ignored(f"no broker owns {name}")
+    return bundle
+
+
+def _assign_all(world: World, happened: Happened, bundles: Iterable[str]) -> None:
+    for bundle in bundles:
+        assign(world, happened, bundle)
+
+
+EVENTS: Mapping[str, Event] = {
+    event.__name__: event
+    for event in (
+        broker_up,
+        broker_down,
+        restart,
+        leader_lost,
+        namespace,
+        topic,
+        setting,
+        domain,
+        group,
+        unload,
+        split,
+        tick,
+    )
+}
+"""By the name that the protocol gives them."""

@@ -1,0 +1,41 @@
+"""A bundle is split, and its parts find their owners. [SPLIT]"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pulsar_conformance.reference import splitting
+from pulsar_conformance.reference.candidates import AUTO_UNLOAD
+from pulsar_conformance.reference.story.destination import assign, others
+from pulsar_conformance.reference.story.happened import Happened
+from pulsar_conformance.reference.story.world import World
+
+
+def part(
+    world: World,
+    happened: Happened,
+    bundle: str,
+    algorithm: str,
+    positions: Sequence[str] = (),
+    by: str = "admin",
+) -> bool:
+    """Whether the bundle could be divided; its parts are unloaded, where that is set.
+
+    Errors: `Refused`, by the rules of splitting. [SPLIT-20 … 23]
+    """
+    topics = list(world.within.get(bundle, ()))
+    request = splitting.Split.of(bundle, topics, positions)
+    parts = splitting.parts(request, algorithm, world.readings)
+    if len(parts) < 2:
+        return False
+    names = world.cut(bundle, parts)
+    happened.split.append({"bundle": bundle, "into": names, "reason": by})
+    happened.tell(bundle, f"split into {len(names)}, by {algorithm}")
+    if world.settings.flag(AUTO_UNLOAD):
+        owned = [name for name in names if name in world.owner]
+        released = [(name, world.release(name)) for name in owned]
+        for name, owner in released:
+            happened.unloaded.append({"bundle": name, "from": owner, "reason": "split"})
+        for name, owner in released:
+            assign(world, happened, name, others(world, owner, "split-destination"))
+    return True

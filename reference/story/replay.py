@@ -1,0 +1,62 @@
+"""A story from its first event to its last, and how it is told."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pulsar_conformance.reference.derivation import Step
+from pulsar_conformance.reference.door import Refused
+from pulsar_conformance.reference.numbers import plain
+from pulsar_conformance.reference.readings import Readings
+from pulsar_conformance.reference.settings import Value
+from pulsar_conformance.reference.story.events import EVENTS
+from pulsar_conformance.reference.story.happened import Happened, Ignored, Telling
+from pulsar_conformance.reference.story.world import World
+
+
+@dataclass(frozen=True)
+class Told:
+    """The steps of a story, and what there is to tell about each."""
+
+    steps: list[dict[str, Any]]
+    telling: list[tuple[str, list[Telling]]]
+
+    def explain(self) -> Iterator[Step]:
+        """Each event with the time at which it is over, and what came of it."""
+        for (heading, told), step in zip(self.telling, self.steps, strict=True):
+            why = next((f"{key}: {step[key]}" for key in ("ignored", "refused") if key in step), "")
+            yield Step(heading, why)
+            for tell in told:
+                yield from (one.within() for one in tell())
+
+
+def replay(case: Mapping[str, Any], defaults: Mapping[str, Value], readings: Readings) -> Told:
+    """One step an event. A step that is ignored or refused changes nothing. [OWN]"""
+    world = World(defaults, readings, dict(case["settings"]))
+    steps: list[dict[str, Any]] = []
+    telling: list[tuple[str, list[Telling]]] = []
+    owners: dict[str, str | None] = {}
+    for number, event in enumerate(case["events"], start=1):
+        [(kind, about)] = event.items()
+        happened = Happened()
+        try:
+            EVENTS[kind](world, about, happened)
+        except Ignored as ignored:
+            steps.append({"ignored": str(ignored)})
+        except Refused as refused:
+            steps.append({"refused": str(refused)})
+        else:
+            found = world.owners()
+            owners = owners if found == owners else found
+            steps.append(happened.step(world, owners))
+        telling.append((f"{number} {kind} {_about(about)}".rstrip(), happened.told))
+    return Told(steps, telling)
+
+
+def _about(about: Mapping[str, Any]) -> str:
+    """An event in short: what it names, and its time."""
+    if "minutes" in about:
+        return f"{plain(about['minutes'])} min"
+    return next((str(value) for value in about.values() if isinstance(value, str)), "")

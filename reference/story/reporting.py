@@ -1,0 +1,59 @@
+"""Brokers report what they carry, and the leader splits what has grown. [DATA, SPLIT]"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from pulsar_conformance.reference import splitting
+from pulsar_conformance.reference.candidates import AUTO_SPLIT, Growth
+from pulsar_conformance.reference.door import Refused
+from pulsar_conformance.reference.ranges import namespace_of
+from pulsar_conformance.reference.story.averages import Samples, fields
+from pulsar_conformance.reference.story.happened import Happened
+from pulsar_conformance.reference.story.parting import part
+from pulsar_conformance.reference.story.world import World
+
+
+def report_all(world: World) -> None:
+    """Every broker writes its local data; each of its bundles gets a sample. [DATA-01]"""
+    kind = world.readings["window"]
+    for broker in world.brokers:
+        world.report(broker)
+    for bundle in world.owner:
+        samples = world.samples.setdefault(bundle, Samples(kind))
+        if samples.add(world.load_of(bundle)):
+            world.changes += 1
+
+
+def split_grown(world: World, happened: Happened) -> None:
+    """The leader splits the bundles that exceed a threshold, as far as there is room. [SPLIT]"""
+    settings = world.settings
+    if not settings.flag(AUTO_SPLIT) or world.grown_at == world.changes:
+        return
+    growth = Growth(_reports(world), settings, world.readings)
+    for bundle in growth.split:
+        try:
+            algorithm = splitting.algorithm_of(None, "broker", settings, world.readings)
+            if part(world, happened, bundle, algorithm, by="broker"):
+                happened.decided_by = world.leader
+        except Refused as refused:
+            happened.tell(bundle, f"stays whole: {refused}")
+    world.grown_at = world.changes
+
+
+def _reports(world: World) -> dict[str, Any]:
+    """What the leader knows of bundles, as a `bundles.split_candidates` case."""
+    brokers: dict[str, Any] = {name: {"bundles": [], "lastStats": {}} for name in world.brokers}
+    counted: Counter[str] = Counter()
+    for bundle, owner in world.owner.items():
+        stats = fields(world.load_of(bundle)) | {"topics": len(world.within.get(bundle, ()))}
+        brokers[owner]["bundles"].append(bundle)
+        brokers[owner]["lastStats"][bundle] = stats
+        counted[namespace_of(bundle)] = len(world.namespaces[namespace_of(bundle)])
+    return {
+        "leader": True,
+        "brokers": brokers,
+        "bundles": world.data(),
+        "namespaceBundles": counted,
+    }

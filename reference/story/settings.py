@@ -1,0 +1,59 @@
+"""Settings that are changed while a story goes on. [CONFIG, SHED-10]"""
+
+from __future__ import annotations
+
+from pulsar_conformance import specs
+from pulsar_conformance.reference.settings import Value
+from pulsar_conformance.reference.story.happened import Ignored
+from pulsar_conformance.reference.story.world import World
+
+TYPES: dict[str, tuple[type, ...]] = {
+    "integer": (int,),
+    "number": (int, float),
+    "boolean": (bool,),
+    "string": (str,),
+    "class": (str,),
+}
+
+LEAST = {
+    "loadBalancerSheddingIntervalMinutes": 1,
+    "loadBalancerReportUpdateMaxIntervalMinutes": 1,
+    "loadBalancerResourceQuotaUpdateIntervalMinutes": 1,
+    "defaultNumberOfNamespaceBundles": 1,
+}
+"""Settings that mean nothing below a value."""
+
+MOST_BUNDLES = 65536
+
+
+def senseless(name: str, value: Value) -> str | None:
+    """Why a setting cannot have a value, or nothing."""
+    known = specs.load().settings.get(name)
+    if known is None:
+        return f"there is no setting {name}"
+    of_type = isinstance(value, TYPES.get(known.type, ()))
+    if not of_type or isinstance(value, bool) != (known.type == "boolean"):
+        return f"{value!r} is no {known.type}, which {name} is"
+    if isinstance(value, int | float):
+        least, most = known.range or (LEAST.get(name, 0), None)
+        if name == "defaultNumberOfNamespaceBundles":
+            most = MOST_BUNDLES
+        if value < least or (most is not None and value > most):
+            return f"{name} cannot be {value}"
+    return None
+
+
+def change(world: World, name: str, value: Value, how: str) -> str:
+    """Sets a setting in the files, to be read at the next start, or while brokers run.
+
+    Errors: `Ignored` for a setting or a value that there is not.
+    """
+    why = senseless(name, value)
+    if why:
+        raise Ignored(why)
+    if how == "conf":
+        world.file[name] = value
+        return f"{value} in the files: in force after a restart"
+    world.dynamic[name] = value
+    world.changes += 1
+    return f"{value} from now on, or after a restart where it needs one"

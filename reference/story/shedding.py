@@ -1,0 +1,91 @@
+"""The leader looks at the load, and has overloaded brokers unload. [SHED]"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+from pulsar_conformance.reference.answers.shedding import decided
+from pulsar_conformance.reference.derivation import Step
+from pulsar_conformance.reference.settings import Settings
+from pulsar_conformance.reference.shedding import ENABLED, GRACE, Cycle, Unloads
+from pulsar_conformance.reference.story.averages import fields
+from pulsar_conformance.reference.story.destination import assign, less_loaded
+from pulsar_conformance.reference.story.happened import Happened
+from pulsar_conformance.reference.story.world import World
+from pulsar_conformance.reference.threshold import HISTORY_SHARE, Levels
+
+FEWEST_BROKERS = 2
+"""With fewer a bundle has nowhere to go."""
+
+
+def look(world: World, happened: Happened) -> None:
+    """One shedding cycle: what is given up is unloaded and assigned elsewhere. [SHED-09, OWN-12]
+
+    Where nothing has changed since a look that moved nothing, it moves nothing again.
+    """
+    settings = world.settings
+    if not settings.flag(ENABLED) or len(world.brokers) < FEWEST_BROKERS:
+        return
+    cycle = Cycle(_case(world, settings), settings, world.readings)
+    seen = (world.changes, len(cycle.recent))
+    if world.seen == seen:
+        return
+    usage = {name: member.cpu for name, member in world.brokers.items()}
+    for given in decided(cycle):
+        if given.bundles:
+            happened.told.append(partial(_steps, given))
+        for bundle in given:
+            _move(world, happened, bundle, less_loaded(world, given.broker, usage))
+    _remember(world, cycle)
+    world.seen = seen
+
+
+def _move(world: World, happened: Happened, bundle: str, idler: list[str]) -> None:
+    """Shedding a bundle is unloading it, to a broker with less load. [OWN-12, SHED-11]"""
+    if not idler:
+        happened.tell(bundle, "stays: no other broker has less to do")
+        return
+    owner = world.release(bundle)
+    world.shed_at[bundle] = world.clock
+    happened.unloaded.append({"bundle": bundle, "from": owner, "reason": "shed"})
+    assign(world, happened, bundle, idler)
+
+
+def _case(world: World, settings: Settings) -> dict[str, Any]:
+    """What the leader knows, as a `shed.select` case."""
+    brokers = {
+        name: {
+            "cpu": {"usage": member.reported.throughput, "limit": member.capacity},
+            **fields(member.reported),
+            "bundles": world.owned_by(name),
+            "usageHistory": [] if member.history is None else [member.history],
+        }
+        for name, member in world.brokers.items()
+    }
+    grace = settings.number(GRACE)
+    ago = {bundle: world.clock - moment for bundle, moment in world.shed_at.items()}
+    recent = {bundle: minutes for bundle, minutes in ago.items() if minutes <= grace}
+    return {
+        "strategy": None,
+        "brokers": brokers,
+        "bundles": world.data(),
+        "recentlyUnloaded": recent,
+    }
+
+
+def _remember(world: World, cycle: Cycle) -> None:
+    """ThresholdShedder mixes what it saw into what it will see. [THRESHOLD-07]"""
+    if cycle.strategy != "ThresholdShedder" or not cycle.settings.number(HISTORY_SHARE):
+        return
+    for name, usage in Levels(cycle).usage.items():
+        if world.brokers[name].history != usage:
+            world.brokers[name].history = usage
+            world.changes += 1
+
+
+def _steps(given: Unloads) -> Iterator[Step]:
+    yield Step(given.broker, "gives up load")
+    for step in given.explain():
+        yield step.within()

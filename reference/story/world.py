@@ -1,0 +1,194 @@
+"""A cluster at one moment: brokers, namespaces, topics, and which broker owns which bundle."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from pulsar_conformance.reference.averages import together
+from pulsar_conformance.reference.bundles import LOCATE
+from pulsar_conformance.reference.cluster import Rates
+from pulsar_conformance.reference.numbers import ZERO, Minutes, Percent, Rate
+from pulsar_conformance.reference.ranges import HashRange, namespace_of
+from pulsar_conformance.reference.readings import Readings
+from pulsar_conformance.reference.settings import Settings, Value
+from pulsar_conformance.reference.shedding import STRATEGY
+from pulsar_conformance.reference.story.averages import Samples
+
+IDLE = Rates(ZERO, ZERO, ZERO, ZERO)
+
+
+@dataclass
+class Member:
+    """A broker that is up."""
+
+    capacity: Rate
+    """Bytes per second at which its CPU is fully used."""
+    file: Mapping[str, Value]
+    """Its broker.conf as it was when it started."""
+    strategy: Value
+    """The shedding strategy with which it started. [SHED-10]"""
+    reported: Rates = IDLE
+    """What its last report said that it carries."""
+    history: Percent | None = None
+    """Its usage in earlier shedding cycles, smoothed, where ThresholdShedder saw it."""
+
+    @property
+    def cpu(self) -> Percent:
+        """100 x the throughput that it last reported / its capacity."""
+        return 100 * self.reported.throughput / self.capacity
+
+
+@dataclass
+class World:
+    """All that a story changes."""
+
+    defaults: Mapping[str, Value]
+    readings: Readings
+    file: dict[str, Value]
+    """Settings of broker.conf as they stand in the file now."""
+    dynamic: dict[str, Value] = field(default_factory=dict)
+    """Settings that were changed while brokers ran."""
+    clock: Minutes = ZERO
+    brokers: dict[str, Member] = field(default_factory=dict)
+    """In the order in which they joined."""
+    leader: str | None = None
+    namespaces: dict[str, list[HashRange]] = field(default_factory=dict)
+    topics: dict[str, Rates] = field(default_factory=dict)
+    """The topics in use, with their rates."""
+    within: dict[str, dict[str, None]] = field(default_factory=dict)
+    """Bundle to the topics in use that lie in it."""
+    bundle_of: dict[str, str] = field(default_factory=dict)
+    owner: dict[str, str] = field(default_factory=dict)
+    """Bundle to the broker that owns it."""
+    domains: dict[str, list[str]] = field(default_factory=dict)
+    groups: dict[str, str] = field(default_factory=dict)
+    samples: dict[str, Samples] = field(default_factory=dict)
+    shed_at: dict[str, Minutes] = field(default_factory=dict)
+    """When bundles were last shed."""
+    changes: int = 0
+    """Grows with whatever a later decision may depend on."""
+    carried: dict[str, Rates] = field(default_factory=dict)
+    """What bundles carry, as far as it was added up."""
+    reported_at: Minutes = ZERO
+    looked_at: Minutes = ZERO
+    """When the last shedding cycle was."""
+    seen: tuple[int, int] | None = None
+    """What the last shedding cycle saw: `changes`, and how many bundles it could not move."""
+    grown_at: int = -1
+    """`changes` when the leader last looked for bundles to split."""
+
+    @property
+    def settings(self) -> Settings:
+        """The settings in force: those of the broker that leads.
+
+        What is set dynamically is in force at once, but for the shedding strategy. [SHED-10]
+        """
+        member = self.brokers.get(self.leader or "")
+        if member is None:
+            return Settings({**self.file, **self.dynamic}, self.defaults)
+        given = {**member.file, **self.dynamic}
+        given.pop(STRATEGY, None)
+        if member.strategy is not None:
+            given[STRATEGY] = member.strategy
+        return Settings(given, self.defaults)
+
+    def join(self, name: str, capacity: Rate) -> None:
+        """A broker comes up, with the settings as they are now."""
+        strategy = {**self.file, **self.dynamic}.get(STRATEGY)
+        self.brokers[name] = Member(capacity, dict(self.file), strategy)
+        self.leader = self.leader or name
+        self.changes += 1
+
+    def leave(self, name: str) -> list[str]:
+        """A broker goes down; the bundles that it owned, and nobody owns now. [OWN-04]"""
+        del self.brokers[name]
+        if self.leader == name:
+            self.leader = next(iter(self.brokers), None)
+        lost = self.owned_by(name)
+        for bundle in lost:
+            del self.owner[bundle]
+        self.changes += 1
+        return lost
+
+    def owned_by(self, broker: str) -> list[str]:
+        """The bundles of a broker."""
+        return [bundle for bundle, owner in self.owner.items() if owner == broker]
+
+    def bundles_in(self, namespace: str) -> list[str]:
+        """The bundles of a namespace that a broker owns, in the order of their ranges."""
+        owned = (bundle for bundle in self.owner if namespace_of(bundle) == namespace)
+        return sorted(owned)
+
+    def use(self, topic: str, namespace: str, rates: Rates) -> str:
+        """A topic is in use from now on, with these rates; the bundle in which it lies."""
+        if topic not in self.bundle_of:
+            ranges = self.namespaces[namespace]
+            place = LOCATE[self.readings["partitions"]](ranges, topic)
+            bundle = f"{namespace}/{ranges[place].name}"
+            self.bundle_of[topic] = bundle
+            self.within.setdefault(bundle, {})[topic] = None
+        self.topics[topic] = rates
+        bundle = self.bundle_of[topic]
+        self.carried.pop(bundle, None)
+        self.changes += 1
+        return bundle
+
+    def load_of(self, bundle: str) -> Rates:
+        """What the topics of a bundle carry now."""
+        known = self.carried.get(bundle)
+        if known is None:
+            known = together(self.topics[topic] for topic in self.within.get(bundle, ()))
+            self.carried[bundle] = known
+        return known
+
+    def own(self, bundle: str, broker: str) -> None:
+        """A broker takes a bundle, and reports it. [OWN-01]"""
+        self.owner[bundle] = broker
+        self.changes += 1
+        self.report(broker)
+
+    def release(self, bundle: str) -> str:
+        """The owner of a bundle gives it up, and reports that; who it was."""
+        broker = self.owner.pop(bundle)
+        self.report(broker)
+        return broker
+
+    def report(self, broker: str) -> None:
+        """A broker reports what it carries now."""
+        carried = together(map(self.load_of, self.owned_by(broker)))
+        if carried != self.brokers[broker].reported:
+            self.brokers[broker].reported = carried
+            self.changes += 1
+
+    def cut(self, bundle: str, parts: Iterable[HashRange]) -> list[str]:
+        """A bundle is divided; its parts belong to whom it belonged to. [SPLIT-14]"""
+        namespace, whole = namespace_of(bundle), HashRange.parse(bundle)
+        ranges = self.namespaces[namespace]
+        place = ranges.index(whole)
+        ranges[place : place + 1] = parts
+        names = [f"{namespace}/{part.name}" for part in parts]
+        topics = self.within.pop(bundle, {})
+        self.carried.pop(bundle, None)
+        self.samples.pop(bundle, None)
+        for topic in topics:
+            del self.bundle_of[topic]
+            self.use(topic, namespace, self.topics[topic])
+        if bundle in self.owner:
+            owner = self.owner.pop(bundle)
+            self.owner.update(dict.fromkeys(names, owner))
+        self.changes += 1
+        return names
+
+    def data(self) -> dict[str, Any]:
+        """What was measured of each bundle, in the shape of bundle data."""
+        return {bundle: samples.data for bundle, samples in self.samples.items()}
+
+    def unowned(self) -> list[str]:
+        """The bundles in use that no broker owns."""
+        return [bundle for bundle in self.within if bundle not in self.owner]
+
+    def owners(self) -> dict[str, str | None]:
+        """Each topic in use, and the broker that owns it."""
+        return {topic: self.owner.get(self.bundle_of[topic]) for topic in self.topics}

@@ -1,0 +1,41 @@
+"""Write the worked examples as Markdown: `nox -s examples`."""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from pulsar_conformance.reports.pages import pages
+from pulsar_conformance.specs import AREAS, SpecError
+
+TO = Path("reports/examples")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Write every page, remove those of areas without examples; 0, or 2 where that fails."""
+    to = _arguments(argv).to
+    try:
+        made = pages()
+        to.mkdir(parents=True, exist_ok=True)
+        for name, text in made.items():
+            (to / name).write_text(text, "utf-8", newline="\n")
+        for area in AREAS:
+            if (name := f"{area.lower()}.md") not in made:
+                (to / name).unlink(missing_ok=True)
+    except (SpecError, OSError) as problem:
+        print(problem, file=sys.stderr)
+        return 2
+    print(f"{len(made)} pages in {to}")
+    return 0
+
+
+def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="examples", description=__doc__)
+    parser.add_argument(
+        "--to", type=Path, default=TO, metavar="DIR", help="where the pages go (%(default)s)"
+    )
+    return parser.parse_args(argv)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,87 @@
+"""Answers in words."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
+from typing import Any
+
+from pulsar_conformance.reports.pages.cells import Json, cell, inline, listed
+
+DECLINED: Mapping[str, str] = {
+    "refused": "refused",
+    "unsupported": "not offered",
+    "failed": "failed",
+}
+
+NOTHING = "nothing is unloaded"
+LINE = "<br>"
+"""A new line within an item of a list, or a cell of a table."""
+
+
+MANY = 12
+"""More answers than this are counted."""
+
+
+def told(answers: Sequence[Json]) -> str:
+    """An answer to each question."""
+    if len(answers) == 1:
+        return _told(answers[0])
+    groups = [(answer, len(list(equal))) for answer, equal in groupby(answers)]
+    if len(groups) == 1:
+        return f"each time {_told(answers[0])}"
+    if len(groups) > MANY:
+        return LINE.join(
+            f"{text}, {count} times" for text, count in Counter(map(_told, answers)).items()
+        )
+    return LINE.join(
+        f"({number}) {_told(answer)}{f', {count} times' if count > 1 else ''}"
+        for number, (answer, count) in enumerate(groups, 1)
+    )
+
+
+def _told(answer: Json) -> str:
+    return "; ".join(_fields(answer))
+
+
+def _fields(answer: Json) -> Iterator[str]:
+    for name, value in answer.items():
+        if name in DECLINED:
+            yield DECLINED[name] if value == "*" else f"{DECLINED[name]}: {value}"
+        elif name == "unload" and all(isinstance(one, Mapping) for one in value):
+            yield _unloads(value)
+        else:
+            yield f"{name}: {_value(name, value)}"
+
+
+def _unloads(unload: Sequence[Mapping[str, str]]) -> str:
+    by_broker = groupby(unload, key=lambda one: one["broker"])
+    given = ((broker, [one["bundle"] for one in of_it]) for broker, of_it in by_broker)
+    return "; ".join(f"{broker} gives up {_names(names)}" for broker, names in given) or NOTHING
+
+
+def _names(names: Sequence[str]) -> str:
+    return listed([f"`{name}`" for name in names])
+
+
+def _value(name: str, value: Any) -> str:
+    if isinstance(value, Mapping):
+        return inline(value)
+    if isinstance(value, list) and all(isinstance(one, str) for one in value):
+        return _names(value) if value else "none"
+    if isinstance(value, list) and all(isinstance(one, Mapping) for one in value):
+        return "".join(
+            f"{LINE}{number}. {_changes(*two)}" for number, two in enumerate(_pairs(value), 1)
+        )
+    return cell(name, value)
+
+
+def _pairs(values: Sequence[Json]) -> Iterator[tuple[Json, Json]]:
+    return zip([{}, *values], values, strict=False)
+
+
+def _changes(before: Json, value: Json) -> str:
+    """Of one object after another, the fields that are not as they were before."""
+    changed = {name: one for name, one in value.items() if before.get(name) != one}
+    return inline(changed) if changed else "as before"

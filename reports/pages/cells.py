@@ -1,0 +1,141 @@
+"""Values of cases and answers as one writes them in a table, with their units."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
+from typing import Any
+
+from pulsar_conformance.reference.numbers import exact, messages, plain, throughput
+from pulsar_conformance.specs import load as load_specs
+
+Json = Mapping[str, Any]
+
+FEW = 6
+"""Of a longer list, the first and the last are written, and how many there are."""
+
+FIRST = 3
+
+SMALL = Fraction(1, 100)
+"""Percent; less than this is not worth its digits."""
+
+STRATEGIES = "org.apache.pulsar.broker.loadbalance.impl."
+
+MESSAGES = ("msgRateIn", "msgRateOut")
+BYTES = ("msgThroughputIn", "msgThroughputOut")
+RATES = (*MESSAGES, *BYTES)
+SESSIONS = ("producerCount", "consumerCount")
+
+UNITS: Mapping[str, Callable[[Any], str]] = {
+    "msgRateIn": lambda value: messages(exact(value)),
+    "msgRateOut": lambda value: messages(exact(value)),
+    "msgThroughputIn": lambda value: throughput(exact(value)),
+    "msgThroughputOut": lambda value: throughput(exact(value)),
+    "percent": lambda value: f"{plain(exact(value))} %",
+    "reportedGbps": lambda value: f"{plain(exact(value))} Gbit/s",
+    "gbps": lambda value: f"{plain(exact(value))} Gbit/s",
+}
+"""How amounts are written, by the name of their field."""
+
+
+def cell(name: str, value: Any) -> str:
+    """A value of the field of that name."""
+    if value is None or value == "":
+        return "–"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int | float):
+        return UNITS[name](value) if name in UNITS else number(value)
+    if isinstance(value, Mapping):
+        return inline(value)
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return listed([cell(name, one) for one in value])
+    return str(value).removeprefix(STRATEGIES)
+
+
+def number(value: float) -> str:
+    """A plain number."""
+    return plain(exact(value), digits=6)
+
+
+def inline(value: Json) -> str:
+    """An object in one cell."""
+    if set(value) == {"usage", "limit"}:
+        return usage(value)
+    if {*RATES, *SESSIONS, "numSamples"} & set(value):
+        return load(value)
+    return ", ".join(f"{name}: {cell(name, one)}" for name, one in value.items()) or "nothing"
+
+
+def usage(value: Json) -> str:
+    """Usage of a resource, in percent where its limit is another than 100."""
+    used, limit = exact(value["usage"]), exact(value["limit"])
+    if limit == 100:
+        return f"{plain(used)} %"
+    return f"{plain(used)} of {plain(limit)}{_percent(100 * used / limit) if limit else ''}"
+
+
+def _percent(share: Fraction) -> str:
+    return f" = {plain(share)} %" if not 0 < share < SMALL else f", under {plain(SMALL)} %"
+
+
+def load(value: Json) -> str:
+    """What something carries, bytes first, and what else is known of it."""
+    if value.get("numSamples") == 0:
+        return "never measured"
+    carried = [ways(value, BYTES), ways(value, MESSAGES)]
+    others = [
+        cell(name, one) if isinstance(one, str) else f"{cell(name, one)} {TITLES.get(name, name)}"
+        for name, one in value.items()
+        if name not in (*RATES, *SESSIONS)
+    ]
+    sessions = [ways(value, SESSIONS) + " sessions"] if set(SESSIONS) & set(value) else []
+    return ", ".join([one for one in carried if one] + others + sessions)
+
+
+def ways(value: Json, names: Sequence[str]) -> str:
+    """In and out together, or both with a plus between them; empty where neither is said."""
+    parts = [cell(name, value[name]) for name in names if value.get(name)]
+    if len(parts) == 2 and parts[0].partition(" ")[2] == parts[1].partition(" ")[2]:
+        return f"{parts[0].partition(' ')[0]} + {parts[1]}"
+    if parts:
+        return " + ".join(parts)
+    return cell(names[0], 0) if set(names) & set(value) else ""
+
+
+def setting(name: str, value: Any) -> str:
+    """The value of a setting, with its documented unit."""
+    known = load_specs().settings.get(name)
+    unit = known.unit if known else None
+    if value in (None, "") or not unit:
+        return cell(name, value)
+    unit = "%" if unit == "percent" else unit.removesuffix("s") if value == 1 else unit
+    return f"{cell(name, value)} {unit}"
+
+
+def listed(texts: Sequence[str]) -> str:
+    """Texts with commas between them; of many, the first, the last and their number."""
+    if len(texts) <= FEW:
+        return ", ".join(texts) or "none"
+    return f"{', '.join(texts[:FIRST])}, …, {texts[-1]} ({len(texts)})"
+
+
+TITLES: Mapping[str, str] = {
+    "numSamples": "samples",
+    "maxSamples": "at most",
+    "cpu": "CPU",
+    "directMemory": "direct memory",
+    "bandwidthIn": "bandwidth in",
+    "bandwidthOut": "bandwidth out",
+    "usageHistory": "usage before, in %",
+    "shortTermData": "short term",
+    "longTermData": "long term",
+    "reportedGbps": "reported",
+    "namespaceBundles": "bundles of namespaces",
+    "recentlyUnloaded": "unloaded, minutes ago",
+    "msgRateIn": "messages in",
+    "msgRateOut": "messages out",
+    "msgThroughputIn": "bytes in",
+    "msgThroughputOut": "bytes out",
+}
+"""What a field is called in a heading, where its name does not say it."""

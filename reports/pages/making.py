@@ -1,0 +1,162 @@
+"""The pages, from fixtures, rules and the model."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import PurePosixPath
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from pulsar_conformance.fixtures import Case, Example, examples
+from pulsar_conformance.reference import Step
+from pulsar_conformance.reports.pages.answers import LINE, told
+from pulsar_conformance.reports.pages.compact import compact
+from pulsar_conformance.reports.pages.outcomes import Worked
+from pulsar_conformance.reports.pages.tables import Table, tables
+from pulsar_conformance.specs import Specs, load, schema
+
+INDEX = "README.md"
+TAG = re.compile(f"<(?!{LINE[1:]})")
+LONGEST_JSON = 70
+"""Lines; a longer case is not printed."""
+
+TITLES: Mapping[str, str] = {
+    "BUNDLE": "Namespaces, bundles and hashes",
+    "SPLIT": "Splitting bundles",
+    "USAGE": "Resource usage",
+    "SHED": "Shedding, whatever the strategy",
+    "OVERLOAD": "OverloadShedder",
+    "THRESHOLD": "ThresholdShedder",
+    "UNIFORM": "UniformLoadShedder",
+    "CONFIG": "Settings and their defaults",
+    "DATA": "Samples, windows and averages",
+    "PLACE": "Placing bundles",
+    "ANTI": "Anti-affinity groups",
+    "OWN": "Ownership, failover and unloading",
+    "MANAGER": "Load managers",
+    "REPORT": "Load reports and the monitor's tables",
+    "ANSWER": "What every reader takes for granted",
+}
+"""What an area is about, for its page."""
+
+
+@dataclass(frozen=True)
+class Shown:
+    """An example as a page shows it."""
+
+    worked: Worked
+
+    @property
+    def example(self) -> Example:
+        """What was worked by hand."""
+        return self.worked.example
+
+    @cached_property
+    def questions(self) -> list[tuple[str, list[Table], Table, int]]:
+        """Operation, its numbers, its derivation, how often; equal ones in a row once."""
+        found: list[tuple[str, list[Table], Table, int]] = []
+        before: tuple[str, Case] | None = None
+        for question, derived in zip(self.example.questions, self.worked.derivations, strict=True):
+            if question == before:
+                operation, numbers, steps, times = found.pop()
+                found.append((operation, numbers, steps, times + 1))
+            else:
+                operation, case = question
+                steps = derivation(self._concerned(operation, derived.steps))
+                found.append((operation, list(tables(case)), steps, 1))
+            before = question
+        return found
+
+    def _concerned(self, operation: str, steps: Sequence[Step]) -> Sequence[Step]:
+        """Of the settings, only those that the rules are about."""
+        if operation != "settings.defaults":
+            return steps
+        rules = [load().rules[rule] for rule in self.example.rules]
+        names = {name for rule in rules for name in rule.settings}
+        return [step for step in steps if step.label in names]
+
+    @property
+    def operations(self) -> list[str]:
+        """What is asked."""
+        return list(dict.fromkeys(operation for operation, _ in self.example.questions))
+
+    @property
+    def allowed(self) -> list[str]:
+        """Every allowed answer in words."""
+        return [told(answers) for answers in self.example.allowed or ()]
+
+    @property
+    def answered(self) -> str:
+        """The model's answer in words."""
+        return told(self.worked.answers)
+
+    @cached_property
+    def outcomes(self) -> list[tuple[str, str, str, str]]:
+        """Reading, another value, what it means, what the model answers then."""
+        return [
+            (one.reading, one.alternative.value, one.alternative.means, told(one.answers))
+            for one in self.worked.outcomes()
+        ]
+
+    @property
+    def json(self) -> str:
+        """The questions, or nothing where they are too long to look at."""
+        lines = [{"ask": operation, "case": case} for operation, case in self.example.questions]
+        text = compact(lines[0] if len(lines) == 1 else {"trial": lines})
+        return text if text.count("\n") < LONGEST_JSON else ""
+
+
+def derivation(steps: Sequence[Step]) -> Table:
+    """Steps as a table; what has steps below it is bold."""
+    depths = [len(step.label) - len(step.label.lstrip()) for step in steps]
+    below = [*depths[1:], 0]
+    rows = (
+        (f"**{step.label.strip()}**" if deeper > depth else step.label.strip(), step.text)
+        for step, depth, deeper in zip(steps, depths, below, strict=True)
+    )
+    return Table(("step", ""), tuple(rows))
+
+
+def pages() -> dict[str, str]:
+    """File name -> Markdown, of each area that has examples, and of the index."""
+    by_area: dict[str, list[Shown]] = defaultdict(list)
+    for example in examples():
+        area = PurePosixPath(example.file).stem.upper()
+        by_area[area].append(Shown(Worked.out(example)))
+    environment = _environment(load())
+    area_page = environment.get_template("area.md.jinja")
+    index = environment.get_template("index.md.jinja")
+    found = {
+        f"{area.lower()}.md": area_page.render(
+            area=area, title=TITLES.get(area, area.title()), shown=shown
+        )
+        for area, shown in by_area.items()
+    }
+    return {**found, INDEX: index.render(areas=by_area, titles=TITLES)}
+
+
+def _environment(specs: Specs) -> Environment:
+    environment = Environment(
+        loader=PackageLoader("pulsar_conformance.reports.pages"),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        autoescape=False,
+    )
+    environment.filters["cell"] = _escaped
+    environment.globals.update(specs=specs, question=_question)
+    return environment
+
+
+def _escaped(text: str) -> str:
+    """Text that neither ends its cell nor begins a tag, but for a new line."""
+    return TAG.sub("&lt;", text).replace("|", "\\|").replace("\n", " ")
+
+
+def _question(operation: str) -> str:
+    """What an operation asks, as a sentence."""
+    return str(schema(f"operations/{operation}")["title"])

@@ -1,0 +1,80 @@
+"""What the model makes of an example: its derivations, and its answers under other readings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from pulsar_conformance.fixtures import Answer, Example, matches
+from pulsar_conformance.reference import Derivation, MissingSetting, Model
+from pulsar_conformance.specs import Alternative, load
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What the model answers where one reading is taken another way."""
+
+    reading: str
+    alternative: Alternative
+    answers: tuple[Answer, ...]
+
+
+@dataclass(frozen=True)
+class Worked:
+    """An example in the first profile that it belongs to."""
+
+    example: Example
+    profile: str
+    derivations: tuple[Derivation, ...]
+
+    @classmethod
+    def out(cls, example: Example) -> Worked:
+        """By the model. Errors: `MissingSetting` where no profile has all that the cases need."""
+        for profile in profiles_of(example):
+            try:
+                return cls(example, profile, derivations(example, profile, example.readings))
+            except MissingSetting as missing:
+                lacking = missing
+        raise lacking
+
+    @cached_property
+    def answers(self) -> tuple[Answer, ...]:
+        """The model's, under the example's readings."""
+        return tuple(dict(one.answer) for one in self.derivations)
+
+    def outcomes(self) -> Iterator[Outcome]:
+        """Each single reading taken another way that makes for another answer."""
+        bundled = load()
+        taken = {**bundled.default_readings(self.profile), **self.example.readings}
+        for reading in bundled.readings.values():
+            for alternative in reading.alternatives:
+                if alternative.value == taken[reading.id]:
+                    continue
+                other = {**self.example.readings, reading.id: alternative.value}
+                try:
+                    derived = derivations(self.example, self.profile, other)
+                except MissingSetting:
+                    continue  # it would look at a setting that the case does not give
+                answers = tuple(dict(one.answer) for one in derived)
+                if not self._same(answers):
+                    yield Outcome(reading.id, alternative, answers)
+
+    def _same(self, answers: tuple[Answer, ...]) -> bool:
+        asked = zip(self.example.questions, self.answers, answers, strict=True)
+        return all(matches(operation, one, other) for (operation, _), one, other in asked)
+
+
+def profiles_of(example: Example) -> list[str]:
+    """The profiles that have a rule of the example, in their order."""
+    bundled = load()
+    rules = [bundled.rules[rule] for rule in example.rules]
+    return [one for one in bundled.profiles if any(one in rule.profiles for rule in rules)]
+
+
+def derivations(
+    example: Example, profile: str, readings: Mapping[str, str]
+) -> tuple[Derivation, ...]:
+    """How the model answers each question. Errors: `MissingSetting`."""
+    model = Model(profile, readings)
+    return tuple(model.derive(*question) for question in example.questions)

@@ -1,0 +1,164 @@
+"""The numbers of a case as small tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any
+
+from pulsar_conformance.reference.cluster import RESOURCES
+from pulsar_conformance.reports.pages.cells import (
+    BYTES,
+    MESSAGES,
+    RATES,
+    TITLES,
+    Json,
+    cell,
+    inline,
+    load,
+    setting,
+    ways,
+)
+
+LONG = 60
+"""Rows; of a longer table only the first ones are shown, and the last."""
+
+FIRST = 10
+
+WIDE = 8
+"""Objects with more fields than this, and with different ones, have one column."""
+
+
+FIRST_COLUMNS = (*(TITLES.get(name, name) for name in RESOURCES), "bytes", "messages", "bundles")
+"""Of brokers, in this order."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """A heading a column, and rows of as many cells."""
+
+    headings: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+    @property
+    def shown(self) -> tuple[tuple[str, ...], ...]:
+        """The rows, but for those in the middle of a long table."""
+        if len(self.rows) <= LONG:
+            return self.rows
+        left_out = (f"… {len(self.rows) - FIRST - 1} more", *("" for _ in self.headings[1:]))
+        return (*self.rows[:FIRST], left_out, self.rows[-1])
+
+
+def tables(case: Json) -> Iterator[Table]:
+    """The tables of a case: its plain fields, then each of those that have parts."""
+    plain = [
+        (TITLES.get(name, name), cell(name, value))
+        for name, value in case.items()
+        if not _has_table(value)
+    ]
+    if plain:
+        yield Table(("case", ""), tuple(plain))
+    for name, value in case.items():
+        if _has_table(value):
+            table = _of_field(case, name, value)
+            if table.rows:
+                yield table
+
+
+def _has_table(value: Any) -> bool:
+    return isinstance(value, Mapping) or (
+        isinstance(value, list) and any(isinstance(one, Mapping) for one in value)
+    )
+
+
+def _of_field(case: Json, name: str, value: Any) -> Table:
+    if name == "settings":
+        rows = ((f"`{key}`", setting(key, one)) for key, one in value.items())
+        return Table(("setting", ""), tuple(rows))
+    if name == "brokers":
+        return _brokers(value)
+    if name == "broker":
+        return Table(("broker", ""), tuple(_broker_fields(value)))
+    if name == "bundles" and "brokers" in case:
+        return _bundles(case)
+    if isinstance(value, list):
+        return _rows(TITLES.get(name, name), value)
+    if all(isinstance(one, Mapping) for one in value.values()):
+        return _objects(TITLES.get(name, name), value)
+    return Table(
+        (TITLES.get(name, name), ""),
+        tuple((f"`{key}`", cell(key, one)) for key, one in value.items()),
+    )
+
+
+def _brokers(brokers: Mapping[str, Json]) -> Table:
+    """A row a broker, with a column for each thing that one of them reports."""
+    fields = [(name, dict(_broker_fields(broker))) for name, broker in brokers.items()]
+    known = dict.fromkeys(heading for _, found in fields for heading in found)
+    headings = [one for one in dict.fromkeys((*FIRST_COLUMNS, *known)) if one in known]
+    rows = [(name, *(found.get(one, "–") for one in headings)) for name, found in fields]
+    return Table(("broker", *headings), tuple(rows))
+
+
+def _broker_fields(broker: Json) -> Iterator[tuple[str, str]]:
+    for name in RESOURCES:
+        if name in broker:
+            yield TITLES.get(name, name), cell(name, broker[name])
+    for heading, names in (("bytes", BYTES), ("messages", MESSAGES)):
+        if carried := ways(broker, names):
+            yield heading, carried
+    for name, value in broker.items():
+        if name == "bundles":
+            yield "bundles", str(len(value))
+        elif name not in (*RESOURCES, *RATES, "lastStats"):
+            yield TITLES.get(name, name), cell(name, value)
+
+
+def _bundles(case: Json) -> Table:
+    """A row a bundle: who owns it, what is known of it, when it was unloaded."""
+    brokers = case["brokers"].items()
+    owners = {bundle: name for name, broker in brokers for bundle in broker.get("bundles", ())}
+    latest = {
+        bundle: load(stats)
+        for _, broker in brokers
+        for bundle, stats in broker.get("lastStats", {}).items()
+    }
+    columns: dict[str, Mapping[str, str]] = {"broker": owners}
+    for frame in ("shortTermData", "longTermData"):
+        known = case["bundles"].items()
+        columns[TITLES[frame]] = {name: inline(one[frame]) for name, one in known if frame in one}
+    columns["latest"] = latest
+    names = list(dict.fromkeys((*owners, *case["bundles"])))
+    filled = {heading: column for heading, column in columns.items() if column}
+    rows = [(f"`{name}`", *(column.get(name, "–") for column in filled.values())) for name in names]
+    return Table(("bundle", *filled), tuple(rows))
+
+
+def _objects(title: str, objects: Mapping[str, Json]) -> Table:
+    fields = list(dict.fromkeys(field for one in objects.values() for field in one))
+    rows = (
+        (f"`{name}`", *(cell(field, one.get(field)) for field in fields))
+        for name, one in objects.items()
+    )
+    return Table((title, *(TITLES.get(field, field) for field in fields)), tuple(rows))
+
+
+def _rows(title: str, objects: Sequence[Any]) -> Table:
+    """A row an object, equal ones in a row together; those of many kinds in one column."""
+    fields = list(dict.fromkeys(field for one in objects for field in one))
+    runs, first = [], 1
+    for one, equal in groupby(objects):
+        count = len(list(equal))
+        runs.append((str(first) if count == 1 else f"{first} to {first + count - 1}", one))
+        first += count
+    if len(fields) > 1 and all(len(one) == 1 for one in objects):
+        kinds = ((number, *next(iter(one.items()))) for number, one in runs)
+        return Table(
+            (title, "", ""), tuple((number, kind, cell(kind, one)) for number, kind, one in kinds)
+        )
+    if len(fields) > WIDE:
+        return Table(("", title), tuple((number, inline(one)) for number, one in runs))
+    headings = (title, *(TITLES.get(field, field) for field in fields))
+    rows = ((number, *(cell(field, one.get(field)) for field in fields)) for number, one in runs)
+    return Table(headings, tuple(rows))

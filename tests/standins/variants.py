@@ -1,0 +1,58 @@
+"""Implementations that are the model but for one thing."""
+
+from types import MappingProxyType
+
+from pulsar_conformance.reference import Model
+
+
+class Same:
+    """The model."""
+
+    fixed = MappingProxyType({})
+    """Readings that it follows whatever it is asked for."""
+
+    def __init__(self, profile, readings):
+        self.followed = {**readings, **self.fixed}
+        self.model = Model(profile, self.followed)
+
+    def hello(self, profile, readings):
+        name = type(self).__name__.lower()
+        offered = list(self.model.operations)
+        return {"name": name, "operations": offered, "readings": self.followed}
+
+    def answer(self, operation, case):
+        return self.model.answer(operation, case)
+
+
+class One(Same):
+    """Sheds one bundle, and says so."""
+
+    fixed = MappingProxyType({"overload-amount": "one"})
+
+
+class Contrary(Same):
+    """Takes ties the other way around."""
+
+    def answer(self, operation, case):
+        if operation == "shed.select":
+            brokers = {
+                name: {**report, "bundles": report.get("bundles", [])[::-1]}
+                for name, report in reversed(case["brokers"].items())
+            }
+            case = {**case, "brokers": brokers}
+        return super().answer(operation, case)
+
+
+class Forgetful(Contrary):
+    """Takes ties the other way around, and of three bundles that should go, forgets the last."""
+
+    def answer(self, operation, case):
+        answer = super().answer(operation, case)
+        going = answer.get("unload", ())
+        if len(going) < 3:
+            return answer
+        counts = {broker: [] for broker in case["brokers"]}
+        for one in going:
+            counts[one["broker"]].append(one)
+        kept = [one for mine in counts.values() for one in (mine[:2] if len(mine) == 3 else mine)]
+        return {"unload": kept}

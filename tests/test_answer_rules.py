@@ -1,0 +1,255 @@
+"""What is taken for granted: each mistake is found, and nothing else is laid at its door."""
+
+import copy
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from pulsar_conformance.adapters.reference import ReferenceConnection
+from pulsar_conformance.conformance import respondent
+from pulsar_conformance.conformance.plan import Plan
+from pulsar_conformance.conformance.respondent import Respondent
+from pulsar_conformance.conformance.run import Run
+from pulsar_conformance.conformance.saved import load
+from pulsar_conformance.conformance.trial import CASE_CHANGED, Trial
+
+PROFILE = "released-3.0"
+STRANGER = "shop/eu/0x00000001_0x00000002"
+CYCLE = "shed.select"
+
+
+class Planted(ReferenceConnection):
+    """The model, in this process, with one mistake."""
+
+    def _answer(self, operation, case):
+        return getattr(self, operation.replace(".", "_"), self.right)(operation, case)
+
+    def right(self, operation, case):
+        return super()._answer(operation, case)
+
+
+class NamesAnUnknownBundle(Planted):
+    def shed_select(self, operation, case):
+        unload = self.right(operation, case)["unload"]
+        return {"unload": [{**one, "bundle": STRANGER} for one in unload]}
+
+
+class NamesAnUnknownBroker(Planted):
+    def shed_select(self, operation, case):
+        unload = self.right(operation, case)["unload"]
+        return {"unload": [{**one, "broker": "broker-0"} for one in unload]}
+
+
+class SplitsTheWholeNamespace(Planted):
+    def bundles_split_candidates(self, operation, case):
+        answer = self.right(operation, case)
+        spaces = {name.rpartition("/")[0] for name in answer["split"]}
+        whole = [f"{space}/0x00000000_0xffffffff" for space in sorted(spaces)]
+        return {"split": whole, "unload": whole}
+
+
+class RemembersWhatItUnloaded(Planted):
+    """Leaves a bundle alone that it let go in any case before."""
+
+    known = frozenset()
+
+    def shed_select(self, operation, case):
+        unload = self.right(operation, case)["unload"]
+        kept = [one for one in unload if one["bundle"] not in self.known]
+        self.known |= {one["bundle"] for one in unload}
+        return {"unload": kept}
+
+
+class CountsItsQuestions(Planted):
+    """Measures a little more each time."""
+
+    asked = 0
+
+    def usage_max(self, operation, case):
+        self.asked += 1
+        answer = self.right(operation, case)
+        return {**answer, "percent": answer["percent"] + self.asked}
+
+
+class TakesBundlesAsTheyCome(Planted):
+    """Unloads as many as it should, the first that are reported."""
+
+    def shed_select(self, operation, case):
+        unload, taken = self.right(operation, case)["unload"], []
+        for name, report in case["brokers"].items():
+            count = sum(one["broker"] == name for one in unload)
+            taken += [{"broker": name, "bundle": b} for b in report.get("bundles", ())[:count]]
+        return {"unload": taken}
+
+
+class TakesTheFirstBroker(Planted):
+    """Lets only one broker unload, the first."""
+
+    def shed_select(self, operation, case):
+        unload = self.right(operation, case)["unload"]
+        first = next((n for n in case["brokers"] for one in unload if one["broker"] == n), None)
+        return {"unload": [one for one in unload if one["broker"] == first]}
+
+
+class LocatesByPlace(Planted):
+    """Deals topics out to the bundles in turn."""
+
+    def bundles_locate(self, operation, case):
+        ends = case["boundaries"]
+        names = [f"{low}_{high}" for low, high in pairwise(ends)]
+        return {"bundles": [names[n % len(names)] for n in range(len(case["topics"]))]}
+
+
+class SortsInPlace(Planted):
+    """Sorts each broker's bundles where they stand."""
+
+    def shed_select(self, operation, case):
+        for report in case["brokers"].values():
+            report.get("bundles", []).sort()
+        return self.right(operation, case)
+
+
+class FillsInDefaults(Planted):
+    """Writes the settings that it uses into the case."""
+
+    def bundles_create(self, operation, case):
+        case["settings"].setdefault("defaultNumberOfNamespaceBundles", 4)
+        return self.right(operation, case)
+
+
+class TakesOut(Planted):
+    """Consumes the topics."""
+
+    def bundles_split(self, operation, case):
+        answer = self.right(operation, case)
+        case["topics"].clear()
+        return answer
+
+
+class TakesEqualsAsTheyCome(Planted):
+    """No mistake: of bundles that carry alike, the one that was reported first goes first."""
+
+    def shed_select(self, operation, case):
+        reports = case["brokers"].values()
+        owned = [bundle for report in reports for bundle in report.get("bundles", ())]
+        known = dict.fromkeys([*owned, *case["bundles"], *case["recentlyUnloaded"]])
+        names = {name: f"t/ns/0x{n:08x}_0x{n + 1:08x}" for n, name in enumerate(known)}
+        back = {new: old for old, new in names.items()}
+        unload = self.right(operation, renamed(case, names))["unload"]
+        return {"unload": [{**one, "bundle": back[one["bundle"]]} for one in unload]}
+
+
+def renamed(value, names):
+    """The same with other names for some things."""
+    if isinstance(value, dict):
+        return {names.get(key, key): renamed(item, names) for key, item in value.items()}
+    if isinstance(value, list):
+        return [renamed(item, names) for item in value]
+    return names.get(value, value) if isinstance(value, str) else value
+
+
+MISTAKES = {
+    NamesAnUnknownBundle: "ANSWER-01",
+    NamesAnUnknownBroker: "ANSWER-01",
+    SplitsTheWholeNamespace: "ANSWER-01",
+    SortsInPlace: "ANSWER-02",
+    FillsInDefaults: "ANSWER-02",
+    TakesOut: "ANSWER-02",
+    TakesBundlesAsTheyCome: "ANSWER-04",
+    TakesTheFirstBroker: "ANSWER-04",
+    LocatesByPlace: "ANSWER-04",
+}
+
+WITH_MEMORY = (RemembersWhatItUnloaded, CountsItsQuestions)
+
+
+@pytest.fixture
+def planted(monkeypatch):
+    """Lets `reference` be another implementation in this process."""
+
+    def plant(mistake):
+        def made(name, profile, readings, *_limits):
+            return mistake(name, profile, readings)
+
+        monkeypatch.setattr(respondent, "connect", made)
+
+    return plant
+
+
+def verdicts(tmp_path, adapter="reference", seed=0):
+    plan = Plan.make([adapter], [PROFILE], rules=["ANSWER-*"], seed=seed, root=tmp_path)
+    run = Run(plan, adapter, PROFILE)
+    rules = plan.rules_of(PROFILE)
+    try:
+        run.prepare(rules)
+        return {rule.id: run.verdict(rule) for rule in rules}
+    finally:
+        run.close()
+
+
+@pytest.mark.parametrize("mistake", MISTAKES, ids=lambda mistake: mistake.__name__)
+def test_a_mistake_breaks_one_rule_and_is_made_small(mistake, planted, tmp_path):
+    planted(mistake)
+    found = verdicts(tmp_path)
+    broken = [rule for rule, one in found.items() if one.verdict != "pass"]
+    assert broken == [MISTAKES[mistake]]
+    trial, _ = load(tmp_path / found[broken[0]].failure.case_file)
+    assert len(trial.questions) <= 3
+    assert all(len(case.get("brokers", ())) <= 3 for _, case in trial.questions)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_order_may_decide_between_equals(seed, planted, tmp_path):
+    planted(TakesEqualsAsTheyCome)
+    assert {one.verdict for one in verdicts(tmp_path, seed=seed).values()} == {"pass"}
+
+
+@pytest.mark.parametrize("mistake", WITH_MEMORY, ids=lambda mistake: mistake.__name__)
+def test_what_is_kept_between_questions_is_found(mistake, planted, tmp_path):
+    planted(mistake)
+    found = verdicts(tmp_path)
+    assert found["ANSWER-01"].verdict == "pass"
+    assert "fail" in {found["ANSWER-02"].verdict, found["ANSWER-03"].verdict}
+
+
+def test_an_implementation_in_its_own_process_that_changes_its_mind_is_found(monkeypatch, tmp_path):
+    monkeypatch.chdir(Path(__file__).parent)
+    found = verdicts(tmp_path, "python:standins.nulls:Fickle")
+    assert found["ANSWER-02"].verdict == found["ANSWER-03"].verdict == "fail"
+    found = verdicts(tmp_path, "python:standins.nulls:Stranger")
+    assert found["ANSWER-01"].verdict == "fail"
+
+
+def test_a_changed_case_is_told_and_put_right(planted):
+    planted(SortsInPlace)
+    halves = ["t/ns/0x80000000_0xffffffff", "t/ns/0x00000000_0x80000000"]
+    case = {
+        "strategy": "OverloadShedder",
+        "settings": {},
+        "brokers": {"b1": {"bundles": halves}, "b2": {}},
+        "bundles": {},
+        "recentlyUnloaded": {},
+    }
+    before = copy.deepcopy(case)
+    one = Respondent("reference", PROFILE, {})
+    [[first, second]] = one.answers([Trial.of(CYCLE, case, copy.deepcopy(case))])
+    assert first[CASE_CHANGED] == second[CASE_CHANGED] == "case.brokers.b1.bundles[0]"
+    assert case == before
+    judged = one.court.judge("ANSWER-02", Trial.of(CYCLE, case), [first])
+    assert (judged.word, judged.answered) == ("violated", f"{first[CASE_CHANGED]} changed")
+    judged = one.court.judge("ANSWER-01", Trial.of(CYCLE, case), [first])
+    assert judged.word == "allowed"
+
+
+def test_an_implementation_that_offers_one_operation_is_judged_on_that(planted, tmp_path):
+    class OffersOne(ReferenceConnection):
+        def __init__(self, *args):
+            super().__init__(*args)
+            self._hello = replace(self._hello, operations=("usage.max",))
+
+    planted(OffersOne)
+    found = verdicts(tmp_path)
+    assert found.pop("ANSWER-01").verdict == "not_applicable"
+    assert {one.verdict for one in found.values()} == {"pass"}
+    assert all(0 < one.reached < one.drawn for one in found.values())

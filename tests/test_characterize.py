@@ -1,0 +1,227 @@
+"""Whatever readings an implementation follows, they are found out from its answers alone."""
+
+from dataclasses import replace
+from random import Random
+
+import pytest
+from pulsar_conformance import specs
+from pulsar_conformance.adapters.bundled import runnable
+from pulsar_conformance.adapters.reference import ReferenceConnection
+from pulsar_conformance.conformance import respondent as respondents
+from pulsar_conformance.conformance.characterize import characterize, readings_of, trials_for
+from pulsar_conformance.conformance.cli import main
+from pulsar_conformance.conformance.draws.aimed import AIMED
+from pulsar_conformance.conformance.respondent import Respondent
+from pulsar_conformance.reference import Model, Readings
+from rich.cells import cell_len
+
+PROFILE = "documented-3.0"
+SEED = 0
+TRIPLES = 8
+
+
+class Silent(ReferenceConnection):
+    """The model under readings of its own, which it does not tell."""
+
+    def __init__(self, choices, profile=PROFILE, says=None):
+        super().__init__("silent", profile, choices)
+        self._hello = replace(self._hello, name="silent", readings=says or {})
+
+    def exchange(self, operation, batch):
+        return [self.altered(operation, case, self._answer(operation, case)) for case in batch]
+
+    def altered(self, operation, case, answer):
+        return answer
+
+
+@pytest.fixture
+def connected(monkeypatch):
+    """Has every respondent reach a given connection."""
+
+    def to(connection):
+        monkeypatch.setattr(respondents, "connect", lambda *_: connection)
+        return connection
+
+    return to
+
+
+def found_of(connection, profile=PROFILE):
+    respondent = Respondent("silent", profile, {})
+    return {finding.reading: finding for finding in characterize(respondent, SEED)}
+
+
+def alternatives(profile=PROFILE):
+    """Every alternative that is not the profile's own, of the readings that cases aim at."""
+    usual = specs.load().default_readings(profile)
+    return [
+        (name, value)
+        for name in readings_of(profile)
+        for value in specs.load().readings[name].values
+        if name in AIMED and value != usual[name]
+    ]
+
+
+def told_by_no_answer(reading, choices, values):
+    """Whether the model answers every case that aims at a reading alike, whichever it follows."""
+    models = [Model(PROFILE, {**choices, reading: value}) for value in values]
+    return all(
+        models[0].answer(*question) == model.answer(*question)
+        for trial in trials_for(reading, PROFILE, SEED)
+        for question in trial.questions
+        for model in models[1:]
+    )
+
+
+def check(choices, connected, profile=PROFILE):
+    """Each reading was found to be what is followed, but for what no answer can tell."""
+    found = found_of(connected(Silent(choices, profile)), profile)
+    for name, followed in Readings.of(profile, choices).choices.items():
+        if name not in found or name not in AIMED or found[name].found == followed:
+            continue
+        assert found[name].found == "undecided", f"{found[name]}, not {followed}"
+        left = found[name].why.split(" or ")
+        assert followed in left
+        assert told_by_no_answer(name, choices, left), f"{found[name]}, not {followed}"
+    return found
+
+
+@pytest.mark.parametrize(("name", "value"), alternatives())
+def test_a_single_reading_is_found_out(name, value, connected):
+    found = check({name: value}, connected)
+    assert found[name].found == value
+
+
+def triples():
+    random, left = Random(4), alternatives()
+    drawn = []
+    while len(drawn) < TRIPLES:
+        choices = dict(random.sample(left, 3))
+        if len(choices) == 3:
+            drawn.append(choices)
+    return drawn
+
+
+@pytest.mark.parametrize(
+    "choices", triples(), ids=lambda choices: " ".join(map("=".join, choices.items()))
+)
+def test_three_readings_together_are_found_out(choices, connected):
+    found = check(choices, connected)
+    assert [name for name, value in choices.items() if found[name].found == value]
+
+
+def test_all_readings_taken_otherwise_are_found_out(connected):
+    check(dict(alternatives()), connected)
+
+
+@pytest.mark.parametrize("profile", ["documented-2.10", "released-3.0"])
+def test_the_readings_of_a_profile_are_found_out(profile, connected):
+    check({}, connected, profile)
+
+
+def test_readings_that_no_document_of_the_profile_knows_are_left_out():
+    assert "lower-boundary" in readings_of("documented-3.0")
+    assert "lower-boundary" not in readings_of("documented-2.10")
+    assert "overload-trigger" not in readings_of("documented-2.4")
+    assert readings_of("released-3.0") == readings_of("documented-3.0")
+
+
+def test_each_reading_is_aimed_at_or_it_is_said_why_not():
+    every = specs.load()
+    waiting = {
+        (document.id, section.title, sentence.number)
+        for document in every.documents.values()
+        for section in document.sections
+        for sentence in section.sentences
+        if sentence.awaits is not None
+    }
+    for name, reading in every.readings.items():
+        rules = [rule for rule in every.rules.values() if name in rule.reading]
+        untestable = bool(rules) and all(rule.untestable for rule in rules)
+        awaited = any(
+            (source.document, source.section, number) in waiting
+            for alternative in reading.alternatives
+            for source in alternative.sources
+            for number in source.sentences
+        )
+        assert name in AIMED or untestable or awaited, f"no case aims at {name}"
+
+
+class Wavering(Silent):
+    """Sheds exactly at the threshold of 50 %, and not at another one."""
+
+    def altered(self, operation, case, answer):
+        threshold = case.get("settings", {}).get("loadBalancerBrokerOverloadedThresholdPercentage")
+        if operation != "shed.select" or threshold != 50:
+            return answer
+        return Model(PROFILE, {"overload-trigger": "reaches"}).answer(operation, case)
+
+
+class Stubborn(Silent):
+    """Never splits in the middle."""
+
+    def altered(self, operation, case, answer):
+        lower, _, upper = case.get("bundle", "__").partition("_")
+        whole = operation == "bundles.split" and case["algorithm"] == "range_equally_divide"
+        third = "0x55555555"
+        return {"bundles": [f"{lower}_{third}", f"{third}_{upper}"]} if whole else answer
+
+
+def test_who_follows_now_one_and_now_the_other_is_mixed(connected):
+    finding = found_of(connected(Wavering({})))["overload-trigger"]
+    assert (finding.found, finding.fails) == ("mixed", True)
+
+
+def test_who_follows_none_is_told_which_rule_is_broken(connected):
+    found = found_of(connected(Stubborn({})))
+    assert (found["range-halves"].found, found["range-halves"].fails) == ("none", True)
+    assert "SPLIT-10" in found["range-halves"].why
+    failing = [name for name, finding in found.items() if finding.fails]
+    assert set(failing) <= {"range-halves", "split-key"}, "which are told by splits in the middle"
+
+
+def test_who_does_not_follow_what_it_says_fails(connected, capsys):
+    says = {"overload-trigger": "reaches", "grace-edge": "free"}
+    connected(Silent({"grace-edge": "free"}, says=says))
+    assert main(["run", "--adapter", "reference", "--characterize"]) == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(cell_len, lines)) <= 80
+    assert [line.split() for line in lines if line.startswith(" grace-edge")] == [
+        ["grace-edge", "free", "free"]
+    ]
+    assert [line for line in lines if "FAIL" in line][1:] == [
+        "  FAIL: overload-trigger: it follows exceeds, and says reaches"
+    ]
+
+
+def test_every_name_is_shown_whole(capsys):
+    assert main(["run", "--adapter", "reference", "--characterize"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(cell_len, lines)) <= 80
+    rows = [line.split() for line in lines if line.startswith(" ") and line[1:2].strip()]
+    shown = {row[0]: row[2] for row in rows if len(row) == 3}
+    usual = specs.load().default_readings(PROFILE)
+    for name in readings_of(PROFILE):
+        assert shown[name] in (usual[name], "undecided")
+    undecided = [name for name in readings_of(PROFILE) if shown[name] == "undecided"]
+    told = [line.split(":")[1].strip() for line in lines if line.startswith("  undecided: ")]
+    assert told == undecided
+
+
+@pytest.mark.parametrize("adapter", runnable()[0][1:])
+def test_a_sample_follows_what_it_says(adapter):
+    respondent = Respondent(adapter, PROFILE, {})
+    try:
+        findings = characterize(respondent, SEED)
+    finally:
+        respondent.close()
+    assert [finding for finding in findings if finding.fails] == []
+    assert [finding for finding in findings if finding.found == finding.says]
+
+
+def test_what_is_not_offered_is_undecided(connected):
+    connection = connected(Silent({}))
+    connection._hello = replace(connection._hello, strategies=("UniformLoadShedder",))
+    found = found_of(connection)
+    assert found["overload-trigger"].why == "it does not offer what would tell"
+    assert found["uniform-trigger"].found == "both"
+    assert not found["overload-trigger"].fails

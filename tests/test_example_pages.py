@@ -1,0 +1,245 @@
+"""The worked examples as Markdown: up to date, whole, and well made."""
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+from pulsar_conformance import fixtures, specs
+from pulsar_conformance.reports import pages as package
+from pulsar_conformance.reports.pages import pages
+from pulsar_conformance.reports.pages.__main__ import main
+from pulsar_conformance.reports.pages.answers import told
+from pulsar_conformance.reports.pages.cells import cell, inline, listed, setting
+from pulsar_conformance.reports.pages.tables import Table, tables
+
+ROOT = Path(__file__).parent.parent
+COMMITTED = ROOT / "reports" / "examples"
+PAGES = pages()
+CELLS = re.compile(r"(?<!\\)\|")
+
+each_page = pytest.mark.parametrize("name", PAGES)
+
+
+def part_of(example):
+    """The part of its area's page that shows an example."""
+    page = PAGES[f"{Path(example.file).stem}.md"]
+    return page.partition(f'<a id="{example.id}"></a>')[2].partition('<a id="')[0]
+
+
+def example_of(name):
+    return next(example for example in fixtures.examples() if example.id == name)
+
+
+@each_page
+def test_no_page_is_stale(name):
+    committed = (COMMITTED / name).read_text("utf-8") if (COMMITTED / name).exists() else ""
+    assert committed == PAGES[name], "stale; make the pages anew with nox -s examples"
+
+
+def test_no_page_is_left_over():
+    assert {file.name for file in COMMITTED.iterdir()} == set(PAGES)
+
+
+@pytest.mark.parametrize("example", fixtures.examples(), ids=lambda example: example.id)
+def test_an_example_is_shown_whole(example):
+    shown = part_of(example)
+    assert f"## {example.title}\n" in shown
+    for rule in example.rules:
+        known = specs.load().rules[rule]
+        assert f"> **{rule}** ({known.level}): {known.statement}\n" in shown
+    document = specs.load().documents[example.document]
+    assert f"<{document.url}>" in shown
+    assert f"section “{example.section}”" in shown or not example.section
+    for line in example.arithmetic:
+        assert f"\n{line}\n" in shown
+    for name, value in example.readings.items():
+        assert f"- `{name}={value}`: " in shown
+    allowed = len(re.findall(r"^1\. ", shown, re.MULTILINE))
+    assert allowed == (len(example.allowed) if len(example.allowed or ()) > 1 else 0)
+    assert "### By hand" in shown
+    assert f"[{example.title}]" in PAGES["README.md"]
+
+
+@each_page
+def test_every_table_has_as_many_cells_in_each_row(name):
+    for block in re.findall(r"(?:^\|.*\n)+", PAGES[name], re.MULTILINE):
+        rows = [len(CELLS.split(row)) for row in block.splitlines()]
+        assert len(set(rows)) == 1, block
+        assert re.fullmatch(r"\|( --- \|)+", block.splitlines()[1])
+
+
+@each_page
+def test_every_link_leads_somewhere(name):
+    for link in re.findall(r"\]\(([^)]+)\)", PAGES[name]):
+        file, _, anchor = link.partition("#")
+        target = PAGES.get(file or name)
+        assert target is not None or (COMMITTED / file).exists(), link
+        if anchor:
+            assert f'<a id="{anchor}"></a>' in target, link
+
+
+@each_page
+def test_markdown_is_well_made(name):
+    page = PAGES[name]
+    assert "\n\n\n" not in page
+    assert page.endswith("\n")
+    assert not page.endswith("\n\n")
+    assert page.count("```") % 2 == 0
+    assert page.count("<details>") == page.count("</details>")
+    assert all(line == line.rstrip() for line in page.splitlines())
+    for before, heading, after in re.findall(r"(.*)\n(#+ .*)\n(.*)", page):
+        assert (before, after) == ("", ""), heading
+
+
+def test_other_readings_are_shown_where_they_make_a_difference():
+    shown = part_of(example_of("overload-95-over-85-no-more"))
+    other = shown.partition("### Read otherwise")[2].partition("<details>")[0]
+    assert "| `overload-amount` | `one`: Exactly one bundle, the most expensive one. | " in other
+    assert other.count("\n| `") == 1
+    assert "b1 gives up `shop/eu/0x60000000_0x80000000` |" in other
+    assert "### Read otherwise" not in part_of(example_of("overload-single-bundle"))
+
+
+def test_a_derivation_says_what_became_of_each_bundle():
+    shown = part_of(example_of("overload-95-over-85-no-more"))
+    assert "| to shed | (95 - 85) + 5 = 15 % of 200 MB/s = 30 MB/s |" in shown
+    assert "| goes | shop/eu/0x80000000_0xa0000000 = 27 MB/s, together 55 of 30 MB/s |" in shown
+    assert "| stays | shop/eu/0xa0000000_0xc0000000 = 26 MB/s, enough has gone |" in shown
+
+
+def test_questions_that_are_asked_together_are_told_apart():
+    shown = part_of(example_of("overload-others-do-not-matter"))
+    for heading in ("Question 1", "Question 2", "By the model, question 1"):
+        assert f"\n### {heading}\n" in shown
+    assert "1. each time b1 gives up `shop/eu/0x00000000_0x40000000`\n" in shown
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "written"),
+    [
+        ("cpu", {"usage": 95, "limit": 100}, "95 %"),
+        ("cpu", {"usage": 1140, "limit": 1200}, "1140 of 1200 = 95 %"),
+        ("cpu", {"usage": 1, "limit": 16384}, "1 of 16384, under 0.01 %"),
+        ("cpu", {"usage": 0, "limit": 0}, "0 of 0"),
+        ("msgRateIn", 2200, "2200 msg/s"),
+        ("msgThroughputOut", 22_500_000, "22.5 MB/s"),
+        ("algorithm", None, "–"),
+        ("leader", True, "true"),
+        ("topics", list("abcdefg"), "a, b, c, …, g (7)"),
+        ("positions", [], "none"),
+        (
+            "strategy",
+            "org.apache.pulsar.broker.loadbalance.impl.OverloadShedder",
+            "OverloadShedder",
+        ),
+    ],
+)
+def test_a_value_has_its_unit(name, value, written):
+    assert cell(name, value) == written
+
+
+@pytest.mark.parametrize(
+    ("value", "written"),
+    [
+        ({"msgRateIn": 1, "msgRateOut": 2, "numSamples": 3}, "1 + 2 msg/s, 3 samples"),
+        ({"msgThroughputIn": 2e6, "msgThroughputOut": 500}, "2 MB/s + 500 B/s"),
+        ({"msgRateIn": 0, "numSamples": 3}, "0 msg/s, 3 samples"),
+        ({"msgRateIn": 5, "numSamples": 0}, "never measured"),
+        ({"topics": 4, "producerCount": 1, "consumerCount": 2}, "4 topics, 1 + 2 sessions"),
+        ({"a": 1, "b": [2, 3]}, "a: 1, b: 2, 3"),
+        ({}, "nothing"),
+    ],
+)
+def test_an_object_is_written_in_one_cell(value, written):
+    assert inline(value) == written
+
+
+def test_a_setting_has_its_documented_unit():
+    assert setting("loadBalancerBrokerOverloadedThresholdPercentage", 85) == "85 %"
+    assert setting("loadBalancerSheddingGracePeriodMinutes", 30) == "30 minutes"
+    assert setting("loadBalancerSheddingIntervalMinutes", 1) == "1 minute"
+    assert setting("loadBalancerOverrideBrokerNicSpeedGbps", "") == "–"
+    assert setting("loadBalancerSheddingEnabled", False) == "false"
+
+
+def test_a_long_table_shows_its_beginning_and_its_end():
+    table = Table(("n", ""), tuple((str(n), "") for n in range(1000)))
+    assert len(table.shown) == 12
+    assert table.shown[-2:] == (("… 989 more", ""), ("999", ""))
+
+
+def test_equal_samples_stand_in_one_row():
+    samples = [{"msgRateIn": 1}] * 9 + [{"msgRateIn": 2}]
+    [table] = tables({"samples": samples})
+    assert table.rows == (("1 to 9", "1 msg/s"), ("10", "2 msg/s"))
+
+
+def test_objects_with_many_fields_stand_in_one_column():
+    objects = [{f"field{number}": number, "also": 1} for number in range(10)]
+    [table] = tables({"objects": objects})
+    assert table.headings == ("", "objects")
+    assert table.rows[3] == ("4", "field3: 3, also: 1")
+
+
+def test_events_of_many_kinds_have_a_column_for_the_kind():
+    events = [{"tick": {"minutes": 1}}, {"tick": {"minutes": 1}}, {"restart": {"broker": "b1"}}]
+    [table] = tables({"events": events})
+    assert table.rows == (("1 to 2", "tick", "minutes: 1"), ("3", "restart", "broker: b1"))
+
+
+@pytest.mark.parametrize(
+    ("answers", "written"),
+    [
+        ([{"unload": []}], "nothing is unloaded"),
+        ([{"refused": "*"}], "refused"),
+        ([{"refused": "too narrow"}], "refused: too narrow"),
+        ([{"gbps": 0.8}], "gbps: 0.8 Gbit/s"),
+        ([{"broker": None}], "broker: –"),
+        ([{"broker": "a"}, {"broker": "a"}], "each time broker: a"),
+        (
+            [{"broker": "a"}, {"gbps": 1}, {"gbps": 1}],
+            "(1) broker: a<br>(2) gbps: 1 Gbit/s, 2 times",
+        ),
+    ],
+)
+def test_an_answer_in_words(answers, written):
+    assert told(answers) == written
+
+
+def test_few_are_all_listed():
+    assert listed(["a"] * 6) == "a, a, a, a, a, a"
+
+
+def test_the_pages_are_written_and_other_files_left_alone(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(f"{main.__module__}.pages", lambda: PAGES)
+    (tmp_path / "notes.md").write_text("kept")
+    assert main(["--to", str(tmp_path)]) == 0
+    assert capsys.readouterr().out == f"{len(PAGES)} pages in {tmp_path}\n"
+    written = {file.name: file.read_text("utf-8") for file in tmp_path.iterdir()}
+    assert written == {**PAGES, "notes.md": "kept"}
+
+
+def test_the_page_of_an_area_that_lost_its_examples_goes(tmp_path, monkeypatch):
+    (tmp_path / "overload.md").write_text("old")
+    monkeypatch.setattr(f"{main.__module__}.pages", lambda: {"README.md": "new"})
+    assert main(["--to", str(tmp_path)]) == 0
+    assert [file.name for file in tmp_path.iterdir()] == ["README.md"]
+
+
+def test_a_place_that_cannot_be_written_is_told(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(f"{main.__module__}.pages", lambda: PAGES)
+    (tmp_path / "file").write_text("")
+    assert main(["--to", str(tmp_path / "file")]) == 2
+    assert "file" in capsys.readouterr().err
+
+
+def test_the_pages_rest_on_specs_fixtures_and_the_model_alone():
+    allowed = ("specs", "fixtures", "reference", "reports.pages")
+    for file in Path(package.__file__).parent.glob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+            modules = [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+            modules += [name.name for name in node.names] if isinstance(node, ast.Import) else []
+            for module in modules:
+                own = module.removeprefix("pulsar_conformance.")
+                assert own == module or own.startswith(allowed), (file.name, module)

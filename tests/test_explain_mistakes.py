@@ -1,0 +1,134 @@
+"""Whatever `pulsar-conformance explain` cannot use is told in a sentence."""
+
+import json
+
+import pytest
+from pulsar_conformance import specs
+from pulsar_conformance.conformance.cli import main
+from standins.cycles import QUARTERS, UNIFORM, cycle, shed
+
+SPECS = specs.load()
+CREATE = {"ask": "bundles.create", "case": {"bundles": 2, "settings": {}}}
+LEGAL = shed(cycle(30, 60))
+GRACE = "loadBalancerSheddingGracePeriodMinutes"
+
+MISTAKES = {
+    "not JSON": ("{", (), "case.json: it isn't JSON (Expecting property name"),
+    "a bad line": (
+        f"{json.dumps(CREATE)}\nnonsense\n",
+        (),
+        "case.json, line 2: it isn't JSON (Expecting value, character 1)",
+    ),
+    "no case": ({"ask": "shed.select"}, (), 'case.json: not of the form {"ask": OPERATION'),
+    "no operation": (
+        {"ask": "shed.selekt", "case": {}},
+        (),
+        "case.json: shed.selekt is no operation; there are",
+    ),
+    "outside the schema": (
+        shed({**cycle(30), "brokers": []}),
+        (),
+        'case.json: case.brokers: [] is not of type "object"',
+    ),
+    "an illegal case": (
+        shed({**cycle(30), "brokers": {name: {"bundles": QUARTERS[:1]} for name in ("b1", "b2")}}),
+        (),
+        f"case.json: case.brokers.b2: {QUARTERS[0]} is owned by b1, too",
+    ),
+    "a setting that is needed": (
+        shed(cycle(30, strategy=None)),
+        (),
+        "case.json: shed.select needs loadBalancerBrokerThresholdShedderPercentage, which has no "
+        "documented default; give --setting loadBalancerBrokerThresholdShedderPercentage=VALUE",
+    ),
+    "a setting that a reading needs": (
+        {
+            "ask": "bundles.split",
+            "case": {
+                "bundle": "0x00000000_0x40000000",
+                "algorithm": None,
+                "by": "broker",
+                "settings": {},
+                "topics": [],
+                "positions": [],
+            },
+        },
+        ("--reading", "split-key=supported"),
+        "bundles.split needs supportedNamespaceBundleSplitAlgorithms",
+    ),
+    "an unknown setting": (
+        LEGAL,
+        ("--setting", "loadBalancerSheddingGracePeriod=3"),
+        f"loadBalancerSheddingGracePeriod is no setting; there are {len(SPECS.settings)}, "
+        f"the nearest: {GRACE}",
+    ),
+    "a setting of another type": (
+        LEGAL,
+        ("--setting", f"{GRACE}=soon"),
+        f"{GRACE}=soon: it takes a number",
+    ),
+    "no whole number": (
+        LEGAL,
+        ("--setting", "loadBalancerSheddingIntervalMinutes=1.5"),
+        "loadBalancerSheddingIntervalMinutes=1.5: it takes a whole number",
+    ),
+    "no switch": (
+        LEGAL,
+        ("--setting", "loadBalancerSheddingEnabled=yes"),
+        "loadBalancerSheddingEnabled=yes: it takes true or false",
+    ),
+    "no finite number": (LEGAL, ("--setting", f"{GRACE}=1e999"), "it takes a number"),
+    "out of its range": (
+        LEGAL,
+        ("--setting", "loadBalancerCPUResourceWeight=2"),
+        "loadBalancerCPUResourceWeight=2: it lies between 0 and 1",
+    ),
+    "no value": (LEGAL, ("--setting", GRACE), f"--setting {GRACE}: write NAME=VALUE"),
+    "what the case says itself": (
+        LEGAL,
+        ("--setting", f"loadBalancerLoadSheddingStrategy={UNIFORM}"),
+        "--setting loadBalancerLoadSheddingStrategy: the case says strategy",
+    ),
+    "no settings at all": (
+        {"ask": "bundles.locate", "case": {"boundaries": [], "topics": []}},
+        ("--setting", f"{GRACE}=3"),
+        f"--setting {GRACE}: bundles.locate takes no settings",
+    ),
+    "an unknown profile": (
+        LEGAL,
+        ("--judge-by", "documented-9.9"),
+        "documented-9.9 is no profile; there are",
+    ),
+    "an unknown reading": (LEGAL, ("--reading", "overload=one"), "overload is no reading"),
+    "a reading without value": (LEGAL, ("--reading", "overload-amount"), "write NAME=VALUE"),
+    "a case and an example": (
+        LEGAL,
+        ("--example", "overload-86"),
+        "explain takes either a CASE.json or --example ID",
+    ),
+}
+
+
+@pytest.mark.parametrize(("content", "options", "says"), MISTAKES.values(), ids=MISTAKES)
+def test_a_mistake_is_told_in_a_sentence(explain, content, options, says):
+    status, out, err = explain(content, *options)
+    assert (status, out) == (2, "")
+    assert err.startswith("pulsar-conformance: ")
+    assert says in err
+    assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["nowhere.json"], "nowhere.json: No such file or directory"),
+        ([], "explain takes either a CASE.json or --example ID"),
+        (["--example", "overload-95"], "overload-95 is no worked example; there are"),
+    ],
+)
+def test_a_mistake_without_a_case_is_told_in_a_sentence(words, says, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert main(["explain", *words]) == 2
+    err = capsys.readouterr().err
+    assert err.startswith(f"pulsar-conformance: {says}")
+    assert err.count("\n") == 1

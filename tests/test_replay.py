@@ -1,0 +1,95 @@
+"""A saved case replayed: judged by the rules that it reaches, and by no other."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from pulsar_conformance.adapters.example_cases import EXAMPLES
+
+TESTS = Path(__file__).parent
+MAIN = "import sys; from pulsar_conformance.conformance.cli import main; sys.exit(main())"
+BROKEN = f"exec:{sys.executable} {TESTS / 'standins' / 'broken.py'}"
+STREAM = Path("reports/out/verdicts.jsonl")
+SPLIT = {"ask": "bundles.split", "case": EXAMPLES["bundles.split"][0]}
+QUIET = {
+    "settings": {},
+    "strategy": "OverloadShedder",
+    "brokers": {"b1": {}, "b2": {}},
+    "bundles": {},
+    "recentlyUnloaded": {},
+}
+
+
+@pytest.fixture(autouse=True)
+def _elsewhere(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    paths = [str(TESTS), *filter(None, [os.environ.get("PYTHONPATH")])]
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(paths))
+
+
+def replayed(question, *words):
+    Path("case.json").write_text(json.dumps(question))
+    command = [sys.executable, "-c", MAIN, "run", "--replay", "case.json", *words]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert "Traceback" not in done.stdout + done.stderr
+    _, *verdicts = map(json.loads, STREAM.read_text().splitlines())
+    return done.returncode, done.stdout, verdicts
+
+
+def test_only_rules_that_the_case_reaches_have_a_verdict():
+    status, out, verdicts = replayed(SPLIT, "--adapter", "reference")
+    assert status == 0
+    assert {one["verdict"] for one in verdicts} == {"pass"}
+    assert {one["rule"].split("-")[0] for one in verdicts} == {"SPLIT"}
+    assert {one["reached"] for one in verdicts} == {1}
+    assert "unexercised" not in out
+    assert f"{len(verdicts)} verdicts: {len(verdicts)} pass; {len(verdicts)} cases judged" in out
+
+
+@pytest.mark.parametrize("workers", [(), ("--", "-n", "2")])
+def test_a_case_that_reaches_no_rule_is_told_in_one_sentence(workers):
+    question = {"ask": "shed.select", "case": QUIET}
+    words = ("--adapter", "reference", "--rules", "THRESHOLD-*", *workers)
+    status, out, verdicts = replayed(question, *words)
+    assert (status, verdicts) == (0, [])
+    [said] = [line for line in out.splitlines() if line.startswith("reference ")]
+    assert " rules of documented-3.0 to judge by speaks about this case (" in said
+    assert "Judged by" not in out
+
+
+def test_who_does_not_offer_the_operation_is_told_beside_the_verdicts_of_others():
+    words = ("--adapter", "reference", "--adapter", f"{BROKEN} works")
+    status, out, verdicts = replayed(SPLIT, *words)
+    assert status == 0
+    assert {one["implementation"] for one in verdicts} == {"reference"}
+    [said] = [line for line in out.splitlines() if line.startswith("broken: ")]
+    assert said.endswith("speaks about this case (it does not offer bundles.split)")
+
+
+def test_a_broken_rule_fails_and_one_that_holds_on_one_case_is_no_stale_deviation():
+    known = [
+        {"rule": rule, "reason": "Not yet.", "link": "https://example.org"}
+        for rule in ("USAGE-01", "SPLIT-10", "SPLIT-01")
+    ]
+    Path("known.json").write_text(json.dumps(known))
+    known = ("--known-deviations", "known.json")
+    status, _, verdicts = replayed(SPLIT, "--adapter", "reference", *known)
+    assert status == 0
+    assert {one["verdict"] for one in verdicts} == {"pass"}
+    usage = {"ask": "usage.max", "case": EXAMPLES["usage.max"][0]}
+    null = ("--adapter", "python:standins.nulls:Nothing", "--rules", "USAGE-01")
+    status, out, verdicts = replayed(usage, *null)
+    assert (status, [one["verdict"] for one in verdicts]) == (1, ["fail"])
+    assert "--replay" in out
+    status, _, verdicts = replayed(usage, *null, *known)
+    assert (status, [one["verdict"] for one in verdicts]) == (0, ["known_deviation"])
+
+
+def test_an_adapter_that_cannot_be_asked_is_an_error():
+    status, out, verdicts = replayed(SPLIT, "--adapter", "exec:no-such-program")
+    assert status == 2
+    assert {one["verdict"] for one in verdicts} == {"error"}
+    assert out.count("command not found: no-such-program\n") <= 2

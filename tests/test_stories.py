@@ -1,0 +1,191 @@
+"""Stories: the model's machine, failures planted in it, and how short their stories become."""
+
+from random import Random
+from time import process_time
+
+import pytest
+from pulsar_conformance import specs
+from pulsar_conformance.conformance import checks
+from pulsar_conformance.conformance.draws.tales import SHEDDING, Tale
+from pulsar_conformance.conformance.failing import smallest, violations
+from pulsar_conformance.conformance.legal import bad_case
+from pulsar_conformance.conformance.respondent import Respondent
+from pulsar_conformance.conformance.trials import drawn
+from pulsar_conformance.reference import Model
+from standins import machines
+
+assert checks.__all__
+
+RULES = specs.load().rules
+PROFILE = "documented-3.0"
+EXAMPLES = 100
+LONGEST = 8
+"""Events that it takes at most to show a failure."""
+LONGER = {"ANTI": 14}
+"""By area: two namespaces in use with their groups, and brokers in two domains, have to stay."""
+
+PLANTED = {
+    machines.nobody_takes_new_topics: "OWN-01",
+    machines.every_second_topic_elsewhere: "OWN-02",
+    machines.a_crash_without_assignments: "OWN-03",
+    machines.the_dead_keep_what_they_had: "OWN-04",
+    machines.a_crash_is_noticed_later: "OWN-05",
+    machines.newcomers_own_nothing: "OWN-06",
+    machines.released_and_left: "OWN-09",
+    machines.requests_are_ignored: "OWN-10",
+    machines.sheds_without_a_word: "OWN-12",
+    machines.the_first_takes_all: "OWN-14",
+    machines.never_looks: "SHED-09",
+    machines.looks_every_minute: "SHED-09",
+    machines.follows_at_once: "SHED-10",
+    machines.sheds_to_itself: "SHED-11",
+    machines.forgets_what_it_shed: "SHED-12",
+    machines.cannot_be_switched_off: "SHED-13",
+    machines.counts_no_splits: "SPLIT-21",
+    machines.leaves_parts_where_they_are: "SPLIT-22",
+    machines.unloads_parts_anyway: "SPLIT-23",
+    machines.anyone_decides: "MANAGER-09",
+    machines.the_dead_lead: "MANAGER-10",
+    machines.a_new_leader_starts_afresh: "MANAGER-11",
+    machines.knows_no_groups: "ANTI-11",
+    machines.keeps_the_first_group: "ANTI-12",
+    machines.keeps_the_first_domains: "ANTI-13",
+    machines.a_crash_moves_everything: "ANTI-14",
+}
+
+OTHERWISE = {
+    "OWN-07": {"unload-topic": "moves"},
+    "OWN-08": {"unload-topic": "stays"},
+    "OWN-11": {"unload-destination": "any"},
+    "SPLIT-20": {"split-destination": "any"},
+}
+"""Rules of one reading, and the other one, which a machine may follow by mistake."""
+
+
+def profile_of(rule):
+    return PROFILE if PROFILE in rule.profiles else rule.profiles[0]
+
+
+class Saying(Respondent):
+    """The model under other readings than those that it says it follows."""
+
+    def __init__(self, profile, says, follows):
+        super().__init__("reference", profile, says)
+        self._connection.close()
+        self._follows = Model(profile, follows)
+
+    def answers(self, trials, asking=None):
+        return [[self._follows.answer(*one) for one in trial.questions] for trial in trials]
+
+
+def broken(rule, respondent, examples=EXAMPLES):
+    """The drawn stories that break a rule, and nothing that it builds on."""
+    trials = drawn(rule.id, respondent.profile, 0, examples)
+    found = violations(rule, respondent, trials)
+    return [trial for trial, outcome in zip(trials, found, strict=True) if outcome]
+
+
+def rules_in_time(profile, respondent):
+    every = (rule for rule in specs.load().rules_of(profile) if rule.untestable is None)
+    stories = (rule for rule in every if "cluster.replay" in rule.operations)
+    return [rule for rule in stories if respondent.inapplicable(rule) is None]
+
+
+def shortest(rule, respondent, trial):
+    [question] = smallest(rule, respondent, trial).questions
+    return question.case["events"]
+
+
+@pytest.mark.parametrize("machine", PLANTED, ids=lambda machine: machine.__name__)
+def test_a_planted_failure_is_found_and_told_in_a_few_events(machine, monkeypatch):
+    rule = RULES[PLANTED[machine]]
+    machine(monkeypatch)
+    respondent = Respondent("reference", profile_of(rule), {})
+    failing = broken(rule, respondent)
+    assert failing
+    most = LONGER.get(rule.area, LONGEST)
+    assert len(shortest(rule, respondent, failing[0])) <= most
+
+
+@pytest.mark.parametrize("rule_id", OTHERWISE)
+def test_another_reading_is_found_and_told_in_a_few_events(rule_id):
+    rule = RULES[rule_id]
+    respondent = Saying(PROFILE, rule.reading, OTHERWISE[rule_id])
+    failing = broken(rule, respondent)
+    assert failing
+    assert len(shortest(rule, respondent, failing[0])) <= LONGEST
+
+
+def test_every_rule_that_time_shows_has_a_failure_planted():
+    rules = [rule for rule in RULES.values() if "cluster.replay" in rule.operations]
+    assert {rule.id for rule in rules} == {*PLANTED.values(), *OTHERWISE}
+
+
+def test_load_that_goes_where_more_is_is_found(monkeypatch):
+    machines.sheds_to_the_busiest(monkeypatch)
+    assert broken(RULES["SHED-11"], Respondent("reference", PROFILE, {}))
+
+
+FOLLOWING = {
+    machines.never_looks: {"SHED-09"},
+    machines.forgets_what_it_shed: {"SHED-12"},
+    machines.sheds_without_a_word: {"OWN-12"},
+    machines.leaves_parts_where_they_are: {"SPLIT-22"},
+    machines.the_dead_lead: {"MANAGER-10"},
+    machines.measures_the_idlest_resource: set(),
+}
+"""All rules about time that a failure breaks; one at a single moment breaks none of them."""
+
+
+@pytest.mark.parametrize("machine", FOLLOWING, ids=lambda machine: machine.__name__)
+def test_what_follows_from_a_failure_is_not_held_against_it_twice(machine, monkeypatch):
+    machine(monkeypatch)
+    respondent = Respondent("reference", PROFILE, {})
+    failed = {
+        rule.id for rule in rules_in_time(PROFILE, respondent) if broken(rule, respondent, 25)
+    }
+    assert failed == FOLLOWING[machine]
+
+
+def test_the_machine_itself_breaks_nothing():
+    respondent = Respondent("reference", PROFILE, {})
+    for rule in rules_in_time(PROFILE, respondent):
+        assert not broken(rule, respondent, 25), rule.id
+
+
+def test_any_part_of_a_story_is_a_story():
+    random, model = Random(1), Model(PROFILE)
+    for _ in range(30):
+        tale = Tale(random, dict(SHEDDING), large=False)
+        tale.up(2)
+        for _ in range(40):
+            tale.any_event()
+        kept = [event for event in tale.events if random.random() < 0.6]
+        case = {"settings": tale.settings, "events": kept}
+        assert bad_case("cluster.replay", case, model.defaults) is None
+        steps = model.answer("cluster.replay", case)["steps"]
+        assert len(steps) == len(kept)
+
+
+def test_a_story_of_200_events_takes_no_second():
+    tale = Tale(Random(2), dict(SHEDDING), large=True)
+    tale.up(6)
+    tale.backdrop()
+    while len(tale.events) < 200:
+        tale.any_event()
+    begun = process_time()
+    Model(PROFILE).answer("cluster.replay", tale.case())
+    assert process_time() - begun < 1
+
+
+def test_a_story_is_told_with_its_numbers():
+    tale = Tale(Random(3), dict(SHEDDING), large=False)
+    tale.up()
+    for size in (60, 35):
+        tale.use(tale.space(), size)
+    tale.up()
+    tale.tick(2)
+    told = Model(PROFILE).derive("cluster.replay", tale.case()).lines()
+    words = "\n".join(" ".join(line.split()) for line in told)
+    assert "to shed (95 - 85) + 5 = 15 % of 95 MB/s = 14.25 MB/s" in words
+    assert "shop/ns-1/0x00000000_0xffffffff assigned to broker-2" in words

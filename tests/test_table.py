@@ -1,0 +1,132 @@
+"""The tables at the end of a run, as a person meets them in 80 columns."""
+
+import pytest
+from pulsar_conformance.reports import table
+from rich.cells import cell_len
+
+SAID = {f"{word}:" for word in table.WORDS.values()}
+SAMPLES = ("reference 0.1.0", "sample-java 1.0", "sample-javascript 1.0")
+
+
+def verdict(rule, adapter, profile="documented-3.0", word="pass", **given):
+    line = {"rule": rule, "implementation": adapter, "profile": profile, "verdict": word}
+    return {**line, "level": "must", "why": "", "reached": 1, "failure": None, **given}
+
+
+def stream(names, profiles, verdicts):
+    """The lines of a run; an adapter is called like its implementation."""
+    implementations = [
+        {"adapter": name, "profile": profile, "name": name}
+        for name in names
+        for profile in profiles
+    ]
+    return [{"profiles": profiles, "implementations": implementations}, *verdicts]
+
+
+def shown(names, profiles, verdicts):
+    found = table.lines(stream(names, profiles, verdicts))
+    tables = [line for line in found if not line.startswith("  ") or line.split()[0] not in SAID]
+    assert max(map(cell_len, tables)) <= 80
+    assert "…" not in "".join(found)
+    return found
+
+
+def rows(found, area):
+    """The cells of an area, of every table."""
+    return [line.split()[1:] for line in found if line.split()[:1] == [area]]
+
+
+def test_a_profile_has_a_table_of_its_own_areas():
+    verdicts = [
+        verdict(rule, name, profile)
+        for name in SAMPLES
+        for rule, profile in (
+            ("BUNDLE-01", "documented-3.0"),
+            ("SHED-01", "documented-3.0"),
+            ("BUNDLE-20", "released-3.0"),
+        )
+    ]
+    found = shown(SAMPLES, ["documented-3.0", "released-3.0"], verdicts)
+    assert rows(found, "BUNDLE") == [["1", "pass"] * 3] * 2
+    assert rows(found, "SHED") == [["1", "pass"] * 3]
+    titles = [found.index(f" Judged by {name}") for name in ("documented-3.0", "released-3.0")]
+    [shed] = [place for place, line in enumerate(found) if line.split()[:1] == ["SHED"]]
+    assert titles[0] < shed < titles[1]
+
+
+def test_every_name_is_told_in_full():
+    found = shown(SAMPLES, ["documented-3.0"], [verdict("SHED-01", name) for name in SAMPLES])
+    for name in SAMPLES:
+        assert name in "\n".join(found)
+
+
+@pytest.mark.parametrize("count", [1, 2, 4, 5, 12])
+def test_many_implementations_go_over_several_tables(count):
+    names = [f"balancer-{number} 10.{number}.1-SNAPSHOT" for number in range(count)]
+    verdicts = [verdict(rule, name) for name in names for rule in ("SHED-01", "OVERLOAD-01")]
+    found = shown(names, ["documented-3.0"], verdicts)
+    assert sum(map(len, rows(found, "OVERLOAD"))) == 2 * count
+    text = " ".join("\n".join(found).split())
+    for number in range(count):
+        assert f"balancer-{number} " in text
+        assert f"10.{number}.1-SNAPSHOT" in text
+
+
+def test_a_name_that_is_too_long_is_folded_and_whole():
+    name = "exec:java -cp /opt/balancer/" + "a" * 60 + ".jar org.example.Main"
+    found = shown([name], ["documented-3.0"], [verdict("SHED-01", name, word="error")])
+    head = found[found.index(" Judged by documented-3.0") + 2 :]
+    folded = "".join(line.removeprefix(" area").strip() for line in head[:10] if "─" not in line)
+    assert name.replace(" ", "") in folded.replace(" ", "")
+
+
+def test_two_of_one_name_are_told_apart():
+    lines = stream(["exec:./a", "exec:./b"], ["documented-3.0"], [])
+    for one in lines[0]["implementations"]:
+        one["name"] = "my-balancer 1"
+    lines += [verdict("SHED-01", "exec:./a"), verdict("SHED-01", "exec:./b", word="fail")]
+    said = "\n".join(table.lines(lines))
+    assert "exec:./a" in said
+    assert "exec:./b" in said
+
+
+def test_a_cell_says_the_worst_first():
+    words = ["pass", "pass", "not_applicable", "known_deviation", "fail", "error", "unexercised"]
+    verdicts = [
+        verdict(f"SHED-0{number}", "mine", word=word, why=f"why {number}")
+        for number, word in enumerate(words, 1)
+    ]
+    verdicts += [verdict("SPLIT-01", "mine", word="fail", level="should")]
+    verdicts += [verdict("USAGE-01", "mine", word="not_applicable")]
+    found = shown(["mine"], ["documented-3.0"], verdicts)
+    assert rows(found, "SPLIT") == [["1", "warn"]]
+    assert rows(found, "USAGE") == [["-"]]
+    start = next(place for place, line in enumerate(found) if line.split()[:1] == ["SHED"])
+    said = [line.strip().removeprefix("SHED").strip() for line in found[start : start + 3]]
+    assert said == ["1 error, 1 FAIL,", "1 deviation,", "1 unexercised, 2 pass"]
+
+
+def test_numbers_and_nouns_agree():
+    [*_, one] = shown(["mine"], ["documented-3.0"], [verdict("SHED-01", "mine")])
+    assert one == "1 verdict: 1 pass; 1 case judged"
+    both = [verdict("SHED-01", "mine"), verdict("SHED-02", "mine", reached=3)]
+    [*_, two] = shown(["mine"], ["documented-3.0"], both)
+    assert two == "2 verdicts: 2 pass; 4 cases judged"
+
+
+def test_what_is_no_pass_has_a_line_with_its_reason():
+    failure = {"case_file": ".conformance/cases/shed.select/ab.json"}
+    deviation = {"word": "known_deviation", "why": "next release (https://example.org/1)"}
+    verdicts = [
+        verdict("SHED-01", "mine", word="fail", failure=failure),
+        verdict("SHED-02", "mine", failure=failure, **deviation),
+        *(verdict(f"USAGE-0{n}", "mine", word="error", why="gone\nlong") for n in (1, 2, 3, 4)),
+    ]
+    found = table.lines(stream(["mine"], ["documented-3.0"], verdicts))
+    assert found[-3:] == [
+        "  FAIL: SHED-01 (mine): .conformance/cases/shed.select/ab.json",
+        "  deviation: SHED-02 (mine): next release (https://example.org/1)",
+        "  error: 4 rules (mine): gone",
+    ]
+    found = table.lines(stream(["mine"], ["documented-3.0", "documented-2.10"], verdicts))
+    assert found[-1] == "  error: 4 rules (mine, documented-3.0): gone"

@@ -1,0 +1,76 @@
+"""`--time-limit`, in every command that asks an implementation something."""
+
+import argparse
+import io
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from pulsar_conformance.adapters import Limits
+from pulsar_conformance.adapters.arguments import limits_of, seconds
+from pulsar_conformance.adapters.example_cases import EXAMPLES
+from pulsar_conformance.conformance.cli import main
+
+BROKEN = Path(__file__).parent / "standins" / "broken.py"
+HANGS = f"exec:{sys.executable} {BROKEN} hangs_in_a_batch"
+MAIN = "import sys; from pulsar_conformance.conformance.cli import main; sys.exit(main())"
+SHORT = ("--time-limit", "0.5")
+SOON = 15
+"""Seconds: the usual limit alone is longer."""
+
+
+@pytest.fixture(autouse=True)
+def _elsewhere(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+def test_the_limit_is_for_a_batch_and_its_cases_in_proportion():
+    usual, longer, shorter = Limits(), limits_of(200), limits_of(2)
+    assert limits_of(None) == usual
+    assert (longer.base, shorter.base) == (200, 2)
+    assert longer.per_case == pytest.approx(usual.per_case * 10)
+    assert shorter.per_case == pytest.approx(usual.per_case / 10)
+    assert (longer.start, shorter.start) == (200, usual.start)
+    assert longer.output_bytes == usual.output_bytes
+
+
+@pytest.mark.parametrize("text", ["0", "-1", "nan", "inf"])
+def test_what_is_no_time_is_told(text):
+    with pytest.raises(argparse.ArgumentTypeError, match=f"{text} is no time; give seconds"):
+        seconds(text)
+
+
+@pytest.mark.parametrize("command", ["run", "ask", "check", "diff"])
+def test_what_is_no_number_is_told(command, capsys):
+    with pytest.raises(SystemExit) as left:
+        main([command, "--time-limit", "soon"])
+    assert left.value.code == 2
+    assert "--time-limit: invalid seconds value: 'soon'" in capsys.readouterr().err
+
+
+def test_ask_check_and_diff_wait_no_longer(monkeypatch, capfd):
+    question = json.dumps({"ask": "shed.select", "case": EXAMPLES["shed.select"][0]})
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(question.encode())))
+    diff = ["diff", HANGS, "reference", "--operation", "shed.select", "--examples", "1", *SHORT]
+    for words in (["ask", HANGS, *SHORT], ["check", HANGS, *SHORT], diff):
+        before = time.monotonic()
+        assert main(words) == 2
+        assert time.monotonic() - before < SOON
+        out, err = capfd.readouterr()
+        assert "0.5" in out + err
+
+
+@pytest.mark.parametrize("workers", [(), ("--", "-n", "2")])
+def test_a_run_waits_no_longer_whoever_asks(workers):
+    words = ["run", "--adapter", HANGS, "--rules", "OVERLOAD-0[12]", "--examples", "1", *SHORT]
+    before = time.monotonic()
+    done = subprocess.run(
+        [sys.executable, "-c", MAIN, *words, *workers], capture_output=True, text=True
+    )
+    assert done.returncode == 2
+    assert time.monotonic() - before < SOON
+    assert "0.5" in done.stdout
+    assert "2 error" in done.stdout
