@@ -100,16 +100,16 @@ class SparkConnection(Asking):
         """The answers to cases, both as JSON."""
         from pulsar_conformance.adapters.spark.cases import answers
 
-        spark = self._running()
+        spark, first = self._running(), self._cases.total()
         cases = spark.session.createDataFrame(
-            list(enumerate(texts)), "cycle int, text string"
+            list(enumerate(texts, first)), "cycle bigint, text string"
         ).repartition("cycle")
         plan = answers(cases, self._operations[operation], self._chosen)
         rows = self._collected(spark, plan, operation, len(texts))
         self._jobs[operation] += 1
         self._cases[operation] += len(texts)
         found = {row[0]: row[1] for row in rows}
-        return [found[number] for number in range(len(texts))]
+        return [found[first + number] for number in range(len(texts))]
 
     def _collected(
         self, spark: session.Spark, plan: session.Session, operation: str, cases: int

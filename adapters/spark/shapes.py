@@ -13,7 +13,10 @@ from pyspark.sql import functions as F
 RESOURCES = ("cpu", "memory", "directMemory", "bandwidthIn", "bandwidthOut")
 """What a broker reports the usage of. [USAGE-01]"""
 
-RATES = "msgRateIn double, msgRateOut double, msgThroughputIn double, msgThroughputOut double"
+RATE_FIELDS = ("msgRateIn", "msgRateOut", "msgThroughputIn", "msgThroughputOut")
+"""Messages and bytes per second, each way."""
+
+RATES = ", ".join(f"{name} double" for name in RATE_FIELDS)
 STATS = f"struct<{RATES}, topics double, producerCount double, consumerCount double>"
 AVERAGE = f"struct<{RATES}, numSamples double>"
 BUNDLE = f"struct<shortTermData {AVERAGE}, longTermData {AVERAGE}>"
@@ -59,13 +62,22 @@ def measured(average: Column) -> Column:
     return F.coalesce(average["numSamples"] > 0, F.lit(False))
 
 
+def assumed(kilobyte: str) -> Column:
+    """Struct of the rates that a bundle is taken to have before its first sample. [DATA-04, 05]"""
+    amounts = (1, 1, KILOBYTE[kilobyte], KILOBYTE[kilobyte])
+    pairs = zip(RATE_FIELDS, amounts, strict=True)
+    return F.struct(*(number(NEVER_MEASURED * amount).alias(name) for name, amount in pairs))
+
+
+def known(average: Column, kilobyte: str) -> Column:
+    """Struct of the rates of a bundle by its average, or what is assumed. [DATA-09]"""
+    rates = F.struct(*(or_nothing(average[name]).alias(name) for name in RATE_FIELDS))
+    return F.when(measured(average), rates).otherwise(assumed(kilobyte))
+
+
 def carried(average: Column, kilobyte: str) -> Column:
-    """Traffic of a bundle by its average, or what is assumed before the first sample. [DATA]"""
-    assumed = F.struct(
-        number(2 * NEVER_MEASURED).alias("messages"),
-        number(2 * NEVER_MEASURED * KILOBYTE[kilobyte]).alias("bytes"),
-    )
-    return F.when(measured(average), traffic(average)).otherwise(assumed)
+    """Traffic of a bundle by its average, or what is assumed. [DATA-09]"""
+    return traffic(known(average, kilobyte))
 
 
 MEASURE: Mapping[str, str] = {"throughput": "bytes", "message-rate": "messages"}
