@@ -3,7 +3,11 @@
 What stands after `--` goes through to the command that a session runs.
 """
 
+import os
+import re
 import shutil
+import subprocess
+from itertools import pairwise
 from pathlib import Path
 
 import nox
@@ -17,10 +21,12 @@ PROJECT = nox.project.load_toml("pyproject.toml")
 PACKAGE = PROJECT["project"]["name"]
 PROFILES = ("documented-3.0", "released-3.0")
 """What a run judges by that names no profile."""
+JAVA = 17
+"""The oldest Java that runs Spark."""
 
 
-def install(session: nox.Session, group: str | None = None) -> None:
-    """Install the project as its users do, and a dependency group of it.
+def install(session: nox.Session, group: str | None = None, extra: str = "") -> None:
+    """Install the project as its users do, with an extra, and a dependency group of it.
 
     Both tools would keep old code: setuptools copies what an earlier build left in `build/`, and
     uv takes a folder for unchanged as long as its pyproject.toml is.
@@ -28,7 +34,29 @@ def install(session: nox.Session, group: str | None = None) -> None:
     shutil.rmtree(Path("build", "lib"), ignore_errors=True)
     tools = nox.project.dependency_groups(PROJECT, group) if group else ()
     refreshed = ("--reinstall-package", PACKAGE) if session.venv_backend == "uv" else ()
-    session.install(".", *tools, *refreshed)
+    session.install(f".[{extra}]" if extra else ".", *tools, *refreshed)
+
+
+def spark_for(words: list[str]) -> str:
+    """The extra that a run needs: Spark's where it is named, or all are judged and Java is there.
+
+    It is half a gigabyte, so that other runs do without.
+    """
+    adapters = [after for word, after in pairwise(words) if word == "--adapter"]
+    adapters += [word.partition("=")[2] for word in words if word.startswith("--adapter=")]
+    named = any(adapter.partition(":")[0] == "spark" for adapter in adapters)
+    return "spark" if named or (not adapters and java_version() >= JAVA) else ""
+
+
+def java_version() -> int:
+    """The major version of the Java that Spark would run on; 0 where there is none."""
+    home = os.environ.get("JAVA_HOME")
+    java = str(Path(home, "bin", "java")) if home else "java"
+    if shutil.which(java) is None:
+        return 0
+    done = subprocess.run([java, "-version"], capture_output=True, text=True, check=False)
+    found = re.search(r'version "(\d+)', done.stderr)
+    return int(found[1]) if found else 0
 
 
 @nox.session
@@ -50,9 +78,25 @@ def tests(session: nox.Session) -> None:
 
 
 @nox.session
+def spark(session: nox.Session) -> None:
+    """The tests of the Spark engine; needs Java 17. After --, options of pytest."""
+    install(session, "tests", extra="spark")
+    session.run("pulsar-conformance", "check", "spark:local[2]")
+    files = sorted(map(str, Path("tests").glob("test_spark_*.py")))
+    session.run("pytest", "-q", *files, *session.posargs)
+
+
+@nox.session
+def bench(session: nox.Session) -> None:
+    """Cases per second of each bundled implementation, on the same cases, as ratios."""
+    install(session, extra=spark_for([]))
+    session.run("python", "-m", "pulsar_conformance.conformance.bench", *session.posargs)
+
+
+@nox.session
 def conformance(session: nox.Session) -> None:
     """Judge implementations; after --, options of `pulsar-conformance run`."""
-    install(session)
+    install(session, extra=spark_for(session.posargs))
     session.run("pulsar-conformance", "run", *by_default(session.posargs))
 
 

@@ -206,8 +206,9 @@ class Reporter:
         self.found[verdict.implementation, verdict.profile, verdict.rule] = verdict
         told_of: Any = properties[IMPLEMENTATION]
         self.implementations[verdict.implementation, verdict.profile] = told_of
+        notes: Any = properties[NOTES]
         worker = getattr(report, "node", None)
-        self.notes[verdict.implementation, verdict.profile, worker] = list(properties[NOTES])
+        self.notes[verdict.implementation, verdict.profile, worker] = notes
 
     @property
     def verdicts(self) -> list[Verdict]:
