@@ -28,6 +28,8 @@ SETTLED = (
     "bundles.split",
     "usage.max",
     "usage.nic",
+    "average.bundle",
+    "average.broker",
 )
 """Operations whose answer the documents and the readings leave no choice about."""
 

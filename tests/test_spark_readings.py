@@ -24,7 +24,10 @@ CONCERNS = {
     "uniform-difference": {SHED},
     "grace-of": {SHED},
     "grace-edge": {SHED},
-    "kilobyte": {SHED, GROW},
+    "kilobyte": {SHED, GROW, "average.bundle", "average.broker", "place.select"},
+    "window": {"average.bundle"},
+    "placement-at-threshold": {"place.select"},
+    "placement-score": {"place.select"},
     "split-rate-window": {GROW},
     "megabyte": {GROW},
     "split-key": {SPLIT},
@@ -34,14 +37,9 @@ CONCERNS = {
 }
 """The operations that a reading changes the answers of."""
 
-UNTOUCHED = {
-    "split-destination": "where a bundle goes is another question than how it is split",
-    "unload-topic": "it takes a running cluster",
-    "absent-manager": "it has no manager",
-    "window": "it keeps no samples",
-    "placement-at-threshold": "it places nothing",
-    "placement-score": "it places nothing",
-}
+UNTOUCHED = {"split-destination", "unload-topic", "unload-destination", "absent-manager"}
+"""Readings of what it is not asked."""
+
 OTHERS = [
     (name, value)
     for name in CONCERNS
