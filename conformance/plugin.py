@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Generator, Iterator
 from contextlib import suppress
 from functools import partial
-from itertools import chain, product
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -257,7 +257,7 @@ class Reporter:
         lines = [self.first_line, *(verdict.as_json() for verdict in self.verdicts)]
         for line in ("", *table.lines(lines)):
             terminalreporter.write_line(line)
-        for line in chain.from_iterable(self.notes.values()):
+        for line in self._told():
             terminalreporter.write_line(line)
         terminalreporter.write_line(f"verdicts: {self._directory / stream.FILE}")
 
@@ -267,6 +267,13 @@ class Reporter:
         for pair, run in suite.runs.items():
             if self.plan.replay and pair not in self.implementations:
                 yield said_of_none(run, suite.rules(run.profile))
+
+    def _told(self) -> Iterator[str]:
+        """How the implementations worked, in the order in which they were named."""
+        for pair in product(self.plan.adapters, self.plan.profiles):
+            for (adapter, profile, _worker), lines in self.notes.items():
+                if (adapter, profile) == pair:
+                    yield from lines
 
     def _failures(self) -> Iterator[str]:
         """The text of every failure that is not known, and of every different error once."""

@@ -82,9 +82,11 @@ class SparkConnection(Asking):
             f"{name} {self._cases[name]}" + (f" in {count} jobs" if count > 1 else "")
             for name, count in self._jobs.items()
         )
+        unbroken = ", ".join(one.replace(" ", "\xa0") for one in each)
+        lines = wrap(unbroken, WIDTH, initial_indent="  ", subsequent_indent="  ")
         where = f"{self.adapter}, {self._profile}"
         first = f"{where}: {jobs} jobs of {self._spark.told} answered {cases} cases"
-        return [first, *wrap(", ".join(each), WIDTH, initial_indent="  ", subsequent_indent="  ")]
+        return [first, *(line.replace("\xa0", " ") for line in lines)]
 
     def exchange(self, operation: str, batch: Sequence[JSON]) -> list[JSON]:
         """One answer a case, in order."""
