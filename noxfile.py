@@ -3,7 +3,11 @@
 What stands after `--` goes through to the command that a session runs.
 """
 
+import os
+import re
 import shutil
+import subprocess
+from itertools import pairwise
 from pathlib import Path
 
 import nox
@@ -17,7 +21,8 @@ PROJECT = nox.project.load_toml("pyproject.toml")
 PACKAGE = PROJECT["project"]["name"]
 PROFILES = ("documented-3.0", "released-3.0")
 """What a run judges by that names no profile."""
-
+JAVA = 17
+"""The oldest Java that runs Spark."""
 
 RELEASES = {
     "2.4.2": "documented-2.4",
@@ -28,7 +33,6 @@ RELEASES = {
     "5.0.0-M1": "documented-3.0",
 }
 """The releases of Pulsar that are judged, each by the newest documents that speak of it."""
-
 
 RELEASED = "tests/test_pulsar_released.py"
 """Tests that need released Pulsar: the session `pulsar` runs them."""
@@ -43,7 +47,32 @@ def install(session: nox.Session, group: str | None = None, extra: str = "") -> 
     shutil.rmtree(Path("build", "lib"), ignore_errors=True)
     tools = nox.project.dependency_groups(PROJECT, group) if group else ()
     refreshed = ("--reinstall-package", PACKAGE) if session.venv_backend == "uv" else ()
-    session.install(f".{extra}", *tools, *refreshed)
+    session.install(f".[{extra}]" if extra else ".", *tools, *refreshed)
+
+
+def extras_for(words: list[str]) -> str:
+    """The extras that a run needs: those of the adapters that it names.
+
+    Where it names none, all bundled ones are judged: Spark, too, if there is a Java for it. It is
+    half a gigabyte, so that other runs do without.
+    """
+    adapters = [after for word, after in pairwise(words) if word == "--adapter"]
+    adapters += [word.partition("=")[2] for word in words if word.startswith("--adapter=")]
+    if not adapters:
+        return "spark" if java_version() >= JAVA else ""
+    extras = set(PROJECT["project"]["optional-dependencies"])
+    return ",".join(sorted(extras & {adapter.partition(":")[0] for adapter in adapters}))
+
+
+def java_version() -> int:
+    """The major version of the Java that Spark would run on; 0 where there is none."""
+    home = os.environ.get("JAVA_HOME")
+    java = str(Path(home, "bin", "java")) if home else "java"
+    if shutil.which(java) is None:
+        return 0
+    done = subprocess.run([java, "-version"], capture_output=True, text=True, check=False)
+    found = re.search(r'version "(\d+)', done.stderr)
+    return int(found[1]) if found else 0
 
 
 @nox.session
@@ -65,9 +94,25 @@ def tests(session: nox.Session) -> None:
 
 
 @nox.session
+def spark(session: nox.Session) -> None:
+    """The tests of the Spark engine; needs Java 17. After --, options of pytest."""
+    install(session, "tests", extra="spark")
+    session.run("pulsar-conformance", "check", "spark:local[2]")
+    files = sorted(map(str, Path("tests").glob("test_spark_*.py")))
+    session.run("pytest", "-q", *files, *session.posargs)
+
+
+@nox.session
+def bench(session: nox.Session) -> None:
+    """Cases per second of each bundled implementation, on the same cases, as ratios."""
+    install(session, extra=extras_for([]))
+    session.run("python", "-m", "pulsar_conformance.conformance.bench", *session.posargs)
+
+
+@nox.session
 def conformance(session: nox.Session) -> None:
     """Judge implementations; after --, options of `pulsar-conformance run`."""
-    install(session)
+    install(session, extra=extras_for(session.posargs))
     session.run("pulsar-conformance", "run", *by_default(session.posargs))
 
 
@@ -83,7 +128,7 @@ def by_default(words: list[str]) -> list[str]:
 @nox.session
 def pulsar(session: nox.Session) -> None:
     """Judge released Pulsar: every version, or those after --; needs Java and Maven."""
-    install(session, "tests", "[pulsar]")
+    install(session, "tests", extra="pulsar")
     chosen = session.posargs or list(RELEASES)
     outs = [f"reports/out/pulsar-{version}" for version in chosen]
     for version, out in zip(chosen, outs, strict=True):

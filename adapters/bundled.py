@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import re
 import shlex
 import shutil
-import subprocess
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+
+from pulsar_conformance.adapters.programs import major_version
+from pulsar_conformance.adapters.spark import session
 
 SAMPLES = Path(__file__).parent / "samples"
 
@@ -32,23 +33,11 @@ class Sample:
         """What this machine lacks to run it, in words, or nothing."""
         if shutil.which(self.program) is None:
             return f"it needs {self.program} {self.least} or newer, and there is none on the PATH"
-        found = _major(self.program, *self.version)
+        found = major_version(self.program, *self.version)
         if found is None or found < self.least:
             which = "of no known version" if found is None else f"version {found}"
             return f"it needs {self.program} {self.least} or newer; the one on the PATH is {which}"
         return None
-
-
-def _major(program: str, *arguments: str) -> int | None:
-    """The major version that a program prints of itself."""
-    try:
-        done = subprocess.run(
-            [program, *arguments], capture_output=True, text=True, timeout=30, check=False
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return None
-    found = re.search(r"(\d+)\.\d+", done.stdout + done.stderr)
-    return int(found[1]) if found else None
 
 
 BUNDLED: Mapping[str, Sample] = {
@@ -56,6 +45,9 @@ BUNDLED: Mapping[str, Sample] = {
     "javascript": Sample("node", SAMPLES / "javascript" / "main.mjs", ("--version",), 20),
 }
 """By the name that follows `sample:`."""
+
+SPARK = "spark"
+"""The engine, on this machine."""
 
 Lacking = Callable[[], str | None]
 
@@ -69,4 +61,9 @@ def runnable() -> tuple[list[str], list[str]]:
             adapters.append(f"sample:{name}")
         else:
             left_out.append(f"sample:{name}: {why}")
+    why = session.lacking()
+    if why is None:
+        adapters.append(SPARK)
+    else:
+        left_out.append(f"{SPARK}: {why}")
     return adapters, left_out

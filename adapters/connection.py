@@ -63,6 +63,9 @@ class Connection(Protocol):
         the connection can still be asked, after any other it is closed.
         """
 
+    def told(self) -> list[str]:
+        """What is worth telling of how it worked, a line each; nothing of what it answered."""
+
     def bye(self) -> None:
         """End it; AdapterError when it had to be killed. The connection is closed either way."""
 
@@ -111,6 +114,10 @@ class Asking(ABC):
     @abstractmethod
     def close(self) -> None:
         """End it and say nothing."""
+
+    def told(self) -> list[str]:
+        """What is worth telling of how it worked, a line each."""
+        return []
 
     def stderr_tail(self) -> str:
         """Last lines of its standard error."""

@@ -1,4 +1,4 @@
-"""Names of implementations: `reference`, `python:MODULE:NAME`, `exec:COMMAND ARG ...`."""
+"""Names of implementations, such as `reference`, `spark` or `exec:COMMAND ARG ...`."""
 
 from collections.abc import Mapping
 from difflib import get_close_matches
@@ -10,6 +10,7 @@ from pulsar_conformance.adapters.process import connect_exec, connect_python
 from pulsar_conformance.adapters.pulsar.connect import connect_pulsar
 from pulsar_conformance.adapters.pulsar.target import FORM
 from pulsar_conformance.adapters.reference import connect_reference
+from pulsar_conformance.adapters.spark.connection import connect_spark
 
 
 def connect_sample(
@@ -31,6 +32,7 @@ KINDS: Mapping[str, tuple[str, Connect]] = {
     "exec": ("exec:COMMAND ARG ...", connect_exec),
     "sample": (f"sample:{'|'.join(BUNDLED)}", connect_sample),
     "pulsar": (FORM, connect_pulsar),
+    "spark": ("spark or spark:local[N] or spark:sc://HOST:PORT", connect_spark),
 }
 """Kind of adapter: how its names are written, and what opens it."""
 

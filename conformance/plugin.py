@@ -27,6 +27,7 @@ from pulsar_conformance.reports import table
 SUITE = pytest.StashKey["Suite"]()
 VERDICT = "verdict"
 IMPLEMENTATION = "implementation"
+NOTES = "notes"
 ENDED = (
     pytest.ExitCode.OK,
     pytest.ExitCode.TESTS_FAILED,
@@ -120,6 +121,7 @@ class RuleItem(pytest.Item):
         verdict = suite.verdict(self.run, self.rule)
         self.user_properties.append((VERDICT, verdict.as_json()))
         self.user_properties.append((IMPLEMENTATION, implementation(self.run)))
+        self.user_properties.append((NOTES, self.run.notes))
         text = told(self.rule, verdict, self.run.name)
         name = self.run.name
         allure_results.attach(self, suite.plan, self.rule, verdict, name, text)
@@ -188,6 +190,8 @@ class Reporter:
         self.crashes: list[str] = []
         """Tracebacks of the suite's own mistakes: a rule that they hit has no verdict."""
         self.implementations: dict[tuple[str, str], dict[str, Any]] = {}
+        self.notes: dict[tuple[str, str, Any], list[str]] = {}
+        """What each implementation told last of how it worked, in each worker."""
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Keeps the verdict of a report, or the crash that left none."""
@@ -202,6 +206,9 @@ class Reporter:
         self.found[verdict.implementation, verdict.profile, verdict.rule] = verdict
         told_of: Any = properties[IMPLEMENTATION]
         self.implementations[verdict.implementation, verdict.profile] = told_of
+        notes: Any = properties[NOTES]
+        worker = getattr(report, "node", None)
+        self.notes[verdict.implementation, verdict.profile, worker] = notes
 
     @property
     def verdicts(self) -> list[Verdict]:
@@ -250,6 +257,8 @@ class Reporter:
         lines = [self.first_line, *(verdict.as_json() for verdict in self.verdicts)]
         for line in ("", *table.lines(lines)):
             terminalreporter.write_line(line)
+        for line in self._told():
+            terminalreporter.write_line(line)
         terminalreporter.write_line(f"verdicts: {self._directory / stream.FILE}")
 
     def _unreached(self) -> Iterator[str]:
@@ -258,6 +267,13 @@ class Reporter:
         for pair, run in suite.runs.items():
             if self.plan.replay and pair not in self.implementations:
                 yield said_of_none(run, suite.rules(run.profile))
+
+    def _told(self) -> Iterator[str]:
+        """How the implementations worked, in the order in which they were named."""
+        for pair in product(self.plan.adapters, self.plan.profiles):
+            for (adapter, profile, _worker), lines in self.notes.items():
+                if (adapter, profile) == pair:
+                    yield from lines
 
     def _failures(self) -> Iterator[str]:
         """The text of every failure that is not known, and of every different error once."""

@@ -91,6 +91,10 @@ class Respondent:
                 found[row][column] = answer
         return found
 
+    def told(self) -> list[str]:
+        """What its connection tells of how it worked."""
+        return self._connection.told() if self._connection is not None else []
+
     def close(self) -> None:
         """Ends the connection."""
         if self._connection is not None:

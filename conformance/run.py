@@ -72,6 +72,11 @@ class Run:
         except AdapterError:
             return self.adapter
 
+    @property
+    def notes(self) -> list[str]:
+        """What the implementation tells of how it worked so far."""
+        return self._respondent.told() if isinstance(self._respondent, Respondent) else []
+
     def close(self) -> None:
         """Ends the connection."""
         if isinstance(self._respondent, Respondent):

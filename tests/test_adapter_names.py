@@ -12,7 +12,7 @@ STANDINS = Path(__file__).parent / "standins"
 
 
 @pytest.mark.parametrize(
-    "name", ["", "spark", "pulsr:3.0.7", "pulsar-live:3.0.7", "executable:./x", "Reference"]
+    "name", ["", "sparks", "pulsr:3.0.7", "pulsar-live:3.0.7", "executable:./x", "Reference"]
 )
 def test_an_unknown_kind_lists_those_that_there_are(name):
     with pytest.raises(AdapterError) as caught:

@@ -30,9 +30,9 @@ def test_the_sessions_are_listed_with_what_they_do():
     words = [sys.executable, "-m", "nox", "--list", "-f", str(ROOT / "noxfile.py")]
     done = subprocess.run(words, capture_output=True, text=True, check=True)
     listed = re.findall(r"^([*-]) (\w+) -> \S", done.stdout, re.MULTILINE)
-    unasked = [("*", "lint"), ("*", "tests"), ("*", "conformance")]
-    expected = [("-", name) for name in ("pulsar", "report", "examples", "coverage")]
-    assert listed == [*unasked, *expected]
+    asked = {name for star, name in listed if star == "-"}
+    assert [name for star, name in listed if star == "*"] == ["lint", "tests", "conformance"]
+    assert asked == {"spark", "pulsar", "bench", "report", "examples", "coverage"}
 
 
 DEFAULT = ["--judge-by", "documented-3.0", "--judge-by", "released-3.0"]
@@ -85,6 +85,49 @@ def test_changed_code_is_installed_whatever_the_tool(
     run = ("pulsar-conformance", "run", *DEFAULT, "--adapter", "reference")
     assert session.did == [("install", *words), run]
     assert not gone.exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "java", "extra"),
+    [
+        ([], 17, "spark"),
+        ([], 11, ""),
+        ([], 0, ""),
+        (["--examples", "20"], 25, "spark"),
+        (["--adapter", "reference"], 17, ""),
+        (["--adapter=sample:java"], 17, ""),
+        (["--adapter", "reference", "--adapter", "spark:local[4]"], 0, "spark"),
+        (["--adapter=spark:sc://host:15002"], 0, "spark"),
+        (["--adapter=pulsar:3.0.7", "--adapter", "spark"], 0, "pulsar,spark"),
+    ],
+)
+def test_half_a_gigabyte_is_fetched_only_where_it_is_needed(
+    noxfile, monkeypatch, words, java, extra
+):
+    monkeypatch.setattr(noxfile, "java_version", lambda: java)
+    assert noxfile.extras_for(words) == extra
+
+
+def test_the_java_that_spark_would_take_is_looked_at(noxfile, monkeypatch, tmp_path):
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    assert noxfile.java_version() == 0
+    java = tmp_path / "bin" / "java"
+    java.parent.mkdir()
+    java.write_text("#!/bin/sh\necho 'openjdk version \"21.0.1\" 2026-01-01' >&2\n")
+    java.chmod(0o755)
+    assert noxfile.java_version() == 21
+
+
+def test_the_tests_of_spark_are_run_where_spark_is(noxfile):
+    session = Session("uv", "-k", "edges")
+    noxfile.spark(session)
+    installed, checked, tested = session.did
+    assert installed[1] == ".[spark]"
+    assert checked == ("pulsar-conformance", "check", "spark:local[2]")
+    assert tested[0] == "pytest"
+    assert {Path(word).name for word in tested if word.endswith(".py")} == {
+        file.name for file in (ROOT / "tests").glob("test_spark_*.py")
+    }
 
 
 def test_what_follows_the_dashes_goes_through(noxfile, monkeypatch, tmp_path):

@@ -1,0 +1,9 @@
+"""The load balancing rules computed in Spark: an implementation of its own, and its adapter.
+
+Each documented computation is one function of DataFrames or columns, with the settings as columns,
+in a module of its area: `usage`, `shedding` (with `overload`, `threshold`, `uniform`), `growth`,
+`splitting`, `locating`. They use the public DataFrame API alone, so that they run on Spark Connect
+as they are. `answers_*` make rows of the protocol's cases, and answers of the rows.
+
+Nothing of PySpark is imported before `connect_spark` is called.
+"""

@@ -1,0 +1,142 @@
+"""`bundles.*` and `settings.defaults` as answers. [BUNDLE, SPLIT, CONFIG]"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pulsar_conformance.adapters.protocol import text_of
+from pulsar_conformance.adapters.spark import growth, locating, ranges, shapes, splitting
+from pulsar_conformance.adapters.spark.cases import Chosen, Operation, as_text, declined, first_of
+from pulsar_conformance.adapters.spark.settings import missing
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+DEFAULT_BUNDLES = "defaultNumberOfNamespaceBundles"
+MOST_BUNDLES = 1 << 20
+"""So many boundaries at most are worked out for one namespace."""
+
+
+def defaults(cases: DataFrame, chosen: Chosen) -> DataFrame:
+    """What every other operation takes for granted where a setting is left out."""
+    return cases.select("cycle", F.lit(text_of({"settings": chosen.defaults})).alias("answer"))
+
+
+def create(cases: DataFrame, _chosen: Chosen) -> DataFrame:
+    """Boundaries of one width, the last bundle with what remains. [BUNDLE-01 … 03]"""
+    rows = cases.select(
+        "cycle",
+        "settings",
+        F.coalesce("bundles", f"settings.{DEFAULT_BUNDLES}").try_cast("bigint").alias("count"),
+    )
+    count = F.col("count")
+    few = F.when(count.between(1, MOST_BUNDLES), count)
+    width = F.floor(F.try_divide(F.lit(ranges.HASHES), count)).cast("bigint")
+    starts = F.transform(
+        F.sequence(F.lit(0).cast("bigint"), few - 1), lambda place: ranges.hex_of(place * width)
+    )
+    boundaries = F.concat(starts, F.array(F.lit(f"0x{ranges.LAST_HASH:08x}")))
+    many = F.concat(F.lit(f"from 1 to {MOST_BUNDLES} bundles, not "), count.cast("string"))
+    answer = first_of(
+        declined("failed", F.when(count.isNull(), missing(F.col("settings"), [DEFAULT_BUNDLES]))),
+        declined("unsupported", F.when(few.isNull(), many)),
+        as_text(boundaries=boundaries),
+    )
+    return rows.select("cycle", answer.alias("answer"))
+
+
+def locate(cases: DataFrame, chosen: Chosen) -> DataFrame:
+    """The bundle of each topic, in the order of the topics."""
+    partitions = chosen.readings["partitions"]
+    found = locating.bundles_of(F.col("boundaries"), F.col("topics"), partitions)
+    return cases.select("cycle", as_text(bundles=found).alias("answer"))
+
+
+def split(cases: DataFrame, chosen: Chosen) -> DataFrame:
+    """The parts that a bundle is split into."""
+    readings = chosen.readings
+    selecting = F.col(f"settings.{splitting.SELECTED_BY[readings['split-key']]}")
+    rows = cases.select(
+        "cycle",
+        F.col("algorithm").alias("asked"),
+        "by",
+        F.coalesce("algorithm", selecting).alias("algorithm"),
+        ranges.value_of(ranges.lower_of(F.col("bundle"))).alias("lower"),
+        ranges.value_of(ranges.upper_of(F.col("bundle"))).alias("upper"),
+        F.transform("topics", ranges.hash_of).alias("hashes"),
+        F.transform("positions", ranges.value_of).alias("positions"),
+    )
+    lower, upper, algorithm = F.col("lower"), F.col("upper"), F.col("algorithm")
+    cuts = splitting.cuts(
+        algorithm, lower, upper, F.col("hashes"), F.col("positions"), readings["range-halves"]
+    )
+    rows = rows.withColumn("cuts", cuts)
+    refused = splitting.refusal(F.col("asked"), F.col("by"), algorithm, lower, upper)
+    unset = F.when(algorithm.isNull(), F.lit("no algorithm is named, and none is set"))
+    answer = first_of(
+        declined("failed", unset),
+        declined("refused", refused),
+        declined("refused", splitting.WAYS[readings["split-ways"]](F.col("cuts"))),
+        as_text(bundles=splitting.parts(lower, upper, F.col("cuts"))),
+    )
+    return rows.select("cycle", answer.alias("answer"))
+
+
+def split_candidates(cases: DataFrame, chosen: Chosen) -> DataFrame:
+    """The bundles that are split, and those whose parts are unloaded."""
+    reports = cases.select("*", F.explode_outer("brokers").alias("broker", "report"))
+    rows = reports.select("*", F.explode_outer("report.bundles").alias("bundle"))
+    stats, namespace = (
+        F.col("report.lastStats")[F.col("bundle")],
+        ranges.namespace_of(F.col("bundle")),
+    )
+    average = F.col("bundles")[F.col("bundle")]["longTermData"]
+    sessions = shapes.or_nothing(stats["producerCount"]) + shapes.or_nothing(stats["consumerCount"])
+    rows = rows.select(
+        "cycle",
+        "settings",
+        "leader",
+        F.when(stats.isNotNull(), F.col("bundle")).alias("bundle"),
+        namespace.alias("namespace"),
+        shapes.or_nothing(F.col("namespaceBundles")[namespace]).alias("bundles"),
+        shapes.or_nothing(stats["topics"]).alias("topics"),
+        sessions.alias("sessions"),
+        shapes.traffic(stats).alias("latest"),
+        shapes.carried(average, chosen.readings["kilobyte"]).alias("long_term"),
+    )
+    decided = growth.candidates(rows, chosen.readings)
+    named = {
+        name: F.array_sort(F.collect_list(F.when(F.col(name), F.col("bundle"))))
+        for name in ("split", "unloaded")
+    }
+    grouped = decided.groupBy("cycle").agg(
+        *(listed.alias(name) for name, listed in named.items()),
+        F.any_value("settings").alias("settings"),
+    )
+    lacking = missing(F.col("settings"), (*growth.LIMITS, growth.MAX_BUNDLES))
+    answer = first_of(
+        declined("failed", lacking), as_text(split=F.col("split"), unload=F.col("unloaded"))
+    )
+    return grouped.select("cycle", answer.alias("answer"))
+
+
+SPLIT_SETTINGS = tuple(splitting.SELECTED_BY.values())
+
+OPERATIONS: Mapping[str, Operation] = {
+    "settings.defaults": Operation("unused string", defaults),
+    "bundles.create": Operation(
+        f"bundles double, settings {shapes.SETTINGS}", create, (DEFAULT_BUNDLES,)
+    ),
+    "bundles.locate": Operation("boundaries array<string>, topics array<string>", locate),
+    "bundles.split": Operation(
+        f"bundle string, algorithm string, by string, settings {shapes.SETTINGS}, "
+        "topics array<string>, positions array<string>",
+        split,
+        SPLIT_SETTINGS,
+    ),
+    "bundles.split_candidates": Operation(
+        f"settings {shapes.SETTINGS}, leader boolean, brokers map<string, {shapes.BROKER}>, "
+        f"bundles map<string, {shapes.BUNDLE}>, namespaceBundles map<string, double>",
+        split_candidates,
+        growth.SETTINGS,
+    ),
+}

@@ -1,0 +1,99 @@
+"""`usage.*` and `average.*`: what brokers use and bundles carry, as answers. [USAGE, DATA]"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pulsar_conformance.adapters.spark import averages, shapes, usage
+from pulsar_conformance.adapters.spark.cases import Chosen, Operation, as_text, declined, first_of
+from pulsar_conformance.adapters.spark.settings import missing
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+
+def maximum(cases: DataFrame, _chosen: Chosen) -> DataFrame:
+    """The largest usage of a broker, weighted or not, and the resource that has it."""
+    settings, weighted = F.col("settings"), F.col("weighted")
+    percent = usage.percents(F.col("broker"))
+    percent = F.when(weighted, usage.weighed(percent, settings)).otherwise(percent)
+    rows = cases.withColumn("percent", percent)
+    used = F.col("percent")
+    answer = first_of(
+        declined("failed", F.when(weighted, missing(settings, usage.WEIGHTS.values()))),
+        as_text(percent=usage.maximum(used), resource=usage.busiest(used)),
+    )
+    return rows.select("cycle", answer.alias("answer"))
+
+
+def nic(cases: DataFrame, _chosen: Chosen) -> DataFrame:
+    """The speed of the network interface, in Gbit/s."""
+    speed = usage.nic_speed(F.col(f"settings.{usage.NIC_SPEED}"), F.col("nics")[0]["reportedGbps"])
+    unknown = F.when(speed.isNull(), F.lit("no speed is reported and none is set"))
+    answer = first_of(declined("refused", unknown), as_text(gbps=speed))
+    return cases.select("cycle", answer.alias("answer"))
+
+
+FRAMES: Mapping[str, str] = {"shortTermData": "shortSamples", "longTermData": "longSamples"}
+"""The two time frames, and the field of a case with the window of each. [DATA-03]"""
+
+
+def bundle(cases: DataFrame, chosen: Chosen) -> DataFrame:
+    """What is known of a bundle after its samples, in both time frames."""
+    frames = (
+        F.struct(F.lit(name).alias("frame"), F.col(window).alias("window"))
+        for name, window in FRAMES.items()
+    )
+    each = cases.select("cycle", "samples", F.inline(F.array(*frames)))
+    samples = each.select(
+        "cycle", "frame", "window", F.posexplode_outer("samples").alias("at", "sample")
+    )
+    rates = (
+        F.when(F.col("at").isNotNull(), shapes.or_nothing(F.col("sample")[name])).alias(name)
+        for name in shapes.RATE_FIELDS
+    )
+    samples = samples.select("cycle", "frame", "window", "at", *rates)
+    known = averages.averages(samples, ["cycle", "frame", "window"], chosen.readings)
+    average = F.struct(
+        *shapes.RATE_FIELDS, "numSamples", F.col("window").cast("bigint").alias("maxSamples")
+    )
+    framed = known.groupBy("cycle").agg(
+        *(F.max(F.when(F.col("frame") == name, average)).alias(name) for name in FRAMES)
+    )
+    answer = as_text(**{name: F.col(name) for name in FRAMES})
+    return framed.select("cycle", answer.alias("answer"))
+
+
+def broker(cases: DataFrame, chosen: Chosen) -> DataFrame:
+    """What a broker carries with its bundles, in both time frames."""
+    kilobyte = chosen.readings["kilobyte"]
+    owned = cases.select("cycle", "bundles", F.explode_outer("owned").alias("bundle"))
+    load, there = F.col("bundles")[F.col("bundle")], F.col("bundle").isNotNull()
+    rows = owned.select(
+        "cycle",
+        *(F.when(there, shapes.known(load[name], kilobyte)).alias(name) for name in FRAMES),
+    )
+    summed = rows.groupBy("cycle").agg(
+        *(averages.together(F.col(name)).alias(name) for name in FRAMES)
+    )
+    answer = as_text(**{name: F.col(name) for name in FRAMES})
+    return summed.select("cycle", answer.alias("answer"))
+
+
+OPERATIONS: Mapping[str, Operation] = {
+    "usage.max": Operation(
+        f"settings {shapes.SETTINGS}, weighted boolean, broker {shapes.BROKER}",
+        maximum,
+        tuple(usage.WEIGHTS.values()),
+    ),
+    "usage.nic": Operation(
+        f"settings {shapes.SETTINGS}, nics array<struct<reportedGbps double>>",
+        nic,
+        (usage.NIC_SPEED,),
+    ),
+    "average.bundle": Operation(
+        f"samples array<struct<{shapes.RATES}>>, shortSamples double, longSamples double", bundle
+    ),
+    "average.broker": Operation(
+        f"bundles map<string, {shapes.BUNDLE}>, owned array<string>", broker
+    ),
+}

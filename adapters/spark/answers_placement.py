@@ -1,0 +1,91 @@
+"""`place.*`: cases as the rows of `placement` and `anti_affinity`, and answers. [PLACE, ANTI]"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pulsar_conformance.adapters.spark import anti_affinity, placement, shapes, usage
+from pulsar_conformance.adapters.spark.cases import Chosen, Operation, as_text, declined, first_of
+from pulsar_conformance.adapters.spark.settings import missing
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+
+def select(cases: DataFrame, chosen: Chosen) -> DataFrame:
+    """The broker that takes the bundle."""
+    kilobyte = chosen.readings["kilobyte"]
+
+    def rate(bundle: Column) -> Column:
+        return shapes.carried(F.col("bundles")[bundle]["longTermData"], kilobyte)["messages"]
+
+    reports = cases.select("*", F.explode_outer("candidates").alias("broker"))
+    report = F.col("brokers")[F.col("broker")]
+    none = F.array().cast("array<string>")
+    reported, assigned = report["bundles"], F.col("preallocated")[F.col("broker")]
+    has = F.array_union(F.coalesce(reported, none), F.coalesce(assigned, none))
+    rows = reports.select(
+        "*", rate(F.col("bundle")).alias("added"), F.explode_outer(has).alias("owned")
+    ).select(
+        "cycle",
+        "settings",
+        "broker",
+        usage.percents(report).alias("percent"),
+        F.col("owned").alias("bundle"),
+        rate(F.col("owned")).alias("rate"),
+        "added",
+    )
+    scored = placement.scores(rows, chosen.readings)
+    grouped = scored.groupBy("cycle").agg(
+        F.array_sort(F.collect_list(F.when(F.col("best"), F.col("broker")))).alias("best"),
+        F.any_value("by_chance").alias("by_chance"),
+        F.any_value("settings").alias("settings"),
+    )
+    taken = placement.chosen(F.col("best"), F.col("by_chance"), F.col("cycle"))
+    answer = first_of(
+        declined("failed", missing(F.col("settings"), placement.SETTINGS)), as_text(broker=taken)
+    )
+    return grouped.select("cycle", answer.alias("answer"))
+
+
+def anti_affine(cases: DataFrame, _chosen: Chosen) -> DataFrame:
+    """The broker that takes the namespace, and those and the domains that it was taken from."""
+    in_domains = F.flatten(F.map_values("domains"))
+    known = F.array_union(F.array_union("candidates", in_domains), F.map_keys("owned"))
+    brokers = cases.select("*", F.explode_outer(known).alias("broker"))
+    broker, groups = F.col("broker"), F.col("groups")
+    homes = F.map_filter("domains", lambda _name, members: F.array_contains(members, broker))
+    mine = groups[F.col("namespace")]
+    rivals = F.filter(
+        F.col("owned")[broker], lambda one: (groups[one] == mine) & (one != F.col("namespace"))
+    )
+    rows = brokers.select(
+        "cycle",
+        "broker",
+        F.coalesce(F.array_contains("candidates", broker), F.lit(False)).alias("candidate"),
+        F.get(F.map_keys(homes), F.lit(0)).alias("domain"),
+        F.explode_outer(rivals).alias("rival"),
+    )
+    placed = anti_affinity.spread(rows)
+    grouped = placed.groupBy("cycle").agg(
+        F.array_sort(F.collect_list(F.when(F.col("best"), broker))).alias("best"),
+        F.array_sort(F.collect_set(F.when(F.col("best_domain"), F.col("domain")))).alias("domains"),
+    )
+    best = F.col("best")
+    answer = as_text(broker=F.get(best, F.lit(0)), domains=F.col("domains"), candidates=best)
+    return grouped.select("cycle", answer.alias("answer"))
+
+
+OPERATIONS: Mapping[str, Operation] = {
+    "place.select": Operation(
+        f"settings {shapes.SETTINGS}, bundle string, candidates array<string>, "
+        f"brokers map<string, {shapes.BROKER}>, bundles map<string, {shapes.BUNDLE}>, "
+        "preallocated map<string, array<string>>",
+        select,
+        placement.SETTINGS,
+    ),
+    "place.anti_affinity": Operation(
+        "domains map<string, array<string>>, groups map<string, string>, "
+        "owned map<string, array<string>>, candidates array<string>, namespace string",
+        anti_affine,
+    ),
+}

@@ -1,0 +1,51 @@
+"""Where a namespace of an anti-affinity group goes: evenly over domains, then brokers. [ANTI]
+
+Rows are brokers and the namespaces of the group that they serve, with these columns. Any number of
+placements can be together.
+
+    cycle       what tells the placements apart
+    broker      its name
+    candidate   whether it may take the namespace
+    domain      its failure domain; null where it is in none: all of those count as one domain
+    rival       another namespace of the group that it serves; null in the one row of a broker that
+                serves none
+"""
+
+from __future__ import annotations
+
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F
+
+
+def spread(rows: DataFrame) -> DataFrame:
+    """A row a broker: how many of the group it and its domain serve, and whether it may be chosen.
+
+    Beside `cycle`, `broker`, `candidate` and `domain` that is `serves`, `domain_serves`,
+    `best_domain` and `best`. [ANTI-01, ANTI-02, ANTI-05]
+    """
+    brokers = rows.groupBy("cycle", "broker").agg(
+        F.any_value("candidate").alias("candidate"),
+        F.any_value("domain").alias("domain"),
+        F.collect_set("rival").alias("rivals"),
+    )
+    every, within = Window.partitionBy("cycle"), Window.partitionBy("cycle", "domain")
+    of_domain = F.array_distinct(F.flatten(F.collect_list("rivals").over(within)))
+    brokers = brokers.withColumns({"serves": F.size("rivals"), "domain_serves": F.size(of_domain)})
+    brokers = brokers.withColumns(
+        {
+            "_fewest_of_domains": F.min(_of_candidates("domain_serves")).over(every),
+            "_fewest": F.min(_of_candidates("serves")).over(within),
+        }
+    )
+    least_domain = F.col("domain_serves") == F.col("_fewest_of_domains")
+    candidate = F.col("candidate")
+    return brokers.withColumns(
+        {
+            "best_domain": candidate & least_domain,
+            "best": candidate & least_domain & (F.col("serves") == F.col("_fewest")),
+        }
+    ).drop("_fewest_of_domains", "_fewest", "rivals")
+
+
+def _of_candidates(name: str) -> Column:
+    return F.when(F.col("candidate"), F.col(name))

@@ -1,0 +1,66 @@
+"""Cases of the protocol as rows, and rows as answers: what every operation's job shares."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pulsar_conformance.adapters.spark import settings
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+Readings = Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """What a plan is built from: a profile's documented defaults, and the readings."""
+
+    defaults: Mapping[str, Any]
+    readings: Readings
+
+
+@dataclass(frozen=True)
+class Operation:
+    """How an operation is answered: the shape of its case, and the plan of its job.
+
+    The plan makes of cases (`cycle`, the number of a case, and the fields of `shape`) rows of
+    `cycle` and `answer`, a struct or a text of JSON, one a case.
+    """
+
+    shape: str
+    plan: Callable[[DataFrame, Chosen], DataFrame]
+    settings: tuple[str, ...] = ()
+    """Those that it depends on: its cases have them as a struct `settings`, typed, in force."""
+
+
+def answers(texts: DataFrame, operation: Operation, chosen: Chosen) -> DataFrame:
+    """Answers as JSON to cases as JSON: rows of `cycle` and `text`, both ways."""
+    cases = parsed(texts, operation.shape)
+    if operation.settings:
+        force = settings.in_force(F.col("settings"), operation.settings, chosen.defaults)
+        cases = cases.withColumn("settings", force)
+    return operation.plan(cases, chosen).select("cycle", F.col("answer").alias("text"))
+
+
+def parsed(texts: DataFrame, shape: str) -> DataFrame:
+    """The fields of each case beside its number."""
+    case = F.from_json("text", f"struct<{shape}>").alias("case")
+    return texts.select("cycle", case).select("cycle", "case.*")
+
+
+def as_text(**fields: Column) -> Column:
+    """An answer as JSON; what is null stays in it as null."""
+    made = F.struct(*(column.alias(name) for name, column in fields.items()))
+    return F.to_json(made, {"ignoreNullFields": "false"})
+
+
+def declined(kind: str, why: Column) -> Column:
+    """`refused`, `unsupported` or `failed` with a reason; null where the reason is null."""
+    return F.when(why.isNotNull(), as_text(**{kind: why}))
+
+
+def first_of(*answers: Column) -> Column:
+    """The first answer that is there."""
+    return F.coalesce(*answers)

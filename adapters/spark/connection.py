@@ -1,0 +1,181 @@
+"""The Spark engine as an adapter: thousands of cases are one job."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from importlib.metadata import PackageNotFoundError, version
+from textwrap import wrap
+from typing import TYPE_CHECKING
+
+from pulsar_conformance.adapters.connection import Asking, Connection, Limits
+from pulsar_conformance.adapters.errors import AdapterError
+from pulsar_conformance.adapters.protocol import JSON, PROTOCOL, Hello, text_of
+from pulsar_conformance.adapters.spark import session
+from pulsar_conformance.specs import load
+
+if TYPE_CHECKING:
+    from pulsar_conformance.adapters.spark.cases import Chosen, Operation
+
+NAME = "spark"
+BATCH = 20_000
+"""Cases a question. One is a job, unless they are too large together."""
+
+CHARACTERS = 1 << 26
+"""So much JSON is one job at most: it travels in a few messages to where it is worked on."""
+
+COLD = 60.0
+"""Seconds more for the first job of an operation, which loads and compiles what it needs."""
+
+WIDTH = 78
+
+STRATEGIES = ("OverloadShedder", "ThresholdShedder", "UniformLoadShedder")
+ALGORITHMS = (
+    "range_equally_divide",
+    "topic_count_equally_divide",
+    "specified_positions_divide",
+)
+
+
+class SparkConnection(Asking):
+    """Asks the engine; every batch is a job on the one Spark of this process."""
+
+    def __init__(
+        self, target: str, name: str, profile: str, readings: Mapping[str, str], limits: Limits
+    ) -> None:
+        self.adapter = name
+        self._profile = profile
+        self._limits = limits
+        specs = load()
+        followed = {**specs.default_readings(profile), **readings}
+        self._spark: session.Spark | None = session.take(target, name)
+        from pulsar_conformance.adapters.spark.cases import Chosen
+        from pulsar_conformance.adapters.spark.operations import OPERATIONS
+
+        self._operations: Mapping[str, Operation] = OPERATIONS
+        self._chosen: Chosen = Chosen(specs.defaults(profile), followed)
+        self._jobs: Counter[str] = Counter()
+        self._cases: Counter[str] = Counter()
+        self._hello = Hello(
+            protocol=PROTOCOL,
+            name=NAME,
+            version=_version(),
+            batch=BATCH,
+            operations=tuple(OPERATIONS),
+            strategies=STRATEGIES,
+            algorithms=ALGORITHMS,
+            readings=followed,
+        )
+
+    @property
+    def closed(self) -> bool:
+        """Whether it can't be asked any more."""
+        return self._spark is None
+
+    def told(self) -> list[str]:
+        """How many jobs it took, and how many cases each answered."""
+        if not self._jobs or self._spark is None:
+            return []
+        jobs, cases = self._jobs.total(), self._cases.total()
+        each = (
+            f"{name} {self._cases[name]}" + (f" in {count} jobs" if count > 1 else "")
+            for name, count in self._jobs.items()
+        )
+        unbroken = ", ".join(one.replace(" ", "\xa0") for one in each)
+        lines = wrap(unbroken, WIDTH, initial_indent="  ", subsequent_indent="  ")
+        where = f"{self.adapter}, {self._profile}"
+        first = f"{where}: {jobs} jobs of {self._spark.told} answered {cases} cases"
+        return [first, *(line.replace("\xa0", " ") for line in lines)]
+
+    def exchange(self, operation: str, batch: Sequence[JSON]) -> list[JSON]:
+        """One answer a case, in order."""
+        if operation not in self._hello.operations:
+            problem = f"{operation} is not offered"
+            raise AdapterError("ask", problem, "", "", self.adapter, "unknown-operation")
+        answers: list[JSON] = []
+        for texts in portions(map(text_of, batch)):
+            answers += map(json.loads, self._job(operation, texts))
+        return answers
+
+    def _job(self, operation: str, texts: Sequence[str]) -> list[str]:
+        """The answers to cases, both as JSON."""
+        from pulsar_conformance.adapters.spark.cases import answers
+
+        spark, first = self._running(), self._cases.total()
+        cases = spark.session.createDataFrame(
+            list(enumerate(texts, first)), "cycle bigint, text string"
+        ).repartition("cycle")
+        plan = answers(cases, self._operations[operation], self._chosen)
+        rows = self._collected(spark, plan, operation, len(texts))
+        self._jobs[operation] += 1
+        self._cases[operation] += len(texts)
+        found = {row[0]: row[1] for row in rows}
+        return [found[first + number] for number in range(len(texts))]
+
+    def _collected(
+        self, spark: session.Spark, plan: session.Session, operation: str, cases: int
+    ) -> list[tuple[int, str]]:
+        """The rows of a plan. Raises AdapterError where it breaks, or takes too long."""
+        seconds = self._limits.base + self._limits.per_case * cases
+        seconds += 0 if operation in self._jobs else COLD
+        try:
+            rows: list[tuple[int, str]] = session.within(seconds, plan.collect)
+        except TimeoutError:
+            spark.interrupt()
+            self.bye()
+            problem = f"no answer within {seconds:g} s, the time limit"
+            hint = "give it more cores, as in spark:local[4], or fewer cases"
+        except Exception as error:
+            problem, hint = session.first_line(error), "that is Spark's own message"
+        else:
+            return rows
+        told = f"{operation}, {cases} cases: {problem}"
+        raise AdapterError("ask", told, hint, spark.tail, self.adapter, "internal")
+
+    def _running(self) -> session.Spark:
+        if self._spark is None:
+            raise AdapterError("ask", "the connection is closed", "connect again", "", self.adapter)
+        return self._spark
+
+    def bye(self) -> None:
+        """Give Spark back; its last user ends it."""
+        if self._spark is not None:
+            session.release(self._spark)
+            self._spark = None
+
+    def close(self) -> None:
+        """The same."""
+        self.bye()
+
+
+def portions(texts: Iterator[str]) -> Iterator[list[str]]:
+    """Texts in their order, as many together as are no more than `CHARACTERS`, at least one."""
+    together: list[str] = []
+    length = 0
+    for text in texts:
+        if together and length + len(text) > CHARACTERS:
+            yield together
+            together, length = [], 0
+        together.append(text)
+        length += len(text)
+    if together:
+        yield together
+
+
+def connect_spark(
+    rest: str, name: str, profile: str, readings: Mapping[str, str], limits: Limits
+) -> Connection:
+    """`spark`, `spark:local[N]`, `spark:sc://host:port`: the engine, here or on a server."""
+    target = rest or "local[*]"
+    if not target.startswith(("local", "sc://")):
+        hint = "write spark, spark:local[4], or spark:sc://HOST:PORT"
+        raise AdapterError("start", f"{rest!r} is no place for Spark to run", hint, "", name)
+    return SparkConnection(target, name, profile, readings, limits)
+
+
+def _version() -> str:
+    try:
+        return version("pulsar-conformance")
+    except PackageNotFoundError:
+        return ""

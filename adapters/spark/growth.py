@@ -1,0 +1,69 @@
+"""Which bundles the leader splits by itself. [SPLIT-01 … 09]
+
+Rows are the bundles that brokers report, with these columns. Any number of looks can be together.
+
+    cycle       what tells the looks apart
+    settings    struct of `SETTINGS` in force
+    leader      whether it is the leader that looks
+    bundle      its full name
+    namespace   of the bundle
+    bundles     how many bundles that namespace has
+    topics      of the bundle, as last reported
+    sessions    producers and consumers together, as last reported
+    latest      struct of what it carries by the last report: `messages` and `bytes` per second
+    long_term   struct of what it carries in the long term
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from pulsar_conformance.adapters.spark.shapes import MEGABYTE, number
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F
+
+MAX_TOPICS = "loadBalancerNamespaceBundleMaxTopics"
+MAX_SESSIONS = "loadBalancerNamespaceBundleMaxSessions"
+MAX_MESSAGES = "loadBalancerNamespaceBundleMaxMsgRate"
+MAX_MEGABYTES = "loadBalancerNamespaceBundleMaxBandwidthMbytes"
+MAX_BUNDLES = "loadBalancerNamespaceMaximumBundles"
+AUTO_SPLIT = "loadBalancerAutoBundleSplitEnabled"
+AUTO_UNLOAD = "loadBalancerAutoUnloadSplitBundlesEnabled"
+LIMITS = (MAX_TOPICS, MAX_SESSIONS, MAX_MESSAGES, MAX_MEGABYTES)
+SETTINGS = (*LIMITS, MAX_BUNDLES, AUTO_SPLIT, AUTO_UNLOAD)
+
+WINDOW: Mapping[str, str] = {"long-term": "long_term", "latest": "latest"}
+"""The rates that are held against the limits, by the reading `split-rate-window`."""
+
+MEASURED: Mapping[str, Callable[[Column], Column]] = {
+    MAX_TOPICS: lambda _rates: F.col("topics"),
+    MAX_SESSIONS: lambda _rates: F.col("sessions"),
+    MAX_MESSAGES: lambda rates: rates["messages"],
+    MAX_MEGABYTES: lambda rates: rates["bytes"],
+}
+"""What each limit limits. [SPLIT-01 … 04]"""
+
+
+def candidates(rows: DataFrame, readings: Mapping[str, str]) -> DataFrame:
+    """The rows with what each bundle `exceeds`, whether it is `split`, and its parts `unloaded`.
+
+    `exceeds` names the limits; `turn` counts those of a namespace that exceed any. [SPLIT-05, 06]
+    """
+    rates = F.col(WINDOW[readings["split-rate-window"]])
+    unit = {MAX_MEGABYTES: MEGABYTE[readings["megabyte"]]}
+    over = (
+        F.when(
+            MEASURED[name](rates) > F.col(f"settings.{name}") * number(unit.get(name, 1)),
+            F.lit(name),
+        )
+        for name in LIMITS
+    )
+    rows = rows.withColumn("exceeds", F.array_compact(F.array(*over)))
+    grows = F.size("exceeds") > 0
+    queue = Window.partitionBy("cycle", "namespace").orderBy(F.desc(grows), "bundle")
+    rows = rows.withColumn("turn", F.row_number().over(queue))
+    room = F.col(f"settings.{MAX_BUNDLES}") - F.col("bundles")
+    enabled = F.col("leader") & F.col(f"settings.{AUTO_SPLIT}")
+    split = F.coalesce(enabled & grows & (F.col("turn") <= room), F.lit(False))
+    unloaded = split & F.coalesce(F.col(f"settings.{AUTO_UNLOAD}"), F.lit(False))
+    return rows.withColumns({"split": split, "unloaded": unloaded})

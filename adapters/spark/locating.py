@@ -1,0 +1,56 @@
+"""In which bundle of a namespace topics lie, as columns of a row a namespace. [BUNDLE-04 … 13]"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from pulsar_conformance.adapters.spark.ranges import hash_of, hex_of
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+
+PARTITION = r"-partition-(\d+)$"
+
+HASHED: Mapping[str, Callable[[Column], Column]] = {
+    "hashed": lambda topic: topic,
+    "spread": lambda topic: F.regexp_replace(topic, PARTITION, ""),
+}
+"""The name that is hashed, by the reading `partitions`. [BUNDLE-07, BUNDLE-08]"""
+
+FURTHER: Mapping[str, Callable[[Column], Column]] = {
+    "hashed": lambda _topic: F.lit(0).cast("bigint"),
+    "spread": lambda topic: F.coalesce(
+        F.regexp_extract(topic, PARTITION, 1).try_cast("bigint"), F.lit(0).cast("bigint")
+    ),
+}
+"""How many bundles further a partition lies, by the reading `partitions`. [BUNDLE-08]"""
+
+
+def bundles_of(boundaries: Column, topics: Column, partitions: str) -> Column:
+    """The range of the bundle of each topic, in their order; `partitions` is the reading.
+
+    `boundaries` ascend from 0x00000000 to 0xffffffff. One step after the other, since what stands
+    in a lambda is worked out as often as it is written there.
+    """
+
+    def sought(topic: Column) -> Column:
+        hashed = hex_of(hash_of(HASHED[partitions](topic)))
+        return F.struct(hashed.alias("hash"), FURTHER[partitions](topic).alias("further"))
+
+    def place(one: Column) -> Column:
+        found = place_of(boundaries, one["hash"]) + one["further"]
+        return F.pmod(found, F.size(boundaries) - 1).cast("int")
+
+    def name(place: Column) -> Column:
+        return F.concat(F.get(boundaries, place), F.lit("_"), F.get(boundaries, place + 1))
+
+    return F.transform(F.transform(F.transform(topics, sought), place), name)
+
+
+def place_of(boundaries: Column, hashed: Column) -> Column:
+    """The place, from 0, of the bundle that holds a hash. [BUNDLE-04, BUNDLE-12, BUNDLE-13]
+
+    Both as they are written: so they compare as the numbers do. The last hash of all lies in the
+    last bundle.
+    """
+    begun = F.size(F.filter(boundaries, lambda boundary: boundary <= hashed))
+    return F.least(begun, F.size(boundaries) - 1) - 1

@@ -1,0 +1,20 @@
+"""Every operation that Spark answers, by its name in the protocol."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pulsar_conformance.adapters.spark import (
+    answers_bundles,
+    answers_loads,
+    answers_placement,
+    answers_shedding,
+)
+from pulsar_conformance.adapters.spark.cases import Operation
+
+OPERATIONS: Mapping[str, Operation] = {
+    **answers_bundles.OPERATIONS,
+    **answers_loads.OPERATIONS,
+    **answers_shedding.OPERATIONS,
+    **answers_placement.OPERATIONS,
+}

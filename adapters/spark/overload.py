@@ -1,0 +1,55 @@
+"""OverloadShedder: brokers over a fixed threshold give up their excess and a margin. [OVERLOAD]"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Mapping
+
+from pulsar_conformance.adapters.spark import usage
+from pulsar_conformance.adapters.spark.shapes import number
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+THRESHOLD = "loadBalancerBrokerOverloadedThresholdPercentage"
+SETTINGS = (THRESHOLD,)
+
+MARGIN = 5
+"""Points that an overloaded broker sheds beyond its excess. [OVERLOAD-02]"""
+
+FEWEST = 2
+"""Bundles that a broker has at least, to give up any. [OVERLOAD-07]"""
+
+OVERLOADED: Mapping[str, Callable[[Column, Column], Column]] = {
+    "exceeds": operator.gt,
+    "reaches": operator.ge,
+}
+"""By the reading `overload-trigger`. [OVERLOAD-01, OVERLOAD-04]"""
+
+AMOUNT: Mapping[str, Callable[[Column, Column, Column], Column]] = {
+    "margin": lambda _place, above, need: above < need,
+    "one": lambda place, _above, _need: place == 1,
+}
+"""Whether a bundle is among those that go, by `overload-amount`. [OVERLOAD-02, 03, 05, 06]"""
+
+
+def need_of(used: Column, threshold: Column, weight: Column) -> Column:
+    """The traffic that an overloaded broker gives up. [OVERLOAD-02]"""
+    return (used - threshold + number(MARGIN)) * weight / number(100)
+
+
+def considered(rows: DataFrame, readings: Mapping[str, str]) -> DataFrame:
+    """Ordered rows with `overloadshedder`: usage and threshold in percent, over, need, takes."""
+    used, threshold = usage.maximum(F.col("percent")), F.col(f"settings.{THRESHOLD}")
+    over = OVERLOADED[readings["overload-trigger"]](used, threshold)
+    need = need_of(used, threshold, F.col("weight"))
+    amount = AMOUNT[readings["overload-amount"]](F.col("place"), F.col("above"), need)
+    return rows.withColumn(
+        "overloadshedder",
+        F.struct(
+            used.alias("usage"),
+            threshold.alias("threshold"),
+            over.alias("over"),
+            need.alias("need"),
+            (over & (F.col("owned") >= FEWEST) & F.col("movable") & amount).alias("takes"),
+        ),
+    )

@@ -1,0 +1,79 @@
+"""Which broker takes a bundle: the least long-term message rate, weighted by usage. [PLACE]
+
+Rows are the bundles that candidates have or were assigned, with these columns. Any number of
+placements can be together.
+
+    cycle       what tells the placements apart
+    settings    struct of `SETTINGS` in force
+    broker      the candidate; null in the one row of a placement without candidates
+    percent     struct of what it uses of each resource (`usage.percents`)
+    bundle      one that it has or was assigned; null in the one row of a broker without any
+    rate        long-term messages per second of that bundle, in + out
+    added       long-term messages per second of the bundle to be placed, in + out
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Mapping
+
+from pulsar_conformance.adapters.spark import usage
+from pulsar_conformance.adapters.spark.shapes import or_nothing
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F
+
+THRESHOLD = "loadBalancerBrokerOverloadedThresholdPercentage"
+SETTINGS = (THRESHOLD,)
+
+LEFT_OUT: Mapping[str, Callable[[Column, Column], Column]] = {
+    "eligible": operator.gt,
+    "excluded": operator.ge,
+}
+"""Whether a usage is too high, by the reading `placement-at-threshold`. [PLACE-04]"""
+
+SCORE: Mapping[str, Callable[[Column, Column, Column], Column]] = {
+    "weighted": lambda rate, distance, _added: F.try_divide(rate, distance),
+    "plain": lambda rate, _distance, _added: rate,
+    "weighted-with-bundle": lambda rate, distance, added: F.try_divide(rate + added, distance),
+}
+"""What is compared, by the reading `placement-score`; null at the threshold. [PLACE-02]"""
+
+
+def scores(rows: DataFrame, readings: Mapping[str, str]) -> DataFrame:
+    """A row a candidate: what it is compared by, and whether it may be chosen (`best`).
+
+    Beside `cycle` and `broker` that is `usage` in percent, `rate`, `left_out`, `score`, and
+    `by_chance`: all candidates are overloaded, and any of them may take the bundle. [PLACE-05]
+    """
+    summed = rows.groupBy("cycle", "broker").agg(
+        or_nothing(F.sum(F.when(F.col("bundle").isNotNull(), F.col("rate")))).alias("rate"),
+        F.any_value("percent").alias("percent"),
+        F.any_value("added").alias("added"),
+        F.any_value("settings").alias("settings"),
+    )
+    threshold = F.col(f"settings.{THRESHOLD}")
+    measured = summed.withColumn("usage", usage.maximum(F.col("percent")))
+    distance = threshold - F.col("usage")
+    out = LEFT_OUT[readings["placement-at-threshold"]](F.col("usage"), threshold)
+    score = SCORE[readings["placement-score"]](F.col("rate"), distance, F.col("added"))
+    scored = measured.withColumns({"left_out": out, "score": F.when(~out, score)})
+    every = Window.partitionBy("cycle")
+    scored = scored.withColumns(
+        {"_least": F.min("score").over(every), "by_chance": F.min("left_out").over(every)}
+    )
+    # One without a score takes the bundle only where no other is considered.
+    best = (
+        F.when(F.col("by_chance"), F.col("broker").isNotNull())
+        .when(F.col("_least").isNull(), ~F.col("left_out"))
+        .otherwise(F.col("score") == F.col("_least"))
+    )
+    return scored.withColumn("best", F.coalesce(best, F.lit(False))).drop("_least")
+
+
+def chosen(best: Column, by_chance: Column, turn: Column) -> Column:
+    """Of the names that may be chosen, in order, the first; where chance decides, they take turns.
+
+    `turn` counts the questions: who asks again gets the next one. [PLACE-05]
+    """
+    nth = F.when(by_chance, F.pmod(turn, F.greatest(F.size(best), F.lit(1)))).otherwise(F.lit(0))
+    return F.get(best, nth.cast("int"))

@@ -1,0 +1,57 @@
+"""Hash ranges and the names of bundles, as columns. [BUNDLE]"""
+
+from __future__ import annotations
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+
+LAST_HASH = 0xFFFFFFFF
+HASHES = LAST_HASH + 1
+"""How many hash values a namespace has. [BUNDLE-01]"""
+
+BOUNDARY = 10
+"""Characters of a boundary, such as 0x40000000."""
+
+RANGE = 2 * BOUNDARY + 1
+"""Characters of a range, such as 0x00000000_0x40000000."""
+
+
+def hash_of(topic: Column) -> Column:
+    """CRC-32 of the complete topic name in UTF-8. [BUNDLE-11]"""
+    return F.crc32(F.encode(topic, "UTF-8"))
+
+
+def value_of(boundary: Column) -> Column:
+    """The number that a boundary such as 0x40000000 writes."""
+    return F.conv(F.substring(boundary, 3, BOUNDARY), 16, 10).cast("bigint")
+
+
+def hex_of(value: Column) -> Column:
+    """A number as boundaries write it."""
+    return F.concat(F.lit("0x"), F.lpad(F.lower(F.hex(value)), BOUNDARY - 2, "0"))
+
+
+def lower_of(name: Column) -> Column:
+    """The first boundary of a bundle, its range alone or its full name, as it is written."""
+    return F.substring(name, -RANGE, BOUNDARY)
+
+
+def upper_of(name: Column) -> Column:
+    """The second boundary, as it is written."""
+    return F.substring(name, -BOUNDARY, BOUNDARY)
+
+
+def range_name(lower: Column, upper: Column) -> Column:
+    """The name of the range between two numbers."""
+    return F.concat(hex_of(lower), F.lit("_"), hex_of(upper))
+
+
+def namespace_of(bundle: Column) -> Column:
+    """`tenant/namespace` of a bundle's full name."""
+    return F.substring(bundle, F.lit(1), F.length(bundle) - RANGE - 1)
+
+
+def covers(whole: Column, part: Column) -> Column:
+    """Whether one bundle holds the range of another; boundaries compare as they are written."""
+    same = namespace_of(whole) == namespace_of(part)
+    return same & (lower_of(whole) <= lower_of(part)) & (upper_of(part) <= upper_of(whole))

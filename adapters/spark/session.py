@@ -1,0 +1,283 @@
+"""The Spark that a process has: started when first needed, shared, and ended with its last user."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import socket
+import sys
+import tempfile
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import IO, Any, TypeVar
+from urllib.parse import urlsplit
+
+from pulsar_conformance.adapters.errors import AdapterError
+from pulsar_conformance.adapters.programs import major_version
+
+JAVA = 17
+"""The oldest Java that Spark 4 runs on."""
+
+SPARK = 4
+EXTRA = "pip install 'pulsar-conformance[spark]'"
+CONNECT_PORT = 15002
+"""Where a Spark Connect server listens unless its address says otherwise."""
+
+REACHED_WITHIN = 5.0
+"""Seconds in which a Spark Connect server must accept a connection."""
+
+ENDS_WITHIN = 10.0
+"""Seconds that a session may take to end, before it is left to itself."""
+
+TAIL = 20
+"""Lines of Spark's standard error that a message shows."""
+
+OF_THE_SESSION: Mapping[str, str] = {
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.autoBroadcastJoinThreshold": "-1",
+    "spark.sql.session.timeZone": "UTC",
+}
+"""One question is one job: nothing is tried out or sent round in jobs of its own."""
+
+OF_THE_PROCESS: Mapping[str, str] = {
+    "spark.api.mode": "classic",
+    "spark.app.name": "pulsar-conformance",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",
+    "spark.driver.host": "127.0.0.1",
+    "spark.log.level": "ERROR",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+}
+"""Quiet, reached by this machine alone, and compiled once: a run lasts a minute. Measured, all its
+jobs together take 60 % of the CPU time that they take with Java's second compiler."""
+
+Session = Any
+"""A `pyspark.sql.SparkSession`, classic or of Spark Connect: only what both have is used."""
+
+
+def lacking() -> str | None:
+    """What this machine lacks to run Spark by itself, in words, or nothing."""
+    return _no_pyspark() or _no_java()
+
+
+def _no_pyspark() -> str | None:
+    wanted = f"it needs PySpark {SPARK}: {EXTRA}"
+    try:
+        found = version("pyspark")
+    except PackageNotFoundError:
+        return wanted
+    return None if found.startswith(f"{SPARK}.") else f"{wanted}; {found} is installed"
+
+
+def _no_java() -> str | None:
+    wanted = f"it needs Java {JAVA} or newer"
+    home = os.environ.get("JAVA_HOME")
+    program = str(Path(home, "bin", "java")) if home else "java"
+    where = "in JAVA_HOME" if home else "on the PATH"
+    if shutil.which(program) is None:
+        return f"{wanted}, and there is none {where}"
+    found = major_version(program, "-version")
+    if found is None or found < JAVA:
+        which = "of no known version" if found is None else f"version {found}"
+        return f"{wanted}; the one {where} is {which}"
+    return None
+
+
+@dataclass
+class Spark:
+    """A running session: where it runs, and how many connections use it."""
+
+    target: str
+    session: Session
+    version: str
+    users: int = 0
+    log: Log | None = None
+
+    @property
+    def told(self) -> str:
+        """Which Spark this is: `Spark 4.1.0 on local[*]`."""
+        return f"Spark {self.version} on {self.target}"
+
+    def interrupt(self) -> None:
+        """Have it give up what it works on."""
+        with suppress(Exception):
+            within(ENDS_WITHIN, self.session.interruptAll)
+
+    @property
+    def tail(self) -> str:
+        """Last lines of what its Java process wrote to standard error."""
+        return self.log.tail() if self.log else ""
+
+
+class Log:
+    """What the Java process writes to standard error: kept, not shown."""
+
+    def __init__(self) -> None:
+        self._file: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115  as long as Spark lives
+
+    def tail(self) -> str:
+        """Its last lines."""
+        self._file.seek(0)
+        text = self._file.read().decode(errors="replace")
+        return "\n".join(text.splitlines()[-TAIL:])
+
+    @contextmanager
+    def taking(self) -> Iterator[None]:
+        """What is started meanwhile has this file for its standard error."""
+        sys.stderr.flush()
+        kept = os.dup(2)
+        os.dup2(self._file.fileno(), 2)
+        try:
+            yield
+        finally:
+            os.dup2(kept, 2)
+            os.close(kept)
+
+
+@dataclass
+class _Process:
+    """What this process has: Spark is one for all of it."""
+
+    running: Spark | None = field(default=None)
+
+
+_PROCESS = _Process()
+
+
+def take(target: str, adapter: str) -> Spark:
+    """The Spark of a target, `local[2]` or `sc://host:port`, to be given back by `release`.
+
+    Raises AdapterError where it cannot be had, or the process has another one.
+    """
+    running = _PROCESS.running
+    if running is None:
+        running = _started(target, adapter)
+    elif running.target != target:
+        problem = f"this process has a Spark already, {running.target}"
+        raise AdapterError("start", problem, "ask the two in commands of their own", "", adapter)
+    running.users += 1
+    _PROCESS.running = running
+    return running
+
+
+def release(spark: Spark) -> None:
+    """Give back what `take` gave; the last user ends it."""
+    spark.users -= 1
+    if spark.users == 0 and _PROCESS.running is spark:
+        _PROCESS.running = None
+        with suppress(Exception):  # it is gone either way
+            within(ENDS_WITHIN, spark.session.stop)
+        os.environ.pop("SPARK_CONNECT_MODE_ENABLED", None)
+
+
+def _started(target: str, adapter: str) -> Spark:
+    remote = target.startswith("sc://")
+    problem = _no_pyspark() if remote else lacking()
+    if problem:
+        hint = "install it, or leave this one out"
+        raise AdapterError("start", problem, hint, "", adapter)
+    return _connected(target, adapter) if remote else _own(target, adapter)
+
+
+def _own(master: str, adapter: str) -> Spark:
+    """A Spark in a Java process of ours."""
+    from pyspark.sql import SparkSession
+
+    log = Log()
+    cores = re.search(r"\[(\d+)", master)
+    tasks = int(cores[1]) if cores else (os.cpu_count() or 1)
+    options = {
+        **OF_THE_PROCESS,
+        **OF_THE_SESSION,
+        "spark.sql.shuffle.partitions": str(tasks),
+        "spark.sql.warehouse.dir": str(Path(tempfile.gettempdir(), "spark-warehouse")),
+    }
+    builder = SparkSession.builder.master(master).config(map=dict(options))
+    try:
+        with log.taking(), _environment(SPARK_LOCAL_IP="127.0.0.1", SPARK_REMOTE=None):
+            session = builder.getOrCreate()
+    except Exception as error:
+        problem = f"Spark does not start: {first_line(error)}"
+        hint = "try `spark-submit --version`: it uses the same Java"
+        raise AdapterError("start", problem, hint, log.tail(), adapter) from None
+    return Spark(master, session, session.version, log=log)
+
+
+def _connected(url: str, adapter: str) -> Spark:
+    """A session of a Spark Connect server."""
+    parts = urlsplit(url)
+    address = (parts.hostname or "localhost", parts.port or CONNECT_PORT)
+    try:
+        socket.create_connection(address, REACHED_WITHIN).close()
+    except OSError as error:
+        problem = f"no Spark Connect server at {address[0]}:{address[1]}: {error}"
+        hint = "start one, with start-connect-server.sh of Spark's sbin folder"
+        raise AdapterError("start", problem, hint, "", adapter) from None
+    from pyspark.sql import SparkSession
+
+    try:
+        session = SparkSession.builder.remote(url).getOrCreate()
+        for name, value in OF_THE_SESSION.items():
+            session.conf.set(name, value)
+    except Exception as error:
+        os.environ.pop("SPARK_CONNECT_MODE_ENABLED", None)
+        problem = f"{url} gives no session: {first_line(error)}"
+        raise AdapterError("start", problem, f"for its client, {EXTRA}", "", adapter) from None
+    return Spark(url, session, session.version)
+
+
+Made = TypeVar("Made")
+
+
+def within(seconds: float, work: Callable[[], Made]) -> Made:
+    """What some work makes, in a thread of its own. TimeoutError where it takes longer.
+
+    A client of Spark Connect whose server is gone goes on trying for minutes.
+    """
+    made: list[Made] = []
+    raised: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            made.append(work())
+        except BaseException as error:
+            raised.append(error)
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    thread.join(seconds)
+    if raised:
+        raise raised[0]
+    if not made:
+        raise TimeoutError(f"nothing within {seconds:g} s")
+    return made[0]
+
+
+def first_line(error: BaseException) -> str:
+    """What an exception says, without the pages of Java below it."""
+    return next(iter(str(error).strip().splitlines()), type(error).__name__)
+
+
+@contextmanager
+def _environment(**wanted: str | None) -> Iterator[None]:
+    """Variables as they are wanted, none for absent, and as they were afterwards."""
+    before = {name: os.environ.get(name) for name in wanted}
+    _set(wanted)
+    try:
+        yield
+    finally:
+        _set(before)
+
+
+def _set(variables: Mapping[str, str | None]) -> None:
+    for name, value in variables.items():
+        if value is None:
+            os.environ.pop(name, None)
+        else:
+            os.environ[name] = value

@@ -1,0 +1,52 @@
+"""The settings in force, as columns: what a case gives, else what the documents print. [CONFIG]"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from pulsar_conformance import specs
+from pulsar_conformance.adapters.protocol import text_of
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+
+STRATEGIES_PACKAGE = r"^org\.apache\.pulsar\.broker\.loadbalance\.impl\."
+"""Where Pulsar keeps its own shedding strategies."""
+
+Value = str | float | int | bool | None
+
+TYPED: Mapping[str, Callable[[Column], Column]] = {
+    "number": lambda text: text.try_cast("double"),
+    "integer": lambda text: text.try_cast("double"),
+    "boolean": lambda text: F.lower(text) == "true",
+    "string": lambda text: text,
+    "class": lambda text: F.regexp_replace(text, STRATEGIES_PACKAGE, ""),
+}
+"""A setting's text as a value, by the type that it has in `specs/settings.yaml`."""
+
+
+def in_force(given: Column, names: Iterable[str], defaults: Mapping[str, Any]) -> Column:
+    """A struct of settings; null is one that is neither given nor has a documented default.
+
+    `given` maps names to text, as JSON writes the values.
+    """
+    types = specs.load().settings
+    return F.struct(
+        *(
+            TYPED[types[name].type](F.coalesce(given[name], _text(defaults.get(name)))).alias(name)
+            for name in names
+        )
+    )
+
+
+def _text(value: Value) -> Column:
+    if value is None:
+        return F.lit(None).cast("string")
+    return F.lit(value if isinstance(value, str) else text_of(value))
+
+
+def missing(settings: Column, names: Iterable[str]) -> Column:
+    """The names of settings that are not in force, in words; null where all are."""
+    absent = F.array_compact(F.array(*(F.when(settings[n].isNull(), F.lit(n)) for n in names)))
+    words = F.concat(F.array_join(absent, ", "), F.lit(": no documented default, and not set"))
+    return F.when(F.size(absent) > 0, words)

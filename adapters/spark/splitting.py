@@ -1,0 +1,95 @@
+"""How bundles are split, as columns of a row a split. [SPLIT-10 … 19]"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from pulsar_conformance.adapters.spark.ranges import LAST_HASH, range_name
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+
+RANGE = "range_equally_divide"
+TOPICS = "topic_count_equally_divide"
+POSITIONS = "specified_positions_divide"
+ALGORITHMS = (RANGE, TOPICS, POSITIONS)
+
+SELECTED_BY: Mapping[str, str] = {
+    "default": "defaultNamespaceBundleSplitAlgorithm",
+    "supported": "supportedNamespaceBundleSplitAlgorithms",
+}
+"""The setting that selects the algorithm, by the reading `split-key`. [SPLIT-17, SPLIT-18]"""
+
+
+def halved(number: Column) -> Column:
+    """Half of a whole number, rounded down."""
+    return F.shiftright(number, 1)
+
+
+MIDDLE: Mapping[str, Callable[[Column, Column], Column]] = {
+    "equal": lambda lower, upper: halved(
+        lower + upper + F.when(upper == LAST_HASH, F.lit(1)).otherwise(F.lit(0))
+    ),
+    "by-name": lambda lower, upper: halved(lower + upper),
+}
+"""The middle of a range, whose last hash of all its name does not count, by `range-halves`.
+
+[SPLIT-10]
+"""
+
+
+def between_the_topics(hashes: Column) -> Column:
+    """Half-way between the middle two of the topics, as an array; none of fewer. [SPLIT-11]
+
+    `hashes` ascend; with an odd number of them the upper part has one more.
+    """
+    half = halved(F.size(hashes))
+    below, above = F.get(hashes, half - 1), F.get(hashes, half)
+    return F.when(F.size(hashes) > 1, F.array(halved(below + above + 1))).otherwise(_none())
+
+
+def _none() -> Column:
+    return F.array().cast("array<bigint>")
+
+
+def cuts(
+    algorithm: Column, lower: Column, upper: Column, hashes: Column, positions: Column, halves: str
+) -> Column:
+    """Where a bundle is cut: ascending, strictly inside, each once. [SPLIT-10 … 14]
+
+    `halves` is the reading `range-halves`; hashes and positions are arrays of numbers.
+    """
+    asked = (
+        F.when(algorithm == RANGE, F.array(MIDDLE[halves](lower, upper)))
+        .when(algorithm == TOPICS, between_the_topics(F.array_sort(hashes)))
+        .otherwise(positions)
+    )
+    inside = F.filter(asked, lambda position: (lower < position) & (position < upper))
+    return F.array_sort(F.array_distinct(inside))
+
+
+def parts(lower: Column, upper: Column, cuts: Column) -> Column:
+    """The names of the parts between the cuts; the bundle itself where there is none. [SPLIT-14]"""
+    starts, ends = F.concat(F.array(lower), cuts), F.concat(cuts, F.array(upper))
+    return F.zip_with(starts, ends, range_name)
+
+
+WAYS: Mapping[str, Callable[[Column], Column]] = {
+    "several": lambda _cuts: F.lit(None).cast("string"),
+    "two": lambda cuts: F.when(
+        F.size(cuts) > 1,
+        F.concat(F.size(cuts).cast("string"), F.lit(" positions make more than two parts")),
+    ),
+}
+"""Why so many cuts are refused, null where they are not, by `split-ways`. [SPLIT-12, SPLIT-13]"""
+
+
+def refusal(asked: Column, by: Column, algorithm: Column, lower: Column, upper: Column) -> Column:
+    """Why a split is turned down before it is tried, null where it is not. [SPLIT-15, SPLIT-16]"""
+    known = algorithm.isin(*ALGORITHMS)
+    at_positions = algorithm == POSITIONS
+    return (
+        F.when(~known, F.concat(algorithm, F.lit(" is no algorithm")))
+        .when(at_positions & asked.isNull(), F.lit(f"{POSITIONS} cannot be set as the default"))
+        .when(at_positions & (by != "admin"), F.lit(f"{POSITIONS} is for the admin API alone"))
+        .when(upper - lower == 1, F.lit("the bundle is one hash wide"))
+    )

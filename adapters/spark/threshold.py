@@ -1,0 +1,101 @@
+"""ThresholdShedder: brokers well above the cluster's average come down below it. [THRESHOLD]"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Mapping
+
+from pulsar_conformance.adapters.spark import usage
+from pulsar_conformance.adapters.spark.shapes import number
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F
+
+THRESHOLD = "loadBalancerBrokerThresholdShedderPercentage"
+HISTORY_SHARE = "loadBalancerHistoryResourcePercentage"
+LOWER_BOUNDARY = "lowerBoundarySheddingEnabled"
+SETTINGS = (THRESHOLD, HISTORY_SHARE, LOWER_BOUNDARY, *usage.WEIGHTS.values())
+
+BELOW_AVERAGE = 5
+"""How far below the average a broker is brought: points, or percent of it. [THRESHOLD-03]"""
+
+BOUNDARY_LOAD = 10
+"""Points that the lower boundary's example takes off. [THRESHOLD-09]"""
+
+OVER: Mapping[str, Callable[[Column, Column], Column]] = {
+    "exceeds": operator.gt,
+    "reaches": operator.ge,
+}
+"""By the reading `threshold-trigger`. [THRESHOLD-01, THRESHOLD-02]"""
+
+TARGET: Mapping[str, Callable[[Column], Column]] = {
+    "points": lambda average: average - number(BELOW_AVERAGE),
+    "percent": lambda average: average * number(100 - BELOW_AVERAGE) / number(100),
+}
+"""The usage to come down to, by `threshold-target`. [THRESHOLD-03]"""
+
+RELEASED: Mapping[str, Callable[[Column, Column, Column], Column]] = {
+    "traffic": lambda excess, _used, weight: excess * weight / number(100),
+    "usage": lambda excess, used, weight: F.try_divide(excess * weight, used),
+}
+"""The traffic that points of usage stand for, by `threshold-released`. [THRESHOLD-03]"""
+
+BOUND: Mapping[str, Callable[[Column, Column], Column]] = {
+    "printed-sum": lambda average, threshold: average + threshold - number(BOUNDARY_LOAD),
+    "average-minus-threshold": lambda average, threshold: average - threshold,
+    "average-minus-10": lambda average, _threshold: average - number(BOUNDARY_LOAD),
+}
+"""Under which a broker is idle, by the reading `lower-boundary`. [THRESHOLD-09]"""
+
+
+def considered(rows: DataFrame, readings: Mapping[str, str]) -> DataFrame:
+    """Ordered rows with `thresholdshedder`: what its levels are, and what it takes.
+
+    That is usage, average, threshold, limit, target and bound in percent, over, need, whether a
+    broker of the cycle is idle, whether this one `relieves` it, and takes.
+    """
+    rows = with_levels(rows, readings)
+    level = F.col("thresholdshedder")
+    own = level["over"] & F.col("movable") & (F.col("above") < level["need"])
+    idle = F.col("first") & (level["usage"] < level["bound"])
+    busy = F.when(F.col("able") > 0, F.struct(level["usage"], F.col("broker")))
+    cycle = Window.partitionBy("cycle")
+    rows = rows.withColumns(
+        {
+            "_own": F.coalesce(own, F.lit(False)),
+            "_any": F.max(own).over(cycle),
+            "_idle": F.max(idle).over(cycle) & F.col(f"settings.{LOWER_BOUNDARY}"),
+            "_busiest": F.max(busy).over(cycle)["broker"],
+        }
+    )
+    relieves = F.col("_idle") & ~F.col("_any") & (F.col("broker") == F.col("_busiest"))
+    takes = F.col("_own") | (relieves & F.col("movable") & (F.col("place") == 1))
+    level = level.withField("idle", F.col("_idle")).withField("relieves", relieves)
+    level = level.withField("takes", takes)
+    return rows.withColumn("thresholdshedder", level).drop("_own", "_any", "_idle", "_busiest")
+
+
+def with_levels(rows: DataFrame, readings: Mapping[str, str]) -> DataFrame:
+    """The usage of each broker, the average over all, and what follows from it. [THRESHOLD-05 … 07]
+
+    The mean is the sum over the count: exact where usages are and the brokers are a power of two.
+    """
+    settings = F.col("settings")
+    present = usage.maximum(usage.weighed(F.col("percent"), settings))
+    used = usage.smoothed(F.col("history"), present, settings[HISTORY_SHARE])
+    rows = rows.withColumn("_used", used)
+    total = F.sum(F.when(F.col("first"), F.col("_used"))).over(Window.partitionBy("cycle"))
+    rows = rows.withColumn("_average", F.try_divide(total, F.col("brokers").cast("double")))
+    used, average, threshold = F.col("_used"), F.col("_average"), settings[THRESHOLD]
+    limit, target = average + threshold, TARGET[readings["threshold-target"]](average)
+    released = RELEASED[readings["threshold-released"]]
+    level = F.struct(
+        used.alias("usage"),
+        average.alias("average"),
+        threshold.alias("threshold"),
+        limit.alias("limit"),
+        target.alias("target"),
+        BOUND[readings["lower-boundary"]](average, threshold).alias("bound"),
+        OVER[readings["threshold-trigger"]](used, limit).alias("over"),
+        released(used - target, used, F.col("weight")).alias("need"),
+    )
+    return rows.withColumn("thresholdshedder", level).drop("_used", "_average")

@@ -1,0 +1,78 @@
+"""UniformLoadShedder: the busiest and the idlest broker are brought together. [UNIFORM]"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Mapping
+
+from pulsar_conformance.adapters.spark.shapes import number
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F
+
+RATE_THRESHOLD = "loadBalancerMsgRateDifferenceShedderThreshold"
+THROUGHPUT_THRESHOLD = "loadBalancerMsgThroughputMultiplierDifferenceShedderThreshold"
+SETTINGS = (RATE_THRESHOLD, THROUGHPUT_THRESHOLD)
+
+RATES_DIFFER: Mapping[str, Callable[[Column, Column, Column], Column]] = {
+    "percent": lambda most, least, threshold: (most - least) * number(100) > threshold * least,
+    "messages": lambda most, least, threshold: most - least > threshold,
+}
+"""By the reading `uniform-difference`. [UNIFORM-01]"""
+
+TRIGGERED: Mapping[str, Callable[[Column, Column], Column]] = {
+    "both": operator.and_,
+    "either": operator.or_,
+}
+"""By the reading `uniform-trigger`. [UNIFORM-01, UNIFORM-02]"""
+
+
+def considered(rows: DataFrame, readings: Mapping[str, str]) -> DataFrame:
+    """Ordered rows with `uniformloadshedder`: the extremes of the cycle, and what it takes.
+
+    That is the least and the most `messages` and `bytes` per second of a broker, whether the
+    thresholds are passed (`over`), whether this broker is the most loaded (`most_loaded`), half
+    of the gap between the two (`need`), what of that is `filled`, and takes.
+    """
+    rows = _with_extremes(rows, readings)
+    ends = F.col("uniformloadshedder")
+    fits = F.col("movable") & (F.col("traffic") > 0) & (F.col("traffic") <= ends["need"])
+    queue = Window.partitionBy("cycle", "broker").orderBy(
+        F.desc("movable"), F.desc("traffic"), "bundle"
+    )
+    so_far = queue.rowsBetween(Window.unboundedPreceding, Window.currentRow)
+    rows = rows.withColumn("_filled", F.sum(F.when(fits, F.col("traffic"))).over(so_far))
+    takes = ends["over"] & ends["most_loaded"] & fits & (F.col("_filled") <= ends["need"])
+    ends = ends.withField("filled", F.col("_filled")).withField("takes", takes)
+    return rows.withColumn("uniformloadshedder", ends).drop("_filled")
+
+
+def _with_extremes(rows: DataFrame, readings: Mapping[str, str]) -> DataFrame:
+    cycle, there = Window.partitionBy("cycle"), F.col("broker").isNotNull()
+    measured = {"messages": F.col("carries.messages"), "bytes": F.col("carries.bytes")}
+    heaviest = F.max(F.when(there, F.struct(F.col("weight"), F.col("broker")))).over(cycle)
+    rows = rows.withColumns(
+        {
+            **{f"_most_{one}": F.max(rate).over(cycle) for one, rate in measured.items()},
+            **{f"_least_{one}": F.min(rate).over(cycle) for one, rate in measured.items()},
+            "_heaviest": heaviest,
+            "_lightest": F.min("weight").over(cycle),
+        }
+    )
+    settings = F.col("settings")
+    most, least = F.col("_most_messages"), F.col("_least_messages")
+    rates = RATES_DIFFER[readings["uniform-difference"]](most, least, settings[RATE_THRESHOLD])
+    bytes_ = F.col("_most_bytes") > settings[THROUGHPUT_THRESHOLD] * F.col("_least_bytes")
+    made = ["_heaviest", "_lightest", *(f"_{end}_{one}" for end in ENDS for one in measured)]
+    ends = F.struct(
+        *(
+            F.struct(*(F.col(f"_{end}_{one}").alias(one) for one in measured)).alias(end)
+            for end in ENDS
+        ),
+        TRIGGERED[readings["uniform-trigger"]](rates, bytes_).alias("over"),
+        (F.col("broker") == F.col("_heaviest.broker")).alias("most_loaded"),
+        ((F.col("_heaviest.weight") - F.col("_lightest")) / number(2)).alias("need"),
+    )
+    return rows.withColumn("uniformloadshedder", ends).drop(*made)
+
+
+ENDS = ("least", "most")

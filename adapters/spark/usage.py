@@ -1,0 +1,68 @@
+"""What brokers use, in percent. [USAGE]"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pulsar_conformance.adapters.spark.shapes import RESOURCES, number, or_nothing
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+
+WEIGHTS: Mapping[str, str] = {
+    "cpu": "loadBalancerCPUResourceWeight",
+    "memory": "loadBalancerMemoryResourceWeight",
+    "directMemory": "loadBalancerDirectMemoryResourceWeight",
+    "bandwidthIn": "loadBalancerBandwithInResourceWeight",
+    "bandwidthOut": "loadBalancerBandwithOutResourceWeight",
+}
+"""The setting that weighs each resource. [USAGE-04]"""
+
+NIC_SPEED = "loadBalancerOverrideBrokerNicSpeedGbps"
+
+
+def percents(report: Column) -> Column:
+    """Struct of the five resources of a load report, each in percent of its limit.
+
+    Multiplied before it is divided: 25, 50, 75 and 100 of 100 stay exact.
+    """
+    return F.struct(
+        *(
+            or_nothing(F.try_divide(report[name]["usage"] * 100, report[name]["limit"])).alias(name)
+            for name in RESOURCES
+        )
+    )
+
+
+def maximum(percent: Column) -> Column:
+    """The usage of the busiest resource. [USAGE-01]"""
+    return F.greatest(*(percent[name] for name in RESOURCES))
+
+
+def weighed(percent: Column, settings: Column) -> Column:
+    """The percentages, each times the weight that the settings give it. [USAGE-02, USAGE-04]"""
+    return F.struct(*((percent[name] * settings[WEIGHTS[name]]).alias(name) for name in RESOURCES))
+
+
+def busiest(percent: Column) -> Column:
+    """The name of the resource with the largest percentage; null where all are 0. [USAGE-03]"""
+    most = maximum(percent)
+    return F.coalesce(
+        *(F.when((most > 0) & (percent[name] == most), F.lit(name)) for name in RESOURCES)
+    )
+
+
+def smoothed(history: Column, present: Column, kept: Column) -> Column:
+    """A usage after earlier ones, the oldest first: each new one takes its share. [THRESHOLD-07]
+
+    `kept` is the share of what was, from 0 to 1.
+    """
+    later = F.concat(
+        F.slice(history, 2, F.greatest(F.size(history) - 1, F.lit(0))), F.array(present)
+    )
+    mixed = F.aggregate(later, history[0], lambda was, seen: was * kept + seen * (number(1) - kept))
+    return F.when(F.size(history) > 0, mixed).otherwise(present)
+
+
+def nic_speed(override: Column, reported: Column) -> Column:
+    """Gbit/s of a network interface: what is set, else what is reported. [USAGE-05 … 07]"""
+    return F.coalesce(override, reported)

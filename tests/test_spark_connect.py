@@ -1,0 +1,104 @@
+"""The same engine over a Spark Connect server on this machine, as commands of their own ask it.
+
+A process has either a Spark of its own or a client of Spark Connect.
+"""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+pyspark = pytest.importorskip("pyspark", reason="needs the extra: nox -s spark")
+
+MAIN = "import sys; from pulsar_conformance.conformance.cli import main; sys.exit(main())"
+STARTS_WITHIN, ANSWERS_WITHIN = 180, 600
+CONF = {
+    "spark.connect.grpc.binding.address": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",
+    "spark.driver.host": "127.0.0.1",
+    "spark.log.level": "ERROR",
+    "spark.sql.shuffle.partitions": "2",
+    "spark.ui.enabled": "false",
+}
+
+
+def free_port():
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        return unused.getsockname()[1]
+
+
+@pytest.fixture(scope="module")
+def server():
+    """The adapter's name of a server that was started for these tests, and its process."""
+    home, port = Path(pyspark.__file__).parent, free_port()
+    words = [str(home / "bin" / "spark-submit"), "--master", "local[2]"]
+    words += ["--class", "org.apache.spark.sql.connect.service.SparkConnectServer"]
+    for name, value in {**CONF, "spark.connect.grpc.binding.port": port}.items():
+        words += ["--conf", f"{name}={value}"]
+    environment = {**os.environ, "SPARK_LOCAL_IP": "127.0.0.1", "SPARK_HOME": str(home)}
+    process = subprocess.Popen(
+        [*words, "spark-internal"],
+        env=environment,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    try:
+        _await(process, port)
+        yield f"spark:sc://127.0.0.1:{port}", process
+    finally:
+        _end(process)
+
+
+def _await(process, port):
+    deadline = time.monotonic() + STARTS_WITHIN
+    while time.monotonic() < deadline:
+        assert process.poll() is None, "the server ended"
+        with suppress(OSError):
+            socket.create_connection(("127.0.0.1", port), 1).close()
+            return
+        time.sleep(0.2)
+    raise AssertionError(f"no server within {STARTS_WITHIN} s")
+
+
+def _end(process):
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+def command(*words, cwd, text=""):
+    return subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", MAIN, *words],
+        cwd=cwd,
+        input=text,
+        capture_output=True,
+        text=True,
+        timeout=ANSWERS_WITHIN,
+        check=False,
+    )
+
+
+def test_every_rule_that_it_offers_holds(server, tmp_path):
+    done = command("run", "--adapter", server[0], "--examples", "20", cwd=tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert f"{server[0]}, documented-3.0: " in done.stdout
+    assert "FAIL" not in done.stdout
+    assert "error" not in done.stdout
+
+
+def test_a_server_that_is_gone_is_told_and_not_waited_for(server, tmp_path):
+    name, process = server
+    _end(process)
+    asked = '{"ask": "bundles.create", "case": {"bundles": 2, "settings": {}}}\n'
+    done = command("ask", name, cwd=tmp_path, text=asked)
+    assert done.returncode == 2
+    assert "no Spark Connect server at 127.0.0.1:" in done.stderr

@@ -1,0 +1,189 @@
+"""The Spark engine answers as the rules say, thousands of cases a job."""
+
+from fractions import Fraction
+from itertools import product
+
+import pytest
+from pulsar_conformance import specs
+from pulsar_conformance.adapters import AdapterError, Connection, Limits, connect
+from pulsar_conformance.adapters.example_cases import EXAMPLES
+from pulsar_conformance.conformance import checks
+from pulsar_conformance.conformance.draw import draw
+from pulsar_conformance.conformance.legal import bad_trial
+from pulsar_conformance.conformance.plan import Plan
+from pulsar_conformance.conformance.registry import CHECKS
+from pulsar_conformance.conformance.run import Run
+from pulsar_conformance.reference import Model
+from standins.sparks import NAME, spark
+
+assert checks.__all__
+assert spark
+pytestmark = pytest.mark.usefixtures("spark")
+
+PROFILE = "documented-3.0"
+SETTLED = (
+    "settings.defaults",
+    "bundles.create",
+    "bundles.locate",
+    "bundles.split",
+    "usage.max",
+    "usage.nic",
+    "average.bundle",
+    "average.broker",
+)
+"""Operations whose answer the documents and the readings leave no choice about."""
+
+
+@pytest.fixture(scope="module")
+def connection():
+    with connect(NAME, PROFILE, {}) as opened:
+        yield opened
+
+
+def test_every_example_is_answered(connection):
+    assert isinstance(connection, Connection)
+    for operation in connection.hello.operations:
+        answers = connection.ask(operation, EXAMPLES[operation])
+        assert not any({"failed", "unsupported"} & set(answer) for answer in answers)
+
+
+def cases_of(operation, each):
+    """Legal cases of an operation, from the draws of every rule that asks it."""
+    defaults = specs.load().defaults(PROFILE)
+    rules = [rule for rule in specs.load().rules_of(PROFILE) if rule.id in CHECKS]
+    return [
+        question.case
+        for rule in rules
+        if operation in rule.operations
+        for trial in draw(CHECKS[rule.id].draws, each, f"spark/{rule.id}")
+        if bad_trial(trial, defaults) is None
+        for question in trial.questions
+        if question.operation == operation
+    ]
+
+
+def rounded(value):
+    """Numbers as far as floating point carries them."""
+    if isinstance(value, dict):
+        return {name: rounded(item) for name, item in value.items()}
+    return pytest.approx(value, rel=1e-9) if isinstance(value, float) else value
+
+
+@pytest.mark.parametrize("operation", SETTLED)
+def test_it_agrees_with_the_model_where_nothing_is_open(connection, operation):
+    model, cases = Model(PROFILE), cases_of(operation, 20)
+    assert cases
+    for case, answer in zip(cases, connection.ask(operation, cases), strict=True):
+        expected = model.answer(operation, case)
+        if "refused" in expected:
+            assert "refused" in answer
+        else:
+            assert answer == rounded(expected), case
+
+
+@pytest.mark.parametrize("profile", specs.load().profiles)
+def test_every_rule_holds_under_every_profile(profile, tmp_path):
+    plan = Plan.make([NAME], [profile], examples=10, root=tmp_path)
+    run = Run(plan, NAME, profile)
+    rules = plan.rules_of(profile)
+    run.prepare(rules)
+    verdicts = [run.verdict(rule) for rule in rules]
+    run.close()
+    assert [one for one in verdicts if one.verdict not in ("pass", "not_applicable")] == []
+
+
+def bundle(place):
+    return f"t/ns/0x{place:08x}_0x{place + 1:08x}"
+
+
+def shedding(levels, settings, strategy):
+    """A cycle: each broker uses so much of its CPU, and has two bundles of 10 MB/s."""
+    names = [bundle(place) for place in range(2 * len(levels))]
+    load = {"msgThroughputIn": 1e7, "msgRateIn": 100, "numSamples": 1}
+    return {
+        "strategy": strategy,
+        "settings": settings,
+        "brokers": {
+            f"b{place:02}": {
+                "cpu": {"usage": level, "limit": 100},
+                "msgThroughputIn": 2e7,
+                "msgRateIn": 200,
+                "bundles": names[2 * place : 2 * place + 2],
+            }
+            for place, level in enumerate(levels)
+        },
+        "bundles": {name: {"shortTermData": load} for name in names},
+        "recentlyUnloaded": {},
+    }
+
+
+LEVELS = (0, 25, 50, 75, 100)
+
+
+@pytest.mark.parametrize("trigger", ["exceeds", "reaches"])
+def test_exact_edges_are_decided_exactly(trigger):
+    over = {"exceeds": Fraction.__gt__, "reaches": Fraction.__ge__}[trigger]
+    threshold = "loadBalancerBrokerThresholdShedderPercentage"
+    overloaded = "loadBalancerBrokerOverloadedThresholdPercentage"
+    cases, expected = [], []
+    few = [levels for count in (2, 4) for levels in product(LEVELS, repeat=count)]
+    for levels in (*few, *(levels * 4 for levels in few[::7])):
+        average = Fraction(sum(levels), len(levels))
+        for limit in (25, 50):
+            shed = [over(Fraction(level), average + limit) for level in levels]
+            cases.append(shedding(levels, {threshold: limit}, "ThresholdShedder"))
+            expected.append({f"b{place:02}" for place, sheds in enumerate(shed) if sheds})
+        shed = [over(Fraction(level), Fraction(75)) for level in levels]
+        cases.append(shedding(levels, {overloaded: 75}, "OverloadShedder"))
+        expected.append({f"b{place:02}" for place, sheds in enumerate(shed) if sheds})
+    readings = {"overload-trigger": trigger, "threshold-trigger": trigger}
+    with connect(NAME, PROFILE, readings) as following:
+        answers = following.ask("shed.select", cases)
+    assert [{one["broker"] for one in answer["unload"]} for answer in answers] == expected
+
+
+def test_thousands_of_cases_are_one_job():
+    case = shedding((100, 0), {}, "OverloadShedder")
+    created = [{"bundles": 1 + place % 7, "settings": {}} for place in range(20_000)]
+    with connect(NAME, PROFILE, {}) as fresh:
+        assert fresh.told() == []
+        answers = fresh.ask("bundles.create", created)
+        fresh.ask("shed.select", [case] * 3)
+        said = " ".join(fresh.told())
+    assert [len(answer["boundaries"]) - 1 for answer in answers] == [
+        case["bundles"] for case in created
+    ]
+    assert said.startswith(f"{NAME}, {PROFILE}: 2 jobs of Spark 4.")
+    assert "answered 20003 cases" in said
+    assert "bundles.create 20000, shed.select 3" in said
+
+
+def test_what_cannot_be_answered_is_that_cases_alone(connection):
+    good = shedding((100, 0), {}, "OverloadShedder")
+    unset, unknown = {**good, "strategy": "ThresholdShedder"}, {**good, "strategy": "x.y.Mine"}
+    answers = connection.ask("shed.select", [unset, good, unknown])
+    assert answers[0]["failed"].startswith("loadBalancerBrokerThresholdShedderPercentage: no doc")
+    assert answers[1]["unload"][0]["broker"] == "b00"
+    assert answers[2] == {"unsupported": "x.y.Mine is not documented"}
+
+
+def test_an_unknown_operation_is_declined(connection):
+    with pytest.raises(AdapterError) as caught:
+        connection.ask("bundles.sing", [{}])
+    assert caught.value.code == "unknown-operation"
+
+
+def test_a_question_has_a_time_limit():
+    slow = connect(NAME, PROFILE, {}, Limits(base=0.001, per_case=0))
+    slow._jobs["bundles.create"] += 1
+    with pytest.raises(AdapterError, match=r"bundles\.create, 1 cases: no answer within 0.001 s"):
+        slow.ask("bundles.create", [{"bundles": 1, "settings": {}}])
+    assert slow.closed
+    with pytest.raises(AdapterError, match="closed"):
+        slow.ask("bundles.create", [{"bundles": 1, "settings": {}}])
+
+
+def test_one_process_has_one_spark(connection):
+    assert connection.ask("settings.defaults", [{}])
+    with pytest.raises(AdapterError, match=r"this process has a Spark already, local\[2\]"):
+        connect("spark:local[3]", PROFILE, {})

@@ -1,0 +1,129 @@
+"""What is said where Spark cannot be had; nothing of Spark is needed to be told so."""
+
+import os
+import socket
+from importlib.metadata import PackageNotFoundError
+
+import pytest
+from pulsar_conformance.adapters import AdapterError, connect
+from pulsar_conformance.adapters.bundled import runnable
+from pulsar_conformance.adapters.spark import session
+from pulsar_conformance.adapters.spark.connection import CHARACTERS, portions
+
+PROFILE = "documented-3.0"
+PYSPARK = "4.3.0"
+
+
+def java(folder, version):
+    """A Java of this version, as `JAVA_HOME`."""
+    program = folder / "bin" / "java"
+    program.parent.mkdir()
+    program.write_text(f"#!/bin/sh\necho 'openjdk version \"{version}\" 2026-01-01' >&2\n")
+    program.chmod(0o755)
+    return str(folder)
+
+
+@pytest.fixture
+def installed(monkeypatch):
+    """Says which PySpark is installed."""
+
+    def of(found):
+        def version(name):
+            if found is None:
+                raise PackageNotFoundError(name)
+            return found
+
+        monkeypatch.setattr(session, "version", version)
+
+    return of
+
+
+def told(name="spark"):
+    """The whole message of an adapter that does not start."""
+    with pytest.raises(AdapterError) as caught:
+        connect(name, PROFILE, {})
+    assert caught.value.phase == "start"
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("found", "said"),
+    [
+        (None, "it needs PySpark 4: pip install 'pulsar-conformance[spark]'"),
+        (
+            "3.5.8",
+            "it needs PySpark 4: pip install 'pulsar-conformance[spark]'; 3.5.8 is installed",
+        ),
+    ],
+)
+def test_what_pyspark_is_lacking(installed, found, said):
+    installed(found)
+    assert session.lacking() == said
+    for name in ("spark", "spark:local[4]", "spark:sc://127.0.0.1:1"):
+        assert told(name).splitlines()[0] == f"{name}: start: {said}"
+
+
+@pytest.mark.parametrize(
+    ("version", "said"),
+    [
+        ("1.8.0_392", "it needs Java 17 or newer; the one in JAVA_HOME is version 1"),
+        ("11.0.2", "it needs Java 17 or newer; the one in JAVA_HOME is version 11"),
+        ("17.0.15", None),
+        ("25", None),
+    ],
+)
+def test_which_java_will_do(installed, monkeypatch, tmp_path, version, said):
+    installed(PYSPARK)
+    monkeypatch.setenv("JAVA_HOME", java(tmp_path, version))
+    assert session.lacking() == said
+    if said:
+        assert said in told()
+
+
+def test_no_java_at_all(installed, monkeypatch, tmp_path):
+    installed(PYSPARK)
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    assert session.lacking() == "it needs Java 17 or newer, and there is none in JAVA_HOME"
+    monkeypatch.delenv("JAVA_HOME")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert session.lacking() == "it needs Java 17 or newer, and there is none on the PATH"
+
+
+def test_a_default_run_says_why_it_leaves_spark_out(installed):
+    installed(None)
+    adapters, left_out = runnable()
+    assert "spark" not in adapters
+    assert any(why.startswith("spark: it needs PySpark 4") for why in left_out)
+
+
+def test_no_server_is_told_at_once(installed):
+    installed(PYSPARK)
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{unused.getsockname()[1]}"
+        said = told(f"spark:sc://{address}")
+    assert f"no Spark Connect server at {address}" in said
+
+
+@pytest.mark.parametrize("rest", ["nowhere", "yarn", "spark://host:7077"])
+def test_a_place_that_is_none(rest):
+    assert "write spark, spark:local[4], or spark:sc://HOST:PORT" in told(f"spark:{rest}")
+
+
+def test_work_that_takes_too_long_is_given_up():
+    with pytest.raises(TimeoutError):
+        session.within(0.05, lambda: os.read(os.pipe()[0], 1))
+    with pytest.raises(ZeroDivisionError):
+        session.within(10, lambda: 1 // 0)
+    assert session.within(10, lambda: 7) == 7
+
+
+def test_large_batches_are_several_jobs():
+    whole, half = "x" * CHARACTERS, "x" * (CHARACTERS // 2)
+    assert list(portions(iter(["", half, half, whole, "x", "x"]))) == [
+        ["", half, half],
+        [whole],
+        ["x", "x"],
+    ]
+    assert list(portions(iter([whole * 2]))) == [[whole * 2]]
+    assert list(portions(iter([]))) == []
