@@ -1,5 +1,6 @@
 """Stories: the model's machine, failures planted in it, and how short their stories become."""
 
+from fractions import Fraction
 from random import Random
 from time import process_time
 
@@ -12,6 +13,9 @@ from pulsar_conformance.conformance.legal import bad_case
 from pulsar_conformance.conformance.respondent import Respondent
 from pulsar_conformance.conformance.trials import drawn
 from pulsar_conformance.reference import Model
+from pulsar_conformance.reference.averages import MEAN, average
+from pulsar_conformance.reference.cluster import Rates
+from pulsar_conformance.reference.story.averages import WINDOWS, Samples
 from standins import machines
 
 assert checks.__all__
@@ -176,6 +180,21 @@ def test_a_story_of_200_events_takes_no_second():
     begun = process_time()
     Model(PROFILE).answer("cluster.replay", tale.case())
     assert process_time() - begun < 1
+
+
+@pytest.mark.parametrize("kind", MEAN)
+def test_samples_are_averaged_one_by_one_as_all_at_once(kind):
+    random = Random(4)
+    taken, samples = [], Samples(kind)
+    for _ in range(1500):
+        rates = Rates(*(Fraction(random.choice((0, 1, 7))) for _ in range(4)))
+        taken.append(random.choice((rates, taken[-1] if taken else rates)))
+        samples.add(taken[-1])
+        if len(taken) in (1, 2, 9, 10, 11, 40, 999, 1000, 1001, 1500):
+            for frame, window in WINDOWS.items():
+                known = average(taken, window, MEAN[kind], rates)
+                assert Rates.read(samples.data[frame]) == known.rates
+                assert samples.data[frame]["numSamples"] == known.samples
 
 
 def test_a_story_is_told_with_its_numbers():

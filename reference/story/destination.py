@@ -44,7 +44,7 @@ def assign(
 
 
 def others(world: World, broker: str, reading: str) -> list[str]:
-    """The brokers to which what leaves a broker goes, by a reading. [OWN-09, SPLIT-20]"""
+    """The brokers to which what leaves a broker goes, by a reading. [OWN-11, SPLIT-20]"""
     stays_away = OTHER[world.readings[reading]]
     return [name for name in world.brokers if not (stays_away and name == broker)]
 
@@ -59,7 +59,7 @@ def less_loaded(world: World, broker: str, usage: Mapping[str, Percent]) -> list
 
 
 def _apart(world: World, bundle: str, brokers: Sequence[str]) -> Sequence[str]:
-    """The brokers that keep the namespaces of an anti-affinity group apart. [ANTI]"""
+    """The brokers that keep the namespaces of an anti-affinity group apart. [ANTI-11]"""
     namespace = namespace_of(bundle)
     if namespace not in world.groups:
         return brokers

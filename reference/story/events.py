@@ -38,7 +38,7 @@ def broker_down(world: World, event: Mapping[str, Any], happened: Happened) -> N
     """A broker crashes; other active brokers take its bundles at once. [OWN-04, OWN-05]"""
     name = _up(world, event)
     lost = world.leave(name)
-    happened.tell(name, f"crashes, {len(lost)} bundles have no owner")
+    happened.tell(name, f"goes down, and {', '.join(lost) or 'nothing'} has no owner")
     _assign_all(world, happened, lost)
 
 
@@ -91,7 +91,7 @@ def setting(world: World, event: Mapping[str, Any], happened: Happened) -> None:
 
 
 def domain(world: World, event: Mapping[str, Any], _happened: Happened) -> None:
-    """A failure domain has these brokers now; without any it is gone. [ANTI]"""
+    """A failure domain has these brokers now; without any it is gone. [ANTI-13]"""
     name, brokers = event["name"], list(event["brokers"])
     if not brokers and name not in world.domains:
         raise Ignored(f"there is no domain {name}")
@@ -105,7 +105,7 @@ def domain(world: World, event: Mapping[str, Any], _happened: Happened) -> None:
 
 
 def group(world: World, event: Mapping[str, Any], _happened: Happened) -> None:
-    """A namespace belongs to one group, the last that it was given. [ANTI]"""
+    """A namespace belongs to one group, the last that it was given. [ANTI-12]"""
     name, given = event["namespace"], event["group"]
     if name not in world.namespaces:
         raise Ignored(f"there is no namespace {name}")
