@@ -94,7 +94,7 @@ def _spreading(owner: str) -> dict[str, JSON]:
 def _story(events: int) -> dict[str, JSON]:
     told = [
         {"broker_up": {"broker": "broker-1", "capacity": 100_000_000}},
-        {"namespace": {"namespace": "t/ns", "bundles": 1}},
+        {"namespace": {"name": "t/ns", "bundles": 1}},
         {"topic": {"topic": _TOPICS[0], **_rates(1)}},
         {"broker_up": {"broker": "broker-2", "capacity": 100_000_000}},
         {"broker_down": {"broker": "broker-1"}},

@@ -39,7 +39,7 @@ def _with_namespaces_joined(trial: Trial, failing: Failing) -> Trial:
     while True:
         spaces = [_event(trial, place) for place in _places(trial)]
         names = list(
-            dict.fromkeys(one["namespace"]["namespace"] for one in spaces if "namespace" in one)
+            dict.fromkeys(one["namespace"]["name"] for one in spaces if "namespace" in one)
         )
         pairs = [(one, other) for one in names for other in names if one != other]
         found = _first(failing, [_moved(trial, one, other) for one, other in pairs])
@@ -59,7 +59,7 @@ def _moved(trial: Trial, space: str, to: str) -> Trial:
 
 
 def _creates(event: Json, space: str) -> bool:
-    return "namespace" in event and event["namespace"]["namespace"] == space
+    return "namespace" in event and event["namespace"]["name"] == space
 
 
 def _renamed(value: object, space: str, to: str) -> object:

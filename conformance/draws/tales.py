@@ -75,7 +75,7 @@ class Tale:
         """A namespace is created."""
         self.spaces.append(f"shop/ns-{len(self.spaces) + 1}")
         about = {} if bundles is None else {"bundles": bundles}
-        self.say("namespace", namespace=self.spaces[-1], **about)
+        self.say("namespace", name=self.spaces[-1], **about)
         return self.spaces[-1]
 
     def use(self, space: str, megabytes: float) -> str:
@@ -167,7 +167,7 @@ ANYTHING: tuple[Callable[[Tale], object], ...] = (
     lambda tale: tale.change(_some_topic(tale), tale.random.choice((0, 1, 5, 20, 40))),
     lambda tale: tale.use(_some_space(tale), tale.random.choice((0, 1, 5, 20))),
     lambda tale: tale.space(tale.random.choice((None, 1, 1, 2, 4))),
-    lambda tale: tale.say("namespace", namespace=_some_space(tale), bundles=2),
+    lambda tale: tale.say("namespace", name=_some_space(tale), bundles=2),
     lambda tale: tale.say("broker_down", broker=_some_broker(tale)),
     lambda tale: tale.say("restart", broker=_some_broker(tale)),
     lambda tale: tale.say("leader_lost"),

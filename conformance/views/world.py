@@ -109,7 +109,7 @@ def _sense(now: Moment, kind: str, about: Json) -> bool:
     if kind in ("broker_down", "restart"):
         return about["broker"] in now.brokers
     if kind == "namespace":
-        return about["namespace"] not in now.spaces
+        return about["name"] not in now.spaces
     if kind == "topic":
         return space_of(about["topic"]) in now.spaces
     if kind == "setting":
@@ -172,7 +172,7 @@ def _created(now: Moment, about: Json) -> dict[str, Any]:
     count = about.get("bundles")
     if count is None and now.sure(DEFAULT_BUNDLES):
         count = int(now.settings().number(DEFAULT_BUNDLES))
-    return {"spaces": {**now.spaces, about["namespace"]: count}}
+    return {"spaces": {**now.spaces, about["name"]: count}}
 
 
 def _used(now: Moment, about: Json) -> dict[str, Any]:

@@ -64,7 +64,7 @@ def leader_lost(world: World, _event: Mapping[str, Any], happened: Happened) -> 
 
 def namespace(world: World, event: Mapping[str, Any], _happened: Happened) -> None:
     """A namespace is created with its bundles. [BUNDLE-01, BUNDLE-02]"""
-    name = event["namespace"]
+    name = event["name"]
     if name in world.namespaces:
         raise Ignored(f"{name} exists")
     count = event.get("bundles") or int(world.settings.number(DEFAULT_BUNDLES))
