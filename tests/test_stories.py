@@ -11,6 +11,8 @@ from pulsar_conformance.conformance.draws.tales import SHEDDING, Tale
 from pulsar_conformance.conformance.failing import smallest, violations
 from pulsar_conformance.conformance.legal import bad_case
 from pulsar_conformance.conformance.respondent import Respondent
+from pulsar_conformance.conformance.shorten import shorter_story
+from pulsar_conformance.conformance.trial import Trial
 from pulsar_conformance.conformance.trials import drawn
 from pulsar_conformance.reference import Model
 from pulsar_conformance.reference.averages import MEAN, average
@@ -208,3 +210,55 @@ def test_a_story_is_told_with_its_numbers():
     words = "\n".join(" ".join(line.split()) for line in told)
     assert "to shed (95 - 85) + 5 = 15 % of 95 MB/s = 14.25 MB/s" in words
     assert "shop/ns-1/0x00000000_0xffffffff assigned to broker-2" in words
+
+
+def long_story():
+    tale = Tale(Random(5), dict(SHEDDING), large=True)
+    tale.up(6)
+    while len(tale.events) < 200:
+        tale.any_event()
+    return Trial.of("cluster.replay", tale.case())
+
+
+def test_events_are_left_out_until_each_one_matters():
+    trial, asks = long_story(), []
+    events = trial.questions[0].case["events"]
+    needed = [events[place] for place in (3, 90, 91, 199)]
+
+    def failing(trials):
+        asks.append(len(trials))
+        kept = [one.questions[0].case["events"] for one in trials]
+        return [all(event in one for event in needed) for one in kept]
+
+    [(_, case)] = shorter_story(trial, failing).questions
+    assert case["events"] == needed
+    assert len(asks) < 60
+
+
+@pytest.mark.parametrize("verdict", [True, False])
+def test_shortening_ends_whatever_fails(verdict):
+    trial = long_story()
+    short = shorter_story(trial, lambda trials: [verdict] * len(trials))
+    assert (short == trial) is not verdict
+
+
+def test_waiting_is_joined_and_a_return_becomes_a_restart():
+    events = [
+        {"tick": {"minutes": 1}},
+        {"tick": {"minutes": 2}},
+        {"broker_down": {"broker": "b1"}},
+        {"broker_up": {"broker": "b1", "capacity": 1}},
+    ]
+    trial = Trial.of("cluster.replay", {"settings": {}, "events": events})
+
+    def waits_and_ends_up(trials):
+        kept = [one.questions[0].case["events"] for one in trials]
+        return [
+            sum(event["tick"]["minutes"] for event in one if "tick" in event) == 3
+            and any({"broker_down", "restart"} & event.keys() for event in one)
+            and any({"broker_up", "restart"} & event.keys() for event in one)
+            for one in kept
+        ]
+
+    [(_, case)] = shorter_story(trial, waits_and_ends_up).questions
+    assert case["events"] == [{"tick": {"minutes": 3}}, {"restart": {"broker": "b1"}}]
