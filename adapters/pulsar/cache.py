@@ -89,12 +89,12 @@ class Shelf:
 
 def _entry(jar: Path) -> dict[str, str | int]:
     now = jar.stat()
-    found: dict[str, str | int] = {
+    return {
         "name": jar.name,
         "bytes": now.st_size,
         "written": now.st_mtime_ns,
+        "sha256": _digest(jar),
     }
-    return {**found, "sha256": _digest(jar)}
 
 
 def _digest(jar: Path) -> str:

@@ -17,6 +17,15 @@ class Unsayable(Exception):
     """A value that the release's broker.conf cannot hold."""
 
 
+def weight(configuration: Java, resource: str) -> float:
+    """The weight of a resource, as strategies read it; from 4.0 on it is spelt right as well."""
+    names = (resource, resource.replace("Bandwidth", "Bandwith"))
+    getters = (f"getLoadBalancer{name}ResourceWeight" for name in names)
+    return float(
+        next(getattr(configuration, one) for one in getters if hasattr(configuration, one))()
+    )
+
+
 class Configurations:
     """Makes configurations of what a case sets, over what stands beneath."""
 

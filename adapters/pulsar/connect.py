@@ -24,7 +24,7 @@ SHELLS = "org.mockito:mockito-core:3.12.4"
 """Makes the shells. From 4 on it looks for its caller in Java, and ours is Python."""
 
 BROKER_JAR = re.compile(r"pulsar-broker-(\d[^/]*)\.jar$")
-UNHURRIED = Limits(start=120.0, base=60.0, per_case=0.3)
+UNHURRIED = Limits(start=180.0, base=120.0, per_case=0.5)
 """Two or three seconds start a release, and a case takes some milliseconds; a busy machine, or the
 first case of a kind, takes many times that."""
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import jpype
+from pulsar_conformance.adapters.pulsar.configuration import weight
 from pulsar_conformance.adapters.pulsar.jvm import Java, exists, named
 from pulsar_conformance.adapters.pulsar.loads import broker_id, broker_name
 from pulsar_conformance.adapters.pulsar.manager import Manager
@@ -95,11 +96,11 @@ def _remember(release: Release, strategy: Java, configuration: Java, brokers: Ca
 def _used(percent: float, configuration: Java) -> Case:
     """A report whose weighted usage is so many percent."""
     weights = {
-        "cpu": configuration.getLoadBalancerCPUResourceWeight(),
-        "bandwidthIn": configuration.getLoadBalancerBandwithInResourceWeight(),
-        "bandwidthOut": configuration.getLoadBalancerBandwithOutResourceWeight(),
+        "cpu": weight(configuration, "CPU"),
+        "bandwidthIn": weight(configuration, "BandwidthIn"),
+        "bandwidthOut": weight(configuration, "BandwidthOut"),
     }
-    counted = (name for name, weight in weights.items() if weight > 0)
+    counted = (name for name, share in weights.items() if share > 0)
     name = next(counted, "cpu")
     return {name: {"usage": percent, "limit": 100 * weights[name]}}
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
+from pulsar_conformance.adapters.pulsar.configuration import weight
 from pulsar_conformance.adapters.pulsar.jvm import Java, call, field, listed, methods, named
 from pulsar_conformance.adapters.pulsar.loads import RESOURCES
 from pulsar_conformance.adapters.pulsar.release import Answer, Case, Release, Unsupported
@@ -14,13 +16,7 @@ from pulsar_conformance.adapters.pulsar.service import Service
 Measure = Callable[[Java], float]
 
 WEIGHTED = "getMaxResourceUsageWithWeight"
-WEIGHTS = (
-    "getLoadBalancerCPUResourceWeight",
-    "getLoadBalancerMemoryResourceWeight",
-    "getLoadBalancerDirectMemoryResourceWeight",
-    "getLoadBalancerBandwithInResourceWeight",
-    "getLoadBalancerBandwithOutResourceWeight",
-)
+WEIGHTS = ("CPU", "Memory", "DirectMemory", "BandwidthIn", "BandwidthOut")
 """In the order of the parameters. From 3.0 on strategies leave the second out, and memory with it;
 the method that took it is still there and unused, so the one with fewer parameters counts."""
 
@@ -45,16 +41,26 @@ def maximum(release: Release, case: Case) -> Answer:
 def _measure(release: Release, case: Case) -> Measure:
     local = named("org.apache.pulsar.policies.data.loadbalancer.LocalBrokerData")
     configuration = release.configuration(case["settings"])
-    if not case["weighted"]:
+    if not case["weighted"] and not _always_weighted():
         return lambda report: float(report.getMaxResourceUsage())
     found = methods(local, WEIGHTED)
     if not found:
         raise Unsupported("this release knows no weights")
-    weights = [getattr(configuration, name)() for name in WEIGHTS]
+    weights = [weight(configuration, resource) for resource in WEIGHTS]
     if found[0].getParameterCount() < len(weights):
         del weights[1]
     return lambda report: float(getattr(report, WEIGHTED)(*weights))
 
+
+@cache
+def _always_weighted() -> bool:
+    """Whether OverloadShedder, too, goes by the weighted maximum: its own bytecode names it."""
+    loader = named("java.lang.ClassLoader").getSystemClassLoader()
+    code = bytes(loader.getResourceAsStream(OVERLOAD).readAllBytes())
+    return WEIGHTED.encode() in code
+
+
+OVERLOAD = "org/apache/pulsar/broker/loadbalance/impl/OverloadShedder.class"
 
 LINUX = "org.apache.pulsar.broker.loadbalance.impl.LinuxBrokerHostUsageImpl"
 NETWORK = Path("/sys/class/net")
