@@ -48,7 +48,7 @@ def test_whoever_is_slow_is_asked_less(monkeypatch):
     monkeypatch.setattr(rates, "ENOUGH", 0)
     slow = Watched()
     rates.measure({"slow": slow}, 3, 5, lambda _: None)
-    warm, *rounds = slow.asked
+    _warm, *rounds = slow.asked
     assert len(rounds) == 1
 
 
