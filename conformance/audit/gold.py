@@ -8,36 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from pulsar_conformance.conformance.audit.plan import Plan, Silver
+from pulsar_conformance.conformance.audit.averages import averages
+from pulsar_conformance.conformance.audit.cycles import cycles
+from pulsar_conformance.conformance.audit.decisions import decisions
+from pulsar_conformance.conformance.audit.plan import Made, Plan, Silver
+from pulsar_conformance.conformance.audit.usages import usages
+from pulsar_conformance.conformance.audit.verdicts import verdicts
 from pyspark.sql import DataFrame
 
-Made = Mapping[str, DataFrame]
-"""Gold tables by their names, those that were made before."""
-
-
-def averages(silver: Silver, plan: Plan) -> DataFrame:
-    """`bundle_averages`: what each bundle carries, and how long ago it was unloaded."""
-    raise NotImplementedError
-
-
-def usages(silver: Silver, plan: Plan) -> DataFrame:
-    """`broker_usage`: what each broker uses and carries, by its last report."""
-    raise NotImplementedError
-
-
-def decisions(silver: Silver, made: Made, plan: Plan) -> DataFrame:
-    """`decisions`: what the rules decide about each bundle, why, and what was done."""
-    raise NotImplementedError
-
-
-def verdicts(silver: Silver, made: Made, plan: Plan) -> DataFrame:
-    """`verdicts`: whether what was done is allowed, a row for each rule that a cycle is about."""
-    raise NotImplementedError
-
-
+__all__ = ["GOLD", "SESSION", "averages", "cycles", "decisions", "usages", "verdicts"]
 GOLD: Mapping[str, Callable[[Silver, Made, Plan], DataFrame]] = {
-    "bundle_averages": lambda silver, _made, plan: averages(silver, plan),
-    "broker_usage": lambda silver, _made, plan: usages(silver, plan),
+    "cycles": lambda silver, _made, plan: cycles(silver, plan),
+    "bundle_averages": averages,
+    "broker_usage": usages,
     "decisions": decisions,
     "verdicts": verdicts,
 }

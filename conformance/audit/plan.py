@@ -11,6 +11,9 @@ from pulsar_conformance import specs
 from pulsar_conformance.specs.model import Rule
 from pyspark.sql import DataFrame
 
+Made = Mapping[str, DataFrame]
+"""Gold tables by their names, those that were made before."""
+
 
 @dataclass(frozen=True)
 class Silver:

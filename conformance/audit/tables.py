@@ -55,22 +55,27 @@ TABLES: Mapping[str, Table] = {
         f"data {BUNDLE}",
         ("cluster", "at", "kind", "broker", "bundle", "name"),
     ),
+    "cycles": Table(
+        "cycle timestamp, moments array<timestamp>, since timestamp, until timestamp, "
+        f"upto timestamp, doubt string, settings {SETTINGS}, strategy string",
+        ("cluster", "cycle"),
+    ),
     "bundle_averages": Table(
         f"cycle timestamp, moment timestamp, broker string, bundle string, "
         f"shortTermData {AVERAGE}, longTermData {AVERAGE}, moved double",
         ("cluster", "cycle", "moment", "broker", "bundle"),
     ),
     "broker_usage": Table(
-        f"cycle timestamp, moment timestamp, broker string, percent {PERCENT}, "
-        "history array<double>, used double, least double, most double, messages double, "
-        "bytes double",
+        f"cycle timestamp, moment timestamp, broker string, since timestamp, percent {PERCENT}, "
+        "present double, before double, used double, least double, most double, "
+        "messages double, bytes double",
         ("cluster", "cycle", "moment", "broker"),
     ),
     "decisions": Table(
         "cycle timestamp, moment timestamp, broker string, bundle string, strategy string, "
         "used double, average double, threshold double, need double, messages double, "
         "bytes double, traffic double, above double, movable boolean, owned boolean, "
-        "chosen boolean, unloaded boolean, done array<timestamp>, why string",
+        "narrows boolean, chosen boolean, unloaded boolean, done array<timestamp>, why string",
         ("cluster", "cycle", "moment", "broker", "bundle"),
     ),
     "verdicts": Table(
