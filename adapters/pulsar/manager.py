@@ -30,6 +30,11 @@ class Manager:
         self.load_data = field(self.java, "loadData").get(self.java)
 
     @property
+    def default_stats(self) -> Java:
+        """What the manager assumes of a bundle that was never measured."""
+        return field(self.java, "defaultStats").get(self.java)
+
+    @property
     def strategy(self) -> Java:
         """The shedding strategy that the manager made for itself."""
         [strategy] = self._strategies()

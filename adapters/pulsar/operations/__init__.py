@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 
 from pulsar_conformance.adapters.pulsar.operations import (
+    averages,
     bundles,
     candidates,
     settings,
@@ -22,6 +23,8 @@ OPERATIONS: Mapping[str, Operation] = {
     "bundles.split_candidates": candidates.candidates,
     "usage.max": usage.maximum,
     "usage.nic": usage.nic,
+    "average.bundle": averages.bundle,
+    "average.broker": averages.broker,
     "shed.select": shedding.select,
 }
 """By the operation's name, in the order of the protocol."""
