@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from pulsar_conformance.adapters.pulsar.jvm import Java, call
+from pulsar_conformance.adapters.pulsar.jvm import Java, call, capital
 from pulsar_conformance.adapters.pulsar.loads import RATES, WINDOWS
 from pulsar_conformance.adapters.pulsar.manager import Manager
 from pulsar_conformance.adapters.pulsar.release import Answer, Case, Release
@@ -53,12 +53,4 @@ def _average(average: Java) -> Mapping[str, Any]:
 
 def _rates(java: Java, prefix: str = "") -> Mapping[str, float]:
     """What the getters of four rates say."""
-    return {name: float(_get(java, prefix + _capital(name))) for name in RATES}
-
-
-def _get(java: Java, name: str) -> Java:
-    return getattr(java, f"get{_capital(name)}")()
-
-
-def _capital(name: str) -> str:
-    return name[0].upper() + name[1:]
+    return {name: float(getattr(java, f"get{capital(prefix + capital(name))}")()) for name in RATES}
