@@ -6,6 +6,7 @@ from pulsar_conformance.adapters.pulsar.operations import (
     averages,
     bundles,
     candidates,
+    managers,
     reports,
     settings,
     shedding,
@@ -27,6 +28,7 @@ OPERATIONS: Mapping[str, Operation] = {
     "average.bundle": averages.bundle,
     "average.broker": averages.broker,
     "shed.select": shedding.select,
+    "manager.choose": managers.choose,
     "report.read": reports.read,
 }
 """By the operation's name, in the order of the protocol."""
