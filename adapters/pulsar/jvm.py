@@ -117,6 +117,11 @@ def call(on: Java, name: str, *arguments: Java) -> Java:
         raise error.getCause() from None
 
 
+def capital(name: str) -> str:
+    """A property as it stands in the name of its getter."""
+    return name[:1].upper() + name[1:]
+
+
 def listed(values: Iterable[Any]) -> Java:
     """A `java.util.ArrayList` of these."""
     found = named("java.util.ArrayList")()

@@ -30,6 +30,11 @@ class Manager:
         self.load_data = field(self.java, "loadData").get(self.java)
 
     @property
+    def default_stats(self) -> Java:
+        """What the manager assumes of a bundle that was never measured."""
+        return field(self.java, "defaultStats").get(self.java)
+
+    @property
     def strategy(self) -> Java:
         """The shedding strategy that the manager made for itself."""
         [strategy] = self._strategies()
@@ -66,7 +71,15 @@ class Manager:
         traceback: TracebackType | None,
     ) -> None:
         """Ends the manager's own threads."""
-        for name in ("executors", "scheduler"):
-            threads = field(self.java, name)
-            if threads is not None:
-                threads.get(self.java).shutdownNow()
+        end_threads(self.java)
+
+
+def end_threads(manager: Java) -> None:
+    """Ends the threads of a load manager, and of the one that it is wrapped around."""
+    for name in ("executors", "scheduler"):
+        threads = field(manager, name)
+        if threads is not None and threads.get(manager) is not None:
+            threads.get(manager).shutdownNow()
+    within = field(manager, "loadManager")
+    if within is not None and within.get(manager) is not None:
+        end_threads(within.get(manager))

@@ -3,8 +3,11 @@
 from collections.abc import Callable, Mapping
 
 from pulsar_conformance.adapters.pulsar.operations import (
+    averages,
     bundles,
     candidates,
+    managers,
+    reports,
     settings,
     shedding,
     splitting,
@@ -22,7 +25,11 @@ OPERATIONS: Mapping[str, Operation] = {
     "bundles.split_candidates": candidates.candidates,
     "usage.max": usage.maximum,
     "usage.nic": usage.nic,
+    "average.bundle": averages.bundle,
+    "average.broker": averages.broker,
     "shed.select": shedding.select,
+    "manager.choose": managers.choose,
+    "report.read": reports.read,
 }
 """By the operation's name, in the order of the protocol."""
 
