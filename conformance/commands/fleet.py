@@ -3,20 +3,34 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 import time
 from collections.abc import Iterator
 
 from pulsar_conformance import specs
-from pulsar_conformance.adapters.errors import AdapterError
+from pulsar_conformance.adapters import AdapterError, connect
+from pulsar_conformance.adapters.arguments import DEFAULT_PROFILE
 from pulsar_conformance.adapters.spark import session
-from pulsar_conformance.conformance.fleet.size import SHEDDING, BadFleet, Fleet
+from pulsar_conformance.conformance.fleet.plants import (
+    OVERLOAD,
+    PLANTS,
+    THRESHOLD,
+    UNIFORM,
+    settings_for,
+    strategy_for,
+)
+from pulsar_conformance.conformance.fleet.size import (
+    NOBODY,
+    SHEDDING,
+    BadFleet,
+    Fleet,
+    Told,
+)
 from pulsar_conformance.conformance.given_settings import BadSetting, given_settings
 
 UNUSABLE = 2
-STRATEGIES = ("ThresholdShedder", "OverloadShedder", "UniformLoadShedder")
-NOBODY = "none"
-WIDTH = 76
+STRATEGIES = (THRESHOLD, OVERLOAD, UNIFORM)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -53,6 +67,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="a setting of the fleet, none where the value is left out; may be given again",
     )
     parser.add_argument(
+        "--decided-by",
+        default=NOBODY,
+        metavar="ADAPTER",
+        help="who chooses what is unloaded: reference, sample:java ...; nobody by default, and "
+        "shedding is switched off",
+    )
+    parser.add_argument(
+        "--plant",
+        action="append",
+        default=[],
+        metavar="RULE",
+        help="break this rule in one cycle of the first cluster; may be given again",
+    )
+    parser.add_argument(
         "--no-cycles", action="store_true", help="leave the records of the cycles out"
     )
     parser.add_argument(
@@ -84,23 +112,30 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _written(args: argparse.Namespace) -> Iterator[str]:
-    fleet = fleet_of(args)
-    if not 0 <= args.damage < 1:
-        raise BadFleet(f"--damage {args.damage:g}: give a share from 0 on and below 1")
+    rules = tuple(dict.fromkeys(args.plant))
+    told = Told(args.decided_by, rules, args.damage, args.format)
+    fleet = fleet_of(args, rules)
+    if args.decided_by != NOBODY:
+        _try(args.decided_by)
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     spark = session.take(args.spark, "fleet")
     try:
         from pulsar_conformance.conformance.fleet.writing import write
 
-        written = write(spark.session, fleet, args.output, args.format, args.damage)
+        written = write(spark.session, fleet, told, args.output)
     finally:
         session.release(spark)
     yield f"{args.output}: {written.lines} lines"
     for kind, count in written.counts.items():
         yield f"  {kind:<12} {count:>10}"
+    for rule, where in written.planted.items():
+        yield f"planted {rule}, {where['cluster']}, {where['at']}:"
+        yield f"  {PLANTS[rule].sentence}"
 
 
-def fleet_of(args: argparse.Namespace) -> Fleet:
-    """What the arguments ask for. Errors: `BadFleet`, `BadSetting`."""
+def fleet_of(args: argparse.Namespace, rules: tuple[str, ...]) -> Fleet:
+    """What the arguments ask for. Errors: `BadFleet`, `BadSetting`, `specs.UnknownName`."""
+    given = {SHEDDING: args.decided_by != NOBODY, **given_settings(args.setting)}
     return Fleet(
         clusters=args.clusters,
         brokers=args.brokers,
@@ -108,8 +143,18 @@ def fleet_of(args: argparse.Namespace) -> Fleet:
         hours=args.hours,
         seed=args.seed,
         report=args.report_minutes,
-        interval=args.interval or args.report_minutes,
+        interval=args.report_minutes if args.interval is None else args.interval,
         cycles=not args.no_cycles,
-        strategy=args.strategy or STRATEGIES[0],
-        given={SHEDDING: False, **given_settings(args.setting)},
+        strategy=strategy_for(rules, args.strategy),
+        given=settings_for(rules, given),
     )
+
+
+def _try(adapter: str) -> None:
+    """Whether it can be asked. Errors: `BadFleet`, `AdapterError`."""
+    if adapter.partition(":")[0] == "spark":
+        problem = "it would run within the Spark that writes the fleet"
+        raise BadFleet(f"--decided-by {adapter}: {problem}; take reference or sample:java")
+    with connect(adapter, DEFAULT_PROFILE, {}) as connection:
+        if "shed.select" not in connection.hello.operations:
+            raise BadFleet(f"--decided-by {adapter}: it does not offer shed.select")

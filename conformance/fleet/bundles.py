@@ -12,9 +12,6 @@ OF_NAMESPACE = 64
 TENANTS = ("shop", "bank", "game")
 HASHES = 1 << 32
 
-PARTS = {"first": 0.4, "second": 0.6}
-"""How much of a bundle each part carries."""
-
 
 def whole(fleet: Fleet, numbers: DataFrame) -> DataFrame:
     """A row for each bundle at first: `cluster` and `bundle` (their numbers), `lower`, `upper`.

@@ -53,7 +53,8 @@ def with_damage(lines: DataFrame, part: float, seed: int) -> DataFrame:
     if not part:
         return lines
     text = F.col("value")
-    chosen = share(seed, "damage", text) < part / (1 - part)
+    record = text.startswith('{"kind"')
+    chosen = record & (share(seed, "damage", text) < part / (1 - part))
     which = whole(seed, "kind of damage", len(KINDS), text) + 1
     damaged = F.element_at(F.array(*(damage(text) for damage in KINDS.values())), which.cast("int"))
     both = F.array(

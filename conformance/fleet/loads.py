@@ -6,10 +6,10 @@ Bytes are whole numbers and messages whole eighths, so that sums are exact in an
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from typing import Any
 
 from pulsar_conformance.conformance.fleet.chance import share, whole
+from pulsar_conformance.conformance.fleet.shape import GROWN
 from pulsar_conformance.conformance.fleet.size import Fleet
 from pyspark.sql import Column
 from pyspark.sql import functions as F
@@ -37,8 +37,6 @@ MOST_MESSAGES = 6_000.0
 """Into a bundle, so that none is split for its rate: out go at most one and a half as many."""
 
 MOST_TOPICS = 400
-GROWN = (900, 1040)
-"""Topics of a bundle that will be split, and in the last report before."""
 
 DAY = 1440
 
@@ -91,13 +89,3 @@ def topics_in(period: Any, ends: Any, topics: Any) -> Column:
     before, grown = GROWN
     last = F.when(period >= ends - 1, F.lit(grown)).otherwise(F.lit(before))
     return F.when(ends.isNull(), topics).otherwise(last)
-
-
-UNITS: Mapping[str, float] = {
-    "msgRateIn": 0.125,
-    "msgRateOut": 0.125,
-    "msgThroughputIn": 1.0,
-    "msgThroughputOut": 1.0,
-    "topics": 1.0,
-}
-"""What each is a whole number of."""

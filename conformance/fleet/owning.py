@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from pulsar_conformance.conformance.fleet.bundles import PARTS, middle, name
+from pulsar_conformance.conformance.fleet.bundles import middle, name
 from pulsar_conformance.conformance.fleet.chance import whole
+from pulsar_conformance.conformance.fleet.shape import PARTS
 from pulsar_conformance.conformance.fleet.size import Fleet
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pulsar_conformance.adapters.spark.shapes import RATE_FIELDS
 from pulsar_conformance.conformance.fleet import loads, owning, shape
-from pulsar_conformance.conformance.fleet.bundles import PARTS
+from pulsar_conformance.conformance.fleet.shape import PARTS
 from pulsar_conformance.conformance.fleet.size import START, Fleet
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -56,7 +56,7 @@ def _topics() -> Column:
 def in_part(field: str) -> Column:
     """How much of a bundle a part has: one a share of it, in whole units, and one the rest."""
     (one, share), (two, _) = PARTS.items()
-    unit = loads.UNITS[field]
+    unit = shape.UNITS[field]
     first = F.floor(F.col(field) * share / unit) * unit
     return (
         F.when(F.col("part") == one, first)

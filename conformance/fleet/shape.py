@@ -21,6 +21,21 @@ NETWORK = 2.5
 
 VERSION = "3.0.7"
 
+GROWN = (900, 1040)
+"""Topics of a bundle that will be split, and in the last report before."""
+
+UNITS: Mapping[str, float] = {
+    "msgRateIn": 0.125,
+    "msgRateOut": 0.125,
+    "msgThroughputIn": 1.0,
+    "msgThroughputOut": 1.0,
+    "topics": 1.0,
+}
+"""What each is a whole number of."""
+
+PARTS = {"first": 0.4, "second": 0.6}
+"""How much of a bundle each part carries."""
+
 Least = Callable[[Any, Any], Any]
 
 

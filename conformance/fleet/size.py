@@ -38,6 +38,12 @@ FEWEST = {"clusters": 1, "brokers": 1, "bundles": 1, "hours": 1, "report": 1, "i
 OPTION = {"report": "--report-minutes"}
 
 
+NOBODY = "none"
+"""Who decides where no adapter does."""
+
+MOST_DAMAGE = 0.5
+
+
 class BadFleet(Exception):
     """A fleet that cannot be, in one sentence."""
 
@@ -123,3 +129,21 @@ class Fleet:
     def cycle_at(self, period: int) -> bool:
         """Whether a cycle is due when a period begins."""
         return period > 0 and period % self.every == 0
+
+
+@dataclass(frozen=True)
+class Told:
+    """What a history is to be like beside its size; `damaged` is a share of all lines."""
+
+    decided_by: str = NOBODY
+    planted: tuple[str, ...] = ()
+    damaged: float = 0.0
+    format: str = "json"
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.damaged <= MOST_DAMAGE:
+            problem = f"give a share from 0 to {MOST_DAMAGE:g}"
+            raise BadFleet(f"--damage {self.damaged:g}: {problem}")
+        if self.planted and self.decided_by == NOBODY:
+            problem = "somebody has to decide, as with --decided-by reference"
+            raise BadFleet(f"--plant {self.planted[0]}: {problem}")
