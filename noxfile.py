@@ -144,6 +144,13 @@ def pulsar(session: nox.Session) -> None:
 
 
 @nox.session
+def fleet(session: nox.Session) -> None:
+    """Write the history of a fleet that never was; needs Java 17. After --, its options."""
+    install(session, extra="spark")
+    session.run("pulsar-conformance", "fleet", *session.posargs)
+
+
+@nox.session
 def report(session: nox.Session) -> None:
     """The Allure report of the last run, as one HTML file."""
     install(session)
