@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -29,4 +31,10 @@ class Turns:
         possible = sorted({draw() for _ in range(asks)}, key=lambda name: (name is None, name))
         self._asked = self._asked + 1 if question == self._last else 0
         self._last = question
-        return possible[self._asked % len(possible)]
+        return possible[(place_of(question, len(possible)) + self._asked) % len(possible)]
+
+
+def place_of(question: Mapping[str, Any], choices: int) -> int:
+    """One of so many places, by the question alone: any, and always the same."""
+    text = json.dumps(question, sort_keys=True)
+    return int.from_bytes(hashlib.sha256(text.encode()).digest()) % choices

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 
 from pulsar_conformance.adapters.pulsar.operations import (
+    anti_affinity,
     averages,
     bundles,
     candidates,
@@ -30,6 +31,7 @@ OPERATIONS: Mapping[str, Operation] = {
     "average.broker": averages.broker,
     "shed.select": shedding.select,
     "place.select": placement.select,
+    "place.anti_affinity": anti_affinity.filtered,
     "manager.choose": managers.choose,
     "report.read": reports.read,
 }
