@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from types import TracebackType
 from typing import Self
 
+from pulsar_conformance.adapters.pulsar.configuration import Configurations
 from pulsar_conformance.adapters.pulsar.jvm import Java, call, field, methods, named
 from pulsar_conformance.adapters.pulsar.loads import LOCAL, MANAGER
 from pulsar_conformance.adapters.pulsar.service import Service
@@ -28,11 +30,6 @@ class Manager:
             if own.get(self.java) is None:
                 own.set(self.java, named(LOCAL)())
         self.load_data = field(self.java, "loadData").get(self.java)
-
-    @property
-    def default_stats(self) -> Java:
-        """What the manager assumes of a bundle that was never measured."""
-        return field(self.java, "defaultStats").get(self.java)
 
     @property
     def strategy(self) -> Java:
@@ -83,3 +80,10 @@ def end_threads(manager: Java) -> None:
     within = field(manager, "loadManager")
     if within is not None and within.get(manager) is not None:
         end_threads(within.get(manager))
+
+
+@cache
+def default_stats() -> Java:
+    """What a manager of the release assumes of a bundle that was never measured."""
+    with Manager(Service(Configurations({}).of({}))) as manager:
+        return field(manager.java, "defaultStats").get(manager.java)

@@ -7,7 +7,7 @@ from typing import Any
 
 from pulsar_conformance.adapters.pulsar.jvm import Java, call, capital
 from pulsar_conformance.adapters.pulsar.loads import RATES, WINDOWS
-from pulsar_conformance.adapters.pulsar.manager import Manager
+from pulsar_conformance.adapters.pulsar.manager import Manager, default_stats
 from pulsar_conformance.adapters.pulsar.release import Answer, Case, Release
 from pulsar_conformance.adapters.pulsar.service import Service
 
@@ -18,7 +18,7 @@ FRAMES = {"shortTermData": "shortSamples", "longTermData": "longSamples"}
 
 def bundle(release: Release, case: Case) -> Answer:
     """What the manager begins with for a bundle that nobody stored, and then every sample."""
-    with _manager(release) as manager:
+    with Manager(Service(release.configuration({}))) as manager:
         known = call(manager.java, "getBundleDataOrDefault", BUNDLE)
     for frame, window in FRAMES.items():
         _frame(known, frame).setMaxSamples(case[window])
@@ -29,14 +29,9 @@ def bundle(release: Release, case: Case) -> Answer:
 
 def broker(release: Release, case: Case) -> Answer:
     """The sums that the manager makes with every report of a broker."""
-    with _manager(release) as manager:
-        known = release.loads.measured(case["bundles"])
-        sums = release.loads.sums(case["owned"], known, manager.default_stats)
+    known = release.loads.measured(case["bundles"])
+    sums = release.loads.sums(case["owned"], known, default_stats())
     return {frame: _rates(sums, frame.removesuffix("Data")) for frame in WINDOWS}
-
-
-def _manager(release: Release) -> Manager:
-    return Manager(Service(release.configuration({})))
 
 
 def _frame(known: Java, name: str) -> Java:

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from functools import cache
 from typing import Any
 
-from pulsar_conformance.adapters.pulsar.jvm import Java, capital, methods, named
+from pulsar_conformance.adapters.pulsar.jvm import Java, capital, mapper, named
 from pulsar_conformance.adapters.pulsar.loads import RATES, RESOURCES
 from pulsar_conformance.adapters.pulsar.release import Answer, Case, Refused, Release
 
 PACKAGE = "org.apache.pulsar.policies.data.loadbalancer"
-MAPPERS = "org.apache.pulsar.common.util.ObjectMapperFactory"
 
 MANAGERS = {"LoadReport": "simple", "LocalBrokerData": "modular"}
 """Whose report it is, by the class that the release reads it as."""
@@ -30,21 +28,12 @@ def read(_release: Release, case: Case) -> Answer:
     """What the getters of the report say. Errors: `Refused` for what cannot be read."""
     kind = named(f"{PACKAGE}.LoadManagerReport").class_
     try:
-        report = _mapper().readValue(json.dumps(case["report"]), kind)
+        report = mapper().readValue(json.dumps(case["report"]), kind)
     except named("com.fasterxml.jackson.core.JsonProcessingException") as error:
         raise Refused(str(error.getOriginalMessage())) from None
     manager = MANAGERS[str(report.getClass().getSimpleName())]
     said = {name: value for name, value in _said(report, manager) if value is not None}
     return {"manager": manager, "broker": said}
-
-
-@cache
-def _mapper() -> Java:
-    """What the metadata caches of the release read with."""
-    factory = named(MAPPERS)
-    if not methods(factory, "getMapper"):
-        return factory.getThreadLocal()
-    return factory.getMapper().getObjectMapper()
 
 
 def _said(report: Java, manager: str) -> Iterator[tuple[str, Any]]:
