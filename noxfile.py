@@ -37,6 +37,9 @@ RELEASES = {
 RELEASED = "tests/test_pulsar_released.py"
 """Tests that need released Pulsar: the session `pulsar` runs them."""
 
+ON_SPARK = "tests/test_spark_*.py"
+"""Tests that need Spark: the session `spark` runs them."""
+
 
 def install(session: nox.Session, group: str | None = None, extra: str = "") -> None:
     """Install the project as its users do, with an extra, and a dependency group of it.
@@ -90,7 +93,8 @@ def lint(session: nox.Session) -> None:
 def tests(session: nox.Session) -> None:
     """The tests of the suite itself; after --, options of pytest and files."""
     install(session, "tests")
-    session.run("pytest", "-n", "2", "-q", "--ignore", RELEASED, *session.posargs)
+    elsewhere = ("--ignore", RELEASED, "--ignore-glob", ON_SPARK)
+    session.run("pytest", "-n", "2", "-q", *elsewhere, *session.posargs)
 
 
 @nox.session
@@ -98,7 +102,7 @@ def spark(session: nox.Session) -> None:
     """The tests of the Spark engine; needs Java 17. After --, options of pytest."""
     install(session, "tests", extra="spark")
     session.run("pulsar-conformance", "check", "spark:local[2]")
-    files = sorted(map(str, Path("tests").glob("test_spark_*.py")))
+    files = sorted(map(str, Path().glob(ON_SPARK)))
     session.run("pytest", "-q", *files, *session.posargs)
 
 

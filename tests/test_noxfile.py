@@ -118,7 +118,8 @@ def test_the_java_that_spark_would_take_is_looked_at(noxfile, monkeypatch, tmp_p
     assert noxfile.java_version() == 21
 
 
-def test_the_tests_of_spark_are_run_where_spark_is(noxfile):
+def test_the_tests_of_spark_are_run_where_spark_is(noxfile, monkeypatch):
+    monkeypatch.chdir(ROOT)
     session = Session("uv", "-k", "edges")
     noxfile.spark(session)
     installed, checked, tested = session.did
@@ -134,8 +135,8 @@ def test_what_follows_the_dashes_goes_through(noxfile, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     session = Session("uv", "-k", "overload")
     noxfile.tests(session)
-    ignored = ("--ignore", noxfile.RELEASED)
-    assert session.did[-1] == ("pytest", "-n", "2", "-q", *ignored, "-k", "overload")
+    elsewhere = ("--ignore", noxfile.RELEASED, "--ignore-glob", noxfile.ON_SPARK)
+    assert session.did[-1] == ("pytest", "-n", "2", "-q", *elsewhere, "-k", "overload")
 
 
 def test_every_folder_with_code_is_a_package_that_is_installed():
