@@ -7,7 +7,7 @@ from functools import reduce
 
 from pulsar_conformance.conformance.audit.files import Found, Session, kind, listed
 from pulsar_conformance.conformance.audit.gzipped import distant_gzip_lines, gzip_lines
-from pulsar_conformance.conformance.audit.parquets import parquet_lines
+from pulsar_conformance.conformance.audit.parquets import broken_parquet_lines, parquet_lines
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
@@ -38,10 +38,12 @@ READERS: Mapping[str, Callable[[Session, str], DataFrame]] = {
 """By the kind of files."""
 
 
-def lines(spark: Session, path: str, found: Found) -> DataFrame:
+def lines(spark: Session, path: str, found: Found, whole: bool = True) -> DataFrame:
     """`file`, `line` and `damage`: what a file could not give is a row with the reason.
 
-    A line may hold any bytes.
+    A line may hold any bytes. Parquet files are taken for whole, if they can be opened; where one
+    turns out not to be, `whole` is to be false, and each is read twice.
     """
-    parts = [read(spark, path) for one, read in READERS.items() if found.files.get(one)]
+    readers = READERS if whole else {**READERS, "parquet": broken_parquet_lines}
+    parts = [read(spark, path) for one, read in readers.items() if found.files.get(one)]
     return reduce(DataFrame.unionByName, parts)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import reduce
 
 from pulsar_conformance.conformance.audit.files import PARQUET, Session, listed
@@ -39,7 +39,23 @@ def parquet_lines(spark: Session, path: str) -> DataFrame:
     try:
         return _lines(_together(spark, path))
     except Exception:  # one of them is damaged, or they do not fit together: each by itself
-        return _each_by_itself(spark, path)
+        return _each_by_itself(spark, path, lambda _path: True)
+
+
+def broken_parquet_lines(spark: Session, path: str) -> DataFrame:
+    """The same, where a file can be opened and not be read to its end.
+
+    What comes before the damage is there, and a row with `damage`.
+    """
+
+    def whole(one: str) -> bool:
+        try:
+            _lines(spark.read.parquet(one)).write.format("noop").mode("overwrite").save()
+        except Exception:
+            return False
+        return True
+
+    return _each_by_itself(spark, path, whole)
 
 
 def _together(spark: Session, path: str) -> DataFrame:
@@ -47,18 +63,21 @@ def _together(spark: Session, path: str) -> DataFrame:
     return reader.option("pathGlobFilter", EVERY).parquet(path)
 
 
-def _each_by_itself(spark: Session, path: str) -> DataFrame:
+def _each_by_itself(spark: Session, path: str, whole: Callable[[str], bool]) -> DataFrame:
     """Files of the same columns together; a file without columns is damaged."""
     files = listed(spark, path).where(F.col("kind") == "parquet").select("path", "file")
     damaged: list[str] = []
     alike: defaultdict[str, list[str]] = defaultdict(list)
     for row in files.toLocalIterator():
+        one = GLOB.sub(r"\\\1", row["path"])
         try:
-            path = GLOB.sub(r"\\\1", row["path"])
-            alike[spark.read.parquet(path).schema.json()].append(path)
+            alike[spark.read.parquet(one).schema.json()].append(one)
         except Exception:
             damaged.append(row["file"])
-    parts = [_lines(spark.read.parquet(*paths)) for paths in alike.values()]
+        else:
+            damaged += [] if whole(one) else [row["file"]]
+    reader = spark.read.option("ignoreCorruptFiles", True) if damaged else spark.read
+    parts = [_lines(reader.parquet(*paths)) for paths in alike.values()]
     return reduce(DataFrame.unionByName, [*parts, _damage(spark, damaged)])
 
 
