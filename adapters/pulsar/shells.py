@@ -61,12 +61,12 @@ class Shells:
         return self._mockito.mock(named(type_name), settings.defaultAnswer(self._real))
 
     def unmade(self, type_name: str) -> Java:
-        """Like `around`, but no constructor runs: its fields have to be set, save its logger."""
+        """Like `around`, but no constructor runs: its fields have to be set, save the logger."""
         settings = self._mockito.withSettings().stubOnly().defaultAnswer(self._real)
         java = self._mockito.mock(named(type_name), settings)
         log = field(java, "log")
         if log is not None and log.get(java) is None:
-            log.set(java, named(str(log.getType().getName())).get(type_name))
+            log.set(java, named(str(log.getType().getName())).get(jpype.JString(type_name)))
         return java
 
     def _empty(self, invocation: Java) -> Java:
