@@ -34,7 +34,7 @@ RELEASES = {
 }
 """The releases of Pulsar that are judged, each by the newest documents that speak of it."""
 
-RELEASED = ("tests/test_pulsar_released.py", "tests/test_pulsar_deviations.py")
+RELEASED = ("tests/test_pulsar_released*.py", "tests/test_pulsar_deviations.py")
 """Tests that need released Pulsar: the session `pulsar` runs them."""
 
 ON_SPARK = "tests/test_spark_*.py"
