@@ -37,6 +37,9 @@ RELEASES = {
 RELEASED = ("tests/test_pulsar_released.py", "tests/test_pulsar_deviations.py")
 """Tests that need released Pulsar: the session `pulsar` runs them."""
 
+ON_SPARK = "tests/test_spark_*.py"
+"""Tests that need Spark: the session `spark` runs them."""
+
 
 def install(session: nox.Session, group: str | None = None, extra: str = "") -> None:
     """Install the project as its users do, with an extra, and a dependency group of it.
@@ -90,8 +93,8 @@ def lint(session: nox.Session) -> None:
 def tests(session: nox.Session) -> None:
     """The tests of the suite itself; after --, options of pytest and files."""
     install(session, "tests")
-    ignored = (word for file in RELEASED for word in ("--ignore", file))
-    session.run("pytest", "-n", "2", "-q", *ignored, *session.posargs)
+    elsewhere = (word for files in (*RELEASED, ON_SPARK) for word in ("--ignore-glob", files))
+    session.run("pytest", "-n", "2", "-q", *elsewhere, *session.posargs)
 
 
 @nox.session
@@ -99,7 +102,7 @@ def spark(session: nox.Session) -> None:
     """The tests of the Spark engine; needs Java 17. After --, options of pytest."""
     install(session, "tests", extra="spark")
     session.run("pulsar-conformance", "check", "spark:local[2]")
-    files = sorted(map(str, Path("tests").glob("test_spark_*.py")))
+    files = sorted(map(str, Path().glob(ON_SPARK)))
     session.run("pytest", "-q", *files, *session.posargs)
 
 
@@ -138,6 +141,13 @@ def pulsar(session: nox.Session) -> None:
         session.run("pulsar-conformance", "run", *words, "--known-deviations", known)
     session.run("python", "-m", "pulsar_conformance.reports.releases", *outs)
     session.run("pytest", "-q", *map(str, Path("tests").glob("test_pulsar_*.py")))
+
+
+@nox.session
+def fleet(session: nox.Session) -> None:
+    """Write the history of a fleet that never was; needs Java 17. After --, its options."""
+    install(session, extra="spark")
+    session.run("pulsar-conformance", "fleet", *session.posargs)
 
 
 @nox.session

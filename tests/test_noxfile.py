@@ -33,7 +33,7 @@ def test_the_sessions_are_listed_with_what_they_do():
     listed = re.findall(r"^([*-]) (\w+) -> \S", done.stdout, re.MULTILINE)
     asked = {name for star, name in listed if star == "-"}
     assert [name for star, name in listed if star == "*"] == ["lint", "tests", "conformance"]
-    assert asked == {"spark", "pulsar", "bench", "report", "examples", "coverage"}
+    assert asked == {"spark", "pulsar", "bench", "fleet", "report", "examples", "coverage"}
 
 
 DEFAULT = ["--judge-by", "documented-3.0", "--judge-by", "released-3.0"]
@@ -119,7 +119,8 @@ def test_the_java_that_spark_would_take_is_looked_at(noxfile, monkeypatch, tmp_p
     assert noxfile.java_version() == 21
 
 
-def test_the_tests_of_spark_are_run_where_spark_is(noxfile):
+def test_the_tests_of_spark_are_run_where_spark_is(noxfile, monkeypatch):
+    monkeypatch.chdir(ROOT)
     session = Session("uv", "-k", "edges")
     noxfile.spark(session)
     installed, checked, tested = session.did
@@ -135,8 +136,9 @@ def test_what_follows_the_dashes_goes_through(noxfile, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     session = Session("uv", "-k", "overload")
     noxfile.tests(session)
-    ignored = [word for file in noxfile.RELEASED for word in ("--ignore", file)]
-    assert session.did[-1] == ("pytest", "-n", "2", "-q", *ignored, "-k", "overload")
+    files = (*noxfile.RELEASED, noxfile.ON_SPARK)
+    elsewhere = [word for one in files for word in ("--ignore-glob", one)]
+    assert session.did[-1] == ("pytest", "-n", "2", "-q", *elsewhere, "-k", "overload")
 
 
 def test_each_release_is_judged_by_the_documents_that_its_file_names(noxfile):

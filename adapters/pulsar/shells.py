@@ -20,6 +20,10 @@ STANDINS: Mapping[str, str] = {
     "PulsarService": "a running broker; it hands out the configuration and the other shells",
     "NamespaceService": "needs a running broker; counts the bundles that the case says there are",
     "LeaderElectionService": "needs a metadata store; whether this broker leads is the case's",
+    "BrokerService": "its own methods take dynamic settings; of its fields only those of settings "
+    "are there",
+    "DynamicConfigurationResources, ZooKeeperDataCache": "need a metadata store; what is set "
+    "dynamically is the case's",
     "PulsarAdmin": "a client of a cluster; notes what it is told to unload or split",
     "PulsarResources, ConfigurationCacheService": "need a metadata store; no namespace has "
     "policies, and no broker a failure domain",
