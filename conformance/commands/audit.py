@@ -81,9 +81,12 @@ def run(args: argparse.Namespace) -> int:
         specs.load().check_readings(readings)
         spark = session.take(args.spark, "audit", OPTIONS)
         try:
-            from pulsar_conformance.conformance.audit.report import reported
+            from pulsar_conformance.conformance.audit.plan import Plan
+            from pulsar_conformance.conformance.audit.report import Asked, reported
 
-            found, lines = reported(spark.session, args, readings, settings)
+            plan = Plan.of(args.judge_by, readings, since=args.time_from, until=args.time_to)
+            other = Asked(settings, args.strategy)
+            found, lines = reported(spark.session, args.input, args.output, plan, other, args.cases)
         finally:
             session.release(spark)
     except (AdapterError, AuditError, BadPlan, BadSetting, specs.UnknownName) as wrong:
