@@ -34,7 +34,7 @@ RELEASES = {
 }
 """The releases of Pulsar that are judged, each by the newest documents that speak of it."""
 
-RELEASED = "tests/test_pulsar_released.py"
+RELEASED = ("tests/test_pulsar_released.py", "tests/test_pulsar_deviations.py")
 """Tests that need released Pulsar: the session `pulsar` runs them."""
 
 ON_SPARK = "tests/test_spark_*.py"
@@ -93,7 +93,7 @@ def lint(session: nox.Session) -> None:
 def tests(session: nox.Session) -> None:
     """The tests of the suite itself; after --, options of pytest and files."""
     install(session, "tests")
-    elsewhere = ("--ignore", RELEASED, "--ignore-glob", ON_SPARK)
+    elsewhere = (word for files in (*RELEASED, ON_SPARK) for word in ("--ignore-glob", files))
     session.run("pytest", "-n", "2", "-q", *elsewhere, *session.posargs)
 
 
@@ -141,6 +141,13 @@ def pulsar(session: nox.Session) -> None:
         session.run("pulsar-conformance", "run", *words, "--known-deviations", known)
     session.run("python", "-m", "pulsar_conformance.reports.releases", *outs)
     session.run("pytest", "-q", *map(str, Path("tests").glob("test_pulsar_*.py")))
+
+
+@nox.session
+def fleet(session: nox.Session) -> None:
+    """Write the history of a fleet that never was; needs Java 17. After --, its options."""
+    install(session, extra="spark")
+    session.run("pulsar-conformance", "fleet", *session.posargs)
 
 
 @nox.session

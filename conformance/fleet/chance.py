@@ -1,0 +1,18 @@
+"""Numbers that depend on the seed and on what they are for, and on nothing else."""
+
+from __future__ import annotations
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+
+STEPS = 1 << 40
+
+
+def share(seed: int, purpose: str, *of: Column) -> Column:
+    """A number from 0 up to, not including, 1, for these columns and this purpose."""
+    return whole(seed, purpose, STEPS, *of) / F.lit(float(STEPS))
+
+
+def whole(seed: int, purpose: str, count: int, *of: Column) -> Column:
+    """A whole number from 0 up to, not including, `count`."""
+    return F.pmod(F.xxhash64(F.lit(seed), F.lit(purpose), *of), F.lit(count))
