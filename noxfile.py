@@ -34,7 +34,7 @@ RELEASES = {
 }
 """The releases of Pulsar that are judged, each by the newest documents that speak of it."""
 
-RELEASED = ("tests/test_pulsar_released.py", "tests/test_pulsar_deviations.py")
+RELEASED = ("tests/test_pulsar_released*.py", "tests/test_pulsar_deviations.py")
 """Tests that need released Pulsar: the session `pulsar` runs them."""
 
 ON_SPARK = "tests/test_spark_*.py"
@@ -141,6 +141,13 @@ def pulsar(session: nox.Session) -> None:
         session.run("pulsar-conformance", "run", *words, "--known-deviations", known)
     session.run("python", "-m", "pulsar_conformance.reports.releases", *outs)
     session.run("pytest", "-q", *map(str, Path("tests").glob("test_pulsar_*.py")))
+
+
+@nox.session
+def audit(session: nox.Session) -> None:
+    """Judge recorded history; after --, options of `pulsar-conformance audit`."""
+    install(session, extra="spark")
+    session.run("pulsar-conformance", "audit", *session.posargs)
 
 
 @nox.session

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import jpype
 from pulsar_conformance.adapters.errors import CannotLoad
 from pulsar_conformance.adapters.pulsar.configuration import Configurations
 from pulsar_conformance.adapters.pulsar.jvm import exists, named
@@ -18,7 +19,10 @@ def kinds_of(strategy: str, configurations: Configurations, version: str) -> dic
     """The places that a class takes, shedder or placer or both. Errors: `CannotLoad`."""
     if not exists(strategy):
         raise CannotLoad(f"there is no class {strategy}; name its jar or folder by classpath=")
-    found = named(strategy).class_
+    try:
+        found = named(strategy).class_
+    except jpype.JException as error:
+        raise CannotLoad(f"Pulsar {version} cannot load {strategy}: {error.toString()}") from None
     kinds = {
         kind: setting
         for kind, (interface, setting) in KINDS.items()
