@@ -34,8 +34,11 @@ RELEASES = {
 }
 """The releases of Pulsar that are judged, each by the newest documents that speak of it."""
 
-RELEASED = "tests/test_pulsar_released.py"
+RELEASED = ("tests/test_pulsar_released*.py", "tests/test_pulsar_deviations.py")
 """Tests that need released Pulsar: the session `pulsar` runs them."""
+
+ON_SPARK = "tests/test_spark_*.py"
+"""Tests that need Spark: the session `spark` runs them."""
 
 
 def install(session: nox.Session, group: str | None = None, extra: str = "") -> None:
@@ -90,7 +93,8 @@ def lint(session: nox.Session) -> None:
 def tests(session: nox.Session) -> None:
     """The tests of the suite itself; after --, options of pytest and files."""
     install(session, "tests")
-    session.run("pytest", "-n", "2", "-q", "--ignore", RELEASED, *session.posargs)
+    elsewhere = (word for files in (*RELEASED, ON_SPARK) for word in ("--ignore-glob", files))
+    session.run("pytest", "-n", "2", "-q", *elsewhere, *session.posargs)
 
 
 @nox.session
@@ -98,7 +102,7 @@ def spark(session: nox.Session) -> None:
     """The tests of the Spark engine; needs Java 17. After --, options of pytest."""
     install(session, "tests", extra="spark")
     session.run("pulsar-conformance", "check", "spark:local[2]")
-    files = sorted(map(str, Path("tests").glob("test_spark_*.py")))
+    files = sorted(map(str, Path().glob(ON_SPARK)))
     session.run("pytest", "-q", *files, *session.posargs)
 
 
@@ -137,6 +141,13 @@ def pulsar(session: nox.Session) -> None:
         session.run("pulsar-conformance", "run", *words, "--known-deviations", known)
     session.run("python", "-m", "pulsar_conformance.reports.releases", *outs)
     session.run("pytest", "-q", *map(str, Path("tests").glob("test_pulsar_*.py")))
+
+
+@nox.session
+def audit(session: nox.Session) -> None:
+    """Judge recorded history; after --, options of `pulsar-conformance audit`."""
+    install(session, extra="spark")
+    session.run("pulsar-conformance", "audit", *session.posargs)
 
 
 @nox.session

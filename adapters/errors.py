@@ -51,3 +51,7 @@ class AdapterError(Exception):
             lines.append("  its standard error ended with:")
             lines += [f"    {line}" for line in self.stderr_tail.splitlines()]
         return "\n".join(lines)
+
+
+class CannotLoad(Exception):
+    """What is asked to answer isn't there, or is of no use; says why, in words for its user."""

@@ -42,7 +42,8 @@ class Hello:
     """Who answers, and what it offers.
 
     `strategies` and `algorithms` are None where the implementation doesn't say: then each is
-    asked and may answer `unsupported`. `readings` are those that it follows, where it knows.
+    asked and may answer `unsupported`. `placement` is a placement strategy that stands in place of
+    the one that documents describe. `readings` are those that it follows, where it knows.
     """
 
     protocol: int
@@ -55,6 +56,7 @@ class Hello:
     readings: Mapping[str, str] = field(default_factory=dict)
     manager: str = "modular"
     neutral: Mapping[str, str] = field(default_factory=dict)
+    placement: str | None = None
 
     @classmethod
     def of(cls, answer: Mapping[str, JSON]) -> Self:

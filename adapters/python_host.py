@@ -16,11 +16,8 @@ from collections.abc import Mapping
 from difflib import get_close_matches
 from typing import BinaryIO
 
+from pulsar_conformance.adapters.errors import CannotLoad
 from pulsar_conformance.adapters.protocol import JSON, PROTOCOL, line_of, text_of
-
-
-class CannotLoad(Exception):
-    """The module or the object in it isn't there."""
 
 
 class Host:

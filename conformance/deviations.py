@@ -2,14 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
+from typing import Any
 
 from pulsar_conformance import specs
 from pulsar_conformance.specs.errors import unknown
 from pulsar_conformance.specs.lines import Sheet, read
 from pulsar_conformance.specs.schemas import check_shape
+
+
+@dataclass(frozen=True)
+class Place:
+    """A method, or a field, in an implementation's source."""
+
+    path: str
+    method: str
+
+    def __str__(self) -> str:
+        """Class and method, as people write them."""
+        return f"{PurePosixPath(self.path).stem}.{self.method}"
 
 
 @dataclass(frozen=True)
@@ -19,7 +32,21 @@ class Deviation:
     rule: str
     reason: str
     link: str
-    implementation: str | None
+    implementation: str | None = None
+    source: tuple[Place, ...] = ()
+    cases: tuple[Path, ...] = ()
+    """Files of cases that show it, the smallest first."""
+    answers: str = ""
+    """What is answered to the first of them."""
+    proposed: str = ""
+    """A sentence for the documents."""
+
+    @property
+    def why(self) -> str:
+        """The reason, its place in the source, the link and what is proposed, in a line."""
+        place = ", ".join([*map(str, self.source), self.link])
+        proposed = f"; the documents could say: {self.proposed}" if self.proposed else ""
+        return f"{self.reason} ({place}){proposed}"
 
     def concerns(self, rule: str, *names: str) -> bool:
         """Whether it speaks of this rule and an implementation by one of these names."""
@@ -38,13 +65,24 @@ def load(file: Path) -> tuple[Deviation, ...]:
     for place, entry in enumerate(sheet.data):
         if entry["rule"] not in rules:
             raise _wrong(sheet, place, unknown(entry["rule"], "rule", rules))
-        deviation = Deviation(
-            entry["rule"], entry["reason"], entry["link"], entry.get("implementation")
-        )
+        deviation = _deviation(entry)
         if _listed(found, deviation):
             raise _wrong(sheet, place, f"{deviation.rule} is listed twice")
         found.append(deviation)
     return tuple(found)
+
+
+def _deviation(entry: Mapping[str, Any]) -> Deviation:
+    return Deviation(
+        entry["rule"],
+        entry["reason"],
+        entry["link"],
+        entry.get("implementation"),
+        tuple(Place(one["path"], one["method"]) for one in entry.get("source", ())),
+        tuple(map(Path, entry.get("cases", ()))),
+        entry.get("answers", ""),
+        entry.get("proposed", ""),
+    )
 
 
 def _wrong(sheet: Sheet, place: int, problem: str) -> specs.SpecError:

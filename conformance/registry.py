@@ -32,7 +32,7 @@ class Check:
     refusals: bool
     """Whether a refusal is an answer that it judges."""
     any_strategy: bool
-    """Whether it holds for every shedding strategy, one that no document knows included."""
+    """Whether it holds for every strategy of shedding or placing, also one no document knows."""
     asks: tuple[str, ...]
     """The operations of the trial's questions, in order, where it judges several kinds together."""
     exchanges: bool
@@ -67,7 +67,7 @@ def check(
     """Registers a predicate for a rule, or for several that differ in their data alone.
 
     `draws` is a strategy of trials, or several, or makes them for a rule's ID. With `any_strategy`,
-    a plug-in is asked them in place of the shedding strategies that documents name. `asks` are the
+    a plug-in is asked them in place of the strategies that documents name. `asks` are the
     operations that a check of several kinds of questions takes together. A check that sees
     `exchanges` judges any number of questions, and refusals.
     """

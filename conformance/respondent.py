@@ -8,12 +8,15 @@ from collections.abc import Callable, Mapping, Sequence
 from pulsar_conformance import specs
 from pulsar_conformance.adapters import AdapterError, Connection, Limits, connect
 from pulsar_conformance.conformance.judge import Court
+from pulsar_conformance.conformance.registry import CHECKS
 from pulsar_conformance.conformance.trial import CASE_CHANGED, Json, Question, Trial
 from pulsar_conformance.conformance.untouched import Untouched
 from pulsar_conformance.reference import Readings
 
 DOCUMENTED = frozenset({"OverloadShedder", "ThresholdShedder", "UniformLoadShedder"})
 """The shedding strategies that documents name."""
+
+PLACING = "place.select"
 
 Asking = Callable[[str, int], None]
 """Told an operation and how many cases of it are about to be asked."""
@@ -57,6 +60,9 @@ class Respondent:
         enough = rule.any_operation and len(missing) < len(rule.operations)
         if missing and not enough:
             return f"it does not offer {', '.join(missing)}"
+        placement = self.hello.placement
+        if placement and PLACING in rule.operations and not holds_for_every_strategy(rule):
+            return f"it is the documented placement strategy's, and {placement} is asked"
         for reading, value in rule.reading.items():
             if self.readings[reading] != value:
                 return f"it follows {reading}={self.readings[reading]}, not {value}"
@@ -143,3 +149,8 @@ class Respondent:
                 "hello", str(unknown), "see specs/readings.yaml", adapter=self.adapter
             ) from None
         return Readings({**self._asked_readings.choices, **said})
+
+
+def holds_for_every_strategy(rule: specs.Rule) -> bool:
+    """Whether a strategy that no document knows is judged by the rule."""
+    return rule.any_operation or (rule.id in CHECKS and CHECKS[rule.id].any_strategy)

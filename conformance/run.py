@@ -116,7 +116,7 @@ class Run:
         passes = self.plan.replay is not None and found.verdict != "fail"  # on one case, no proof
         if deviation is None or found.verdict == "error" or passes:
             return found
-        why = f"{deviation.reason} ({deviation.link})"
+        why = deviation.why
         if found.verdict == "fail":
             return replace(found, verdict="known_deviation", why=why)
         stale = f"listed as a known deviation, but {found.verdict.replace('_', ' ')}: {why}"

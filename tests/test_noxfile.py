@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pulsar_conformance.specs
 import pytest
+from pulsar_conformance.adapters.pulsar.versions import releases
 
 nox = pytest.importorskip("nox")
 ROOT = Path(__file__).parent.parent
@@ -32,7 +33,7 @@ def test_the_sessions_are_listed_with_what_they_do():
     listed = re.findall(r"^([*-]) (\w+) -> \S", done.stdout, re.MULTILINE)
     asked = {name for star, name in listed if star == "-"}
     assert [name for star, name in listed if star == "*"] == ["lint", "tests", "conformance"]
-    assert asked == {"spark", "pulsar", "bench", "fleet", "report", "examples", "coverage"}
+    assert asked == {"audit", "spark", "pulsar", "bench", "fleet", "report", "examples", "coverage"}
 
 
 DEFAULT = ["--judge-by", "documented-3.0", "--judge-by", "released-3.0"]
@@ -118,7 +119,8 @@ def test_the_java_that_spark_would_take_is_looked_at(noxfile, monkeypatch, tmp_p
     assert noxfile.java_version() == 21
 
 
-def test_the_tests_of_spark_are_run_where_spark_is(noxfile):
+def test_the_tests_of_spark_are_run_where_spark_is(noxfile, monkeypatch):
+    monkeypatch.chdir(ROOT)
     session = Session("uv", "-k", "edges")
     noxfile.spark(session)
     installed, checked, tested = session.did
@@ -134,8 +136,14 @@ def test_what_follows_the_dashes_goes_through(noxfile, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     session = Session("uv", "-k", "overload")
     noxfile.tests(session)
-    ignored = ("--ignore", noxfile.RELEASED)
-    assert session.did[-1] == ("pytest", "-n", "2", "-q", *ignored, "-k", "overload")
+    files = (*noxfile.RELEASED, noxfile.ON_SPARK)
+    elsewhere = [word for one in files for word in ("--ignore-glob", one)]
+    assert session.did[-1] == ("pytest", "-n", "2", "-q", *elsewhere, "-k", "overload")
+
+
+def test_each_release_is_judged_by_the_documents_that_its_file_names(noxfile):
+    found = {version: one.documents for version, one in releases().items()}
+    assert found == noxfile.RELEASES
 
 
 def test_every_folder_with_code_is_a_package_that_is_installed():

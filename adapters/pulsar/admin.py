@@ -50,17 +50,17 @@ class Admin:
         policies = named(POLICIES)()
         if bundles is not None:
             policies.bundles = so_many(bundles)
-        with _refusing():
+        with refusing():
             policies = call(self._java, "getDefaultPolicesIfNull", policies)
-            _wait(call(self._java, self._name(CREATING), self._namespace, policies))
+            wait(call(self._java, self._name(CREATING), self._namespace, policies))
         return [str(one) for one in policies.bundles.getBoundaries()]
 
     def split(self, part: str, algorithm: str | None, positions: Sequence[int]) -> None:
         """Asks for a bundle to be split. Errors: `Refused`."""
         name = self._name(SPLITTING)
         arguments = list(self._arguments(name, part, algorithm, positions))
-        with _refusing():
-            _wait(call(self._java, name, *arguments))
+        with refusing():
+            wait(call(self._java, name, *arguments))
             for one in self._answered:
                 if isinstance(one, jpype.JException):
                     raise one
@@ -108,7 +108,7 @@ def _guards() -> Mapping[str, Any]:
     return found
 
 
-def _wait(outcome: Java) -> None:
+def wait(outcome: Java) -> None:
     """Errors: `Unanswered` where nothing is left that could ever answer."""
     if outcome is None:
         return
@@ -118,7 +118,7 @@ def _wait(outcome: Java) -> None:
 
 
 @contextmanager
-def _refusing() -> Iterator[None]:
+def refusing() -> Iterator[None]:
     """What the admin API turns down, and not what breaks in it, becomes `Refused`."""
     try:
         yield

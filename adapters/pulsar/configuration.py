@@ -40,9 +40,10 @@ class Configurations:
 
         Errors: `Unsayable` for a value that a field of the release cannot hold.
         """
+        given = {**self._beneath, **settings}.items()
+        lines = [_line(name, self._written(name, value)) for name, value in given]
         properties = named("java.util.Properties")()
-        for name, value in {**self._beneath, **settings}.items():
-            properties.setProperty(name, self._written(name, value))
+        properties.load(named("java.io.StringReader")("\n".join(lines)))
         return self._loader.create(properties, self._kind.class_)
 
     def knows(self, name: str) -> bool:
@@ -74,3 +75,8 @@ class Configurations:
             if self.type_of(name) in WHOLE:
                 raise Unsayable(f"{name} takes whole numbers in this release, not {value}")
         return str(value)
+
+
+def _line(name: str, value: str) -> str:
+    """What stands in broker.conf; blanks around a value are the loader's business."""
+    return f"{name}={value}".replace("\n", "\\n")

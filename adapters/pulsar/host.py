@@ -11,6 +11,7 @@ from typing import Any
 import jpype
 from pulsar_conformance.adapters.pulsar import jvm, versions
 from pulsar_conformance.adapters.pulsar.configuration import Unsayable
+from pulsar_conformance.adapters.pulsar.plugged import kinds_of
 from pulsar_conformance.adapters.pulsar.release import Refused, Release, Unanswered, Unsupported
 from pulsar_conformance.specs import load
 
@@ -37,7 +38,8 @@ class Released:
         ]
         neutral = {one.name: one.value for one in self._neutral}
         beneath = {**neutral, **settings}
-        self._release = Release(plain.version, plain.defaults, beneath, told["strategy"])
+        plugged = _plugged(told["strategy"], plain)
+        self._release = Release(plain.version, plain.defaults, beneath, **plugged)
         self._operations = operations.offered(self._release)
         self._strategies = operations.strategies(self._release)
         self._algorithms = operations.algorithms(self._release)
@@ -49,7 +51,8 @@ class Released:
         or those that `--characterize` finds.
         """
         release = self._release
-        plugin = release.strategy
+        plugin = release.shedder or release.placer
+        placing = {"placement": release.placer} if release.placer else {}
         return {
             "name": f"pulsar+{plugin.rpartition('.')[2]}" if plugin else "pulsar",
             "version": release.version,
@@ -59,6 +62,7 @@ class Released:
             "strategies": self._strategies,
             "algorithms": self._algorithms,
             "neutral": {one.name: f"{one.value}: {one.reason}" for one in self._neutral},
+            **placing,
         }
 
     def answer(self, operation: str, case: Mapping[str, Any]) -> dict[str, Any]:
@@ -73,6 +77,11 @@ class Released:
             return {"failed": str(error)}
         except jpype.JException as error:
             return {"failed": _told(error)}
+
+
+def _plugged(strategy: str | None, release: Release) -> dict[str, str]:
+    """The places that a user's own class takes. Errors: `CannotLoad`."""
+    return kinds_of(strategy, release.configurations, release.version) if strategy else {}
 
 
 def _told(error: jpype.JException) -> str:

@@ -117,6 +117,20 @@ def call(on: Java, name: str, *arguments: Java) -> Java:
         raise error.getCause() from None
 
 
+@cache
+def mapper() -> Java:
+    """The Jackson mapper that the release reads its metadata store with."""
+    factory = named("org.apache.pulsar.common.util.ObjectMapperFactory")
+    if not methods(factory, "getMapper"):
+        return factory.create()
+    return factory.getMapper().getObjectMapper()
+
+
+def capital(name: str) -> str:
+    """A property as it stands in the name of its getter."""
+    return name[:1].upper() + name[1:]
+
+
 def listed(values: Iterable[Any]) -> Java:
     """A `java.util.ArrayList` of these."""
     found = named("java.util.ArrayList")()

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from typing import Any
 
-from pulsar_conformance.adapters.pulsar.jvm import Java, exists, named
+from pulsar_conformance.adapters.pulsar.jvm import Java, exists, listed, named
 
+STATISTICS = "org.apache.pulsar.policies.data.loadbalancer.NamespaceBundleStats"
 LOCAL = "org.apache.pulsar.policies.data.loadbalancer.LocalBrokerData"
 PACKAGES = ("org.apache.pulsar.policies.data.loadbalancer", "org.apache.pulsar.broker")
 """Where BrokerData and BundleData are; the second until 2.10."""
@@ -53,8 +54,10 @@ class Loads:
         self._mapper = reader()
         self._local = named(LOCAL)
         self._broker = _moved("BrokerData")
+        self._sums = _moved("TimeAverageBrokerData")
         self._bundles = self._map_of(_moved("BundleData"))
         self._brokers = self._map_of(self._local)
+        self._samples = self._list_of(named(STATISTICS))
         self._never_measured = _never_measured()
 
     def local(self, report: Json) -> Java:
@@ -73,6 +76,21 @@ class Loads:
         known = {name: self._averages(bundles.get(name)) for name in _each([*bundles, *owned])}
         load_data.getBundleData().putAll(self._read(known, self._bundles))
 
+    def measured(self, bundles: Mapping[str, Json]) -> Java:
+        """Averages by bundle, of those of which the leader has any: it keeps no others."""
+        known = {name: data for name, data in bundles.items() if any(map(_samples, data.values()))}
+        return self._read({name: self._averages(one) for name, one in known.items()}, self._bundles)
+
+    def sums(self, owned: Iterable[str], measured: Java, default_stats: Java) -> Java:
+        """The `TimeAverageBrokerData` of a broker that owns these bundles."""
+        found = self._sums()
+        found.reset(named("java.util.HashSet")(listed(owned)), measured, default_stats)
+        return found
+
+    def stats(self, samples: Sequence[Json]) -> Java:
+        """What was measured of a bundle, time after time, as `NamespaceBundleStats`."""
+        return self._read(samples, self._samples)
+
     def _averages(self, data: Json | None) -> Json:
         return {name: self._average((data or {}).get(name), name) for name in WINDOWS}
 
@@ -88,7 +106,11 @@ class Loads:
         string = named("java.lang.String").class_
         return types.constructMapType(named("java.util.HashMap").class_, string, kind.class_)
 
-    def _read(self, value: Json, kind: Java) -> Java:
+    def _list_of(self, kind: Java) -> Java:
+        types = self._mapper.getTypeFactory()
+        return types.constructCollectionType(named("java.util.ArrayList").class_, kind.class_)
+
+    def _read(self, value: Json | Sequence[Json], kind: Java) -> Java:
         return self._mapper.readValue(json.dumps(value), kind)
 
 
@@ -104,6 +126,10 @@ def _report(report: Json) -> Json:
         "bundles": report.get("bundles", []),
         "lastStats": stats,
     }
+
+
+def _samples(average: Json) -> int:
+    return int(average["numSamples"])
 
 
 def _never_measured() -> Json:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from types import TracebackType
 from typing import Self
 
+from pulsar_conformance.adapters.pulsar.configuration import Configurations
 from pulsar_conformance.adapters.pulsar.jvm import Java, call, field, methods, named
 from pulsar_conformance.adapters.pulsar.loads import LOCAL, MANAGER
 from pulsar_conformance.adapters.pulsar.service import Service
@@ -66,7 +68,22 @@ class Manager:
         traceback: TracebackType | None,
     ) -> None:
         """Ends the manager's own threads."""
-        for name in ("executors", "scheduler"):
-            threads = field(self.java, name)
-            if threads is not None:
-                threads.get(self.java).shutdownNow()
+        end_threads(self.java)
+
+
+def end_threads(manager: Java) -> None:
+    """Ends the threads of a load manager, and of the one that it is wrapped around."""
+    for name in ("executors", "scheduler"):
+        threads = field(manager, name)
+        if threads is not None and threads.get(manager) is not None:
+            threads.get(manager).shutdownNow()
+    within = field(manager, "loadManager")
+    if within is not None and within.get(manager) is not None:
+        end_threads(within.get(manager))
+
+
+@cache
+def default_stats() -> Java:
+    """What a manager of the release assumes of a bundle that was never measured."""
+    with Manager(Service(Configurations({}).of({}))) as manager:
+        return field(manager.java, "defaultStats").get(manager.java)

@@ -10,6 +10,7 @@ from typing import Any
 from pulsar_conformance.adapters.pulsar.configuration import Configurations
 from pulsar_conformance.adapters.pulsar.jvm import Java
 from pulsar_conformance.adapters.pulsar.loads import Loads
+from pulsar_conformance.adapters.pulsar.turns import Turns
 
 Case = Mapping[str, Any]
 Answer = dict[str, Any]
@@ -36,13 +37,15 @@ class Release:
         defaults: the documented defaults of the profile it is judged by, which stand where a
             case sets nothing.
         neutral: settings that no document names, at values under which they do nothing.
-        strategy: the class of a user's own shedding strategy in place of Pulsar's.
+        shedder: the class of a user's own shedding strategy in place of Pulsar's.
+        placer: the class of a user's own placement strategy in place of Pulsar's.
     """
 
     version: str
     defaults: Mapping[str, Any] = field(default_factory=dict)
     neutral: Mapping[str, Any] = field(default_factory=dict)
-    strategy: str | None = None
+    shedder: str | None = None
+    placer: str | None = None
 
     def configuration(self, settings: Mapping[str, Any]) -> Java:
         """The `ServiceConfiguration` of a case. Errors: `Unsupported`."""
@@ -57,3 +60,8 @@ class Release:
     def loads(self) -> Loads:
         """The release's reader of load data."""
         return Loads()
+
+    @cached_property
+    def turns(self) -> Turns:
+        """Whose turn it is where the release draws."""
+        return Turns()

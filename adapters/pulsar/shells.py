@@ -11,7 +11,7 @@ from functools import cache
 from typing import Any
 
 import jpype
-from pulsar_conformance.adapters.pulsar.jvm import Java, named
+from pulsar_conformance.adapters.pulsar.jvm import Java, field, named
 
 Replies = Mapping[str, Any]
 """Method, or Type.method, to what it returns, or to a function of the method's arguments."""
@@ -20,6 +20,10 @@ STANDINS: Mapping[str, str] = {
     "PulsarService": "a running broker; it hands out the configuration and the other shells",
     "NamespaceService": "needs a running broker; counts the bundles that the case says there are",
     "LeaderElectionService": "needs a metadata store; whether this broker leads is the case's",
+    "BrokerService": "its own methods take dynamic settings; of its fields only those of settings "
+    "are there",
+    "DynamicConfigurationResources, ZooKeeperDataCache": "need a metadata store; what is set "
+    "dynamically is the case's",
     "PulsarAdmin": "a client of a cluster; notes what it is told to unload or split",
     "PulsarResources, ConfigurationCacheService": "need a metadata store; no namespace has "
     "policies, and no broker a failure domain",
@@ -57,9 +61,13 @@ class Shells:
         return self._mockito.mock(named(type_name), settings.defaultAnswer(self._real))
 
     def unmade(self, type_name: str) -> Java:
-        """Like `around`, but no constructor runs: its fields have to be set."""
+        """Like `around`, but no constructor runs: its fields have to be set, save the logger."""
         settings = self._mockito.withSettings().stubOnly().defaultAnswer(self._real)
-        return self._mockito.mock(named(type_name), settings)
+        java = self._mockito.mock(named(type_name), settings)
+        log = field(java, "log")
+        if log is not None and log.get(java) is None:
+            log.set(java, named(str(log.getType().getName())).get(jpype.JString(type_name)))
+        return java
 
     def _empty(self, invocation: Java) -> Java:
         """Nothing, in the type that the method returns."""

@@ -20,11 +20,13 @@ class Known:
     """What is to be known of a release before its classes can be asked.
 
     Attributes:
+        documents: the documented profile to judge it by, of the newest documents that speak of it.
         pins: artefacts as group:name:version, which stand before what the release asks for.
         notes: anything a person should know.
     """
 
     version: str
+    documents: str
     pins: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
@@ -58,6 +60,7 @@ def _known(file: Path) -> Known:
         raise ValueError(f"{file}: it says version {data['version']}")
     return Known(
         data["version"],
+        data["documents"],
         tuple(data.get("pins", ())),
         tuple(data.get("notes", ())),
     )

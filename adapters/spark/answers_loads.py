@@ -43,18 +43,25 @@ def bundle(cases: DataFrame, chosen: Chosen) -> DataFrame:
         F.struct(F.lit(name).alias("frame"), F.col(window).alias("window"))
         for name, window in FRAMES.items()
     )
-    each = cases.select("cycle", "samples", F.inline(F.array(*frames)))
-    samples = each.select(
-        "cycle", "frame", "window", F.posexplode_outer("samples").alias("at", "sample")
+    look = F.array(F.lit(None).cast(f"struct<{shapes.RATES}>"))
+    each = cases.select(
+        "cycle", F.concat("samples", look).alias("samples"), F.inline(F.array(*frames))
     )
+    samples = each.select("cycle", "frame", "window", F.posexplode("samples").alias("at", "sample"))
     rates = (
-        F.when(F.col("at").isNotNull(), shapes.or_nothing(F.col("sample")[name])).alias(name)
+        F.when(F.col("sample").isNotNull(), shapes.or_nothing(F.col("sample")[name])).alias(name)
         for name in shapes.RATE_FIELDS
     )
-    samples = samples.select("cycle", "frame", "window", "at", *rates)
-    known = averages.averages(samples, ["cycle", "frame", "window"], chosen.readings)
+    samples = samples.select(
+        "cycle", "frame", "window", F.col("sample").isNull().alias("look"), "at", *rates
+    )
+    keys = ["cycle", "frame", "window"]
+    looked = averages.averages(samples, keys, ["at"], {"known": "window"}, chosen.readings)
+    known = looked.where("look").select(*keys, "known.*")
     average = F.struct(
-        *shapes.RATE_FIELDS, "numSamples", F.col("window").cast("bigint").alias("maxSamples")
+        *shapes.RATE_FIELDS,
+        F.col("numSamples").cast("bigint").alias("numSamples"),
+        F.col("window").cast("bigint").alias("maxSamples"),
     )
     framed = known.groupBy("cycle").agg(
         *(F.max(F.when(F.col("frame") == name, average)).alias(name) for name in FRAMES)

@@ -2,57 +2,160 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 from pulsar_conformance.adapters.spark.shapes import RATE_FIELDS, assumed, number
-from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import Column, DataFrame, Window, WindowSpec
 from pyspark.sql import functions as F
 
 Readings = Mapping[str, str]
 
-WEIGHT: Mapping[str, Callable[[Column, Column, Column], Column]] = {
-    "sliding": lambda nth, taken, window: F.when(nth > taken - window, number(1)).otherwise(
-        number(0)
-    ),
-    "fading": lambda nth, taken, window: F.pow(
-        (window - 1) / window, F.greatest(taken - F.greatest(nth, window), F.lit(0))
-    ),
-}
-"""How much the nth of the samples taken counts, by the reading `window`. [DATA-01, DATA-02]
-
-Fading is what the recurrence `(average x (window - 1) + sample) / window` comes to, the first
-`window` samples counting alike: each later one takes 1 / window of what was.
-"""
+NTH = "_nth"
+"""How many samples there are up to a row."""
 
 
-def averages(samples: DataFrame, keys: Iterable[str], readings: Readings) -> DataFrame:
-    """What is known after the last sample, a row for each of the keys. [DATA-01 … 07]
+@dataclass(frozen=True)
+class Course:
+    """Samples and looks in the order of time: which column tells what apart, and the order."""
 
-    `samples` are the keys (what tells bundles and time frames apart), `at` (when it was taken, in
-    any unit; null in the one row of what was never measured), `window` (how many samples count) and
-    `RATE_FIELDS`. The result has the keys, `RATE_FIELDS` and `numSamples`.
+    keys: Sequence[str]
+    order: Sequence[str]
+
+    def of(self, *more: str) -> WindowSpec:
+        """The rows of one key, and of what else is told apart, in order."""
+        return Window.partitionBy(*self.keys, *more).orderBy(*self.order)
+
+    def so_far(self, *more: str) -> WindowSpec:
+        """The same, up to the row."""
+        return self.of(*more).rowsBetween(Window.unboundedPreceding, Window.currentRow)
+
+    def earlier(self, column: str, count: int, *more: str) -> Column:
+        """The value of a column so many rows before that have one."""
+        keys, order = (", ".join(f"`{n}`" for n in names) for names in (self.keys, self.order))
+        keys = ", ".join((keys, *(f"`{name}`" for name in more)))
+        over = f"over (partition by {keys} order by {order})"
+        return F.expr(f"lag(`{column}`, {count}) ignore nulls {over}")
+
+
+Total = Callable[[DataFrame, Course, int | str], tuple[DataFrame, Column]]
+"""Rows with what it takes, and the struct of what the samples of a window come to at a look."""
+
+
+WHOLE = 1 << 46
+"""Of rates below this, the whole part is summed as an integer, so that nothing of it is lost."""
+
+
+def _whole(name: str) -> Column:
+    rate = F.col(name)
+    return F.when(rate < WHOLE, F.floor(rate)).otherwise(rate * 0).cast("bigint")
+
+
+def _sums(course: Course) -> Column:
+    """Struct of what all samples come to so far: whole parts, and the rest of each."""
+    parts = {
+        part: amount.alias(part)
+        for name in RATE_FIELDS
+        for part, amount in (
+            (name, F.try_sum(_whole(name)).over(course.so_far())),
+            (f"{name}_rest", F.sum(F.col(name) - _whole(name)).over(course.so_far())),
+        )
+    }
+    return F.struct(*parts.values())
+
+
+def _sliding(rows: DataFrame, course: Course, window: int | str) -> tuple[DataFrame, Column]:
+    """What all samples come to, without those that have left the window."""
+    if "_sums" not in rows.columns:
+        rows = rows.withColumn("_sums", _sums(course))
+        rows = rows.withColumn("_of_sample", F.when(F.col("_sample"), F.col("_sums")))
+    left = f"_left_{window}"
+    if isinstance(window, int):
+        rows = rows.withColumn(left, course.earlier("_of_sample", window + 1))
+    else:
+        rows = rows.withColumn("_phase", F.pmod(NTH, window))
+        rows = rows.withColumn(left, course.earlier("_of_sample", 2, "_phase"))
+
+    def kept(part: str) -> Column:
+        return F.col(f"_sums.{part}") - F.coalesce(F.col(f"{left}.{part}"), F.lit(0))
+
+    return rows, F.struct(
+        *((kept(name).cast("double") + kept(f"{name}_rest")).alias(name) for name in RATE_FIELDS)
+    )
+
+
+FADED = 200
+"""After so many windows nothing of a sample is left that a double could hold."""
+
+
+def _fading(rows: DataFrame, course: Course, window: int | str) -> tuple[DataFrame, Column]:
+    """What the recurrence comes to: each sample after `window` of them takes its share of it.
+
+    The weights of samples are powers of what is kept. They are summed in blocks, as those of a long
+    course differ by more than a double can hold; what a block had at its end goes into the next.
     """
-    keys = list(keys)
-    of_one = Window.partitionBy(*keys)
-    rows = samples.withColumns(
-        {
-            "_nth": F.row_number().over(of_one.orderBy("at")),
-            "_taken": F.count("at").over(of_one),
-        }
+    size = F.lit(window) if isinstance(window, int) else F.col(window)
+    block, place, ends = f"_block_{window}", f"_place_{window}", f"_ends_{window}"
+    turn, kept, long = F.greatest(NTH, size), (size - 1) / size, size * FADED
+    rows, newest = _sliding(rows, course, window)
+    rows = rows.withColumns({block: F.floor(turn / long), place: F.pmod(turn, long)})
+    scaled = {name: F.col(name) * F.pow(kept, -F.col(place)) for name in RATE_FIELDS}
+    of_block = course.so_far(block)
+    sums = F.struct(*(F.sum(scaled[name]).over(of_block).alias(name) for name in RATE_FIELDS))
+    rows = rows.withColumn(f"_scaled_{window}", F.when(size > 1, sums))
+    rows = rows.withColumn(ends, F.when(F.col("_sample"), F.col(f"_scaled_{window}")))
+    rows = rows.withColumn(
+        ends, F.when((F.col(place) == 0) & F.col("_sample"), course.earlier(ends, 1))
     )
-    weight = WEIGHT[readings["window"]](F.col("_nth"), F.col("_taken"), F.col("window"))
-    rows = rows.withColumn("_weight", weight)
-    total = F.sum("_weight")
-    summed = rows.groupBy(*keys).agg(
+    rows = rows.withColumn(ends, F.max(ends).over(Window.partitionBy(*course.keys, block)))
+    last, now = F.col(ends), F.col(f"_scaled_{window}")
+    return rows, F.struct(
         *(
-            F.try_divide(F.sum(F.col(name) * F.col("_weight")), total).alias(name)
+            F.when(
+                size > 1,
+                F.pow(kept, F.col(place))
+                * (now[name] + F.pow(kept, long) * F.coalesce(last[name], number(0))),
+            )
+            .otherwise(newest[name])
+            .alias(name)
             for name in RATE_FIELDS
-        ),
-        F.least(F.max("_taken"), F.max("window")).cast("bigint").alias("numSamples"),
+        )
     )
-    never = assumed(readings["kilobyte"])
-    rates = (F.coalesce(F.col(name), never[name]).alias(name) for name in RATE_FIELDS)
-    return summed.select(*keys, *rates, "numSamples")
+
+
+TOTAL: Mapping[str, Total] = {"sliding": _sliding, "fading": _fading}
+"""By the reading `window`. [DATA-01, DATA-02]"""
+
+
+def averages(
+    rows: DataFrame,
+    keys: Iterable[str],
+    order: Iterable[str],
+    frames: Mapping[str, int | str],
+    readings: Readings,
+) -> DataFrame:
+    """What is known at each look, of the samples before it. [DATA-01 … 07]
+
+    Rows are samples and looks: `keys` tell bundles apart, `order` tells which comes first, and
+    `RATE_FIELDS` are what was measured, null in a look. Each time frame of `frames`, with the
+    number of samples that count in it, or the column that has it, adds a struct of `RATE_FIELDS`
+    and `numSamples`. It is told in the looks alone.
+    """
+    course, given = Course(tuple(keys), tuple(order)), rows.columns
+    sample = F.col(RATE_FIELDS[0]).isNotNull()
+    rows = rows.withColumn("_sample", sample)
+    rows = rows.withColumn(NTH, F.count(F.when(sample, 1)).over(course.so_far()))
+    never, taken = assumed(readings["kilobyte"]), F.col(NTH)
+    known: dict[str, Column] = {}
+    for name, window in frames.items():
+        rows, total = TOTAL[readings["window"]](rows, course, window)
+        counted = F.least(taken, F.lit(window) if isinstance(window, int) else F.col(window))
+        means = (
+            F.coalesce(F.try_divide(total[rate], counted), never[rate]).alias(rate)
+            for rate in RATE_FIELDS
+        )
+        known[name] = F.struct(*means, counted.alias("numSamples"))
+    return rows.withColumns(known).select(*given, *known)
 
 
 def together(rates: Column) -> Column:

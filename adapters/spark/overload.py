@@ -38,18 +38,19 @@ def need_of(used: Column, threshold: Column, weight: Column) -> Column:
 
 
 def considered(rows: DataFrame, readings: Mapping[str, str]) -> DataFrame:
-    """Ordered rows with `overloadshedder`: usage and threshold in percent, over, need, takes."""
+    """Ordered rows with `overloadshedder`: its levels, and what it takes."""
+    level = levels(readings)
+    amount = AMOUNT[readings["overload-amount"]](F.col("place"), F.col("above"), level["need"])
+    takes = level["over"] & (F.col("owned") >= FEWEST) & F.col("movable") & amount
+    return rows.withColumn("overloadshedder", level.withField("takes", takes))
+
+
+def levels(readings: Mapping[str, str]) -> Column:
+    """Struct of a broker's usage and threshold in percent, over, and need."""
     used, threshold = usage.maximum(F.col("percent")), F.col(f"settings.{THRESHOLD}")
-    over = OVERLOADED[readings["overload-trigger"]](used, threshold)
-    need = need_of(used, threshold, F.col("weight"))
-    amount = AMOUNT[readings["overload-amount"]](F.col("place"), F.col("above"), need)
-    return rows.withColumn(
-        "overloadshedder",
-        F.struct(
-            used.alias("usage"),
-            threshold.alias("threshold"),
-            over.alias("over"),
-            need.alias("need"),
-            (over & (F.col("owned") >= FEWEST) & F.col("movable") & amount).alias("takes"),
-        ),
+    return F.struct(
+        used.alias("usage"),
+        threshold.alias("threshold"),
+        OVERLOADED[readings["overload-trigger"]](used, threshold).alias("over"),
+        need_of(used, threshold, F.col("weight")).alias("need"),
     )

@@ -7,7 +7,8 @@ Rows are the bundles of brokers, with these columns. Any number of cycles can be
     strategy    class name, without Pulsar's own package
     broker      its name; null in the one row of a cycle without brokers
     percent     struct of what it uses of each resource (`usage.percents`)
-    history     array of its earlier usages in weighted percent, the oldest first
+    history     array of its earlier usages in weighted percent, the oldest first; instead of it,
+                `smoothed` may be its usage with all of them and the present one
     carries     struct of what it carries: `messages` and `bytes` per second
     bundle      its full name; null in the one row of a broker without bundles
     load        struct of what the bundle carries in the short term, as `carries`

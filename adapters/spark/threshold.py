@@ -78,11 +78,10 @@ def with_levels(rows: DataFrame, readings: Mapping[str, str]) -> DataFrame:
     """The usage of each broker, the average over all, and what follows from it. [THRESHOLD-05 … 07]
 
     The mean is the sum over the count: exact where usages are and the brokers are a power of two.
+    The usages are those of `smoothed` where the rows have it.
     """
     settings = F.col("settings")
-    present = usage.maximum(usage.weighed(F.col("percent"), settings))
-    used = usage.smoothed(F.col("history"), present, settings[HISTORY_SHARE])
-    rows = rows.withColumn("_used", used)
+    rows = rows.withColumn("_used", _used(rows.columns))
     total = F.sum(F.when(F.col("first"), F.col("_used"))).over(Window.partitionBy("cycle"))
     rows = rows.withColumn("_average", F.try_divide(total, F.col("brokers").cast("double")))
     used, average, threshold = F.col("_used"), F.col("_average"), settings[THRESHOLD]
@@ -99,3 +98,11 @@ def with_levels(rows: DataFrame, readings: Mapping[str, str]) -> DataFrame:
         released(used - target, used, F.col("weight")).alias("need"),
     )
     return rows.withColumn("thresholdshedder", level).drop("_used", "_average")
+
+
+def _used(given: list[str]) -> Column:
+    if "smoothed" in given:
+        return F.col("smoothed")
+    settings = F.col("settings")
+    present = usage.maximum(usage.weighed(F.col("percent"), settings))
+    return usage.smoothed(F.col("history"), present, settings[HISTORY_SHARE])

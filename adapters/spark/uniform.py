@@ -33,7 +33,7 @@ def considered(rows: DataFrame, readings: Mapping[str, str]) -> DataFrame:
     thresholds are passed (`over`), whether this broker is the most loaded (`most_loaded`), half
     of the gap between the two (`need`), what of that is `filled`, and takes.
     """
-    rows = _with_extremes(rows, readings)
+    rows = with_ends(rows, readings)
     ends = F.col("uniformloadshedder")
     fits = F.col("movable") & (F.col("traffic") > 0) & (F.col("traffic") <= ends["need"])
     queue = Window.partitionBy("cycle", "broker").orderBy(
@@ -46,7 +46,8 @@ def considered(rows: DataFrame, readings: Mapping[str, str]) -> DataFrame:
     return rows.withColumn("uniformloadshedder", ends).drop("_filled")
 
 
-def _with_extremes(rows: DataFrame, readings: Mapping[str, str]) -> DataFrame:
+def with_ends(rows: DataFrame, readings: Mapping[str, str]) -> DataFrame:
+    """Rows with the extremes of their cycle, all of `uniformloadshedder` but what it takes."""
     cycle, there = Window.partitionBy("cycle"), F.col("broker").isNotNull()
     measured = {"messages": F.col("carries.messages"), "bytes": F.col("carries.bytes")}
     heaviest = F.max(F.when(there, F.struct(F.col("weight"), F.col("broker")))).over(cycle)

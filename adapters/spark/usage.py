@@ -59,8 +59,13 @@ def smoothed(history: Column, present: Column, kept: Column) -> Column:
     later = F.concat(
         F.slice(history, 2, F.greatest(F.size(history) - 1, F.lit(0))), F.array(present)
     )
-    mixed = F.aggregate(later, history[0], lambda was, seen: was * kept + seen * (number(1) - kept))
-    return F.when(F.size(history) > 0, mixed).otherwise(present)
+    after = F.aggregate(later, history[0], lambda was, seen: mixed(was, seen, kept))
+    return F.when(F.size(history) > 0, after).otherwise(present)
+
+
+def mixed(was: Column, seen: Column, kept: Column) -> Column:
+    """A usage after one more was seen; that one itself where there was none. [THRESHOLD-07]"""
+    return F.coalesce(was * kept + seen * (number(1) - kept), seen)
 
 
 def nic_speed(override: Column, reported: Column) -> Column:

@@ -2,6 +2,8 @@
 
 From a history come `records` and `quarantine`, from the records that can be used the samples,
 actions and contexts, and from those what was known, decided and done at each shedding cycle.
+A cycle that is recorded is seen at one `moment`, its own; another at the first and the last
+moment at which it can have been.
 """
 
 from __future__ import annotations
@@ -10,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from pulsar_conformance.adapters.spark.shapes import AVERAGE, BUNDLE, RATES, RESOURCES, SETTINGS
+from pulsar_conformance.conformance.audit.parsing import SAID
 
 KEYS = "cluster string, day date"
 """What every table is partitioned by: the cluster, and the day of `at` or of `cycle`."""
@@ -32,7 +35,11 @@ class Table:
 
 
 TABLES: Mapping[str, Table] = {
-    "records": Table("file string, line string, kind string, at timestamp, used boolean", ()),
+    "records": Table(
+        "file string, line string, kind string, at timestamp, used boolean, reason string, "
+        f"said struct<{SAID}>",
+        (),
+    ),
     "quarantine": Table("file string, line string, kind string, at timestamp, reason string", ()),
     "broker_samples": Table(
         f"at timestamp, broker string, percent {PERCENT}, {RATES}, bundles array<string>",
@@ -53,21 +60,28 @@ TABLES: Mapping[str, Table] = {
         f"data {BUNDLE}",
         ("cluster", "at", "kind", "broker", "bundle", "name"),
     ),
+    "cycles": Table(
+        "cycle timestamp, moments array<timestamp>, since timestamp, until timestamp, "
+        f"upto timestamp, doubt string, settings {SETTINGS}, strategy string",
+        ("cluster", "cycle"),
+    ),
     "bundle_averages": Table(
-        f"cycle timestamp, broker string, bundle string, shortTermData {AVERAGE}, "
-        f"longTermData {AVERAGE}",
-        ("cluster", "cycle", "bundle"),
+        f"cycle timestamp, moment timestamp, broker string, bundle string, "
+        f"shortTermData {AVERAGE}, longTermData {AVERAGE}, moved double",
+        ("cluster", "cycle", "moment", "broker", "bundle"),
     ),
     "broker_usage": Table(
-        f"cycle timestamp, broker string, percent {PERCENT}, history array<double>, "
-        "used double, messages double, bytes double",
-        ("cluster", "cycle", "broker"),
+        f"cycle timestamp, moment timestamp, broker string, since timestamp, percent {PERCENT}, "
+        "present double, before double, used double, least double, most double, "
+        "messages double, bytes double",
+        ("cluster", "cycle", "moment", "broker"),
     ),
     "decisions": Table(
-        "cycle timestamp, broker string, bundle string, strategy string, used double, "
-        "average double, threshold double, need double, traffic double, above double, "
-        "movable boolean, chosen boolean, unloaded boolean, why string",
-        ("cluster", "cycle", "broker", "bundle"),
+        "cycle timestamp, moment timestamp, broker string, bundle string, strategy string, "
+        "used double, average double, threshold double, need double, messages double, "
+        "bytes double, traffic double, above double, movable boolean, owned boolean, "
+        "narrows boolean, chosen boolean, unloaded boolean, done array<timestamp>, why string",
+        ("cluster", "cycle", "moment", "broker", "bundle"),
     ),
     "verdicts": Table(
         "cycle timestamp, rule string, verdict string, evidence string, case string",

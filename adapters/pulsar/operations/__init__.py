@@ -3,8 +3,13 @@
 from collections.abc import Callable, Mapping
 
 from pulsar_conformance.adapters.pulsar.operations import (
+    anti_affinity,
+    averages,
     bundles,
     candidates,
+    managers,
+    placement,
+    reports,
     settings,
     shedding,
     splitting,
@@ -22,19 +27,23 @@ OPERATIONS: Mapping[str, Operation] = {
     "bundles.split_candidates": candidates.candidates,
     "usage.max": usage.maximum,
     "usage.nic": usage.nic,
+    "average.bundle": averages.bundle,
+    "average.broker": averages.broker,
     "shed.select": shedding.select,
+    "place.select": placement.select,
+    "place.anti_affinity": anti_affinity.filtered,
+    "manager.choose": managers.choose,
+    "report.read": reports.read,
 }
 """By the operation's name, in the order of the protocol."""
 
-PLUGGED = ("shed.select",)
-"""The operations that a user's own shedding strategy answers."""
-
 
 def offered(release: Release) -> Mapping[str, Operation]:
-    """The operations that a release can be asked."""
-    if release.strategy:
-        return {name: OPERATIONS[name] for name in PLUGGED}
-    return OPERATIONS
+    """The operations that a release can be asked, or those that a user's own strategy answers."""
+    if not (release.shedder or release.placer):
+        return OPERATIONS
+    answering = {"shed.select": release.shedder, "place.select": release.placer}
+    return {name: OPERATIONS[name] for name, strategy in answering.items() if strategy}
 
 
 def strategies(release: Release) -> list[str]:

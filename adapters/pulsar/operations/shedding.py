@@ -27,8 +27,8 @@ unloaded exactly a grace period ago must not have grown older by then."""
 
 def strategies(release: Release) -> list[str]:
     """The shedding strategies that can be asked for."""
-    if release.strategy:
-        return [release.strategy]
+    if release.shedder or release.placer:
+        return [release.shedder] if release.shedder else []
     if not release.configurations.knows(STRATEGY):
         return ["OverloadShedder"]
     return [name for name in BUILT_IN if exists(PACKAGE + name)]
@@ -56,7 +56,7 @@ def select(release: Release, case: Case) -> Answer:
 
 def _strategy(release: Release, case: Case) -> Mapping[str, Any]:
     """The setting that names the strategy, as a full class name. Errors: `Unsupported`."""
-    asked = case["strategy"] or case["settings"].get(STRATEGY) or release.strategy
+    asked = case["strategy"] or case["settings"].get(STRATEGY) or release.shedder
     if asked is None:
         return {}
     name = PACKAGE + asked if asked in BUILT_IN else asked

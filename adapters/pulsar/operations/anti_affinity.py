@@ -1,0 +1,93 @@
+"""place.anti_affinity: the manager's own filter, over the domains and bundles that it knows."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from pulsar_conformance.adapters.pulsar.jvm import Java, call, exists, field, listed, mapper, named
+from pulsar_conformance.adapters.pulsar.loads import broker_id, broker_name
+from pulsar_conformance.adapters.pulsar.manager import Manager
+from pulsar_conformance.adapters.pulsar.release import Answer, Case, Release
+from pulsar_conformance.adapters.pulsar.service import Service
+from pulsar_conformance.adapters.pulsar.shells import done, some
+from pulsar_conformance.adapters.pulsar.turns import place_of
+
+SHARED = "org.apache.pulsar.broker.loadbalance.impl.LoadManagerShared"
+POLICIES = "org.apache.pulsar.common.policies.data."
+GLOBAL, LOCAL = f"{POLICIES}Policies", f"{POLICIES}LocalPolicies"
+DOMAINS = (f"{POLICIES}FailureDomainImpl", f"{POLICIES}FailureDomain")
+"""The class of a failure domain; the second is an interface where there is the first."""
+
+FIRST_HALF, SECOND_HALF = "0x00000000_0x80000000", "0x80000000_0xffffffff"
+"""Of each namespace, the bundle that is served, and the one that is placed."""
+
+
+def filtered(release: Release, case: Case) -> Answer:
+    """The candidates that the filter leaves, and one of them.
+
+    Which one is the placement strategy's to say, and it draws among brokers that carry nothing.
+    """
+    service = Service(release.configuration(case["settings"]), replies=_replies(case))
+    among = named("java.util.HashSet")(listed(map(broker_id, case["candidates"])))
+    with Manager(service) as manager:
+        release.loads.fill(manager.load_data, _serving(case["owned"]), {})
+        call(manager.java, "updateBundleData")
+        owned, domains = (
+            field(manager.java, name).get(manager.java)
+            for name in ("brokerToNamespaceToBundleRange", "brokerToFailureDomainMap")
+        )
+        bundle = f"{case['namespace']}/{SECOND_HALF}"
+        shared = named(SHARED)
+        shared.filterAntiAffinityGroupOwnedBrokers(service.pulsar, bundle, among, owned, domains)
+    left = sorted(map(broker_name, among))
+    return {"broker": left[place_of(case, len(left))] if left else None, "candidates": left}
+
+
+def _serving(owned: Mapping[str, list[str]]) -> Mapping[str, Any]:
+    """Reports of brokers that serve a bundle of each of their namespaces."""
+    bundles = {
+        broker: [f"{name}/{FIRST_HALF}" for name in namespaces]
+        for broker, namespaces in owned.items()
+    }
+    return {
+        broker: {"bundles": names, "lastStats": {name: {} for name in names}}
+        for broker, names in bundles.items()
+    }
+
+
+def _replies(case: Case) -> Mapping[str, Any]:
+    """What the metadata store would say of domains and groups."""
+    domains = {name: _domain(brokers) for name, brokers in case["domains"].items()}
+    names = listed(domains)
+
+    def policies(of: Java) -> Java:
+        """Of a namespace, by its name or by the path of its node."""
+        namespace = str(of).removeprefix("/admin/policies/")
+        group = case["groups"].get(namespace)
+        return done(some(None if group is None else _policies(group)))
+
+    return {
+        "listFailureDomains": names,
+        "getFailureDomain": lambda _cluster, name: some(domains.get(str(name))),
+        "ZooKeeperChildrenCache.get": lambda *_: named("java.util.HashSet")(names),
+        "ZooKeeperDataCache.get": lambda path: some(domains.get(str(path).rpartition("/")[2])),
+        "ZooKeeperDataCache.getAsync": policies,
+        "getLocalPoliciesAsync": policies,
+    }
+
+
+def _domain(brokers: list[str]) -> Java:
+    kind = next(name for name in DOMAINS if exists(name))
+    ids = [broker_id(broker) for broker in brokers]
+    return mapper().readValue(json.dumps({"brokers": ids}), named(kind).class_)
+
+
+def _policies(group: str) -> Java:
+    """The policies that say a namespace's group; until 2.4 they are those of all clusters."""
+    kind = named(GLOBAL)
+    if field(kind, "antiAffinityGroup") is not None:
+        return mapper().readValue(json.dumps({"antiAffinityGroup": group}), kind.class_)
+    written = json.dumps({"namespaceAntiAffinityGroup": group})
+    return mapper().readValue(written, named(LOCAL).class_)

@@ -1,0 +1,51 @@
+"""average.bundle and average.broker: the leader's own data classes, sample by sample."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pulsar_conformance.adapters.pulsar.jvm import Java, call, capital
+from pulsar_conformance.adapters.pulsar.loads import RATES, WINDOWS
+from pulsar_conformance.adapters.pulsar.manager import Manager, default_stats
+from pulsar_conformance.adapters.pulsar.release import Answer, Case, Release
+from pulsar_conformance.adapters.pulsar.service import Service
+
+BUNDLE = "t/ns/0x00000000_0xffffffff"
+FRAMES = {"shortTermData": "shortSamples", "longTermData": "longSamples"}
+"""The two averages, and the field of a case that says how many samples each holds."""
+
+
+def bundle(release: Release, case: Case) -> Answer:
+    """What the manager begins with for a bundle that nobody stored, and then every sample."""
+    with Manager(Service(release.configuration({}))) as manager:
+        known = call(manager.java, "getBundleDataOrDefault", BUNDLE)
+    for frame, window in FRAMES.items():
+        _frame(known, frame).setMaxSamples(case[window])
+    for sample in release.loads.stats(case["samples"]):
+        known.update(sample)
+    return {frame: _average(_frame(known, frame)) for frame in FRAMES}
+
+
+def broker(release: Release, case: Case) -> Answer:
+    """The sums that the manager makes with every report of a broker."""
+    known = release.loads.measured(case["bundles"])
+    sums = release.loads.sums(case["owned"], known, default_stats())
+    return {frame: _rates(sums, frame.removesuffix("Data")) for frame in WINDOWS}
+
+
+def _frame(known: Java, name: str) -> Java:
+    return known.getShortTermData() if name == "shortTermData" else known.getLongTermData()
+
+
+def _average(average: Java) -> Mapping[str, Any]:
+    counts = {
+        "numSamples": int(average.getNumSamples()),
+        "maxSamples": int(average.getMaxSamples()),
+    }
+    return {**_rates(average), **counts}
+
+
+def _rates(java: Java, prefix: str = "") -> Mapping[str, float]:
+    """What the getters of four rates say."""
+    return {name: float(getattr(java, f"get{capital(prefix + capital(name))}")()) for name in RATES}

@@ -1,0 +1,124 @@
+"""manager.choose: a dynamic setting as the admin API takes it, and then a broker's start.
+
+A starting broker reads its configuration, puts the dynamic one over it, and makes its manager.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jpype
+from pulsar_conformance.adapters.pulsar.admin import refusing, wait
+from pulsar_conformance.adapters.pulsar.jvm import Java, call, field, methods, named
+from pulsar_conformance.adapters.pulsar.manager import end_threads
+from pulsar_conformance.adapters.pulsar.release import Answer, Case, Refused, Release
+from pulsar_conformance.adapters.pulsar.service import Service
+from pulsar_conformance.adapters.pulsar.shells import done, some
+
+SETTING = "loadManagerClassName"
+BROKERS = "org.apache.pulsar.broker.admin.v2.Brokers"
+BROKER_SERVICE = "org.apache.pulsar.broker.service.BrokerService"
+LOAD_MANAGER = "org.apache.pulsar.broker.loadbalance.LoadManager"
+SETTING_DYNAMICALLY = ("persistDynamicConfigurationAsync", "updateDynamicConfigurationOnZk")
+"""The method that decides on a dynamic setting, by the names that it had."""
+
+MANAGERS = {
+    "SimpleLoadManagerImpl": "simple",
+    "ModularLoadManagerWrapper": "modular",
+    "ExtensibleLoadManagerWrapper": "extensible",
+}
+"""Which manager runs, by the class that was made."""
+
+
+def choose(release: Release, case: Case) -> Answer:
+    """The load manager of a broker that starts so.
+
+    Errors: `Refused` where the admin API turns the setting down, or the broker does not start.
+    """
+    written = {} if case["conf"] is None else {SETTING: case["conf"]}
+    stored = named("java.util.HashMap")()
+    brokers: Java
+    service: Service
+    replies: dict[str, Any] = {
+        "pulsar": lambda: service.pulsar,
+        "getBrokerService": lambda: brokers,
+        "DynamicConfigurationResources.getDynamicConfiguration": lambda: some(stored),
+        "getDynamicConfigurationAsync": lambda: done(some(stored)),
+        "ZooKeeperDataCache.get": lambda _path: some(stored),
+        "ZooKeeper.exists": lambda path, *_: _node(service) if str(path) == NODE else None,
+        "execute": lambda _task: None,
+        "clientAppId": "",
+    }
+    service = Service(release.configuration(written), replies=replies)
+    if case["dynamic"] is not None:
+        brokers = _broker_service(service)
+        call(brokers, READING)
+        _ask_admin(service, case["dynamic"])
+        stored.put(SETTING, case["dynamic"])
+        call(brokers, READING)
+    return {"manager": _made(service)}
+
+
+NODE = "/admin/configuration"
+"""Where the dynamic configuration is stored."""
+
+
+def _node(service: Service) -> Java:
+    return service.shells.of("org.apache.zookeeper.data.Stat")
+
+
+READING = "updateConfigurationAndRegisterListeners"
+"""How a broker reads the dynamic configuration, and says what may stand there."""
+
+
+def _broker_service(service: Service) -> Java:
+    """The release's own, with what it keeps of settings; all else are shells."""
+    java = service.shells.unmade(BROKER_SERVICE)
+    field(java, "pulsar").set(java, service.pulsar)
+    listeners = field(java, "configRegisteredListeners")
+    kind = str(listeners.getType().getName())
+    listeners.set(java, named(CONCURRENT if kind == "java.util.Map" else kind)())
+    known = field(java, "dynamicConfigurationMap")
+    if known.get(java) is None:
+        known.set(java, call(java, "prepareDynamicConfigurationMap"))
+    for name in ("dynamicConfigurationCache", "managedLedgerStorage"):
+        kept = field(java, name)
+        if kept is not None:
+            kept.set(java, service.shells.of(str(kept.getType().getName())))
+    return java
+
+
+CONCURRENT = "java.util.concurrent.ConcurrentHashMap"
+
+
+def _ask_admin(service: Service, value: str) -> None:
+    """What `update-dynamic-config` comes to, once a user may. Errors: `Refused`."""
+    java = service.shells.unmade(BROKERS)
+    name = next(one for one in SETTING_DYNAMICALLY if methods(java, one))
+    with refusing():
+        wait(call(java, name, SETTING, value))
+
+
+def _made(service: Service) -> str:
+    """The manager that the release makes. Errors: `Refused` where it makes none and says so."""
+    try:
+        made = named(LOAD_MANAGER).create(service.pulsar)
+    except jpype.JException as error:
+        if _is_mistake(error):
+            raise Refused(f"no broker starts so: {error.toString()}") from None
+        raise
+    end_threads(made)
+    return MANAGERS[str(made.getClass().getSimpleName())]
+
+
+def _is_mistake(error: Java) -> bool:
+    """Whether it is the name that is wrong, not what the name led to."""
+    while error is not None:
+        if str(error.getClass().getSimpleName()) in MISTAKES:
+            return True
+        error = error.getCause()
+    return False
+
+
+MISTAKES = ("ClassNotFoundException", "NoClassDefFoundError", "IllegalArgumentException")
+"""What says that a name is no load manager's; capitals may be wrong in a class file's name."""

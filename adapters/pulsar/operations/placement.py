@@ -1,0 +1,57 @@
+"""place.select: the release's own placement strategy, asked as its load manager asks it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from pulsar_conformance.adapters.pulsar.jvm import Java, listed, named
+from pulsar_conformance.adapters.pulsar.loads import broker_id, broker_name
+from pulsar_conformance.adapters.pulsar.manager import default_stats
+from pulsar_conformance.adapters.pulsar.release import Answer, Case, Release
+
+STRATEGY = "org.apache.pulsar.broker.loadbalance.ModularLoadManagerStrategy"
+LOAD_DATA = "org.apache.pulsar.broker.loadbalance.LoadData"
+SETTING = "loadBalancerLoadPlacementStrategy"
+"""Names the strategy, where the release has a choice; before 3.0 there is one."""
+
+
+def select(release: Release, case: Case) -> Answer:
+    """The broker that the strategy chooses, a new one for each draw: it may remember."""
+    plugged = {SETTING: release.placer} if release.placer else {}
+    configuration = release.configuration({**case["settings"], **plugged})
+    load = _known(release, case)
+    bundle = load.getBundleData().get(case["bundle"])
+    candidates = [broker_id(name) for name in case["candidates"]]
+
+    def draw() -> str | None:
+        strategy = named(STRATEGY).create(configuration)
+        among = named("java.util.HashSet")(listed(candidates))
+        broker = strategy.selectBroker(among, bundle, load, configuration).orElse(None)
+        return None if broker is None else broker_name(broker)
+
+    return {"broker": release.turns.take(case, len(candidates), draw)}
+
+
+def _known(release: Release, case: Case) -> Java:
+    """What the leader knows: reports, averages, their sums, and what is preallocated."""
+    assigned = {one for names in case["preallocated"].values() for one in names}
+    load = named(LOAD_DATA)()
+    unknown: dict[str, Case] = {name: {} for name in (case["bundle"], *sorted(assigned))}
+    release.loads.fill(load, case["brokers"], {**unknown, **case["bundles"]})
+    measured = release.loads.measured(case["bundles"])
+    for name, report in case["brokers"].items():
+        broker = load.getBrokerData().get(broker_id(name))
+        owned = report.get("bundles", ())
+        broker.setTimeAverageData(release.loads.sums(owned, measured, default_stats()))
+        _preallocate(broker, load, case["preallocated"].get(name, ()), owned)
+    return load
+
+
+def _preallocate(
+    broker: Java, load: Java, assigned: Collection[str], owned: Collection[str]
+) -> None:
+    """The manager forgets that a bundle was preallocated once a report has it."""
+    for bundle in assigned:
+        if bundle not in owned:
+            data = load.getBundleData().get(bundle)
+            broker.getPreallocatedBundleData().put(bundle, data)

@@ -1,0 +1,75 @@
+"""report.read: a load report through the release's own mapper and its `LoadReportDeserializer`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from pulsar_conformance.adapters.pulsar.jvm import Java, capital, mapper, named
+from pulsar_conformance.adapters.pulsar.loads import RATES, RESOURCES
+from pulsar_conformance.adapters.pulsar.release import Answer, Case, Refused, Release
+
+PACKAGE = "org.apache.pulsar.policies.data.loadbalancer"
+
+MANAGERS = {"LoadReport": "simple", "LocalBrokerData": "modular"}
+"""Whose report it is, by the class that the release reads it as."""
+
+COUNTS = ("numTopics", "numBundles", "numProducers", "numConsumers")
+STATS = ("topics", "producerCount", "consumerCount")
+CHANGES = {
+    "simple": {"lastBundleGains": "bundleGains", "lastBundleLosses": "bundleLosses"},
+    "modular": {"lastBundleGains": "lastBundleGains", "lastBundleLosses": "lastBundleLosses"},
+}
+"""Bundles that came and went, and what the class calls them."""
+
+
+def read(_release: Release, case: Case) -> Answer:
+    """What the getters of the report say. Errors: `Refused` for what cannot be read."""
+    kind = named(f"{PACKAGE}.LoadManagerReport").class_
+    try:
+        report = mapper().readValue(json.dumps(case["report"]), kind)
+    except named("com.fasterxml.jackson.core.JsonProcessingException") as error:
+        raise Refused(str(error.getOriginalMessage())) from None
+    manager = MANAGERS[str(report.getClass().getSimpleName())]
+    said = {name: value for name, value in _said(report, manager) if value is not None}
+    return {"manager": manager, "broker": said}
+
+
+def _said(report: Java, manager: str) -> Iterator[tuple[str, Any]]:
+    for name in RESOURCES:
+        yield name, _usage(_get(report, name))
+    for name in RATES:
+        yield name, float(_get(report, name))
+    for name in COUNTS:
+        yield name, int(_get(report, name))
+    yield "bundles", _names(report.getBundles())
+    for name, called in CHANGES[manager].items():
+        yield name, _names(_get(report, called))
+    yield "lastStats", _stats(report.getBundleStats())
+
+
+def _get(report: Java, name: str) -> Java:
+    return getattr(report, f"get{capital(name)}")()
+
+
+def _usage(usage: Java) -> dict[str, float] | None:
+    """Usage and limit; none where the report says, by a limit below 0, that it was not measured."""
+    if usage is None or usage.limit < 0:
+        return None
+    return {"usage": float(usage.usage), "limit": float(usage.limit)}
+
+
+def _names(names: Java) -> list[str] | None:
+    return None if names is None else sorted(map(str, names))
+
+
+def _stats(stats: Java) -> dict[str, Any] | None:
+    if stats is None:
+        return None
+    return {str(name): _one(one) for name, one in stats.items()}
+
+
+def _one(stats: Java) -> dict[str, float]:
+    rates = {name: float(getattr(stats, name)) for name in RATES}
+    return {**rates, **{name: int(getattr(stats, name)) for name in STATS}}

@@ -1,0 +1,113 @@
+"""`decisions`: what the rules decide about each bundle at each cycle, why, and what was done."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from pulsar_conformance.adapters.spark import shapes, shedding
+from pulsar_conformance.conformance.audit import cycles, done, whys, words
+from pulsar_conformance.conformance.audit.plan import Made, Plan, Silver
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+KEY = ("cluster", "cycle", "moment")
+NOT_ITS_OWN = "unloaded, though the broker did not report it"
+
+
+def decisions(silver: Silver, made: Made, plan: Plan) -> DataFrame:
+    """The table: a row a bundle of a broker, and one for what was unloaded and is none of these."""
+    ran = cycles.of_plan(cycles.moments(made, plan), plan)
+    decided = shedding.decisions(_rows(ran, made, plan), plan.readings, strategies(plan))
+    told = table(decided, plan.readings)
+    rows = told.select(*(F.col(f"cycle.{name}").alias(name) for name in KEY), *_others(told))
+    went = done.unloaded(done.of_cycles(silver.actions, cycles.of_plan(made["cycles"], plan)), KEY)
+    return finished(rows, went, KEY)
+
+
+def _others(told: DataFrame) -> list[str]:
+    return [name for name in told.columns if name != "cycle"]
+
+
+def strategies(plan: Plan) -> tuple[str, ...]:
+    """Those that a plan may have to follow."""
+    named = (plan.strategy or "").rpartition(".")[2]
+    return (named,) if named in shedding.STRATEGIES else tuple(shedding.STRATEGIES)
+
+
+def _rows(ran: DataFrame, made: Made, plan: Plan) -> DataFrame:
+    """The bundles of brokers as `shedding` looks at them."""
+    deciding = (F.col(f"settings.{name}") for name in shedding.settings_of(strategies(plan)))
+    settled = ran.select(
+        *KEY[:2],
+        "moment",
+        F.struct(*deciding).alias("settings"),
+        "strategy",
+    )
+    key = F.struct(*KEY).alias("cycle")
+    brokers = (
+        made["broker_usage"]
+        .join(settled, list(KEY))
+        .select(
+            key,
+            "settings",
+            "strategy",
+            "broker",
+            "percent",
+            F.col("used").alias("smoothed"),
+            F.struct("messages", "bytes").alias("carries"),
+        )
+    )
+    bundles = made["bundle_averages"].select(key, "broker", "bundle", "shortTermData", "moved")
+    rows = bundles.repartition("cycle").join(
+        brokers.repartition("cycle").hint("shuffle_hash"), ["cycle", "broker"], "right"
+    )
+    load = shapes.carried(F.col("shortTermData"), plan.readings["kilobyte"])
+    return rows.withColumn("load", load).drop("shortTermData")
+
+
+def table(decided: DataFrame, readings: Mapping[str, str]) -> DataFrame:
+    """The rows of `shedding.decisions` as the table has them, but for what was done."""
+    by = [name for name in shedding.STRATEGIES if name.lower() in decided.columns]
+    levels = decided.withColumn("level", whys.level(by))
+    narrows = _narrows() if "UniformLoadShedder" in by else F.lit(None).cast("boolean")
+    return levels.select(
+        "cycle",
+        "broker",
+        "bundle",
+        "strategy",
+        *(F.col(f"level.{name}").alias(name) for name in whys.NUMBERS),
+        F.col("load.messages").alias("messages"),
+        F.col("load.bytes").alias("bytes"),
+        "traffic",
+        "above",
+        "movable",
+        F.col("bundle").isNotNull().alias("owned"),
+        narrows.alias("narrows"),
+        "chosen",
+        whys.why(by, words.MEASURED[readings["shed-measure"]]).alias("why"),
+    )
+
+
+def _narrows() -> Column:
+    """Whether a bundle's way from the most to the least loaded broker narrows both gaps."""
+    ends, load = F.col("uniformloadshedder"), F.col("load")
+    gaps = {name: (ends["most"][name] - ends["least"][name]) / 2 for name in LOADS}
+    fits = [(load[name] > 0) & (load[name] <= gap) for name, gap in gaps.items()]
+    return F.col("bundle").isNotNull() & fits[0] & fits[1]
+
+
+LOADS = ("messages", "bytes")
+
+
+def finished(rows: DataFrame, went: DataFrame, key: Sequence[str]) -> DataFrame:
+    """The table with what was done: `went` has the times of `done.unloaded`."""
+    both = done.beside(rows, went, key)
+    owned = F.coalesce("owned", F.lit(False))
+    strange = F.when(~owned & F.col("unloaded"), F.lit(NOT_ITS_OWN))
+    filled = {
+        "owned": owned,
+        "movable": F.coalesce("movable", F.lit(False)),
+        "chosen": F.coalesce("chosen", F.lit(False)),
+        "why": F.coalesce(strange, "why"),
+    }
+    return both.withColumns(filled)

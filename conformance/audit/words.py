@@ -1,0 +1,42 @@
+"""Numbers as a person writes them, as columns of text."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+
+UNITS: Mapping[str, float] = {"GB/s": 1e9, "MB/s": 1e6, "KB/s": 1e3}
+"""Bytes per second, the largest first."""
+
+
+def plain(number: Column) -> Column:
+    """Decimal notation with at most two digits after the point: 72.73, 80, 0.5."""
+    rounded = F.round(number, 2).try_cast("decimal(38, 2)").cast("string")
+    return F.coalesce(F.regexp_replace(rounded, r"\.?0+$", ""), number.cast("string"))
+
+
+def throughput(amount: Column) -> Column:
+    """Bytes per second in the unit that suits them: 30 MB/s."""
+    told = F.concat(plain(amount), F.lit(" B/s"))
+    for unit, size in reversed(tuple(UNITS.items())):
+        told = F.when(amount >= size, sentence(plain(amount / size), unit)).otherwise(told)
+    return told
+
+
+def messages(amount: Column) -> Column:
+    """Messages per second."""
+    return sentence(plain(amount), "msg/s")
+
+
+MEASURED: Mapping[str, Callable[[Column], Column]] = {
+    "throughput": throughput,
+    "message-rate": messages,
+}
+"""Traffic with its unit, by the reading `shed-measure`."""
+
+
+def sentence(*parts: Column | str) -> Column:
+    """Words and columns of text with spaces between them."""
+    return F.concat_ws(" ", *(F.lit(one) if isinstance(one, str) else one for one in parts))

@@ -1,0 +1,90 @@
+"""Cases per second of implementations, on the same cases in one run.
+
+Rounds alternate between the implementations, so that what slows the machine down slows down all of
+them.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from itertools import cycle, islice
+from statistics import median
+
+from pulsar_conformance import specs
+from pulsar_conformance.adapters import Connection, Hello
+from pulsar_conformance.adapters.arguments import DEFAULT_PROFILE
+from pulsar_conformance.adapters.validation import asked_operations
+from pulsar_conformance.conformance import checks
+from pulsar_conformance.conformance.registry import CHECKS
+from pulsar_conformance.conformance.trial import Json
+from pulsar_conformance.conformance.trials import drawn
+
+assert checks.__all__, "importing the checks registers them"
+
+DRAWN = 10
+"""Cases drawn for each rule; they are asked again until there are enough."""
+
+WARM = 50
+"""Cases asked before anything is counted."""
+ENOUGH = 20
+"""Seconds after which an implementation is not asked the same once more."""
+
+Rates = Mapping[tuple[str, str], float]
+"""Cases per second, by operation and adapter."""
+
+Connections = Mapping[str, Connection]
+"""By adapter."""
+
+Tell = Callable[[str], None]
+"""Says what is being measured."""
+
+
+def cases_of(operation: str, hellos: Sequence[Hello], count: int) -> list[Json]:
+    """So many cases of an operation that everybody answers who answers it at all."""
+    found = [
+        question.case
+        for rule in specs.load().rules_of(DEFAULT_PROFILE)
+        if operation in rule.operations and rule.id in CHECKS
+        for trial in drawn(rule.id, DEFAULT_PROFILE, 0, DRAWN)
+        for question in trial.questions
+        if question.operation == operation
+        and all(_offers(hello, question.case) for hello in hellos)
+    ]
+    return list(islice(cycle(found), count if found else 0))
+
+
+def _offers(hello: Hello, case: Json) -> bool:
+    strategy, algorithm = case.get("strategy"), case.get("algorithm")
+    return (not strategy or hello.offers_strategy(strategy)) and (
+        not algorithm or hello.offers_algorithm(algorithm)
+    )
+
+
+def measure(connections: Connections, count: int, rounds: int, tell: Tell) -> Rates:
+    """The median of the rounds, for each operation and whoever answers it; told one by one."""
+    rates: dict[tuple[str, str], float] = {}
+    for operation in asked_operations():
+        able = {name: c for name, c in connections.items() if operation in c.hello.operations}
+        cases = cases_of(operation, [one.hello for one in able.values()], count)
+        if cases:
+            tell(f"{operation}: {len(cases)} cases, {len(able)} implementations")
+            for adapter, seconds in _taken(able, operation, cases, rounds).items():
+                rates[operation, adapter] = len(cases) / median(seconds)
+    return rates
+
+
+def _taken(
+    able: Connections, operation: str, cases: list[Json], rounds: int
+) -> Mapping[str, list[float]]:
+    """Seconds of each round, by adapter; whoever has had its time is left out of later ones."""
+    for connection in able.values():
+        connection.ask(operation, cases[:WARM])
+    seconds: dict[str, list[float]] = {adapter: [] for adapter in able}
+    for _ in range(rounds):
+        for adapter, connection in able.items():
+            if sum(seconds[adapter]) <= ENOUGH:
+                start = time.perf_counter()
+                connection.ask(operation, cases)
+                seconds[adapter].append(time.perf_counter() - start)
+    return seconds

@@ -1,0 +1,63 @@
+"""The known deviations of released Pulsar: complete, and every case of theirs can be asked."""
+
+from pathlib import Path
+
+import pytest
+from pulsar_conformance import specs
+from pulsar_conformance.adapters.pulsar.versions import releases
+from pulsar_conformance.conformance.deviations import load
+from pulsar_conformance.conformance.saved import load as load_case
+
+ROOT = Path(__file__).parent.parent
+FOLDER = ROOT / "fixtures" / "deviations"
+FILES = {version: FOLDER / f"pulsar-{version}.yaml" for version in releases()}
+SMALL = 4
+"""Brokers and bundles of a case, at most."""
+
+LOWER_BOUNDARY = "THRESHOLD-09"
+"""Its example has eleven brokers."""
+
+
+def test_every_release_that_is_judged_has_a_file():
+    assert sorted(FOLDER.iterdir()) == sorted(FILES.values())
+
+
+@pytest.mark.parametrize("version", FILES)
+def test_each_entry_says_everything(version):
+    judged = {rule.id for rule in specs.load().rules_of(releases()[version].documents)}
+    for one in load(FILES[version]):
+        assert one.implementation == f"pulsar {version}"
+        assert one.rule in judged
+        assert one.source
+        assert one.cases
+        assert one.answers
+        for place in one.source:
+            assert place.path.endswith(".java")
+
+
+@pytest.mark.parametrize("version", FILES)
+def test_each_case_is_small_and_legal(version):
+    defaults = specs.load().defaults(releases()[version].documents)
+    for one in load(FILES[version]):
+        for case in one.cases:
+            trial = load_case(ROOT / case, defaults).trial
+            assert trial.operations & set(specs.load().rules[one.rule].operations)
+            assert one.rule == LOWER_BOUNDARY or _small(trial)
+
+
+def _small(trial):
+    def few(case):
+        brokers = case.get("brokers", {})
+        owned = {name for one in brokers.values() for name in one.get("bundles", ())}
+        return len(brokers) <= SMALL and len(owned) <= SMALL
+
+    return all(few(question.case) for question in trial.questions)
+
+
+def test_no_case_is_left_over():
+    """Those of readings are named by a test of the releases."""
+    asked_elsewhere = (ROOT / "tests" / "test_pulsar_deviations.py").read_text("utf-8")
+    named = {case for file in FILES.values() for one in load(file) for case in one.cases}
+    found = {file.relative_to(ROOT) for file in (ROOT / "fixtures" / "cases").glob("*/*.json")}
+    assert named <= found
+    assert all(file.stem in asked_elsewhere for file in found - named)
