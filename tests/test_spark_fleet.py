@@ -198,13 +198,13 @@ def test_without_a_decision_nothing_is_unloaded_and_shedding_is_off(tmp_path, ca
     assert not any(one["settings"]["loadBalancerSheddingEnabled"] for one in found["settings"])
 
 
-@pytest.mark.parametrize("part", [0.02, 0.3])
+@pytest.mark.parametrize("part", [0.05, 0.3])
 def test_damaged_lines_are_copies_beside_the_whole_ones(spark, part):
     whole = Counter(texts(spark, SMALL, Told(NOBODY)))
     both = Counter(texts(spark, SMALL, Told(NOBODY, damaged=part)))
     assert not whole - both
     damaged = both - whole
-    assert damaged.total() / both.total() == pytest.approx(part, rel=0.25)
+    assert damaged.total() / both.total() == pytest.approx(part, abs=0.02)
     if part > 0.1:
         assert sum(line in whole for line in damaged) > 0  # said again
         assert sum('"kind":"old_' in line for line in damaged) > 0
@@ -295,7 +295,7 @@ GIVEN = ["--clusters", "1", "--brokers", "3", "--bundles", "2", "--hours", "1", 
         (["--decided-by", "spark"], "--decided-by spark: it would run within the Spark that"),
         (["--decided-by", "nobody"], "'nobody' names no adapter"),
         (["--setting", "noSuch=1"], "noSuch"),
-        (["--plant", "SHED-04"], "--plant SHED-04: no cycle lends itself to it"),
+        (["--plant", "THRESHOLD-10"], "--plant THRESHOLD-10: no cycle lends itself to it"),
         (
             ["--setting", "loadBalancerBrokerThresholdShedderPercentage="],
             "--decided-by: it does not answer a cycle",
