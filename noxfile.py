@@ -144,6 +144,13 @@ def pulsar(session: nox.Session) -> None:
 
 
 @nox.session
+def audit(session: nox.Session) -> None:
+    """Judge recorded history; after --, options of `pulsar-conformance audit`."""
+    install(session, extra="spark")
+    session.run("pulsar-conformance", "audit", *session.posargs)
+
+
+@nox.session
 def fleet(session: nox.Session) -> None:
     """Write the history of a fleet that never was; needs Java 17. After --, its options."""
     install(session, extra="spark")

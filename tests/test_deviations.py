@@ -55,6 +55,9 @@ def _small(trial):
 
 
 def test_no_case_is_left_over():
+    """Those of readings are named by a test of the releases."""
+    asked_elsewhere = (ROOT / "tests" / "test_pulsar_deviations.py").read_text("utf-8")
     named = {case for file in FILES.values() for one in load(file) for case in one.cases}
     found = {file.relative_to(ROOT) for file in (ROOT / "fixtures" / "cases").glob("*/*.json")}
-    assert found == named
+    assert named <= found
+    assert all(file.stem in asked_elsewhere for file in found - named)

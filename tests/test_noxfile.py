@@ -33,7 +33,7 @@ def test_the_sessions_are_listed_with_what_they_do():
     listed = re.findall(r"^([*-]) (\w+) -> \S", done.stdout, re.MULTILINE)
     asked = {name for star, name in listed if star == "-"}
     assert [name for star, name in listed if star == "*"] == ["lint", "tests", "conformance"]
-    assert asked == {"spark", "pulsar", "bench", "fleet", "report", "examples", "coverage"}
+    assert asked == {"audit", "spark", "pulsar", "bench", "fleet", "report", "examples", "coverage"}
 
 
 DEFAULT = ["--judge-by", "documented-3.0", "--judge-by", "released-3.0"]

@@ -12,12 +12,65 @@ from pulsar_conformance.conformance.deviations import load
 from pulsar_conformance.conformance.failing import violations
 from pulsar_conformance.conformance.respondent import Respondent
 from pulsar_conformance.conformance.saved import load as load_case
+from pulsar_conformance.reference import Readings
 
 assert checks.__all__
 
 ROOT = Path(__file__).parent.parent
 HERE = all(map(shutil.which, ("java", "mvn"))) and importlib.util.find_spec("jpype") is not None
 pytestmark = pytest.mark.skipif(not HERE, reason="needs Java, Maven and the extra pulsar")
+
+
+CASES = "fixtures/cases"
+OTHERWISE = (
+    # One bundle alone, the one with the most messages: D02.
+    ("OVERLOAD-05", {"overload-amount": "one"}, "shed.select/5574602de653"),
+    ("SHED-07", {"shed-measure": "message-rate"}, "shed.select/23fb7d1b45fd"),
+    # A burst is no reason to split: D13.
+    ("SPLIT-03", {"split-rate-window": "latest"}, "bundles.split_candidates/ce774a614c58"),
+    # The parts of a bundle that was unloaded may go at once: D14.
+    ("SHED-04", {"grace-of": "topic"}, "shed.select/dbdee421dfc5"),
+    # Two partitions in one bundle, with another to spare: D21.
+    ("BUNDLE-08", {"partitions": "spread"}, "bundles.locate/35c9ea082ae5"),
+)
+"""What no release does that the documents can be read to say: rule, reading, case."""
+
+EVER = (
+    ("OVERLOAD-04", "shed.select/1969b24e1ae2"),
+    ("SPLIT-10", "bundles.split/d4e61fcfd5e0"),
+)
+"""What all releases have in common."""
+
+MINIMUM = ("THRESHOLD-01", "shed.select/ce1322c463c5")
+"""9 MB/s to shed, under the 10 MiB/s that a release asks for by default: D04."""
+
+
+def broken(respondent, rule, case, readings=()):
+    """Whether a release breaks a rule on a case, under other readings than the usual ones."""
+    trial = load_case(ROOT / CASES / f"{case}.json").trial
+    [answers] = respondent.answers([trial])
+    read = Readings({**respondent.readings.choices, **dict(readings)})
+    return respondent.court.under(read).judge(rule, trial, answers).violated
+
+
+@pytest.fixture(scope="module", params=releases())
+def respondent(request):
+    found = Respondent(f"pulsar:{request.param}", "documented-3.0", {})
+    yield found
+    found.close()
+
+
+def test_no_release_follows_the_other_readings(respondent):
+    assert all(broken(respondent, rule, case, by) for rule, by, case in OTHERWISE)
+    assert not any(broken(respondent, rule, case) for rule, _, case in OTHERWISE[1:-1])
+
+
+def test_even_the_oldest_has_what_no_document_of_its_own_speaks_of(respondent):
+    assert all(broken(respondent, rule, case) for rule, case in EVER)
+
+
+def test_little_traffic_stays_where_it_is(respondent):
+    assert broken(respondent, *MINIMUM) or respondent.name == "pulsar 2.4.2"
 
 
 @pytest.mark.parametrize("version", releases())

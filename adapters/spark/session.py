@@ -14,6 +14,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from types import MappingProxyType
 from typing import IO, Any, TypeVar
 from urllib.parse import urlsplit
 
@@ -150,14 +151,15 @@ class _Process:
 _PROCESS = _Process()
 
 
-def take(target: str, adapter: str) -> Spark:
+def take(target: str, adapter: str, options: Mapping[str, str] = MappingProxyType({})) -> Spark:
     """The Spark of a target, `local[2]` or `sc://host:port`, to be given back by `release`.
 
+    `options` are over our own where it is started here; one that runs already keeps its own.
     Raises AdapterError where it cannot be had, or the process has another one.
     """
     running = _PROCESS.running
     if running is None:
-        running = _started(target, adapter)
+        running = _started(target, adapter, options)
     elif running.target != target:
         problem = f"this process has a Spark already, {running.target}"
         raise AdapterError("start", problem, "ask the two in commands of their own", "", adapter)
@@ -176,16 +178,16 @@ def release(spark: Spark) -> None:
         os.environ.pop("SPARK_CONNECT_MODE_ENABLED", None)
 
 
-def _started(target: str, adapter: str) -> Spark:
+def _started(target: str, adapter: str, options: Mapping[str, str]) -> Spark:
     remote = target.startswith("sc://")
     problem = _no_pyspark() if remote else lacking()
     if problem:
         hint = "install it, or leave this one out"
         raise AdapterError("start", problem, hint, "", adapter)
-    return _connected(target, adapter) if remote else _own(target, adapter)
+    return _connected(target, adapter) if remote else _own(target, adapter, options)
 
 
-def _own(master: str, adapter: str) -> Spark:
+def _own(master: str, adapter: str, more: Mapping[str, str]) -> Spark:
     """A Spark in a Java process of ours."""
     from pyspark.sql import SparkSession
 
@@ -197,10 +199,15 @@ def _own(master: str, adapter: str) -> Spark:
         **OF_THE_SESSION,
         "spark.sql.shuffle.partitions": str(tasks),
         "spark.sql.warehouse.dir": str(Path(tempfile.gettempdir(), "spark-warehouse")),
+        **more,
     }
+    python = os.environ.get("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.master(master).config(map=dict(options))
     try:
-        with log.taking(), _environment(SPARK_LOCAL_IP="127.0.0.1", SPARK_REMOTE=None):
+        with (
+            log.taking(),
+            _environment(SPARK_LOCAL_IP="127.0.0.1", SPARK_REMOTE=None, PYSPARK_PYTHON=python),
+        ):
             session = builder.getOrCreate()
     except Exception as error:
         problem = f"Spark does not start: {first_line(error)}"

@@ -95,7 +95,8 @@ def moments(made: Made, plan: Plan) -> DataFrame:
     """The cycles, a row for each `moment`, with their settings typed as the rules take them."""
     force = settings.in_force(F.col("settings"), SETTINGS, plan.defaults)
     each = made["cycles"].withColumn("moment", F.explode("moments"))
-    return each.withColumn("settings", force).drop("moments", "day")
+    each = each.withColumn("given", F.col("settings")).withColumn("settings", force)
+    return each.drop("moments", "day")
 
 
 def of_plan(rows: DataFrame, plan: Plan) -> DataFrame:

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from pulsar_conformance.adapters.spark.shapes import AVERAGE, BUNDLE, RATES, RESOURCES, SETTINGS
+from pulsar_conformance.conformance.audit.parsing import SAID
 
 KEYS = "cluster string, day date"
 """What every table is partitioned by: the cluster, and the day of `at` or of `cycle`."""
@@ -34,7 +35,11 @@ class Table:
 
 
 TABLES: Mapping[str, Table] = {
-    "records": Table("file string, line string, kind string, at timestamp, used boolean", ()),
+    "records": Table(
+        "file string, line string, kind string, at timestamp, used boolean, reason string, "
+        f"said struct<{SAID}>",
+        (),
+    ),
     "quarantine": Table("file string, line string, kind string, at timestamp, reason string", ()),
     "broker_samples": Table(
         f"at timestamp, broker string, percent {PERCENT}, {RATES}, bundles array<string>",

@@ -17,7 +17,10 @@ been seen before each row so far."""
 
 
 def usages(silver: Silver, made: Made, plan: Plan) -> DataFrame:
-    """The table. What a broker used at earlier cycles counts since the leader's start."""
+    """The table. What a broker used at earlier cycles counts since the leader's start.
+
+    Where nothing of it is kept, it is as if it had not been seen.
+    """
     known = reports.at_moments(silver, cycles.moments(made, plan))
     carries = shapes.traffic(F.struct(*shapes.RATE_FIELDS))
     rows = known.select(
@@ -57,7 +60,8 @@ def _remembered(rows: DataFrame) -> DataFrame:
         "since",
         F.explode(F.arrays_zip("rows", course["each"].alias("each"))).alias("of"),
     )
-    row, before = F.col("of.rows"), F.col("of.each")
+    row = F.col("of.rows")
+    before = F.when(row["kept"] > 0, F.col("of.each"))
     seen = _seen(before, row)
     return each.select(
         "cluster",

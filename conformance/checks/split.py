@@ -65,7 +65,7 @@ def _below(found: Found, position: int) -> tuple[int, int]:
 
 @check(
     "SPLIT-11",
-    draws=splits.topic_halves(),
+    draws=(splits.topic_halves(), splits.neighbours()),
     together=True,
     asks=("bundles.split", "bundles.locate"),
 )

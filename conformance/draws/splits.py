@@ -73,6 +73,32 @@ def topic_halves(draw: st.DrawFn) -> Trial:
     return counted(splitting(WHOLE, TOPICS, topics=topics, by=by))
 
 
+NEIGHBOURS = (
+    ("persistent://shop/eu/payments-b7487", "persistent://shop/eu/returns-aabc6"),
+    ("persistent://shop/eu/returns-a3097", "persistent://shop/eu/payments-befb6"),
+    ("persistent://shop/eu/payments-ea599", "persistent://shop/eu/returns-f7cb8"),
+    ("persistent://shop/eu/returns-35eb5", "persistent://shop/eu/payments-0c394"),
+)
+"""Topics whose CRC-32 differ by one: there is one place at which they part. [SPLIT-11]"""
+
+
+@st.composite
+def neighbours(draw: st.DrawFn) -> Trial:
+    """Two topics with one hash and the next, alone or with as many others on either side."""
+    random = draw(randoms)
+    pair = list(random.choice(NEIGHBOURS))
+    middle = max(map(hash_of, pair))
+    others = names.topics(random, 40, "shop/eu")
+    below = [topic for topic in others if hash_of(topic) < middle]
+    more = random.choice((0, 1, 2, 5))
+    topics = [*pair, *below[:more], *[one for one in others if one not in below][:more]]
+    random.shuffle(topics)
+    ends = sorted({0, FULL_UPPER, *map(hash_of, topics)})
+    split = splitting(WHOLE, TOPICS, topics=topics, by=random.choice(("admin", "broker")))
+    located = locating(list(map(hex_of, ends)), topics)
+    return Trial((Question("bundles.split", split), Question("bundles.locate", located)))
+
+
 @st.composite
 def positions(draw: st.DrawFn) -> Trial:
     """Positions inside, at the ends, outside, and twice."""

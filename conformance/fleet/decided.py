@@ -27,24 +27,28 @@ def lines(fleet: Fleet, rows: DataFrame, adapter: str, planted: Sequence[str] = 
     `rows` are the bundles, with their numbers and ranges; `planted` are rules that are broken in
     the first cluster. A row of `PLANTED` says when each was.
     """
+
+    def of_one(key: tuple[Any, ...], group: pd.DataFrame) -> pd.DataFrame:
+        number = int(key[0])
+        return history(fleet, number, group, adapter, () if number else planted)
+
+    each = carried(fleet, rows).repartition(fleet.clusters, "cluster").groupBy("cluster")
+    return each.applyInPandas(of_one, LINES)
+
+
+def carried(fleet: Fleet, rows: DataFrame) -> DataFrame:
+    """A row for each bundle: its numbers, `name`, `topics`, and its `rates` period by period."""
     cluster, bundle = F.col("cluster"), F.col("bundle")
     constants = loads.constants(fleet, cluster, bundle)
     rows = rows.select("cluster", "bundle", "lower", "upper", *_named(constants))
     periods = F.sequence(F.lit(0), F.lit(fleet.periods - 1))
-    rows = rows.select(
+    return rows.select(
         "cluster",
         "bundle",
         bundles.name(bundle, F.col("lower"), F.col("upper")).alias("name"),
         F.col("topics").cast("int").alias("topics"),
         F.flatten(F.transform(periods, lambda period: _rates(fleet, period))).alias("rates"),
     )
-
-    def of_one(key: tuple[Any, ...], group: pd.DataFrame) -> pd.DataFrame:
-        number = int(key[0])
-        return history(fleet, number, group, adapter, () if number else planted)
-
-    each = rows.repartition(fleet.clusters, "cluster").groupBy("cluster")
-    return each.applyInPandas(of_one, LINES)
 
 
 def _named(columns: dict[str, Column]) -> Iterator[Column]:

@@ -12,6 +12,9 @@ from pulsar_conformance.reference.cluster import RESOURCES, Broker
 from pulsar_conformance.reference.overload import MARGIN, need_of, threshold_of
 from pulsar_conformance.reference.threshold import BELOW_AVERAGE, Levels
 
+APART = 1.6
+"""How many times its traffic the most loaded broker reports, and the least loaded the inverse."""
+
 Edit = Callable[[Moment], Pairs | None]
 """Changes the case, and what is unloaded; None where the cycle does not lend itself to it."""
 
@@ -67,7 +70,7 @@ def shedding(moment: Moment) -> Broker | None:
     if pairs:
         return moment.cycle.brokers[pairs[0][0]]
     for broker in moment.busiest()[:1]:
-        if edge(moment, broker, JUST):
+        if moment.cycle.strategy in EDGE and edge(moment, broker, JUST):
             return moment.cycle.brokers[broker.name]
     return None
 
@@ -236,18 +239,38 @@ def nothing_at_all(moment: Moment) -> Pairs | None:
     return [] if moment.honest else None
 
 
+def _ends(moment: Moment) -> tuple[Broker, Broker]:
+    """The brokers with the most and with the least traffic."""
+    cycle = moment.cycle
+    by_traffic = sorted(cycle.brokers.values(), key=cycle.traffic_of)
+    return by_traffic[-1], by_traffic[0]
+
+
+def _apart(moment: Moment) -> bool:
+    """Brings the most and the least loaded broker clearly apart; whether load is shed then."""
+    most, least = _ends(moment)
+    moment.carry(most.name, APART)
+    moment.carry(least.name, 1 / APART)
+    return bool(moment.honest)
+
+
+def nothing_to_even_out(moment: Moment) -> Pairs | None:
+    """The most loaded broker gives up nothing."""
+    return [] if _apart(moment) else None
+
+
 def from_the_most_loaded(moment: Moment) -> Pairs | None:
     """The most loaded broker gives up a bundle within the thresholds."""
     if moment.honest:
         return None
-    cycle = moment.cycle
-    broker = max(moment.busiest(), key=cycle.traffic_of)
-    return [(broker.name, cycle.movable(broker)[0])]
+    most, _ = _ends(moment)
+    return [(most.name, moment.cycle.movable(most)[0])]
 
 
 def from_the_least_loaded(moment: Moment) -> Pairs | None:
     """The least loaded broker gives up a bundle, too."""
-    pairs, cycle = moment.honest, moment.cycle
-    least = min(cycle.brokers.values(), key=cycle.traffic_of)
-    movable = cycle.movable(least)
-    return [*pairs, (least.name, movable[0])] if pairs and movable else None
+    if not _apart(moment):
+        return None
+    _, least = _ends(moment)
+    movable = moment.cycle.movable(least)
+    return [*moment.honest, (least.name, movable[0])] if movable else None

@@ -14,7 +14,7 @@ from pulsar_conformance.conformance.legal import bad_trial
 from pulsar_conformance.conformance.registry import CHECKS
 from pulsar_conformance.conformance.trial import Json, Trial
 from pulsar_conformance.reference import Readings, Settings
-from pulsar_conformance.reference.cluster import RESOURCES, Broker
+from pulsar_conformance.reference.cluster import RATE_FIELDS, RESOURCES, Broker
 from pulsar_conformance.reference.shedding import Cycle
 from pulsar_conformance.reference.threshold import Levels
 
@@ -62,10 +62,14 @@ class Moment:
         if bad_trial(trial, self._court.defaults, self._court.readings) is not None:
             return None
         answer = {"unload": [{"broker": broker, "bundle": bundle} for broker, bundle in pairs]}
-        rules = specs.load().rules_of(self.profile)
-        mine = (rule.id for rule in rules if "shed.select" in rule.operations)
-        asked = (rule for rule in mine if rule in CHECKS)
-        return {rule for rule in asked if self._court.judge(rule, trial, [answer]).violated}
+        rules = [
+            rule.id
+            for rule in specs.load().rules_of(self.profile)
+            if "shed.select" in rule.operations
+            and rule.id in CHECKS
+            and rule.applies(self._court.readings.choices)
+        ]
+        return {rule for rule in rules if self._court.judge(rule, trial, [answer]).violated}
 
     def busiest(self) -> list[Broker]:
         """The brokers that could give up something, the one with the highest usage first."""
@@ -84,6 +88,11 @@ class Moment:
             now = 100 * used["usage"] / used["limit"]
             share = most if name in hot else min(now, most)
             said[name] = {**used, "usage": share * used["limit"] / 100}
+
+    def carry(self, broker: str, share: float) -> None:
+        """The broker reports so many times the traffic that it has."""
+        said = self.case["brokers"][broker]
+        said.update({name: share * said[name] for name in RATE_FIELDS})
 
     def above(self, broker: str, points: Fraction | float) -> bool:
         """Brings a broker so many points above the average; whether that is possible."""

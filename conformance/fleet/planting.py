@@ -12,7 +12,7 @@ from pulsar_conformance.conformance.fleet.moment import Moment
 from pulsar_conformance.conformance.fleet.plants import PLANTS, Plant
 from pulsar_conformance.conformance.fleet.splitting import Due, Growth
 from pulsar_conformance.conformance.trial import Json
-from pulsar_conformance.reference.cluster import RESOURCES
+from pulsar_conformance.reference.cluster import RATE_FIELDS, RESOURCES
 
 PLANTED = "planted "
 """What the kind of a row begins with that is no record, and says when a rule is broken."""
@@ -63,7 +63,8 @@ class Planting(Course):
         if moment.broken(moment.honest):
             return False
         for broker, said in known.items():
-            said.update({name: case["brokers"][broker][name] for name in RESOURCES})
+            changed = case["brokers"][broker]
+            said.update({name: changed[name] for name in (*RESOURCES, *RATE_FIELDS)})
         self._set_for_now(case["settings"], now)
         self.unload(pairs, now)
         self.remember(case)

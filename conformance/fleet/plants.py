@@ -138,7 +138,9 @@ PLANTS: Mapping[str, Plant] = {
         also=("OVERLOAD-04",),
     ),
     "UNIFORM-01": Plant(
-        "The most loaded broker gives up nothing.", edits.nothing_at_all, strategies=(UNIFORM,)
+        "The most loaded broker gives up nothing.",
+        edits.nothing_to_even_out,
+        strategies=(UNIFORM,),
     ),
     "UNIFORM-02": Plant(
         "A bundle goes while the brokers differ by less than the thresholds.",

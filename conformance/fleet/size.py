@@ -21,7 +21,7 @@ IN_FORCE: Mapping[str, Any] = {
     SHEDDING: True,
     GRACE: 30,
     HISTORY: 0,
-    "loadBalancerBrokerOverloadedThresholdPercentage": 85,
+    "loadBalancerBrokerOverloadedThresholdPercentage": 75,
     "loadBalancerBrokerThresholdShedderPercentage": 10,
     "loadBalancerMsgRateDifferenceShedderThreshold": 50,
     "loadBalancerMsgThroughputMultiplierDifferenceShedderThreshold": 1.5,

@@ -1,0 +1,184 @@
+"""What the checks know of a cycle, a row a broker: what it has, what it gave up, where it stands.
+
+As in the suite's own checks, what floating point might decide is null: neither so nor not so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import reduce
+from operator import and_
+
+from pulsar_conformance.adapters.spark import overload, shedding, threshold, uniform, usage
+from pulsar_conformance.adapters.spark.shapes import MEASURE, RESOURCES, or_nothing
+from pulsar_conformance.conformance import expect
+from pulsar_conformance.conformance.audit.checks.registry import false, true
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F
+
+Readings = Mapping[str, str]
+
+POINTS, SHARE = float(expect.POINTS), float(expect.SHARE)
+EXACT = (0.0, 25.0, 50.0, 75.0, 100.0)
+"""Percentages without rounding in any floating point."""
+
+EXACT_WEIGHTS = (0.0, 0.25, 0.5, 0.75, 1.0)
+KEY = ["cycle", "broker"]
+
+
+def facts(
+    decided: DataFrame, brokers: DataFrame, cycles: DataFrame, readings: Readings
+) -> DataFrame:
+    """A row for each broker of each cycle, those included that are only said to have unloaded.
+
+    `decided` are rows of the table `decisions`, `brokers` have `percent`, `smoothed`, `observed`
+    (whether before), `least`, `most`, `carries` and `turn` (in which order they are reported), and
+    `cycles` have `settings` (typed), `named` (the settings that are given) and `strategy`. All have
+    `cycle`, which tells cycles apart.
+    """
+    rows = _counted(decided).join(_gone(decided).hint("shuffle_hash"), KEY, "left")
+    rows = rows.join(brokers.hint("shuffle_hash"), KEY, "left")
+    rows = rows.join(cycles.hint("shuffle_hash"), "cycle")
+    rows = rows.withColumns(
+        {
+            "first": F.col("percent").isNotNull(),
+            "weight": F.col(f"carries.{MEASURE[readings['shed-measure']]}"),
+            **{name: _listed(name) for name in ("alien", "stuck", "gone")},
+        }
+    )
+    rows = rows.withColumn("brokers", F.count(F.when(F.col("first"), 1)).over(of_cycle()))
+    rows = rows.withColumn("overloadshedder", overload.levels(readings))
+    rows = threshold.with_levels(rows, readings)
+    rows = uniform.with_ends(rows, readings)
+    return _judgeable(rows, readings)
+
+
+def _listed(name: str) -> Column:
+    return F.coalesce(name, F.array().cast("array<string>"))
+
+
+def _counted(decided: DataFrame) -> DataFrame:
+    """What each broker has, in numbers."""
+    movable, traffic = F.col("movable"), F.col("traffic")
+    carries = (F.col("messages") > 0) & (F.col("bytes") > 0)
+    return decided.groupBy(*KEY).agg(
+        F.count_if("owned").alias("owned"),
+        F.count_if(movable).alias("able"),
+        F.count_if(F.col("owned") & ~movable).alias("blocked"),
+        or_nothing(F.sum(F.when(movable, traffic))).alias("movable_traffic"),
+        F.max(F.when(movable, traffic)).alias("most_traffic"),
+        F.max(F.when(movable & ~F.col("unloaded"), traffic)).alias("most_kept"),
+        F.count_if(movable & ~F.col("unloaded")).alias("kept"),
+        F.count_if(movable & carries).alias("both"),
+        F.count_if(movable & F.col("narrows")).alias("narrowing"),
+        F.coalesce(F.sum(F.size("done")), F.lit(0)).alias("answered"),
+    )
+
+
+def _gone(decided: DataFrame) -> DataFrame:
+    """What each broker gave up: its own in order, those of others, and what was to stay."""
+    gone = decided.where(F.col("unloaded") | (F.col("owned") & ~F.col("movable")))
+    own, unloaded = F.col("owned"), F.col("unloaded")
+    one = F.struct(F.col("done")[0].alias("at"), -F.col("traffic"), "bundle", "traffic", "movable")
+    names = F.array_repeat("bundle", F.size("done"))
+    return gone.groupBy(*KEY).agg(
+        F.array_sort(F.collect_list(F.when(own & unloaded, one))).alias("out"),
+        F.collect_list(F.when(~own & unloaded, F.col("bundle"))).alias("alien"),
+        F.collect_list(F.when(own & ~F.col("movable"), F.col("bundle"))).alias("stuck"),
+        F.flatten(F.collect_list(F.when(unloaded, names))).alias("gone"),
+    )
+
+
+def of_cycle() -> Window:
+    """All brokers of a cycle."""
+    return Window.partitionBy("cycle")
+
+
+def any_of(holds: Column) -> Column:
+    """Whether something holds of a broker of the cycle."""
+    return F.max(true(holds)).over(of_cycle())
+
+
+def none_of(holds: Column) -> Column:
+    """Whether it holds of no broker."""
+    return ~any_of(holds)
+
+
+def total(amount: Column) -> Column:
+    """The sum over the brokers of the cycle."""
+    return F.sum(amount).over(of_cycle())
+
+
+def setting(name: str) -> Column:
+    """A setting that is in force."""
+    return F.col(f"settings.{name}")
+
+
+def _judgeable(rows: DataFrame, readings: Readings) -> DataFrame:
+    """The rows with what more than one check asks."""
+    known, levels = F.col("first"), F.col("thresholdshedder")
+    rows = rows.withColumns(
+        {
+            "enabled": true(setting(shedding.ENABLED)) & (F.col("brokers") > 1),
+            "total": total(F.col("answered")),
+            "shed": or_nothing(_carried(F.col("out"))),
+            "short": or_nothing(
+                _carried(F.slice("out", 1, F.greatest(F.size("out") - 1, F.lit(0))))
+            ),
+            "loaded": _loaded(),
+            "can": (F.col("owned") >= overload.FEWEST) & (F.col("movable_traffic") > 0),
+            "overloaded": F.when(known, _overloaded()),
+            "_exact": F.min(F.when(known, _exact())).over(of_cycle()),
+            "seen": any_of(F.col("observed")),
+        }
+    )
+    sure = F.col("_exact") & ~F.col("seen") & _count_is_exact()
+    limit = F.col("settings")[threshold.THRESHOLD]
+    over = F.when(near(levels["usage"], levels["limit"]) & ~(sure & limit.isin(*EXACT)), None)
+    under = F.when(
+        near(levels["usage"], levels["bound"]) & ~(sure & limit.isin(*EXACT, 10.0)), None
+    )
+    scope = F.lit(readings["overload-scope"] == "all")
+    return rows.withColumns(
+        {
+            "over": F.when(known, over.otherwise(levels["over"])),
+            "under": F.when(known, under.otherwise(levels["usage"] < levels["bound"])),
+            "sheds_under_85": scope & known & ~false(F.col("overloaded")),
+        }
+    )
+
+
+def _loaded() -> Column:
+    whole = (F.col("carries.messages") > 0) & (F.col("carries.bytes") > 0)
+    return (F.col("owned") >= overload.FEWEST) & (F.col("both") > 0) & true(whole)
+
+
+def _carried(bundles: Column) -> Column:
+    return F.aggregate(bundles, F.lit(0.0), lambda sum_, one: sum_ + one["traffic"])
+
+
+def near(amount: Column, bound: Column) -> Column:
+    """Whether two percentages are too close for floating point to tell apart."""
+    return F.abs(amount - bound) <= POINTS
+
+
+def _overloaded() -> Column:
+    level = F.col("overloadshedder")
+    exact = _all_exact() & level["threshold"].isin(*EXACT)
+    close = near(level["usage"], level["threshold"]) & ~exact
+    return F.when(close, None).otherwise(level["over"])
+
+
+def _all_exact() -> Column:
+    return reduce(and_, (F.col(f"percent.{name}").isin(*EXACT) for name in RESOURCES))
+
+
+def _exact() -> Column:
+    """Whether a broker's usage comes out the same in every floating point."""
+    weights = reduce(and_, (setting(name).isin(*EXACT_WEIGHTS) for name in usage.WEIGHTS.values()))
+    return true(_all_exact() & F.col("thresholdshedder.usage").isin(*EXACT) & weights)
+
+
+def _count_is_exact() -> Column:
+    count = F.col("brokers")
+    return count.bitwiseAND(count - 1) == 0

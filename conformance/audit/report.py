@@ -1,0 +1,101 @@
+"""An audit from its input to what is told of it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from pulsar_conformance.adapters.protocol import text_of
+from pulsar_conformance.conformance.audit import asked, casefiles, files, summary, telling
+from pulsar_conformance.conformance.audit.errors import AuditError
+from pulsar_conformance.conformance.audit.gold import SESSION
+from pulsar_conformance.conformance.audit.plan import Plan
+from pulsar_conformance.conformance.audit.running import BEGUN, make, source
+from pulsar_conformance.conformance.audit.steps import steps
+from pulsar_conformance.conformance.audit.writing import Mark, Store
+from pyspark.errors import AnalysisException
+from pyspark.sql import DataFrame
+
+SHOWN = 3
+"""Faults of a rule that are told with their evidence."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What settings, and which strategy, are asked about in place of those that were recorded."""
+
+    settings: dict[str, Any]
+    strategy: str | None
+
+    def over(self, plan: Plan) -> Plan | None:
+        """A plan with these; None where nothing is asked."""
+        if not self.settings and not self.strategy:
+            return None
+        return replace(
+            plan,
+            settings={
+                name: value if isinstance(value, str) else text_of(value)
+                for name, value in self.settings.items()
+            },
+            strategy=self.strategy,
+        )
+
+
+def tables(
+    spark: Any, path: str, output: str, plan: Plan, other: Plan | None
+) -> dict[str, DataFrame]:
+    """Every table of the audit of a history, made where it is not there. Errors: `AuditError`."""
+    for name, value in SESSION.items():
+        spark.conf.set(name, value)
+    store = Store(spark, output.rstrip("/"))
+    _usable(store)
+    every = list(steps(source(store, path, _found(spark, path)), plan, other))
+    make(store, every, _tell)
+    return {step.table: store.read(step.table) for step in every}
+
+
+def _found(spark: Any, path: str) -> files.Found:
+    try:
+        found = files.found(spark, path)
+    except AnalysisException:
+        raise AuditError(f"--input {path}: there is no such file or folder") from None
+    if not found.count:
+        raise AuditError(f"--input {path}: there is no file in it; give the folder of a history")
+    return found
+
+
+def _usable(store: Store) -> None:
+    """Nothing is written into a folder of somebody else's."""
+    if BEGUN in store.marks():
+        return
+    try:
+        there = files.found(store.spark, store.path).count
+    except AnalysisException:
+        return
+    if there:
+        problem = "there are files in it, and they are no audit's"
+        raise AuditError(f"--output {store.path}: {problem}; name a folder that is not there yet")
+
+
+def reported(
+    spark: Any, path: str, output: str, plan: Plan, other: Asked, cases: int
+) -> tuple[dict[str, Any], Iterator[str]]:
+    """The summary and its lines, after everything is written. Errors: `AuditError`."""
+    asked_plan = other.over(plan)
+    made = tables(spark, path, output, plan, asked_plan)
+    found = summary.summary(made, plan)
+    if asked_plan is not None:
+        found["asked"] = {**asdict(other), **asked.compared(made)}
+    found["wrong"] = summary.wrong(found)
+    faults = summary.faults(made["verdicts"], SHOWN)
+    casefiles.write(made["verdicts"], output, cases)
+    return found, telling.lines(found, faults, f"{output}/{casefiles.FOLDER}")
+
+
+def _tell(table: str, mark: Mark | None) -> None:
+    """One line a table, when it is there."""
+    if mark is not None:
+        took = f"{mark.rows:>12,} rows {mark.seconds:8.1f} s"
+        print(f"{table:<24}{took}", file=sys.stderr, flush=True)

@@ -1,0 +1,103 @@
+"""`pulsar-conformance audit`: recorded history of clusters, judged."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+
+from pulsar_conformance import specs
+from pulsar_conformance.adapters import AdapterError
+from pulsar_conformance.adapters.arguments import DEFAULT_PROFILE
+from pulsar_conformance.adapters.spark import session
+from pulsar_conformance.conformance import broker_conf
+from pulsar_conformance.conformance.audit.errors import AuditError
+from pulsar_conformance.conformance.given_settings import BadSetting
+from pulsar_conformance.conformance.plan import BadPlan, chosen_readings
+
+WRONG, UNUSABLE = 1, 2
+
+OPTIONS: Mapping[str, str] = {"spark.driver.maxResultSize": "1m"}
+"""Summaries alone come to the driver."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """What is read, by what it is judged, and where everything goes."""
+    parser.add_argument(
+        "--input", required=True, metavar="PATH", help="a file or folder of JSON Lines or Parquet"
+    )
+    parser.add_argument(
+        "--output", required=True, metavar="PATH", help="a folder for the tables and cases"
+    )
+    parser.add_argument(
+        "--judge-by",
+        default=DEFAULT_PROFILE,
+        metavar="PROFILE",
+        help="the documents to judge by (%(default)s)",
+    )
+    parser.add_argument(
+        "--reading",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="take an open place of the documents this way; may be given again",
+    )
+    parser.add_argument(
+        "--settings",
+        metavar="FILE",
+        help="what these settings, as in broker.conf, would have done",
+    )
+    parser.add_argument("--strategy", metavar="NAME", help="what this strategy would have done")
+    for name, what in (("from", "judge cycles at this time or later"), ("to", "and before this")):
+        parser.add_argument(
+            f"--{name}", dest=f"time_{name}", type=_time, metavar="TIME", help=f"{what}, ISO 8601"
+        )
+    parser.add_argument("--json", metavar="FILE", help="the summary as JSON, too")
+    parser.add_argument(
+        "--cases",
+        type=int,
+        default=10,
+        metavar="N",
+        help="case files for so many faults of a rule (%(default)s)",
+    )
+    parser.add_argument(
+        "--spark",
+        default="local[*]",
+        metavar="TARGET",
+        help="where Spark runs: local[N] or sc://HOST:PORT (%(default)s)",
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    """Prints the summary; 1 where something was done wrong, 2 for what cannot be audited."""
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    try:
+        readings = chosen_readings(args.reading)
+        settings = broker_conf.read(args.settings) if args.settings else {}
+        specs.load().check_readings(readings)
+        spark = session.take(args.spark, "audit", OPTIONS)
+        try:
+            from pulsar_conformance.conformance.audit.plan import Plan
+            from pulsar_conformance.conformance.audit.report import Asked, reported
+
+            plan = Plan.of(args.judge_by, readings, since=args.time_from, until=args.time_to)
+            other = Asked(settings, args.strategy)
+            found, lines = reported(spark.session, args.input, args.output, plan, other, args.cases)
+        finally:
+            session.release(spark)
+    except (AdapterError, AuditError, BadPlan, BadSetting, specs.UnknownName) as wrong:
+        print(f"pulsar-conformance: {wrong}", file=sys.stderr)
+        return UNUSABLE
+    print("\n".join(lines))
+    if args.json:
+        Path(args.json).write_text(json.dumps(found, indent=2) + "\n", "utf-8")
+    return WRONG if found["wrong"] else 0
+
+
+def _time(text: str) -> datetime:
+    time = datetime.fromisoformat(text)
+    return time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)

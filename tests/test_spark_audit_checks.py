@@ -1,0 +1,151 @@
+"""The audit's checks as columns say what the suite's own say, on the suite's own cases."""
+
+from itertools import product
+from random import Random
+
+import pytest
+from pulsar_conformance import specs
+from pulsar_conformance.adapters.protocol import text_of
+from pulsar_conformance.adapters.spark import shapes, shedding, threshold, usage
+from pulsar_conformance.adapters.spark.answers_shedding import OPERATIONS, rows_of
+from pulsar_conformance.adapters.spark.cases import Chosen, parsed
+from pulsar_conformance.adapters.spark.settings import in_force
+from pulsar_conformance.conformance import checks
+from pulsar_conformance.conformance.audit.checks import CHECKS
+from pulsar_conformance.conformance.audit.checks.facts import facts
+from pulsar_conformance.conformance.audit.decisions import finished, table
+from pulsar_conformance.conformance.audit.judging import judged
+from pulsar_conformance.conformance.judge import Court
+from pulsar_conformance.conformance.trials import drawn
+from pulsar_conformance.reference import Model, Readings
+from pyspark.sql import functions as F
+from standins.sparks import spark
+
+assert checks.__all__
+assert spark
+
+PROFILE = "documented-3.0"
+OTHERWISE = {
+    "overload-amount": "one",
+    "overload-scope": "all",
+    "overload-trigger": "reaches",
+    "threshold-trigger": "reaches",
+    "shed-measure": "message-rate",
+    "uniform-trigger": "either",
+    "uniform-difference": "messages",
+    "lower-boundary": "average-minus-threshold",
+    "threshold-released": "usage",
+    "threshold-target": "percent",
+    "grace-of": "topic",
+    "grace-edge": "free",
+}
+"""Every reading that concerns shedding, the other way round."""
+
+EACH = 12
+
+
+def mutants(random, case, answer):
+    """The answer, and others: with less, with more, in another order."""
+    pairs = answer["unload"]
+    owned = [
+        {"broker": name, "bundle": bundle}
+        for name, broker in case["brokers"].items()
+        for bundle in broker.get("bundles", ())
+    ]
+    yield pairs
+    yield []
+    if pairs:
+        gone = random.randrange(len(pairs))
+        yield pairs[:gone] + pairs[gone + 1 :]
+        yield [*pairs, random.choice(pairs)]
+        yield random.sample(pairs, len(pairs))
+    if owned:
+        more = [one for one in owned if one not in pairs]
+        yield [*pairs, *random.sample(more, min(1, len(more)))]
+        yield random.sample(owned, random.randint(1, len(owned)))
+        stolen = {**random.choice(owned), "broker": random.choice([*case["brokers"], "nobody"])}
+        yield [*pairs, stolen]
+
+
+def asked(readings):
+    """Cases of every rule, each with right and wrong answers."""
+    model, random = Model(PROFILE, readings), Random(5)
+    for rule in CHECKS:
+        for trial in drawn(rule, PROFILE, 11, EACH):
+            if len(trial.questions) > 1:
+                continue
+            case = trial.questions[0].case
+            answer = model.answer("shed.select", case)
+            for pairs in mutants(random, case, answer):
+                yield trial, pairs
+
+
+def said_by_columns(session, questions, readings):
+    """By number of the question and rule, what the columns say."""
+    shape = OPERATIONS["shed.select"].shape
+    chosen = Chosen(specs.load().defaults(PROFILE), readings)
+    texts = [(n, text_of(trial.questions[0].case)) for n, (trial, _) in enumerate(questions)]
+    raw = parsed(session.createDataFrame(texts, "cycle bigint, text string"), shape)
+    raw = raw.repartition("cycle")
+    force = in_force(F.col("settings"), shedding.settings_of(), chosen.defaults)
+    cases = raw.withColumn("settings", force)
+    rows = rows_of(cases, chosen)
+    took = [
+        (n, one["broker"], one["bundle"], place)
+        for n, (_, pairs) in enumerate(questions)
+        for place, one in enumerate(pairs)
+    ]
+    went = session.createDataFrame(took, "cycle bigint, broker string, bundle string, place bigint")
+    times = F.array_sort(F.collect_list(F.timestamp_seconds("place"))).alias("done")
+    went = went.groupBy("cycle", "broker", "bundle").agg(times)
+    decided = finished(table(shedding.decisions(rows, readings), readings), went, ["cycle"])
+    named = raw.select("cycle", F.map_keys("settings").alias("named"))
+    settled = rows.groupBy("cycle").agg(
+        F.any_value("settings").alias("settings"), F.any_value("strategy").alias("strategy")
+    )
+    judgements = judged(
+        facts(decided, brokers_of(cases), settled.join(named, "cycle"), readings), CHECKS, readings
+    )
+    return {(one.cycle, one.rule): one for one in judgements.collect()}
+
+
+def brokers_of(cases):
+    """The brokers of cases as `facts` takes them."""
+    each = cases.select(
+        "cycle", "settings", F.posexplode("brokers").alias("turn", "broker", "report")
+    )
+    report, settings = F.col("report"), F.col("settings")
+    percent = usage.percents(report)
+    each = each.withColumn("percent", percent)
+    present = usage.maximum(usage.weighed(F.col("percent"), settings))
+    none = F.array().cast("array<double>")
+    history = F.coalesce(report["usageHistory"], none)
+    seen = F.concat(history, F.array(present))
+    return each.select(
+        "cycle",
+        "broker",
+        "turn",
+        "percent",
+        usage.smoothed(history, present, settings[threshold.HISTORY_SHARE]).alias("smoothed"),
+        (F.size(history) > 0).alias("observed"),
+        F.array_min(seen).alias("least"),
+        F.array_max(seen).alias("most"),
+        shapes.traffic(report).alias("carries"),
+    )
+
+
+@pytest.mark.parametrize("otherwise", [{}, OTHERWISE], ids=["usual", "otherwise"])
+def test_columns_say_what_the_suite_says(spark, otherwise):
+    readings = {**specs.load().default_readings(PROFILE), **otherwise}
+    court = Court(specs.load().defaults(PROFILE), Readings.of(PROFILE, otherwise))
+    questions = list(asked(readings))
+    said = said_by_columns(spark.session, questions, readings)
+    words = set()
+    for (number, (trial, pairs)), rule in product(enumerate(questions), CHECKS):
+        word = court.judge(rule, trial, [{"unload": pairs}]).word
+        one = said.get((number, rule))
+        columns = "not_reached" if one is None else "violated" if one.broken else "allowed"
+        assert columns == word, (rule, trial.questions[0].case, pairs, one)
+        words.add((rule, word))
+    every = {(rule, word) for rule in CHECKS for word in ("allowed", "violated", "not_reached")}
+    assert otherwise or words == every
