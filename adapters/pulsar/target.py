@@ -22,7 +22,7 @@ class Target:
 
     Attributes:
         release: a version, or the folder of jars of a distribution or build.
-        strategy: the class of a user's own shedding strategy, or none.
+        strategy: the class of a user's own strategy of shedding or placing, or none.
         class_path: where that class is.
         settings: broker.conf settings of the user's own.
     """
