@@ -13,15 +13,16 @@ from pulsar_conformance.conformance.audit.cycles import cycles
 from pulsar_conformance.conformance.audit.decisions import decisions
 from pulsar_conformance.conformance.audit.plan import Made, Plan, Silver
 from pulsar_conformance.conformance.audit.usages import usages
-from pulsar_conformance.conformance.audit.verdicts import verdicts
+from pulsar_conformance.conformance.audit.verdicts import findings, verdicts
 from pyspark.sql import DataFrame
 
-__all__ = ["GOLD", "SESSION", "averages", "cycles", "decisions", "usages", "verdicts"]
+__all__ = ["GOLD", "SESSION", "averages", "cycles", "decisions", "findings", "usages", "verdicts"]
 GOLD: Mapping[str, Callable[[Silver, Made, Plan], DataFrame]] = {
     "cycles": lambda silver, _made, plan: cycles(silver, plan),
     "bundle_averages": averages,
     "broker_usage": usages,
     "decisions": decisions,
+    "findings": findings,
     "verdicts": verdicts,
 }
 """By the table's name, in the order in which they are made."""

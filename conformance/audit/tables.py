@@ -83,6 +83,10 @@ TABLES: Mapping[str, Table] = {
         "narrows boolean, chosen boolean, unloaded boolean, done array<timestamp>, why string",
         ("cluster", "cycle", "moment", "broker", "bundle"),
     ),
+    "findings": Table(
+        "cycle timestamp, moment timestamp, rule string, verdict string, evidence string",
+        ("cluster", "cycle", "rule"),
+    ),
     "verdicts": Table(
         "cycle timestamp, rule string, verdict string, evidence string, case string",
         ("cluster", "cycle", "rule"),

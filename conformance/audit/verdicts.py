@@ -1,7 +1,105 @@
+"""`verdicts`: whether what was done at each cycle is allowed, by the rules of the suite."""
+
+from __future__ import annotations
+
+from pulsar_conformance import specs
+from pulsar_conformance.conformance.audit import cases, cycles
+from pulsar_conformance.conformance.audit.checks import CHECKS
+from pulsar_conformance.conformance.audit.checks.facts import facts
+from pulsar_conformance.conformance.audit.judging import judged
 from pulsar_conformance.conformance.audit.plan import Made, Plan, Silver
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+KEY = ("cluster", "cycle", "moment")
+
+ALLOWED, VIOLATED = "allowed", "violated"
+NOT_DONE, UNDECIDED = "not done though due", "undecided"
+VERDICTS = (ALLOWED, VIOLATED, NOT_DONE, UNDECIDED)
+
+OTHERWISE = "at another moment that the cycle can have been at it is allowed"
 
 
-def verdicts(silver: Silver, made: Made, plan: Plan) -> DataFrame:
-    """`verdicts`: whether what was done is allowed, a row for each rule that a cycle is about."""
-    raise NotImplementedError
+def rules_of(plan: Plan) -> tuple[str, ...]:
+    """The rules that are judged: those that apply, and have a check."""
+    rules = specs.load().rules
+    return tuple(rule for rule in CHECKS if plan.applies(rules[rule]))
+
+
+def findings(_silver: Silver, made: Made, plan: Plan) -> DataFrame:
+    """`findings`: a row for each cycle and rule that speaks about it.
+
+    A cycle that is not recorded is judged at each of its moments; where those disagree, or it is
+    in `doubt`, what is broken is undecided. `moment` is the first at which it is broken.
+    """
+    moments = cycles.of_plan(cycles.moments(made, plan), plan)
+    said = judged(_facts(moments, made, plan), rules_of(plan), plan.readings)
+    said = said.select(*(F.col(f"cycle.{name}").alias(name) for name in KEY), *said.columns[1:])
+    looked = moments.groupBy("cluster", "cycle").agg(
+        F.count(F.lit(1)).alias("looked"), F.any_value("doubt").alias("doubt")
+    )
+    found = _together(said).join(looked, ["cluster", "cycle"])
+    found = found.withColumns({"verdict": _verdict(), "evidence": _evidence()})
+    return found.select("cluster", "cycle", "moment", "rule", "verdict", "evidence")
+
+
+def verdicts(_silver: Silver, made: Made, plan: Plan) -> DataFrame:
+    """The table: the findings, and the case of the cycle of each that is broken."""
+    found = made["findings"].drop("day")
+    moments = cycles.of_plan(cycles.moments(made, plan), plan)
+    broken = found.where("moment is not null").select(*KEY).distinct()
+    told = cases.cases(broken, moments, made, plan)
+    rows = found.join(told, list(KEY), "left")
+    return rows.select("cluster", "cycle", "rule", "verdict", "evidence", "case")
+
+
+def _facts(moments: DataFrame, made: Made, plan: Plan) -> DataFrame:
+    key = F.struct(*KEY)
+    decided = made["decisions"].withColumn("cycle", key)
+    brokers = made["broker_usage"].select(
+        key.alias("cycle"),
+        "broker",
+        F.col("broker").alias("turn"),
+        "percent",
+        F.col("used").alias("smoothed"),
+        F.col("before").isNotNull().alias("observed"),
+        "least",
+        "most",
+        F.struct("messages", "bytes").alias("carries"),
+    )
+    settled = moments.select(
+        key.alias("cycle"), "settings", F.map_keys("given").alias("named"), "strategy"
+    )
+    return facts(decided, brokers, settled, plan.readings)
+
+
+def _together(said: DataFrame) -> DataFrame:
+    """What was found at each moment of a cycle, together; `moment` is the first one that it
+    is broken at."""
+    proof = F.struct("moment", "evidence", "lacking")
+    return (
+        said.groupBy("cluster", "cycle", "rule")
+        .agg(
+            F.count_if("broken").alias("times"),
+            F.min(F.when(F.col("broken"), proof)).alias("proof"),
+            F.max("brokers").alias("brokers"),
+        )
+        .select("cluster", "cycle", "rule", "times", "brokers", "proof.*")
+    )
+
+
+def _verdict() -> Column:
+    sure = F.col("doubt").isNull() & (F.col("times") == F.col("looked"))
+    word = F.when(F.col("lacking"), NOT_DONE).otherwise(VIOLATED)
+    return F.when(F.col("times") == 0, ALLOWED).when(sure, word).otherwise(UNDECIDED)
+
+
+def _evidence() -> Column:
+    count = F.col("brokers")
+    about = F.when(count == 1, F.lit("1 broker")).otherwise(
+        F.concat(count.cast("string"), F.lit(" brokers"))
+    )
+    doubt = F.when(F.col("times") < F.col("looked"), F.lit(OTHERWISE))
+    return F.when(F.col("times") == 0, F.concat(F.lit("as it should be of "), about)).otherwise(
+        F.concat_ws("; ", "evidence", F.coalesce("doubt", doubt))
+    )

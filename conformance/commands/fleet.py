@@ -68,10 +68,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--decided-by",
-        default=NOBODY,
+        default="reference",
         metavar="ADAPTER",
-        help="who chooses what is unloaded: reference, sample:java ...; nobody by default, and "
-        "shedding is switched off",
+        help="who chooses what is unloaded: %(default)s, sample:java ...; with none, nobody does, "
+        "shedding is switched off, and any size is written",
     )
     parser.add_argument(
         "--plant",

@@ -77,7 +77,10 @@ def reports(fleet: Fleet, rows: DataFrame) -> DataFrame:
     )
     one = F.when(there, F.struct(F.col("name").alias("key"), stats.alias("value")))
     grouped = rows.groupBy(*KEYS).agg(
-        *(F.coalesce(F.sum(name), F.lit(0.0)).alias(name) for name in RATE_FIELDS),
+        *(
+            F.coalesce(F.sum(F.when(there, F.col(name))), F.lit(0.0)).alias(name)
+            for name in RATE_FIELDS
+        ),
         F.array_sort(F.collect_list(one)).alias("stats"),
     )
     return grouped.select(*KEYS, report_of(fleet).alias("report"))

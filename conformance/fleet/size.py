@@ -24,7 +24,7 @@ IN_FORCE: Mapping[str, Any] = {
     "loadBalancerBrokerOverloadedThresholdPercentage": 75,
     "loadBalancerBrokerThresholdShedderPercentage": 10,
     "loadBalancerMsgRateDifferenceShedderThreshold": 50,
-    "loadBalancerMsgThroughputMultiplierDifferenceShedderThreshold": 1.5,
+    "loadBalancerMsgThroughputMultiplierDifferenceShedderThreshold": 1.8,
     "lowerBoundarySheddingEnabled": False,
     "loadBalancerAutoBundleSplitEnabled": True,
     "loadBalancerAutoUnloadSplitBundlesEnabled": False,

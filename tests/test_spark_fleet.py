@@ -1,0 +1,318 @@
+"""Histories of fleets: the same for the same seed, consistent in themselves, honest unless told."""
+
+import json
+from collections import Counter, defaultdict
+from datetime import datetime
+
+import pytest
+
+pytest.importorskip("pyspark", reason="needs the extra: nox -s spark")
+
+from pulsar_conformance.conformance.cli import main
+from pulsar_conformance.conformance.fleet import bundles, decided, moment, shape, writing
+from pulsar_conformance.conformance.fleet.course import Course
+from pulsar_conformance.conformance.fleet.damage import KINDS
+from pulsar_conformance.conformance.fleet.events import events_of
+from pulsar_conformance.conformance.fleet.plants import PLANTS, THRESHOLD, settings_for
+from pulsar_conformance.conformance.fleet.size import NOBODY, START, Fleet, Told
+from pulsar_conformance.reference import reports
+from standins.sparks import CORES, spark
+
+assert spark
+
+RATES = ("msgRateIn", "msgRateOut", "msgThroughputIn", "msgThroughputOut")
+SMALL = Fleet(2, 4, 6, 12)
+ADAPTERS = ("reference", "sample:java")
+
+
+def texts(spark, fleet, told):
+    """The lines of a history, sorted."""
+    rows = writing.lines(spark.session, fleet, told).select("value").collect()
+    return sorted(row[0] for row in rows)
+
+
+def records(lines):
+    """By kind."""
+    found = defaultdict(list)
+    for line in lines:
+        record = json.loads(line)
+        found[record["kind"]].append(record)
+    return found
+
+
+def seconds(record):
+    return datetime.fromisoformat(record["at"]).timestamp() - START
+
+
+@pytest.fixture(scope="module")
+def undecided(spark):
+    return records(texts(spark, SMALL, Told(NOBODY)))
+
+
+@pytest.fixture(scope="module")
+def decides(spark):
+    return records(texts(spark, SMALL, Told("reference")))
+
+
+@pytest.fixture(params=["undecided", "decides"])
+def told(request):
+    return request.getfixturevalue(request.param)
+
+
+@pytest.fixture(scope="module")
+def carried(spark):
+    """What the bundles of one cluster carry, from which its history follows."""
+    fleet = Fleet(1, 4, 10, 12)
+    rows = bundles.whole(fleet, spark.session.range(fleet.of_cluster))
+    return decided.carried(fleet, rows).toPandas()
+
+
+@pytest.mark.parametrize("by", [NOBODY, "reference"])
+def test_the_same_seed_gives_the_same_records_however_the_work_is_divided(spark, by):
+    told, found = Told(by, damaged=0.1), []
+    for tasks in ("1", "5"):
+        spark.session.conf.set("spark.sql.shuffle.partitions", tasks)
+        found.append(texts(spark, SMALL, told))
+    spark.session.conf.set("spark.sql.shuffle.partitions", "2")
+    assert found[0] == found[1]
+    assert found[0] != texts(spark, Fleet(2, 4, 6, 12, seed=1), told)
+
+
+def test_every_report_is_one_of_pulsar_and_its_sums_are_those_of_its_bundles(told):
+    for record in told["load_report"]:
+        said = record["report"]
+        read = reports.read(said)
+        assert read.manager == "modular"
+        stats = said["lastStats"].values()
+        sums = {name: sum(one[name] for one in stats) for name in RATES}
+        assert {name: said[name] for name in RATES} == sums
+        assert said["bundles"] == sorted(said["lastStats"])
+        assert said["numTopics"] == sum(one["topics"] for one in stats)
+        used = shape.percents(SMALL.bundles, sums, min)
+        for name, percent in used.items():
+            usage = said[name]
+            assert usage["usage"] / usage["limit"] * 100 == pytest.approx(percent)
+
+
+def test_nobody_owns_a_bundle_twice_and_none_is_lost(told):
+    owned = defaultdict(list)
+    for record in told["load_report"]:
+        period = seconds(record) // SMALL.seconds
+        owned[record["cluster"], period] += record["report"]["bundles"]
+    assert len(owned) == SMALL.clusters * SMALL.periods
+    split = defaultdict(dict)
+    for record in told["split"]:
+        split[record["cluster"]][record["bundle"]] = seconds(record) // SMALL.seconds
+    for (cluster, period), names in owned.items():
+        assert len(names) == len(set(names))
+        before = sum(when <= period for when in split[cluster].values())
+        assert len(names) == SMALL.of_cluster + before
+        gone = {name for name, when in split[cluster].items() if when <= period}
+        assert not gone & set(names)
+
+
+def test_who_was_told_to_own_a_bundle_reports_it_next(told):
+    """By `owners`, `assigned` and `split` alone, whatever was unloaded before."""
+    actions = [*told["owners"], *told["assigned"], *told["split"]]
+    for number in range(SMALL.clusters):
+        cluster = SMALL.cluster(number)
+        course = [one for one in actions if one["cluster"] == cluster]
+        course += [one for one in told["load_report"] if one["cluster"] == cluster]
+        owner = {}
+        for record in sorted(course, key=seconds):
+            if record["kind"] == "owners":
+                owner = {b: broker for broker, names in record["owners"].items() for b in names}
+            elif record["kind"] == "assigned":
+                owner[record["bundle"]] = record["broker"]
+            elif record["kind"] == "split":
+                whole = owner.pop(record["bundle"])
+                owner.update(dict.fromkeys(record["into"], whole))
+            else:
+                mine = [b for b, broker in owner.items() if broker == record["broker"]]
+                assert record["report"]["bundles"] == sorted(mine)
+
+
+def test_a_broker_that_is_down_says_nothing_and_comes_back_empty(undecided):
+    for number in range(SMALL.clusters):
+        events = events_of(SMALL, number)
+        assert events.restarts
+        said = defaultdict(dict)
+        for record in undecided["load_report"]:
+            if record["cluster"] == SMALL.cluster(number):
+                said[record["broker"]][seconds(record) // SMALL.seconds] = record["report"]
+        for restart in events.restarts:
+            name = SMALL.broker(restart.broker)
+            down = [p for p in range(SMALL.periods) if restart.covers(p)]
+            assert down
+            assert not set(down) & set(said[name])
+            if restart.up < SMALL.periods:
+                assert said[name][restart.up]["bundles"] == []
+            moved = [one for one in undecided["assigned"] if seconds(one) // SMALL.seconds in down]
+            assert moved
+            assert all(
+                one["broker"] != name for one in moved if one["cluster"] == SMALL.cluster(number)
+            )
+
+
+def test_there_is_as_much_as_was_asked_for(told):
+    down = [
+        sum(restart.covers(period) for period in range(SMALL.periods))
+        for number in range(SMALL.clusters)
+        for restart in events_of(SMALL, number).restarts
+    ]
+    whole = SMALL.clusters * SMALL.brokers * SMALL.periods
+    assert len(told["load_report"]) == whole - sum(down)
+    led = sum(len(events_of(SMALL, number).leaders) - 1 for number in range(SMALL.clusters))
+    assert len(told["cycle"]) == SMALL.clusters * SMALL.periods - led
+    assert len(told["leader"]) == SMALL.clusters + led
+    assert {record["cluster"] for record in told["owners"]} == {"fleet-1", "fleet-2"}
+
+
+def test_bundles_carry_the_same_whoever_decides(undecided, decides):
+    def loads(told):
+        return {
+            (record["cluster"], seconds(record) // SMALL.seconds, name): [one[r] for r in RATES]
+            for record in told["load_report"]
+            for name, one in record["report"]["lastStats"].items()
+        }
+
+    assert loads(undecided) == loads(decides)
+
+
+def test_the_first_grace_period_is_not_the_last(told):
+    graces = [one["settings"]["loadBalancerSheddingGracePeriodMinutes"] for one in told["settings"]]
+    assert Counter(graces) == {30: SMALL.clusters, 20: SMALL.clusters}
+
+
+def test_without_a_decision_nothing_is_unloaded_and_shedding_is_off(tmp_path, capsys):
+    words = ["--clusters", "1", "--brokers", "3", "--bundles", "2", "--hours", "1"]
+    path = tmp_path / "fleet"
+    words += ["--decided-by", "none", "--spark", CORES, "--output", str(path), "--no-cycles"]
+    assert main(["fleet", *words]) == 0
+    shown = capsys.readouterr().out
+    lines = [line for file in path.glob("part-*") for line in file.read_text().splitlines()]
+    assert f"{len(lines)} lines" in shown
+    found = records(lines)
+    assert not found["unloaded"]
+    assert not found["cycle"]
+    assert not any(one["settings"]["loadBalancerSheddingEnabled"] for one in found["settings"])
+
+
+@pytest.mark.parametrize("part", [0.05, 0.3])
+def test_damaged_lines_are_copies_beside_the_whole_ones(spark, part):
+    whole = Counter(texts(spark, SMALL, Told(NOBODY)))
+    both = Counter(texts(spark, SMALL, Told(NOBODY, damaged=part)))
+    assert not whole - both
+    damaged = both - whole
+    assert damaged.total() / both.total() == pytest.approx(part, abs=0.02)
+    if part > 0.1:
+        assert sum(line in whole for line in damaged) > 0  # said again
+        assert sum('"kind":"old_' in line for line in damaged) > 0
+        assert sum("NaN" in line for line in damaged) > 0
+        assert len(KINDS) == 11
+
+
+@pytest.mark.parametrize("form", ["gzip", "parquet"])
+def test_other_formats_hold_the_same_lines(spark, tmp_path, form):
+    fleet = Fleet(1, 3, 2, 1)
+    path = str(tmp_path / "fleet")
+    written = writing.write(spark.session, fleet, Told(NOBODY, format=form), path)
+    read = spark.session.read
+    rows = read.parquet(path) if form == "parquet" else read.text(path)
+    assert sorted(row[0] for row in rows.collect()) == texts(spark, fleet, Told(NOBODY))
+    assert written.lines == rows.count()
+
+
+def course(fleet, carried, adapter, planted=()):
+    """The cases and decisions of a history, and its rows."""
+    found, asked = [], Course.ask
+
+    def ask(self, case):
+        pairs = asked(self, case)
+        found.append((case, pairs))
+        return pairs
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Course, "ask", ask)
+        rows = decided.history(fleet, 0, carried, adapter, planted)
+    return found, list(rows.itertuples(index=False, name=None))
+
+
+@pytest.mark.parametrize("adapter", ADAPTERS)
+@pytest.mark.parametrize("strategy", ["ThresholdShedder", "OverloadShedder", "UniformLoadShedder"])
+def test_an_honest_history_breaks_no_rule(carried, strategy, adapter):
+    found, rows = course(Fleet(1, 4, 10, 12, strategy=strategy), carried, adapter)
+    cycles = sum(kind == "cycle" for kind, _ in rows)
+    assert len(found) == cycles
+    assert any(pairs for _, pairs in found)
+    for case, pairs in found:
+        assert moment.Moment(case, "documented-3.0", list).broken(pairs) == set()
+    unloaded = sum(kind == "unloaded" for kind, _ in rows)
+    assert unloaded == sum(len(pairs) for _, pairs in found)
+
+
+@pytest.mark.parametrize("rule", PLANTS)
+def test_each_rule_can_be_broken_in_one_cycle(carried, rule):
+    strategy = (PLANTS[rule].strategies or (THRESHOLD,))[0]
+    fleet = Fleet(1, 4, 10, 12, strategy=strategy, given=settings_for([rule], {}))
+    _, rows = course(fleet, carried, "reference", [rule])
+    assert [kind for kind, _ in rows if kind.startswith("planted")] == [f"planted {rule}"]
+
+
+def test_several_rules_are_broken_one_after_the_other(carried):
+    rules = ["SHED-02", "SHED-04", "THRESHOLD-03", "SPLIT-06"]
+    _, rows = course(Fleet(1, 4, 10, 12), carried, "reference", rules)
+    notes = [(kind, json.loads(text)["at"]) for kind, text in rows if kind.startswith("planted")]
+    assert [kind for kind, _ in notes] == [f"planted {rule}" for rule in rules]
+    assert len({at for _, at in notes}) == len(rules)
+
+
+GIVEN = ["--clusters", "1", "--brokers", "3", "--bundles", "2", "--hours", "1", "--spark", CORES]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--brokers", "0"], "--brokers 0: give a number from 1 on"),
+        (["--report-minutes", "0"], "--report-minutes 0: give a number from 1 on"),
+        (["--interval", "7"], "--interval 7: it is no multiple of --report-minutes 5"),
+        (["--interval", "25"], "--interval 25: 1 hours are no whole number of such intervals"),
+        (["--damage", "0.9"], "--damage 0.9: give a share from 0 to 0.5"),
+        (["--damage", "nan"], "--damage nan: give a share from 0 to 0.5"),
+        (["--plant", "SHED-99"], "--plant SHED-99: there are SHED-01, SHED-02"),
+        (
+            ["--plant", "SHED-02", "--decided-by", "none"],
+            "--plant SHED-02: somebody has to decide, as with --decided-by reference",
+        ),
+        (
+            ["--plant", "OVERLOAD-01", "--strategy", "ThresholdShedder"],
+            "--plant OVERLOAD-01: it takes --strategy OverloadShedder, not ThresholdShedder",
+        ),
+        (
+            ["--plant", "THRESHOLD-09", "--setting", "lowerBoundarySheddingEnabled=false"],
+            "--plant THRESHOLD-09: it takes --setting lowerBoundarySheddingEnabled=True",
+        ),
+        (["--decided-by", "spark"], "--decided-by spark: it would run within the Spark that"),
+        (["--decided-by", "nobody"], "'nobody' names no adapter"),
+        (["--setting", "noSuch=1"], "noSuch"),
+        (["--plant", "THRESHOLD-10"], "--plant THRESHOLD-10: no cycle lends itself to it"),
+        (
+            ["--setting", "loadBalancerBrokerThresholdShedderPercentage="],
+            "--decided-by: it does not answer a cycle",
+        ),
+    ],
+)
+def test_what_cannot_be_is_told_in_one_sentence(words, said, tmp_path, capsys):
+    path = str(tmp_path / "fleet")
+    assert main(["fleet", *GIVEN, "--output", path, *words]) == 2
+    shown = capsys.readouterr().err
+    assert said in shown
+    assert shown.count("\n") == 1
+    assert "Traceback" not in shown
+
+
+def test_a_folder_that_is_there_is_left_alone(tmp_path, capsys):
+    (tmp_path / "kept").write_text("mine")
+    assert main(["fleet", *GIVEN, "--output", str(tmp_path)]) == 2
+    assert "it is there already; name a folder that is not" in capsys.readouterr().err
+    assert (tmp_path / "kept").read_text() == "mine"
