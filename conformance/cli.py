@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 
 from pulsar_conformance.adapters import ask, checkup, new_adapter
-from pulsar_conformance.conformance.commands import case, diff, explain, fleet, judge
+from pulsar_conformance.conformance.commands import case, diff, explain, fleet, judge, predict
 from pulsar_conformance.specs import SpecError
 
 COMMANDS = {
@@ -18,6 +18,7 @@ COMMANDS = {
     "case": (case, "make a case out of load reports and bundle data of a real cluster"),
     "explain": (explain, "show how the model comes to its answer to a case, step by step"),
     "diff": (diff, "show the smallest cases that two implementations decide otherwise"),
+    "predict": (predict, "say how many decisions the model predicts, and why it misses others"),
     "fleet": (fleet, "write the history of a fleet that never was, for audits to work on"),
     "new-adapter": (new_adapter, "write a working skeleton of an adapter"),
 }
