@@ -1,8 +1,10 @@
 """Histories of fleets: the same for the same seed, consistent in themselves, honest unless told."""
 
+import gzip
 import json
 from collections import Counter, defaultdict
 from datetime import datetime
+from pathlib import Path
 
 import pytest
 
@@ -14,7 +16,7 @@ from pulsar_conformance.conformance.fleet.course import Course
 from pulsar_conformance.conformance.fleet.damage import KINDS
 from pulsar_conformance.conformance.fleet.events import events_of
 from pulsar_conformance.conformance.fleet.plants import PLANTS, THRESHOLD, settings_for
-from pulsar_conformance.conformance.fleet.size import NOBODY, START, Fleet, Told
+from pulsar_conformance.conformance.fleet.size import NOBODY, SHEDDING, START, Fleet, Told
 from pulsar_conformance.reference import reports
 from standins.sparks import CORES, spark
 
@@ -316,3 +318,13 @@ def test_a_folder_that_is_there_is_left_alone(tmp_path, capsys):
     assert main(["fleet", *GIVEN, "--output", str(tmp_path)]) == 2
     assert "it is there already; name a folder that is not" in capsys.readouterr().err
     assert (tmp_path / "kept").read_text() == "mine"
+
+
+def test_the_history_that_comes_with_the_project_is_what_the_page_says(spark):
+    """The command of README, and what is in the file."""
+    file = Path(__file__).parent.parent / "fixtures" / "history" / "fleet-1.json.gz"
+    told = Told("reference", ("SHED-04",), 0.02)
+    made = writing.lines(spark.session, Fleet(1, 4, 10, 6, given={SHEDDING: True}), told)
+    rows = made.where("kind != 'planted SHED-04'").select("value").collect()
+    with gzip.open(file, "rt", encoding="utf-8") as lines:
+        assert sorted(lines.read().splitlines()) == sorted(row[0] for row in rows)
