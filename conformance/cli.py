@@ -8,7 +8,15 @@ import sys
 from collections.abc import Sequence
 
 from pulsar_conformance.adapters import ask, checkup, new_adapter
-from pulsar_conformance.conformance.commands import audit, case, diff, explain, fleet, judge
+from pulsar_conformance.conformance.commands import (
+    audit,
+    case,
+    diff,
+    explain,
+    fleet,
+    judge,
+    predict,
+)
 from pulsar_conformance.specs import SpecError
 
 COMMANDS = {
@@ -19,6 +27,7 @@ COMMANDS = {
     "explain": (explain, "show how the model comes to its answer to a case, step by step"),
     "diff": (diff, "show the smallest cases that two implementations decide otherwise"),
     "audit": (audit, "judge what clusters did, by their recorded history"),
+    "predict": (predict, "say how many decisions the model predicts, and why it misses others"),
     "fleet": (fleet, "write the history of a fleet that never was, for audits to work on"),
     "new-adapter": (new_adapter, "write a working skeleton of an adapter"),
 }

@@ -33,7 +33,7 @@ class Pair(NamedTuple):
         return [
             Difference(trial, (first, second))
             for trial, ([first], [second]) in zip(trials, asked, strict=True)
-            if _decided_otherwise(trial.operation, first, second)
+            if decided_otherwise(trial.operation, first, second)
         ]
 
     def smallest(self, differences: Sequence[Difference]) -> Difference:
@@ -71,7 +71,8 @@ class Pair(NamedTuple):
         return again[0] if again else difference
 
 
-def _decided_otherwise(operation: str, first: Json, second: Json) -> bool:
+def decided_otherwise(operation: str, first: Json, second: Json) -> bool:
+    """Whether two answers are different decisions; what is not supported is none."""
     if "unsupported" in first or "unsupported" in second:
         return False
     if "refused" in first and "refused" in second:

@@ -66,6 +66,19 @@ def drawn(rule: str, profile: str, seed: int, examples: int) -> tuple[Trial, ...
     )
 
 
+def questions_drawn(operation: str, profile: str, seed: int, examples: int) -> list[Trial]:
+    """Every question of an operation that the rules of a profile draw, each by itself and once."""
+    found: dict[str, Trial] = {}
+    for rule in specs.load().rules_of(profile):
+        if operation in rule.operations and rule.untestable is None:
+            for trial in drawn(rule.id, profile, seed, examples):
+                for question in trial.questions:
+                    if question.operation == operation:
+                        alone = Trial((question,))
+                        found[alone.fingerprint] = alone
+    return list(found.values())
+
+
 def shed_by(strategy: str, trial: Trial) -> Trial:
     """The same questions, put to another shedding strategy."""
     return Trial(

@@ -91,6 +91,8 @@ def profiles(data: Entry) -> dict[str, Profile]:
             documents=tuple(entry["documents"]),
             readings=entry["readings"],
             based_on=entry.get("based_on"),
+            defaults=entry.get("defaults", {}),
+            without=entry.get("without", {}),
         )
         for name, entry in data.items()
     }

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from pulsar_conformance.specs.collection import Specs
 from pulsar_conformance.specs.errors import unknown
 from pulsar_conformance.specs.lines import Place, Sheet
-from pulsar_conformance.specs.model import JSON, Setting, Source
+from pulsar_conformance.specs.model import JSON, Profile, Setting, Source
 
 TYPES: Mapping[str, tuple[type, ...]] = {
     "integer": (int,),
@@ -129,6 +129,26 @@ def _check_profiles(specs: Specs, sheet: Sheet) -> None:
                 raise sheet.error((profile.id, "based_on"), problem)
             seen.add(step)
             step = specs.profiles[step].based_on
+        _check_release(specs, sheet, profile)
+
+
+def _check_release(specs: Specs, sheet: Sheet, profile: Profile) -> None:
+    """Defaults and rules in which a release differs from what it is based on."""
+    if profile.kind != "released" and (profile.defaults or profile.without):
+        problem = "defaults and without are a release's, and this is none"
+        raise sheet.error((profile.id, "kind"), f"{profile.id}: {problem}")
+    for name, value in profile.defaults.items():
+        known = specs.settings.get(name)
+        mistake = unknown(name, "setting", specs.settings)
+        if known is not None:
+            mistake = _mistake_in(known, value) or ""
+        if mistake:
+            raise sheet.error((profile.id, "defaults", name), f"{profile.id}: {mistake}")
+    below = {rule.id for rule in specs.rules_of(profile.based_on)} if profile.based_on else set()
+    for name in profile.without:
+        if name not in below:
+            problem = unknown(name, f"rule of {profile.based_on}", below)
+            raise sheet.error((profile.id, "without", name), f"{profile.id}: {problem}")
 
 
 def check_reading_values(

@@ -96,8 +96,8 @@ def _check_observed(specs: Specs, sheet: Sheet, index: int, rule: Rule) -> None:
         problem = "an observed rule has no sources; what a document says is documented"
         raise sheet.error((index, "sources"), f"{rule.id}: {problem}")
     for number, name in enumerate(rule.profiles):
-        if specs.profiles[name].kind != "released":
-            problem = f"an observed rule belongs to released profiles only, and {name} is none"
+        if specs.profiles[name].kind == "documented":
+            problem = f"an observed rule belongs to no documented profile, and {name} is one"
             raise sheet.error((index, "profiles", number), f"{rule.id}: {problem}")
 
 

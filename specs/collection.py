@@ -29,14 +29,20 @@ class Specs:
         return (*self.lineage(found.based_on), found) if found.based_on else (found,)
 
     def defaults(self, profile: str) -> dict[str, JSON]:
-        """Return the documented default of each setting that has one in the profile."""
+        """Return the default of each setting that has one in the profile.
+
+        It is the documented one, where the profile is no release that has another.
+        """
         documents = [document for one in self.lineage(profile) for document in one.documents]
-        return {
+        found = {
             name: setting.defaults[document]
             for name, setting in self.settings.items()
             for document in documents
             if document in setting.defaults
         }
+        for one in self.lineage(profile):
+            found.update(one.defaults)
+        return found
 
     def default_readings(self, profile: str) -> dict[str, str]:
         """Return the profile's value of every reading."""
@@ -46,9 +52,20 @@ class Specs:
         return values
 
     def rules_of(self, profile: str) -> tuple[Rule, ...]:
-        """Return the rules of the profile, whatever the readings."""
-        name = self.profile(profile).id
-        return tuple(rule for rule in self.rules.values() if name in rule.profiles)
+        """Return the rules of the profile, whatever the readings.
+
+        A release has those of the profile that it is based on, too, but for those that it is
+        without.
+        """
+        found = self.profile(profile)
+        names = {found.id}
+        if found.kind == "released":
+            names |= {one.id for one in self.lineage(profile)}
+        return tuple(
+            rule
+            for rule in self.rules.values()
+            if names.intersection(rule.profiles) and rule.id not in found.without
+        )
 
     def check_readings(self, readings: Mapping[str, str]) -> None:
         """Raise UnknownName for a reading or a value that is not there."""

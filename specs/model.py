@@ -125,11 +125,16 @@ class Profile:
 
     id: str
     title: str
-    kind: Literal["documented", "released"]
+    kind: Literal["documented", "unwritten", "released"]
+    """Documents; what none of them says and all take for granted; or a release."""
     documents: tuple[str, ...]
     readings: Mapping[str, str]
     """Only those that differ from the first value, or from the profile that this is based on."""
     based_on: str | None
+    defaults: Mapping[str, JSON] = field(default_factory=dict)
+    """Settings that stand elsewhere than the documents print."""
+    without: Mapping[str, str] = field(default_factory=dict)
+    """Rules of the profile below that do not hold in the release, each with why."""
 
 
 @dataclass(frozen=True)

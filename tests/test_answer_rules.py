@@ -14,7 +14,7 @@ from pulsar_conformance.conformance.run import Run
 from pulsar_conformance.conformance.saved import load
 from pulsar_conformance.conformance.trial import CASE_CHANGED, Trial
 
-PROFILE = "released-3.0"
+PROFILE = "unwritten-3.0"
 STRANGER = "shop/eu/0x00000001_0x00000002"
 CYCLE = "shed.select"
 

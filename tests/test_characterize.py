@@ -113,7 +113,7 @@ def test_all_readings_taken_otherwise_are_found_out(connected):
     check(dict(alternatives()), connected)
 
 
-@pytest.mark.parametrize("profile", ["documented-2.10", "released-3.0"])
+@pytest.mark.parametrize("profile", ["documented-2.10", "unwritten-3.0"])
 def test_the_readings_of_a_profile_are_found_out(profile, connected):
     check({}, connected, profile)
 
@@ -122,7 +122,7 @@ def test_readings_that_no_document_of_the_profile_knows_are_left_out():
     assert "lower-boundary" in readings_of("documented-3.0")
     assert "lower-boundary" not in readings_of("documented-2.10")
     assert "overload-trigger" not in readings_of("documented-2.4")
-    assert readings_of("released-3.0") == readings_of("documented-3.0")
+    assert readings_of("unwritten-3.0") == readings_of("documented-3.0")
 
 
 def test_each_reading_is_aimed_at_or_it_is_said_why_not():

@@ -15,7 +15,7 @@ assert checks.__all__
 
 EXAMPLES = 100
 CLUSTERS = ("shed.select", "bundles.split_candidates", "place.select")
-PROFILES = ("documented-3.0", "documented-2.10", "documented-2.4", "released-3.0")
+PROFILES = ("documented-3.0", "documented-2.10", "documented-2.4", "unwritten-3.0")
 """A rule is looked at under the first of these that has it."""
 
 RULES = specs.load().rules

@@ -18,7 +18,7 @@ from standins.nulls import NULLS, Stranger
 assert checks.__all__
 
 EXAMPLES = 40
-NEWEST_FIRST = ("documented-3.0", "documented-2.10", "documented-2.4", "released-3.0")
+NEWEST_FIRST = ("documented-3.0", "documented-2.10", "documented-2.4", "unwritten-3.0")
 
 CONTENT = {
     "ANSWER-02": "each answers a case in one way; see Fickle",

@@ -38,6 +38,8 @@ OTHERWISE = (
 EVER = (
     ("OVERLOAD-04", "shed.select/1969b24e1ae2"),
     ("SPLIT-10", "bundles.split/d4e61fcfd5e0"),
+    # Failure domains are left out of account unless failureDomainsEnabled is true: D06.
+    ("ANTI-01", "place.anti_affinity/a68770df9148"),
 )
 """What all releases have in common."""
 

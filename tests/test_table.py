@@ -43,13 +43,13 @@ def test_a_profile_has_a_table_of_its_own_areas():
         for rule, profile in (
             ("BUNDLE-01", "documented-3.0"),
             ("SHED-01", "documented-3.0"),
-            ("BUNDLE-20", "released-3.0"),
+            ("BUNDLE-20", "unwritten-3.0"),
         )
     ]
-    found = shown(SAMPLES, ["documented-3.0", "released-3.0"], verdicts)
+    found = shown(SAMPLES, ["documented-3.0", "unwritten-3.0"], verdicts)
     assert rows(found, "BUNDLE") == [["1", "pass"] * 3] * 2
     assert rows(found, "SHED") == [["1", "pass"] * 3]
-    titles = [found.index(f" Judged by {name}") for name in ("documented-3.0", "released-3.0")]
+    titles = [found.index(f" Judged by {name}") for name in ("documented-3.0", "unwritten-3.0")]
     [shed] = [place for place, line in enumerate(found) if line.split()[:1] == ["SHED"]]
     assert titles[0] < shed < titles[1]
 

@@ -8,8 +8,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 FEWEST, EACH = 60, 25
-"""A chooser is asked 25 times a choice, and never less than 60 times: one that draws evenly hides
-a choice in less than one in a thousand million questions."""
+"""A chooser is asked 60 times, and more until it was asked 25 times for each answer that it gave
+and for one more: one that draws evenly hides an answer in less than one in a thousand million
+questions."""
 
 
 class Turns:
@@ -27,8 +28,12 @@ class Turns:
         self, question: Mapping[str, Any], choices: int, draw: Callable[[], str | None]
     ) -> str | None:
         """One of the answers that `draw` gives, which is asked often enough to give each."""
-        asks = max(FEWEST, EACH * choices) if choices > 1 else 1
-        possible = sorted({draw() for _ in range(asks)}, key=lambda name: (name is None, name))
+        given = {draw()}
+        asks = 1
+        while choices > 1 and asks < max(FEWEST, EACH * min(choices, len(given) + 1)):
+            given.add(draw())
+            asks += 1
+        possible = sorted(given, key=lambda name: (name is None, name))
         self._asked = self._asked + 1 if question == self._last else 0
         self._last = question
         return possible[(place_of(question, len(possible)) + self._asked) % len(possible)]

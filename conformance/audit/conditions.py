@@ -37,7 +37,7 @@ CLUSTER = r"^[-=:.\w]{1,100}\z"
 """How Pulsar names clusters; a folder is named so."""
 
 BROKER = r"^[^\s{}\[\]\"',\\]{1,255}\z|^\[[0-9a-fA-F:.]+\]:\d+\z"
-BUNDLE = r"^[^/\s]+/(?:[^/\s]+/)?0x[0-9a-f]{8}_0x[0-9a-f]{8}\z"
+BUNDLE = r"^[^/\s]+/[^/\s]+/(?:[^/\s]+/)?0x[0-9a-f]{8}_0x[0-9a-f]{8}\z"
 STATS = (*RATE_FIELDS, "topics", "producerCount", "consumerCount")
 COUNTS = STATS[len(RATE_FIELDS) :]
 FRAMES = ("shortTermData", "longTermData")

@@ -60,8 +60,12 @@ def reader() -> Callable[[Iterator[Any]], Iterator[Any]]:
                 if not begun and not given.strip(b"\0"):
                     given = b""
                     continue
-                begun = True
-                yield engine.decompress(given, batch)
+                begun, before = True, engine.copy()
+                try:
+                    yield engine.decompress(given, batch)
+                except zlib.error:
+                    for byte in given:
+                        yield before.decompress(bytes((byte,)))
                 given = engine.unconsumed_tail
                 if engine.eof:
                     given = engine.unused_data

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from pulsar_conformance.conformance.audit.checks import CHECKS
+from pulsar_conformance.conformance.audit.checks import CHECKS, Judged
 from pulsar_conformance.conformance.audit.checks.registry import Readings
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -16,9 +16,17 @@ def judged(facts: DataFrame, rules: Iterable[str], readings: Readings) -> DataFr
     Columns are `cycle`, `rule`, `reached`, `broken`, `lacking` (whether what is broken was due, and
     not done), `evidence` (null unless broken) and `brokers` (how many it was about).
     """
-    each = F.array(*(_row(rule, readings) for rule in rules))
+    checks = {rule: CHECKS[rule](readings) for rule in rules}
+    decided = facts.withColumns(
+        {
+            _name(rule, part): getattr(one, part)
+            for rule, one in checks.items()
+            for part in ("reached", "broken")
+        }
+    )
+    each = F.array(*(_row(rule, one) for rule, one in checks.items()))
     said = F.filter(each, lambda one: one["reached"] | one["broken"])
-    rows = facts.select("cycle", said.alias("said")).select("cycle", F.inline("said"))
+    rows = decided.select("cycle", said.alias("said")).select("cycle", F.inline("said"))
     proof = F.when(F.col("broken"), F.struct("evidence", "lacking"))
     grouped = rows.groupBy("cycle", "rule").agg(
         F.bool_or("reached").alias("reached"),
@@ -31,12 +39,16 @@ def judged(facts: DataFrame, rules: Iterable[str], readings: Readings) -> DataFr
     )
 
 
-def _row(rule: str, readings: Readings) -> Column:
-    one = CHECKS[rule](readings)
+def _name(rule: str, part: str) -> str:
+    return f"{rule} {part}"
+
+
+def _row(rule: str, one: Judged) -> Column:
+    reached, broken = (F.col(f"`{_name(rule, part)}`") for part in ("reached", "broken"))
     return F.struct(
         F.lit(rule).alias("rule"),
-        one.reached.alias("reached"),
-        one.broken.alias("broken"),
-        F.when(one.broken, one.lacking).alias("lacking"),
-        F.when(one.broken, one.evidence).alias("evidence"),
+        reached.alias("reached"),
+        broken.alias("broken"),
+        F.when(broken, one.lacking).alias("lacking"),
+        F.when(broken, one.evidence).alias("evidence"),
     )

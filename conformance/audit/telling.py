@@ -22,22 +22,19 @@ def lines(found: Json, faults: list[Json], cases: str) -> Iterator[str]:
     """The whole report; `cases` is where their questions are."""
     yield from _read(found["lines"])
     unloads = found["unloads"]
-    yield (
-        f"{found['clusters']} clusters, {found['cycles']} cycles; "
-        f"{unloads['recorded']} unloads recorded, {unloads['allowed']} of them in cycles "
-    )
-    yield f"without a fault, {unloads['in_violation']} in cycles that break a rule"
-    yield ""
-    yield from _rules(found["rules"])
+    yield f"{found['clusters']} clusters, {found['cycles']} shedding cycles"
+    broken = unloads["in_violation"]
+    yield f"{unloads['recorded']} unloads, {broken} of them in cycles that break a rule"
+    yield from ("", *_rules(found["rules"]))
     if "asked" in found:
         yield from ("", *_asked(found["asked"]))
     for fault in faults:
         yield from ("", *_fault(fault))
     if faults:
-        yield from ("", f"their questions: {cases}", "  pulsar-conformance explain FILE")
+        yield from ("", f"the case of each: {cases}/*.json, for pulsar-conformance explain")
     yield ""
     total = wrong(found)
-    yield f"{total} verdicts are against what was done" if total else "nothing broke a rule"
+    yield f"{total} verdicts against what was done" if total else "nothing done breaks a rule"
 
 
 def _read(counts: Json) -> Iterator[str]:
@@ -50,7 +47,7 @@ def _read(counts: Json) -> Iterator[str]:
 def _rules(rules: Json) -> list[str]:
     if not rules:
         return ["no rule is about these cycles"]
-    made = _table("cycles", *VERDICTS)
+    made = _table("rule", *VERDICTS)
     for rule, counts in rules.items():
         made.add_row(rule, *(str(counts[verdict] or "") for verdict in VERDICTS))
     return _printed(made)
@@ -92,4 +89,4 @@ def _table(first: str, *others: str) -> Table:
 def _printed(made: Table) -> list[str]:
     out = StringIO()
     Console(file=out, width=WIDTH, color_system=None).print(made)
-    return [line.rstrip() for line in out.getvalue().strip("\n").splitlines()]
+    return [line.rstrip() for line in out.getvalue().strip("\n").splitlines() if line.strip()]

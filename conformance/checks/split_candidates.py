@@ -38,7 +38,7 @@ def _may_split(growth: Growth) -> list[str]:
     return [b for b in growth.stats if any(exceeds(growth, b, n) is not False for n in names)]
 
 
-def _crowded(growth: Growth) -> set[str]:
+def crowded(growth: Growth) -> set[str]:
     """The namespaces that may have more candidates than room."""
     counted = Counter(map(namespace_of, _may_split(growth)))
     return {space for space, count in counted.items() if count > growth.room(space)}
@@ -47,9 +47,9 @@ def _crowded(growth: Growth) -> set[str]:
 def is_a_candidate(name: str, case: Growth, answer: Chosen, expect: Expect) -> None:
     """A bundle that exceeds the threshold is split, where its namespace has room."""
     expect.given(case.enabled, "the leader splits by itself")
-    crowded = _crowded(case)
+    full = crowded(case)
     for bundle in case.stats:
-        over = exceeds(case, bundle, name) and namespace_of(bundle) not in crowded
+        over = exceeds(case, bundle, name) and namespace_of(bundle) not in full
         if expect.reached(bool(over)):
             measured, limit = (plain(n) for n in (case.measured(bundle, name), case.limits[name]))
             allowed = f"{bundle} is split: {measured} is more than {limit} ({name})"

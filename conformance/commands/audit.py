@@ -9,15 +9,17 @@ import sys
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from pulsar_conformance import specs
 from pulsar_conformance.adapters import AdapterError
 from pulsar_conformance.adapters.arguments import DEFAULT_PROFILE
 from pulsar_conformance.adapters.spark import session
-from pulsar_conformance.conformance import broker_conf
 from pulsar_conformance.conformance.audit.errors import AuditError
 from pulsar_conformance.conformance.given_settings import BadSetting
 from pulsar_conformance.conformance.plan import BadPlan, chosen_readings
+from pulsar_conformance.conformance.snapshot.broker_conf import read_conf
+from pulsar_conformance.conformance.snapshot.files import BadSnapshot
 
 WRONG, UNUSABLE = 1, 2
 
@@ -77,7 +79,7 @@ def run(args: argparse.Namespace) -> int:
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     try:
         readings = chosen_readings(args.reading)
-        settings = broker_conf.read(args.settings) if args.settings else {}
+        settings = _settings(args.settings)
         specs.load().check_readings(readings)
         spark = session.take(args.spark, "audit", OPTIONS)
         try:
@@ -89,13 +91,22 @@ def run(args: argparse.Namespace) -> int:
             found, lines = reported(spark.session, args.input, args.output, plan, other, args.cases)
         finally:
             session.release(spark)
-    except (AdapterError, AuditError, BadPlan, BadSetting, specs.UnknownName) as wrong:
+    except (AdapterError, AuditError, BadPlan, BadSetting, BadSnapshot, specs.UnknownName) as wrong:
         print(f"pulsar-conformance: {wrong}", file=sys.stderr)
         return UNUSABLE
     print("\n".join(lines))
     if args.json:
         Path(args.json).write_text(json.dumps(found, indent=2) + "\n", "utf-8")
     return WRONG if found["wrong"] else 0
+
+
+def _settings(file: str | None) -> dict[str, Any]:
+    if file is None:
+        return {}
+    given = read_conf(Path(file))
+    if not given:
+        raise BadSetting(f"--settings {file}: no setting in it is about load balancing")
+    return given
 
 
 def _time(text: str) -> datetime:

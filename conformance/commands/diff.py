@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from pulsar_conformance import specs
@@ -16,8 +16,7 @@ from pulsar_conformance.conformance.differing import Difference, Pair
 from pulsar_conformance.conformance.failing import derivation
 from pulsar_conformance.conformance.plan import BadPlan, chosen_readings
 from pulsar_conformance.conformance.respondent import Respondent
-from pulsar_conformance.conformance.trial import Trial
-from pulsar_conformance.conformance.trials import drawn
+from pulsar_conformance.conformance.trials import questions_drawn
 from pulsar_conformance.reports.words import counted
 
 assert checks.__all__, "importing the checks registers them"
@@ -88,7 +87,7 @@ def _print_readings(pair: Pair) -> None:
 
 
 def _differs(pair: Pair, operation: str, args: argparse.Namespace) -> bool:
-    trials = list({trial.fingerprint: trial for trial in _trials(operation, args)}.values())
+    trials = questions_drawn(operation, args.profile, args.seed, args.examples)
     found = pair.differences(trials)
     print(f"{operation}: {counted(len(trials), 'case')}, {len(found) or 'none'} decided otherwise")
     if found:
@@ -115,13 +114,3 @@ def _print(pair: Pair, difference: Difference) -> None:
             print(f"    breaks {counted(len(broken) - FEW, 'rule')} more")
     if both:
         print("  both are allowed: the documents leave this open, or rounding decides")
-
-
-def _trials(operation: str, args: argparse.Namespace) -> Iterator[Trial]:
-    """Every question of an operation that the rules of the profile draw, each by itself."""
-    for rule in specs.load().rules_of(args.profile):
-        if operation in rule.operations and rule.untestable is None:
-            for trial in drawn(rule.id, args.profile, args.seed, args.examples):
-                for question in trial.questions:
-                    if question.operation == operation:
-                        yield Trial((question,))

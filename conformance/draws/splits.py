@@ -112,6 +112,11 @@ def positions(draw: st.DrawFn) -> Trial:
     return Trial.of("bundles.split", {**case, "positions": list(map(hex_of, asked))})
 
 
+def topic_splits() -> st.SearchStrategy[Trial]:
+    """Splits by topics, those with neighbouring hashes among them."""
+    return st.one_of(topic_halves(), neighbours()).map(_alone)
+
+
 @st.composite
 def any_split(draw: st.DrawFn) -> Trial:
     """A split by any algorithm."""

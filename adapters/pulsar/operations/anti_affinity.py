@@ -60,13 +60,13 @@ def _serving(owned: Mapping[str, list[str]]) -> Mapping[str, Any]:
 def _replies(case: Case) -> Mapping[str, Any]:
     """What the metadata store would say of domains and groups."""
     domains = {name: _domain(brokers) for name, brokers in case["domains"].items()}
-    names = listed(domains)
+    groups = {group: done(some(_policies(group))) for group in set(case["groups"].values())}
+    names, none = listed(domains), done(some(None))
 
     def policies(of: Java) -> Java:
         """Of a namespace, by its name or by the path of its node."""
         namespace = str(of).removeprefix("/admin/policies/")
-        group = case["groups"].get(namespace)
-        return done(some(None if group is None else _policies(group)))
+        return groups.get(case["groups"].get(namespace), none)
 
     return {
         "listFailureDomains": names,

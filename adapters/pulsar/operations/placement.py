@@ -21,15 +21,15 @@ def select(release: Release, case: Case) -> Answer:
     configuration = release.configuration({**case["settings"], **plugged})
     load = _known(release, case)
     bundle = load.getBundleData().get(case["bundle"])
-    candidates = [broker_id(name) for name in case["candidates"]]
+    candidates = listed(map(broker_id, case["candidates"]))
 
     def draw() -> str | None:
         strategy = named(STRATEGY).create(configuration)
-        among = named("java.util.HashSet")(listed(candidates))
+        among = named("java.util.HashSet")(candidates)
         broker = strategy.selectBroker(among, bundle, load, configuration).orElse(None)
         return None if broker is None else broker_name(broker)
 
-    return {"broker": release.turns.take(case, len(candidates), draw)}
+    return {"broker": release.turns.take(case, len(case["candidates"]), draw)}
 
 
 def _known(release: Release, case: Case) -> Java:

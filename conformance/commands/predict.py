@@ -1,0 +1,74 @@
+"""`pulsar-conformance predict ADAPTER`: the share of decisions that the model foresees."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from textwrap import wrap
+
+from pulsar_conformance import specs
+from pulsar_conformance.adapters import AdapterError
+from pulsar_conformance.adapters.arguments import add_adapter, add_judged_by, limits_of
+from pulsar_conformance.conformance import checks
+from pulsar_conformance.conformance.plan import BadPlan, chosen_readings
+from pulsar_conformance.conformance.predicting import Predictor
+from pulsar_conformance.conformance.respondent import Respondent
+from pulsar_conformance.conformance.trials import questions_drawn
+from pulsar_conformance.reference import Model
+
+assert checks.__all__, "importing the checks registers them"
+
+UNUSABLE = 2
+WIDTH = 80
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """An adapter, a profile, and what to ask."""
+    add_adapter(parser)
+    parser.add_argument(
+        "--operation",
+        action="append",
+        metavar="OPERATION",
+        help="only this operation, such as shed.select; may be given again",
+    )
+    add_judged_by(parser)
+    parser.add_argument(
+        "--examples",
+        type=int,
+        default=30,
+        metavar="N",
+        help="how many cases to draw for a rule (%(default)s)",
+    )
+    parser.add_argument(
+        "--seed", type=int, default=0, metavar="N", help="draw other cases (%(default)s)"
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    """Prints a share for each operation, with the misses by cause."""
+    respondent = None
+    try:
+        specs.load().profile(args.profile)
+        readings, limits = chosen_readings(args.reading), limits_of(args.time_limit)
+        respondent = Respondent(args.adapter, args.profile, readings, limits)
+        predictor = Predictor(respondent)
+        for operation in _operations(respondent, args.operation):
+            trials = questions_drawn(operation, args.profile, args.seed, args.examples)
+            for line in predictor.share(operation, trials).lines():
+                print("\n".join(wrap(line, WIDTH, subsequent_indent=" " * 8)) or line)
+    except (AdapterError, BadPlan, specs.UnknownName) as wrong:
+        print(f"pulsar-conformance: {wrong}", file=sys.stderr)
+        return UNUSABLE
+    finally:
+        if respondent is not None:
+            respondent.close()
+    return 0
+
+
+def _operations(respondent: Respondent, wanted: list[str] | None) -> list[str]:
+    """The operations that are offered, or those of them that are wanted."""
+    offered = [one for one in respondent.hello.operations if one in Model.operations]
+    for operation in wanted or ():
+        if operation not in offered:
+            raise BadPlan(f"{operation} is not offered; there are {', '.join(offered)}")
+    return [one for one in offered if wanted is None or one in wanted]

@@ -1,0 +1,43 @@
+"""How much of an implementation the model predicts, and why it misses the rest."""
+
+from collections import Counter
+
+from pulsar_conformance.conformance.cli import main
+from pulsar_conformance.conformance.predicting import Share
+
+
+def predict(capfd, *words):
+    status = main(["predict", *words, "--examples", "3"])
+    out, err = capfd.readouterr()
+    return status, out.splitlines(), err
+
+
+def test_the_model_predicts_itself(capfd):
+    status, out, _ = predict(capfd, "reference", "--operation", "usage.max")
+    assert status == 0
+    [line] = out
+    assert line.startswith("usage.max: ")
+    assert line.endswith("(100.0 %)")
+
+
+def test_misses_are_grouped_by_what_is_broken(capfd):
+    words = ("python:standins.variants:Forgetful", "--operation", "shed.select")
+    _, out, _ = predict(capfd, *words)
+    first, *causes = out
+    assert "(100.0 %)" not in first
+    assert any("OVERLOAD-02" in cause for cause in causes)
+
+
+def test_what_is_not_offered_is_told(capfd):
+    status, _, err = predict(capfd, "reference", "--operation", "shed.selekt")
+    assert status == 2
+    assert "shed.selekt is not offered" in err
+
+
+def test_a_share_is_written_with_its_causes_the_commonest_first():
+    share = Share("shed.select", 430, Counter({"rare": 6, "common": 12}))
+    assert list(share.lines()) == [
+        "shed.select: 412 of 430 (95.8 %)",
+        "    12  common",
+        "     6  rare",
+    ]

@@ -1,0 +1,294 @@
+"""Every line of a history is used, or told with the reason why not; nothing stops a run."""
+
+import gzip
+import json
+from collections import Counter
+
+import pytest
+
+pytest.importorskip("pyspark", reason="needs the extra: nox -s spark")
+
+from pulsar_conformance.conformance.audit.damage import REASONS
+from pulsar_conformance.conformance.audit.files import found
+from pulsar_conformance.conformance.audit.lines import lines
+from pulsar_conformance.conformance.audit.records import quarantine, records
+from pulsar_conformance.conformance.audit.silver import SILVER
+from pyspark.sql import functions as F
+from standins.sparks import spark
+
+assert spark
+
+HALVES = ["t/ns/0x00000000_0x80000000", "t/ns/0x80000000_0xffffffff"]
+WHOLE = "t/ns/0x00000000_0xffffffff"
+RATES = {"msgRateIn": 1.5, "msgRateOut": 2, "msgThroughputIn": 3e6, "msgThroughputOut": 4e6}
+STATS = {**RATES, "topics": 3, "producerCount": 2, "consumerCount": 1}
+
+
+def line(kind, at="2026-11-20T10:00:00Z", **fields):
+    return json.dumps({"kind": kind, "cluster": "eu-1", "at": at, **fields})
+
+
+def said(**changes):
+    """A load report with other fields."""
+    return {
+        "cpu": {"usage": 50, "limit": 200},
+        **RATES,
+        "bundles": HALVES,
+        "lastStats": dict.fromkeys(HALVES, STATS),
+        **changes,
+    }
+
+
+def report(at="2026-11-20T10:00:00Z", broker="b1:8080", **changes):
+    return line("load_report", at, broker=broker, report=said(**changes))
+
+
+def data(**changes):
+    average = {**RATES, "numSamples": 3}
+    return line("bundle_data", bundle=WHOLE, data={"shortTermData": average, **changes})
+
+
+GOOD = [
+    report(),
+    report(broker="[::1]:8080", webServiceUrl="http://x", extra=[{"a": None}]),
+    line("owners", owners={"b1:8080": HALVES, "b2:8080": []}),
+    line("unloaded", bundle=WHOLE, broker="b1:8080"),
+    line("assigned", bundle="p/c/ns/0x00000000_0xffffffff", broker="b1:8080"),
+    line("split", bundle=WHOLE, into=HALVES),
+    line("leader", broker="b1:8080"),
+    line("cycle", at="2026-11-20T11:00:00.123456+01:00"),
+    line("domain", name="rack-1", members=["b1:8080"]),
+    line("group", name="far-apart", members=["t/ns"]),
+    line("settings", settings={"loadBalancerSheddingEnabled": True, "other": {"a": 1}}),
+    data(longTermData={**RATES, "numSamples": 900, "maxSamples": 1000}),
+    report("2026-11-20T10:05:00Z", memory={"usage": -1, "limit": -1}) + "\r",
+]
+
+DAMAGED = {
+    b'{"kind":"cycle","cluster":"\xff"}': "not-utf8",
+    "": "empty-line",
+    " \t": "empty-line",
+    report("2026-11-20T12:00:00Z")[:200]: "truncated-line",
+    "[1, 2]": "not-an-object",
+    "null": "not-an-object",
+    "17": "not-an-object",
+    "WARN could not write": "not-json",
+    report("2026-11-20T12:01:00Z") + "}": "not-json",
+    report("2026-11-20T12:02:00Z") + report("2026-11-20T12:03:00Z"): "not-json",
+    "\0\0\0\0": "not-json",
+    '{"kind":"cycle",' + '"z":' + "[" * 5000 + "]" * 5000 + "}": "not-json",
+    report("2026-11-20T12:04:00Z") + "," + report("2026-11-20T12:05:00Z"): "several-records",
+    "{}": "missing-kind",
+    line("load_reports"): "unknown-kind",
+    '{"kind":{"a":1}}': "unknown-kind",
+    line("cycle", cluster=None): "bad-cluster",
+    line("cycle", cluster="../../etc"): "bad-cluster",
+    line("cycle", cluster="c" * 300): "bad-cluster",
+    line("cycle", at=None): "unreadable-time",
+    line("cycle", at=1763632800000): "unreadable-time",
+    line("cycle", at="2026-11-20T10:00:00"): "unreadable-time",
+    line("cycle", at="2026-02-30T10:00:00Z"): "unreadable-time",
+    line("cycle", at="1970-01-01T00:00:07Z"): "impossible-time",
+    line("cycle", at="9999-01-01T00:00:00Z"): "impossible-time",
+    report("2026-11-20T13:00:00Z", msgRateIn="many"): "ill-typed-field",
+    report("2026-11-20T13:01:00Z", bundles="t/ns"): "ill-typed-field",
+    report("2026-11-20T13:02:00Z", lastStats={WHOLE: 7}): "ill-typed-field",
+    line("load_report", report=said()): "bad-broker",
+    line("leader", broker=""): "bad-broker",
+    line("leader", broker={"name": "b1"}): "bad-broker",
+    line("unloaded", broker="b1:8080"): "bad-bundle",
+    line("unloaded", broker="b1:8080", bundle="t/ns/0x0_0x8"): "bad-bundle",
+    line("unloaded", broker="b1:8080", bundle="t/0x00000000_0x80000000"): "bad-bundle",
+    line("unloaded", broker="b1:8080", bundle=WHOLE + "\n"): "bad-bundle",
+    line("unloaded", broker="b1:8080", bundle="t/ns/0x80000000_0x10000000"): "bad-bundle",
+    report("2026-11-20T13:03:00Z", bundles=["ns"]): "bad-bundle",
+    report("2026-11-20T13:04:00Z", lastStats={"ns": STATS}): "bad-bundle",
+    line("load_report", broker="b1:8080"): "missing-field",
+    line("load_report", broker="b1:8080", report={"webServiceUrl": "x"}): "missing-field",
+    report("2026-11-20T13:05:00Z", cpu={"usage": 5}): "missing-field",
+    data(): "missing-field",
+    line("owners"): "missing-field",
+    line("domain", name="rack-2"): "missing-field",
+    line("settings"): "missing-field",
+    report("2026-11-20T13:06:00Z", msgRateIn=float("nan")): "bad-number",
+    report("2026-11-20T13:07:00Z", msgRateIn="NaN"): "bad-number",
+    report("2026-11-20T13:08:00Z", cpu={"usage": -4.5, "limit": 100}): "bad-number",
+    report("2026-11-20T13:09:00Z", msgThroughputOut=4e300): "bad-number",
+    report("2026-11-20T13:10:00Z", lastStats={WHOLE: {**STATS, "topics": -1}}): "bad-number",
+    report("2026-11-20T13:11:00Z", lastStats={WHOLE: {**STATS, "topics": 0.5}}): "bad-number",
+    line("owners", "2026-11-20T14:00:00Z").replace("}", ',"owners":{"b":[],"b":[]}}'): "two-values",
+    line("split", bundle=WHOLE, into=HALVES[:1]): "bad-split",
+    line("split", bundle=HALVES[0], into=HALVES): "bad-split",
+    line("settings", settings={"loadBalancerSheddingEnabled": "on"}): "bad-setting",
+    line(
+        "settings", settings={"loadBalancerBrokerThresholdShedderPercentage": "ten"}
+    ): "bad-setting",
+    GOOD[0]: "duplicate",
+    GOOD[6].replace("{", '{"words": 1, '): "conflicting",
+}
+"""Line -> why it is not used, beside the good ones."""
+
+
+def as_bytes(text):
+    return text if isinstance(text, bytes) else text.encode()
+
+
+def history(folder, texts, name="history.jsonl"):
+    folder.mkdir(exist_ok=True, parents=True)
+    (folder / name).write_bytes(b"".join(as_bytes(text) + b"\n" for text in texts))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def session(spark):
+    return spark.session
+
+
+def told(session, folder, whole=True):
+    """Every row of `records`: file name, line, whether it is used, and why not."""
+    rows = records(lines(session, str(folder), found(session, str(folder)), whole))
+    chosen = rows.select("file", "line", "used", "reason").collect()
+    return [(row[0].rpartition("/")[2], row[1], row[2], row[3]) for row in chosen]
+
+
+def reasons(rows):
+    return Counter(reason for _, _, _, reason in rows)
+
+
+def test_each_damage_has_its_reason_and_every_line_is_there(session, tmp_path):
+    rows = told(session, history(tmp_path, [*GOOD, *DAMAGED]))
+    assert len(rows) == len(GOOD) + len(DAMAGED)
+    assert {line for _, line, used, _ in rows if used} == {line.rstrip("\r") for line in GOOD}
+    lost = {line: why for _, line, used, why in rows if not used}
+    expected = {as_bytes(line).decode(errors="replace"): why for line, why in DAMAGED.items()}
+    assert {line: why for line, why in lost.items() if expected.get(line) != why} == {}
+
+
+def test_every_reason_is_tried(session):
+    of_files = {"damaged-gzip", "damaged-parquet", "foreign-file", "stray-time"}
+    assert set(DAMAGED.values()) | of_files == set(REASONS)
+
+
+def test_used_and_quarantined_are_all(session, tmp_path):
+    folder = str(history(tmp_path, [*GOOD, *DAMAGED]))
+    rows = records(lines(session, folder, found(session, folder)))
+    assert quarantine(rows).where("reason is null").count() == 0
+    used, lost = rows.where("used").count(), quarantine(rows).count()
+    assert used + lost == len(GOOD) + len(DAMAGED)
+
+
+def squeezed(texts):
+    return gzip.compress(b"".join(as_bytes(text) + b"\n" for text in texts))
+
+
+def test_gzip_files_are_used_up_to_where_they_are_damaged(session, tmp_path):
+    many = [report(f"2026-11-20T{n // 60:02}:{n % 60:02}:00Z", broker=f"b{n}") for n in range(600)]
+    whole = squeezed(many)
+    wrong_sum = whole[:-8] + b"\0\0\0\0" + whole[-4:]
+    files = {
+        "whole.gz": whole,
+        "in-two.gz": squeezed(many[:2]) + squeezed(many[2:4]) + b"\0" * 512,
+        "no-newline.gz": gzip.compress(b"\xef\xbb\xbf" + GOOD[6].encode()),
+        "cut-off.gz": whole[: len(whole) // 2],
+        "wrong-sum.gz": wrong_sum,
+        "no-gzip.gz": b"kind: cycle\n",
+        "begun.gz": whole[:5],
+        "nothing.gz": b"",
+    }
+    for name, content in files.items():
+        (tmp_path / name).write_bytes(content)
+    rows = told(session, tmp_path)
+    damaged = [name for name, _, _, why in rows if why == "damaged-gzip"]
+    assert sorted(damaged) == ["begun.gz", "cut-off.gz", "no-gzip.gz", "wrong-sum.gz"]
+    of = Counter(name for name, _, _, why in rows if why != "damaged-gzip")
+    assert of["whole.gz"] == of["wrong-sum.gz"] == 600
+    assert of["in-two.gz"] == 4
+    assert of["no-newline.gz"] == 1
+    assert 100 < of["cut-off.gz"] < 600
+    assert set(reasons(rows)) == {None, "duplicate", "damaged-gzip"}
+    assert reasons(rows)[None] == 601
+
+
+def test_parquet_files_of_records_in_columns_or_as_text(session, tmp_path):
+    texts = session.createDataFrame([(text,) for text in GOOD], "line string")
+    texts.coalesce(1).write.parquet(str(tmp_path / "texts"))
+    fields = "kind string, cluster string, at {}, broker string"
+    row = "'leader', 'eu-2', {}'2026-11-20 10:00:00', 'b1:8080'"
+    for name in ("timestamp", "timestamp_ntz"):
+        value = F.expr(f"named_struct('one', struct({row.format(name)}))")
+        columns = session.range(1).select(value.alias("x")).select("x.one.*")
+        named = columns.toDF(*(part.split()[0] for part in fields.split(", ")))
+        named.coalesce(1).write.parquet(str(tmp_path / name))
+    nested = session.range(1).selectExpr(
+        "'load_report' kind", "'eu-2' cluster", "'2026-11-20T10:00:00Z' at", "'b1' broker",
+        f"'{json.dumps(said())}' report",
+    )  # fmt: skip
+    nested.coalesce(1).write.parquet(str(tmp_path / "nested"))
+    (tmp_path / "broken.parquet").write_bytes(b"PAR1 and no more")
+    rows = told(session, tmp_path)
+    assert reasons(rows) == {None: len(GOOD) + 2, "duplicate": 1, "damaged-parquet": 1}
+
+
+def test_a_parquet_file_that_breaks_off_when_it_is_read(session, tmp_path):
+    texts = [line("leader", f"2026-11-20T10:00:{n:02}Z", broker=f"b{n}") for n in range(60)]
+    frame = session.createDataFrame([(text,) for text in texts], "line string")
+    frame.coalesce(1).write.option("compression", "none").parquet(str(tmp_path / "whole"))
+    (tmp_path / "whole" / "_SUCCESS").unlink()
+    (file,) = (tmp_path / "whole").glob("*.parquet")
+    content = bytearray(file.read_bytes())
+    content[4:60] = b"\xff" * 56
+    file.write_bytes(content)
+    for hidden in (tmp_path / "whole").glob(".*"):
+        hidden.unlink()
+    rows = told(session, history(tmp_path, GOOD), whole=False)
+    assert reasons(rows) == {None: len(GOOD), "damaged-parquet": 1}
+
+
+def test_files_of_other_formats_are_told(session, tmp_path):
+    (tmp_path / "more.jsonl.bz2").write_bytes(b"BZh9")
+    (tmp_path / "deeper").mkdir()
+    (tmp_path / "deeper" / "old.zst").write_bytes(b"\x28")
+    rows = told(session, history(tmp_path, GOOD))
+    assert reasons(rows) == {None: len(GOOD), "foreign-file": 2}
+
+
+def silver(session, folder):
+    """Each silver table of a history, as sorted rows."""
+    rows = records(lines(session, str(folder), found(session, str(folder)))).cache()
+    made = {name: make(rows).drop("day").collect() for name, make in SILVER.items()}
+    rows.unpersist()
+    return {name: sorted(map(repr, table)) for name, table in made.items()}
+
+
+def test_another_layout_of_late_and_repeated_records_gives_the_same_tables(session, tmp_path):
+    times = [f"2026-11-{day}T{hour:02}:59:30Z" for day in (20, 21) for hour in (0, 12, 23)]
+    some = [report(at, broker) for at in times for broker in ("b1:8080", "b2:8080")]
+    other = report(times[0], "b1:8080", msgRateIn=99)
+    texts = [*GOOD, *some, other, *(text for text in DAMAGED if text)]
+    one = history(tmp_path / "one", texts)
+    two = history(tmp_path / "two" / "late", [*some[::-1], *texts[::2], *GOOD])
+    (two.parent / "b.json.gz").write_bytes(squeezed(texts[1::2]))
+    expected = silver(session, one)
+    assert all(expected.values())
+    assert silver(session, two.parent) == expected
+
+
+def test_what_is_not_said_is_summed_or_nothing(session, tmp_path):
+    broker = {"usage": 1, "limit": 4}
+    simple = {
+        "systemResourceUsage": {"cpu": broker, "memory": {"usage": 9, "limit": -1}},
+        "msgThroughputIn": 1.5,
+        "msgRateIn": 7,
+        "bundleStats": {WHOLE: {"msgThroughputIn": 10, "msgRateOut": 3}},
+    }
+    texts = [line("load_report", broker="b1", report=simple)]
+    texts.append(line("load_report", broker="b2", report={"cpu": broker, "bundles": HALVES * 2}))
+    folder = str(history(tmp_path, texts))
+    rows = records(lines(session, folder, found(session, folder)))
+    one, two = SILVER["broker_samples"](rows).orderBy("broker").collect()
+    assert one["percent"].asDict() == {**dict.fromkeys(one["percent"].__fields__, 0), "cpu": 25}
+    assert (one["msgRateIn"], one["msgRateOut"], one["msgThroughputIn"]) == (7, 3, 10)
+    assert one["bundles"] == [WHOLE]
+    assert (two["msgRateIn"], two["bundles"]) == (0, HALVES)
+    (sample,) = SILVER["bundle_samples"](rows).collect()
+    assert (sample["msgRateIn"], sample["msgRateOut"], sample["topics"]) == (0, 3, 0)
