@@ -8,7 +8,6 @@ import pytest
 from pulsar_conformance.conformance.cli import main
 from pulsar_conformance.conformance.predicting import Share
 
-
 TESTS = Path(__file__).parent
 
 
