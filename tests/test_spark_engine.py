@@ -81,7 +81,11 @@ def test_it_agrees_with_the_model_where_nothing_is_open(connection, operation):
             assert answer == rounded(expected), case
 
 
-@pytest.mark.parametrize("profile", specs.load().profiles)
+FOLLOWED = [name for name, one in specs.load().profiles.items() if one.kind != "released"]
+"""What a release does against the documents, the engine does not."""
+
+
+@pytest.mark.parametrize("profile", FOLLOWED)
 def test_every_rule_holds_under_every_profile(profile, tmp_path):
     plan = Plan.make([NAME], [profile], examples=10, root=tmp_path)
     run = Run(plan, NAME, profile)

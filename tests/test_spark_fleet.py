@@ -296,7 +296,6 @@ GIVEN = ["--clusters", "1", "--brokers", "3", "--bundles", "2", "--hours", "1", 
         (["--decided-by", "spark"], "--decided-by spark: it would run within the Spark that"),
         (["--decided-by", "nobody"], "'nobody' names no adapter"),
         (["--setting", "noSuch=1"], "noSuch"),
-        (["--plant", "THRESHOLD-10"], "--plant THRESHOLD-10: no cycle lends itself to it"),
         (
             ["--setting", "loadBalancerBrokerThresholdShedderPercentage="],
             "--decided-by: it does not answer a cycle",
