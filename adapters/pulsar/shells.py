@@ -16,6 +16,9 @@ from pulsar_conformance.adapters.pulsar.jvm import Java, field, named
 Replies = Mapping[str, Any]
 """Method, or Type.method, to what it returns, or to a function of the method's arguments."""
 
+Reply = Callable[[Java], Java]
+"""What an invocation returns."""
+
 STANDINS: Mapping[str, str] = {
     "PulsarService": "a running broker; it hands out the configuration and the other shells",
     "NamespaceService": "needs a running broker; counts the bundles that the case says there are",
@@ -47,7 +50,7 @@ class Shells:
     def __init__(self, replies: Replies) -> None:
         self._mockito = named("org.mockito.Mockito")
         self._answer = _Answer(replies, self._empty)
-        self._real = _Answer(replies, lambda invocation: invocation.callRealMethod())
+        self._real = _Answer(replies, lambda _method: _as_it_is)
         self._made: dict[str, Java] = {}
 
     def of(self, type_name: str) -> Java:
@@ -71,15 +74,15 @@ class Shells:
             log.set(java, named(str(log.getType().getName())).get(jpype.JString(type_name)))
         return java
 
-    def _empty(self, invocation: Java) -> Java:
+    def _empty(self, method: Java) -> Reply:
         """Nothing, in the type that the method returns."""
-        kind = _returned(invocation.getMethod())
+        kind = _returned(method)
         if kind.startswith(FUTURE):
-            return done(some(None) if kind.startswith(f"{FUTURE}<{OPTIONAL}") else None)
+            return _always(done(some(None) if kind.startswith(f"{FUTURE}<{OPTIONAL}") else None))
         if kind.startswith(SHELLED):
             raw = kind.partition("<")[0]
-            return None if _final(raw) else self.of(raw)
-        return self._mockito.RETURNS_DEFAULTS.answer(invocation)
+            return _always(None if _final(raw) else self.of(raw))
+        return lambda invocation: self._mockito.RETURNS_DEFAULTS.answer(invocation)
 
 
 FUTURE = "java.util.concurrent.CompletableFuture"
@@ -117,25 +120,43 @@ def some(value: Java) -> Java:
     return named(OPTIONAL).ofNullable(value)
 
 
+def _as_it_is(invocation: Java) -> Java:
+    return invocation.callRealMethod()
+
+
+def _always(value: Java) -> Reply:
+    return lambda _invocation: value
+
+
+@cache
+def _names(method: Java) -> tuple[str, str]:
+    """Type.method and method."""
+    name = str(method.getName())
+    return f"{method.getDeclaringClass().getSimpleName()}.{name}", name
+
+
 @jpype.JImplements("org.mockito.stubbing.Answer", deferred=True)
 class _Answer:
-    """Answers a call by the name of its method."""
+    """Answers a call by the name of its method; what it found once it keeps."""
 
-    def __init__(self, replies: Replies, other: Callable[[Java], Java]) -> None:
+    def __init__(self, replies: Replies, other: Callable[[Java], Reply]) -> None:
         self._replies = replies
-        self._names = {key.rpartition(".")[2] for key in replies}
         self._other = other
+        self._found: dict[Java, Reply] = {}
 
     @jpype.JOverride
     def answer(self, invocation: Java) -> Java:
         """What the method returns."""
         method = invocation.getMethod()
-        name = str(method.getName())
-        if name not in self._names:
-            return self._other(invocation)
-        for key in (f"{method.getDeclaringClass().getSimpleName()}.{name}", name):
-            if key in self._replies:
-                reply = self._replies[key]
-                told = callable(reply) and not isinstance(reply, jpype.JObject)
-                return reply(*invocation.getArguments()) if told else reply
-        return self._other(invocation)
+        if method not in self._found:
+            self._found[method] = self._reply(method)
+        return self._found[method](invocation)
+
+    def _reply(self, method: Java) -> Reply:
+        for name in _names(method):
+            if name in self._replies:
+                reply = self._replies[name]
+                if callable(reply) and not isinstance(reply, jpype.JObject):
+                    return lambda invocation: reply(*invocation.getArguments())
+                return _always(reply)
+        return self._other(method)
