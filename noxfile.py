@@ -108,8 +108,9 @@ def spark(session: nox.Session) -> None:
 
 @nox.session
 def bench(session: nox.Session) -> None:
-    """Cases per second of each bundled implementation, on the same cases, as ratios."""
-    install(session, extra=extras_for([]))
+    """Implementations on the same cases, and the audit against its floor, as ratios."""
+    extras = {extras_for([]), *extras_for(session.posargs).split(",")} - {""}
+    install(session, extra=",".join(sorted(extras)))
     session.run("python", "-m", "pulsar_conformance.conformance.bench", *session.posargs)
 
 

@@ -49,6 +49,23 @@ def add_judged_by(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_drawn(parser: argparse.ArgumentParser) -> None:
+    """`--operation`, `--examples` and `--seed`: what is drawn."""
+    parser.add_argument(
+        "--operation",
+        action="append",
+        metavar="OPERATION",
+        help="only this operation, such as shed.select; may be given again",
+    )
+    for name, default, what in (
+        ("--examples", 30, "how many cases to draw for a rule"),
+        ("--seed", 0, "draw other cases"),
+    ):
+        parser.add_argument(
+            name, type=int, default=default, metavar="N", help=f"{what} (%(default)s)"
+        )
+
+
 def seconds(text: str) -> float:
     """A length of time, as an option gives it."""
     number = float(text)

@@ -62,7 +62,7 @@ def test_the_table_fits_80_columns():
 
 
 def test_an_unknown_implementation_is_one_clear_message(capsys):
-    assert main(["--adapter", "nobody"]) == 2
+    assert main(["engines", "--adapter", "nobody"]) == 2
     said = capsys.readouterr()
     assert "nobody" in said.err
     assert not said.out

@@ -167,3 +167,15 @@ def test_every_file_of_the_packages_is_installed():
         if file.is_file() and not made & set(file.relative_to(ROOT).parts)
     ]
     assert [file for file in files if not (installed / file).exists()] == []
+
+
+def test_a_bench_has_what_its_adapters_need(noxfile, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(noxfile, "java_version", lambda: 17)
+    session = Session("uv", "engines", "--adapter", "reference", "--adapter=pulsar:3.0.7")
+    noxfile.bench(session)
+    assert session.did[0][1] == ".[pulsar,spark]"
+    monkeypatch.setattr(noxfile, "java_version", lambda: 0)
+    session = Session("uv", "engines", "--adapter", "reference")
+    noxfile.bench(session)
+    assert session.did[0][1] == "."

@@ -18,7 +18,9 @@ from standins.nulls import NULLS, Stranger
 assert checks.__all__
 
 EXAMPLES = 40
-NEWEST_FIRST = ("documented-3.0", "documented-2.10", "documented-2.4", "unwritten-3.0")
+DOCUMENTED = ("documented-3.0", "documented-2.10", "documented-2.4")
+RELEASED = tuple(f"released-{version}" for version in ("5.0", "4.2", "4.0", "3.0", "2.10", "2.4"))
+NEWEST_FIRST = (*DOCUMENTED, "unwritten-3.0", *RELEASED)
 
 CONTENT = {
     "ANSWER-02": "each answers a case in one way; see Fickle",

@@ -1,9 +1,20 @@
 """How much of an implementation the model predicts, and why it misses the rest."""
 
+import os
 from collections import Counter
+from pathlib import Path
 
+import pytest
 from pulsar_conformance.conformance.cli import main
 from pulsar_conformance.conformance.predicting import Share
+
+TESTS = Path(__file__).parent
+
+
+@pytest.fixture(autouse=True)
+def _standins(monkeypatch):
+    paths = [str(TESTS), *filter(None, [os.environ.get("PYTHONPATH")])]
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(paths))
 
 
 def predict(capfd, *words):

@@ -48,6 +48,7 @@ def commands(page):
                     "mkdir",
                     "javac",
                     "python3",
+                    "spark-submit",
                     ".venv/bin/pip",
                 ):
                     yield words

@@ -3,6 +3,7 @@
 import gzip
 import json
 from collections import Counter
+from pathlib import Path
 
 import pytest
 
@@ -167,6 +168,12 @@ def test_each_damage_has_its_reason_and_every_line_is_there(session, tmp_path):
 def test_every_reason_is_tried(session):
     of_files = {"damaged-gzip", "damaged-parquet", "foreign-file", "stray-time"}
     assert set(DAMAGED.values()) | of_files == set(REASONS)
+
+
+def test_the_page_has_every_rule():
+    page = (Path(__file__).parent.parent / "README.md").read_text("utf-8")
+    for name, reason in REASONS.items():
+        assert f"| `{name}` | {reason.rule} |" in page
 
 
 def test_used_and_quarantined_are_all(session, tmp_path):

@@ -3,6 +3,8 @@
 A process has either a Spark of its own or a client of Spark Connect.
 """
 
+import gzip
+import json
 import os
 import signal
 import socket
@@ -93,6 +95,23 @@ def test_every_rule_that_it_offers_holds(server, tmp_path):
     assert f"{server[0]}, documented-3.0: " in done.stdout
     assert "FAIL" not in done.stdout
     assert "error" not in done.stdout
+
+
+def test_an_audit_reads_and_writes_where_the_server_is(server, tmp_path):
+    records = [
+        {"kind": "leader", "cluster": "c", "at": "2026-11-20T10:00:00Z", "broker": f"b{place}"}
+        for place in range(1000)
+    ]
+    lines = "".join(json.dumps(record) + "\n" for record in records)
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "cut-off.jsonl.gz").write_bytes(gzip.compress(lines.encode())[:-99])
+    target = server[0].partition(":")[2]
+    words = ("--input", str(tmp_path / "in"), "--output", str(tmp_path / "out"), "--spark", target)
+    for _ in range(2):
+        done = command("audit", *words, cwd=tmp_path)
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert "1  damaged-gzip" in done.stdout
+    assert (tmp_path / "out" / "verdicts" / "_SUCCESS").exists()
 
 
 def test_a_server_that_is_gone_is_told_and_not_waited_for(server, tmp_path):

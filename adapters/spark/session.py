@@ -26,6 +26,9 @@ JAVA = 17
 
 SPARK = 4
 EXTRA = "pip install 'pulsar-conformance[spark]'"
+SUBMITTED = "submitted"
+"""The Spark that `spark-submit` has set up for this process, with its own settings."""
+
 CONNECT_PORT = 15002
 """Where a Spark Connect server listens unless its address says otherwise."""
 
@@ -38,10 +41,11 @@ ENDS_WITHIN = 10.0
 TAIL = 20
 """Lines of Spark's standard error that a message shows."""
 
+ZONE = "spark.sql.session.timeZone"
 OF_THE_SESSION: Mapping[str, str] = {
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.autoBroadcastJoinThreshold": "-1",
-    "spark.sql.session.timeZone": "UTC",
+    ZONE: "UTC",
 }
 """One question is one job: nothing is tried out or sent round in jobs of its own."""
 
@@ -152,7 +156,9 @@ _PROCESS = _Process()
 
 
 def take(target: str, adapter: str, options: Mapping[str, str] = MappingProxyType({})) -> Spark:
-    """The Spark of a target, `local[2]` or `sc://host:port`, to be given back by `release`.
+    """The Spark of a target, to be given back by `release`.
+
+    It is `local[2]` or the like, `sc://host:port`, or `SUBMITTED`.
 
     `options` are over our own where it is started here; one that runs already keeps its own.
     Raises AdapterError where it cannot be had, or the process has another one.
@@ -179,6 +185,8 @@ def release(spark: Spark) -> None:
 
 
 def _started(target: str, adapter: str, options: Mapping[str, str]) -> Spark:
+    if target == SUBMITTED:
+        return _submitted(adapter, options)
     remote = target.startswith("sc://")
     problem = _no_pyspark() if remote else lacking()
     if problem:
@@ -214,6 +222,19 @@ def _own(master: str, adapter: str, more: Mapping[str, str]) -> Spark:
         hint = "try `spark-submit --version`: it uses the same Java"
         raise AdapterError("start", problem, hint, log.tail(), adapter) from None
     return Spark(master, session, session.version, log=log)
+
+
+def _submitted(adapter: str, options: Mapping[str, str]) -> Spark:
+    """The Spark that this process was submitted to."""
+    try:
+        from pyspark.sql import SparkSession
+
+        session = SparkSession.builder.config(map=dict(options)).getOrCreate()
+        session.conf.set(ZONE, OF_THE_SESSION[ZONE])
+    except Exception as error:
+        problem = f"Spark does not start: {first_line(error)}"
+        raise AdapterError("start", problem, "run it by spark-submit", "", adapter) from None
+    return Spark(SUBMITTED, session, session.version)
 
 
 def _connected(url: str, adapter: str) -> Spark:

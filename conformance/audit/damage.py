@@ -65,8 +65,8 @@ REASONS: Mapping[str, Reason] = {
         when.at_impossible_time,
     ),
     "stray-time": Reason(
-        f"Its day is {STRAY} days from any other of its cluster, and has less than a hundredth of "
-        "its records: a clock was wrong.",
+        f"Its day is more than {STRAY} days from any other of its cluster, and has less than a "
+        "hundredth of its records: a clock was wrong.",
         never,
     ),
     "ill-typed-field": Reason(

@@ -1,43 +1,80 @@
-"""`python -m pulsar_conformance.conformance.bench`: how fast the implementations answer."""
+"""`python -m pulsar_conformance.conformance.bench`: implementations and the audit, measured."""
 
 from __future__ import annotations
 
 import argparse
+import os
 import sys
-from collections.abc import Sequence
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
 
 from pulsar_conformance.adapters import AdapterError, Connection, Limits, connect
 from pulsar_conformance.adapters.arguments import ADAPTER, DEFAULT_PROFILE
 from pulsar_conformance.adapters.bundled import runnable
+from pulsar_conformance.adapters.spark import session
 from pulsar_conformance.conformance.bench import layout, rates
 
 PATIENT = Limits(start=120, base=600)
 """Whoever is slow is measured, too."""
 
+OPTIONS: Mapping[str, str] = {"spark.driver.maxResultSize": "1m"}
+
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Prints what was measured; 2 where an implementation cannot be used."""
     args = _arguments(argv)
+    try:
+        for part in args.parts or PARTS:
+            for line in PARTS[part](args):
+                print(line, flush=True)
+    except AdapterError as wrong:
+        print(wrong, file=sys.stderr)
+        return 2
+    return 0
+
+
+def _engines(args: argparse.Namespace) -> Iterator[str]:
+    """Cases per second of each implementation."""
     adapters, left_out = (args.adapter, []) if args.adapter else runnable()
     connections: dict[str, Connection] = {}
     try:
         for adapter in dict.fromkeys(adapters):
             connections[adapter] = connect(adapter, DEFAULT_PROFILE, {}, PATIENT)
         measured = rates.measure(connections, args.cases, args.rounds, _tell)
-    except AdapterError as wrong:
-        print(wrong, file=sys.stderr)
-        return 2
     finally:
         for one in connections.values():
             one.close()
-    names = {
-        adapter: f"{one.hello.name} {one.hello.version}" for adapter, one in connections.items()
-    }
-    print(*layout.of_rates(measured, names), sep="\n")
-    print(f"{args.cases} cases an operation, the median of at most {args.rounds} rounds")
-    for why in left_out:
-        print(f"left out: {why}")
-    return 0
+    names = {name: f"{one.hello.name} {one.hello.version}" for name, one in connections.items()}
+    yield from layout.of_rates(measured, names)
+    yield f"{args.cases} cases an operation, the median of at most {args.rounds} rounds"
+    yield from (f"left out: {why}" for why in left_out)
+
+
+def _audits(args: argparse.Namespace) -> Iterator[str]:
+    """An audit against its floor."""
+    why = session.lacking()
+    if why is not None:
+        yield f"left out: the audit: {why}"
+        return
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    spark = session.take("local[*]", "bench", OPTIONS)
+    try:
+        from pulsar_conformance.conformance.bench import audits
+
+        fleet = audits.fleet_of(args.brokers, args.bundles, args.hours)
+        with tempfile.TemporaryDirectory() as folder:
+            rows = audits.measure(spark.session, Path(folder), fleet, args.audits, _tell)
+    finally:
+        session.release(spark)
+    yield from layout.of_ratios(rows)
+    yield f"the median of {args.audits} rounds, on {spark.told}"
+
+
+PARTS: Mapping[str, Callable[[argparse.Namespace], Iterator[str]]] = {
+    "engines": _engines,
+    "audit": _audits,
+}
 
 
 def _tell(what: str) -> None:
@@ -45,15 +82,26 @@ def _tell(what: str) -> None:
 
 
 def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(prog="nox -s bench --", description=__doc__)
+    parser.add_argument(
+        "parts", nargs="*", choices=[*PARTS, []], metavar="PART", help="engines, audit; or both"
+    )
     parser.add_argument(
         "--adapter",
         action="append",
         metavar="ADAPTER",
         help=f"{ADAPTER}; may be given again; without it, every bundled one",
     )
-    parser.add_argument("--cases", type=_positive, default=1000, metavar="N")
-    parser.add_argument("--rounds", type=_positive, default=3, metavar="N")
+    for name, default, what in (
+        ("cases", 1000, "cases of an operation"),
+        ("rounds", 3, "rounds in which implementations take turns, at most"),
+        ("brokers", 25, "of the smaller history; the larger one has four times as many"),
+        ("bundles", 100, "of each broker"),
+        ("hours", 24, "of both histories"),
+        ("audits", 1, "rounds in which audit and floor take turns"),
+    ):
+        help_ = f"{what} (%(default)s)"
+        parser.add_argument(f"--{name}", type=_positive, default=default, metavar="N", help=help_)
     return parser.parse_args(argv)
 
 

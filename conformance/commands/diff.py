@@ -10,7 +10,7 @@ from pathlib import Path
 
 from pulsar_conformance import specs
 from pulsar_conformance.adapters import AdapterError
-from pulsar_conformance.adapters.arguments import ADAPTER, add_judged_by, limits_of
+from pulsar_conformance.adapters.arguments import ADAPTER, add_drawn, add_judged_by, limits_of
 from pulsar_conformance.conformance import checks, saved
 from pulsar_conformance.conformance.differing import Difference, Pair
 from pulsar_conformance.conformance.failing import derivation
@@ -29,23 +29,8 @@ FEW = 3
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Two adapters, and what to ask them."""
     parser.add_argument("adapters", nargs=2, metavar="ADAPTER", help=ADAPTER)
-    parser.add_argument(
-        "--operation",
-        action="append",
-        metavar="OPERATION",
-        help="only this operation, such as shed.select; may be given again",
-    )
+    add_drawn(parser)
     add_judged_by(parser)
-    parser.add_argument(
-        "--examples",
-        type=int,
-        default=30,
-        metavar="N",
-        help="how many cases to draw for a rule (%(default)s)",
-    )
-    parser.add_argument(
-        "--seed", type=int, default=0, metavar="N", help="draw other cases (%(default)s)"
-    )
 
 
 def run(args: argparse.Namespace) -> int:

@@ -8,7 +8,7 @@ from textwrap import wrap
 
 from pulsar_conformance import specs
 from pulsar_conformance.adapters import AdapterError
-from pulsar_conformance.adapters.arguments import add_adapter, add_judged_by, limits_of
+from pulsar_conformance.adapters.arguments import add_adapter, add_drawn, add_judged_by, limits_of
 from pulsar_conformance.conformance import checks
 from pulsar_conformance.conformance.plan import BadPlan, chosen_readings
 from pulsar_conformance.conformance.predicting import Predictor
@@ -25,23 +25,8 @@ WIDTH = 80
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """An adapter, a profile, and what to ask."""
     add_adapter(parser)
-    parser.add_argument(
-        "--operation",
-        action="append",
-        metavar="OPERATION",
-        help="only this operation, such as shed.select; may be given again",
-    )
+    add_drawn(parser)
     add_judged_by(parser)
-    parser.add_argument(
-        "--examples",
-        type=int,
-        default=30,
-        metavar="N",
-        help="how many cases to draw for a rule (%(default)s)",
-    )
-    parser.add_argument(
-        "--seed", type=int, default=0, metavar="N", help="draw other cases (%(default)s)"
-    )
 
 
 def run(args: argparse.Namespace) -> int:

@@ -1,0 +1,201 @@
+"""An audit that was stopped goes on: what is missing is made, and nothing is there twice."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+pytest.importorskip("pyspark", reason="needs the extra: nox -s spark")
+
+from pulsar_conformance.conformance.audit.files import found
+from pulsar_conformance.conformance.audit.gold import SESSION
+from pulsar_conformance.conformance.audit.plan import Plan
+from pulsar_conformance.conformance.audit.running import make, source
+from pulsar_conformance.conformance.audit.steps import COMPARED, steps
+from pulsar_conformance.conformance.audit.tables import TABLES
+from pulsar_conformance.conformance.audit.writing import ASKED, DONE, Store
+from standins.sparks import CORES, spark
+
+assert spark
+
+MAIN = "import sys; from pulsar_conformance.conformance.cli import main; sys.exit(main())"
+PROFILE = "documented-3.0"
+START = datetime(2026, 11, 20, 23, 50, tzinfo=UTC)
+CLUSTERS, BROKERS, REPORTS = 2, 3, 4
+STRAY = 400
+"""Cycles of one cluster, so that a single record of another year is few."""
+
+ENDS_WITHIN = 1200
+
+
+def lines():
+    """Two clusters over midnight, with an unload, damaged lines and a clock that was wrong."""
+    for number in range(CLUSTERS):
+        cluster = f"c{number}"
+
+        def line(kind, at, cluster=cluster, **fields):
+            when = at.isoformat().replace("+00:00", "Z")
+            return json.dumps({"kind": kind, "cluster": cluster, "at": when, **fields})
+
+        settings = {"loadBalancerBrokerThresholdShedderPercentage": 10}
+        yield line("settings", START, settings=settings)
+        yield line("leader", START, broker="b0")
+        for turn in range(REPORTS):
+            at = START + timedelta(minutes=5 * turn + 1)
+            for broker in range(BROKERS):
+                yield line("load_report", at, broker=f"b{broker}", report=report(broker))
+            yield line("cycle", at + timedelta(minutes=1))
+            yield line("load_report", at, broker="b0")
+        at = START + timedelta(minutes=2, seconds=1)
+        yield line("unloaded", at, broker="b0", bundle=bundle(0, 0))
+    for turn in range(STRAY):
+        yield line("cycle", START + timedelta(minutes=25, seconds=turn))
+    yield line("cycle", START + timedelta(days=365))
+    yield "{"
+
+
+def bundle(broker, place):
+    return f"t/ns{broker}/0x{place:08x}_0x{place + 1:08x}"
+
+
+def report(broker):
+    load = {"msgRateIn": 10.0, "msgThroughputIn": 1e7}
+    owned = [bundle(broker, place) for place in range(3)]
+    return {
+        "cpu": {"usage": 90 - 40 * broker, "limit": 100},
+        "msgThroughputIn": 3e7,
+        "bundles": owned,
+        "lastStats": dict.fromkeys(owned, load),
+    }
+
+
+@pytest.fixture(scope="module")
+def history(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("history")
+    (folder / "history.jsonl").write_text("".join(line + "\n" for line in lines()), "utf-8")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def session(spark):
+    for name, value in SESSION.items():
+        spark.session.conf.set(name, value)
+    return spark.session
+
+
+def every_step(store, history, plan=None, asked=None):
+    there = found(store.spark, str(history))
+    first = source(store, str(history), there)
+    return list(steps(first, plan or Plan.of(PROFILE), asked))
+
+
+def rows(store, tables=tuple(TABLES)):
+    """Each table, as sorted rows."""
+    return {table: sorted(map(repr, store.read(table).collect())) for table in tables}
+
+
+def silent(_table, _mark):
+    pass
+
+
+@pytest.fixture(scope="module")
+def undisturbed(session, history, tmp_path_factory):
+    """The store of a run that was not stopped."""
+    store = Store(session, str(tmp_path_factory.mktemp("undisturbed")))
+    make(store, every_step(store, history), silent)
+    return store
+
+
+def files_of(folder):
+    return {file: file.stat().st_mtime_ns for file in folder.rglob("*.parquet")}
+
+
+def test_every_table_has_rows_and_the_stray_day_is_quarantined(undisturbed):
+    every = rows(undisturbed)
+    assert all(every.values())
+    records = undisturbed.read("records")
+    stray = records.where("reason = 'stray-time'").collect()
+    assert [row["day"].year for row in stray] == [START.year + 1]
+    used, lost = records.where("used").count(), undisturbed.read("quarantine").count()
+    assert used + lost == len(list(lines()))
+    assert undisturbed.read("contexts").where("at > '2027-01-01'").count() == 0
+
+
+def test_stopped_between_any_two_tables_it_goes_on(session, history, undisturbed, tmp_path):
+    store = Store(session, str(tmp_path / "made" / "here"))
+    every = every_step(store, history)
+    seen = {}
+    for number in range(1, len(every) + 1):
+        make(store, every[:number], silent)
+        there = files_of(tmp_path)
+        assert seen.items() <= there.items()
+        assert len(there) > len(seen)
+        seen = there
+    make(store, every, silent)
+    assert files_of(tmp_path) == seen
+    assert rows(store) == rows(undisturbed)
+
+
+def test_other_options_and_other_input_make_anew_what_depends_on_them(
+    session, history, undisturbed, tmp_path
+):
+    made = []
+
+    def tell(table, mark):
+        made.extend([table] if mark is None else [])
+
+    again = tmp_path / "history.jsonl"
+    again.write_bytes((history / "history.jsonl").read_bytes())
+    store = Store(session, str(tmp_path / "out"))
+    make(store, every_step(store, again), tell)
+    assert made == list(TABLES)
+    made.clear()
+    other = Plan.of(PROFILE, since=START + timedelta(minutes=5))
+    make(store, every_step(store, again, other, Plan.of(PROFILE, strategy="OverloadShedder")), tell)
+    gold = [*COMPARED, "findings", "verdicts"]
+    assert made == [*gold, *(ASKED + name for name in COMPARED)]
+    made.clear()
+    with again.open("a") as file:
+        file.write("not JSON\n")
+    make(store, every_step(store, again), tell)
+    assert made == list(TABLES)
+    assert store.read("quarantine").count() == undisturbed.read("quarantine").count() + 1
+
+
+def begun(history, output):
+    """An audit in a process group of its own."""
+    words = ["audit", "--input", str(history), "--output", str(output), "--spark", CORES]
+    return subprocess.Popen(
+        [sys.executable, "-W", "ignore", "-c", MAIN, *words],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+
+
+def killed_when(process, sign):
+    """Kill all of it as soon as a sign is there."""
+    deadline = time.monotonic() + ENDS_WITHIN
+    while not sign():
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < deadline
+        time.sleep(0.002)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.communicate()
+
+
+def test_killed_while_each_table_is_written_it_goes_on(history, undisturbed, tmp_path):
+    output = tmp_path / "out"
+    for table in TABLES:
+        killed_when(begun(history, output), (output / table / "_temporary").exists)
+        assert not (output / DONE / f"table={table}").exists()
+    process = begun(history, output)
+    told = process.communicate(timeout=ENDS_WITHIN)
+    assert process.returncode == 1, told
+    assert rows(Store(undisturbed.spark, str(output))) == rows(undisturbed)
