@@ -15,7 +15,12 @@ from pulsar_conformance.conformance.fleet import bundles, decided, moment, shape
 from pulsar_conformance.conformance.fleet.course import Course
 from pulsar_conformance.conformance.fleet.damage import KINDS
 from pulsar_conformance.conformance.fleet.events import events_of
-from pulsar_conformance.conformance.fleet.plants import PLANTS, THRESHOLD, settings_for
+from pulsar_conformance.conformance.fleet.plants import (
+    PLANTS,
+    THRESHOLD,
+    readings_for,
+    settings_for,
+)
 from pulsar_conformance.conformance.fleet.size import NOBODY, SHEDDING, START, Fleet, Told
 from pulsar_conformance.reference import reports
 from standins.sparks import CORES, spark
@@ -247,7 +252,7 @@ def test_an_honest_history_breaks_no_rule(carried, strategy, adapter):
     assert len(found) == cycles
     assert any(pairs for _, pairs in found)
     for case, pairs in found:
-        assert moment.Moment(case, "documented-3.0", list).broken(pairs) == set()
+        assert moment.Moment(case, "documented-3.0", {}, list).broken(pairs) == set()
     unloaded = sum(kind == "unloaded" for kind, _ in rows)
     assert unloaded == sum(len(pairs) for _, pairs in found)
 
@@ -255,7 +260,8 @@ def test_an_honest_history_breaks_no_rule(carried, strategy, adapter):
 @pytest.mark.parametrize("rule", PLANTS)
 def test_each_rule_can_be_broken_in_one_cycle(carried, rule):
     strategy = (PLANTS[rule].strategies or (THRESHOLD,))[0]
-    fleet = Fleet(1, 4, 10, 12, strategy=strategy, given=settings_for([rule], {}))
+    given, readings = settings_for([rule], {}), readings_for([rule], {})
+    fleet = Fleet(1, 4, 10, 12, strategy=strategy, given=given, readings=readings)
     _, rows = course(fleet, carried, "reference", [rule])
     assert [kind for kind, _ in rows if kind.startswith("planted")] == [f"planted {rule}"]
 
@@ -294,8 +300,18 @@ GIVEN = ["--clusters", "1", "--brokers", "3", "--bundles", "2", "--hours", "1", 
             "--plant THRESHOLD-09: it takes --setting lowerBoundarySheddingEnabled=True",
         ),
         (["--decided-by", "spark"], "--decided-by spark: it would run within the Spark that"),
+        (
+            ["--decided-by", "sample:java", "--plant", "SHED-08"],
+            "--decided-by sample:java: it follows overload-scope=overload-shedder, not all",
+        ),
         (["--decided-by", "nobody"], "'nobody' names no adapter"),
         (["--setting", "noSuch=1"], "noSuch"),
+        (["--reading", "window=fading"], "--reading window=fading: averages slide here"),
+        (["--reading", "window"], "--reading window: write NAME=VALUE"),
+        (
+            ["--plant", "OVERLOAD-05", "--reading", "overload-amount=margin"],
+            "--plant OVERLOAD-05: it takes --reading overload-amount=one",
+        ),
         (
             ["--setting", "loadBalancerBrokerThresholdShedderPercentage="],
             "--decided-by: it does not answer a cycle",

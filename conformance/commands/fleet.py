@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from pulsar_conformance import specs
 from pulsar_conformance.adapters import AdapterError, connect
@@ -17,6 +16,7 @@ from pulsar_conformance.conformance.fleet.plants import (
     PLANTS,
     THRESHOLD,
     UNIFORM,
+    readings_for,
     settings_for,
     strategy_for,
 )
@@ -28,6 +28,7 @@ from pulsar_conformance.conformance.fleet.size import (
     Told,
 )
 from pulsar_conformance.conformance.given_settings import BadSetting, given_settings
+from pulsar_conformance.conformance.plan import BadPlan, chosen_readings
 
 UNUSABLE = 2
 STRATEGIES = (THRESHOLD, OVERLOAD, UNIFORM)
@@ -81,6 +82,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="break this rule in one cycle of the first cluster; may be given again",
     )
     parser.add_argument(
+        "--reading",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="who decides takes an open place of the documents this way; may be given again",
+    )
+    parser.add_argument(
         "--no-cycles", action="store_true", help="leave the records of the cycles out"
     )
     parser.add_argument(
@@ -104,7 +112,7 @@ def run(args: argparse.Namespace) -> int:
     try:
         for line in _written(args):
             print(line)
-    except (BadFleet, BadSetting, AdapterError, specs.UnknownName) as wrong:
+    except (AdapterError, BadFleet, BadPlan, BadSetting, specs.UnknownName) as wrong:
         print(f"pulsar-conformance: {wrong}", file=sys.stderr)
         return UNUSABLE
     print(f"{time.monotonic() - begun:.0f} s")
@@ -116,8 +124,7 @@ def _written(args: argparse.Namespace) -> Iterator[str]:
     told = Told(args.decided_by, rules, args.damage, args.format)
     fleet = fleet_of(args, rules)
     if args.decided_by != NOBODY:
-        _try(args.decided_by)
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+        _try(args.decided_by, fleet.readings)
     spark = session.take(args.spark, "fleet")
     try:
         from pulsar_conformance.conformance.fleet.writing import write
@@ -128,6 +135,8 @@ def _written(args: argparse.Namespace) -> Iterator[str]:
     yield f"{args.output}: {written.lines} lines"
     for kind, count in written.counts.items():
         yield f"  {kind:<12} {count:>10}"
+    for name, value in fleet.readings.items():
+        yield f"audit it with --reading {name}={value}"
     for rule, where in written.planted.items():
         yield f"planted {rule}, {where['cluster']}, {where['at']}:"
         yield f"  {PLANTS[rule].sentence}"
@@ -147,14 +156,20 @@ def fleet_of(args: argparse.Namespace, rules: tuple[str, ...]) -> Fleet:
         cycles=not args.no_cycles,
         strategy=strategy_for(rules, args.strategy),
         given=settings_for(rules, given),
+        readings=readings_for(rules, chosen_readings(args.reading)),
     )
 
 
-def _try(adapter: str) -> None:
-    """Whether it can be asked. Errors: `BadFleet`, `AdapterError`."""
+def _try(adapter: str, readings: Mapping[str, str]) -> None:
+    """Whether it can be asked, under these readings. Errors: `BadFleet`, `AdapterError`."""
     if adapter.partition(":")[0] == "spark":
         problem = "it would run within the Spark that writes the fleet"
         raise BadFleet(f"--decided-by {adapter}: {problem}; take reference or sample:java")
-    with connect(adapter, DEFAULT_PROFILE, {}) as connection:
-        if "shed.select" not in connection.hello.operations:
-            raise BadFleet(f"--decided-by {adapter}: it does not offer shed.select")
+    with connect(adapter, DEFAULT_PROFILE, readings) as connection:
+        hello = connection.hello
+    if "shed.select" not in hello.operations:
+        raise BadFleet(f"--decided-by {adapter}: it does not offer shed.select")
+    for name, value in readings.items():
+        if hello.readings.get(name, value) != value:
+            followed = f"it follows {name}={hello.readings[name]}"
+            raise BadFleet(f"--decided-by {adapter}: {followed}, not {value}")

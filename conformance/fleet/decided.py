@@ -69,7 +69,7 @@ def history(
     rates = rates.reshape(len(group), fleet.periods, len(RATE_FIELDS))
     carried = Loads(group["name"].to_list(), rates, group["topics"].to_list())
     world = World(fleet, number, events_of(fleet, number), carried)
-    with connect(adapter, DEFAULT_PROFILE, {}) as connection:
+    with connect(adapter, DEFAULT_PROFILE, fleet.readings) as connection:
         course = Planting(world, connection)
         course.plant(planted)
         told = list(course.told())

@@ -15,6 +15,9 @@ from pulsar_conformance.reference.threshold import BELOW_AVERAGE, Levels
 APART = 1.6
 """How many times its traffic the most loaded broker reports, and the least loaded the inverse."""
 
+LESS = 3
+"""Points that brokers are under the overload threshold which have much to do."""
+
 Edit = Callable[[Moment], Pairs | None]
 """Changes the case, and what is unloaded; None where the cycle does not lend itself to it."""
 
@@ -223,6 +226,32 @@ def one_resource_over(moment: Moment) -> Pairs | None:
     broker = moment.busiest()[0]
     moment.use(broker.name, threshold_of(moment.cycle) + JUST)
     return instead(moment.honest, broker, [])
+
+
+def two_for_one(moment: Moment) -> Pairs | None:
+    """An overloaded broker gives up the two heaviest of its bundles."""
+    for broker in moment.busiest()[:1]:
+        edge(moment, broker, JUST)
+        return instead(moment.honest, broker, moment.cycle.movable(broker)[:2])
+    return None
+
+
+def the_second(moment: Moment) -> Pairs | None:
+    """An overloaded broker gives up the second heaviest of its bundles."""
+    for broker in moment.busiest()[:1]:
+        edge(moment, broker, JUST)
+        return instead(moment.honest, broker, moment.cycle.movable(broker)[1:2])
+    return None
+
+
+def overloaded_under_another(moment: Moment) -> Pairs | None:
+    """All brokers have much to do, one is just overloaded, and it gives up nothing."""
+    busiest, *_ = moment.busiest()
+    threshold = threshold_of(moment.cycle)
+    for name in moment.case["brokers"]:
+        moment.use(name, threshold - LESS)
+    moment.use(busiest.name, threshold + JUST)
+    return instead(moment.honest, busiest, [])
 
 
 def its_only_one(moment: Moment) -> Pairs | None:

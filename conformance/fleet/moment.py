@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -39,11 +39,12 @@ class Moment:
 
     case: Json
     profile: str
+    readings: Mapping[str, str]
     answers: Callable[[Json], Pairs]
 
     @cached_property
     def _court(self) -> Court:
-        return Court(specs.load().defaults(self.profile), Readings.of(self.profile))
+        return Court(specs.load().defaults(self.profile), Readings.of(self.profile, self.readings))
 
     @property
     def honest(self) -> Pairs:

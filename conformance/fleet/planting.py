@@ -56,7 +56,7 @@ class Planting(Course):
         assert plant.edit is not None, "a plant has one or the other"
         known = self.known(now)
         case = copy.deepcopy(case_of(now, self.settings, known, self.memory))
-        moment = Moment(case, DEFAULT_PROFILE, self.ask)
+        moment = Moment(case, DEFAULT_PROFILE, self.fleet.readings, self.ask)
         pairs = plant.edit(moment)
         if pairs is None or moment.broken(pairs) != {rule, *plant.also}:
             return False

@@ -26,6 +26,8 @@ class Plant:
     """Those under which it can be; any where there is none."""
     settings: Mapping[str, Any] = field(default_factory=dict)
     """What the fleet's settings have to be."""
+    readings: Mapping[str, str] = field(default_factory=dict)
+    """How open places of the documents have to be taken."""
     also: tuple[str, ...] = ()
     """Rules that cannot but be broken with it."""
 
@@ -43,6 +45,12 @@ PLANTS: Mapping[str, Plant] = {
         "The heaviest bundle stays, and lighter ones go.",
         edits.lighter_first,
         strategies=(THRESHOLD, OVERLOAD),
+    ),
+    "SHED-08": Plant(
+        "A broker just over the overload threshold gives up nothing, under another strategy.",
+        edits.overloaded_under_another,
+        strategies=(THRESHOLD,),
+        readings={"overload-scope": "all"},
     ),
     "THRESHOLD-01": Plant(
         "A broker just over the average and the threshold gives up nothing.",
@@ -119,6 +127,18 @@ PLANTS: Mapping[str, Plant] = {
         edits.one_all_the_same,
         strategies=(OVERLOAD,),
     ),
+    "OVERLOAD-05": Plant(
+        "An overloaded broker gives up two bundles instead of one.",
+        edits.two_for_one,
+        strategies=(OVERLOAD,),
+        readings={"overload-amount": "one"},
+    ),
+    "OVERLOAD-06": Plant(
+        "An overloaded broker gives up its second heaviest bundle.",
+        edits.the_second,
+        strategies=(OVERLOAD,),
+        readings={"overload-amount": "one"},
+    ),
     "OVERLOAD-07": Plant(
         "An overloaded broker gives up its only bundle.",
         edits.its_only_one,
@@ -182,9 +202,22 @@ def strategy_for(rules: Sequence[str], given: str | None) -> str:
 
 def settings_for(rules: Sequence[str], given: Mapping[str, Any]) -> dict[str, Any]:
     """The settings that are given, and those that plants need. Errors: `BadFleet`."""
+    needed = [(rule, plant.settings) for rule, plant in zip(rules, known(rules), strict=True)]
+    return _with(needed, given, "--setting")
+
+
+def readings_for(rules: Sequence[str], given: Mapping[str, str]) -> dict[str, str]:
+    """The readings that are given, and those that plants need. Errors: `BadFleet`."""
+    needed = [(rule, plant.readings) for rule, plant in zip(rules, known(rules), strict=True)]
+    return _with(needed, given, "--reading")
+
+
+def _with(
+    needed: Sequence[tuple[str, Mapping[str, Any]]], given: Mapping[str, Any], option: str
+) -> dict[str, Any]:
     made = dict(given)
-    for rule, plant in zip(rules, known(rules), strict=True):
-        for name, value in plant.settings.items():
+    for rule, values in needed:
+        for name, value in values.items():
             if made.setdefault(name, value) != value:
-                raise BadFleet(f"--plant {rule}: it takes --setting {name}={value}")
+                raise BadFleet(f"--plant {rule}: it takes {option} {name}={value}")
     return made

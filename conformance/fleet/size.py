@@ -41,6 +41,9 @@ OPTION = {"report": "--report-minutes"}
 NOBODY = "none"
 """Who decides where no adapter does."""
 
+SLIDING = "sliding"
+"""The reading `window` that averages follow."""
+
 MOST_DAMAGE = 0.5
 
 
@@ -68,7 +71,13 @@ class Fleet:
     given: Mapping[str, Any] = field(default_factory=dict)
     """Settings beside those of `IN_FORCE`, None for one that is to be left out."""
 
+    readings: Mapping[str, str] = field(default_factory=dict)
+    """Open places of the documents that whoever decides takes otherwise than usual."""
+
     def __post_init__(self) -> None:
+        if self.readings.get("window", SLIDING) != SLIDING:
+            problem = "averages slide here, over the newest samples"
+            raise BadFleet(f"--reading window={self.readings['window']}: {problem}")
         for name, least in FEWEST.items():
             if getattr(self, name) < least:
                 option = OPTION.get(name, f"--{name}")
