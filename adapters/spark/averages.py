@@ -66,9 +66,6 @@ def _sums(course: Course) -> Column:
 
 def _sliding(rows: DataFrame, course: Course, window: int | str) -> tuple[DataFrame, Column]:
     """What all samples come to, without those that have left the window."""
-    if "_sums" not in rows.columns:
-        rows = rows.withColumn("_sums", _sums(course))
-        rows = rows.withColumn("_of_sample", F.when(F.col("_sample"), F.col("_sums")))
     left = f"_left_{window}"
     if isinstance(window, int):
         rows = rows.withColumn(left, course.earlier("_of_sample", window + 1))
@@ -143,8 +140,9 @@ def averages(
     """
     course, given = Course(tuple(keys), tuple(order)), rows.columns
     sample = F.col(RATE_FIELDS[0]).isNotNull()
-    rows = rows.withColumn("_sample", sample)
-    rows = rows.withColumn(NTH, F.count(F.when(sample, 1)).over(course.so_far()))
+    number_of = F.count(F.when(sample, 1)).over(course.so_far())
+    rows = rows.withColumns({"_sample": sample, NTH: number_of, "_sums": _sums(course)})
+    rows = rows.withColumn("_of_sample", F.when(F.col("_sample"), F.col("_sums")))
     never, taken = assumed(readings["kilobyte"]), F.col(NTH)
     known: dict[str, Column] = {}
     for name, window in frames.items():

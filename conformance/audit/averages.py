@@ -23,12 +23,13 @@ def averages(silver: Silver, made: Made, plan: Plan) -> DataFrame:
     rows = _timeline(silver, made, plan)
     begun = made["cycles"].select("cluster", "since", "until").distinct()
     rows = rows.join(F.broadcast(begun), "cluster").where("at >= since and at < until")
-    keys, order = ("cluster", "bundle", "since"), ("at", "turn", "broker")
-    rows = known.averages(rows, keys, order, FRAMES, plan.readings)
+    rows = rows.withColumn("key", F.xxhash64("cluster", "bundle", "since"))
+    keys, order = ("key", "cluster", "bundle", "since"), ("at", "turn", "broker")
     so_far = known.Course(keys, order).so_far()
     told = F.last("data", ignorenulls=True).over(so_far)
     went = F.last("went", ignorenulls=True).over(so_far)
-    rows = rows.withColumns({"data": told, "went": went}).where(F.col("turn") == LOOK)
+    rows = rows.withColumns({"data": told, "went": went})
+    rows = known.averages(rows, keys, order, FRAMES, plan.readings).where(F.col("turn") == LOOK)
     return rows.select(
         "cluster",
         "cycle",
