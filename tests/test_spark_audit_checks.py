@@ -7,7 +7,11 @@ import pytest
 from pulsar_conformance import specs
 from pulsar_conformance.adapters.protocol import text_of
 from pulsar_conformance.adapters.spark import shapes, shedding, threshold, usage
-from pulsar_conformance.adapters.spark.answers_shedding import OPERATIONS, rows_of
+from pulsar_conformance.adapters.spark.answers_shedding import (
+    OPERATIONS,
+    brokers_of,
+    bundles_of,
+)
 from pulsar_conformance.adapters.spark.cases import Chosen, parsed
 from pulsar_conformance.adapters.spark.settings import in_force
 from pulsar_conformance.conformance import checks
@@ -89,7 +93,7 @@ def said_by_columns(session, questions, readings):
     raw = raw.repartition("cycle")
     force = in_force(F.col("settings"), shedding.settings_of(), chosen.defaults)
     cases = raw.withColumn("settings", force)
-    rows = rows_of(cases, chosen)
+    brokers = brokers_of(cases)
     took = [
         (n, one["broker"], one["bundle"], place)
         for n, (_, pairs) in enumerate(questions)
@@ -98,18 +102,19 @@ def said_by_columns(session, questions, readings):
     went = session.createDataFrame(took, "cycle bigint, broker string, bundle string, place bigint")
     times = F.array_sort(F.collect_list(F.timestamp_seconds("place"))).alias("done")
     went = went.groupBy("cycle", "broker", "bundle").agg(times)
-    decided = finished(table(shedding.decisions(rows, readings), readings), went, ["cycle"])
+    decided = shedding.decisions(brokers, bundles_of(cases, chosen), readings)
+    decided = finished(table(decided, readings), went)
     named = raw.select("cycle", F.map_keys("settings").alias("named"))
-    settled = rows.groupBy("cycle").agg(
+    settled = brokers.groupBy("cycle").agg(
         F.any_value("settings").alias("settings"), F.any_value("strategy").alias("strategy")
     )
     judgements = judged(
-        facts(decided, brokers_of(cases), settled.join(named, "cycle"), readings), CHECKS, readings
+        facts(decided, reported(cases), settled.join(named, "cycle"), readings), CHECKS, readings
     )
     return {(one.cycle, one.rule): one for one in judgements.collect()}
 
 
-def brokers_of(cases):
+def reported(cases):
     """The brokers of cases as `facts` takes them."""
     each = cases.select(
         "cycle", "settings", F.posexplode("brokers").alias("turn", "broker", "report")

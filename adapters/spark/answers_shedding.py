@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from pulsar_conformance.adapters.spark import shapes, shedding, usage
+from pulsar_conformance.adapters.spark import overload, shapes, shedding, uniform, usage
 from pulsar_conformance.adapters.spark.cases import Chosen, Operation, as_text, declined, first_of
 from pulsar_conformance.adapters.spark.ranges import covers
 from pulsar_conformance.adapters.spark.settings import STRATEGIES_PACKAGE, missing
@@ -20,28 +20,32 @@ MOVED: Mapping[str, Callable[[Column, Column], Column]] = {
 """Minutes since a bundle was unloaded: itself, or one that held its topics; by `grace-of`."""
 
 
-def rows_of(cases: DataFrame, chosen: Chosen) -> DataFrame:
-    """The bundles of brokers that `shedding` looks at."""
-    named = F.regexp_replace("strategy", STRATEGIES_PACKAGE, "")
-    reports = cases.select(
+def _reports(cases: DataFrame) -> DataFrame:
+    return cases.select("*", F.explode_outer("brokers").alias("broker", "report")).drop("brokers")
+
+
+def brokers_of(cases: DataFrame) -> DataFrame:
+    """The brokers of cases as `shedding` looks at them."""
+    named, report = F.regexp_replace("strategy", STRATEGIES_PACKAGE, ""), F.col("report")
+    return _reports(cases).select(
         "cycle",
         "settings",
         F.coalesce(named, F.col(f"settings.{shedding.STRATEGY}")).alias("strategy"),
-        "bundles",
-        "recentlyUnloaded",
-        F.explode_outer("brokers").alias("broker", "report"),
-    )
-    rows = reports.select("*", F.explode_outer("report.bundles").alias("bundle"))
-    report, bundle = F.col("report"), F.col("bundle")
-    average = F.col("bundles")[bundle]["shortTermData"]
-    return rows.select(
-        "cycle",
-        "settings",
-        "strategy",
         "broker",
         usage.percents(report).alias("percent"),
         report["usageHistory"].alias("history"),
         shapes.traffic(report).alias("carries"),
+    )
+
+
+def bundles_of(cases: DataFrame, chosen: Chosen) -> DataFrame:
+    """The bundles of those brokers."""
+    rows = _reports(cases).select("*", F.explode("report.bundles").alias("bundle"))
+    bundle = F.col("bundle")
+    average = F.col("bundles")[bundle]["shortTermData"]
+    return rows.select(
+        "cycle",
+        "broker",
         "bundle",
         shapes.carried(average, chosen.readings["kilobyte"]).alias("load"),
         MOVED[chosen.readings["grace-of"]](F.col("recentlyUnloaded"), bundle).alias("moved"),
@@ -50,7 +54,8 @@ def rows_of(cases: DataFrame, chosen: Chosen) -> DataFrame:
 
 def select(cases: DataFrame, chosen: Chosen) -> DataFrame:
     """What each cycle unloads, in the order of decision within a broker."""
-    decided = shedding.decisions(rows_of(cases, chosen), chosen.readings)
+    bundles = bundles_of(cases, chosen)
+    decided = shedding.decisions(brokers_of(cases), bundles, chosen.readings)
     going = F.when(F.col("chosen"), F.struct("broker", "place", "bundle"))
     grouped = decided.groupBy("cycle").agg(
         F.array_sort(F.collect_list(going)).alias("going"),
@@ -69,12 +74,12 @@ def select(cases: DataFrame, chosen: Chosen) -> DataFrame:
 
 
 NEEDED: Mapping[str, tuple[str, ...]] = {
-    "OverloadShedder": shedding.SETTINGS["OverloadShedder"],
+    "OverloadShedder": overload.SETTINGS,
     "ThresholdShedder": (
         "loadBalancerBrokerThresholdShedderPercentage",
         *usage.WEIGHTS.values(),
     ),
-    "UniformLoadShedder": shedding.SETTINGS["UniformLoadShedder"],
+    "UniformLoadShedder": uniform.SETTINGS,
 }
 """Settings without which a strategy cannot decide."""
 

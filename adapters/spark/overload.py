@@ -37,12 +37,16 @@ def need_of(used: Column, threshold: Column, weight: Column) -> Column:
     return (used - threshold + number(MARGIN)) * weight / number(100)
 
 
-def considered(rows: DataFrame, readings: Mapping[str, str]) -> DataFrame:
-    """Ordered rows with `overloadshedder`: its levels, and what it takes."""
-    level = levels(readings)
+def stand(brokers: DataFrame, readings: Mapping[str, str]) -> DataFrame:
+    """Brokers with `overloadshedder`: its levels."""
+    return brokers.withColumn("overloadshedder", levels(readings))
+
+
+def takes(readings: Mapping[str, str]) -> Column:
+    """Whether a bundle goes."""
+    level = F.col("overloadshedder")
     amount = AMOUNT[readings["overload-amount"]](F.col("place"), F.col("above"), level["need"])
-    takes = level["over"] & (F.col("owned") >= FEWEST) & F.col("movable") & amount
-    return rows.withColumn("overloadshedder", level.withField("takes", takes))
+    return level["over"] & (F.col("owned") >= FEWEST) & F.col("movable") & amount
 
 
 def levels(readings: Mapping[str, str]) -> Column:

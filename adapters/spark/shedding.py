@@ -1,16 +1,22 @@
 """One cycle of shedding: what each bundle carries, whether it may go, and whether it does. [SHED]
 
-Rows are the bundles of brokers, with these columns. Any number of cycles can be together.
+Brokers and their bundles are rows of two frames. Any number of cycles can be together.
 
-    cycle       what tells the cycles apart: a number, a struct of cluster and time
+    cycle       what tells the cycles apart, of both: a number, a struct of cluster and time
+    broker      its name, of both; null in the one row of a cycle without brokers
+
+Of brokers also:
+
     settings    struct of `SETTINGS` in force, by their names in broker.conf
     strategy    class name, without Pulsar's own package
-    broker      its name; null in the one row of a cycle without brokers
     percent     struct of what it uses of each resource (`usage.percents`)
     history     array of its earlier usages in weighted percent, the oldest first; instead of it,
                 `smoothed` may be its usage with all of them and the present one
     carries     struct of what it carries: `messages` and `bytes` per second
-    bundle      its full name; null in the one row of a broker without bundles
+
+Of bundles also:
+
+    bundle      its full name
     load        struct of what the bundle carries in the short term, as `carries`
     moved       minutes since it was last unloaded; null where it was not
 """
@@ -19,6 +25,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 
 from pulsar_conformance.adapters.spark import overload, threshold, uniform
 from pulsar_conformance.adapters.spark.shapes import MEASURE, or_nothing
@@ -37,21 +44,30 @@ RECENTLY: Mapping[str, Callable[[Column, Column], Column]] = {
 }
 """Whether an unload so long ago is within the grace period, by `grace-edge`. [SHED-04]"""
 
-Strategy = Callable[[DataFrame, Readings], DataFrame]
-"""Adds a struct of its own name in small letters: `takes`, and how that came about."""
+BROKER = ("cycle", "broker")
+
+
+@dataclass(frozen=True)
+class Strategy:
+    """What decides under a strategy: how brokers stand, and which of their bundles it takes.
+
+    `levels` adds a struct of its name in small letters to brokers. `takes` is of a bundle in the
+    queue of its broker; `sums` are traffic that it adds up along the queue, by name.
+    """
+
+    settings: tuple[str, ...]
+    levels: Callable[[DataFrame, Readings], DataFrame]
+    takes: Callable[[Readings], Column]
+    sums: Mapping[str, Callable[[], Column]]
+
 
 STRATEGIES: Mapping[str, Strategy] = {
-    "ThresholdShedder": threshold.considered,
-    "OverloadShedder": overload.considered,
-    "UniformLoadShedder": uniform.considered,
+    "ThresholdShedder": Strategy(threshold.SETTINGS, threshold.stand, threshold.takes, {}),
+    "OverloadShedder": Strategy(overload.SETTINGS, overload.stand, overload.takes, {}),
+    "UniformLoadShedder": Strategy(
+        uniform.SETTINGS, uniform.with_ends, uniform.takes, {uniform.FILLED: uniform.fitting}
+    ),
 }
-
-SETTINGS: Mapping[str, tuple[str, ...]] = {
-    "ThresholdShedder": threshold.SETTINGS,
-    "OverloadShedder": overload.SETTINGS,
-    "UniformLoadShedder": uniform.SETTINGS,
-}
-"""What each strategy depends on."""
 
 EVERYWHERE: Mapping[str, tuple[str, ...]] = {
     "overload-shedder": (),
@@ -62,71 +78,101 @@ EVERYWHERE: Mapping[str, tuple[str, ...]] = {
 
 def settings_of(strategies: Iterable[str] = STRATEGIES) -> tuple[str, ...]:
     """The settings that decide under these strategies."""
-    names = (ENABLED, GRACE, STRATEGY, *(name for one in strategies for name in SETTINGS[one]))
-    return tuple(dict.fromkeys(names))
+    own = (name for one in strategies for name in STRATEGIES[one].settings)
+    return tuple(dict.fromkeys((ENABLED, GRACE, STRATEGY, *own)))
 
 
 def decisions(
-    rows: DataFrame, readings: Readings, strategies: Iterable[str] = tuple(STRATEGIES)
+    brokers: DataFrame,
+    bundles: DataFrame,
+    readings: Readings,
+    strategies: Iterable[str] = tuple(STRATEGIES),
 ) -> DataFrame:
-    """The rows, with what is unloaded (`chosen`) and why.
+    """A row for each bundle, and for a broker without any, with what is unloaded and why.
 
-    Added are `traffic` (in the measure of the readings), `movable`, `place` (from 1, the movable
-    ones with the most traffic first), `above` (what the movable ones before it carry together),
-    `owned` and `able` (how many bundles its broker has, and how many of them may move), `first`
-    (of its broker), `brokers` (of the cycle), a struct for each strategy, and `chosen`.
+    It has what is given, but for what a broker uses and carries, and what `with_counts` and
+    `queued` add, a struct for each strategy (`Strategy.levels`), and `chosen`.
 
     Under strategies that are not among `strategies` nothing is chosen.
     """
     everywhere = EVERYWHERE[readings["overload-scope"]]
     planned = tuple(dict.fromkeys((*strategies, *everywhere)))
-    rows = ordered(rows, readings)
+    known = with_counts(brokers, bundles, readings)
     for name in planned:
-        rows = STRATEGIES[name](rows, readings)
+        known = STRATEGIES[name].levels(known, readings)
+    rows = queued(known.drop(*MEASURED), bundles, readings, planned)
     enabled = F.col(f"settings.{ENABLED}") & (F.col("brokers") > 1)
-    takes = [(F.col("strategy") == name) & takes_of(name) for name in strategies]
-    takes += [F.col("strategy").isin(*strategies) & takes_of(name) for name in everywhere]
-    chosen = enabled & F.col("movable") & F.array_contains(F.array(*takes), True)
+    takes = {name: STRATEGIES[name].takes(readings) for name in planned}
+    taken = [(F.col("strategy") == name) & takes[name] for name in strategies]
+    taken += [F.col("strategy").isin(*strategies) & takes[name] for name in everywhere]
+    chosen = enabled & F.col("movable") & F.array_contains(F.array(*taken), True)
     return rows.withColumn("chosen", F.coalesce(chosen, F.lit(False)))
 
 
-def takes_of(strategy: str) -> Column:
-    """Whether a strategy takes the bundle of the row."""
-    return F.coalesce(F.col(f"{strategy.lower()}.takes"), F.lit(False))
+MEASURED = ("percent", "history", "smoothed", "carries", "weight", "first")
+"""What is known of brokers, and not asked of their bundles."""
 
 
-def ordered(rows: DataFrame, readings: Readings) -> DataFrame:
-    """The bundles of each broker in the order in which they would go. [SHED-02, SHED-04, SHED-07]
-
-    Two that carry alike go by their names.
-    """
-    recently = RECENTLY[readings["grace-edge"]]
-    blocked = F.coalesce(recently(F.col("moved"), F.col(f"settings.{GRACE}")), F.lit(False))
+def with_counts(brokers: DataFrame, bundles: DataFrame, readings: Readings) -> DataFrame:
+    """Brokers with `owned` and `able` (how many bundles they have, and how many of them may move),
+    `first` (whether it is one), `brokers` (of the cycle), and `weight` (in the measure of the
+    readings)."""
+    alike = bundles.groupBy(*BROKER, "moved").agg(F.count("bundle").alias("many"))
+    parts = F.collect_list(F.struct("moved", "many")).alias("parts")
+    counted = alike.groupBy(*BROKER).agg(parts).hint("shuffle_hash")
+    rows = brokers.join(counted, list(BROKER), "left")
+    free = F.filter("parts", lambda part: ~_blocked(part["moved"], readings))
     measure = MEASURE[readings["shed-measure"]]
     rows = rows.withColumns(
         {
-            "traffic": F.col(f"load.{measure}"),
+            "owned": _many(F.col("parts")),
+            "able": _many(free),
+            "first": F.col("broker").isNotNull(),
             "weight": F.col(f"carries.{measure}"),
-            "movable": F.col("bundle").isNotNull() & ~blocked,
-        }
-    )
-    mine = Window.partitionBy("cycle", "broker")
-    queue = mine.orderBy(F.desc("movable"), F.desc("traffic"), "bundle")
-    going = F.when(F.col("movable"), F.col("traffic"))
-    rows = rows.withColumns(
-        {
-            "place": F.row_number().over(queue),
-            "above": or_nothing(
-                F.sum(going).over(queue.rowsBetween(Window.unboundedPreceding, -1))
-            ),
-        }
-    )
-    rows = rows.withColumns(
-        {
-            "owned": F.count("bundle").over(mine),
-            "able": F.count(going).over(mine),
-            "first": (F.col("place") == 1) & F.col("broker").isNotNull(),
         }
     )
     of_cycle = Window.partitionBy("cycle")
-    return rows.withColumn("brokers", F.count(F.when(F.col("first"), 1)).over(of_cycle))
+    return rows.withColumn("brokers", F.count("broker").over(of_cycle)).drop("parts")
+
+
+def _many(parts: Column) -> Column:
+    counted = F.aggregate(parts, F.lit(0).cast("bigint"), lambda total, part: total + part["many"])
+    return F.coalesce(counted, F.lit(0))
+
+
+def _blocked(moved: Column, readings: Readings) -> Column:
+    recently = RECENTLY[readings["grace-edge"]]
+    return F.coalesce(recently(moved, F.col(f"settings.{GRACE}")), F.lit(False))
+
+
+def queued(
+    brokers: DataFrame, bundles: DataFrame, readings: Readings, strategies: Iterable[str]
+) -> DataFrame:
+    """The bundles of each broker in the order in which they would go. [SHED-02, SHED-04, SHED-07]
+
+    Added are `traffic` (in the measure of the readings), `movable`, `place` (from 1, the movable
+    ones with the most traffic first; two that carry alike go by their names), `above` (what the
+    movable ones before it carry together), and the sums of strategies.
+    """
+    known = brokers.repartition("cycle").hint("shuffle_hash")
+    rows = bundles.repartition("cycle").join(known, list(BROKER), "right")
+    rows = rows.withColumns(
+        {
+            "traffic": F.col(f"load.{MEASURE[readings['shed-measure']]}"),
+            "movable": F.col("bundle").isNotNull() & ~_blocked(F.col("moved"), readings),
+            "seat": F.xxhash64(*BROKER),
+        }
+    )
+    order = (F.desc("movable"), F.desc("traffic"), "bundle")
+    queue = Window.partitionBy("seat", *BROKER).orderBy(*order)
+    before = queue.rowsBetween(Window.unboundedPreceding, -1)
+    so_far = queue.rowsBetween(Window.unboundedPreceding, Window.currentRow)
+    going = F.when(F.col("movable"), F.col("traffic"))
+    sums = {
+        name: F.sum(amount()).over(so_far)
+        for one in strategies
+        for name, amount in STRATEGIES[one].sums.items()
+    }
+    place = F.row_number().over(queue)
+    above = or_nothing(F.sum(going).over(before))
+    return rows.withColumns({"place": place, "above": above, **sums}).drop("seat")

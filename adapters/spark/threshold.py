@@ -47,42 +47,49 @@ BOUND: Mapping[str, Callable[[Column, Column], Column]] = {
 """Under which a broker is idle, by the reading `lower-boundary`. [THRESHOLD-09]"""
 
 
-def considered(rows: DataFrame, readings: Mapping[str, str]) -> DataFrame:
-    """Ordered rows with `thresholdshedder`: what its levels are, and what it takes.
+def stand(brokers: DataFrame, readings: Mapping[str, str]) -> DataFrame:
+    """Brokers with `thresholdshedder`: what its levels are, and whether it relieves an idle one.
 
     That is usage, average, threshold, limit, target and bound in percent, over, need, whether a
-    broker of the cycle is idle, whether this one `relieves` it, and takes.
+    broker of the cycle is idle, and whether this one `relieves` it.
     """
-    rows = with_levels(rows, readings)
+    brokers = with_levels(brokers, readings)
     level = F.col("thresholdshedder")
-    own = level["over"] & F.col("movable") & (F.col("above") < level["need"])
-    idle = F.col("first") & (level["usage"] < level["bound"])
-    busy = F.when(F.col("able") > 0, F.struct(level["usage"], F.col("broker")))
     cycle = Window.partitionBy("cycle")
-    rows = rows.withColumns(
+    busy = F.when(F.col("able") > 0, F.struct(level["usage"], F.col("broker")))
+    brokers = brokers.withColumns(
         {
-            "_own": F.coalesce(own, F.lit(False)),
-            "_any": F.max(own).over(cycle),
-            "_idle": F.max(idle).over(cycle) & F.col(f"settings.{LOWER_BOUNDARY}"),
+            "_any": F.max(level["over"] & (F.col("able") > 0) & (level["need"] > 0)).over(cycle),
+            "_idle": F.max(F.col("first") & (level["usage"] < level["bound"])).over(cycle)
+            & F.col(f"settings.{LOWER_BOUNDARY}"),
             "_busiest": F.max(busy).over(cycle)["broker"],
         }
     )
     relieves = F.col("_idle") & ~F.col("_any") & (F.col("broker") == F.col("_busiest"))
-    takes = F.col("_own") | (relieves & F.col("movable") & (F.col("place") == 1))
     level = level.withField("idle", F.col("_idle")).withField("relieves", relieves)
-    level = level.withField("takes", takes)
-    return rows.withColumn("thresholdshedder", level).drop("_own", "_any", "_idle", "_busiest")
+    return brokers.withColumn("thresholdshedder", level).drop("_any", "_idle", "_busiest")
+
+
+def takes(_readings: Mapping[str, str]) -> Column:
+    """Whether a bundle goes."""
+    level = F.col("thresholdshedder")
+    own = level["over"] & F.col("movable") & (F.col("above") < level["need"])
+    relieving = level["relieves"] & F.col("movable") & (F.col("place") == 1)
+    return F.coalesce(own, F.lit(False)) | relieving
 
 
 def with_levels(rows: DataFrame, readings: Mapping[str, str]) -> DataFrame:
     """The usage of each broker, the average over all, and what follows from it. [THRESHOLD-05 … 07]
 
-    The mean is the sum over the count: exact where usages are and the brokers are a power of two.
+    The mean is the sum over the count: exact where usages are and the brokers are a power of two,
+    and else always rounded alike, as the brokers are summed in the order of their names.
     The usages are those of `smoothed` where the rows have it.
     """
     settings = F.col("settings")
     rows = rows.withColumn("_used", _used(rows.columns))
-    total = F.sum(F.when(F.col("first"), F.col("_used"))).over(Window.partitionBy("cycle"))
+    by_name = Window.partitionBy("cycle").orderBy("broker")
+    all_of_them = by_name.rowsBetween(Window.unboundedPreceding, Window.unboundedFollowing)
+    total = F.sum(F.when(F.col("first"), F.col("_used"))).over(all_of_them)
     rows = rows.withColumn("_average", F.try_divide(total, F.col("brokers").cast("double")))
     used, average, threshold = F.col("_used"), F.col("_average"), settings[THRESHOLD]
     limit, target = average + threshold, TARGET[readings["threshold-target"]](average)

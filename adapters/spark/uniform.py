@@ -26,28 +26,33 @@ TRIGGERED: Mapping[str, Callable[[Column, Column], Column]] = {
 """By the reading `uniform-trigger`. [UNIFORM-01, UNIFORM-02]"""
 
 
-def considered(rows: DataFrame, readings: Mapping[str, str]) -> DataFrame:
-    """Ordered rows with `uniformloadshedder`: the extremes of the cycle, and what it takes.
+def _fits() -> Column:
+    traffic = F.col("traffic")
+    return F.col("movable") & (traffic > 0) & (traffic <= F.col("uniformloadshedder.need"))
 
-    That is the least and the most `messages` and `bytes` per second of a broker, whether the
-    thresholds are passed (`over`), whether this broker is the most loaded (`most_loaded`), half
-    of the gap between the two (`need`), what of that is `filled`, and takes.
-    """
-    rows = with_ends(rows, readings)
+
+FILLED = "filled"
+"""What of half of the gap the bundles so far in the queue fill."""
+
+
+def fitting() -> Column:
+    """What a bundle carries that is no more than half of the gap."""
+    return F.when(_fits(), F.col("traffic"))
+
+
+def takes(_readings: Mapping[str, str]) -> Column:
+    """Whether a bundle goes."""
     ends = F.col("uniformloadshedder")
-    fits = F.col("movable") & (F.col("traffic") > 0) & (F.col("traffic") <= ends["need"])
-    queue = Window.partitionBy("cycle", "broker").orderBy(
-        F.desc("movable"), F.desc("traffic"), "bundle"
-    )
-    so_far = queue.rowsBetween(Window.unboundedPreceding, Window.currentRow)
-    rows = rows.withColumn("_filled", F.sum(F.when(fits, F.col("traffic"))).over(so_far))
-    takes = ends["over"] & ends["most_loaded"] & fits & (F.col("_filled") <= ends["need"])
-    ends = ends.withField("filled", F.col("_filled")).withField("takes", takes)
-    return rows.withColumn("uniformloadshedder", ends).drop("_filled")
+    return ends["over"] & ends["most_loaded"] & _fits() & (F.col(FILLED) <= ends["need"])
 
 
 def with_ends(rows: DataFrame, readings: Mapping[str, str]) -> DataFrame:
-    """Rows with the extremes of their cycle, all of `uniformloadshedder` but what it takes."""
+    """Brokers with `uniformloadshedder`: the extremes of their cycle.
+
+    That is the least and the most `messages` and `bytes` per second of a broker, whether the
+    thresholds are passed (`over`), whether this broker is the most loaded (`most_loaded`), and half
+    of the gap between the two (`need`).
+    """
     cycle, there = Window.partitionBy("cycle"), F.col("broker").isNotNull()
     measured = {"messages": F.col("carries.messages"), "bytes": F.col("carries.bytes")}
     heaviest = F.max(F.when(there, F.struct(F.col("weight"), F.col("broker")))).over(cycle)

@@ -17,15 +17,17 @@ NOT_ITS_OWN = "unloaded, though the broker did not report it"
 def decisions(silver: Silver, made: Made, plan: Plan) -> DataFrame:
     """The table: a row a bundle of a broker, and one for what was unloaded and is none of these."""
     ran = cycles.of_plan(cycles.moments(made, plan), plan)
-    decided = shedding.decisions(_rows(ran, made, plan), plan.readings, strategies(plan))
-    told = table(decided, plan.readings)
-    rows = told.select(*(F.col(f"cycle.{name}").alias(name) for name in KEY), *_others(told))
-    went = done.unloaded(done.of_cycles(silver.actions, cycles.of_plan(made["cycles"], plan)), KEY)
-    return finished(rows, went, KEY)
+    brokers, bundles = _brokers(ran, made, plan), _bundles(made, plan)
+    decided = shedding.decisions(brokers, bundles, plan.readings, strategies(plan))
+    acted = done.of_cycles(silver.actions, cycles.of_plan(made["cycles"], plan))
+    went = done.unloaded(acted.select(F.struct(*KEY).alias("cycle"), *_others(acted, KEY)))
+    rows = finished(table(decided, plan.readings), went)
+    key = (F.col(f"cycle.{name}").alias(name) for name in KEY)
+    return rows.select(*key, *_others(rows, ("cycle",)))
 
 
-def _others(told: DataFrame) -> list[str]:
-    return [name for name in told.columns if name != "cycle"]
+def _others(rows: DataFrame, names: Sequence[str]) -> list[str]:
+    return [name for name in rows.columns if name not in names]
 
 
 def strategies(plan: Plan) -> tuple[str, ...]:
@@ -34,35 +36,27 @@ def strategies(plan: Plan) -> tuple[str, ...]:
     return (named,) if named in shedding.STRATEGIES else tuple(shedding.STRATEGIES)
 
 
-def _rows(ran: DataFrame, made: Made, plan: Plan) -> DataFrame:
-    """The bundles of brokers as `shedding` looks at them."""
+def _brokers(ran: DataFrame, made: Made, plan: Plan) -> DataFrame:
+    """Brokers as `shedding` looks at them."""
     deciding = (F.col(f"settings.{name}") for name in shedding.settings_of(strategies(plan)))
-    settled = ran.select(
-        *KEY[:2],
-        "moment",
-        F.struct(*deciding).alias("settings"),
+    settled = ran.select(*KEY, F.struct(*deciding).alias("settings"), "strategy")
+    known = made["broker_usage"].join(settled, list(KEY))
+    return known.select(
+        F.struct(*KEY).alias("cycle"),
+        "settings",
         "strategy",
+        "broker",
+        "percent",
+        F.col("used").alias("smoothed"),
+        F.struct("messages", "bytes").alias("carries"),
     )
+
+
+def _bundles(made: Made, plan: Plan) -> DataFrame:
+    """Their bundles."""
+    load = shapes.carried(F.col("shortTermData"), plan.readings["kilobyte"]).alias("load")
     key = F.struct(*KEY).alias("cycle")
-    brokers = (
-        made["broker_usage"]
-        .join(settled, list(KEY))
-        .select(
-            key,
-            "settings",
-            "strategy",
-            "broker",
-            "percent",
-            F.col("used").alias("smoothed"),
-            F.struct("messages", "bytes").alias("carries"),
-        )
-    )
-    bundles = made["bundle_averages"].select(key, "broker", "bundle", "shortTermData", "moved")
-    rows = bundles.repartition("cycle").join(
-        brokers.repartition("cycle").hint("shuffle_hash"), ["cycle", "broker"], "right"
-    )
-    load = shapes.carried(F.col("shortTermData"), plan.readings["kilobyte"])
-    return rows.withColumn("load", load).drop("shortTermData")
+    return made["bundle_averages"].select(key, "broker", "bundle", load, "moved")
 
 
 def table(decided: DataFrame, readings: Mapping[str, str]) -> DataFrame:
@@ -99,9 +93,9 @@ def _narrows() -> Column:
 LOADS = ("messages", "bytes")
 
 
-def finished(rows: DataFrame, went: DataFrame, key: Sequence[str]) -> DataFrame:
+def finished(rows: DataFrame, went: DataFrame) -> DataFrame:
     """The table with what was done: `went` has the times of `done.unloaded`."""
-    both = done.beside(rows, went, key)
+    both = done.beside(rows, went)
     owned = F.coalesce("owned", F.lit(False))
     strange = F.when(~owned & F.col("unloaded"), F.lit(NOT_ITS_OWN))
     filled = {

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
+
+KEY = ("cycle", "broker", "bundle")
 
 
 def of_cycles(actions: DataFrame, ran: DataFrame) -> DataFrame:
@@ -27,13 +27,13 @@ def of_cycles(actions: DataFrame, ran: DataFrame) -> DataFrame:
     return each.select("cycle", F.explode("ran.moments").alias("moment"), *actions.columns)
 
 
-def unloaded(actions: DataFrame, key: Sequence[str]) -> DataFrame:
-    """When each bundle was unloaded by each broker: `done`, the times in order."""
+def unloaded(actions: DataFrame) -> DataFrame:
+    """When each bundle was unloaded by each broker in a cycle: `done`, the times in order."""
     times = F.array_sort(F.collect_list("at")).alias("done")
-    return actions.where("kind = 'unloaded'").groupBy(*key, "broker", "bundle").agg(times)
+    return actions.where("kind = 'unloaded'").groupBy(*KEY).agg(times)
 
 
-def beside(rows: DataFrame, done: DataFrame, key: Sequence[str]) -> DataFrame:
+def beside(rows: DataFrame, done: DataFrame) -> DataFrame:
     """Rows with what was `done` with each; what no row is about has a row without anything else."""
-    both = rows.join(done.hint("shuffle_hash"), [*key, "broker", "bundle"], "full_outer")
+    both = rows.join(done.hint("shuffle_hash"), list(KEY), "full_outer")
     return both.withColumn("unloaded", F.coalesce(F.size("done") > 0, F.lit(False)))

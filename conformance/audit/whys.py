@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
 
-from pulsar_conformance.adapters.spark import overload, shedding
+from pulsar_conformance.adapters.spark import overload, shedding, uniform
 from pulsar_conformance.conformance.audit.words import plain, sentence
 from pyspark.sql import Column
 from pyspark.sql import functions as F
@@ -114,7 +114,7 @@ def _why_overload(written: Written) -> Column:
 
 def _why_uniform(written: Written) -> Column:
     own, traffic = F.col("uniformloadshedder"), F.col("traffic")
-    need, filled = written(own["need"]), F.coalesce(own["filled"], F.lit(0.0))
+    need, filled = written(own["need"]), F.coalesce(uniform.FILLED, F.lit(0.0))
     going = F.concat(F.lit("fits into half of the gap, "), need, F.lit(", of which "))
     going = F.concat(going, written(filled), F.lit(" are filled"))
     return _first(
