@@ -19,6 +19,7 @@ OPTIONS = (
     "-XX:+UseSerialGC",
     "-XX:TieredStopAtLevel=1",
     "-XX:-UsePerfData",
+    "-XX:MaxJavaStackTraceDepth=12",
     "-XX:+ErrorFileToStderr",
     "-Djava.awt.headless=true",
     "-Dlog4j2.StatusLogger.level=OFF",

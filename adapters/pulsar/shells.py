@@ -52,6 +52,7 @@ class Shells:
         self._answer = _Answer(replies, self._empty)
         self._replied = frozenset(replies)
         self._made: dict[str, Java] = {}
+        _IN_USE.append(self)
 
     def of(self, type_name: str) -> Java:
         """An object of a type that does nothing but answer; one for each type."""
@@ -73,6 +74,11 @@ class Shells:
             log.set(java, named(str(log.getType().getName())).get(jpype.JString(type_name)))
         return java
 
+    def forget(self) -> None:
+        """Lets go of all that it handed out, and no longer answers."""
+        self._made.clear()
+        self._answer.forget()
+
     def _real(self, type_name: str, settings: Java) -> Java:
         """An object whose methods run as they are, unseen from here, but for those with a reply."""
         settings = settings.defaultAnswer(self._mockito.CALLS_REAL_METHODS)
@@ -92,6 +98,15 @@ class Shells:
             raw = kind.partition("<")[0]
             return _Always(None if _final(raw) else self.of(raw))
         return lambda invocation: self._mockito.RETURNS_DEFAULTS.answer(invocation)
+
+
+_IN_USE: list[Shells] = []
+
+
+def forget() -> None:
+    """Ends the shells of a case: Java and Python hold each other by them, and free neither."""
+    while _IN_USE:
+        _IN_USE.pop().forget()
 
 
 FUTURE = "java.util.concurrent.CompletableFuture"
@@ -199,6 +214,10 @@ class _Answer:
         self._replies = replies
         self._other = other
         self._found: dict[Java, Reply] = {}
+
+    def forget(self) -> None:
+        """Holds nothing any more."""
+        self._replies, self._found = {}, {}
 
     @jpype.JOverride
     def answer(self, invocation: Java) -> Java:
