@@ -78,6 +78,9 @@ class Released:
         except Unanswered as error:
             return {"failed": str(error)}
         except jpype.JException as error:
+            missing = jvm.missing(error)
+            if missing is not None:
+                raise missing from None
             return {"failed": _told(error)}
         finally:
             shells.forget()
