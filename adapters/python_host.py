@@ -3,7 +3,7 @@
 The object is a class or a function called with (profile, readings), or something ready-made. It
 has `hello(profile, readings) -> dict` and `answer(operation, case) -> dict`, both as in the
 protocol. What it prints goes to standard error; what it raises in `answer` is the failure of
-that case alone.
+that case alone, unless it is `CannotLoad`.
 """
 
 import importlib
@@ -59,6 +59,8 @@ class Host:
         for case in cases:
             try:
                 texts.append(text_of(self._object.answer(operation, case)))
+            except CannotLoad:
+                raise
             except Exception as error:
                 texts.append(text_of({"failed": f"{type(error).__name__}: {error}"}))
                 if not shown:  # one a batch: a fault met by each of thousands is one fault

@@ -14,6 +14,7 @@ from pulsar_conformance.conformance.judge import Outcome
 from pulsar_conformance.conformance.plan import Plan
 from pulsar_conformance.conformance.registry import CHECKS
 from pulsar_conformance.conformance.respondent import Respondent
+from pulsar_conformance.conformance.spoken import speaks_of
 from pulsar_conformance.conformance.trial import Json
 from pulsar_conformance.conformance.trials import Tried, trials_of
 from pulsar_conformance.conformance.unlike import first_unlike
@@ -139,10 +140,21 @@ class Run:
         except AdapterError as error:
             return replace(verdict, verdict="error", why=str(error))
 
+    def _beside(self, rule: specs.Rule, tried: Tried, answers: Sequence[Json]) -> bool:
+        """Whether a saved case has no answer, and is none that the rule has a say in."""
+        saved = tried.origin == "saved" and self.plan.replay is None
+        failed = saved and any("failed" in one for one in answers)
+        return failed and not speaks_of(rule, self.respondent, tried.trial)
+
     def _judged(self, rule: specs.Rule, asked: Asked, verdict: Verdict) -> Verdict:
         court, trials = self.respondent.court, [one.trial for one in asked.tried]
-        pairs = zip(trials, asked.answers, strict=True)
-        outcomes = [court.judge(rule.id, trial, answers) for trial, answers in pairs]
+        pairs = zip(asked.tried, asked.answers, strict=True)
+        outcomes = [
+            UNSPOKEN
+            if self._beside(rule, one, answers)
+            else court.judge(rule.id, one.trial, answers)
+            for one, answers in pairs
+        ]
         broken = blamed(rule, self.respondent, trials, asked.answers, outcomes)
         counts = Counter(one.origin for one in asked.tried)
         reached = sum(
@@ -172,6 +184,10 @@ class Run:
             why = f"{aside} more cases break a rule that it builds on, and were set aside"
             return replace(verdict, why=why)
         return verdict
+
+
+UNSPOKEN = Outcome("not_reached", why="the rule does not speak about the case")
+"""Of a saved case that was not answered, and on which another rule was broken."""
 
 
 def _unexercised(verdict: Verdict, outcomes: Sequence[Outcome]) -> Verdict:

@@ -2,6 +2,7 @@
 
 import json
 import stat
+import zipfile
 
 import pytest
 from pulsar_conformance.adapters import AdapterError
@@ -127,6 +128,17 @@ def test_a_cache_that_cannot_be_written_is_one_message(tmp_path, monkeypatch):
     monkeypatch.setattr(opening, "_needs", lambda: None)
     with pytest.raises(AdapterError, match="PULSAR_CONFORMANCE_CACHE"):
         opening.connect_pulsar("3.0.7", "pulsar:3.0.7", "documented-3.0", {}, opening.UNHURRIED)
+
+
+def test_a_folder_with_a_truncated_jar_is_named(tmp_path, monkeypatch):
+    monkeypatch.setattr(opening, "_needs", lambda: None)
+    with zipfile.ZipFile(tmp_path / "pulsar-broker-3.0.7.jar", "w") as jar:
+        jar.writestr("Some.class", "x" * 1000)
+    cut = tmp_path / "other.jar"
+    cut.write_bytes((tmp_path / "pulsar-broker-3.0.7.jar").read_bytes()[:500])
+    words = (str(tmp_path), f"pulsar:{tmp_path}", "documented-3.0", {}, opening.UNHURRIED)
+    with pytest.raises(AdapterError, match=r"other\.jar is not whole"):
+        opening.connect_pulsar(*words)
 
 
 def test_a_release_is_asked_for_with_its_own_versions_and_pins_first():

@@ -6,6 +6,7 @@ import os
 import shutil
 import signal
 import subprocess
+import threading
 from pathlib import Path
 
 import pytest
@@ -169,11 +170,34 @@ def test_a_folder_of_jars_is_a_release_too():
         assert unloaded(connection, overloaded()) == [LEFT]
 
 
-def test_a_jvm_that_is_killed_is_one_adapter_error():
+def test_a_jvm_that_is_killed_in_a_batch_is_one_adapter_error():
+    """The batch takes a hundred times as long as the blow."""
     with connect("pulsar:3.0.7", PROFILE, {}) as connection:
-        os.kill(connection.pid, signal.SIGKILL)
+        connection.ask("shed.select", [overloaded()])
+        blow = threading.Timer(0.2, os.kill, (connection.pid, signal.SIGKILL))
+        blow.start()
         with pytest.raises(AdapterError, match="killed by SIGKILL"):
-            connection.ask("shed.select", [overloaded()])
+            connection.ask("shed.select", [overloaded()] * 10_000)
+        blow.join()
+        with pytest.raises(ProcessLookupError):
+            os.killpg(connection.pid, 0)
+
+
+def copied(folder):
+    """A cache with the jars of one release, which a test may damage."""
+    for shelf in (Shelf("3.0.7"), Shelf("shells-3.12.4")):
+        shutil.copytree(shelf.folder, folder / "pulsar" / shelf.name)
+    return folder / "pulsar" / "3.0.7" / "lib"
+
+
+def test_jars_that_go_away_in_a_run_are_an_adapter_error_and_no_finding(tmp_path, monkeypatch):
+    library = copied(tmp_path)
+    monkeypatch.setenv("PULSAR_CONFORMANCE_CACHE", str(tmp_path))
+    usage = {"settings": {}, "broker": broker(50), "weighted": False}
+    with connect("pulsar:3.0.7", PROFILE, {}) as connection:
+        shutil.rmtree(library)
+        with pytest.raises(AdapterError, match="all jars are there and whole"):
+            connection.ask("usage.max", [usage])
 
 
 ODD = """
@@ -205,15 +229,32 @@ def plugged(folder, name):
     return f"pulsar:3.0.7,strategy=com.acme.{name},classpath={folder}"
 
 
-def verdicts(adapter, tmp_path, monkeypatch, *rules):
+def judged(adapter, folder, monkeypatch, *rules, examples=30):
+    """The exit status of a run, and the lines of its verdicts."""
     from pulsar_conformance.conformance.cli import main
 
-    monkeypatch.chdir(tmp_path)
-    words = [word for rule in rules or ("SHED-*", "OVERLOAD-0*") for word in ("--rules", rule)]
+    folder.mkdir(exist_ok=True)
+    monkeypatch.chdir(folder)
+    words = [word for rule in rules for word in ("--rules", rule)]
     words = ["run", "--adapter", adapter, *words]
-    status = main([*words, "--examples", "30", "--out", "out"])
-    lines = (tmp_path / "out" / "verdicts.jsonl").read_text().splitlines()[1:]
-    return status, {line["rule"]: line["verdict"] for line in map(json.loads, lines)}
+    status = main([*words, "--examples", str(examples), "--out", "out"])
+    return status, (folder / "out" / "verdicts.jsonl").read_text().splitlines()
+
+
+def verdicts(adapter, tmp_path, monkeypatch, *rules):
+    status, lines = judged(adapter, tmp_path, monkeypatch, *(rules or ("SHED-*", "OVERLOAD-0*")))
+    return status, {line["rule"]: line["verdict"] for line in map(json.loads, lines[1:])}
+
+
+def test_two_runs_with_the_same_first_line_give_the_same_verdicts(tmp_path, monkeypatch):
+    rules = ("SPLIT-*", "THRESHOLD-0*", "UNIFORM-*", "PLACE-*", "ANTI-*", "REPORT-*")
+    one, two = (
+        judged("pulsar:3.0.7", tmp_path / name, monkeypatch, *rules, examples=8)
+        for name in ("one", "two")
+    )
+    assert one == two
+    words = {json.loads(line)["verdict"] for line in one[1][1:]}
+    assert {"pass", "fail"} <= words
 
 
 def test_a_right_plug_in_passes_what_holds_for_every_strategy(plug_ins, tmp_path, monkeypatch):

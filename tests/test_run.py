@@ -93,6 +93,16 @@ def test_a_saved_case_of_any_operation_disturbs_no_rule():
     assert [rule for rule in judged_by if rule not in found] == []
 
 
+def test_a_saved_failure_is_held_against_the_rules_that_speak_of_it_alone():
+    """The same rules are broken by a run that draws the case, and by one that has it saved."""
+    words = ("python:standins.variants:Speechless", "--rules", "BUNDLE-*")
+    for saved in (0, 1):
+        status, _, found = judged(*words)
+        assert status == 1
+        assert [one for one, line in found.items() if line["verdict"] == "fail"] == ["BUNDLE-04"]
+        assert {line["saved"] for rule, line in found.items() if rule == "BUNDLE-04"} == {saved}
+
+
 def test_a_check_that_breaks_is_no_pass():
     broken = """
 from dataclasses import replace

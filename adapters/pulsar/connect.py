@@ -7,6 +7,7 @@ import json
 import re
 import shutil
 import sys
+import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -80,11 +81,17 @@ def _jars(target: Target) -> tuple[str, Path]:
             f"{target.release!r} is no folder, and no release that is known; there are "
             f"{', '.join(known)}"
         )
-    for jar in sorted(folder.glob("*.jar")):
-        found = BROKER_JAR.search(jar.name)
-        if found:
-            return found[1], folder.resolve()
-    raise BadTarget(f"{folder} has no pulsar-broker-VERSION.jar; name the lib/ of a distribution")
+    jars = sorted(folder.glob("*.jar"))
+    versioned = filter(None, (BROKER_JAR.search(jar.name) for jar in jars))
+    found = next(versioned, None)
+    if found is None:
+        raise BadTarget(
+            f"{folder} has no pulsar-broker-VERSION.jar; name the lib/ of a distribution"
+        )
+    for jar in jars:
+        if not zipfile.is_zipfile(jar):
+            raise BadTarget(f"{jar} is not whole: copy or build it again")
+    return found[1], folder.resolve()
 
 
 def _fetched(what: str, shelf_name: str, pom: str) -> Path:

@@ -67,6 +67,8 @@ class Released:
 
     def answer(self, operation: str, case: Mapping[str, Any]) -> dict[str, Any]:
         """What the release answers; an exception of its own is the case's failure."""
+        from pulsar_conformance.adapters.pulsar import shells
+
         try:
             return self._operations[operation](self._release, case)
         except (Unsupported, Unsayable) as error:
@@ -76,7 +78,12 @@ class Released:
         except Unanswered as error:
             return {"failed": str(error)}
         except jpype.JException as error:
+            missing = jvm.missing(error)
+            if missing is not None:
+                raise missing from None
             return {"failed": _told(error)}
+        finally:
+            shells.forget()
 
 
 def _plugged(strategy: str | None, release: Release) -> dict[str, str]:

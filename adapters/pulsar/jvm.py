@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import jpype
+from pulsar_conformance.adapters.errors import CannotLoad
 
 Java: TypeAlias = Any
 """A Java object or class as JPype shows it."""
@@ -19,6 +20,7 @@ OPTIONS = (
     "-XX:+UseSerialGC",
     "-XX:TieredStopAtLevel=1",
     "-XX:-UsePerfData",
+    "-XX:MaxJavaStackTraceDepth=12",
     "-XX:+ErrorFileToStderr",
     "-Djava.awt.headless=true",
     "-Dlog4j2.StatusLogger.level=OFF",
@@ -52,8 +54,22 @@ def jars(folder: Path) -> list[Path]:
 
 @cache
 def named(name: str) -> Java:
-    """A class by its full name. Errors: `jpype.JException`, of `ClassNotFoundException`."""
-    return jpype.JClass(name)
+    """A class by its full name. Errors: `CannotLoad`."""
+    try:
+        return jpype.JClass(name)
+    except TypeError:
+        raise CannotLoad(f"there is no class {name}; {WHOLE}") from None
+
+
+def missing(error: jpype.JException) -> CannotLoad | None:
+    """What to say where classes cannot be loaded, which is no decision of the release's."""
+    if not isinstance(error, named("java.lang.LinkageError")):
+        return None
+    return CannotLoad(f"a class cannot be loaded, {error.toString()}; {WHOLE}")
+
+
+WHOLE = "look whether all jars are there and whole"
+"""What to do where a class is missing."""
 
 
 @cache

@@ -6,12 +6,12 @@ no stored data, a future that is done. `STANDINS` lists every one, with why it m
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import Any
 
 import jpype
-from pulsar_conformance.adapters.pulsar.jvm import Java, field, named
+from pulsar_conformance.adapters.pulsar.jvm import Java, field, listed, named
 
 Replies = Mapping[str, Any]
 """Method, or Type.method, to what it returns, or to a function of the method's arguments."""
@@ -50,8 +50,9 @@ class Shells:
     def __init__(self, replies: Replies) -> None:
         self._mockito = named("org.mockito.Mockito")
         self._answer = _Answer(replies, self._empty)
-        self._real = _Answer(replies, lambda _method: _as_it_is)
+        self._replied = frozenset(replies)
         self._made: dict[str, Java] = {}
+        _IN_USE.append(self)
 
     def of(self, type_name: str) -> Java:
         """An object of a type that does nothing but answer; one for each type."""
@@ -63,26 +64,49 @@ class Shells:
     def around(self, type_name: str, *arguments: Java) -> Java:
         """A real object, made by its own constructor; the methods that have a reply give that."""
         settings = self._mockito.withSettings().stubOnly().useConstructor(*arguments)
-        return self._mockito.mock(named(type_name), settings.defaultAnswer(self._real))
+        return self._real(type_name, settings)
 
     def unmade(self, type_name: str) -> Java:
         """Like `around`, but no constructor runs: its fields have to be set, save the logger."""
-        settings = self._mockito.withSettings().stubOnly().defaultAnswer(self._real)
-        java = self._mockito.mock(named(type_name), settings)
+        java = self._real(type_name, self._mockito.withSettings().stubOnly())
         log = field(java, "log")
         if log is not None and log.get(java) is None:
             log.set(java, named(str(log.getType().getName())).get(jpype.JString(type_name)))
+        return java
+
+    def forget(self) -> None:
+        """Lets go of all that it handed out, and no longer answers."""
+        self._made.clear()
+        self._answer.forget()
+
+    def _real(self, type_name: str, settings: Java) -> Java:
+        """An object whose methods run as they are, unseen from here, but for those with a reply."""
+        settings = settings.defaultAnswer(self._mockito.CALLS_REAL_METHODS)
+        java = self._mockito.mock(named(type_name), settings)
+        for method in _replied(type_name, self._replied):
+            _stub(self._mockito.doAnswer(self._answer), java, method)
         return java
 
     def _empty(self, method: Java) -> Reply:
         """Nothing, in the type that the method returns."""
         kind = _returned(method)
         if kind.startswith(FUTURE):
-            return _always(done(some(None) if kind.startswith(f"{FUTURE}<{OPTIONAL}") else None))
+            return _Always(done(some(None) if kind.startswith(f"{FUTURE}<{OPTIONAL}") else None))
+        if kind.startswith(OPTIONAL):
+            return _Always(some(None))
         if kind.startswith(SHELLED):
             raw = kind.partition("<")[0]
-            return _always(None if _final(raw) else self.of(raw))
+            return _Always(None if _final(raw) else self.of(raw))
         return lambda invocation: self._mockito.RETURNS_DEFAULTS.answer(invocation)
+
+
+_IN_USE: list[Shells] = []
+
+
+def forget() -> None:
+    """Ends the shells of a case: Java and Python hold each other by them, and free neither."""
+    while _IN_USE:
+        _IN_USE.pop().forget()
 
 
 FUTURE = "java.util.concurrent.CompletableFuture"
@@ -120,12 +144,59 @@ def some(value: Java) -> Java:
     return named(OPTIONAL).ofNullable(value)
 
 
-def _as_it_is(invocation: Java) -> Java:
-    return invocation.callRealMethod()
+@cache
+def _replied(type_name: str, names: frozenset[str]) -> Sequence[Java]:
+    """The methods of a type that have one of these replies."""
+    modifier, found = named("java.lang.reflect.Modifier"), []
+    java = named(type_name).class_
+    while java is not None:
+        for method in java.getDeclaredMethods():
+            fixed = modifier.PRIVATE | modifier.STATIC | modifier.FINAL
+            if names.intersection(_names(method)) and not int(method.getModifiers()) & fixed:
+                method.setAccessible(True)
+                found.append(method)
+        java = java.getSuperclass()
+    return found
 
 
-def _always(value: Java) -> Reply:
-    return lambda _invocation: value
+def _stub(stubber: Java, shell: Java, method: Java) -> None:
+    """Lets Mockito answer a method of a shell, whatever its arguments."""
+    kinds = [str(one.getName()) for one in method.getParameterTypes()]
+    method.invoke(stubber.when(shell), listed(map(_anything, kinds)).toArray())
+
+
+def _anything(kind: str) -> Java:
+    """Any argument of a type; the value itself counts for nothing."""
+    value = named("org.mockito.ArgumentMatchers").any()
+    return NOTHING[kind]() if kind in NOTHING else value
+
+
+NOTHING: Mapping[str, Callable[[], Java]] = {
+    "boolean": lambda: named("java.lang.Boolean").FALSE,
+    "int": lambda: named("java.lang.Integer").valueOf(0),
+    "long": lambda: named("java.lang.Long").valueOf(0),
+}
+"""A value of each primitive type that a method with a reply takes."""
+
+
+class _Always:
+    """The same value each time; if that is often, Mockito gives it, and nobody is called here."""
+
+    def __init__(self, value: Java) -> None:
+        self._value = value
+        self._given = 0
+
+    def __call__(self, invocation: Java) -> Java:
+        self._given += self._value is not None
+        if self._given == OFTEN:
+            value = jpype.JObject(self._value, named("java.lang.Object"))
+            stubber = named("org.mockito.Mockito").doReturn(value)
+            _stub(stubber, invocation.getMock(), invocation.getMethod())
+        return self._value
+
+
+OFTEN = 3
+"""As many calls from Java as it takes to tell Mockito once."""
 
 
 @cache
@@ -144,6 +215,10 @@ class _Answer:
         self._other = other
         self._found: dict[Java, Reply] = {}
 
+    def forget(self) -> None:
+        """Holds nothing any more."""
+        self._replies, self._found = {}, {}
+
     @jpype.JOverride
     def answer(self, invocation: Java) -> Java:
         """What the method returns."""
@@ -158,5 +233,5 @@ class _Answer:
                 reply = self._replies[name]
                 if callable(reply) and not isinstance(reply, jpype.JObject):
                     return lambda invocation: reply(*invocation.getArguments())
-                return _always(reply)
+                return _Always(reply)
         return self._other(method)

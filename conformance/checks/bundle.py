@@ -51,7 +51,7 @@ def a_namespace_gets_the_number_it_says(case: Plain, answer: Boundaries, expect:
         expect.equal(len(answer) - 1, case["bundles"], "bundles")
 
 
-@check("BUNDLE-04", draws=namespaces.locate())
+@check("BUNDLE-04", draws=(namespaces.locate(), namespaces.at_the_end()))
 def every_topic_has_exactly_one_bundle(case: Locating, answer: Found, expect: Expect) -> None:
     """Each topic falls in one bundle, one of the namespace's."""
     expect.reached(bool(case["topics"]))

@@ -1,6 +1,7 @@
 """Implementations that are the model but for one thing."""
 
 from types import MappingProxyType
+from zlib import crc32
 
 from pulsar_conformance.reference import Model
 
@@ -56,3 +57,16 @@ class Forgetful(Contrary):
             counts[one["broker"]].append(one)
         kept = [one for mine in counts.values() for one in (mine[:2] if len(mine) == 3 else mine)]
         return {"unload": kept}
+
+
+class Speechless(Same):
+    """Fails on every topic that hashes to the last value of all."""
+
+    def answer(self, operation, case):
+        if operation == "bundles.locate" and any(map(self.last, case["topics"])):
+            return {"failed": "out of bounds"}
+        return super().answer(operation, case)
+
+    @staticmethod
+    def last(topic):
+        return crc32(topic.encode()) == 0xFFFFFFFF

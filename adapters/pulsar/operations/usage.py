@@ -7,8 +7,17 @@ from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
+from pulsar_conformance.adapters.errors import CannotLoad
 from pulsar_conformance.adapters.pulsar.configuration import weight
-from pulsar_conformance.adapters.pulsar.jvm import Java, call, field, listed, methods, named
+from pulsar_conformance.adapters.pulsar.jvm import (
+    WHOLE,
+    Java,
+    call,
+    field,
+    listed,
+    methods,
+    named,
+)
 from pulsar_conformance.adapters.pulsar.loads import RESOURCES
 from pulsar_conformance.adapters.pulsar.release import Answer, Case, Release, Unsupported
 from pulsar_conformance.adapters.pulsar.service import Service
@@ -56,8 +65,10 @@ def _measure(release: Release, case: Case) -> Measure:
 def _always_weighted() -> bool:
     """Whether OverloadShedder, too, goes by the weighted maximum: its own bytecode names it."""
     loader = named("java.lang.ClassLoader").getSystemClassLoader()
-    code = bytes(loader.getResourceAsStream(OVERLOAD).readAllBytes())
-    return WEIGHTED.encode() in code
+    stream = loader.getResourceAsStream(OVERLOAD)
+    if stream is None:
+        raise CannotLoad(f"{OVERLOAD} cannot be read; {WHOLE}")
+    return WEIGHTED.encode() in bytes(stream.readAllBytes())
 
 
 OVERLOAD = "org/apache/pulsar/broker/loadbalance/impl/OverloadShedder.class"
