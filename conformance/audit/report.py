@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from pulsar_conformance.adapters.protocol import text_of
-from pulsar_conformance.conformance.audit import asked, casefiles, files, summary, telling
+from pulsar_conformance.conformance.audit import asked, casefiles, files, sizes, summary, telling
 from pulsar_conformance.conformance.audit.errors import AuditError
 from pulsar_conformance.conformance.audit.gold import SESSION
 from pulsar_conformance.conformance.audit.plan import Plan
@@ -17,15 +17,6 @@ from pulsar_conformance.conformance.audit.steps import steps
 from pulsar_conformance.conformance.audit.writing import Mark, Store
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame
-
-SMALL = 32 << 20
-"""Bytes of a history for which compiling its plans takes longer than it saves."""
-
-COMPILED, INTERPRETED = (
-    {"spark.sql.codegen.wholeStage": whole, "spark.sql.codegen.factoryMode": mode}
-    for whole, mode in (("true", "FALLBACK"), ("false", "NO_CODEGEN"))
-)
-"""Settings of a session. Measured on 264 lines: 54 s of CPU time interpreted, 85 s compiled."""
 
 SHOWN = 3
 """Faults of a rule that are told with their evidence."""
@@ -57,7 +48,8 @@ def tables(
 ) -> dict[str, DataFrame]:
     """Every table of the audit of a history, made where it is not there. Errors: `AuditError`."""
     found = _found(spark, path)
-    for name, value in {**SESSION, **(INTERPRETED if found.length < SMALL else COMPILED)}.items():
+    tasks = int(spark.conf.get("spark.sql.shuffle.partitions"))
+    for name, value in {**SESSION, **sizes.of_session(found.length, tasks)}.items():
         spark.conf.set(name, value)
     store = Store(spark, output.rstrip("/"))
     _usable(store)

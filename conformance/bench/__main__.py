@@ -13,12 +13,11 @@ from pulsar_conformance.adapters import AdapterError, Connection, Limits, connec
 from pulsar_conformance.adapters.arguments import ADAPTER, DEFAULT_PROFILE
 from pulsar_conformance.adapters.bundled import runnable
 from pulsar_conformance.adapters.spark import session
+from pulsar_conformance.conformance.audit import sizes
 from pulsar_conformance.conformance.bench import layout, rates
 
 PATIENT = Limits(start=120, base=600)
 """Whoever is slow is measured, too."""
-
-OPTIONS: Mapping[str, str] = {"spark.driver.maxResultSize": "1m"}
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -58,7 +57,7 @@ def _audits(args: argparse.Namespace) -> Iterator[str]:
         yield f"left out: the audit: {why}"
         return
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    spark = session.take("local[*]", "bench", OPTIONS)
+    spark = session.take("local[*]", "bench", sizes.LARGE)
     try:
         from pulsar_conformance.conformance.bench import audits
 

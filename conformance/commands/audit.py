@@ -6,7 +6,6 @@ import argparse
 import json
 import os
 import sys
-from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ from pulsar_conformance import specs
 from pulsar_conformance.adapters import AdapterError
 from pulsar_conformance.adapters.arguments import DEFAULT_PROFILE
 from pulsar_conformance.adapters.spark import session
+from pulsar_conformance.conformance.audit import sizes
 from pulsar_conformance.conformance.audit.errors import AuditError
 from pulsar_conformance.conformance.given_settings import BadSetting
 from pulsar_conformance.conformance.plan import BadPlan, chosen_readings
@@ -22,9 +22,6 @@ from pulsar_conformance.conformance.snapshot.broker_conf import read_conf
 from pulsar_conformance.conformance.snapshot.files import BadSnapshot
 
 WRONG, UNUSABLE = 1, 2
-
-OPTIONS: Mapping[str, str] = {"spark.driver.maxResultSize": "1m"}
-"""Summaries alone come to the driver."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -81,7 +78,7 @@ def run(args: argparse.Namespace) -> int:
         readings = chosen_readings(args.reading)
         settings = _settings(args.settings)
         specs.load().check_readings(readings)
-        spark = session.take(args.spark, "audit", OPTIONS)
+        spark = session.take(args.spark, "audit", sizes.of_process(args.input))
         try:
             from pulsar_conformance.conformance.audit.plan import Plan
             from pulsar_conformance.conformance.audit.report import Asked, reported
