@@ -7,13 +7,23 @@ from fractions import Fraction
 from functools import partial
 
 from pulsar_conformance.conformance.checks import facts
+from pulsar_conformance.conformance.checks.manager import is_mistake
 from pulsar_conformance.conformance.checks.split_candidates import crowded, exceeds
-from pulsar_conformance.conformance.draws import growth, shedding, splits, usages
+from pulsar_conformance.conformance.draws import growth, managers, shedding, splits, usages
 from pulsar_conformance.conformance.expect import POINTS, SHARE, Expect
 from pulsar_conformance.conformance.registry import check
-from pulsar_conformance.conformance.views import Chosen, Measured, Parts, Plain, Unloading
+from pulsar_conformance.conformance.views import (
+    Chooses,
+    Choosing,
+    Chosen,
+    Measured,
+    Parts,
+    Plain,
+    Unloading,
+)
 from pulsar_conformance.reference.candidates import Growth
 from pulsar_conformance.reference.cluster import Broker
+from pulsar_conformance.reference.managers import DEFAULT
 from pulsar_conformance.reference.numbers import plain
 from pulsar_conformance.reference.ranges import hash_of, hex_of, namespace_of
 from pulsar_conformance.reference.shedding import Cycle
@@ -114,3 +124,25 @@ def sheds_the_excess_over_the_limit(case: Cycle, answer: Unloading, expect: Expe
             before = facts.carried(case, facts.own(answer, broker)[:-1])
             allowed = f"no more once {case.written(need)} are shed by {broker.name}"
             expect.that(before < need * (1 + SHARE) or not need, allowed, answer)
+
+
+@check("MANAGER-12", draws=managers.mistaken(), refusals=True)
+def a_mistake_in_broker_conf_is_passed_over(
+    case: Choosing, answer: Chooses, expect: Expect
+) -> None:
+    """With nothing dynamic, the simple manager runs where broker.conf names none."""
+    if _mistaken(case, expect):
+        expect.that(answer.manager == DEFAULT, f"{DEFAULT}: '{case.conf}' is no manager", answer)
+
+
+@check("MANAGER-13", draws=managers.mistaken(), refusals=True)
+def a_mistake_in_broker_conf_is_refused(case: Choosing, answer: Chooses, expect: Expect) -> None:
+    """With nothing dynamic, no manager runs where broker.conf names none."""
+    if _mistaken(case, expect):
+        refused = answer.refused is not None
+        expect.that(refused, f"a refusal: '{case.conf}' is no manager", answer)
+
+
+def _mistaken(case: Choosing, expect: Expect) -> bool:
+    wrong = case.dynamic is None and case.conf is not None and is_mistake(case.conf)
+    return expect.reached(wrong)
