@@ -14,7 +14,11 @@ assert checks.__all__
 
 PROFILES = ("documented-3.0", "documented-2.10")
 EVERY = specs.load().rules.values()
-RULES = [one for one in EVERY if one.area == "MANAGER" and "manager.choose" in one.operations]
+RULES = [
+    one
+    for one in EVERY
+    if "manager.choose" in one.operations and one.area == "MANAGER" and one.sources
+]
 SLIP = MODULAR.replace("Manager", "Manger")
 
 
