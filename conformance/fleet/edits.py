@@ -230,17 +230,18 @@ def one_resource_over(moment: Moment) -> Pairs | None:
 
 def two_for_one(moment: Moment) -> Pairs | None:
     """An overloaded broker gives up the two heaviest of its bundles."""
-    for broker in moment.busiest()[:1]:
-        edge(moment, broker, JUST)
-        return instead(moment.honest, broker, moment.cycle.movable(broker)[:2])
-    return None
+    return _of_the_overloaded(moment, slice(2))
 
 
 def the_second(moment: Moment) -> Pairs | None:
     """An overloaded broker gives up the second heaviest of its bundles."""
+    return _of_the_overloaded(moment, slice(1, 2))
+
+
+def _of_the_overloaded(moment: Moment, which: slice) -> Pairs | None:
     for broker in moment.busiest()[:1]:
         edge(moment, broker, JUST)
-        return instead(moment.honest, broker, moment.cycle.movable(broker)[1:2])
+        return instead(moment.honest, broker, moment.cycle.movable(broker)[which])
     return None
 
 
