@@ -50,8 +50,8 @@ BOUND: Mapping[str, Callable[[Column, Column], Column]] = {
 def stand(brokers: DataFrame, readings: Mapping[str, str]) -> DataFrame:
     """Brokers with `thresholdshedder`: what its levels are, and whether it relieves an idle one.
 
-    That is usage, average, threshold, limit, target and bound in percent, over, need, whether a
-    broker of the cycle is idle, and whether this one `relieves` it.
+    That is usage, average, threshold, limit, target and bound in percent, over, need, and whether
+    it `relieves` a broker of the cycle that is idle.
     """
     brokers = with_levels(brokers, readings)
     level = F.col("thresholdshedder")
@@ -66,7 +66,7 @@ def stand(brokers: DataFrame, readings: Mapping[str, str]) -> DataFrame:
         }
     )
     relieves = F.col("_idle") & ~F.col("_any") & (F.col("broker") == F.col("_busiest"))
-    level = level.withField("idle", F.col("_idle")).withField("relieves", relieves)
+    level = level.withField("relieves", relieves)
     return brokers.withColumn("thresholdshedder", level).drop("_any", "_idle", "_busiest")
 
 
