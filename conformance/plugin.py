@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable, Generator, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
 from itertools import product
@@ -25,6 +26,8 @@ from pulsar_conformance.conformance.verdict import Verdict
 from pulsar_conformance.reports import table
 
 SUITE = pytest.StashKey["Suite"]()
+ASKED_AT_ONCE = 2
+"""Implementations, while others are judged."""
 VERDICT = "verdict"
 IMPLEMENTATION = "implementation"
 NOTES = "notes"
@@ -59,9 +62,12 @@ class Suite:
     def __init__(self, plan: Plan, alone: bool, show: bool) -> None:
         self.plan = plan
         self.alone = alone
+        self.prepared = False
         self.progress = Progress(show)
+        self.aside = ThreadPoolExecutor(ASKED_AT_ONCE, "asking")
+        asking = self.aside if alone else None
         self.runs = {
-            (adapter, profile): Run(plan, adapter, profile, self.progress.tell)
+            (adapter, profile): Run(plan, adapter, profile, self.progress.tell, asking)
             for adapter in plan.adapters
             for profile in plan.profiles
         }
@@ -77,19 +83,41 @@ class Suite:
         return reached(run, rules) if self.plan.replay else rules
 
     def verdict(self, run: Run, rule: specs.Rule) -> Verdict:
-        """The verdict; in a process of its own, all rules are asked about at once before."""
-        if self.alone:
-            with suppress(AdapterError):  # each rule's verdict says so
-                run.prepare(self.rules(run.profile))
+        """The verdict; in a process of its own, everything is asked aside from the beginning."""
+        if self.alone and not self.prepared:
+            self._prepare()
         try:
             return run.verdict(rule)
         finally:
             self.progress.clear()
 
+    def _prepare(self) -> None:
+        """Nothing is asked aside before everything is drawn: Hypothesis is to be alone."""
+        self.prepared = True
+        runs = list(self.runs.values())
+        for run in runs:
+            with suppress(AdapterError):  # each rule's verdict says so
+                run.draw(self.rules(run.profile))
+        for run in sorted(runs, key=lambda run: run.in_process):
+            run.ask()
+
     def close(self) -> None:
         """Ends every connection."""
+        self.aside.shutdown(wait=False, cancel_futures=True)
         for run in self.runs.values():
             run.close()
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """One implementation after the other, by rules in the order in which they are asked about."""
+    runs, rules = list(config.stash[SUITE].runs.values()), list(specs.load().rules)
+
+    def turn(item: pytest.Item) -> tuple[int, int]:
+        if not isinstance(item, RuleItem):
+            return -1, 0
+        return runs.index(item.run), rules.index(item.rule.id)
+
+    items.sort(key=turn)
 
 
 class RuleFile(pytest.File):

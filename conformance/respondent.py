@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from threading import Lock
 
 from pulsar_conformance import specs
 from pulsar_conformance.adapters import AdapterError, Connection, Limits, connect
@@ -18,13 +19,11 @@ DOCUMENTED = frozenset({"OverloadShedder", "ThresholdShedder", "UniformLoadShedd
 
 PLACING = "place.select"
 
-Asking = Callable[[str, int], None]
-"""Told an operation and how many cases of it are about to be asked."""
-
 
 class Respondent:
     """One implementation, judged by one profile, under the readings that it follows.
 
+    It is asked one thing after the other, whichever thread asks.
     Errors: `AdapterError` from the constructor where it cannot be reached, or follows a reading
     that there is not.
     """
@@ -41,6 +40,7 @@ class Respondent:
         self._limits = limits
         self._asked_readings = Readings.of(profile, readings)
         self._connection: Connection | None = None
+        self._turn = Lock()
         hello = self._connected().hello
         self.hello = hello
         self.readings = self._followed(hello.readings)
@@ -50,6 +50,11 @@ class Respondent:
     def name(self) -> str:
         """What the implementation calls itself, with its version."""
         return f"{self.hello.name} {self.hello.version}".strip()
+
+    @property
+    def in_process(self) -> bool:
+        """Whether it works in this process, on the very cases."""
+        return self._connection is not None and self._connection.in_process
 
     def inapplicable(self, rule: specs.Rule) -> str | None:
         """Why a rule is none of this implementation's business, or nothing.
@@ -75,7 +80,7 @@ class Respondent:
         documented = {name.rpartition(".")[2] for name in offered} & DOCUMENTED
         return offered[0] if offered and not documented else None
 
-    def answers(self, trials: Sequence[Trial], asking: Asking | None = None) -> list[list[Json]]:
+    def answers(self, trials: Sequence[Trial]) -> list[list[Json]]:
         """The answers to every question of every trial: an operation's in as few asks as can be.
 
         Errors: `AdapterError`; the next call connects anew.
@@ -90,10 +95,10 @@ class Respondent:
                 else:
                     places[question.operation].append((row, column))
         for operation, cells in places.items():
-            if asking:
-                asking(operation, len(cells))
             cases = [trials[row].questions[column].case for row, column in cells]
-            for (row, column), answer in zip(cells, self._ask(operation, cases), strict=True):
+            with self._turn:
+                answers = self._ask(operation, cases)
+            for (row, column), answer in zip(cells, answers, strict=True):
                 found[row][column] = answer
         return found
 

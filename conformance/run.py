@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Executor, Future
+from dataclasses import replace
 
 from pulsar_conformance import specs
 from pulsar_conformance.adapters import AdapterError
 from pulsar_conformance.conformance import checks
+from pulsar_conformance.conformance.aside import AtOnce, settle
 from pulsar_conformance.conformance.failing import blamed, failure_of
 from pulsar_conformance.conformance.judge import Outcome
 from pulsar_conformance.conformance.plan import Plan
 from pulsar_conformance.conformance.registry import CHECKS
 from pulsar_conformance.conformance.respondent import Respondent
 from pulsar_conformance.conformance.spoken import speaks_of
-from pulsar_conformance.conformance.trial import Json
+from pulsar_conformance.conformance.trial import Json, Trial
 from pulsar_conformance.conformance.trials import Tried, trials_of
 from pulsar_conformance.conformance.unlike import first_unlike
 from pulsar_conformance.conformance.verdict import Verdict
@@ -26,30 +28,35 @@ assert checks.__all__, "importing the checks registers them"
 Progress = Callable[[str], None]
 
 
-@dataclass(frozen=True)
-class Asked:
-    """Everything that was tried for a rule, with the answers."""
-
-    tried: list[Tried]
-    answers: list[list[Json]]
+Answers = Future[list[list[Json]]]
+"""To questions that were asked together, each by itself."""
 
 
 class Run:
     """Judges one implementation by one profile, rule by rule.
 
     The cases of an operation are asked together, for all rules that `prepare` is given; a rule
-    that was not prepared is prepared by itself.
+    that was not prepared is prepared by itself. `asking` says where; what is in this process is
+    asked at once.
     """
 
     def __init__(
-        self, plan: Plan, adapter: str, profile: str, progress: Progress | None = None
+        self,
+        plan: Plan,
+        adapter: str,
+        profile: str,
+        progress: Progress | None = None,
+        asking: Executor | None = None,
     ) -> None:
         self.plan = plan
         self.adapter = adapter
         self.profile = profile
         self._progress = progress or (lambda _text: None)
+        self._asking = asking or AtOnce()
         self._respondent: Respondent | AdapterError | None = None
-        self._asked: dict[str, Asked | AdapterError] = {}
+        self._tried: dict[str, list[Tried]] = {}
+        self._places: dict[str, list[list[tuple[Answers, int]]]] = {}
+        """By rule, trial and question, where the answer will be."""
 
     @property
     def respondent(self) -> Respondent:
@@ -64,6 +71,11 @@ class Run:
         if isinstance(self._respondent, AdapterError):
             raise self._respondent
         return self._respondent
+
+    @property
+    def in_process(self) -> bool:
+        """Whether it works in this process, as far as is known."""
+        return isinstance(self._respondent, Respondent) and self._respondent.in_process
 
     @property
     def name(self) -> str:
@@ -84,28 +96,38 @@ class Run:
             self._respondent.close()
 
     def prepare(self, rules: Sequence[specs.Rule]) -> None:
-        """Draws the trials of these rules, and asks all of an operation together."""
-        drawn: dict[tuple[str, ...], dict[str, list[Tried]]] = defaultdict(dict)
+        """Draws the trials of these rules, and has them asked."""
+        self.draw(rules)
+        self.ask()
+
+    def draw(self, rules: Sequence[specs.Rule]) -> None:
+        """Draws the trials of those rules that have none yet."""
         for rule in rules:
-            if rule.id in self._asked or self.respondent.inapplicable(rule):
-                continue
-            self._progress(f"{self.name}: drawing {rule.id}")
-            drawn[rule.operations][rule.id] = list(trials_of(rule, self.plan, self.respondent))
-        for tried in drawn.values():
-            self._ask(tried)
+            if rule.id not in self._tried and not self.respondent.inapplicable(rule):
+                self._progress(f"{self.name}: drawing {rule.id}")
+                self._tried[rule.id] = list(trials_of(rule, self.plan, self.respondent))
 
-    def _ask(self, tried: dict[str, list[Tried]]) -> None:
-        def asking(operation: str, cases: int) -> None:
-            self._progress(f"{self.name}: asking {operation}, {counted(cases, 'case')}")
+    def ask(self) -> None:
+        """Has everything asked that is drawn and was not asked yet, an operation's together."""
+        drawn = {rule: tried for rule, tried in self._tried.items() if rule not in self._places}
+        questions: dict[str, list[Trial]] = defaultdict(list)
+        answers: dict[str, Answers] = defaultdict(Future)
+        for rule, tried in drawn.items():
+            self._places[rule] = [[] for _ in tried]
+            for place, one in zip(self._places[rule], tried, strict=True):
+                for question in one.trial.questions:
+                    together = questions[question.operation]
+                    place.append((answers[question.operation], len(together)))
+                    together.append(Trial((question,)))
+        if questions:
+            asking = AtOnce() if self.in_process else self._asking
+            asking.submit(self._ask, questions, answers)
 
-        trials = [one.trial for row in tried.values() for one in row]
-        try:
-            answers = iter(self.respondent.answers(trials, asking))
-        except AdapterError as error:
-            self._asked.update(dict.fromkeys(tried, error))
-            return
-        for rule, row in tried.items():
-            self._asked[rule] = Asked(row, [next(answers) for _ in row])
+    def _ask(self, questions: Mapping[str, list[Trial]], answers: Mapping[str, Answers]) -> None:
+        for operation, together in questions.items():
+            cases = counted(len(together), "case")
+            self._progress(f"{self.name}: asking {operation}, {cases}")
+            settle(answers[operation], self.respondent.answers, together)
 
     def verdict(self, rule: specs.Rule) -> Verdict:
         """What is to be said of a rule, the known deviations considered."""
@@ -132,11 +154,11 @@ class Run:
             if why:
                 return replace(verdict, verdict="not_applicable", why=why)
             self.prepare([rule])
-            asked = self._asked[rule.id]
-            if isinstance(asked, AdapterError):
-                raise asked
+            answers = [
+                [asked.result()[place][0] for asked, place in row] for row in self._places[rule.id]
+            ]
             self._progress(f"{self.name}: judging {rule.id}")
-            return self._judged(rule, asked, verdict)
+            return self._judged(rule, self._tried[rule.id], answers, verdict)
         except AdapterError as error:
             return replace(verdict, verdict="error", why=str(error))
 
@@ -146,17 +168,19 @@ class Run:
         failed = saved and any("failed" in one for one in answers)
         return failed and not speaks_of(rule, self.respondent, tried.trial)
 
-    def _judged(self, rule: specs.Rule, asked: Asked, verdict: Verdict) -> Verdict:
-        court, trials = self.respondent.court, [one.trial for one in asked.tried]
-        pairs = zip(asked.tried, asked.answers, strict=True)
+    def _judged(
+        self, rule: specs.Rule, tried: list[Tried], every: list[list[Json]], verdict: Verdict
+    ) -> Verdict:
+        court, trials = self.respondent.court, [one.trial for one in tried]
+        pairs = list(zip(tried, every, strict=True))
         outcomes = [
             UNSPOKEN
             if self._beside(rule, one, answers)
             else court.judge(rule.id, one.trial, answers)
             for one, answers in pairs
         ]
-        broken = blamed(rule, self.respondent, trials, asked.answers, outcomes)
-        counts = Counter(one.origin for one in asked.tried)
+        broken = blamed(rule, self.respondent, trials, every, outcomes)
+        counts = Counter(one.origin for one in tried)
         reached = sum(
             outcome.word == "allowed" or broken[place] is not None
             for place, outcome in enumerate(outcomes)
@@ -172,9 +196,7 @@ class Run:
         if first is not None:
             failure = failure_of(rule, self.respondent, self.plan, trials[first])
             return replace(verdict, verdict="fail", failure=failure)
-        wrong = first_unlike(
-            rule, self.respondent, self.plan, zip(asked.tried, asked.answers, strict=True)
-        )
+        wrong = first_unlike(rule, self.respondent, self.plan, pairs)
         if wrong is not None:
             return replace(verdict, verdict="fail", failure=wrong)
         if reached == 0:

@@ -80,7 +80,7 @@ class SparkConnection(Asking):
         jobs, cases = self._jobs.total(), self._cases.total()
         each = (
             f"{name} {self._cases[name]}" + (f" in {count} jobs" if count > 1 else "")
-            for name, count in self._jobs.items()
+            for name, count in list(self._jobs.items())
         )
         unbroken = ", ".join(one.replace(" ", "\xa0") for one in each)
         lines = wrap(unbroken, WIDTH, initial_indent="  ", subsequent_indent="  ")

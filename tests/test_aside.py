@@ -1,0 +1,51 @@
+"""What is asked aside, while others are judged: the same verdicts, and each fault its own."""
+
+import sys
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from pulsar_conformance.adapters import AdapterError
+from pulsar_conformance.conformance.aside import AtOnce, settle
+from pulsar_conformance.conformance.plan import Plan
+from pulsar_conformance.conformance.run import Run
+
+PROFILE = "documented-3.0"
+HALF = f"exec:{sys.executable} {Path(__file__).parent / 'standins' / 'broken.py'} never"
+"""Unloads the same bundle whatever is asked, also where a usage is asked for."""
+
+
+def verdicts(adapter, rules, asking):
+    plan = Plan.make([adapter], [PROFILE], rules=rules, examples=4)
+    run = Run(plan, adapter, PROFILE, asking=asking)
+    chosen = plan.rules_of(PROFILE)
+    run.prepare(chosen)
+    found = {rule.id: run.verdict(rule) for rule in chosen}
+    run.close()
+    return found
+
+
+@pytest.mark.parametrize("adapter", ["reference", HALF])
+def test_it_makes_no_difference_where_questions_are_asked(adapter):
+    rules = ["OVERLOAD-0[1-3]", "USAGE-01"]
+    with ThreadPoolExecutor(2) as aside:
+        assert verdicts(adapter, rules, aside) == verdicts(adapter, rules, None)
+
+
+def test_an_operation_that_breaks_is_an_error_of_its_own_rules_alone():
+    with ThreadPoolExecutor(1) as aside:
+        found = verdicts(HALF, ["SHED-01", "USAGE-01"], aside)
+    assert found["USAGE-01"].verdict == "error"
+    assert "usage.max" in found["USAGE-01"].why
+    assert found["SHED-01"].verdict == "fail"
+
+
+def test_a_promise_is_kept_with_what_is_raised():
+    def refuse():
+        raise AdapterError("ask", "no", "", "", "stub")
+
+    with pytest.raises(AdapterError, match="no"):
+        AtOnce().submit(refuse).result()
+    promised = Future()
+    settle(promised, len, "four")
+    assert promised.result() == 4
