@@ -16,6 +16,7 @@ from pulsar_conformance.adapters.spark.cases import Chosen, parsed
 from pulsar_conformance.adapters.spark.settings import in_force
 from pulsar_conformance.conformance import checks
 from pulsar_conformance.conformance.audit.checks import CHECKS
+from pulsar_conformance.conformance.audit.checks.acts import acts
 from pulsar_conformance.conformance.audit.checks.facts import facts
 from pulsar_conformance.conformance.audit.decisions import finished, table
 from pulsar_conformance.conformance.audit.judging import judged
@@ -108,8 +109,9 @@ def said_by_columns(session, questions, readings):
     settled = brokers.groupBy("cycle").agg(
         F.any_value("settings").alias("settings"), F.any_value("strategy").alias("strategy")
     )
+    acted = acts(decided, ("cycle", "broker"))
     judgements = judged(
-        facts(decided, reported(cases), settled.join(named, "cycle"), readings), CHECKS, readings
+        facts(acted, reported(cases), settled.join(named, "cycle"), readings), CHECKS, readings
     )
     return {(one.cycle, one.rule): one for one in judgements.collect()}
 

@@ -41,11 +41,18 @@ ENDS_WITHIN = 10.0
 TAIL = 20
 """Lines of Spark's standard error that a message shows."""
 
-ZONE = "spark.sql.session.timeZone"
+ANYWHERE: Mapping[str, str] = {
+    "spark.python.sql.dataFrameDebugging.enabled": "false",
+    "spark.sql.session.timeZone": "UTC",
+}
+"""Times are UTC, and no column remembers which line of Python made it: measured, that is half of
+what it takes to make one.
+"""
+
 OF_THE_SESSION: Mapping[str, str] = {
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.autoBroadcastJoinThreshold": "-1",
-    ZONE: "UTC",
+    **ANYWHERE,
 }
 """One question is one job: nothing is tried out or sent round in jobs of its own."""
 
@@ -230,7 +237,8 @@ def _submitted(adapter: str, options: Mapping[str, str]) -> Spark:
         from pyspark.sql import SparkSession
 
         session = SparkSession.builder.config(map=dict(options)).getOrCreate()
-        session.conf.set(ZONE, OF_THE_SESSION[ZONE])
+        for name, value in ANYWHERE.items():
+            session.conf.set(name, value)
     except Exception as error:
         problem = f"Spark does not start: {first_line(error)}"
         raise AdapterError("start", problem, "run it by spark-submit", "", adapter) from None

@@ -14,7 +14,7 @@ from pulsar_conformance.conformance.audit.gold import SESSION
 from pulsar_conformance.conformance.audit.plan import Plan
 from pulsar_conformance.conformance.audit.running import BEGUN, make, source
 from pulsar_conformance.conformance.audit.steps import steps
-from pulsar_conformance.conformance.audit.writing import Mark, Store
+from pulsar_conformance.conformance.audit.writing import ASKED, Mark, Store
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame
 
@@ -48,13 +48,18 @@ def tables(
 ) -> dict[str, DataFrame]:
     """Every table of the audit of a history, made where it is not there. Errors: `AuditError`."""
     found = _found(spark, path)
-    tasks = int(spark.conf.get("spark.sql.shuffle.partitions"))
-    for name, value in {**SESSION, **sizes.of_session(found.length, tasks)}.items():
-        spark.conf.set(name, value)
     store = Store(spark, output.rstrip("/"))
     _usable(store)
     every = list(steps(source(store, path, found), plan, other))
-    make(store, every, _tell)
+
+    with sizes.tasks_at_once(spark) as tasks:
+
+        def set_up(table: str) -> None:
+            usual = sizes.of_table(table.removeprefix(ASKED), found.length, tasks)
+            for name, value in {**SESSION, **usual}.items():
+                spark.conf.set(name, value)
+
+        make(store, every, _tell, set_up)
     return {step.table: store.read(step.table) for step in every}
 
 

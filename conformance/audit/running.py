@@ -20,7 +20,13 @@ Tell = Callable[[str, Mark | None], None]
 """Is told the name of each table: before it is made, and with its mark when it is there."""
 
 
-def make(store: Store, every: Iterable[Step], tell: Tell) -> Mapping[str, Mark]:
+SetUp = Callable[[str], None]
+"""Sets the session up for a table."""
+
+
+def make(
+    store: Store, every: Iterable[Step], tell: Tell, set_up: SetUp = lambda _: None
+) -> Mapping[str, Mark]:
     """Make every table that is not there as it would be made now."""
     ordered = list(every)
     wanted, marks = fingerprints(ordered), dict(store.marks())
@@ -30,6 +36,7 @@ def make(store: Store, every: Iterable[Step], tell: Tell) -> Mapping[str, Mark]:
         mark = marks.get(step.table)
         if mark is None or mark.fingerprint != wanted[step.table]:
             tell(step.table, None)
+            set_up(step.table)
             if mark is not None:
                 store.mark(step.table, None)
             mark = marks[step.table] = _written(store, step, wanted[step.table])

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from pulsar_conformance.adapters.spark.shapes import AVERAGE, BUNDLE, RATES, RESOURCES, SETTINGS
+from pulsar_conformance.conformance.audit.checks import acts
 from pulsar_conformance.conformance.audit.parsing import SAID
 
 KEYS = "cluster string, day date"
@@ -82,6 +83,10 @@ TABLES: Mapping[str, Table] = {
         "bytes double, traffic double, above double, movable boolean, owned boolean, "
         "narrows boolean, chosen boolean, unloaded boolean, done array<timestamp>, why string",
         ("cluster", "cycle", "moment", "broker", "bundle"),
+    ),
+    "broker_decisions": Table(
+        f"cycle timestamp, moment timestamp, broker string, {acts.COLUMNS}",
+        ("cluster", "cycle", "moment", "broker"),
     ),
     "findings": Table(
         "cycle timestamp, moment timestamp, rule string, verdict string, evidence string",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pulsar_conformance import specs
 from pulsar_conformance.conformance.audit import cases, cycles
 from pulsar_conformance.conformance.audit.checks import CHECKS
+from pulsar_conformance.conformance.audit.checks.acts import acts
 from pulsar_conformance.conformance.audit.checks.facts import facts
 from pulsar_conformance.conformance.audit.judging import judged
 from pulsar_conformance.conformance.audit.plan import Made, Plan, Silver
@@ -26,6 +27,11 @@ def rules_of(plan: Plan) -> tuple[str, ...]:
     return tuple(rule for rule in CHECKS if plan.applies(rules[rule]))
 
 
+def broker_decisions(_silver: Silver, made: Made, _plan: Plan) -> DataFrame:
+    """`broker_decisions`: a row for each broker at each look."""
+    return acts(made["decisions"], (*KEY, "broker"))
+
+
 def findings(_silver: Silver, made: Made, plan: Plan) -> DataFrame:
     """`findings`: a row for each cycle and rule that speaks about it.
 
@@ -44,18 +50,20 @@ def findings(_silver: Silver, made: Made, plan: Plan) -> DataFrame:
 
 
 def verdicts(_silver: Silver, made: Made, plan: Plan) -> DataFrame:
-    """The table: the findings, and the case of the cycle of each that is broken."""
+    """The table: the findings, and the case of the cycle of each that is broken, if one is."""
     found = made["findings"].drop("day")
-    moments = cycles.of_plan(cycles.moments(made, plan), plan)
     broken = found.where("moment is not null").select(*KEY).distinct()
-    told = cases.cases(broken, moments, made, plan)
-    rows = found.join(told, list(KEY), "left")
+    if broken.isEmpty():
+        rows = found.withColumn("case", F.lit(None).cast("string"))
+    else:
+        moments = cycles.of_plan(cycles.moments(made, plan), plan)
+        rows = found.join(cases.cases(broken, moments, made, plan), list(KEY), "left")
     return rows.select("cluster", "cycle", "rule", "verdict", "evidence", "case")
 
 
 def _facts(moments: DataFrame, made: Made, plan: Plan) -> DataFrame:
     key = F.struct(*KEY)
-    decided = made["decisions"].withColumn("cycle", key)
+    acted = made["broker_decisions"].withColumn("cycle", key)
     brokers = made["broker_usage"].select(
         key.alias("cycle"),
         "broker",
@@ -70,7 +78,7 @@ def _facts(moments: DataFrame, made: Made, plan: Plan) -> DataFrame:
     settled = moments.select(
         key.alias("cycle"), "settings", F.map_keys("given").alias("named"), "strategy"
     )
-    return facts(decided, brokers, settled, plan.readings)
+    return facts(acted, brokers, settled, plan.readings)
 
 
 def _together(said: DataFrame) -> DataFrame:

@@ -15,6 +15,7 @@ from statistics import median
 from typing import Any
 
 from pulsar_conformance.adapters.spark.threshold import THRESHOLD
+from pulsar_conformance.conformance.audit import files, sizes
 from pulsar_conformance.conformance.audit.parsing import FIELDS, parsed
 from pulsar_conformance.conformance.audit.plan import Plan
 from pulsar_conformance.conformance.audit.report import tables
@@ -73,6 +74,7 @@ def _of_one(spark: Any, folder: Path, fleet: Fleet, rounds: int, tell: Tell) -> 
     history, plan = str(folder / "history"), Plan.of("documented-3.0")
     tell(f"history of {fleet.brokers} brokers, {fleet.bundles} bundles each, {fleet.hours} h")
     write(spark, fleet, Told("none", (), 0, "json"), history)
+    length = files.found(spark, history).length
     taken: Mapping[str, list[float]] = {"audit": [], "floor": []}
     for number in range(rounds):
         made, bare = (str(folder / f"{name}-{number}") for name in taken)
@@ -80,7 +82,10 @@ def _of_one(spark: Any, folder: Path, fleet: Fleet, rounds: int, tell: Tell) -> 
         taken["audit"].append(_seconds(partial(tables, spark, history, made, plan, None)))
         tell(f"round {number + 1} of {rounds}: floor")
         of, to = Store(spark, made), Store(spark, bare)
-        taken["floor"].append(_seconds(partial(floor, of, history, to)))
+        with sizes.tasks_at_once(spark) as tasks:
+            for name, value in sizes.of_table("records", length, tasks).items():
+                spark.conf.set(name, value)
+            taken["floor"].append(_seconds(partial(floor, of, history, to)))
     samples = Store(spark, made).read("bundle_samples").count()
     return Measured(samples, median(taken["audit"]), median(taken["floor"]))
 
@@ -93,7 +98,8 @@ READ: Mapping[str, Mapping[str, Sequence[str]]] = {
     "bundle_averages": {"bundle_samples": BUNDLES, "broker_samples": BROKERS},
     "broker_usage": {"broker_samples": BROKERS},
     "decisions": {"bundle_averages": MOMENT, "broker_usage": MOMENT},
-    "findings": {"decisions": MOMENT, "broker_usage": MOMENT},
+    "broker_decisions": {"decisions": (*MOMENT, "broker")},
+    "findings": {"broker_decisions": MOMENT, "broker_usage": MOMENT},
     "verdicts": {"findings": MOMENT},
 }
 """What each table cannot but be made of, and by what its rows have to come together."""

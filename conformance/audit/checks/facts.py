@@ -26,24 +26,20 @@ EXACT_WEIGHTS = (0.0, 0.25, 0.5, 0.75, 1.0)
 KEY = ["cycle", "broker"]
 
 
-def facts(
-    decided: DataFrame, brokers: DataFrame, cycles: DataFrame, readings: Readings
-) -> DataFrame:
+def facts(acts: DataFrame, brokers: DataFrame, cycles: DataFrame, readings: Readings) -> DataFrame:
     """A row for each broker of each cycle, those included that are only said to have unloaded.
 
-    `decided` are rows of the table `decisions`, `brokers` have `percent`, `smoothed`, `observed`
-    (whether before), `least`, `most`, `carries` and `turn` (in which order they are reported), and
-    `cycles` have `settings` (typed), `named` (the settings that are given) and `strategy`. All have
-    `cycle`, which tells cycles apart.
+    `acts` are what `acts.acts` makes of the table `decisions`, `brokers` have `percent`,
+    `smoothed`, `observed` (whether before), `least`, `most`, `carries` and `turn` (in which order
+    they are reported), and `cycles` have `settings` (typed), `named` (the settings that are given)
+    and `strategy`. All have `cycle`, which tells cycles apart.
     """
-    rows = _counted(decided).join(_gone(decided).hint("shuffle_hash"), KEY, "left")
-    rows = rows.join(brokers.hint("shuffle_hash"), KEY, "left")
+    rows = acts.join(brokers.hint("shuffle_hash"), KEY, "left")
     rows = rows.join(cycles.hint("shuffle_hash"), "cycle")
     rows = rows.withColumns(
         {
             "first": F.col("percent").isNotNull(),
             "weight": F.col(f"carries.{MEASURE[readings['shed-measure']]}"),
-            **{name: _listed(name) for name in ("alien", "stuck", "gone")},
         }
     )
     rows = rows.withColumn("brokers", F.count(F.when(F.col("first"), 1)).over(of_cycle()))
@@ -51,42 +47,6 @@ def facts(
     rows = threshold.with_levels(rows, readings)
     rows = uniform.with_ends(rows, readings)
     return _judgeable(rows, readings)
-
-
-def _listed(name: str) -> Column:
-    return F.coalesce(name, F.array().cast("array<string>"))
-
-
-def _counted(decided: DataFrame) -> DataFrame:
-    """What each broker has, in numbers."""
-    movable, traffic = F.col("movable"), F.col("traffic")
-    carries = (F.col("messages") > 0) & (F.col("bytes") > 0)
-    return decided.groupBy(*KEY).agg(
-        F.count_if("owned").alias("owned"),
-        F.count_if(movable).alias("able"),
-        F.count_if(F.col("owned") & ~movable).alias("blocked"),
-        or_nothing(F.sum(F.when(movable, traffic))).alias("movable_traffic"),
-        F.max(F.when(movable, traffic)).alias("most_traffic"),
-        F.max(F.when(movable & ~F.col("unloaded"), traffic)).alias("most_kept"),
-        F.count_if(movable & ~F.col("unloaded")).alias("kept"),
-        F.count_if(movable & carries).alias("both"),
-        F.count_if(movable & F.col("narrows")).alias("narrowing"),
-        F.coalesce(F.sum(F.size("done")), F.lit(0)).alias("answered"),
-    )
-
-
-def _gone(decided: DataFrame) -> DataFrame:
-    """What each broker gave up: its own in order, those of others, and what was to stay."""
-    gone = decided.where(F.col("unloaded") | (F.col("owned") & ~F.col("movable")))
-    own, unloaded = F.col("owned"), F.col("unloaded")
-    one = F.struct(F.col("done")[0].alias("at"), -F.col("traffic"), "bundle", "traffic", "movable")
-    names = F.array_repeat("bundle", F.size("done"))
-    return gone.groupBy(*KEY).agg(
-        F.array_sort(F.collect_list(F.when(own & unloaded, one))).alias("out"),
-        F.collect_list(F.when(~own & unloaded, F.col("bundle"))).alias("alien"),
-        F.collect_list(F.when(own & ~F.col("movable"), F.col("bundle"))).alias("stuck"),
-        F.flatten(F.collect_list(F.when(unloaded, names))).alias("gone"),
-    )
 
 
 def of_cycle() -> Window:
