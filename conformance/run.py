@@ -53,6 +53,7 @@ class Run:
         self.profile = profile
         self._progress = progress or (lambda _text: None)
         self._asking = asking or AtOnce()
+        self._closed = False
         self._respondent: Respondent | AdapterError | None = None
         self._tried: dict[str, list[Tried]] = {}
         self._places: dict[str, list[list[tuple[Answers, int]]]] = {}
@@ -91,7 +92,8 @@ class Run:
         return self._respondent.told() if isinstance(self._respondent, Respondent) else []
 
     def close(self) -> None:
-        """Ends the connection."""
+        """Ends the connection, and asks nothing any more."""
+        self._closed = True
         if isinstance(self._respondent, Respondent):
             self._respondent.close()
 
@@ -125,6 +127,8 @@ class Run:
 
     def _ask(self, questions: Mapping[str, list[Trial]], answers: Mapping[str, Answers]) -> None:
         for operation, together in questions.items():
+            if self._closed:
+                return
             cases = counted(len(together), "case")
             self._progress(f"{self.name}: asking {operation}, {cases}")
             settle(answers[operation], self.respondent.answers, together)

@@ -49,3 +49,21 @@ def test_a_promise_is_kept_with_what_is_raised():
     promised = Future()
     settle(promised, len, "four")
     assert promised.result() == 4
+
+
+def test_nothing_is_asked_of_a_run_that_is_closed():
+    plan = Plan.make([HALF], [PROFILE], rules=["SHED-01", "USAGE-01"], examples=2)
+    later = []
+
+    class Later(AtOnce):
+        def submit(self, work, /, *given, **named):
+            later.append((work, given))
+            return Future()
+
+    run = Run(plan, HALF, PROFILE, asking=Later())
+    run.prepare(plan.rules_of(PROFILE))
+    run.close()
+    [(work, (questions, answers))] = later
+    work(questions, answers)
+    assert set(questions) == {"shed.select", "usage.max"}
+    assert not any(promised.done() for promised in answers.values())
