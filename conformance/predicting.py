@@ -20,6 +20,9 @@ DRAWN = frozenset({"place.select"})
 OPEN = "no rule is broken: chance decides, or rounding, or what the documents leave open"
 """Why two differ that are both right."""
 
+UNLOADED = "no rule is broken: {} {}"
+"""The same of what is unloaded: by which strategy, and how it differs from the model."""
+
 
 @dataclass(frozen=True)
 class Share:
@@ -90,7 +93,7 @@ class Predictor:
                 continue
             if _alike(trial.operation, told, answer):
                 return f"as under {name}={value}"
-        return OPEN
+        return left_open(trial.questions[0].case, *difference.answers)
 
     def _told(self, rule: str) -> str:
         return f"{rule}: {self._reasons.get(rule) or specs.load().rules[rule].title}"
@@ -124,6 +127,21 @@ def _alike(operation: str, told: Json, answer: Json) -> bool:
     if "candidates" in told and "candidates" in answer:
         return set(told["candidates"]) == set(answer["candidates"])
     return not decided_otherwise(operation, told, answer)
+
+
+def left_open(case: Json, told: Json, answer: Json) -> str:
+    """In what way an answer is another one than the model's, where no rule tells them apart."""
+    if "unload" not in told or "unload" not in answer:
+        return OPEN
+    strategy = (case.get("strategy") or "the default strategy").rpartition(".")[2]
+    ours, theirs = ({(one["broker"], one["bundle"]) for one in a["unload"]} for a in (told, answer))
+    if ours == theirs:
+        return UNLOADED.format(strategy, "unloads the same in another order")
+    if {broker for broker, _ in ours} == {broker for broker, _ in theirs}:
+        return UNLOADED.format(strategy, "takes other bundles of the same brokers")
+    if not theirs:
+        return UNLOADED.format(strategy, "unloads nothing")
+    return UNLOADED.format(strategy, "unloads from other brokers")
 
 
 def _alone(rule: specs.Rule) -> bool:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from pulsar_conformance.conformance.cli import main
-from pulsar_conformance.conformance.predicting import Share
+from pulsar_conformance.conformance.predicting import OPEN, Share, left_open
 
 TESTS = Path(__file__).parent
 
@@ -52,3 +52,23 @@ def test_a_share_is_written_with_its_causes_the_commonest_first():
         "    12  common",
         "     6  rare",
     ]
+
+
+ONE, OTHER = {"broker": "b1", "bundle": "x"}, {"broker": "b1", "bundle": "y"}
+ELSEWHERE = {"broker": "b2", "bundle": "z"}
+
+
+@pytest.mark.parametrize(
+    ("unloaded", "how"),
+    [
+        ([OTHER, ONE], "no rule is broken: UniformLoadShedder unloads the same in another order"),
+        ([OTHER], "no rule is broken: UniformLoadShedder takes other bundles of the same brokers"),
+        ([], "no rule is broken: UniformLoadShedder unloads nothing"),
+        ([ONE, ELSEWHERE], "no rule is broken: UniformLoadShedder unloads from other brokers"),
+        (None, OPEN),
+    ],
+)
+def test_what_is_left_open_is_told_apart(unloaded, how):
+    case = {"strategy": "org.apache.pulsar.broker.loadbalance.impl.UniformLoadShedder"}
+    answer = {"percent": 1} if unloaded is None else {"unload": unloaded}
+    assert left_open(case, {"unload": [ONE, OTHER]}, answer) == how
