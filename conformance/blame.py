@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from pulsar_conformance import specs
 from pulsar_conformance.conformance import beneath
-from pulsar_conformance.conformance.registry import CHECKS
 from pulsar_conformance.conformance.respondent import Respondent
 from pulsar_conformance.conformance.trial import Json, Question, Trial
 
@@ -56,8 +55,7 @@ def _beneath(
 ) -> Iterator[_Question]:
     rules = specs.load().rules
     for presupposed in rule.presupposes:
-        applies = respondent.inapplicable(rules[presupposed]) is None
-        if not applies or CHECKS[presupposed].together:
+        if respondent.inapplicable(rules[presupposed]) is not None:
             continue
         for question, answer in zip(trial.questions, answers, strict=True):
             if question.operation in rules[presupposed].operations:

@@ -6,8 +6,10 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from pulsar_conformance import specs
 from pulsar_conformance.adapters.reference import ReferenceConnection
 from pulsar_conformance.conformance import respondent
+from pulsar_conformance.conformance.blame import broken_beneath
 from pulsar_conformance.conformance.plan import Plan
 from pulsar_conformance.conformance.respondent import Respondent
 from pulsar_conformance.conformance.run import Run
@@ -203,6 +205,22 @@ def test_a_mistake_breaks_one_rule_and_is_made_small(mistake, planted, tmp_path)
 def test_the_order_may_decide_between_equals(seed, planted, tmp_path):
     planted(TakesEqualsAsTheyCome)
     assert {one.verdict for one in verdicts(tmp_path, seed=seed).values()} == {"pass"}
+
+
+@pytest.mark.parametrize(("memory", "beneath"), [(100, "PLACE-04"), (0, None)])
+def test_who_takes_an_overloaded_broker_for_an_equal_is_told_that_alone(memory, beneath):
+    case = {
+        "settings": {},
+        "bundle": "t/ns/0x00000000_0xffffffff",
+        "candidates": ["b1", "b2"],
+        "brokers": {"b1": {}, "b2": {"msgRateIn": 9, "memory": {"usage": memory, "limit": 100}}},
+        "bundles": {},
+        "preallocated": {},
+    }
+    one, trial = Respondent("reference", PROFILE, {}), Trial.of("place.select", case, case)
+    answers = [{"broker": "b1"}, {"broker": "b2"}]
+    rule = specs.load().rules["ANSWER-03"]
+    assert broken_beneath(rule, one, [(trial, answers)]) == [beneath]
 
 
 @pytest.mark.parametrize("mistake", WITH_MEMORY, ids=lambda mistake: mistake.__name__)

@@ -41,20 +41,18 @@ ENDS_WITHIN = 10.0
 TAIL = 20
 """Lines of Spark's standard error that a message shows."""
 
-ANYWHERE: Mapping[str, str] = {
-    "spark.python.sql.dataFrameDebugging.enabled": "false",
-    "spark.sql.session.timeZone": "UTC",
-}
-"""Times are UTC, and no column remembers which line of Python made it: measured, that is half of
-what it takes to make one.
-"""
-
+ZONE = "spark.sql.session.timeZone"
 OF_THE_SESSION: Mapping[str, str] = {
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.autoBroadcastJoinThreshold": "-1",
-    **ANYWHERE,
+    ZONE: "UTC",
 }
 """One question is one job: nothing is tried out or sent round in jobs of its own."""
+
+UNTRACED: Mapping[str, str] = {"spark.python.sql.dataFrameDebugging.enabled": "false"}
+"""No column remembers which line of Python made it: measured, that is half of what it takes to make
+one. It can be set where Spark starts alone.
+"""
 
 OF_THE_PROCESS: Mapping[str, str] = {
     "spark.api.mode": "classic",
@@ -212,6 +210,7 @@ def _own(master: str, adapter: str, more: Mapping[str, str]) -> Spark:
     options = {
         **OF_THE_PROCESS,
         **OF_THE_SESSION,
+        **UNTRACED,
         "spark.sql.shuffle.partitions": str(tasks),
         "spark.sql.warehouse.dir": str(Path(tempfile.gettempdir(), "spark-warehouse")),
         **more,
@@ -236,9 +235,8 @@ def _submitted(adapter: str, options: Mapping[str, str]) -> Spark:
     try:
         from pyspark.sql import SparkSession
 
-        session = SparkSession.builder.config(map=dict(options)).getOrCreate()
-        for name, value in ANYWHERE.items():
-            session.conf.set(name, value)
+        session = SparkSession.builder.config(map={**UNTRACED, **options}).getOrCreate()
+        session.conf.set(ZONE, OF_THE_SESSION[ZONE])
     except Exception as error:
         problem = f"Spark does not start: {first_line(error)}"
         raise AdapterError("start", problem, "run it by spark-submit", "", adapter) from None
