@@ -24,6 +24,7 @@ from pulsar_conformance.conformance.run import Run
 from pulsar_conformance.conformance.telling import told
 from pulsar_conformance.conformance.verdict import Verdict
 from pulsar_conformance.reports import table
+from pulsar_conformance.reports.words import counted
 
 SUITE = pytest.StashKey["Suite"]()
 ASKED_AT_ONCE = 2
@@ -274,8 +275,13 @@ class Reporter:
                 (verdict.exit_status(self.plan.enough) for verdict in self.verdicts), default=0
             )
 
-    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+    def pytest_terminal_summary(
+        self, terminalreporter: pytest.TerminalReporter, exitstatus: int
+    ) -> None:
         """What failed, the table of areas and verdicts, and where the products are."""
+        if exitstatus == pytest.ExitCode.INTERRUPTED:
+            stopped = f"stopped before its end, after {counted(len(self.found), 'verdict')}"
+            terminalreporter.write_line(f"\n{stopped}; run it again for all of them")
         for text in (*self.crashes, *self._failures()):
             terminalreporter.write_line(f"\n{text}")
         for text in self._unreached():

@@ -37,7 +37,8 @@ def read(directory: Path, file: str) -> Sheet:
     try:
         text = (directory / file).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as problem:
-        raise SpecError(file, 1, f"cannot be read: {problem}") from problem
+        reason = getattr(problem, "strerror", None) or problem
+        raise SpecError(file, 1, f"cannot be read: {reason}") from problem
     try:
         loader = Loader(text)
         node = loader.get_single_node()

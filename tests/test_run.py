@@ -147,6 +147,8 @@ MISTAKES = {
         ["--rules", "OVERLOAD-*", "--replay", "usage.json"],
         "the case asks usage.max; no rule chosen judges that",
     ),
+    "a file where the products go": (["--out", "broken.yaml/out"], "broken.yaml is a file"),
+    "no such deviations": (["--known-deviations", "no.yaml"], "no.yaml:1: cannot be read: No such"),
     "a deviation listed twice": (["--known-deviations", "twice.yaml"], "twice.yaml:2"),
     "a deviation of no rule": (["--known-deviations", "unknown.yaml"], "unknown.yaml:1"),
     "deviations that are no YAML": (["--known-deviations", "broken.yaml"], "broken.yaml:"),

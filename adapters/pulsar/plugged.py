@@ -22,7 +22,10 @@ def kinds_of(strategy: str, configurations: Configurations, version: str) -> dic
     try:
         found = named(strategy).class_
     except jpype.JException as error:
-        raise CannotLoad(f"Pulsar {version} cannot load {strategy}: {error.toString()}") from None
+        taken = [setting for _, setting in KINDS.values() if configurations.knows(setting)]
+        names = " and ".join(taken) or "no setting for a strategy"
+        problem = f"cannot load {strategy}: {error.toString()}; it has {names}"
+        raise CannotLoad(f"Pulsar {version} {problem}") from None
     kinds = {
         kind: setting
         for kind, (interface, setting) in KINDS.items()

@@ -8,6 +8,8 @@ The options are those of `pulsar-conformance audit`.
 
 from __future__ import annotations
 
+import atexit
+import shutil
 import sys
 import tempfile
 import zipfile
@@ -21,6 +23,7 @@ def unpack(path: list[str]) -> None:
     for entry in list(path):
         if Path(entry).name.startswith(PACKAGE) and zipfile.is_zipfile(entry):
             folder = tempfile.mkdtemp(prefix=f"{PACKAGE}-")
+            atexit.register(shutil.rmtree, folder, ignore_errors=True)
             with zipfile.ZipFile(entry) as archive:
                 archive.extractall(folder)
             path.insert(0, folder)

@@ -9,6 +9,7 @@ from typing import Any
 
 from pulsar_conformance.conformance.audit.asked import SIDES
 from pulsar_conformance.conformance.audit.summary import VERDICTS, wrong
+from pulsar_conformance.reports.words import counted
 from rich import box
 from rich.console import Console
 from rich.table import Table
@@ -22,9 +23,10 @@ def lines(found: Json, faults: list[Json], cases: str) -> Iterator[str]:
     """The whole report; `cases` is where their questions are."""
     yield from _read(found["lines"])
     unloads = found["unloads"]
-    yield f"{found['clusters']} clusters, {found['cycles']} shedding cycles"
+    ran = counted(found["cycles"], "shedding cycle")
+    yield f"{counted(found['clusters'], 'cluster')}, {ran}"
     broken = unloads["in_violation"]
-    yield f"{unloads['recorded']} unloads, {broken} of them in cycles that break a rule"
+    yield f"{counted(unloads['recorded'], 'unload')}, {broken} of them in cycles that break a rule"
     yield from ("", *_rules(found["rules"]))
     if "asked" in found:
         yield from ("", *_asked(found["asked"]))

@@ -14,6 +14,7 @@ from pulsar_conformance import specs
 from pulsar_conformance.adapters import AdapterError
 from pulsar_conformance.adapters.arguments import DEFAULT_PROFILE
 from pulsar_conformance.adapters.spark import session
+from pulsar_conformance.adapters.spark.connection import STRATEGIES
 from pulsar_conformance.conformance.audit import sizes
 from pulsar_conformance.conformance.audit.errors import AuditError
 from pulsar_conformance.conformance.given_settings import BadSetting
@@ -50,7 +51,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="what these settings, as in broker.conf, would have done",
     )
-    parser.add_argument("--strategy", metavar="NAME", help="what this strategy would have done")
+    parser.add_argument(
+        "--strategy", type=_strategy, metavar="NAME", help="what this strategy would have done"
+    )
     for name, what in (("from", "judge cycles at this time or later"), ("to", "and before this")):
         parser.add_argument(
             f"--{name}", dest=f"time_{name}", type=_time, metavar="TIME", help=f"{what}, ISO 8601"
@@ -106,6 +109,16 @@ def _settings(file: str | None) -> dict[str, Any]:
     return given
 
 
+def _strategy(text: str) -> str:
+    if text.rpartition(".")[2] not in STRATEGIES:
+        raise argparse.ArgumentTypeError(f"{text}: there are {', '.join(STRATEGIES)}")
+    return text
+
+
 def _time(text: str) -> datetime:
-    time = datetime.fromisoformat(text)
+    try:
+        time = datetime.fromisoformat(text)
+    except ValueError:
+        problem = f"{text} is no time in ISO 8601; write it as 2026-11-20T10:00:00Z"
+        raise argparse.ArgumentTypeError(problem) from None
     return time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)

@@ -47,6 +47,10 @@ def run(args: argparse.Namespace) -> int:
         print(f"pulsar-conformance: {wrong}", file=sys.stderr)
         return UNUSABLE
     out = Path(args.conformance_out)
+    there = next(one for one in (out, *out.absolute().parents) if one.exists())
+    if not there.is_dir():
+        print(f"pulsar-conformance: --out {out}: {there} is a file; name a folder", file=sys.stderr)
+        return UNUSABLE
     words = [str(rules_folder()), "-p", "pulsar_conformance.conformance.plugin"]
     words += ["-p", "no:cacheprovider", "-q", "--no-header", "--tb=no", "-rN", "-c", "/dev/null"]
     words += ["-W", "ignore::pytest.PytestAssertRewriteWarning"]

@@ -181,7 +181,7 @@ def known(rules: Sequence[str]) -> list[Plant]:
     """The plants of these rules. Errors: `BadFleet` where there is none."""
     for rule in rules:
         if rule not in PLANTS:
-            raise BadFleet(f"--plant {rule}: there are {', '.join(PLANTS)}")
+            raise BadFleet(f"--plant {rule}: it is no plant; there are {', '.join(PLANTS)}")
     return [PLANTS[rule] for rule in rules]
 
 

@@ -85,14 +85,14 @@ def write(session: Any, fleet: Fleet, told: Told, path: str) -> Written:
         FORMATS[told.format](observed.select("value"), path)
     except PySparkException as error:
         raise BadFleet(_said(error)) from None
-    return _written(seen.get, told)
+    return _written(seen.get, told, path)
 
 
-def _written(seen: Mapping[str, Any], told: Told) -> Written:
+def _written(seen: Mapping[str, Any], told: Told, path: str) -> Written:
     missing = [rule for rule in told.planted if seen[rule] is None]
     if missing:
-        problem = "no cycle lends itself to it; give more --hours or --brokers"
-        raise BadFleet(f"--plant {missing[0]}: {problem}")
+        problem = f"no cycle lends itself to it, and {path} is without"
+        raise BadFleet(f"--plant {missing[0]}: {problem}; give more --hours, and another --output")
     planted = {rule: json.loads(seen[rule]) for rule in told.planted}
     return Written({kind: seen[kind] for kind in KINDS if seen[kind]}, planted)
 
