@@ -115,6 +115,25 @@ CHECKS["USAGE-02"] = replace(CHECKS["USAGE-02"], function=None)
     assert "USAGE-02" in done.stdout
 
 
+def test_a_run_that_is_stopped_says_so():
+    stopping = """
+from pulsar_conformance.conformance.run import Run
+judge, judged = Run.verdict, []
+def verdict(self, rule):
+    if judged:
+        raise KeyboardInterrupt
+    judged.append(rule)
+    return judge(self, rule)
+Run.verdict = verdict
+"""
+    done = run(
+        "--adapter", "reference", "--rules", "USAGE-0[12]", "--examples", "2", before=stopping
+    )
+    assert done.returncode == 2
+    assert "stopped before its end, after 1 verdict; run it again" in done.stdout
+    assert "Traceback" not in done.stdout + done.stderr
+
+
 def test_known_deviations_are_strict():
     listed = [{"rule": "USAGE-01", "reason": "It guesses.", "link": "https://example.org/1"}]
     Path("known.json").write_text(json.dumps(listed), "utf-8")
