@@ -3,25 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import Executor, Future
+from concurrent.futures import Future
 from typing import Any, TypeVar
 
 T = TypeVar("T")
+Asking = Callable[..., object]
+"""Has work done with what it is given; the `submit` of a `ThreadPoolExecutor` has it done aside."""
 
 
-class AtOnce(Executor):
-    """Does what it is given then and there; a `ThreadPoolExecutor` does it aside."""
-
-    def submit(self, work: Callable[..., T], /, *given: Any, **named: Any) -> Future[T]:
-        """What comes of it, which is there already."""
-        done: Future[T] = Future()
-        settle(done, work, *given, **named)
-        return done
+def at_once(work: Callable[..., object], /, *given: Any) -> object:
+    """Have work done then and there."""
+    return work(*given)
 
 
-def settle(promised: Future[T], work: Callable[..., T], /, *given: Any, **named: Any) -> None:
+def settle(promised: Future[T], work: Callable[..., T], /, *given: Any) -> None:
     """Keep a promise: with what comes of some work, or what it raises."""
     try:
-        promised.set_result(work(*given, **named))
+        promised.set_result(work(*given))
     except Exception as error:
         promised.set_exception(error)

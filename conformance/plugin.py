@@ -16,6 +16,7 @@ import pytest
 from pulsar_conformance import specs
 from pulsar_conformance.adapters import AdapterError
 from pulsar_conformance.conformance import allure_results, stream
+from pulsar_conformance.conformance.aside import at_once
 from pulsar_conformance.conformance.options import add_options, destination, plan_of
 from pulsar_conformance.conformance.plan import BadPlan, Plan
 from pulsar_conformance.conformance.progress import Progress
@@ -66,7 +67,7 @@ class Suite:
         self.prepared = False
         self.progress = Progress(show)
         self.aside = ThreadPoolExecutor(ASKED_AT_ONCE, "asking")
-        asking = self.aside if alone else None
+        asking = self.aside.submit if alone else at_once
         self.runs = {
             (adapter, profile): Run(plan, adapter, profile, self.progress.tell, asking)
             for adapter in plan.adapters

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Executor, Future
+from concurrent.futures import Future
 from dataclasses import replace
 
 from pulsar_conformance import specs
 from pulsar_conformance.adapters import AdapterError
 from pulsar_conformance.conformance import checks
-from pulsar_conformance.conformance.aside import AtOnce, settle
+from pulsar_conformance.conformance.aside import Asking, at_once, settle
 from pulsar_conformance.conformance.failing import blamed, failure_of
 from pulsar_conformance.conformance.judge import Outcome
 from pulsar_conformance.conformance.plan import Plan
@@ -46,13 +46,13 @@ class Run:
         adapter: str,
         profile: str,
         progress: Progress | None = None,
-        asking: Executor | None = None,
+        asking: Asking = at_once,
     ) -> None:
         self.plan = plan
         self.adapter = adapter
         self.profile = profile
         self._progress = progress or (lambda _text: None)
-        self._asking = asking or AtOnce()
+        self._asking = asking
         self._closed = False
         self._respondent: Respondent | AdapterError | None = None
         self._tried: dict[str, list[Tried]] = {}
@@ -122,8 +122,8 @@ class Run:
                     place.append((answers[question.operation], len(together)))
                     together.append(Trial((question,)))
         if questions:
-            asking = AtOnce() if self.in_process else self._asking
-            asking.submit(self._ask, questions, answers)
+            asking = at_once if self.in_process else self._asking
+            asking(self._ask, questions, answers)
 
     def _ask(self, questions: Mapping[str, list[Trial]], answers: Mapping[str, Answers]) -> None:
         for operation, together in questions.items():

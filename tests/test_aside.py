@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from pulsar_conformance.adapters import AdapterError
-from pulsar_conformance.conformance.aside import AtOnce, settle
+from pulsar_conformance.conformance.aside import at_once, settle
 from pulsar_conformance.conformance.plan import Plan
 from pulsar_conformance.conformance.run import Run
 
@@ -29,12 +29,12 @@ def verdicts(adapter, rules, asking):
 def test_it_makes_no_difference_where_questions_are_asked(adapter):
     rules = ["OVERLOAD-0[1-3]", "USAGE-01"]
     with ThreadPoolExecutor(2) as aside:
-        assert verdicts(adapter, rules, aside) == verdicts(adapter, rules, None)
+        assert verdicts(adapter, rules, aside.submit) == verdicts(adapter, rules, at_once)
 
 
 def test_an_operation_that_breaks_is_an_error_of_its_own_rules_alone():
     with ThreadPoolExecutor(1) as aside:
-        found = verdicts(HALF, ["SHED-01", "USAGE-01"], aside)
+        found = verdicts(HALF, ["SHED-01", "USAGE-01"], aside.submit)
     assert found["USAGE-01"].verdict == "error"
     assert "usage.max" in found["USAGE-01"].why
     assert found["SHED-01"].verdict == "fail"
@@ -44,8 +44,10 @@ def test_a_promise_is_kept_with_what_is_raised():
     def refuse():
         raise AdapterError("ask", "no", "", "", "stub")
 
+    promised = Future()
+    settle(promised, refuse)
     with pytest.raises(AdapterError, match="no"):
-        AtOnce().submit(refuse).result()
+        promised.result()
     promised = Future()
     settle(promised, len, "four")
     assert promised.result() == 4
@@ -54,13 +56,7 @@ def test_a_promise_is_kept_with_what_is_raised():
 def test_nothing_is_asked_of_a_run_that_is_closed():
     plan = Plan.make([HALF], [PROFILE], rules=["SHED-01", "USAGE-01"], examples=2)
     later = []
-
-    class Later(AtOnce):
-        def submit(self, work, /, *given, **named):
-            later.append((work, given))
-            return Future()
-
-    run = Run(plan, HALF, PROFILE, asking=Later())
+    run = Run(plan, HALF, PROFILE, asking=lambda work, *given: later.append((work, given)))
     run.prepare(plan.rules_of(PROFILE))
     run.close()
     [(work, (questions, answers))] = later

@@ -56,8 +56,7 @@ def tables(
 
         def set_up(table: str) -> None:
             usual = sizes.of_table(table.removeprefix(ASKED), found.length, tasks)
-            for name, value in {**SESSION, **usual}.items():
-                spark.conf.set(name, value)
+            sizes.set_up(spark, {**SESSION, **usual})
 
         make(store, every, _tell, set_up)
     return {step.table: store.read(step.table) for step in every}

@@ -61,6 +61,12 @@ def of_table(table: str, length: int, tasks: int) -> Mapping[str, str]:
     return {**code, PARTITIONS: str(max(tasks, parts))}
 
 
+def set_up(spark: Any, settings: Mapping[str, str]) -> None:
+    """Give a session these settings."""
+    for name, value in settings.items():
+        spark.conf.set(name, value)
+
+
 @contextmanager
 def tasks_at_once(spark: Any) -> Iterator[int]:
     """How many tasks a session works on at once, which is as it was afterwards."""

@@ -83,8 +83,7 @@ def _of_one(spark: Any, folder: Path, fleet: Fleet, rounds: int, tell: Tell) -> 
         tell(f"round {number + 1} of {rounds}: floor")
         of, to = Store(spark, made), Store(spark, bare)
         with sizes.tasks_at_once(spark) as tasks:
-            for name, value in sizes.of_table("records", length, tasks).items():
-                spark.conf.set(name, value)
+            sizes.set_up(spark, sizes.of_table("records", length, tasks))
             taken["floor"].append(_seconds(partial(floor, of, history, to)))
     samples = Store(spark, made).read("bundle_samples").count()
     return Measured(samples, median(taken["audit"]), median(taken["floor"]))
