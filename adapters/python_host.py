@@ -14,6 +14,7 @@ import sys
 import traceback
 from collections.abc import Mapping
 from difflib import get_close_matches
+from pathlib import Path
 from typing import BinaryIO
 
 from pulsar_conformance.adapters.errors import CannotLoad
@@ -78,7 +79,7 @@ def load_object(spec: str) -> JSON:
         if not (isinstance(error, ModuleNotFoundError) and error.name == module_name):
             traceback.print_exc()
         text = f"can't import {module_name}: {type(error).__name__}: {error}"
-        raise CannotLoad(f"{text}; it is looked for from {os.getcwd()}") from None  # noqa: PTH109
+        raise CannotLoad(f"{text}; it is looked for from {Path.cwd()}") from None
     for name in path.split("."):
         if not hasattr(found, name):
             near = get_close_matches(name, dir(found), n=1)
@@ -96,7 +97,7 @@ def take_pipes() -> tuple[BinaryIO, io.FileIO]:
     """The protocol's two pipes, out of reach of what the object prints or reads."""
     messages = os.fdopen(os.dup(0), "rb", buffering=1 << 20)
     replies = os.fdopen(os.dup(1), "wb", buffering=0)
-    with open(os.devnull, "rb") as nothing:  # noqa: PTH123
+    with Path(os.devnull).open("rb") as nothing:
         os.dup2(nothing.fileno(), 0)
     sys.stdout.flush()
     os.dup2(2, 1)
@@ -106,8 +107,9 @@ def take_pipes() -> tuple[BinaryIO, io.FileIO]:
 def main(spec: str) -> int:
     """Answer until bye or the end of input."""
     messages, replies = take_pipes()
-    if os.getcwd() not in sys.path:  # noqa: PTH109
-        sys.path.insert(0, os.getcwd())  # noqa: PTH109
+    here = str(Path.cwd())
+    if here not in sys.path:
+        sys.path.insert(0, here)
     host = Host(spec)
     for line in messages:
         message = json.loads(line)  # the suite's own: it needs no strict reading

@@ -22,6 +22,7 @@ BATCH = 200
 class Released:
     """Speaks the protocol for the release that the command line tells."""
 
+    # Every host is told readings; a release has its own.
     def __init__(self, profile: str, readings: Mapping[str, str]) -> None:  # noqa: ARG002
         told = json.loads(sys.argv[2])
         folders = [jar for folder in told["folders"] for jar in jvm.jars(Path(folder))]
@@ -44,6 +45,7 @@ class Released:
         self._strategies = operations.strategies(self._release)
         self._algorithms = operations.algorithms(self._release)
 
+    # Every host is told both; a release is what it is, whatever it is judged by.
     def hello(self, profile: str, readings: Mapping[str, str]) -> dict[str, Any]:  # noqa: ARG002
         """Who answers, what it offers, and what was made neutral.
 

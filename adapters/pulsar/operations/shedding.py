@@ -114,7 +114,7 @@ class _Watched:
         self._chosen = chosen
 
     @jpype.JOverride
-    def findBundlesForUnloading(self, load_data: Java, configuration: Java) -> Java:  # noqa: N802
+    def findBundlesForUnloading(self, load_data: Java, configuration: Java) -> Java:  # noqa: N802  Pulsar's
         """What the strategy chooses."""
         found = self._strategy.findBundlesForUnloading(load_data, configuration)
         for broker, bundles in found.asMap().items():
@@ -122,7 +122,7 @@ class _Watched:
         return found
 
     @jpype.JOverride
-    def onActiveBrokersChange(self, brokers: Java) -> None:  # noqa: N802
+    def onActiveBrokersChange(self, brokers: Java) -> None:  # noqa: N802  Pulsar's
         """What the strategy does with it."""
         self._strategy.onActiveBrokersChange(brokers)
 
