@@ -286,7 +286,7 @@ GIVEN = ["--clusters", "1", "--brokers", "3", "--bundles", "2", "--hours", "1", 
         (["--interval", "25"], "--interval 25: 1 hours are no whole number of such intervals"),
         (["--damage", "0.9"], "--damage 0.9: give a share from 0 to 0.5"),
         (["--damage", "nan"], "--damage nan: give a share from 0 to 0.5"),
-        (["--plant", "SHED-99"], "--plant SHED-99: there are SHED-01, SHED-02"),
+        (["--plant", "SHED-99"], "--plant SHED-99: it is no plant; there are SHED-01, SHED-02"),
         (
             ["--plant", "SHED-02", "--decided-by", "none"],
             "--plant SHED-02: somebody has to decide, as with --decided-by reference",
