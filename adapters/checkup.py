@@ -22,6 +22,7 @@ from pulsar_conformance.adapters.names import connect
 from pulsar_conformance.adapters.protocol import JSON, OPERATIONS
 from pulsar_conformance.adapters.validation import asked_operations
 from pulsar_conformance.specs import SpecError, UnknownName
+from pulsar_conformance.specs.words import counted
 
 NO_SUCH = "no.such_operation"
 """An operation that nobody offers."""
@@ -130,7 +131,7 @@ def _batches(found: Checkup, connection: Connection, operations: list[str]) -> N
     """Order and completeness, on an operation whose examples can be told apart, if there is one."""
     operation = max(operations, key=lambda name: len(EXAMPLES[name]))
     cases = EXAMPLES[operation]
-    title = f"answers a batch in order ({len(cases)} cases of {operation})"
+    title = f"answers a batch in order ({counted(len(cases), 'case')} of {operation})"
     found.attempt(title, connection, partial(_in_order, connection, operation, cases))
     equal = partial(_equal_cases, connection, operation, cases[0])
     found.attempt("answers equal cases each", connection, equal)

@@ -21,6 +21,7 @@ from pulsar_conformance.adapters.protocol import (
     read,
 )
 from pulsar_conformance.adapters.validation import wrong_in_hello
+from pulsar_conformance.specs.words import counted
 
 SHOWN = 60
 """Characters of a wrong line that a message quotes."""
@@ -58,7 +59,7 @@ class ProcessConnection(Asking):
         if self._closed:
             problem = f"{operation}: the connection is closed, {self._closed}"
             raise AdapterError("ask", problem, "connect again", "", self.adapter)
-        where = f"{operation}, {_count(len(batch), 'case')}"
+        where = f"{operation}, {counted(len(batch), 'case')}"
         message = ask_message(self._next(), operation, batch)
         seconds = self._limits.base + self._limits.per_case * len(batch)
         reply = self._round_trip("ask", where, message, seconds)
@@ -194,10 +195,6 @@ def _by_hand(phase: Phase) -> str:
     if phase == "hello":
         return 'run it by hand and paste {"id": 1, "ask": "hello", "protocol": 1}'
     return "it must answer each case; where one breaks it, that case's answer is failed: why"
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def _why_not_started(command: str, error: OSError) -> tuple[str, str]:

@@ -15,8 +15,8 @@ from pulsar_conformance.conformance.plan import Plan
 from pulsar_conformance.conformance.telling import sources_of
 from pulsar_conformance.conformance.unlike import place_of
 from pulsar_conformance.conformance.verdict import Failure, Verdict
-from pulsar_conformance.reports.words import counted
 from pulsar_conformance.specs import Rule
+from pulsar_conformance.specs.words import counted
 
 EPICS = {
     "BUNDLE": "Bundles",

@@ -25,7 +25,7 @@ from pulsar_conformance.conformance.run import Run
 from pulsar_conformance.conformance.telling import told
 from pulsar_conformance.conformance.verdict import Verdict
 from pulsar_conformance.reports import table
-from pulsar_conformance.reports.words import counted
+from pulsar_conformance.specs.words import counted
 
 SUITE = pytest.StashKey["Suite"]()
 ASKED_AT_ONCE = 2

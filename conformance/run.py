@@ -21,7 +21,7 @@ from pulsar_conformance.conformance.trial import Json, Trial
 from pulsar_conformance.conformance.trials import Tried, trials_of
 from pulsar_conformance.conformance.unlike import first_unlike
 from pulsar_conformance.conformance.verdict import Verdict
-from pulsar_conformance.reports.words import counted
+from pulsar_conformance.specs.words import counted
 
 assert checks.__all__, "importing the checks registers them"
 

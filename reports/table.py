@@ -8,8 +8,8 @@ from io import StringIO
 from textwrap import wrap
 from typing import Any
 
-from pulsar_conformance.reports.words import counted
 from pulsar_conformance.specs import AREAS
+from pulsar_conformance.specs.words import counted
 from rich import box
 from rich.cells import cell_len
 from rich.console import Console

@@ -180,7 +180,7 @@ def test_an_unknown_operation_is_declined(connection):
 def test_a_question_has_a_time_limit():
     slow = connect(NAME, PROFILE, {}, Limits(base=0.001, per_case=0))
     slow._jobs["bundles.create"] += 1
-    with pytest.raises(AdapterError, match=r"bundles\.create, 1 cases: no answer within 0.001 s"):
+    with pytest.raises(AdapterError, match=r"bundles\.create, 1 case: no answer within 0.001 s"):
         slow.ask("bundles.create", [{"bundles": 1, "settings": {}}])
     assert slow.closed
     with pytest.raises(AdapterError, match="closed"):

@@ -11,6 +11,8 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from pulsar_conformance.specs.words import counted
+
 PLUGIN = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1"
 PULSAR = "org.apache.pulsar"
 EVERY = 5.0
@@ -102,7 +104,7 @@ def _run(what: str, words: Sequence[str]) -> list[str]:
                 count += "Downloaded from" in line
                 if time.monotonic() - shown > EVERY:
                     shown = time.monotonic()
-                    _tell(f"{what}: {count} files fetched, {shown - begun:.0f} s")
+                    _tell(f"{what}: {counted(count, 'file')} fetched, {shown - begun:.0f} s")
         except BaseException:
             process.kill()
             raise

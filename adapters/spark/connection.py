@@ -14,6 +14,7 @@ from pulsar_conformance.adapters.errors import AdapterError
 from pulsar_conformance.adapters.protocol import JSON, PROTOCOL, Hello, text_of
 from pulsar_conformance.adapters.spark import session
 from pulsar_conformance.specs import load
+from pulsar_conformance.specs.words import counted
 
 if TYPE_CHECKING:
     from pulsar_conformance.adapters.spark.cases import Chosen, Operation
@@ -85,7 +86,8 @@ class SparkConnection(Asking):
         unbroken = ", ".join(one.replace(" ", "\xa0") for one in each)
         lines = wrap(unbroken, WIDTH, initial_indent="  ", subsequent_indent="  ")
         where = f"{self.adapter}, {self._profile}"
-        first = f"{where}: {jobs} jobs of {self._spark.told} answered {cases} cases"
+        asked = f"{counted(jobs, 'job')} of {self._spark.told}"
+        first = f"{where}: {asked} answered {counted(cases, 'case')}"
         return [first, *(line.replace("\xa0", " ") for line in lines)]
 
     def exchange(self, operation: str, batch: Sequence[JSON]) -> list[JSON]:
@@ -130,7 +132,7 @@ class SparkConnection(Asking):
             problem, hint = session.first_line(error), "that is Spark's own message"
         else:
             return rows
-        told = f"{operation}, {cases} cases: {problem}"
+        told = f"{operation}, {counted(cases, 'case')}: {problem}"
         raise AdapterError("ask", told, hint, spark.tail, self.adapter, "internal")
 
     def _running(self) -> session.Spark:

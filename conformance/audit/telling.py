@@ -9,7 +9,7 @@ from typing import Any
 
 from pulsar_conformance.conformance.audit.asked import SIDES
 from pulsar_conformance.conformance.audit.summary import VERDICTS, wrong
-from pulsar_conformance.reports.words import counted
+from pulsar_conformance.specs.words import counted
 from rich import box
 from rich.console import Console
 from rich.table import Table
@@ -36,12 +36,13 @@ def lines(found: Json, faults: list[Json], cases: str) -> Iterator[str]:
         yield from ("", f"the case of each: {cases}/*.json, for pulsar-conformance explain")
     yield ""
     total = wrong(found)
-    yield f"{total} verdicts against what was done" if total else "nothing done breaks a rule"
+    against = f"{counted(total, 'verdict')} against what was done"
+    yield against if total else "nothing done breaks a rule"
 
 
 def _read(counts: Json) -> Iterator[str]:
     lost = sum(counts["quarantined"].values())
-    yield f"{counts['read']} lines read, {counts['used']} used, {lost} quarantined"
+    yield f"{counted(counts['read'], 'line')} read, {counts['used']} used, {lost} quarantined"
     for reason, count in counts["quarantined"].items():
         yield f"  {count:>8}  {reason}"
 

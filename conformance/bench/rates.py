@@ -19,6 +19,7 @@ from pulsar_conformance.conformance import checks
 from pulsar_conformance.conformance.registry import CHECKS
 from pulsar_conformance.conformance.trial import Json
 from pulsar_conformance.conformance.trials import drawn
+from pulsar_conformance.specs.words import counted
 
 assert checks.__all__, "importing the checks registers them"
 
@@ -68,7 +69,8 @@ def measure(connections: Connections, count: int, rounds: int, tell: Tell) -> Ra
         able = {name: c for name, c in connections.items() if operation in c.hello.operations}
         cases = cases_of(operation, [one.hello for one in able.values()], count)
         if cases:
-            tell(f"{operation}: {len(cases)} cases, {len(able)} implementations")
+            asked = counted(len(able), "implementation")
+            tell(f"{operation}: {counted(len(cases), 'case')}, {asked}")
             for adapter, seconds in _taken(able, operation, cases, rounds).items():
                 rates[operation, adapter] = len(cases) / median(seconds)
     return rates

@@ -17,7 +17,7 @@ from pulsar_conformance.conformance.failing import derivation
 from pulsar_conformance.conformance.plan import BadPlan, chosen_readings
 from pulsar_conformance.conformance.respondent import Respondent
 from pulsar_conformance.conformance.trials import questions_drawn
-from pulsar_conformance.reports.words import counted
+from pulsar_conformance.specs.words import counted
 
 assert checks.__all__, "importing the checks registers them"
 

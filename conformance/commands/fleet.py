@@ -29,6 +29,7 @@ from pulsar_conformance.conformance.fleet.size import (
 )
 from pulsar_conformance.conformance.given_settings import BadSetting, given_settings
 from pulsar_conformance.conformance.plan import BadPlan, chosen_readings
+from pulsar_conformance.specs.words import counted
 
 UNUSABLE = 2
 STRATEGIES = (THRESHOLD, OVERLOAD, UNIFORM)
@@ -132,7 +133,7 @@ def _written(args: argparse.Namespace) -> Iterator[str]:
         written = write(spark.session, fleet, told, args.output)
     finally:
         session.release(spark)
-    yield f"{args.output}: {written.lines} lines"
+    yield f"{args.output}: {counted(written.lines, 'line')}"
     for kind, count in written.counts.items():
         yield f"  {kind:<12} {count:>10}"
     for name, value in fleet.readings.items():
