@@ -6,6 +6,7 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 from pulsar_conformance.adapters import ask, checkup, new_adapter
 from pulsar_conformance.conformance.commands import (
@@ -31,6 +32,9 @@ COMMANDS = {
     "fleet": (fleet, "write the history of a fleet that never was, for audits to work on"),
     "new-adapter": (new_adapter, "write a working skeleton of an adapter"),
 }
+SEEN = Path(".conformance") / "hypothesis"
+"""What Hypothesis keeps, beside the cases that were saved."""
+
 UNUSABLE = 2
 INTERRUPTED = 130
 
@@ -48,6 +52,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         module.add_arguments(command)
         command.set_defaults(run=module.run)
     args = parser.parse_args(argv)
+    os.environ.setdefault("HYPOTHESIS_STORAGE_DIRECTORY", str(SEEN))
     try:
         status: int = args.run(args)
     except SpecError as wrong:

@@ -60,6 +60,11 @@ def test_workers_change_nothing(adapter):
     assert [one.name for one in saved[0]] == [one.name for one in saved[1]]
 
 
+def test_nothing_is_written_but_verdicts_and_what_is_for_another_run():
+    judged(NULL, "--rules", "USAGE-*")
+    assert sorted(path.name for path in Path().iterdir()) == [".conformance", "reports"]
+
+
 def test_a_failing_case_is_saved_judged_first_and_replayed_on_another():
     status, first, found = judged(NULL, "--rules", "USAGE-*")
     assert status == 1
