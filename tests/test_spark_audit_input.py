@@ -3,6 +3,7 @@
 import gzip
 import json
 from collections import Counter
+from datetime import datetime
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ pytest.importorskip("pyspark", reason="needs the extra: nox -s spark")
 from pulsar_conformance.conformance.audit.damage import REASONS
 from pulsar_conformance.conformance.audit.files import found
 from pulsar_conformance.conformance.audit.lines import lines
+from pulsar_conformance.conformance.audit.paths import as_given
 from pulsar_conformance.conformance.audit.records import quarantine, records
 from pulsar_conformance.conformance.audit.silver import SILVER
 from pyspark.sql import functions as F
@@ -75,6 +77,8 @@ DAMAGED = {
     "17": "not-an-object",
     "WARN could not write": "not-json",
     report("2026-11-20T12:01:00Z") + "}": "not-json",
+    report("2026-11-20T12:04:00Z") + "]}": "not-json",
+    line("cycle", "2026-11-20T12:05:00Z").replace('"', "'"): "not-json",
     report("2026-11-20T12:02:00Z") + report("2026-11-20T12:03:00Z"): "not-json",
     "\0\0\0\0": "not-json",
     '{"kind":"cycle",' + '"z":' + "[" * 5000 + "]" * 5000 + "}": "not-json",
@@ -299,3 +303,25 @@ def test_what_is_not_said_is_summed_or_nothing(session, tmp_path):
     assert (two["msgRateIn"], two["bundles"]) == (0, HALVES)
     (sample,) = SILVER["bundle_samples"](rows).collect()
     assert (sample["msgRateIn"], sample["msgRateOut"], sample["topics"]) == (0, 3, 0)
+
+
+def test_names_with_what_spark_takes_for_more_are_read(session, tmp_path):
+    folder = tmp_path / "a[1] b"
+    folder.mkdir()
+    (folder / "log-2026-11-20T10:00:00Z.json").write_text("\n".join(GOOD[:9]))
+    (folder / "rest-{1}?.json.gz").write_bytes(gzip.compress("\n".join(GOOD[9:]).encode()))
+    rows = told(session, as_given(str(folder)))
+    assert reasons(rows) == {None: len(GOOD)}
+
+
+def test_parquet_of_other_writers(session, tmp_path):
+    arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    time = arrow.array([datetime(2026, 11, 20, 10)], arrow.timestamp("ns"))
+    text = [arrow.array([one]) for one in (b"leader", b"eu-1", b"b1:8080")]
+    names = ["kind", "cluster", "broker", "at", "odd`name"]
+    columns = [*text, time, arrow.array([1])]
+    parquet.write_table(arrow.table(columns, names), str(tmp_path / "ns.parquet"))
+    number = [*text, arrow.array([1_795_168_800_000]), arrow.array([1])]
+    parquet.write_table(arrow.table(number, names), str(tmp_path / "ms.parquet"))
+    rows = told(session, tmp_path)
+    assert reasons(rows) == {None: 1, "unreadable-time": 1}

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from pulsar_conformance.conformance.audit.paths import LOCAL
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
@@ -17,6 +18,8 @@ GZIP = ".gz"
 PARQUET = ".parquet"
 FOREIGN = (".bz2", ".xz", ".zst", ".lz4", ".snappy", ".deflate", ".zip", ".7z", ".orc", ".avro")
 """Formats that are not read: such a file is one line of the quarantine."""
+
+COLON = ":"
 
 Session = Any
 """A `pyspark.sql.SparkSession`, classic or of Spark Connect."""
@@ -30,20 +33,18 @@ def named(name: Column, endings: tuple[str, ...]) -> Column:
     return found
 
 
-LOCAL = "file:"
-"""How addresses of files begin that every part of Spark can open itself."""
-
-
 def kind() -> Column:
     """The kind of the file of a row: `parquet`, `foreign`, or else `text`.
 
     A gzip file is `gzip` where it can be opened, and `distant-gzip` where Spark has to fetch it.
+    Text is `colon` where it can be opened and Spark cannot: its local files have none in a name.
     """
     name, near = F.col("_metadata.file_name"), F.col("_metadata.file_path").startswith(LOCAL)
     return (
         F.when(named(name, (GZIP,)), F.when(near, "gzip").otherwise("distant-gzip"))
         .when(named(name, (PARQUET,)), "parquet")
         .when(named(name, FOREIGN), "foreign")
+        .when(near & name.contains(COLON), "colon")
         .otherwise("text")
     )
 

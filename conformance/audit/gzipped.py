@@ -1,4 +1,4 @@
-"""Lines of gzip files, up to where one is damaged.
+"""Lines of files that Spark does not read as is needed: of gzip files, up to where one is damaged.
 
 Spark's own reader of such files gives up the whole run where one is cut off, or loses its rest
 without a word. This one gives what comes before the damage, and the damage as a row.
@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from pulsar_conformance.conformance.audit.files import LOCAL, Session, kind
+from pulsar_conformance.conformance.audit.files import GZIP, Session, kind
+from pulsar_conformance.conformance.audit.paths import LOCAL
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
@@ -27,6 +28,11 @@ def distant_gzip_lines(spark: Session, path: str) -> DataFrame:
     return _read(spark, path, "distant-gzip", F.col("content"))
 
 
+def colon_lines(spark: Session, path: str) -> DataFrame:
+    """The same of plain files that Spark cannot open by their names."""
+    return _read(spark, path, "colon", F.lit(None).cast("binary"))
+
+
 def _read(spark: Session, path: str, which: str, content: Column) -> DataFrame:
     files = spark.read.format("binaryFile").option("recursiveFileLookup", True).load(path)
     file = F.col("_metadata.file_path").alias("file")
@@ -40,7 +46,7 @@ def reader() -> Callable[[Iterator[Any]], Iterator[Any]]:
 
     It stands alone: it is sent to where Spark runs, and nothing of this project need be there.
     """
-    damaged, local = DAMAGED, LOCAL
+    damaged, local, gzip = DAMAGED, LOCAL, GZIP
     piece, batch, longest = 1 << 20, 1 << 22, 1 << 28
 
     def read(batches: Iterator[Any]) -> Iterator[Any]:
@@ -73,11 +79,16 @@ def reader() -> Callable[[Iterator[Any]], Iterator[Any]]:
             if begun:
                 raise EOFError
 
-        def lines(stream: Any) -> Iterator[tuple[list[bytes], str | None]]:
+        def plain(stream: Any) -> Iterator[bytes]:
+            """Pieces of what is not."""
+            while given := stream.read(piece):
+                yield given
+
+        def lines(contents: Iterator[bytes]) -> Iterator[tuple[list[bytes], str | None]]:
             """Lines together; with the rest of the last one, whether there is damage."""
             rest, mark = b"", b"\xef\xbb\xbf"
             try:
-                for content in unzipped(stream):
+                for content in contents:
                     content, mark = content.removeprefix(mark), b""
                     whole, newline, after = content.rpartition(b"\n")
                     if newline:
@@ -98,7 +109,8 @@ def reader() -> Callable[[Iterator[Any]], Iterator[Any]]:
                 near = row["content"] is None
                 path = Path(row["path"].removeprefix(local))
                 with path.open("rb") if near else io.BytesIO(row["content"]) as stream:
-                    for texts, damage in lines(stream):
+                    pieces = unzipped if path.name.lower().endswith(gzip) else plain
+                    for texts, damage in lines(pieces(stream)):
                         filled = ([row["file"]] * len(texts), texts, [damage] * len(texts))
                         columns = [pa.array(x, t) for x, t in zip(filled, types, strict=True)]
                         yield pa.RecordBatch.from_arrays(columns, names)

@@ -6,7 +6,11 @@ from collections.abc import Callable, Mapping
 from functools import reduce
 
 from pulsar_conformance.conformance.audit.files import Found, Session, kind, listed
-from pulsar_conformance.conformance.audit.gzipped import distant_gzip_lines, gzip_lines
+from pulsar_conformance.conformance.audit.gzipped import (
+    colon_lines,
+    distant_gzip_lines,
+    gzip_lines,
+)
 from pulsar_conformance.conformance.audit.parquets import broken_parquet_lines, parquet_lines
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -30,6 +34,7 @@ def foreign_lines(spark: Session, path: str) -> DataFrame:
 
 READERS: Mapping[str, Callable[[Session, str], DataFrame]] = {
     "text": text_lines,
+    "colon": colon_lines,
     "gzip": gzip_lines,
     "distant-gzip": distant_gzip_lines,
     "parquet": parquet_lines,

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 from functools import reduce
 
 from pulsar_conformance.conformance.audit.files import PARQUET, Session, listed
+from pulsar_conformance.conformance.audit.paths import literal
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
@@ -24,11 +24,15 @@ NESTED = ("report", "data", "owners", "settings", "into", "members")
 EVERY = "*" + "".join(f"[{one}{one.upper()}]" for one in PARQUET)
 """The names of such files, as a pattern."""
 
-GLOB = re.compile(r"([\[\]{}*?\\])")
-"""What has a meaning of its own in a path that Spark is given."""
-
 WRITTEN = {"timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX"}
 """How times become text; one without a zone is taken for UTC."""
+
+TIME = "at"
+NANOSECONDS = "spark.sql.legacy.parquet.nanosAsLong"
+"""A setting of Spark, without which it reads no file that has times in nanoseconds."""
+
+LEAST = 10**18
+"""A time that is a whole number is in nanoseconds since 1970, if it is as large: from 2001 on."""
 
 
 def parquet_lines(spark: Session, path: str) -> DataFrame:
@@ -36,6 +40,7 @@ def parquet_lines(spark: Session, path: str) -> DataFrame:
 
     A file that cannot be opened is one row with `damage`.
     """
+    spark.conf.set(NANOSECONDS, "true")
     try:
         return _lines(_together(spark, path))
     except Exception:  # one of them is damaged, or they do not fit together: each by itself
@@ -47,6 +52,7 @@ def broken_parquet_lines(spark: Session, path: str) -> DataFrame:
 
     What comes before the damage is there, and a row with `damage`.
     """
+    spark.conf.set(NANOSECONDS, "true")
 
     def whole(one: str) -> bool:
         try:
@@ -69,7 +75,7 @@ def _each_by_itself(spark: Session, path: str, whole: Callable[[str], bool]) -> 
     damaged: list[str] = []
     alike: defaultdict[str, list[str]] = defaultdict(list)
     for row in files.toLocalIterator():
-        one = GLOB.sub(r"\\\1", row["path"])
+        one = literal(row["path"])
         try:
             alike[spark.read.parquet(one).schema.json()].append(one)
         except Exception:
@@ -98,9 +104,15 @@ def _line(schema: T.StructType) -> Column:
 
 
 def _field(field: T.StructField) -> Column:
-    value = F.col(f"`{field.name}`")
+    value = F.col("`{}`".format(field.name.replace("`", "``")))
     if isinstance(field.dataType, T.TimestampNTZType):
         return value.cast("timestamp")
+    if isinstance(field.dataType, T.BinaryType):
+        return value.cast("string")
+    if field.name == TIME and isinstance(field.dataType, T.LongType):
+        time = F.timestamp_micros(F.floor(value / 1000))
+        text = F.to_csv(F.struct(time), WRITTEN)
+        return F.when(value >= LEAST, text).otherwise(value.cast("string"))
     if field.name in NESTED and isinstance(field.dataType, T.StringType):
         return F.coalesce(F.try_parse_json(value), value.cast("variant"))
     return value

@@ -23,7 +23,16 @@ SAID = (
 FIELDS = ("broker", "bundle", "name", "report", "data", "owners", "into", "members", "settings")
 """Their names."""
 
-LINE = f"struct<one array<struct<kind string, cluster string, at string, {SAID}>>, wrong string>"
+LINE = (
+    f"struct<one array<struct<kind string, cluster string, at string, {SAID}>>, end int, "
+    "wrong string>"
+)
+
+STRICTLY = {
+    "columnNameOfCorruptRecord": "wrong",
+    "mode": "PERMISSIVE",
+    "allowSingleQuotes": "false",
+}
 
 TIME = r"^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:\d\d)\z"
 """A date and a time of day with its zone, as ISO 8601 writes them."""
@@ -35,17 +44,18 @@ def parsed(lines: DataFrame) -> DataFrame:
     `lines` have `file`, `line`, `damage`. The result has also `found` (how many JSON values stand
     on the line; null where it is not JSON), `ill_typed` (whether a field has another type than it
     should), the fields of a record, `at` as a time and `stamp` as it was written; all null where
-    the line is no JSON object. The line stands in brackets when it is parsed: JSON that goes on
-    after its end would not be noticed otherwise.
+    the line is no JSON object. The line stands in brackets, with an end after them, when it is
+    parsed: JSON that goes on after its own would not be noticed otherwise.
     """
     lines = lines.withColumn("line", _without_returns(F.col("line")))
-    text = F.concat(F.lit('{"one":['), F.col("line"), F.lit("]}"))
-    parse = F.from_json(text, LINE, {"columnNameOfCorruptRecord": "wrong", "mode": "PERMISSIVE"})
+    text = F.concat(F.lit('{"one":['), F.col("line"), F.lit('],"end":1}'))
+    parse = F.from_json(text, LINE, STRICTLY)
     rows = lines.withColumn("_parsed", parse)
+    ended = F.col("_parsed.end").isNotNull() | F.col("_parsed.wrong").isNotNull()
     one = F.get(F.col("_parsed.one"), F.lit(0))
     rows = rows.withColumns(
         {
-            "found": F.size("_parsed.one"),
+            "found": F.when(ended, F.size("_parsed.one")),
             "ill_typed": F.col("_parsed.wrong").isNotNull(),
             "_one": one,
         }

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from pulsar_conformance.conformance.audit.paths import literal
 from pulsar_conformance.conformance.audit.tables import TABLES
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, Observation
@@ -48,7 +49,7 @@ class Store:
     def read(self, table: str) -> DataFrame:
         """A table that is done."""
         schema = TABLES[table.removeprefix(ASKED)].schema
-        return self.spark.read.schema(schema).parquet(f"{self.path}/{table}")
+        return self.spark.read.schema(schema).parquet(literal(f"{self.path}/{table}"))
 
     def write(self, table: str, frame: DataFrame) -> int:
         """Write a table in place of what is there; the number of its rows."""
@@ -64,7 +65,7 @@ class Store:
         """
         rows = self.shaped(table, frame)
         self._write(rows, ASIDE, "static")
-        aside = self.spark.read.schema(rows.schema).parquet(f"{self.path}/{ASIDE}")
+        aside = self.spark.read.schema(rows.schema).parquet(literal(f"{self.path}/{ASIDE}"))
         self._write(aside, table, "dynamic")
 
     def _write(self, rows: DataFrame, folder: str, mode: str) -> None:
@@ -80,7 +81,7 @@ class Store:
     def marks(self) -> Mapping[str, Mark]:
         """What is done, by the tables' names."""
         try:
-            rows = self.spark.read.schema(MARK).json(f"{self.path}/{DONE}").collect()
+            rows = self.spark.read.schema(MARK).json(literal(f"{self.path}/{DONE}")).collect()
         except AnalysisException as error:
             if error.getCondition() != NO_PATH:
                 raise
