@@ -1,10 +1,12 @@
 """Mistakes in what an audit is asked, told before Spark starts."""
 
 import pytest
+from pulsar_conformance.conformance.audit.paths import check
 from pulsar_conformance.conformance.cli import main
 
 MISTAKES = {
     "no such strategy": (["--strategy", "LoudShedder"], "LoudShedder: there are OverloadShedder, "),
+    "no such time": (["--from", "0001-01-01T00:00:00+05:00"], "is no time in ISO 8601"),
     "no time": (["--from", "yesterday"], "yesterday is no time in ISO 8601; write it as 2026-"),
 }
 
@@ -16,3 +18,33 @@ def test_a_mistake_is_told(mistake, capfd):
         main(["audit", "--input", "in", "--output", "out", *words])
     assert ended.value.code == 2
     assert told in capfd.readouterr().err
+
+
+PATHS = {
+    "no input": (["--input", ""], "--input: it is empty"),
+    "output within the input": (["--output", "in/new"], "--output in/new: it lies within --input"),
+    "output is the input": (["--output", "in"], "--output in: it lies within --input"),
+    "output below a file": (["--output", "file/new"], "file is no folder; name another one"),
+    "no folder for the summary": (["--json", "no/a.json"], "--json no/a.json: there is no folder"),
+    "summary is a folder": (["--json", "in"], "--json in: it is a folder; name a file"),
+    "no time between": (
+        ["--from", "2026-11-21", "--to", "2026-11-20"],
+        "it is not before --to 2026-11-20",
+    ),
+}
+
+
+@pytest.mark.parametrize("mistake", PATHS)
+def test_what_cannot_be_read_or_written_is_told(mistake, tmp_path, monkeypatch, capfd):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "in").mkdir()
+    (tmp_path / "file").touch()
+    words, told = PATHS[mistake]
+    assert main(["audit", "--input", "in", "--output", "out", *words]) == 2
+    shown = capfd.readouterr().err
+    assert told in shown
+    assert shown.count("\n") == 1
+
+
+def test_a_hidden_folder_within_the_input_is_apart(tmp_path):
+    check(str(tmp_path), str(tmp_path / ".audit" / "new"), None)

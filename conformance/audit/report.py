@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+from pulsar_conformance import specs
 from pulsar_conformance.adapters.protocol import text_of
 from pulsar_conformance.conformance.audit import asked, casefiles, files, sizes, summary, telling
 from pulsar_conformance.conformance.audit.errors import AuditError
 from pulsar_conformance.conformance.audit.gold import SESSION
+from pulsar_conformance.conformance.audit.paths import as_given, literal
 from pulsar_conformance.conformance.audit.plan import Plan
 from pulsar_conformance.conformance.audit.running import BEGUN, make, source
 from pulsar_conformance.conformance.audit.steps import steps
+from pulsar_conformance.conformance.audit.verdicts import rules_of
 from pulsar_conformance.conformance.audit.writing import ASKED, Mark, Store
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame
@@ -43,10 +47,20 @@ class Asked:
         )
 
 
+def check_rules(plan: Plan) -> None:
+    """Errors: `AuditError` where no rule of the profile is about what was unloaded."""
+    if rules_of(plan):
+        return
+    every = [name for name in specs.load().profiles if rules_of(Plan.of(name))]
+    problem = f"no rule of it is about what was unloaded; there are {', '.join(every)}"
+    raise AuditError(f"--judge-by {plan.profile}: {problem}")
+
+
 def tables(
     spark: Any, path: str, output: str, plan: Plan, other: Plan | None
 ) -> dict[str, DataFrame]:
     """Every table of the audit of a history, made where it is not there. Errors: `AuditError`."""
+    path = as_given(path)
     found = _found(spark, path)
     store = Store(spark, output.rstrip("/"))
     _usable(store)
@@ -66,9 +80,11 @@ def _found(spark: Any, path: str) -> files.Found:
     try:
         found = files.found(spark, path)
     except AnalysisException:
-        raise AuditError(f"--input {path}: there is no such file or folder") from None
+        problem = "there is no such file or folder; give that of a history"
+        raise AuditError(f"--input {path}: {problem}") from None
     if not found.count:
-        raise AuditError(f"--input {path}: there is no file in it; give the folder of a history")
+        problem = "there is no file with anything in it; give the folder of a history"
+        raise AuditError(f"--input {path}: {problem}")
     return found
 
 
@@ -77,7 +93,7 @@ def _usable(store: Store) -> None:
     if BEGUN in store.marks():
         return
     try:
-        there = files.found(store.spark, store.path).count
+        there = files.found(store.spark, literal(store.path)).count
     except AnalysisException:
         return
     if there:
@@ -89,6 +105,34 @@ def reported(
     spark: Any, path: str, output: str, plan: Plan, other: Asked, cases: int
 ) -> tuple[dict[str, Any], Iterator[str]]:
     """The summary and its lines, after everything is written. Errors: `AuditError`."""
+    try:
+        return _reported(spark, path, output, plan, other, cases)
+    except Exception as error:
+        if type(error).__module__.partition(".")[0] not in SPARK:
+            raise
+        problem = f"Spark stopped: {said(error)}"
+        raise AuditError(f"--input {path} --output {output}: {problem}; {AGAIN}") from None
+
+
+SPARK = ("pyspark", "py4j", "grpc")
+"""Where errors of Spark come from."""
+
+AGAIN = "what is done is kept, so put that right and start it again"
+RAISED = re.compile(r"^(?:Caused by)?:? ?(?:[a-z][\w$]*\.)+[A-Z][\w$]*: (.+)")
+"""How a cause stands in a trace of Java."""
+
+
+def said(error: Exception) -> str:
+    """The last cause that an error of Spark names, without the pages around it."""
+    every = [line.strip() for line in str(error).splitlines()]
+    causes = [found[1] for line in every if (found := RAISED.match(line))]
+    told = causes[-1] if causes else (every or [type(error).__name__])[0]
+    return told.rstrip(".")
+
+
+def _reported(
+    spark: Any, path: str, output: str, plan: Plan, other: Asked, cases: int
+) -> tuple[dict[str, Any], Iterator[str]]:
     asked_plan = other.over(plan)
     made = tables(spark, path, output, plan, asked_plan)
     found = summary.summary(made, plan)

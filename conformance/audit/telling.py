@@ -33,11 +33,13 @@ def lines(found: Json, faults: list[Json], cases: str) -> Iterator[str]:
     for fault in faults:
         yield from ("", *_fault(fault))
     if faults:
-        yield from ("", f"the case of each: {cases}/*.json, for pulsar-conformance explain")
+        told = f"the case of each: {cases}/*.json, for pulsar-conformance explain"
+        yield from ("", *wrap(told, WIDTH, break_long_words=False, break_on_hyphens=False))
     yield ""
     total = wrong(found)
     against = f"{counted(total, 'verdict')} against what was done"
-    yield against if total else "nothing done breaks a rule"
+    sound = "nothing done breaks a rule" if found["cycles"] else "nothing could be audited"
+    yield against if total else sound
 
 
 def _read(counts: Json) -> Iterator[str]:
@@ -78,7 +80,10 @@ def _number(value: float) -> str:
 
 def _fault(fault: Json) -> list[str]:
     first = f"{fault['rule']} {fault['verdict']}, {fault['cluster']} at {fault['cycle']}"
-    return [first, *wrap(fault["evidence"], WIDTH - 2, initial_indent="  ", subsequent_indent="  ")]
+    return [
+        *wrap(first, WIDTH, subsequent_indent="  "),
+        *wrap(fault["evidence"], WIDTH - 2, initial_indent="  ", subsequent_indent="  "),
+    ]
 
 
 def _table(first: str, *others: str) -> Table:

@@ -23,8 +23,8 @@ OTHERWISE = "at another moment that the cycle can have been at it is allowed"
 
 def rules_of(plan: Plan) -> tuple[str, ...]:
     """The rules that are judged: those that apply, and have a check."""
-    rules = specs.load().rules
-    return tuple(rule for rule in CHECKS if plan.applies(rules[rule]))
+    rules = {rule.id for rule in specs.load().rules_of(plan.profile) if plan.applies(rule)}
+    return tuple(rule for rule in CHECKS if rule in rules)
 
 
 def broker_decisions(_silver: Silver, made: Made, _plan: Plan) -> DataFrame:

@@ -15,7 +15,7 @@ from pulsar_conformance.adapters import AdapterError
 from pulsar_conformance.adapters.arguments import DEFAULT_PROFILE
 from pulsar_conformance.adapters.spark import session
 from pulsar_conformance.adapters.spark.connection import STRATEGIES
-from pulsar_conformance.conformance.audit import sizes
+from pulsar_conformance.conformance.audit import paths, sizes
 from pulsar_conformance.conformance.audit.errors import AuditError
 from pulsar_conformance.conformance.given_settings import BadSetting
 from pulsar_conformance.conformance.plan import BadPlan, chosen_readings
@@ -78,15 +78,18 @@ def run(args: argparse.Namespace) -> int:
     """Prints the summary; 1 where something was done wrong, 2 for what cannot be audited."""
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     try:
+        paths.check(args.input, args.output, args.json)
+        _check_times(args.time_from, args.time_to)
         readings = chosen_readings(args.reading)
         settings = _settings(args.settings)
         specs.load().check_readings(readings)
         spark = session.take(args.spark, "audit", sizes.of_process(args.input))
         try:
             from pulsar_conformance.conformance.audit.plan import Plan
-            from pulsar_conformance.conformance.audit.report import Asked, reported
+            from pulsar_conformance.conformance.audit.report import Asked, check_rules, reported
 
             plan = Plan.of(args.judge_by, readings, since=args.time_from, until=args.time_to)
+            check_rules(plan)
             other = Asked(settings, args.strategy)
             found, lines = reported(spark.session, args.input, args.output, plan, other, args.cases)
         finally:
@@ -97,7 +100,26 @@ def run(args: argparse.Namespace) -> int:
     print("\n".join(lines))
     if args.json:
         Path(args.json).write_text(json.dumps(found, indent=2) + "\n", "utf-8")
+    if not found["cycles"]:
+        print(f"pulsar-conformance: {_nothing(args, found['lines'])}", file=sys.stderr)
+        return UNUSABLE
     return WRONG if found["wrong"] else 0
+
+
+def _nothing(args: argparse.Namespace, lines: dict[str, Any]) -> str:
+    """Why nothing could be audited, and what to do."""
+    if not lines["used"]:
+        return f"--input {args.input}: no line of it can be used; {args.output}/quarantine says why"
+    if args.time_from or args.time_to:
+        return "no shedding cycle of a broker that reports is in that time; see --from and --to"
+    problem = "there is no shedding cycle of a broker that reports in it"
+    return f"--input {args.input}: {problem}; give load reports, leaders and cycles of one time"
+
+
+def _check_times(since: datetime | None, until: datetime | None) -> None:
+    if since and until and since >= until:
+        problem = f"it is not before --to {until.isoformat()}, so that no cycle is between them"
+        raise AuditError(f"--from {since.isoformat()}: {problem}")
 
 
 def _settings(file: str | None) -> dict[str, Any]:
@@ -118,7 +140,7 @@ def _strategy(text: str) -> str:
 def _time(text: str) -> datetime:
     try:
         time = datetime.fromisoformat(text)
-    except ValueError:
+        return time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)
+    except (ValueError, OverflowError):
         problem = f"{text} is no time in ISO 8601; write it as 2026-11-20T10:00:00Z"
         raise argparse.ArgumentTypeError(problem) from None
-    return time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)

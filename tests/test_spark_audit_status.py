@@ -1,0 +1,69 @@
+"""What an audit ends with where it finds nothing to judge, and what it may judge by."""
+
+import pytest
+
+pytest.importorskip("pyspark", reason="needs the extra: nox -s spark")
+
+from types import SimpleNamespace
+
+from pulsar_conformance import specs
+from pulsar_conformance.adapters.spark import session
+from pulsar_conformance.conformance.audit import report
+from pulsar_conformance.conformance.audit.errors import AuditError
+from pulsar_conformance.conformance.audit.plan import Plan
+from pulsar_conformance.conformance.audit.report import check_rules, said
+from pulsar_conformance.conformance.audit.verdicts import rules_of
+from pulsar_conformance.conformance.cli import main
+from pyspark.errors import AnalysisException
+
+EMPTY = {"cycles": 0, "wrong": 0, "lines": {"read": 2, "used": 2, "quarantined": {}}}
+NOTHING = {
+    "no line is used": ([], 0, "no line of it can be used; out/quarantine says why"),
+    "no cycle": ([], 2, "there is no shedding cycle of a broker that reports in it"),
+    "none in that time": (["--from", "2026-11-20"], 2, "in that time; see --from and --to"),
+}
+
+
+@pytest.fixture
+def unstarted(monkeypatch):
+    monkeypatch.setattr(session, "take", lambda *_: SimpleNamespace(session=None))
+    monkeypatch.setattr(session, "release", lambda _: None)
+
+
+@pytest.mark.parametrize("case", NOTHING)
+def test_where_nothing_could_be_audited_it_says_so(case, unstarted, monkeypatch, capsys):
+    words, used, told = NOTHING[case]
+    found = {**EMPTY, "lines": {**EMPTY["lines"], "used": used}}
+    monkeypatch.setattr(report, "reported", lambda *_: (found, iter(())))
+    assert main(["audit", "--input", "in", "--output", "out", *words]) == 2
+    assert told in capsys.readouterr().err
+
+
+def test_what_spark_cannot_do_is_one_sentence(unstarted, monkeypatch, capsys):
+    def broken(*_):
+        raise AnalysisException("[X] It broke.\n;\n'Project [x]")
+
+    monkeypatch.setattr(report, "_reported", broken)
+    assert main(["audit", "--input", "in", "--output", "out"]) == 2
+    shown = capsys.readouterr().err
+    assert "Spark stopped: [X] It broke; what is done is kept" in shown
+    assert shown.count("\n") == 1
+
+
+def test_the_last_cause_is_told():
+    trace = (
+        "An error occurred.\n: org.apache.Failed: job\n\tat x.Y\nCaused by: java.io.No: a file\n"
+    )
+    assert said(Exception(trace)) == "a file"
+    assert said(ValueError("")) == "ValueError"
+
+
+def test_a_release_is_judged_by_the_documents_that_it_follows():
+    of = specs.load().profile("released-3.0")
+    documented = set(rules_of(Plan.of("documented-3.0", of.readings)))
+    assert set(rules_of(Plan.of(of.id))) == documented - set(of.without)
+
+
+def test_documents_without_rules_of_shedding_are_told():
+    with pytest.raises(AuditError, match="no rule of it is about what"):
+        check_rules(Plan.of("unwritten-3.0"))
