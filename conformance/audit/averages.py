@@ -14,35 +14,62 @@ from pyspark.sql import functions as F
 FRAMES: Mapping[str, int] = {"shortTermData": 10, "longTermData": 1000}
 """The samples that count in each time frame. [DATA-03]"""
 
-BEFORE, LOOK, AFTER = 0, 1, 2
-"""What is sampled at the moment of a look is known at it, and what is done then is not."""
+BEFORE, SAID, LOOK, AFTER = range(4)
+"""What is sampled at the moment of a look is known at it, and what is done then is not; what the
+leader says goes for the samples of that moment."""
 
 
 def averages(silver: Silver, made: Made, plan: Plan) -> DataFrame:
-    """The table: what the leader's records say, or what its samples since its start come to."""
+    """The table: what the leader's samples since its start come to, or what its records say.
+
+    A record goes for the samples before it, and those after it go on from it; but where there are
+    as many since the leader's start as it would have then, they alone count.
+    """
     rows = _timeline(silver, made, plan)
     begun = made["cycles"].select("cluster", "since", "until").distinct()
     rows = rows.join(F.broadcast(begun), "cluster").where("at >= since and at < until")
     rows = rows.withColumn("key", F.xxhash64("cluster", "bundle", "since"))
     keys, order = ("key", "cluster", "bundle", "since"), ("at", "turn", "broker")
     so_far = known.Course(keys, order).so_far()
-    told = F.last("data", ignorenulls=True).over(so_far)
     went = F.last("went", ignorenulls=True).over(so_far)
-    rows = rows.withColumns({"data": told, "went": went})
-    rows = known.averages(rows, keys, order, FRAMES, plan.readings).where(F.col("turn") == LOOK)
+    taken = F.count(shapes.RATE_FIELDS[0]).over(so_far)
+    rows = rows.withColumns({"went": went, "taken": taken})
+    rows = known.averages(rows, keys, order, FRAMES, plan.readings)
+    said = F.when(F.col("data").isNotNull(), F.struct("data", "taken", *FRAMES))
+    rows = rows.withColumn("said", F.last(said, ignorenulls=True).over(so_far))
+    rows = rows.where(F.col("turn") == LOOK)
     return rows.select(
         "cluster",
         "cycle",
         F.col("at").alias("moment"),
         "broker",
         "bundle",
-        *(F.coalesce(f"data.{name}", _average(name)).alias(name) for name in FRAMES),
+        *(_average(name, window).alias(name) for name, window in FRAMES.items()),
         _minutes(F.col("at"), F.col("went")).alias("moved"),
     )
 
 
-def _average(name: str) -> Column:
-    return F.col(name).cast(shapes.AVERAGE)
+def _average(name: str, window: int) -> Column:
+    """What is known in a time frame, by the last record and the samples."""
+    own, said = F.col(name), F.col(f"said.data.{name}")
+    counted = shapes.or_nothing(said["numSamples"])
+    new = F.col("taken") - F.col("said.taken")
+    own_alone = F.isnull("said") | (F.col("taken") >= F.least(counted + new, F.lit(window)))
+    kept = F.least(counted, window - new)
+    of_new = (own[rate] * own["numSamples"] - _before(name, rate) for rate in shapes.RATE_FIELDS)
+    rates = (
+        ((shapes.or_nothing(said[rate]) * kept + sum_) / (kept + new)).alias(rate)
+        for rate, sum_ in zip(shapes.RATE_FIELDS, of_new, strict=True)
+    )
+    both = F.struct(*rates, (kept + new).alias("numSamples")).cast(shapes.AVERAGE)
+    own, said = own.cast(shapes.AVERAGE), said.cast(shapes.AVERAGE)
+    return F.when(new == 0, said).when(own_alone, own).otherwise(both)
+
+
+def _before(name: str, rate: str) -> Column:
+    """The sum of the samples before the last record; they have not filled the time frame."""
+    then = F.col(f"said.{name}")
+    return then[rate] * then["numSamples"]
 
 
 def _minutes(later: Column, earlier: Column) -> Column:
@@ -65,7 +92,7 @@ def _timeline(silver: Silver, made: Made, plan: Plan) -> DataFrame:
         "cluster", "bundle", "at", F.lit(BEFORE).alias("turn"), "broker", *shapes.RATE_FIELDS
     )
     data = silver.contexts.where("kind = 'bundle_data'").select(
-        "cluster", "bundle", "at", F.lit(BEFORE).alias("turn"), "data"
+        "cluster", "bundle", "at", F.lit(SAID).alias("turn"), "data"
     )
     went = silver.actions.where("kind = 'unloaded'").select(
         "cluster", "bundle", "at", F.lit(AFTER).alias("turn"), F.col("at").alias("went")

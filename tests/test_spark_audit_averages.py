@@ -1,0 +1,77 @@
+"""What a bundle carries at a cycle: by its samples, and by what the leader's records say of it."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+pytest.importorskip("pyspark", reason="needs the extra: nox -s spark")
+
+from pulsar_conformance.conformance.audit.gold import averages, cycles
+from pulsar_conformance.conformance.audit.plan import Plan, Silver
+from pulsar_conformance.conformance.audit.tables import TABLES
+from standins.sparks import spark
+
+assert spark
+
+START = datetime(2026, 11, 20, tzinfo=UTC)
+RATES = ("msgRateIn", "msgRateOut", "msgThroughputIn", "msgThroughputOut")
+RESOURCES = ("cpu", "memory", "directMemory", "bandwidthIn", "bandwidthOut")
+BUNDLE = "t/ns/0x00000000_0xffffffff"
+LAST = 21
+CASES = {
+    "samples": ([10.0, 20.0], None, 0, (15, 2)),
+    "record": ([], (40.0, 10), 0, (40, 10)),
+    "record-after-samples": ([10.0, 20.0], (40.0, 10), 2, (40, 10)),
+    "record-and-one-sample": ([10.0], (40.0, 3), 0, (32.5, 4)),
+    "full-record-and-two": ([10.0, 10.0], (40.0, 10), 0, (34, 10)),
+    "record-between": ([90.0, 10.0, 10.0], (40.0, 10), 1, (34, 10)),
+    "record-of-what-is-known": ([10.0, 20.0, 60.0], (15.0, 2), 2, (30, 3)),
+    "old-record": ([10.0] * 12, (40.0, 10), 0, (10, 10)),
+    "record-of-nothing": ([10.0], (50.0, 0), 0, (10, 1)),
+}
+"""By cluster: samples, a record of the leader (rate, number), before which sample it was written
+(at the same time as the one before), and the rate and number that are known at last."""
+
+
+def rows_of(cluster, samples, record, place):
+    rows = {name: [] for name in ("broker_samples", "bundle_samples", "actions", "contexts")}
+
+    def add(table, minute, **columns):
+        at = START + timedelta(minutes=minute)
+        rows[table].append({"cluster": cluster, "at": at, "day": at.date(), **columns})
+
+    add("contexts", 0, kind="leader", broker="b1")
+    add("contexts", LAST, kind="cycle")
+    percent = dict.fromkeys(RESOURCES, 1.0)
+    add("broker_samples", LAST - 1, broker="b1", percent=percent, bundles=[BUNDLE])
+    for number, rate in enumerate(samples):
+        own = dict.fromkeys(RATES, rate)
+        add("bundle_samples", number + 1, broker="b1", bundle=BUNDLE, **own)
+    if record:
+        said = {**dict.fromkeys(RATES, record[0]), "numSamples": float(record[1])}
+        data = {"shortTermData": said, "longTermData": said}
+        add("contexts", place, kind="bundle_data", bundle=BUNDLE, data=data)
+    return rows
+
+
+@pytest.fixture(scope="module")
+def known(spark):
+    every = [rows_of(name, *case[:3]) for name, case in CASES.items()]
+    tables = (
+        spark.session.createDataFrame(
+            [row for rows in every for row in rows[name]], TABLES[name].schema
+        )
+        for name in ("broker_samples", "bundle_samples", "actions", "contexts")
+    )
+    silver, plan = Silver(*tables), Plan.of("documented-3.0")
+    made = {"cycles": cycles(silver, plan)}
+    return {row["cluster"]: row for row in averages(silver, made, plan).collect()}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_record_counts_for_the_samples_before_it_and_those_after_it_go_on(case, known):
+    rate, number = CASES[case][3]
+    found = known[case]["shortTermData"]
+    assert found["numSamples"] == number
+    for name in RATES:
+        assert found[name] == pytest.approx(rate)
