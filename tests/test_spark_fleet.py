@@ -332,6 +332,8 @@ def test_a_folder_that_is_there_is_left_alone(tmp_path, capsys):
     assert main(["fleet", *GIVEN, "--output", str(tmp_path)]) == 2
     assert "it is there already; name a folder that is not" in capsys.readouterr().err
     assert (tmp_path / "kept").read_text() == "mine"
+    assert main(["fleet", *GIVEN, "--output", str(tmp_path / "kept" / "new")]) == 2
+    assert "a file is where its folder would be" in capsys.readouterr().err
 
 
 def test_the_history_that_comes_with_the_project_is_what_the_page_says(spark):

@@ -73,6 +73,8 @@ def write(session: Any, fleet: Fleet, told: Told, path: str) -> Written:
     there = Path(path.removeprefix(LOCAL))
     if there.is_file() or (there.is_dir() and any(there.iterdir())):
         raise BadFleet(f"--output {path}: it is there already; name a folder that is not")
+    if any(one.exists() and not one.is_dir() for one in there.parents):
+        raise BadFleet(f"--output {path}: a file is where its folder would be; name another one")
     if there.is_dir():
         there.rmdir()
     made, seen = lines(session, fleet, told), Observation("lines")
