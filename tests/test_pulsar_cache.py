@@ -60,7 +60,7 @@ def test_jars_are_fetched_once(machine, tmp_path):
     assert root() == tmp_path / "cache"
 
 
-@pytest.mark.parametrize("damage", ["remove", "truncate", "change", "manifest", "garbage"])
+@pytest.mark.parametrize("damage", ["remove", "truncate", "change", "manifest", "garbage", "empty"])
 def test_what_is_damaged_is_fetched_again(machine, tmp_path, damage):
     library = fetched()
     jar, manifest = library / "thing-1.jar", library.parent / "jars.json"
@@ -70,6 +70,7 @@ def test_what_is_damaged_is_fetched_again(machine, tmp_path, damage):
         "change": lambda: jar.write_text("rat\n"),
         "manifest": manifest.unlink,
         "garbage": lambda: manifest.write_text("{"),
+        "empty": lambda: (jar.unlink(), manifest.write_text('{"jars": []}')),
     }[damage]()
     assert fetched().joinpath("thing-1.jar").read_text() == "jar\n"
     assert times(tmp_path) == 2
@@ -108,6 +109,20 @@ def test_why_maven_failed(machine, why, said):
     assert said in raised.value.problem
     assert why in raised.value.tail
     assert raised.value.hint
+
+
+def test_a_relative_cache_is_taken_from_here(machine, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PULSAR_CONFORMANCE_CACHE", "there")
+    assert fetched() == tmp_path / "there" / "pulsar" / "thing-1" / "lib"
+
+
+def test_what_a_killed_fetch_left_goes_with_the_next(machine, tmp_path):
+    shelves = tmp_path / "cache" / "pulsar"
+    (shelves / ".thing-1.4711.partial" / "lib").mkdir(parents=True)
+    (shelves / ".thing-1.2.4711.partial").mkdir()
+    fetched()
+    assert [one.name for one in shelves.glob(".*.partial")] == [".thing-1.2.4711.partial"]
 
 
 def test_a_machine_without_maven(machine, monkeypatch):

@@ -6,6 +6,7 @@ import fcntl
 import hashlib
 import json
 import os
+import re
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -24,9 +25,9 @@ def root() -> Path:
     """The cache: `$PULSAR_CONFORMANCE_CACHE`, else a folder in the user's own cache."""
     chosen = os.environ.get(ENVIRONMENT)
     if chosen:
-        return Path(chosen)
+        return Path(chosen).absolute()  # Maven would take it from the folder of its POM
     home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(home) / "pulsar-conformance"
+    return Path(home, "pulsar-conformance").absolute()
 
 
 class Shelf:
@@ -54,6 +55,8 @@ class Shelf:
             ]
         except (ValueError, KeyError, TypeError):
             raise Damaged(f"{manifest} cannot be read") from None
+        if not listed:
+            raise Damaged(f"{manifest} lists no jar")
         for jar, size, written, digest in listed:
             if not jar.exists():
                 raise Damaged(f"{jar} is missing")
@@ -65,9 +68,12 @@ class Shelf:
         return True
 
     def fill(self, fetch: Callable[[Path], None]) -> None:
-        """Replaces what is there by what `fetch` puts in a folder, all or nothing."""
+        """Replaces what is there by what `fetch` puts in a folder, all or nothing.
+
+        What a process left that was killed meanwhile goes, too; so the shelf has to be locked.
+        """
         partial = self.folder.with_name(f".{self.name}.{os.getpid()}.partial")
-        shutil.rmtree(partial, ignore_errors=True)
+        self._clear()
         try:
             (partial / LIBRARY).mkdir(parents=True)
             fetch(partial / LIBRARY)
@@ -77,6 +83,13 @@ class Shelf:
             partial.rename(self.folder)
         finally:
             shutil.rmtree(partial, ignore_errors=True)
+
+    def _clear(self) -> None:
+        """Removes what nobody fetches any more."""
+        left = re.compile(rf"\.{re.escape(self.name)}\.\d+\.partial")
+        for folder in self.folder.parent.glob(".*.partial"):
+            if left.fullmatch(folder.name):
+                shutil.rmtree(folder, ignore_errors=True)
 
     @contextmanager
     def locked(self) -> Iterator[None]:
