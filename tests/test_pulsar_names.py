@@ -1,9 +1,11 @@
 """What stands after `pulsar:`, and what is wrong with it, told in one message."""
 
+import os
 from pathlib import Path
 
 import pytest
 from pulsar_conformance.adapters import AdapterError, connect
+from pulsar_conformance.adapters.pulsar import connect as opening
 from pulsar_conformance.adapters.pulsar import versions
 from pulsar_conformance.adapters.pulsar.target import BadTarget, Target
 
@@ -31,6 +33,8 @@ def test_a_plug_in_and_settings(tmp_path):
         ("3.0.7,stratgy=x", "did you mean strategy=?"),
         ("3.0.7,strategy=", "says nothing here"),
         ("3.0.7,set", "says nothing here"),
+        ("3.0.7,set=minUnloadMessage", "write set=NAME=VALUE"),
+        ("3.0.7,set==5", "write set=NAME=VALUE"),
         ("3.0.7,classpath=/no/such.jar", "there is no /no/such.jar"),
     ],
 )
@@ -63,6 +67,17 @@ def test_an_unknown_version_names_those_there_are(complete):
 def test_a_folder_without_pulsar(complete, tmp_path):
     Path(tmp_path, "guava.jar").touch()
     assert "has no pulsar-broker-VERSION.jar" in refused(f"pulsar:{tmp_path}")
+
+
+def test_a_folder_with_two_versions(complete, tmp_path):
+    for version in ("3.0.7", "3.0.7-tests", "4.0.7"):
+        Path(tmp_path, f"pulsar-broker-{version}.jar").touch()
+    assert "more than one pulsar-broker, of 3.0.7 and 4.0.7" in refused(f"pulsar:{tmp_path}")
+
+
+def test_a_path_that_java_takes_for_two():
+    with pytest.raises(BadTarget, match="Java takes no path with"):
+        opening._in_a_class_path(Path("/lib"), Path(f"/my{os.pathsep}lib"))
 
 
 def test_a_machine_without_java(complete, monkeypatch):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import os
 import re
 import shutil
 import sys
@@ -24,7 +25,9 @@ OBJECT = "pulsar_conformance.adapters.pulsar.host:Released"
 SHELLS = "org.mockito:mockito-core:3.12.4"
 """Makes the shells. From 4 on it looks for its caller in Java, and ours is Python."""
 
-BROKER_JAR = re.compile(r"pulsar-broker-(\d[^/]*)\.jar$")
+BROKER_JAR = re.compile(r"pulsar-broker-(\d[^/]*)(?<!-tests)(?<!-sources)(?<!-javadoc)\.jar$")
+"""Of a build, too, which has its tests and sources beside it."""
+
 UNHURRIED = Limits(start=180.0, base=120.0, per_case=0.5)
 """Two or three seconds start a release, and a case takes some milliseconds; a busy machine, or the
 first case of a kind, takes many times that."""
@@ -39,6 +42,7 @@ def connect_pulsar(
         _needs()
         version, jars = _jars(target)
         shells = _fetched("the shells of Pulsar", f"shells-{SHELLS.rpartition(':')[2]}", SHELLS)
+        _in_a_class_path(shells, jars, *target.class_path)
     except BadTarget as wrong:
         raise AdapterError("start", str(wrong), "", "", name) from None
     except maven.CannotFetch as error:
@@ -82,16 +86,26 @@ def _jars(target: Target) -> tuple[str, Path]:
             f"{', '.join(known)}"
         )
     jars = sorted(folder.glob("*.jar"))
-    versioned = filter(None, (BROKER_JAR.search(jar.name) for jar in jars))
-    found = next(versioned, None)
-    if found is None:
+    found = [match[1] for match in (BROKER_JAR.search(jar.name) for jar in jars) if match]
+    if not found:
         raise BadTarget(
             f"{folder} has no pulsar-broker-VERSION.jar; name the lib/ of a distribution"
+        )
+    if len(found) > 1:
+        raise BadTarget(
+            f"{folder} has more than one pulsar-broker, of {' and '.join(found)}; leave one there"
         )
     for jar in jars:
         if not zipfile.is_zipfile(jar):
             raise BadTarget(f"{jar} is not whole: copy or build it again")
-    return found[1], folder.resolve()
+    return found[0], folder.resolve()
+
+
+def _in_a_class_path(*paths: Path) -> None:
+    """Errors: `BadTarget` where Java would read one path as two."""
+    for path in paths:
+        if os.pathsep in str(path):
+            raise BadTarget(f"Java takes no path with {os.pathsep!r} in it: move or link {path}")
 
 
 def _fetched(what: str, shelf_name: str, pom: str) -> Path:

@@ -50,9 +50,17 @@ class Target:
             elif key == "classpath":
                 paths += [Path(one) for one in value.split(os.pathsep)]
             else:
-                name, _, given = value.partition("=")
+                name, given = _setting(value)
                 settings[name] = given
         missing = [path for path in paths if not path.exists()]
         if missing:
             raise BadTarget(f"classpath: there is no {missing[0]}")
         return cls(release, strategy, tuple(path.resolve() for path in paths), settings)
+
+
+def _setting(text: str) -> tuple[str, str]:
+    """Name and value; without a value the release's own default. Errors: `BadTarget`."""
+    name, equals, value = text.partition("=")
+    if not name.strip() or not equals:
+        raise BadTarget(f"set={text}: write set=NAME=VALUE, as in set=minUnloadMessage=1000")
+    return name.strip(), value
