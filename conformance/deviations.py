@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -11,6 +12,7 @@ from pulsar_conformance import specs
 from pulsar_conformance.specs.errors import unknown
 from pulsar_conformance.specs.lines import Sheet, read
 from pulsar_conformance.specs.schemas import check_shape
+from pulsar_conformance.specs.words import counted
 
 
 @dataclass(frozen=True)
@@ -58,7 +60,7 @@ def load(file: Path) -> tuple[Deviation, ...]:
 
     Errors: `specs.SpecError` with file and line for an unknown rule or a second entry of one.
     """
-    sheet = read(file.parent, file.name)
+    sheet = read(Path(), str(file))
     check_shape(sheet, "known-deviations")
     found: list[Deviation] = []
     rules = specs.load().rules
@@ -70,6 +72,15 @@ def load(file: Path) -> tuple[Deviation, ...]:
             raise _wrong(sheet, place, f"{deviation.rule} is listed twice")
         found.append(deviation)
     return tuple(found)
+
+
+def of_others(listed: Sequence[Deviation], judged: Collection[str]) -> Iterator[str]:
+    """What to say of entries whose implementation is none of those that were judged."""
+    counts = Counter(one.implementation for one in listed)
+    for name, count in counts.items():
+        if name is not None and name not in judged:
+            verb = "is" if count == 1 else "are"
+            yield f"{counted(count, 'known deviation')} {verb} of {name}, which was not judged"
 
 
 def _deviation(entry: Mapping[str, Any]) -> Deviation:

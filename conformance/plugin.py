@@ -17,6 +17,7 @@ from pulsar_conformance import specs
 from pulsar_conformance.adapters import AdapterError
 from pulsar_conformance.conformance import allure_results, stream
 from pulsar_conformance.conformance.aside import at_once
+from pulsar_conformance.conformance.deviations import of_others
 from pulsar_conformance.conformance.options import add_options, destination, plan_of
 from pulsar_conformance.conformance.plan import BadPlan, Plan
 from pulsar_conformance.conformance.progress import Progress
@@ -292,7 +293,7 @@ class Reporter:
         lines = [self.first_line, *(verdict.as_json() for verdict in self.verdicts)]
         for line in ("", *table.lines(lines)):
             terminalreporter.write_line(line)
-        for line in self._told():
+        for line in (*self._told(), *of_others(self.plan.deviations, self._names)):
             terminalreporter.write_line(line)
         terminalreporter.write_line(f"verdicts: {self._directory / stream.FILE}")
 
@@ -302,6 +303,13 @@ class Reporter:
         for pair, run in suite.runs.items():
             if self.plan.replay and pair not in self.implementations:
                 yield said_of_none(run, suite.rules(run.profile))
+
+    @property
+    def _names(self) -> set[str]:
+        """What an implementation may be called: its adapter, its name, and that with a version."""
+        runs = self.implementations.values()
+        names = {name for run in runs for name in (run["adapter"], run["name"])}
+        return names | {name.rpartition(" ")[0] for name in names}
 
     def _told(self) -> Iterator[str]:
         """How the implementations worked, in the order in which they were named."""

@@ -179,4 +179,5 @@ def _neutral(run: Line) -> Iterator[str]:
         for name, why in one.get("neutral", {}).items()
     }
     for (implementation, name), why in told.items():
-        yield f"  made neutral in {implementation}: {name} = {why}"
+        said = f"  made neutral in {implementation}: {name} = {why}"
+        yield from wrap(said, WIDTH, subsequent_indent="    ", break_on_hyphens=False)

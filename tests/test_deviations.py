@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from pulsar_conformance import specs
 from pulsar_conformance.adapters.pulsar.versions import releases
-from pulsar_conformance.conformance.deviations import load
+from pulsar_conformance.conformance.deviations import load, of_others
 from pulsar_conformance.conformance.saved import load as load_case
 
 ROOT = Path(__file__).parent.parent
@@ -53,6 +53,13 @@ def _small(trial):
         return len(brokers) <= SMALL and len(owned) <= SMALL
 
     return all(few(question.case) for question in trial.questions)
+
+
+def test_entries_of_whom_nobody_judged_are_told():
+    listed = load(FILES["3.0.7"])
+    [said] = of_others(listed, {"pulsar", "pulsar 3.0.8-SNAPSHOT"})
+    assert said == f"{len(listed)} known deviations are of pulsar 3.0.7, which was not judged"
+    assert list(of_others(listed, {"pulsar", "pulsar 3.0.7"})) == []
 
 
 def test_no_case_is_left_over():
