@@ -57,6 +57,10 @@ class Configurations:
             self._types[name] = None if found is None else str(found.getType().getName())
         return self._types[name]
 
+    def names(self) -> list[str]:
+        """Every setting that the release has."""
+        return [str(one.getName()) for one in self._kind.class_.getDeclaredFields()]
+
     def default(self, name: str) -> Java:
         """What a setting is where nobody set it, beneath or anywhere."""
         empty = self._loader.create(named("java.util.Properties")(), self._kind.class_)

@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import jpype
+from pulsar_conformance.adapters.errors import CannotLoad
 from pulsar_conformance.adapters.pulsar import jvm, versions
 from pulsar_conformance.adapters.pulsar.configuration import Unsayable
-from pulsar_conformance.adapters.pulsar.plugged import kinds_of
+from pulsar_conformance.adapters.pulsar.plugged import check_settings, kinds_of
 from pulsar_conformance.adapters.pulsar.release import Refused, Release, Unanswered, Unsupported
 from pulsar_conformance.specs import load
 
@@ -25,13 +26,24 @@ class Released:
     # Every host is told readings; a release has its own.
     def __init__(self, profile: str, readings: Mapping[str, str]) -> None:  # noqa: ARG002
         told = json.loads(sys.argv[2])
+        self._start(told)
+        try:
+            self._make(told, profile)
+        except jpype.JException as error:
+            raise _missing_beneath(error) or error from None
+
+    def _start(self, told: Mapping[str, Any]) -> None:
         folders = [jar for folder in told["folders"] for jar in jvm.jars(Path(folder))]
         jvm.start([*map(Path, told["plugin"]), *folders])
+
+    def _make(self, told: Mapping[str, Any], profile: str) -> None:
+        """The release as it is to be asked. Errors: `CannotLoad`."""
         # They name Java types in decorators, and those are known from here on.
         from pulsar_conformance.adapters.pulsar import operations
 
         settings = told["settings"]
         plain = Release(told["version"], load().defaults(profile))
+        check_settings(settings, plain, plugged=told["strategy"] is not None)
         self._neutral = [
             one
             for one in versions.neutral()
@@ -41,6 +53,7 @@ class Released:
         beneath = {**neutral, **settings}
         plugged = _plugged(told["strategy"], plain)
         self._release = Release(plain.version, plain.defaults, beneath, **plugged)
+        operations.check(self._release)
         self._operations = operations.offered(self._release)
         self._strategies = operations.strategies(self._release)
         self._algorithms = operations.algorithms(self._release)
@@ -86,6 +99,16 @@ class Released:
             return {"failed": _told(error)}
         finally:
             shells.forget()
+
+
+def _missing_beneath(error: jpype.JException) -> CannotLoad | None:
+    """What to say where an exception comes of classes that cannot be loaded."""
+    while error is not None:
+        missing = jvm.missing(error)
+        if missing is not None:
+            return missing
+        error = error.getCause()
+    return None
 
 
 def _plugged(strategy: str | None, release: Release) -> dict[str, str]:

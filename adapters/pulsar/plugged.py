@@ -1,11 +1,15 @@
-"""A user's own strategy: of which kind its class is, and whether the release takes one."""
+"""What a user gives a release: settings that it has, and a strategy of which it takes the kind."""
 
 from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from difflib import get_close_matches
 
 import jpype
 from pulsar_conformance.adapters.errors import CannotLoad
 from pulsar_conformance.adapters.pulsar.configuration import Configurations
-from pulsar_conformance.adapters.pulsar.jvm import exists, named
+from pulsar_conformance.adapters.pulsar.jvm import Java, exists, named
+from pulsar_conformance.adapters.pulsar.release import Release
 
 PACKAGE = "org.apache.pulsar.broker.loadbalance."
 KINDS = {
@@ -39,3 +43,47 @@ def kinds_of(strategy: str, configurations: Configurations, version: str) -> dic
         settings = " or ".join(kinds.values())
         raise CannotLoad(f"Pulsar {version} has no {settings}, and takes no {strategy}")
     return dict.fromkeys(taken, strategy)
+
+
+def check_settings(given: Mapping[str, str], release: Release, *, plugged: bool) -> None:
+    """Whether the release can be set so. Errors: `CannotLoad`.
+
+    A strategy of a user's own may read settings that Pulsar does not know.
+    """
+    configurations = release.configurations
+    for name in given:
+        if not plugged and not configurations.knows(name):
+            near = get_close_matches(name, configurations.names(), n=1)
+            meant = f"; did you mean {near[0]}?" if near else ""
+            raise CannotLoad(f"Pulsar {release.version} has no setting {name}{meant}")
+    if not given:
+        return
+    try:
+        Configurations({}).of(given)
+    except jpype.JException as error:
+        said = f"Pulsar {release.version} cannot be set so: {error.getMessage()}"
+        raise CannotLoad(said) from None
+
+
+def check_made(strategy: str, make: Callable[[], Java], version: str) -> None:
+    """Whether a release makes a user's class. Errors: `CannotLoad`.
+
+    Where it cannot, it may say so in its log alone, and take a strategy of its own.
+    """
+    try:
+        made = str(make().getClass().getName())
+    except jpype.JException:
+        made = ""
+    if made != strategy:
+        needed = "a class that is not abstract, with a public constructor without parameters"
+        problem = f"Pulsar {version} cannot make {strategy}{_why(strategy)}"
+        raise CannotLoad(f"{problem}; it has to be {needed}, which must not fail")
+
+
+def _why(strategy: str) -> str:
+    """What keeps a class from being made, as far as it can be seen."""
+    try:
+        named(strategy).class_.getDeclaredConstructor([]).newInstance([])
+    except jpype.JException as error:
+        return f", {(error.getCause() or error).toString()}"
+    return ""

@@ -1,6 +1,7 @@
 """How a release answers each operation, a module each."""
 
 from collections.abc import Callable, Mapping
+from functools import partial
 
 from pulsar_conformance.adapters.pulsar.operations import (
     anti_affinity,
@@ -15,6 +16,7 @@ from pulsar_conformance.adapters.pulsar.operations import (
     splitting,
     usage,
 )
+from pulsar_conformance.adapters.pulsar.plugged import check_made
 from pulsar_conformance.adapters.pulsar.release import Answer, Case, Release
 
 Operation = Callable[[Release, Case], Answer]
@@ -44,6 +46,13 @@ def offered(release: Release) -> Mapping[str, Operation]:
         return OPERATIONS
     answering = {"shed.select": release.shedder, "place.select": release.placer}
     return {name: OPERATIONS[name] for name, strategy in answering.items() if strategy}
+
+
+def check(release: Release) -> None:
+    """Whether the release makes a user's strategy, and none of its own. Errors: `CannotLoad`."""
+    for strategy, make in ((release.shedder, shedding.made), (release.placer, placement.made)):
+        if strategy:
+            check_made(strategy, partial(make, release), release.version)
 
 
 def strategies(release: Release) -> list[str]:

@@ -15,6 +15,11 @@ SETTING = "loadBalancerLoadPlacementStrategy"
 """Names the strategy, where the release has a choice; before 3.0 there is one."""
 
 
+def made(release: Release) -> Java:
+    """What the release makes of a user's own strategy."""
+    return named(STRATEGY).create(release.configuration({SETTING: release.placer}))
+
+
 def select(release: Release, case: Case) -> Answer:
     """The broker that the strategy chooses, a new one for each draw: it may remember."""
     plugged = {SETTING: release.placer} if release.placer else {}

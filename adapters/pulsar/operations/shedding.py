@@ -34,6 +34,12 @@ def strategies(release: Release) -> list[str]:
     return [name for name in BUILT_IN if exists(PACKAGE + name)]
 
 
+def made(release: Release) -> Java:
+    """What the manager makes of a user's own strategy."""
+    with Manager(Service(release.configuration({STRATEGY: release.shedder}))) as manager:
+        return manager.strategy
+
+
 def select(release: Release, case: Case) -> Answer:
     """What the admin client is told to unload, in the order in which it is told."""
     settings = {**case["settings"], **_strategy(release, case)}
@@ -117,8 +123,9 @@ class _Watched:
     def findBundlesForUnloading(self, load_data: Java, configuration: Java) -> Java:  # noqa: N802  Pulsar's
         """What the strategy chooses."""
         found = self._strategy.findBundlesForUnloading(load_data, configuration)
-        for broker, bundles in found.asMap().items():
-            self._chosen += [(broker_name(broker), str(bundle)) for bundle in bundles]
+        if found is not None:  # of nothing at all the release complains by itself
+            for broker, bundles in found.asMap().items():
+                self._chosen += [(broker_name(broker), str(bundle)) for bundle in bundles]
         return found
 
     @jpype.JOverride

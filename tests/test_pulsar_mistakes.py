@@ -1,0 +1,122 @@
+"""What a user gives a release and it cannot use is one message, and no verdict against anyone."""
+
+import importlib.util
+import shutil
+import subprocess
+
+import pytest
+from pulsar_conformance.adapters import AdapterError, connect
+from pulsar_conformance.adapters.pulsar.cache import Shelf
+
+NEEDED = ("java", "javac", "mvn")
+HERE = all(map(shutil.which, NEEDED)) and importlib.util.find_spec("jpype") is not None
+pytestmark = pytest.mark.skipif(not HERE, reason="needs Java, Maven and the extra pulsar")
+
+PROFILE = "documented-3.0"
+SHEDDER = """
+package com.acme;
+import com.google.common.collect.Multimap;
+import org.apache.pulsar.broker.ServiceConfiguration;
+import org.apache.pulsar.broker.loadbalance.*;
+public {what} implements LoadSheddingStrategy {{
+    {constructor}
+    public Multimap<String, String> findBundlesForUnloading(LoadData l, ServiceConfiguration c) {{
+        return null;
+    }}
+}}
+"""
+PLACER = """
+package com.acme;
+import java.util.*;
+import org.apache.pulsar.broker.ServiceConfiguration;
+import org.apache.pulsar.broker.loadbalance.*;
+import org.apache.pulsar.policies.data.loadbalancer.BundleData;
+public class Picky implements ModularLoadManagerStrategy {
+    public Picky(int needed) { }
+    public Optional<String> selectBroker(
+            Set<String> among, BundleData bundle, LoadData load, ServiceConfiguration c) {
+        return Optional.empty();
+    }
+}
+"""
+SOURCES = {
+    "Abstract": SHEDDER.format(what="abstract class Abstract", constructor=""),
+    "Closed": SHEDDER.format(
+        what="class Closed",
+        constructor='public Closed() { throw new IllegalStateException("no licence"); }',
+    ),
+    "Mute": SHEDDER.format(what="class Mute", constructor=""),
+    "Picky": PLACER,
+}
+
+
+def refused(adapter):
+    with pytest.raises(AdapterError) as told, connect(adapter, PROFILE, {}):
+        pass
+    assert "Traceback" not in str(told.value)
+    return str(told.value)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Strategies compiled against the release, which is fetched where it is not there."""
+    with connect("pulsar:3.0.7", PROFILE, {}):
+        pass
+    folder = tmp_path_factory.mktemp("plug-ins")
+    files = [folder / f"{name}.java" for name in SOURCES]
+    for file in files:
+        file.write_text(SOURCES[file.stem])
+    words = ["javac", "-cp", f"{Shelf('3.0.7').library}/*", "-d", folder, *files]
+    subprocess.run(words, check=True, capture_output=True)
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("Abstract", "InstantiationException"),
+        ("Closed", "IllegalStateException: no licence"),
+        ("Picky", "NoSuchMethodException"),
+    ],
+)
+def test_a_strategy_that_cannot_be_made_is_not_replaced_by_pulsars_own(folder, name, why):
+    said = refused(f"pulsar:3.0.7,strategy=com.acme.{name},classpath={folder}")
+    assert f"cannot make com.acme.{name}" in said
+    assert why in said
+
+
+def test_a_strategy_that_gives_nothing_back_fails_in_the_release(folder):
+    case = {
+        "strategy": None, "settings": {}, "brokers": {"b1": {}, "b2": {}}, "bundles": {},
+        "recentlyUnloaded": {},
+    }  # fmt: skip
+    adapter = f"pulsar:3.0.7,strategy=com.acme.Mute,classpath={folder}"
+    with connect(adapter, PROFILE, {}) as connection:
+        [answer] = connection.ask("shed.select", [case])
+    assert answer["failed"].startswith("java.lang.NullPointerException")
+
+
+@pytest.mark.parametrize(
+    ("setting", "said"),
+    [
+        ("minUnloadMesage=1000", "has no setting minUnloadMesage; did you mean minUnloadMessage?"),
+        ("minUnloadMessage=many", "cannot be set so: failed to initialize minUnloadMessage"),
+    ],
+)
+def test_a_setting_that_the_release_cannot_take(setting, said):
+    assert said in refused(f"pulsar:3.0.7,set={setting}")
+
+
+def test_a_strategy_may_have_settings_that_pulsar_does_not_know(folder):
+    adapter = f"pulsar:3.0.7,strategy=com.acme.Mute,classpath={folder},set=acmeLimit=7"
+    with connect(adapter, PROFILE, {}) as connection:
+        assert connection.hello.name == "pulsar+Mute"
+
+
+def test_a_folder_that_lacks_a_jar(tmp_path):
+    with connect("pulsar:3.0.7", PROFILE, {}):
+        pass
+    for jar in Shelf("3.0.7").library.glob("*.jar"):
+        if "pulsar-common-" not in jar.name:
+            (tmp_path / jar.name).symlink_to(jar)
+    assert "look whether all jars are there and whole" in refused(f"pulsar:{tmp_path}")
