@@ -9,9 +9,10 @@ from dataclasses import replace
 
 from pulsar_conformance import specs
 from pulsar_conformance.adapters import AdapterError
-from pulsar_conformance.conformance import checks
+from pulsar_conformance.conformance import checks, saved
 from pulsar_conformance.conformance.aside import Asking, at_once, settle
-from pulsar_conformance.conformance.failing import blamed, failure_of
+from pulsar_conformance.conformance.deviations import Deviation
+from pulsar_conformance.conformance.failing import blamed, failure_of, violations
 from pulsar_conformance.conformance.judge import Outcome
 from pulsar_conformance.conformance.plan import Plan
 from pulsar_conformance.conformance.registry import CHECKS
@@ -143,11 +144,25 @@ class Run:
         passes = self.plan.replay is not None and found.verdict != "fail"  # on one case, no proof
         if deviation is None or found.verdict == "error" or passes:
             return found
+        if found.verdict in UNSHOWN:
+            found = self._shown(rule, deviation, found)
         why = deviation.why
         if found.verdict == "fail":
             return replace(found, verdict="known_deviation", why=why)
         stale = f"listed as a known deviation, but {found.verdict.replace('_', ' ')}: {why}"
         return replace(found, verdict="unexpected_pass", why=stale)
+
+    def _shown(self, rule: specs.Rule, deviation: Deviation, found: Verdict) -> Verdict:
+        """What the cases that the entry itself names show, where nothing else did."""
+        for file in deviation.cases:
+            try:
+                trial = saved.load(file, self.respondent.court.defaults).trial
+                if violations(rule, self.respondent, [trial]) != [None]:
+                    failure = failure_of(rule, self.respondent, self.plan, trial)
+                    return replace(found, verdict="fail", failure=failure)
+            except (saved.BadCase, AdapterError):
+                continue
+        return found
 
     def _found(self, rule: specs.Rule) -> Verdict:
         verdict = Verdict(rule.id, self.adapter, self.profile, rule.level, "pass")
@@ -211,6 +226,9 @@ class Run:
             return replace(verdict, why=why)
         return verdict
 
+
+UNSHOWN = ("pass", "unexercised")
+"""Verdicts under which a known deviation is stale, unless its own cases show it."""
 
 UNSPOKEN = Outcome("not_reached", why="the rule does not speak about the case")
 """Of a saved case that was not answered, and on which another rule was broken."""

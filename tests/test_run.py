@@ -139,6 +139,35 @@ Run.verdict = verdict
     assert "Traceback" not in done.stdout + done.stderr
 
 
+RARE = """
+from pulsar_conformance.reference import Model
+
+class Rare(Model):
+    def hello(self, profile, readings):
+        return {"name": "rare", "version": "1", "batch": 100, "operations": ["usage.max"]}
+
+    def answer(self, operation, case):
+        if case["broker"].get("cpu", {}).get("usage") == 77.125:
+            return {"percent": 0, "resource": None}
+        return super().answer(operation, case)
+"""
+
+
+def test_a_known_deviation_is_not_stale_where_its_own_case_shows_it():
+    Path("rare_balancer.py").write_text(RARE, "utf-8")
+    case = {"settings": {}, "weighted": False, "broker": {"cpu": {"usage": 77.125, "limit": 100}}}
+    Path("rare.json").write_text(json.dumps({"ask": "usage.max", "case": case}), "utf-8")
+    entry = {"rule": "USAGE-01", "reason": "It guesses.", "link": "https://example.org/1"}
+    words = ("--known-deviations", "known.json", "--rules", "USAGE-01", "--examples", "1")
+    for more, status, word in (
+        ({}, 1, "unexpected_pass"),
+        ({"cases": ["rare.json"]}, 0, "known_deviation"),
+    ):
+        Path("known.json").write_text(json.dumps([{**entry, **more}]), "utf-8")
+        ended, _, found = judged("python:rare_balancer:Rare", *words)
+        assert (ended, found["USAGE-01"]["verdict"]) == (status, word)
+
+
 def test_known_deviations_are_strict():
     listed = [{"rule": "USAGE-01", "reason": "It guesses.", "link": "https://example.org/1"}]
     Path("known.json").write_text(json.dumps(listed), "utf-8")
