@@ -1,9 +1,15 @@
-"""Programs of this machine: which version they are."""
+"""Programs of this machine: which version they are, and which Java there is."""
 
 from __future__ import annotations
 
+import os
 import re
+import shutil
 import subprocess
+from pathlib import Path
+
+JAVA = 17
+"""The oldest Java that runs Spark, and released Pulsar."""
 
 
 def major_version(program: str, *arguments: str) -> int | None:
@@ -16,3 +22,18 @@ def major_version(program: str, *arguments: str) -> int | None:
         return None
     found = re.search(r'\bv(?:ersion ")?(\d+)', done.stdout + done.stderr)
     return int(found[1]) if found else None
+
+
+def no_java() -> str | None:
+    """What is to be said where JAVA_HOME, or else the PATH, has no such Java; or nothing."""
+    wanted = f"needs Java {JAVA} or newer"
+    home = os.environ.get("JAVA_HOME")
+    program = str(Path(home, "bin", "java")) if home else "java"
+    where = "in JAVA_HOME" if home else "on the PATH"
+    if shutil.which(program) is None:
+        return f"{wanted}, and there is none {where}"
+    found = major_version(program, "-version")
+    if found is None or found < JAVA:
+        which = "of no known version" if found is None else f"version {found}"
+        return f"{wanted}; the one {where} is {which}"
+    return None

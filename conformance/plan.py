@@ -116,8 +116,9 @@ class Plan:
         return not self.rules or any(fnmatchcase(rule, pattern) for pattern in self.rules)
 
     def deviation(self, rule: str, *names: str) -> known.Deviation | None:
-        """The entry of the known deviations for a rule and an implementation."""
-        return next((one for one in self.deviations if one.concerns(rule, *names)), None)
+        """The entry of the known deviations for a rule and an implementation; its own first."""
+        found = [one for one in self.deviations if one.concerns(rule, *names)]
+        return min(found, key=lambda one: one.implementation is None, default=None)
 
 
 def chosen_readings(readings: Sequence[str]) -> dict[str, str]:

@@ -1,11 +1,13 @@
 """The known deviations of released Pulsar: complete, and every case of theirs can be asked."""
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from pulsar_conformance import specs
 from pulsar_conformance.adapters.pulsar.versions import releases
-from pulsar_conformance.conformance.deviations import load, of_others
+from pulsar_conformance.conformance.deviations import Deviation, load, of_others
+from pulsar_conformance.conformance.plan import Plan
 from pulsar_conformance.conformance.saved import load as load_case
 
 ROOT = Path(__file__).parent.parent
@@ -60,6 +62,15 @@ def test_entries_of_whom_nobody_judged_are_told():
     [said] = of_others(listed, {"pulsar", "pulsar 3.0.8-SNAPSHOT"})
     assert said == f"{len(listed)} known deviations are of pulsar 3.0.7, which was not judged"
     assert list(of_others(listed, {"pulsar", "pulsar 3.0.7"})) == []
+
+
+def test_an_entry_for_an_implementation_goes_before_one_for_all():
+    of_all = Deviation("SHED-01", "everybody's", "link")
+    own = Deviation("SHED-01", "its own", "link", "mine 1.0")
+    plan = SimpleNamespace(deviations=(of_all, own))
+    assert Plan.deviation(plan, "SHED-01", "mine", "mine 1.0") == own
+    assert Plan.deviation(plan, "SHED-01", "other", "other 1.0") == of_all
+    assert Plan.deviation(plan, "SHED-02", "mine", "mine 1.0") is None
 
 
 def test_no_case_is_left_over():

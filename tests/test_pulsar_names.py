@@ -81,8 +81,18 @@ def test_a_path_that_java_takes_for_two():
 
 
 def test_a_machine_without_java(complete, monkeypatch):
+    monkeypatch.delenv("JAVA_HOME", raising=False)
     monkeypatch.setenv("PATH", "")
-    assert "there is no java on the PATH" in refused("pulsar:3.0.7")
+    assert "needs Java 17 or newer, and there is none on the PATH" in refused("pulsar:3.0.7")
+
+
+def test_a_machine_with_an_old_java(complete, monkeypatch, tmp_path):
+    program = tmp_path / "bin" / "java"
+    program.parent.mkdir()
+    program.write_text("#!/bin/sh\necho 'openjdk version \"11.0.2\"' >&2\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    assert "needs Java 17 or newer; the one in JAVA_HOME is version 11" in refused("pulsar:3.0.7")
 
 
 def test_a_machine_without_the_extra(monkeypatch):

@@ -6,7 +6,6 @@ import importlib.util
 import json
 import os
 import re
-import shutil
 import sys
 import zipfile
 from collections.abc import Mapping
@@ -16,6 +15,7 @@ from typing import Any
 from pulsar_conformance.adapters.connection import Connection, Limits
 from pulsar_conformance.adapters.errors import AdapterError
 from pulsar_conformance.adapters.process import ProcessConnection
+from pulsar_conformance.adapters.programs import no_java
 from pulsar_conformance.adapters.pulsar import maven, versions
 from pulsar_conformance.adapters.pulsar.cache import Damaged, Shelf
 from pulsar_conformance.adapters.pulsar.target import BadTarget, Target
@@ -67,8 +67,9 @@ def _needs() -> None:
     """What a machine needs besides the jars. Errors: `BadTarget`."""
     if importlib.util.find_spec("jpype") is None:
         raise BadTarget("released Pulsar needs JPype: pip install 'pulsar-conformance[pulsar]'")
-    if shutil.which("java") is None:
-        raise BadTarget("released Pulsar needs Java 17 or newer, and there is no java on the PATH")
+    without_java = no_java()
+    if without_java:
+        raise BadTarget(f"released Pulsar {without_java}")
 
 
 def _jars(target: Target) -> tuple[str, Path]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import socket
 import sys
 import tempfile
@@ -19,10 +18,7 @@ from typing import IO, Any, TypeVar
 from urllib.parse import urlsplit
 
 from pulsar_conformance.adapters.errors import AdapterError
-from pulsar_conformance.adapters.programs import major_version
-
-JAVA = 17
-"""The oldest Java that Spark 4 runs on."""
+from pulsar_conformance.adapters.programs import no_java
 
 SPARK = 4
 EXTRA = "pip install 'pulsar-conformance[spark]'"
@@ -73,7 +69,8 @@ Session = Any
 
 def lacking() -> str | None:
     """What this machine lacks to run Spark by itself, in words, or nothing."""
-    return _no_pyspark() or _no_java()
+    without_java = no_java()
+    return _no_pyspark() or (without_java and f"it {without_java}")
 
 
 def _no_pyspark() -> str | None:
@@ -83,20 +80,6 @@ def _no_pyspark() -> str | None:
     except PackageNotFoundError:
         return wanted
     return None if found.startswith(f"{SPARK}.") else f"{wanted}; {found} is installed"
-
-
-def _no_java() -> str | None:
-    wanted = f"it needs Java {JAVA} or newer"
-    home = os.environ.get("JAVA_HOME")
-    program = str(Path(home, "bin", "java")) if home else "java"
-    where = "in JAVA_HOME" if home else "on the PATH"
-    if shutil.which(program) is None:
-        return f"{wanted}, and there is none {where}"
-    found = major_version(program, "-version")
-    if found is None or found < JAVA:
-        which = "of no known version" if found is None else f"version {found}"
-        return f"{wanted}; the one {where} is {which}"
-    return None
 
 
 @dataclass
