@@ -1,7 +1,9 @@
 """Mistakes in what an audit is asked, told before Spark starts."""
 
+from pathlib import Path
+
 import pytest
-from pulsar_conformance.conformance.audit.paths import check
+from pulsar_conformance.conformance.audit.paths import as_given, check
 from pulsar_conformance.conformance.cli import main
 
 MISTAKES = {
@@ -48,3 +50,13 @@ def test_what_cannot_be_read_or_written_is_told(mistake, tmp_path, monkeypatch, 
 
 def test_a_hidden_folder_within_the_input_is_apart(tmp_path):
     check(str(tmp_path), str(tmp_path / ".audit" / "new"), None)
+
+
+def test_a_name_is_written_whole_where_spark_would_take_it_for_an_address(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in ("history", "log-10:00", "h[1]"):
+        Path(name).mkdir()
+    assert as_given("history") == "history"
+    assert as_given("log-10:00") == str(tmp_path / "log-10:00")
+    assert as_given("h[1]") == r"h\[1\]"
+    assert as_given("h*") == "h*"

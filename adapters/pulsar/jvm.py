@@ -65,7 +65,8 @@ def missing(error: jpype.JException) -> CannotLoad | None:
     """What to say where classes cannot be loaded, which is no decision of the release's."""
     if not isinstance(error, named("java.lang.LinkageError")):
         return None
-    return CannotLoad(f"a class cannot be loaded, {error.toString()}; {WHOLE}")
+    said = f"a class cannot be loaded, {error.toString()}; {WHOLE}, and a plug-in's in classpath="
+    return CannotLoad(said)
 
 
 WHOLE = "look whether all jars are there and whole"

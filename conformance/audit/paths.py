@@ -23,10 +23,14 @@ def literal(path: str) -> str:
 
 
 def as_given(path: str) -> str:
-    """The same of what is there under that very name; anything else may be a pattern."""
+    """The same of what is there under that very name; anything else may be a pattern.
+
+    A name with a colon is written whole: Spark would take what stands before it for a scheme.
+    """
     if not Path(path.removeprefix(LOCAL)).exists():
         return path
-    return literal(path if path.startswith(LOCAL) else str(Path(path).absolute()))
+    whole = ":" not in path or path.startswith(LOCAL)
+    return literal(path if whole else str(Path(path).absolute()))
 
 
 def check(source: str, output: str, summary: str | None) -> None:
