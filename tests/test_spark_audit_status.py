@@ -18,9 +18,9 @@ from pyspark.errors import AnalysisException
 
 EMPTY = {"cycles": 0, "wrong": 0, "lines": {"read": 2, "used": 2, "quarantined": {}}}
 NOTHING = {
-    "no line is used": ([], 0, "no line of it can be used; out/quarantine says why"),
-    "no cycle": ([], 2, "there is no shedding cycle of a broker that reports in it"),
-    "none in that time": (["--from", "2026-11-20"], 2, "in that time; see --from and --to"),
+    "no line is used": ([], 0, 2, "no line of it can be used; out/quarantine says why"),
+    "no cycle": ([], 2, 0, "there is no shedding cycle of a broker that reports in it"),
+    "none in that time": (["--from", "2026-11-20"], 2, 2, "in that time; see --from and --to"),
 }
 
 
@@ -32,10 +32,10 @@ def unstarted(monkeypatch):
 
 @pytest.mark.parametrize("case", NOTHING)
 def test_where_nothing_could_be_audited_it_says_so(case, unstarted, monkeypatch, capsys):
-    words, used, told = NOTHING[case]
+    words, used, status, told = NOTHING[case]
     found = {**EMPTY, "lines": {**EMPTY["lines"], "used": used}}
     monkeypatch.setattr(report, "reported", lambda *_: (found, iter(())))
-    assert main(["audit", "--input", "in", "--output", "out", *words]) == 2
+    assert main(["audit", "--input", "in", "--output", "out", *words]) == status
     assert told in capsys.readouterr().err
 
 
