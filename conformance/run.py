@@ -219,7 +219,7 @@ class Run:
         if wrong is not None:
             return replace(verdict, verdict="fail", failure=wrong)
         if reached == 0:
-            return _unexercised(verdict, outcomes)
+            return _unexercised(verdict, tried, outcomes)
         aside = sum(outcome.violated for outcome in outcomes)
         if aside:
             why = f"{aside} more cases break a rule that it builds on, and were set aside"
@@ -234,8 +234,13 @@ UNSPOKEN = Outcome("not_reached", why="the rule does not speak about the case")
 """Of a saved case that was not answered, and on which another rule was broken."""
 
 
-def _unexercised(verdict: Verdict, outcomes: Sequence[Outcome]) -> Verdict:
-    """No case reached the rule: none that is supported, or none whose guard held."""
+def _unexercised(verdict: Verdict, tried: Sequence[Tried], outcomes: Sequence[Outcome]) -> Verdict:
+    """No case reached the rule: none that is supported, or none whose guard held.
+
+    Saved cases, which may be of any rule, say nothing of it but where there are no others.
+    """
+    pairs = zip(tried, outcomes, strict=True)
+    outcomes = [outcome for one, outcome in pairs if one.origin != "saved"] or outcomes
     unsupported = [outcome.why for outcome in outcomes if outcome.word == "unsupported"]
     if unsupported and len(unsupported) == len(outcomes):
         return replace(verdict, verdict="not_applicable", why=unsupported[0])

@@ -5,14 +5,17 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import jsonschema
 import pytest
 from pulsar_conformance import specs
 from pulsar_conformance.adapters import Limits
 from pulsar_conformance.conformance.cli import main
+from pulsar_conformance.conformance.judge import Outcome
 from pulsar_conformance.conformance.plan import Plan
-from pulsar_conformance.conformance.run import Run
+from pulsar_conformance.conformance.run import Run, _unexercised
+from pulsar_conformance.conformance.verdict import Verdict
 
 TESTS = Path(__file__).parent
 MAIN = "import sys; from pulsar_conformance.conformance.cli import main; sys.exit(main())"
@@ -122,7 +125,9 @@ CHECKS["USAGE-02"] = replace(CHECKS["USAGE-02"], function=None)
 
 def test_a_run_that_is_stopped_says_so():
     stopping = """
-from pulsar_conformance.conformance.run import Run
+from pulsar_conformance.conformance.judge import Outcome
+from pulsar_conformance.conformance.run import Run, _unexercised
+from pulsar_conformance.conformance.verdict import Verdict
 judge, judged = Run.verdict, []
 def verdict(self, rule):
     if judged:
@@ -260,3 +265,13 @@ def test_an_adapter_that_breaks_later_is_an_error(bug):
     made.close()
     assert {one.verdict for one in verdicts} == {"error"}
     assert {one.exit_status(2) for one in verdicts} == {2}
+
+
+def test_saved_cases_of_other_rules_do_not_make_a_rule_applicable():
+    verdict = Verdict("SPLIT-13", "mine", "documented-2.10", "must", "pass")
+    tried = [SimpleNamespace(origin=origin) for origin in ("saved", "example", "drawn")]
+    declined = Outcome("unsupported", why="no such algorithm")
+    outcomes = [Outcome("not_reached", why="not given"), declined, declined]
+    found = _unexercised(verdict, tried, outcomes)
+    assert (found.verdict, found.why) == ("not_applicable", "no such algorithm")
+    assert _unexercised(verdict, tried[:1], outcomes[:1]).verdict == "unexercised"
