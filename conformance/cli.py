@@ -6,7 +6,6 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 
 from pulsar_conformance.adapters import ask, checkup, new_adapter
 from pulsar_conformance.conformance.commands import (
@@ -18,6 +17,7 @@ from pulsar_conformance.conformance.commands import (
     judge,
     predict,
 )
+from pulsar_conformance.conformance.saved import FOLDER
 from pulsar_conformance.specs import SpecError
 
 COMMANDS = {
@@ -32,7 +32,7 @@ COMMANDS = {
     "fleet": (fleet, "write the history of a fleet that never was, for audits to work on"),
     "new-adapter": (new_adapter, "write a working skeleton of an adapter"),
 }
-SEEN = Path(".conformance") / "hypothesis"
+SEEN = FOLDER.with_name("hypothesis")
 """What Hypothesis keeps, beside the cases that were saved."""
 
 UNUSABLE = 2

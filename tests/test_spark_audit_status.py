@@ -8,10 +8,11 @@ from types import SimpleNamespace
 
 from pulsar_conformance import specs
 from pulsar_conformance.adapters.spark import session
+from pulsar_conformance.adapters.spark.session import last_cause
 from pulsar_conformance.conformance.audit import report
 from pulsar_conformance.conformance.audit.errors import AuditError
 from pulsar_conformance.conformance.audit.plan import Plan
-from pulsar_conformance.conformance.audit.report import check_rules, said
+from pulsar_conformance.conformance.audit.report import check_rules
 from pulsar_conformance.conformance.audit.verdicts import rules_of
 from pulsar_conformance.conformance.cli import main
 from pyspark.errors import AnalysisException
@@ -54,8 +55,8 @@ def test_the_last_cause_is_told():
     trace = (
         "An error occurred.\n: org.apache.Failed: job\n\tat x.Y\nCaused by: java.io.No: a file\n"
     )
-    assert said(Exception(trace)) == "a file"
-    assert said(ValueError("")) == "ValueError"
+    assert last_cause(Exception(trace)) == "a file"
+    assert last_cause(ValueError("")) == "ValueError"
 
 
 def test_a_release_is_judged_by_the_documents_that_it_follows():

@@ -281,6 +281,16 @@ def first_line(error: BaseException) -> str:
     return next(iter(str(error).strip().splitlines()), type(error).__name__)
 
 
+RAISED = re.compile(r"^\s*(?:Caused by)?:? ?(?:[a-z][\w$]*\.)+[A-Z][\w$]*: (.+)", re.MULTILINE)
+"""How a cause stands in a trace of Java."""
+
+
+def last_cause(error: BaseException) -> str:
+    """The last cause that an error of Spark names, without the pages around it."""
+    causes: list[str] = RAISED.findall(str(error)) or [first_line(error)]
+    return causes[-1].strip().rstrip(".")
+
+
 @contextmanager
 def _environment(**wanted: str | None) -> Iterator[None]:
     """Variables as they are wanted, none for absent, and as they were afterwards."""

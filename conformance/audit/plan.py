@@ -8,7 +8,6 @@ from datetime import datetime
 from typing import Any
 
 from pulsar_conformance import specs
-from pulsar_conformance.specs.model import Rule
 from pyspark.sql import DataFrame
 
 Made = Mapping[str, DataFrame]
@@ -50,7 +49,3 @@ class Plan:
     def defaults(self) -> Mapping[str, Any]:
         """The settings that the profile's documents give."""
         return specs.load().defaults(self.profile)
-
-    def applies(self, rule: Rule) -> bool:
-        """Whether a rule of the profile is one under these readings."""
-        return rule.applies(self.readings)

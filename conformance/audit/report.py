@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
@@ -10,6 +9,7 @@ from typing import Any
 
 from pulsar_conformance import specs
 from pulsar_conformance.adapters.protocol import text_of
+from pulsar_conformance.adapters.spark.session import last_cause
 from pulsar_conformance.conformance.audit import asked, casefiles, files, sizes, summary, telling
 from pulsar_conformance.conformance.audit.errors import AuditError
 from pulsar_conformance.conformance.audit.gold import SESSION
@@ -110,7 +110,7 @@ def reported(
     except Exception as error:
         if type(error).__module__.partition(".")[0] not in SPARK:
             raise
-        problem = f"Spark stopped: {said(error)}"
+        problem = f"Spark stopped: {last_cause(error)}"
         raise AuditError(f"--input {path} --output {output}: {problem}; {AGAIN}") from None
 
 
@@ -118,16 +118,6 @@ SPARK = ("pyspark", "py4j", "grpc")
 """Where errors of Spark come from."""
 
 AGAIN = "what is done is kept, so put that right and start it again"
-RAISED = re.compile(r"^(?:Caused by)?:? ?(?:[a-z][\w$]*\.)+[A-Z][\w$]*: (.+)")
-"""How a cause stands in a trace of Java."""
-
-
-def said(error: Exception) -> str:
-    """The last cause that an error of Spark names, without the pages around it."""
-    every = [line.strip() for line in str(error).splitlines()]
-    causes = [found[1] for line in every if (found := RAISED.match(line))]
-    told = causes[-1] if causes else (every or [type(error).__name__])[0]
-    return told.rstrip(".")
 
 
 def _reported(

@@ -23,7 +23,7 @@ OTHERWISE = "at another moment that the cycle can have been at it is allowed"
 
 def rules_of(plan: Plan) -> tuple[str, ...]:
     """The rules that are judged: those that apply, and have a check."""
-    rules = {rule.id for rule in specs.load().rules_of(plan.profile) if plan.applies(rule)}
+    rules = {rule.id for rule in specs.load().rules_of(plan.profile) if rule.applies(plan.readings)}
     return tuple(rule for rule in CHECKS if rule in rules)
 
 
