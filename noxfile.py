@@ -1,6 +1,6 @@
-"""The sessions of the project; `nox --list` names them.
+"""The nox sessions of the project; `nox --list` lists them.
 
-What stands after `--` goes through to the command that a session runs.
+Arguments after `--` are passed on to the command that a session runs.
 """
 
 import os
@@ -19,8 +19,10 @@ nox.options.sessions = ["lint", "tests", "conformance"]
 
 PROJECT = nox.project.load_toml("pyproject.toml")
 PACKAGE = PROJECT["project"]["name"]
+VERSION = PROJECT["project"]["version"]
+SITE = "reports/out/site-sources/mkdocs.yml"
 PROFILES = ("documented-3.0", "unwritten-3.0")
-"""What a run judges by that names no profile."""
+"""The profiles for a run that names none."""
 JAVA = 17
 """The oldest Java that runs Spark."""
 
@@ -32,20 +34,27 @@ RELEASES = {
     "4.2.4": "documented-3.0",
     "5.0.0-M1": "documented-3.0",
 }
-"""The releases of Pulsar that are judged, each by the newest documents that speak of it."""
+"""The releases of Pulsar to judge, each with the profile of the newest documents about it."""
 
-RELEASED = ("tests/test_pulsar_released*.py", "tests/test_pulsar_deviations.py")
-"""Tests that need released Pulsar: the session `pulsar` runs them."""
+CLUSTERS = ("2.10.5", "3.0.7", "4.0.7", "4.2.4")
+"""The releases to judge as running clusters."""
+
+RUNNING = "tests/test_cluster_running.py"
+RELEASED = ("tests/test_pulsar_released*.py", "tests/test_pulsar_deviations.py", RUNNING)
+"""Tests that need released Pulsar: the sessions `pulsar` and `clusters` run them."""
+
+IN_A_BROWSER = "tests/test_browser_site.py"
+"""Tests of the built site in Chromium: the session `site` runs them."""
 
 ON_SPARK = "tests/test_spark_*.py"
 """Tests that need Spark: the session `spark` runs them."""
 
 
 def install(session: nox.Session, group: str | None = None, extra: str = "") -> None:
-    """Install the project as its users do, with an extra, and a dependency group of it.
+    """Install the project as its users do, with an extra and one of its dependency groups.
 
-    Both tools would keep old code: setuptools copies what an earlier build left in `build/`, and
-    uv takes a folder for unchanged as long as its pyproject.toml is.
+    Both tools would keep old code: setuptools copies what an earlier build left in `build/`, and uv
+    considers a folder unchanged as long as its pyproject.toml is.
     """
     shutil.rmtree(Path("build", "lib"), ignore_errors=True)
     tools = nox.project.dependency_groups(PROJECT, group) if group else ()
@@ -56,8 +65,8 @@ def install(session: nox.Session, group: str | None = None, extra: str = "") -> 
 def extras_for(words: list[str]) -> str:
     """The extras that a run needs: those of the adapters that it names.
 
-    Where it names none, all bundled ones are judged: Spark, too, if there is a Java for it. It is
-    half a gigabyte, so that other runs do without.
+    A run that names no adapter judges all bundled ones, including Spark if there is a Java for it.
+    Spark is half a gigabyte, so other runs do not install it.
     """
     adapters = [after for word, after in pairwise(words) if word == "--adapter"]
     adapters += [word.partition("=")[2] for word in words if word.startswith("--adapter=")]
@@ -68,7 +77,7 @@ def extras_for(words: list[str]) -> str:
 
 
 def java_version() -> int:
-    """The major version of the Java that Spark would run on; 0 where there is none."""
+    """The major version of the Java that Spark would run on, or 0 if there is none."""
     home = os.environ.get("JAVA_HOME")
     java = str(Path(home, "bin", "java")) if home else "java"
     if shutil.which(java) is None:
@@ -80,7 +89,7 @@ def java_version() -> int:
 
 @nox.session
 def lint(session: nox.Session) -> None:
-    """Ruff over every file, mypy over the installed packages."""
+    """Run ruff on every file, and mypy on the installed packages."""
     install(session, "lint")
     session.run("ruff", "check", ".")
     session.run("ruff", "format", "--check", ".")
@@ -91,15 +100,17 @@ def lint(session: nox.Session) -> None:
 
 @nox.session
 def tests(session: nox.Session) -> None:
-    """The tests of the suite itself; after --, options of pytest and files."""
+    """Run the suite's own tests; after --, options and files for pytest."""
     install(session, "tests")
-    elsewhere = (word for files in (*RELEASED, ON_SPARK) for word in ("--ignore-glob", files))
+    elsewhere = (
+        word for files in (*RELEASED, ON_SPARK, IN_A_BROWSER) for word in ("--ignore-glob", files)
+    )
     session.run("pytest", "-n", "2", "-q", *elsewhere, *session.posargs)
 
 
 @nox.session
 def spark(session: nox.Session) -> None:
-    """The tests of the Spark engine; needs Java 17. After --, options of pytest."""
+    """Run the tests of the Spark engine; needs Java 17. After --, options for pytest."""
     install(session, "tests", extra="spark")
     session.run("pulsar-conformance", "check", "spark:local[2]")
     files = sorted(map(str, Path().glob(ON_SPARK)))
@@ -108,10 +119,17 @@ def spark(session: nox.Session) -> None:
 
 @nox.session
 def bench(session: nox.Session) -> None:
-    """Implementations on the same cases, and the audit against its floor, as ratios."""
+    """Measure implementations on the same cases, and the audit against its floor, as ratios."""
     extras = {extras_for([]), *extras_for(session.posargs).split(",")} - {""}
     install(session, extra=",".join(sorted(extras)))
     session.run("python", "-m", "pulsar_conformance.conformance.bench", *session.posargs)
+
+
+@nox.session
+def mutants(session: nox.Session) -> None:
+    """Judge the model with one change at a time, and seeded defects; after --, its options."""
+    install(session)
+    session.run("python", "-m", "pulsar_conformance.conformance.mutants", *session.posargs)
 
 
 @nox.session
@@ -122,7 +140,7 @@ def conformance(session: nox.Session) -> None:
 
 
 def by_default(words: list[str]) -> list[str]:
-    """The options of a run; one that names neither profile nor case is judged by `PROFILES`."""
+    """The options of a run, with `PROFILES` added if it names neither a profile nor a case."""
     options = words[: words.index("--")] if "--" in words else words
     flags = {word.partition("=")[0] for word in options}
     if flags & {"--judge-by", "--profile", "--replay", "--characterize", "--help", "-h"}:
@@ -141,7 +159,23 @@ def pulsar(session: nox.Session) -> None:
         known = f"fixtures/deviations/pulsar-{version}.yaml"
         session.run("pulsar-conformance", "run", *words, "--known-deviations", known)
     session.run("python", "-m", "pulsar_conformance.reports.releases", *outs)
-    session.run("pytest", "-q", *map(str, Path("tests").glob("test_pulsar_*.py")))
+    files = sorted(map(str, Path("tests").glob("test_pulsar_*.py")))
+    session.run("pytest", "-q", *files, "--releases", ",".join(chosen))
+
+
+@nox.session
+def clusters(session: nox.Session) -> None:
+    """Judge clusters on loopback: every version, or those after --; needs Java and Maven."""
+    install(session, "tests", extra="cluster")
+    chosen = session.posargs or list(CLUSTERS)
+    outs = [f"reports/out/cluster-{version}" for version in chosen]
+    for version, out in zip(chosen, outs, strict=True):
+        words = ["--adapter", f"cluster:{version}", "--judge-by", RELEASES[version], "--out", out]
+        known = Path(f"fixtures/deviations/cluster-{version}.yaml")
+        listed = ["--known-deviations", str(known)] if known.exists() else []
+        session.run("pulsar-conformance", "run", *words, "--examples", "5", *listed)
+    session.run("python", "-m", "pulsar_conformance.reports.releases", *outs)
+    session.run("pytest", "-q", RUNNING)
 
 
 @nox.session
@@ -153,27 +187,65 @@ def audit(session: nox.Session) -> None:
 
 @nox.session
 def fleet(session: nox.Session) -> None:
-    """Write the history of a fleet that never was; needs Java 17. After --, its options."""
+    """Generate the history of a fleet of clusters; needs Java 17. After --, its options."""
     install(session, extra="spark")
     session.run("pulsar-conformance", "fleet", *session.posargs)
 
 
 @nox.session
 def report(session: nox.Session) -> None:
-    """The Allure report of the last run, as one HTML file."""
+    """Make an Allure report of the last run, as one HTML file."""
     install(session)
     session.run("python", "-m", "pulsar_conformance.reports.allure", *session.posargs)
 
 
 @nox.session
 def examples(session: nox.Session) -> None:
-    """The worked examples as Markdown, a page an area in reports/examples."""
+    """Write the worked examples as Markdown, one page per area, to reports/examples."""
     install(session)
     session.run("python", "-m", "pulsar_conformance.reports.pages", *session.posargs)
 
 
 @nox.session
+def site(session: nox.Session) -> None:
+    """Build the site into reports/out/site; takes the playground's Python from npm, once."""
+    install(session, extra="site")
+    session.run("python", "-m", "pulsar_conformance.reports.site", *session.posargs)
+    session.run("mkdocs", "build", "--strict", "--quiet", "-f", SITE)
+    session.log("open reports/out/site/index.html")
+    if shutil.which("chromium") and shutil.which("chromedriver"):
+        session.install("pytest", "selenium>=4.20")
+        session.run("pytest", "-q", IN_A_BROWSER)
+    else:
+        session.warn(f"no Chromium and chromedriver on the PATH: {IN_A_BROWSER} was not run")
+
+
+@nox.session
+def fixtures(session: nox.Session) -> None:
+    """Write cases with their allowed answers as an archive, for tests without Python."""
+    install(session)
+    session.run("python", "-m", "pulsar_conformance.reports.archive", *session.posargs)
+
+
+@nox.session
+def release(session: nox.Session) -> None:
+    """Build and check what a release consists of, in dist/; nothing is signed or published."""
+    changes = Path("CHANGELOG.md").read_text("utf-8")
+    if f"## {VERSION}" not in changes:
+        session.error(f"CHANGELOG.md says nothing of {VERSION}, the version in pyproject.toml")
+    install(session)
+    session.install("build", "twine")
+    session.run("pulsar-conformance", "report", "freeze", "--check")
+    published = sorted(map(str, Path("reports", "published").glob("*.json")))
+    session.run("pulsar-conformance", "report", "verify", *published)
+    shutil.rmtree("dist", ignore_errors=True)
+    session.run("python", "-m", "build", "--outdir", "dist")
+    session.run("twine", "check", "--strict", *map(str, sorted(Path("dist").iterdir())))
+    session.run("python", "-m", "pulsar_conformance.reports.archive", "--to", "dist")
+
+
+@nox.session
 def coverage(session: nox.Session) -> None:
-    """Which sentence of the documents has which rule; needs -- --documents DIR."""
+    """List each sentence of the documents with its rules; needs -- --documents DIR."""
     install(session)
     session.run("python", "-m", "pulsar_conformance.reports.coverage", *session.posargs)

@@ -1,4 +1,4 @@
-"""How an implementation is reached: the protocol, and one transport a kind of adapter."""
+"""How implementations are reached: the protocol, and one transport per kind of adapter."""
 
 from pulsar_conformance.adapters.connection import Connection, Limits
 from pulsar_conformance.adapters.errors import AdapterError

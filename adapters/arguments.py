@@ -1,10 +1,10 @@
-"""What the commands share: adapter, profile, readings, time limit, and how they complain."""
+"""What the commands share: adapter, profile, readings, time limit, and error messages."""
 
 import argparse
 import math
 import sys
 
-from pulsar_conformance.adapters.connection import Limits
+from pulsar_conformance.adapters.connection import START_AT_LEAST, Limits
 from pulsar_conformance.adapters.names import KINDS
 from pulsar_conformance.specs import load
 
@@ -12,23 +12,24 @@ DEFAULT_PROFILE = "documented-3.0"
 ADAPTER = f"an implementation: {', '.join(how for how, _ in KINDS.values())}; quote its spaces"
 TIME_LIMIT = (
     f"how long a batch of cases may take ({Limits().base:g}), "
-    f"and a {Limits().base / Limits().per_case:.0f}th of it more for each of them"
+    f"plus a {Limits().base / Limits().per_case:.0f}th of that for each case; "
+    f"{Limits().start / Limits().base:g} times as long, and {START_AT_LEAST:g} at least, to start"
 )
 UNUSABLE = 2
 """Exit status for an adapter or an input that can't be used."""
 
 
 class BadReading(Exception):
-    """A `--reading` that isn't NAME=VALUE."""
+    """A `--reading` that is not NAME=VALUE."""
 
 
 def add_adapter(parser: argparse.ArgumentParser) -> None:
-    """The implementation to be asked."""
+    """Adds the implementation to ask."""
     parser.add_argument("adapter", metavar="ADAPTER", help=ADAPTER)
 
 
 def add_judged_by(parser: argparse.ArgumentParser) -> None:
-    """`--judge-by`, `--reading` and `--time-limit`."""
+    """Adds `--judge-by`, `--reading` and `--time-limit`."""
     parser.add_argument(
         "--judge-by",
         "--profile",
@@ -42,7 +43,7 @@ def add_judged_by(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="NAME=VALUE",
-        help="how it takes a place that the documents leave open; may be given again",
+        help="the alternative of a reading that it is asked to follow; repeatable",
     )
     parser.add_argument(
         "--time-limit", type=seconds, default=None, metavar="SECONDS", help=TIME_LIMIT
@@ -50,16 +51,16 @@ def add_judged_by(parser: argparse.ArgumentParser) -> None:
 
 
 def add_drawn(parser: argparse.ArgumentParser) -> None:
-    """`--operation`, `--examples` and `--seed`: what is drawn."""
+    """Adds `--operation`, `--examples` and `--seed`, which decide what is drawn."""
     parser.add_argument(
         "--operation",
         action="append",
         metavar="OPERATION",
-        help="only this operation, such as shed.select; may be given again",
+        help="only this operation, such as shed.select; repeatable",
     )
     for name, default, what in (
-        ("--examples", 30, "how many cases to draw for a rule"),
-        ("--seed", 0, "draw other cases"),
+        ("--examples", 30, "how many cases to draw for each rule"),
+        ("--seed", 0, "the seed; the same seed draws the same cases"),
     ):
         parser.add_argument(
             name, type=int, default=default, metavar="N", help=f"{what} (%(default)s)"
@@ -67,7 +68,7 @@ def add_drawn(parser: argparse.ArgumentParser) -> None:
 
 
 def seconds(text: str) -> float:
-    """A length of time, as an option gives it."""
+    """A length of time from an option."""
     number = float(text)
     if not (math.isfinite(number) and number > 0):
         raise argparse.ArgumentTypeError(f"{text} is no time; give seconds, as in 60 or 0.5")
@@ -75,14 +76,14 @@ def seconds(text: str) -> float:
 
 
 def limits_of(given: float | None) -> Limits:
-    """The limits that a `--time-limit`, or none, stands for."""
+    """The limits for a `--time-limit`, or the default ones."""
     return Limits() if given is None else Limits.within(given)
 
 
 def judged_by(args: argparse.Namespace) -> tuple[str, dict[str, str]]:
-    """Profile and all its readings, those that were given instead of its own.
+    """The profile and all its readings, with the given ones in place of its own.
 
-    Raises UnknownName for a profile, reading or value that there isn't, and BadReading for a
+    Raises UnknownName for a profile, reading or value that does not exist, and BadReading for a
     reading without a value.
     """
     given = {}
@@ -98,6 +99,6 @@ def judged_by(args: argparse.Namespace) -> tuple[str, dict[str, str]]:
 
 
 def complain(error: Exception | str) -> int:
-    """One message on standard error; the exit status for what can't be used."""
+    """Prints one message on standard error; returns the exit status for unusable input."""
     print(error, file=sys.stderr)
     return UNUSABLE

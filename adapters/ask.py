@@ -1,4 +1,4 @@
-"""`pulsar-conformance ask ADAPTER < cases.jsonl > answers.jsonl`: the answers, unjudged."""
+"""`pulsar-conformance ask ADAPTER < cases.jsonl > answers.jsonl`: prints unjudged answers."""
 
 import argparse
 import os
@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from difflib import get_close_matches
+from pathlib import Path
 from typing import TextIO
 
 from pulsar_conformance.adapters.arguments import (
@@ -19,18 +20,24 @@ from pulsar_conformance.adapters.arguments import (
 from pulsar_conformance.adapters.connection import Connection
 from pulsar_conformance.adapters.errors import AdapterError
 from pulsar_conformance.adapters.names import connect
-from pulsar_conformance.adapters.protocol import JSON, NotJSON, read, text_of
-from pulsar_conformance.adapters.validation import asked_operations, wrong_in_case
+from pulsar_conformance.adapters.protocol import JSON, OPERATIONS, NotJSON, read, text_of
+from pulsar_conformance.adapters.validation import wrong_in_case
 from pulsar_conformance.specs import SpecError, UnknownName
 
+ABOUT = frozenset({"profile", "readings", "rule"})
+"""What the suite adds to a case that it saves; it is nothing that is asked."""
 FORM = '{"ask": OPERATION, "case": {...}}'
 
 
 class BadLine(Exception):
-    """A line of the input that is no question; says which line and what is wrong."""
+    """An input line that is not a question; the message says which line and what is wrong."""
 
-    def __init__(self, number: int, problem: str) -> None:
-        super().__init__(f"line {number}: {problem}")
+    def __init__(self, number: int, problem: str, file: str = "") -> None:
+        super().__init__(
+            f"{file}, line {number}: {problem}" if file else f"line {number}: {problem}"
+        )
+        self.number = number
+        self.problem = problem
 
 
 @dataclass
@@ -43,18 +50,53 @@ class Group:
     cases: list[JSON] = field(default_factory=list)
 
 
-def question(number: int, line: bytes) -> tuple[str, JSON]:
-    """Operation and case of one line; BadLine where it is no legal question."""
-    try:
-        found = read(line)
-    except NotJSON as error:
-        raise BadLine(number, f"it {error}") from None
-    if not isinstance(found, dict) or set(found) != {"ask", "case"}:
+def values(lines: Iterable[bytes]) -> Iterator[tuple[int, JSON]]:
+    """Each JSON value with the number of its first line.
+
+    A value stands in one line, or goes on to the line that closes it, as in the case files that the
+    suite writes. Raises BadLine for what is no JSON.
+    """
+    begun: list[bytes] = []
+    first, problem = 0, ""
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        if not begun:
+            first = number
+        begun.append(line)
+        if len(begun) > 1 and not line.startswith(b"}"):
+            continue
+        try:
+            value = read(b"".join(begun))
+        except NotJSON as error:
+            problem = problem or str(error)
+            if not begun[0].strip().startswith(b"{") or begun[0].strip().endswith(b"}"):
+                break
+            continue
+        yield first, value
+        begun, problem = [], ""
+    if begun:
+        raise BadLine(first, f"it {problem}")
+
+
+def questions(number: int, found: JSON) -> Iterator[tuple[str, JSON]]:
+    """The operation and the case of each question of a value; raises BadLine for any other."""
+    asked = found.get("trial", [found]) if isinstance(found, dict) else None
+    if not isinstance(asked, list) or not asked:
+        raise BadLine(number, f"it isn't of the form {FORM}")
+    for one in asked:
+        yield question(number, one)
+
+
+def question(number: int, found: JSON) -> tuple[str, JSON]:
+    """The operation and the case of one question; raises BadLine if it is not a legal one."""
+    form = {"ask", "case"}
+    if not isinstance(found, dict) or not form <= set(found) <= form | ABOUT:
         raise BadLine(number, f"it isn't of the form {FORM}")
     operation = found["ask"]
-    if operation not in asked_operations():
-        near = get_close_matches(str(operation), asked_operations(), n=1)
-        known = f"did you mean {near[0]}?" if near else f"there are {', '.join(asked_operations())}"
+    if operation not in OPERATIONS:
+        near = get_close_matches(str(operation), OPERATIONS, n=1)
+        known = f"did you mean {near[0]}?" if near else f"there are {', '.join(OPERATIONS)}"
         raise BadLine(number, f"{operation!r} is no operation; {known}")
     if wrong := wrong_in_case(operation, found["case"]):
         raise BadLine(number, wrong)
@@ -62,13 +104,14 @@ def question(number: int, line: bytes) -> tuple[str, JSON]:
 
 
 def groups(lines: Iterable[bytes], size: int) -> Iterator[Group]:
-    """Questions in their order, at most `size` together; a bad line ends it after the good ones."""
+    """Questions in order, at most `size` together; a bad line ends them after the good ones."""
     group = Group()
-    for number, line in enumerate(lines, 1):
-        if not line.strip():
-            continue
+    asked = ((number, one) for number, found in values(lines) for one in questions(number, found))
+    while True:
         try:
-            operation, case = question(number, line)
+            number, (operation, case) = next(asked)
+        except StopIteration:
+            break
         except BadLine:
             if group.cases:
                 yield group
@@ -88,10 +131,10 @@ def groups(lines: Iterable[bytes], size: int) -> Iterator[Group]:
 
 
 def ask_lines(connection: Connection, lines: Iterable[bytes], out: TextIO, batch: int) -> None:
-    """Write one answer a line, in the order of the questions.
+    """Write one answer per line, in the order of the questions.
 
-    Raises BadLine for a bad line, AdapterError where the implementation can't answer; all that
-    was asked before is written then.
+    Raises BadLine for a bad line, and AdapterError if the implementation cannot answer; the answers
+    to everything asked before that have been written by then.
     """
     for group in groups(lines, min(batch, connection.hello.batch)):
         try:
@@ -103,16 +146,31 @@ def ask_lines(connection: Connection, lines: Iterable[bytes], out: TextIO, batch
         out.flush()
 
 
+def _ask_file(connection: Connection, name: str, batch: int) -> None:
+    """As `ask_lines`, and a bad line is told with its file."""
+    with Path(name).open("rb") as lines:
+        try:
+            ask_lines(connection, lines, sys.stdout, batch)
+        except BadLine as error:
+            raise BadLine(error.number, error.problem, name) from None
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of `ask`."""
     add_adapter(parser)
+    parser.add_argument(
+        "files",
+        nargs="*",
+        metavar="FILE",
+        help="files of questions, or cases that the suite saved; without it, standard input",
+    )
     add_judged_by(parser)
     parser.add_argument(
         "--batch",
         type=_positive,
         default=1000,
         metavar="N",
-        help="at most so many cases a message; 1 answers each line at once (%(default)s)",
+        help="the most cases in one message; 1 answers each line at once (%(default)s)",
     )
 
 
@@ -124,15 +182,20 @@ def _positive(text: str) -> int:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Ask standard input, answer on standard output; 0, or 2 with one message."""
+    """Ask the questions on standard input, print the answers; 0, or 2 with one message."""
     try:
         profile, readings = judged_by(args)
         limits = limits_of(args.time_limit)
         with connect(args.adapter, profile, readings, limits) as connection:
-            ask_lines(connection, sys.stdin.buffer, sys.stdout, args.batch)
+            for name in args.files:
+                _ask_file(connection, name, args.batch)
+            if not args.files:
+                ask_lines(connection, sys.stdin.buffer, sys.stdout, args.batch)
     except BrokenPipeError:
         # Whoever reads the answers has seen enough; the interpreter flushes once more at its end.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except OSError as error:
+        return complain(f"{error.filename}: {error.strerror}")
     except (AdapterError, BadLine, BadReading, UnknownName, SpecError) as error:
         return complain(error)
     return 0

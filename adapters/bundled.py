@@ -16,7 +16,7 @@ SAMPLES = Path(__file__).parent / "samples"
 
 @dataclass(frozen=True)
 class Sample:
-    """A sample implementation: its command, and what it takes to run it."""
+    """A sample implementation: its command, and what is needed to run it."""
 
     program: str
     file: Path
@@ -30,7 +30,7 @@ class Sample:
         return shlex.join([self.program, str(self.file)])
 
     def lacking(self) -> str | None:
-        """What this machine lacks to run it, in words, or nothing."""
+        """What this machine lacks to run it, in words, or an empty text."""
         if shutil.which(self.program) is None:
             return f"it needs {self.program} {self.least} or newer, and there is none on the PATH"
         found = major_version(self.program, *self.version)
@@ -53,7 +53,7 @@ Lacking = Callable[[], str | None]
 
 
 def runnable() -> tuple[list[str], list[str]]:
-    """The adapters of every bundled implementation that can be run, and why others cannot."""
+    """The adapters of the bundled implementations that can be run, and why others cannot."""
     adapters, left_out = ["reference"], []
     for name, sample in BUNDLED.items():
         why = sample.lacking()

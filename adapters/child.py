@@ -9,6 +9,8 @@ import weakref
 from collections.abc import Sequence
 from contextlib import suppress
 
+from pulsar_conformance.adapters import descendants
+
 TICK = 0.05
 """Seconds after which a child that is gone, though its pipes are open, is noticed at the latest."""
 
@@ -30,7 +32,7 @@ DRAIN = 0.3
 
 
 class ChildError(Exception):
-    """The child can't be talked to any longer; says what it did and what to do about it."""
+    """The child cannot be used any longer; the message says what it did and what to do."""
 
     def __init__(self, problem: str, hint: str = "") -> None:
         super().__init__(problem)
@@ -39,18 +41,25 @@ class ChildError(Exception):
 
 
 class Child:
-    """A process in a group of its own. Both its outputs are read whenever it is waited for.
+    """A process in its own process group. Both its outputs are read during every wait.
 
-    Its group is killed when this object is closed or collected, or when the interpreter ends.
+    The group, and what has left it but can be found, is killed when this object is closed or
+    collected, or when the interpreter ends.
     """
 
     def __init__(self, argv: Sequence[str], output_bytes: int) -> None:
-        """Start it; OSError where that fails."""
-        pipe = subprocess.PIPE
+        """Start the process; raises OSError if that fails."""
+        pipe, mark = subprocess.PIPE, descendants.new_mark()
         self._process = subprocess.Popen(
-            argv, stdin=pipe, stdout=pipe, stderr=pipe, bufsize=0, start_new_session=True
+            argv,
+            stdin=pipe,
+            stdout=pipe,
+            stderr=pipe,
+            bufsize=0,
+            start_new_session=True,
+            env=descendants.environment(mark),
         )
-        self.kill = weakref.finalize(self, _end, self._process, os.getpid())
+        self.kill = weakref.finalize(self, _end, self._process, mark, os.getpid())
         process = self._process
         assert process.stdin is not None
         assert process.stdout is not None
@@ -71,11 +80,11 @@ class Child:
 
     @property
     def pid(self) -> int:
-        """Its process id, which is its group's as well."""
+        """Its process id, which is also that of its group."""
         return self._process.pid
 
     def exchange(self, line: bytes, seconds: float) -> bytes:
-        """Write a line, read a line (without its end); ChildError when that can't be done."""
+        """Write a line and read a line (without its end); raises ChildError if that fails."""
         deadline = time.monotonic() + seconds
         unsent = memoryview(line)
         if line:
@@ -104,7 +113,7 @@ class Child:
         return self._lines.pop(0)
 
     def finish(self, line: bytes, seconds: float) -> None:
-        """Write a last line, close its input and wait; ChildError when it doesn't end."""
+        """Write a last line, close its input and wait; raises ChildError if it does not end."""
         deadline = time.monotonic() + seconds
         with suppress(OSError):
             os.write(self._in, line)
@@ -138,7 +147,7 @@ class Child:
         return "\n".join(line for line in lines[-TAIL_LINES:] if line)
 
     def close(self) -> None:
-        """Kill what remains of its group and let go of its pipes."""
+        """Kill what remains of its group, and close its pipes."""
         self.kill()
         self._selector.close()
         for stream in (self._process.stdin, self._process.stdout, self._process.stderr):
@@ -153,7 +162,7 @@ class Child:
         return {key.fd for key, _ in self._selector.select(seconds)}
 
     def _write(self, unsent: memoryview) -> memoryview:
-        """Write what fits; all that is unsent is given up when nobody reads."""
+        """Write as much as fits; everything unsent is dropped if nobody reads it."""
         try:
             unsent = unsent[os.write(self._in, unsent[:CHUNK]) :]
         except BlockingIOError:
@@ -193,7 +202,7 @@ class Child:
             self._read(self._out)
 
     def _read(self, descriptor: int) -> bytes:
-        """What is there, which may be nothing; an output that has ended is forgotten."""
+        """The available output, which may be empty; an output that has ended is dropped."""
         try:
             chunk = os.read(descriptor, CHUNK)
         except BlockingIOError:
@@ -253,10 +262,14 @@ def _quoted(chunks: Sequence[bytes]) -> str:
     return repr(b"".join(chunks[:2])[:60].decode(errors="replace"))
 
 
-def _end(process: "subprocess.Popen[bytes]", owner: int) -> None:
-    """Terminate the group, then kill it, and reap its leader. Not in a fork of the owner."""
+def _end(process: "subprocess.Popen[bytes]", mark: str, owner: int) -> None:
+    """Terminate the group, then kill it and all that descends from its leader, which is reaped.
+
+    Not in a fork of the owner.
+    """
     if os.getpid() != owner:
         return
+    started = descendants.below(process.pid)
     if process.poll() is None:
         _signal(process.pid, signal.SIGTERM)
         with suppress(subprocess.TimeoutExpired):
@@ -264,6 +277,7 @@ def _end(process: "subprocess.Popen[bytes]", owner: int) -> None:
     # Also after the leader is gone: the group lives on in what it started.
     _signal(process.pid, signal.SIGKILL)
     process.wait()
+    descendants.end(mark, started)
 
 
 def _signal(group: int, number: signal.Signals) -> None:

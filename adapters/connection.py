@@ -1,4 +1,4 @@
-"""A connection to an implementation, whatever lies between."""
+"""A connection to an implementation, independent of the transport."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
@@ -9,6 +9,12 @@ from typing import Protocol, Self, runtime_checkable
 from pulsar_conformance.adapters.errors import AdapterError
 from pulsar_conformance.adapters.protocol import JSON, Hello
 from pulsar_conformance.adapters.validation import InvalidAnswer, check_answers
+
+START_AT_LEAST = 5.0
+"""The least seconds that a start may take, however short the time limit for answers."""
+
+END_AT_LEAST = 1.0
+"""The least seconds that an end may take."""
 
 
 @dataclass(frozen=True)
@@ -30,17 +36,22 @@ class Limits:
 
     @classmethod
     def within(cls, seconds: float) -> Self:
-        """Another time for a batch: `base`, its cases in the same proportion, no start shorter."""
+        """Limits with another `base`, and the others in the same proportion.
+
+        A start has `START_AT_LEAST` seconds: an interpreter takes its time before it can speak.
+        """
         usual = cls()
-        per_case = usual.per_case * seconds / usual.base
-        return cls(start=max(usual.start, seconds), base=seconds, per_case=per_case)
+        share = seconds / usual.base
+        start = max(usual.start * share, START_AT_LEAST)
+        end = min(usual.end, max(usual.end * share, END_AT_LEAST))
+        return cls(start=start, base=seconds, per_case=usual.per_case * share, end=end)
 
 
 @runtime_checkable
 class Connection(Protocol):
     """An implementation that has said hello.
 
-    One question at a time: a connection isn't to be shared between threads.
+    It answers one question at a time: a connection must not be shared between threads.
     """
 
     @property
@@ -49,25 +60,29 @@ class Connection(Protocol):
 
     @property
     def closed(self) -> bool:
-        """Whether it can't be asked any more."""
+        """Whether it can no longer be asked."""
 
     @property
     def in_process(self) -> bool:
-        """Whether it is given the very cases, which it could change, and no copies."""
+        """Whether it gets the original cases, which it could change, rather than copies."""
+
+    @property
+    def restarts(self) -> bool:
+        """Whether connecting again starts it anew, with nothing left of before, in little time."""
 
     def ask(self, operation: str, cases: Sequence[JSON]) -> list[JSON]:
-        """One answer a case, in order, each valid by the operation's schema.
+        """One answer per case, in order, each valid by the operation's schema.
 
-        Any number of cases: they travel in batches of `hello.batch`. Raises AdapterError; after
-        an `error` message (`.code`), a wrong number of answers or an answer outside its schema
-        the connection can still be asked, after any other it is closed.
+        Any number of cases is allowed: they travel in batches of `hello.batch`. Raises
+        AdapterError. After an `error` message (`.code`), a wrong number of answers or an answer
+        outside its schema, the connection can still be asked; after any other error it is closed.
         """
 
     def told(self) -> list[str]:
-        """What is worth telling of how it worked, a line each; nothing of what it answered."""
+        """Remarks on how it worked, one line each, without its answers."""
 
     def bye(self) -> None:
-        """End it; AdapterError when it had to be killed. The connection is closed either way."""
+        """End it; raises AdapterError if it had to be killed. It is closed either way."""
 
     def close(self) -> None:
         """End it, kill what remains, and say nothing. May be called again."""
@@ -95,28 +110,33 @@ class Asking(ABC):
 
     @property
     def closed(self) -> bool:
-        """Whether it can't be asked any more."""
+        """Whether it can no longer be asked."""
         return False
 
     @property
     def in_process(self) -> bool:
-        """Whether it is given the very cases, which it could change, and no copies."""
+        """Whether it gets the original cases, which it could change, rather than copies."""
+        return False
+
+    @property
+    def restarts(self) -> bool:
+        """Whether connecting again starts it anew, with nothing left of before, in little time."""
         return False
 
     @abstractmethod
     def exchange(self, operation: str, batch: Sequence[JSON]) -> list[JSON]:
-        """Answers to one batch, as many as cases, not yet validated."""
+        """The answers to one batch, one per case, not yet validated."""
 
     @abstractmethod
     def bye(self) -> None:
-        """End it; AdapterError when it did not end by itself."""
+        """End it; raises AdapterError if it did not end by itself."""
 
     @abstractmethod
     def close(self) -> None:
         """End it and say nothing."""
 
     def told(self) -> list[str]:
-        """What is worth telling of how it worked, a line each."""
+        """Remarks on how it worked, one line each."""
         return []
 
     def stderr_tail(self) -> str:
@@ -124,7 +144,7 @@ class Asking(ABC):
         return ""
 
     def ask(self, operation: str, cases: Sequence[JSON]) -> list[JSON]:
-        """One valid answer a case, in order; see `Connection.ask`."""
+        """One valid answer per case, in order; see `Connection.ask`."""
         answers: list[JSON] = []
         for first in range(0, len(cases), self._hello.batch):
             batch = cases[first : first + self._hello.batch]

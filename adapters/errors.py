@@ -1,16 +1,18 @@
-"""What can go wrong between the suite and an implementation, in one exception."""
+"""The exception for everything that can go wrong between the suite and an implementation."""
 
 from typing import Literal
+
+from pulsar_conformance.specs.words import printable
 
 Phase = Literal["start", "hello", "ask", "answer", "bye"]
 """Where it broke: starting it, its greeting, an exchange, what an answer holds, its end."""
 
 
 class AdapterError(Exception):
-    """An implementation could not be used; nothing may be judged by what it said.
+    """An implementation could not be used, and its answers must not be judged.
 
-    `str()` of it is the whole message for a person: which adapter and phase, what happened,
-    what to do about it, and the last lines that the implementation wrote to standard error.
+    `str()` of it is the whole message for a person: which adapter and phase, what happened, what to
+    do about it, and the last lines that the implementation wrote to standard error.
 
     Attributes:
         phase: where it broke.
@@ -50,8 +52,8 @@ class AdapterError(Exception):
         if self.stderr_tail:
             lines.append("  its standard error ended with:")
             lines += [f"    {line}" for line in self.stderr_tail.splitlines()]
-        return "\n".join(lines)
+        return printable("\n".join(lines))
 
 
 class CannotLoad(Exception):
-    """What is asked to answer isn't there, or is of no use; says why, in words for its user."""
+    """The object that should answer is missing or unusable; the message tells its user why."""

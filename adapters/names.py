@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from difflib import get_close_matches
 
 from pulsar_conformance.adapters.bundled import BUNDLED
+from pulsar_conformance.adapters.cluster.connect import connect_cluster
+from pulsar_conformance.adapters.cluster.target import FORM as CLUSTER_FORM
 from pulsar_conformance.adapters.connection import Connect, Connection, Limits
 from pulsar_conformance.adapters.errors import AdapterError
 from pulsar_conformance.adapters.process import connect_exec, connect_python
@@ -11,6 +13,7 @@ from pulsar_conformance.adapters.pulsar.connect import connect_pulsar
 from pulsar_conformance.adapters.pulsar.target import FORM
 from pulsar_conformance.adapters.reference import connect_reference
 from pulsar_conformance.adapters.spark.connection import connect_spark
+from pulsar_conformance.specs.words import printable
 
 
 def connect_sample(
@@ -32,6 +35,7 @@ KINDS: Mapping[str, tuple[str, Connect]] = {
     "exec": ("exec:COMMAND ARG ...", connect_exec),
     "sample": (f"sample:{'|'.join(BUNDLED)}", connect_sample),
     "pulsar": (FORM, connect_pulsar),
+    "cluster": (CLUSTER_FORM, connect_cluster),
     "spark": ("spark or spark:local[N] or spark:sc://HOST:PORT", connect_spark),
 }
 """Kind of adapter: how its names are written, and what opens it."""
@@ -40,10 +44,10 @@ KINDS: Mapping[str, tuple[str, Connect]] = {
 def connect(
     name: str, profile: str, readings: Mapping[str, str], limits: Limits | None = None
 ) -> Connection:
-    """Reach an implementation by its name and say hello to it.
+    """Connect to an implementation by its name, and say hello.
 
-    `profile` and `readings` are those it will be judged by. Raises AdapterError where it can't
-    be used, and `UnknownName` where the reference has no such profile or reading.
+    It will be judged by `profile` and `readings`. Raises AdapterError if it cannot be used, and
+    `UnknownName` if the reference has no such profile or reading.
     """
     kind, _, rest = name.partition(":")
     check_name(name)
@@ -51,10 +55,13 @@ def connect(
 
 
 def check_name(name: str) -> None:
-    """Raise AdapterError where the name is of no kind that there is."""
+    """Raise AdapterError if the name is of no known kind."""
     kind = name.partition(":")[0]
     if kind not in KINDS:
         raise AdapterError("start", _unknown(name, kind))
+    if printable(name, lines=False) != name:
+        problem = f"{name!r} has a character that cannot be shown"
+        raise AdapterError("start", problem, "write its name in plain text")
 
 
 def _unknown(name: str, kind: str) -> str:

@@ -1,4 +1,4 @@
-"""`pulsar-conformance new-adapter`: a skeleton that keeps the protocol, to be filled in."""
+"""`pulsar-conformance new-adapter`: writes a working skeleton, to be completed."""
 
 import argparse
 import os
@@ -13,7 +13,7 @@ from pulsar_conformance.adapters.arguments import complain
 
 @dataclass(frozen=True)
 class Skeleton:
-    """One language: the file that is shipped, the file that is written, and its adapter name."""
+    """One language: the shipped file, the written file, and the adapter name of the latter."""
 
     shipped: str
     written: str
@@ -30,7 +30,7 @@ QUESTION = '{"ask": "bundles.create", "case": {"bundles": 16, "settings": {}}}'
 
 
 def write_skeleton(language: str, folder: Path) -> Path:
-    """Write the skeleton of a language; FileExistsError rather than over another file."""
+    """Write the skeleton of a language; raises FileExistsError instead of overwriting a file."""
     skeleton = SKELETONS[language]
     shipped = files("pulsar_conformance.adapters").joinpath("skeletons", skeleton.shipped)
     folder.mkdir(parents=True, exist_ok=True)
@@ -41,7 +41,7 @@ def write_skeleton(language: str, folder: Path) -> Path:
 
 
 def next_commands(language: str, folder: Path) -> list[str]:
-    """Two commands to paste: does it keep the protocol, and what does it answer."""
+    """Two commands to paste: one checks the protocol, the other shows an answer."""
     adapter = shlex.quote(SKELETONS[language].adapter)
     away = folder.resolve() != Path.cwd()
     inside = f"cd {shlex.quote(os.fspath(folder))}\n" if away else ""
@@ -53,14 +53,16 @@ def next_commands(language: str, folder: Path) -> list[str]:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of `new-adapter`."""
-    parser.add_argument("--lang", choices=sorted(SKELETONS), required=True, help="its language")
+    parser.add_argument(
+        "--lang", choices=sorted(SKELETONS), required=True, help="the language of the skeleton"
+    )
     parser.add_argument(
         "--to", type=Path, default=Path(), metavar="DIR", help="where to write it (this folder)"
     )
 
 
 def run(args: argparse.Namespace) -> int:
-    """Write the skeleton and say what to do with it; 0, or 2 with one message."""
+    """Write the skeleton and print what to do next; 0, or 2 with one message."""
     try:
         path = write_skeleton(args.lang, args.to)
     except FileExistsError as error:

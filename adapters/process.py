@@ -28,7 +28,7 @@ SHOWN = 60
 
 
 class ProcessConnection(Asking):
-    """Starts a program, says hello, asks it, and leaves nothing of it behind."""
+    """Starts a program, says hello, asks it, and cleans up after it."""
 
     def __init__(
         self,
@@ -37,8 +37,10 @@ class ProcessConnection(Asking):
         profile: str,
         readings: Mapping[str, str],
         limits: Limits,
+        restarts: bool = True,
     ) -> None:
         self.adapter = name
+        self._restarts = restarts
         self._limits = limits
         self._number = 0
         self._closed = ""
@@ -51,11 +53,16 @@ class ProcessConnection(Asking):
 
     @property
     def closed(self) -> bool:
-        """Whether it can't be asked any more."""
+        """Whether it can no longer be asked."""
         return bool(self._closed)
 
+    @property
+    def restarts(self) -> bool:
+        """Whether its program starts in little time: each connection is a process of its own."""
+        return self._restarts
+
     def exchange(self, operation: str, batch: Sequence[JSON]) -> list[JSON]:
-        """Answers to one batch, as many as cases, not yet validated."""
+        """The answers to one batch, one per case, not yet validated."""
         if self._closed:
             problem = f"{operation}: the connection is closed, {self._closed}"
             raise AdapterError("ask", problem, "connect again", "", self.adapter)
@@ -76,7 +83,7 @@ class ProcessConnection(Asking):
         return answers
 
     def bye(self) -> None:
-        """Say bye; AdapterError when it doesn't end by itself, after it has been killed."""
+        """Say bye; raises AdapterError if it had to be killed."""
         if self._closed:
             return
         self._closed = "after bye"
@@ -88,7 +95,7 @@ class ProcessConnection(Asking):
             self._child.close()
 
     def close(self) -> None:
-        """Say bye, kill what remains, and complain of nothing."""
+        """Say bye, kill what remains, and raise nothing."""
         try:
             self.bye()
         except AdapterError:
@@ -102,7 +109,7 @@ class ProcessConnection(Asking):
 
     @property
     def pid(self) -> int:
-        """The child's process id, and its process group's."""
+        """The process id of the child and of its process group."""
         return self._child.pid
 
     def _start(self, argv: Sequence[str]) -> Child:
@@ -174,7 +181,7 @@ class ProcessConnection(Asking):
         return self._error(phase, problem, hint, code)
 
     def _break(self, phase: Phase, problem: str, hint: str) -> NoReturn:
-        """Give the child up: what it says next can't be told from what it should have said."""
+        """Give up the child: its next reply could not be told from the missing one."""
         self._closed = f"because of an earlier error ({problem})"
         error = self._error(phase, problem, hint)
         self._child.close()
@@ -198,7 +205,7 @@ def _by_hand(phase: Phase) -> str:
 
 
 def _why_not_started(command: str, error: OSError) -> tuple[str, str]:
-    """What kept a command from starting, and what to do."""
+    """Why a command did not start, and what to do about it."""
     here = Path(command)
     if isinstance(error, PermissionError):
         if here.is_dir():

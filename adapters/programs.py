@@ -1,4 +1,4 @@
-"""Programs of this machine: which version they are, and which Java there is."""
+"""The programs on this machine: their versions, and the Java there is."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ JAVA = 17
 
 
 def major_version(program: str, *arguments: str) -> int | None:
-    """The major version that a program prints of itself."""
+    """The major version that a program prints."""
     try:
         done = subprocess.run(
             [program, *arguments], capture_output=True, text=True, timeout=30, check=False
@@ -25,7 +25,7 @@ def major_version(program: str, *arguments: str) -> int | None:
 
 
 def no_java() -> str | None:
-    """What is to be said where JAVA_HOME, or else the PATH, has no such Java; or nothing."""
+    """A message if JAVA_HOME, or else the PATH, has no suitable Java; otherwise an empty text."""
     wanted = f"needs Java {JAVA} or newer"
     home = os.environ.get("JAVA_HOME")
     program = str(Path(home, "bin", "java")) if home else "java"

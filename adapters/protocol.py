@@ -1,14 +1,18 @@
-"""Messages of the adapter protocol, version 1: what they hold, how they are written and read.
+"""The messages of the adapter protocol, version 1, and how they are written and read.
 
-The messages' shapes are in `specs/schema/message.json`, those of cases and answers in
+The schemas of messages are in `specs/schema/message.json`, those of cases and answers in
 `specs/schema/operations/`.
 """
 
 import json
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Self, TypeAlias
+
+from pulsar_conformance.specs import operations
+from pulsar_conformance.specs.words import printable
 
 JSON: TypeAlias = Any
 """Whatever a JSON reader makes: dict, list, str, int, float, bool or None."""
@@ -17,33 +21,18 @@ PROTOCOL = 1
 DEFAULT_BATCH = 1000
 """Cases a message for an implementation that names no `batch`."""
 
-OPERATIONS = (
-    "settings.defaults",
-    "bundles.create",
-    "bundles.locate",
-    "bundles.split",
-    "bundles.split_candidates",
-    "usage.max",
-    "usage.nic",
-    "average.bundle",
-    "average.broker",
-    "shed.select",
-    "place.select",
-    "place.anti_affinity",
-    "manager.choose",
-    "report.read",
-    "cluster.replay",
-)
-"""Every operation of the protocol, those included that this version of the suite doesn't ask."""
+OPERATIONS = operations()
+"""Every operation of the protocol."""
 
 
 @dataclass(frozen=True)
 class Hello:
     """Who answers, and what it offers.
 
-    `strategies` and `algorithms` are None where the implementation doesn't say: then each is
-    asked and may answer `unsupported`. `placement` is a placement strategy that stands in place of
-    the one that documents describe. `readings` are those that it follows, where it knows.
+    `strategies` and `algorithms` are None if the implementation does not list them: each is then
+    asked and may be answered with `unsupported`. `placement` is a placement strategy that replaces
+    the documented one. `readings` are those that the implementation says it follows. `costly` are
+    operations of which a case takes seconds.
     """
 
     protocol: int
@@ -51,6 +40,7 @@ class Hello:
     version: str = ""
     batch: int = DEFAULT_BATCH
     operations: tuple[str, ...] = ()
+    costly: tuple[str, ...] = ()
     strategies: tuple[str, ...] | None = None
     algorithms: tuple[str, ...] | None = None
     readings: Mapping[str, str] = field(default_factory=dict)
@@ -60,15 +50,18 @@ class Hello:
 
     @classmethod
     def of(cls, answer: Mapping[str, JSON]) -> Self:
-        """From an answer to hello that is valid by schema; unknown fields are ignored."""
+        """Reads an answer to hello that is valid by its schema; unknown fields are ignored."""
         known = {name: answer[name] for name in cls.__dataclass_fields__ if name in answer}
-        for name in ("operations", "strategies", "algorithms"):
+        for name in ("operations", "costly", "strategies", "algorithms"):
             if name in known:
                 known[name] = tuple(known[name])
+        for name in ("name", "version", "placement"):
+            if known.get(name):
+                known[name] = printable(known[name], lines=False)
         return cls(**known)
 
     def offers_strategy(self, name: str) -> bool:
-        """Whether it may know this shedding strategy, named in full or by its last part."""
+        """Whether it may know this shedding strategy, given by its full name or the last part."""
         last = name.rpartition(".")[2]
         return self.strategies is None or any(
             last == strategy.rpartition(".")[2] for strategy in self.strategies
@@ -80,7 +73,7 @@ class Hello:
 
 
 def hello_message(number: int, profile: str, readings: Mapping[str, str]) -> dict[str, JSON]:
-    """The suite's greeting: by which profile and readings it will judge."""
+    """The suite's greeting, with the profile and the readings by which it will judge."""
     return {
         "id": number,
         "ask": "hello",
@@ -96,7 +89,7 @@ def ask_message(number: int, operation: str, cases: Sequence[JSON]) -> dict[str,
 
 
 def bye_message(number: int) -> dict[str, JSON]:
-    """The end of a connection; it isn't answered."""
+    """The message that ends a connection; it is not answered."""
     return {"id": number, "ask": "bye"}
 
 
@@ -105,17 +98,17 @@ _encode = json.JSONEncoder(allow_nan=False, separators=(",", ":")).encode
 
 
 def text_of(value: JSON) -> str:
-    """Compact JSON on one line; ValueError for NaN and infinities, TypeError for no JSON."""
+    """Compact JSON on one line; raises ValueError for NaN and infinities, TypeError for no JSON."""
     return _encode(value)
 
 
 def line_of(message: JSON) -> bytes:
-    """A message as it travels: one line of UTF-8 with its line end."""
+    """A message as it is sent: one line of UTF-8 with its line end."""
     return _encode(message).encode() + b"\n"
 
 
 class NotJSON(ValueError):
-    """The text isn't JSON as the protocol wants it; says what is wrong with it."""
+    """The text is not JSON as the protocol requires; the message says what is wrong."""
 
 
 def _object(pairs: list[tuple[str, JSON]]) -> dict[str, JSON]:
@@ -143,10 +136,26 @@ _decode = json.JSONDecoder(
 ).decode
 
 
-def read(text: str | bytes) -> JSON:
-    """The JSON value of one line; NotJSON for anything else, duplicate keys and NaN included."""
+SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
+"""How half of a surrogate pair is written; two of them in a row are a character."""
+
+
+def _is_unicode(value: JSON) -> bool:
     try:
-        return _decode(text.decode() if isinstance(text, bytes) else text)
+        json.dumps(value, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def read(text: str | bytes) -> JSON:
+    """The JSON value of one line; raises NotJSON otherwise, also for duplicate keys and NaN."""
+    try:
+        line = text.decode() if isinstance(text, bytes) else text
+        value = _decode(line)
+        if SURROGATE.search(line) and not _is_unicode(value):
+            raise NotJSON("has half of a surrogate pair, which stands for no character")
+        return value
     except NotJSON:
         raise
     except UnicodeDecodeError as error:

@@ -30,7 +30,7 @@ class Host:
         self._operations: tuple[str, ...] = ()
 
     def reply(self, message: Mapping[str, JSON]) -> bytes:
-        """The line that answers hello or an ask."""
+        """The reply to hello or to an ask, as one line."""
         number = message.get("id")
         try:
             if message["ask"] == "hello":
@@ -71,7 +71,7 @@ class Host:
 
 
 def load_object(spec: str) -> JSON:
-    """The object that `package.module:name` names; CannotLoad says what is missing."""
+    """The object named by `package.module:name`; raises CannotLoad with what is missing."""
     module_name, _, path = spec.partition(":")
     try:
         found: JSON = importlib.import_module(module_name)
@@ -94,7 +94,7 @@ def _error(number: JSON, code: str, text: str) -> bytes:
 
 
 def take_pipes() -> tuple[BinaryIO, io.FileIO]:
-    """The protocol's two pipes, out of reach of what the object prints or reads."""
+    """Takes the protocol's two pipes out of reach of what the object prints or reads."""
     messages = os.fdopen(os.dup(0), "rb", buffering=1 << 20)
     replies = os.fdopen(os.dup(1), "wb", buffering=0)
     with Path(os.devnull).open("rb") as nothing:

@@ -1,4 +1,4 @@
-"""The reference model as an adapter, in this process: values go in and out as they are."""
+"""The reference model as an adapter, in this process, without serialization."""
 
 import traceback
 from collections.abc import Mapping, Sequence
@@ -13,6 +13,8 @@ from pulsar_conformance.specs import load
 BATCH = 100_000
 """No message has to be built: a batch may be as large as any run."""
 
+NEUTRAL = "neutral"
+
 STRATEGIES = ("OverloadShedder", "ThresholdShedder", "UniformLoadShedder")
 ALGORITHMS = (
     "range_equally_divide",
@@ -22,11 +24,13 @@ ALGORITHMS = (
 
 
 class ReferenceConnection(Asking):
-    """Asks the model directly; nothing is serialised and nothing can hang."""
+    """Asks the model directly; nothing is serialized, and nothing can hang."""
 
-    def __init__(self, name: str, profile: str, readings: Mapping[str, str]) -> None:
+    def __init__(
+        self, name: str, profile: str, readings: Mapping[str, str], neutral: bool = False
+    ) -> None:
         self.adapter = name
-        self._model = Model(profile, readings)
+        self._model = Model(profile, readings, neutral)
         self._hello = Hello(
             protocol=PROTOCOL,
             name="reference",
@@ -40,11 +44,16 @@ class ReferenceConnection(Asking):
 
     @property
     def in_process(self) -> bool:
-        """The model reads the cases as they are."""
+        """True: the model reads the original cases."""
+        return True
+
+    @property
+    def restarts(self) -> bool:
+        """True: each connection has a model of its own."""
         return True
 
     def exchange(self, operation: str, batch: Sequence[JSON]) -> list[JSON]:
-        """One answer a case; an exception of the model's own is that case's failure."""
+        """One answer per case; an exception of the model is the failure of that case."""
         if operation not in self._hello.operations:
             problem = f"{operation} is not offered"
             raise AdapterError("ask", problem, "", "", self.adapter, "unknown-operation")
@@ -77,10 +86,14 @@ def connect_reference(
     readings: Mapping[str, str],
     limits: Limits,  # noqa: ARG001  the signature of every kind
 ) -> Connection:
-    """`reference`: the model of this profile and these readings."""
-    if rest:
-        raise AdapterError("start", "reference takes nothing after it", "write reference", "", name)
-    return ReferenceConnection(name, profile, readings)
+    """`reference`: the model of this profile and these readings.
+
+    `reference:neutral` is a release whose settings that no document names do nothing.
+    """
+    if rest not in ("", NEUTRAL):
+        problem = f"reference takes nothing after it but :{NEUTRAL}"
+        raise AdapterError("start", problem, "write reference", "", name)
+    return ReferenceConnection(name, profile, readings, neutral=rest == NEUTRAL)
 
 
 def _version() -> str:

@@ -1,8 +1,7 @@
-"""Cases, answers and greetings against their schemas, with a fast validator."""
+"""Validation of cases, answers and greetings by their schemas, with a fast validator."""
 
 from collections.abc import Sequence
 from functools import cache
-from typing import Any
 
 from jsonschema_rs import Draft202012Validator, Registry, ValidationError
 from pulsar_conformance.adapters.protocol import JSON, OPERATIONS
@@ -13,23 +12,17 @@ SHOWN = 80
 
 
 class InvalidAnswer(Exception):
-    """Answer `index` of a batch is outside its schema; says where in it and what was expected."""
+    """Answer `index` of a batch is invalid; the message says where and what was expected."""
 
     def __init__(self, index: int, text: str) -> None:
         super().__init__(text)
         self.index = index
 
 
-@cache
-def asked_operations() -> tuple[str, ...]:
-    """The operations that have a schema, in the protocol's order: those that are asked."""
-    return tuple(name for name in OPERATIONS if _schema_of(name) is not None)
-
-
 def check_answers(operation: str, answers: Sequence[JSON]) -> None:
-    """Raise InvalidAnswer for the first answer outside the operation's schema.
+    """Raise InvalidAnswer for the first answer that is invalid by the operation's schema.
 
-    What isn't asked by this version of the suite may only be declined.
+    Questions that this version of the suite does not know may only be declined.
     """
     valid = _validator(operation, "answer")
     for index, answer in enumerate(answers):
@@ -51,19 +44,15 @@ def _wrong(validator: Draft202012Validator, value: JSON, name: str) -> str | Non
     return None if validator.is_valid(value) else _explain(validator, value, name)
 
 
-def _schema_of(operation: str) -> dict[str, Any] | None:
-    try:
-        return schema(f"operations/{operation}") if operation in OPERATIONS else None
-    except FileNotFoundError:
-        return None
-
-
 @cache
 def _validator(name: str, part: str) -> Draft202012Validator:
-    """For one definition of `message` or of an operation."""
+    """The validator of one definition of `message` or of an operation."""
     shapes = schema("shapes")
-    whole = schema("message") if name == "message" else _schema_of(name)
-    if whole is None:
+    if name in OPERATIONS:
+        whole = schema(f"operations/{name}")
+    elif name == "message":
+        whole = schema(name)
+    else:
         whole, part = shapes, "declined"
     wanted = {"$schema": shapes["$schema"], "$ref": f"{whole['$id']}#/$defs/{part}"}
     known = Registry([(one["$id"], one) for one in (shapes, whole)])
@@ -71,7 +60,7 @@ def _validator(name: str, part: str) -> Draft202012Validator:
 
 
 def _explain(validator: Draft202012Validator, value: JSON, name: str) -> str:
-    """The deepest error, as a person finds it: path, value and expectation."""
+    """The deepest error in readable form: path, value and expectation."""
     errors = list(validator.iter_errors(value))
     if not errors:
         return f"{name}: isn't plain JSON"

@@ -1,11 +1,13 @@
-"""The options of a run, once, for the command line and for pytest."""
+"""The options of a run, defined once for the command line and for pytest."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from pulsar_conformance import specs
 from pulsar_conformance.adapters.arguments import (
     ADAPTER,
     DEFAULT_PROFILE,
@@ -13,7 +15,7 @@ from pulsar_conformance.adapters.arguments import (
     limits_of,
     seconds,
 )
-from pulsar_conformance.conformance.plan import BadPlan, Plan
+from pulsar_conformance.conformance.engine.plan import BadPlan, Plan
 
 OUT = "reports/out"
 CONFIGURABLE = "pulsar:"
@@ -23,51 +25,56 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
     "--adapter": {
         "action": "append",
         "metavar": "ADAPTER",
-        "help": f"{ADAPTER}; may be given again; without it, every bundled one that this machine "
-        "can run",
+        "help": f"{ADAPTER}; repeatable; without it, every bundled implementation that this "
+        "machine can run",
     },
     "--judge-by": {
         "action": "append",
         "metavar": "PROFILE",
-        "help": f"the documents or release to judge by ({DEFAULT_PROFILE}); may be given again",
+        "help": f"the documents or release to judge by ({DEFAULT_PROFILE}); repeatable",
     },
     "--setting": {
         "action": "append",
         "metavar": "NAME=VALUE",
-        "help": "a broker.conf setting of released Pulsar beneath all cases, one made neutral "
-        "included; may be given again",
+        "help": "a broker.conf setting of released Pulsar for all cases, including one that is "
+        "neutralized otherwise; repeatable",
     },
     "--reading": {
         "action": "append",
         "metavar": "NAME=VALUE",
-        "help": "take a place that the documents leave open this way; may be given again",
+        "help": "follow this alternative of a reading; repeatable",
     },
     "--rules": {
         "action": "append",
         "metavar": "PATTERN",
-        "help": "only rules whose ID is like this, as in 'OVERLOAD-*'; may be given again",
+        "help": "judge only rules whose ID matches, as in 'OVERLOAD-*'; repeatable",
     },
     "--known-deviations": {
         "metavar": "FILE",
-        "help": "rules that are known to fail, with reasons; strict: one that passes fails the run",
+        "help": "rules that are known to fail, with reasons; the run fails if one of them passes",
     },
     "--replay": {
         "metavar": "FILE",
-        "help": "judge this saved case alone, by the rules that it reaches",
+        "help": "judge only this saved case, by the rules that it reaches",
     },
     "--examples": {
         "type": int,
         "default": 100,
         "metavar": "N",
-        "help": "how many cases to draw for a rule (100)",
+        "help": "how many cases to draw for each rule (100)",
     },
-    "--seed": {"type": int, "default": 0, "metavar": "N", "help": "draw other cases (0)"},
+    "--seed": {
+        "type": int,
+        "default": 0,
+        "metavar": "N",
+        "help": "the seed; the same seed draws the same cases (0)",
+    },
     "--time-limit": {"type": seconds, "metavar": "SECONDS", "help": TIME_LIMIT},
     "--characterize": {
         "action": "store_true",
         "help": "find out which readings an implementation follows, and judge nothing",
     },
-    "--out": {"default": OUT, "metavar": "DIR", "help": f"where the products go ({OUT})"},
+    "--out": {"default": OUT, "metavar": "DIR", "help": f"the folder for the results ({OUT})"},
 }
 
 
@@ -84,12 +91,12 @@ def add_options(
 
 
 def destination(flag: str) -> str:
-    """The attribute in which a parser keeps an option; none that another plug-in uses."""
+    """The attribute in which a parser stores an option; no other plug-in uses it."""
     return "conformance_" + flag.strip("-").replace("-", "_")
 
 
 def set_up(adapters: Sequence[str], settings: Sequence[str]) -> list[str]:
-    """The adapters' names, with settings for those that take any. Errors: `BadPlan`."""
+    """The adapters' names, with the settings for those that take any. Errors: `BadPlan`."""
     bad = [text for text in settings if not all(text.partition("="))]
     if bad:
         raise BadPlan(f"--setting {bad[0]}: write NAME=VALUE, as in minUnloadMessage=1000")
@@ -116,3 +123,8 @@ def plan_of(options: Any) -> Plan:
         seed=given("--seed"),
         limits=limits_of(given("--time-limit")),
     )
+
+
+def rules_folder() -> Path:
+    """Where the rules lie that are in force."""
+    return Path(specs.__file__).parent / "rules"

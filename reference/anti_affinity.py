@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -22,12 +22,14 @@ class Spread:
     owned: Mapping[str, Collection[str]]
     """Broker to the namespaces that it serves."""
     candidates: Sequence[str]
+    counted: str = "all"
+    """Whose namespaces a domain counts, by the reading `domain-counts`."""
 
     @classmethod
-    def of(cls, case: Mapping[str, Any]) -> Spread:
-        """From a `place.anti_affinity` case."""
-        fields = (case[key] for key in ("namespace", "groups", "domains", "owned", "candidates"))
-        return cls(*fields)
+    def of(cls, case: Mapping[str, Any], counted: str = "all") -> Spread:
+        """From a `place.anti_affinity` case, and what `domain-counts` says."""
+        names = ("namespace", "groups", "domains", "owned", "candidates")
+        return cls(**{name: case[name] for name in names}, counted=counted)
 
     @property
     def group(self) -> str | None:
@@ -56,7 +58,7 @@ class Spread:
     @cached_property
     def in_domain(self) -> dict[str | None, int]:
         """How many namespaces of the group each domain with a candidate serves. [ANTI-01]"""
-        known = dict.fromkeys((*self.candidates, *self.home, *self.owned))
+        known = COUNTED[self.counted](self)
         members: dict[str | None, list[str]] = {self.home.get(one): [] for one in self.candidates}
         for broker in known:
             if self.home.get(broker) in members:
@@ -91,3 +93,10 @@ class Spread:
     def chosen(self) -> str | None:
         """The first of the best, if there is any candidate."""
         return self.best[0] if self.best else None
+
+
+COUNTED: Mapping[str, Callable[[Spread], Collection[str]]] = {
+    "all": lambda spread: dict.fromkeys((*spread.candidates, *spread.home, *spread.owned)),
+    "candidates": lambda spread: spread.candidates,
+}
+"""The brokers whose namespaces count in their domain, by the reading `domain-counts`. [ANTI-01]"""

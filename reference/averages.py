@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from pulsar_conformance.reference.cluster import Json, Rates, average_of, never_measured
-from pulsar_conformance.reference.numbers import ZERO, Rate
+from pulsar_conformance.reference.numbers import ZERO, Rate, total
 
 FRAMES: Mapping[str, str] = {"shortTermData": "shortSamples", "longTermData": "longSamples"}
 """The two time frames, and the number of samples that each is limited to. [DATA-03]"""
@@ -21,7 +21,7 @@ def sliding(values: Sequence[Rate], window: int) -> Rate:
     1 to 11 in a window of 10: (2 + 3 + ... + 11) / 10 = 6.5.
     """
     newest = values[-window:]
-    return sum(newest, ZERO) / len(newest)
+    return total(newest) / len(newest)
 
 
 def fading(values: Sequence[Rate], window: int) -> Rate:
@@ -30,10 +30,10 @@ def fading(values: Sequence[Rate], window: int) -> Rate:
     1 to 11 in a window of 10: ((10 - 1) x 5.5 + 11) / 10 = 6.05.
     """
     first, later = values[:window], values[window:]
-    total = sum(first, ZERO)
+    whole = total(first)
     for value in later:
-        total = total * (window - 1) / window + value
-    return total / len(first)
+        whole = whole * (window - 1) / window + value
+    return whole / len(first)
 
 
 MEAN: Mapping[str, Mean] = {"sliding": sliding, "fading": fading}
@@ -72,4 +72,4 @@ def together(loads: Iterable[Rates]) -> Rates:
     """What a broker carries: the sum over its bundles. [DATA-08]"""
     none = Rates(ZERO, ZERO, ZERO, ZERO)
     columns = zip(none.each(), *(load.each() for load in loads), strict=True)
-    return Rates(*(sum(column, ZERO) for column in columns))
+    return Rates(*map(total, columns))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from fractions import Fraction
 
 from pulsar_conformance.reference.candidates import (
     AUTO_SPLIT,
@@ -16,7 +15,7 @@ from pulsar_conformance.reference.candidates import (
     Growth,
 )
 from pulsar_conformance.reference.derivation import Step
-from pulsar_conformance.reference.numbers import messages, plain, throughput
+from pulsar_conformance.reference.numbers import Fraction, messages, plain, throughput
 from pulsar_conformance.reference.ranges import namespace_of
 
 NAMED: Mapping[str, str] = {

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
@@ -17,6 +16,7 @@ from pulsar_conformance.reference.cluster import (
     average_of,
     never_measured,
 )
+from pulsar_conformance.reference.numbers import Fraction
 from pulsar_conformance.reference.ranges import namespace_of
 from pulsar_conformance.reference.readings import Readings
 from pulsar_conformance.reference.settings import Settings

@@ -4,10 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from fractions import Fraction
+from functools import cached_property, lru_cache
 from typing import Any
 
-from pulsar_conformance.reference.numbers import ZERO, Percent, Rate, exact, jsonable
+from pulsar_conformance.reference.numbers import (
+    REMEMBERED,
+    ZERO,
+    Fraction,
+    Percent,
+    Rate,
+    exact,
+    jsonable,
+)
 
 RESOURCES = ("cpu", "memory", "directMemory", "bandwidthIn", "bandwidthOut")
 """The system resources whose usage a broker reports. [USAGE-01]"""
@@ -45,12 +53,12 @@ class Rates:
         """The inverse of `read`."""
         return dict(zip(RATE_FIELDS, map(jsonable, self.each()), strict=True))
 
-    @property
+    @cached_property
     def messages(self) -> Rate:
         """Messages per second, in + out."""
         return self.messages_in + self.messages_out
 
-    @property
+    @cached_property
     def throughput(self) -> Rate:
         """Bytes per second, in + out."""
         return self.bytes_in + self.bytes_out
@@ -99,7 +107,12 @@ def percent_of(usage: Json | None) -> Percent:
     """Usage of a resource over its limit, in percent; without a limit nothing can be used."""
     if not usage or not usage.get("limit", 100):
         return ZERO
-    return 100 * exact(usage.get("usage", 0)) / exact(usage.get("limit", 100))
+    return _percent(usage.get("usage", 0), usage.get("limit", 100))
+
+
+@lru_cache(REMEMBERED)
+def _percent(usage: float, limit: float) -> Percent:
+    return 100 * exact(usage) / exact(limit)
 
 
 def average_of(bundle: Json | None, frame: str) -> Rates | None:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
 from typing import Any
+
+BUNDLE = re.compile(r"\S*0x[0-9a-f]{8}_0x[0-9a-f]{8}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,3 +46,46 @@ class Derivation:
         steps = [step for step in self.steps if not step.detail]
         width = max((len(step.label) for step in steps), default=0)
         return [f"{step.label:<{width}}  {step.text}".rstrip() for step in steps]
+
+
+def folded(steps: Sequence[Step]) -> Iterator[Step]:
+    """The steps, each broker that fares as the one before it in a word: b3 to b10 as b2.
+
+    What stands below a heading fares alike where only its name and those of bundles differ.
+    """
+    for _, alike in groupby(_blocks(steps), key=_likeness):
+        first, *others = alike
+        yield from first
+        if others:
+            names = [block[0].label.strip() for block in others]
+            label = first[0].label.replace(first[0].label.strip(), _span(names))
+            yield Step(label, f"as {first[0].label.strip()}")
+
+
+def _blocks(steps: Sequence[Step]) -> Iterator[tuple[Step, ...]]:
+    """Each step with those that stand deeper below it."""
+    block: list[Step] = []
+    for step in steps:
+        if block and _depth(step) <= _depth(block[0]):
+            yield tuple(block)
+            block = []
+        block.append(step)
+    if block:
+        yield tuple(block)
+
+
+def _depth(step: Step) -> int:
+    return len(step.label) - len(step.label.lstrip())
+
+
+def _likeness(block: tuple[Step, ...]) -> object:
+    """What two blocks have in common that fare alike; a step by itself is like no other."""
+    heading, *below = block
+    if not below or heading.text:
+        return id(block)
+    name = re.compile(rf"\b{re.escape(heading.label.strip())}\b")
+    return tuple((one.label, BUNDLE.sub("", name.sub("", one.text))) for one in below)
+
+
+def _span(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else f"{names[0]} to {names[-1]}"

@@ -9,6 +9,7 @@ from typing import Any
 from pulsar_conformance.reference.chance import Turns
 from pulsar_conformance.reference.derivation import Derivation
 from pulsar_conformance.reference.readings import Readings
+from pulsar_conformance.reference.released.release import ReleasedWays
 from pulsar_conformance.reference.settings import Settings, Value
 
 Case = Mapping[str, Any]
@@ -20,10 +21,12 @@ class Refused(Exception):
 
 @dataclass(frozen=True)
 class Door:
-    """The profile's documented defaults and the readings, given once."""
+    """The profile's defaults, the readings and the release, given once."""
 
     defaults: Mapping[str, Value]
     readings: Readings
+    release: ReleasedWays | None = None
+    """What a released profile does otherwise than its documents."""
     turns: Turns = field(default_factory=Turns)
 
     def turn(self, operation: str, case: Case) -> int:

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from fractions import Fraction
 from functools import partial
 
 from pulsar_conformance.reference.cluster import Broker
 from pulsar_conformance.reference.derivation import Step
-from pulsar_conformance.reference.numbers import Percent, Rate, plain
-from pulsar_conformance.reference.shedding import Cycle, Unloads, take
+from pulsar_conformance.reference.numbers import Fraction, Percent, Rate, plain
+from pulsar_conformance.reference.shedding import MEASURE, WRITTEN, Cycle, Unloads, take
 from pulsar_conformance.reference.shedding_steps import enough, keeps, walk
 from pulsar_conformance.reference.usage import maximum
 
-THRESHOLD = "loadBalancerBrokerOverloadedThresholdPercentage"
+OVERLOAD_THRESHOLD = "loadBalancerBrokerOverloadedThresholdPercentage"
 
 MARGIN = Fraction(5)
 """Percentage points that an overloaded broker sheds beyond its excess. [OVERLOAD-02]"""
@@ -30,7 +29,7 @@ OVERLOADED: Mapping[str, Callable[[Percent, Percent], bool]] = {
 
 def threshold_of(cycle: Cycle) -> Percent:
     """The usage beyond which a broker is overloaded."""
-    return cycle.settings.number(THRESHOLD)
+    return cycle.settings.number(OVERLOAD_THRESHOLD)
 
 
 def is_overloaded(cycle: Cycle, broker: Broker) -> bool:
@@ -59,8 +58,18 @@ def excess_and_margin(cycle: Cycle, broker: Broker) -> list[str]:
 
 
 def just_one(cycle: Cycle, broker: Broker) -> list[str]:
-    """The movable bundle with the most traffic. [OVERLOAD-05, OVERLOAD-06]"""
-    return cycle.movable(broker)[:1]
+    """The most expensive of the movable bundles. [OVERLOAD-05, OVERLOAD-06]"""
+    return sorted(cycle.movable(broker), key=lambda one: (-expense(cycle, one), one))[:1]
+
+
+def expense(cycle: Cycle, bundle: str) -> Rate:
+    """How expensive a bundle is, by the reading `expensive-measure`. [OVERLOAD-06]"""
+    return MEASURE[cycle.readings["expensive-measure"]](cycle.rates(bundle))
+
+
+def expense_written(cycle: Cycle, bundle: str) -> str:
+    """How expensive a bundle is, with the unit."""
+    return WRITTEN[cycle.readings["expensive-measure"]](expense(cycle, bundle))
 
 
 AMOUNT: Mapping[str, Callable[[Cycle, Broker], list[str]]] = {
@@ -88,7 +97,10 @@ def _steps(cycle: Cycle, broker: Broker, taken: list[str]) -> Iterator[Step]:
     elif len(broker.bundles) < FEWEST_BUNDLES:
         yield from keeps(cycle, broker, f"has fewer than {FEWEST_BUNDLES} bundles")
     elif cycle.readings["overload-amount"] == "one":
-        yield Step("to shed", "exactly one bundle, that with the most traffic")
+        dearest = ", ".join(f"{one} = {expense_written(cycle, one)}" for one in taken)
+        yield Step(
+            "to shed", f"exactly one bundle, the most expensive: {dearest or 'none may move'}"
+        )
         yield from walk(cycle, broker, taken, lambda _bundle, _carried: "one is enough")
     else:
         yield _amount_step(cycle, broker)

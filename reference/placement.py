@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
@@ -14,12 +13,11 @@ from pulsar_conformance.reference.cluster import (
     Json,
     average_of,
 )
-from pulsar_conformance.reference.numbers import ZERO, Percent, Rate
+from pulsar_conformance.reference.numbers import Fraction, Percent, Rate, total
+from pulsar_conformance.reference.overload import OVERLOAD_THRESHOLD
 from pulsar_conformance.reference.readings import Readings
 from pulsar_conformance.reference.settings import Settings
 from pulsar_conformance.reference.usage import Usage, maximum
-
-THRESHOLD = "loadBalancerBrokerOverloadedThresholdPercentage"
 
 LEFT_OUT: Mapping[str, Callable[[Percent, Percent], bool]] = {
     "eligible": lambda usage, threshold: usage > threshold,
@@ -121,7 +119,7 @@ def long_term_messages(bundle: Json | None) -> Rate:
 
 def rate_of(bundles: Iterable[str], data: Mapping[str, Json]) -> Rate:
     """Long-term messages per second that bundles carry together. [PLACE-03]"""
-    return sum((long_term_messages(data.get(bundle)) for bundle in bundles), ZERO)
+    return total(long_term_messages(data.get(bundle)) for bundle in bundles)
 
 
 def placement(case: Mapping[str, Any], settings: Settings, readings: Readings) -> Placement:
@@ -138,7 +136,7 @@ def placement(case: Mapping[str, Any], settings: Settings, readings: Readings) -
 
     return Placement(
         tuple(map(candidate, case["candidates"])),
-        settings.number(THRESHOLD),
+        settings.number(OVERLOAD_THRESHOLD),
         long_term_messages(data.get(case["bundle"])),
         readings,
     )

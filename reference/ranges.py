@@ -6,12 +6,16 @@ import zlib
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
 
 FULL_LOWER = 0x00000000
 FULL_UPPER = 0xFFFFFFFF
 HASHES = FULL_UPPER + 1
 """How many hash values a namespace has. [BUNDLE-01]"""
+
+HASHED = "the suite's own, CRC-32 of the whole name; another one may lie elsewhere"
+"""Whose hashes a derivation shows: the documents name no hash."""
 
 
 def hex_of(value: int) -> str:
@@ -35,6 +39,7 @@ class HashRange:
     upper: int
 
     @classmethod
+    @lru_cache(maxsize=2**16)
     def parse(cls, name: str) -> HashRange:
         """From `0x00000000_0x40000000`, or a whole bundle name that ends so.
 

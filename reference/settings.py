@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from fractions import Fraction
 
-from pulsar_conformance.reference.numbers import exact
+from pulsar_conformance.reference.numbers import Fraction, exact
 
 Value = str | float | int | bool | None
 

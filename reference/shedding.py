@@ -4,13 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
+from pulsar_conformance.reference.averages import together
 from pulsar_conformance.reference.cluster import Broker, Rates, average_of, never_measured
 from pulsar_conformance.reference.derivation import Step
-from pulsar_conformance.reference.numbers import Minutes, Rate, exact, messages, throughput
+from pulsar_conformance.reference.numbers import (
+    Fraction,
+    Minutes,
+    Rate,
+    exact,
+    messages,
+    throughput,
+)
 from pulsar_conformance.reference.ranges import HashRange, namespace_of
 from pulsar_conformance.reference.readings import Readings
 from pulsar_conformance.reference.settings import Settings
@@ -25,6 +32,15 @@ MEASURE: Mapping[str, Callable[[Rates], Rate]] = {
     "message-rate": lambda rates: rates.messages,
 }
 """Which traffic orders and counts, by the reading `shed-measure`. [SHED-07]"""
+
+FRAME: Mapping[str, str] = {"short-term": "shortTermData", "long-term": "longTermData"}
+"""The averages by which a bundle's traffic is known, by the reading `shed-window`."""
+
+CARRIES: Mapping[str, Callable[[Cycle, Broker], Rates]] = {
+    "reported": lambda _cycle, broker: broker.rates,
+    "bundles": lambda cycle, broker: together(map(cycle.rates, broker.bundles)),
+}
+"""What a broker carries, by the reading `broker-rates`. [OVERLOAD-02, THRESHOLD-03, UNIFORM-01]"""
 
 WRITTEN: Mapping[str, Callable[[Rate], str]] = {
     "throughput": throughput,
@@ -82,12 +98,12 @@ class Cycle:
         return MOVED_WITH[self.readings["grace-of"]](self, bundle) if self.recent else None
 
     def rates(self, bundle: str) -> Rates:
-        """What a bundle carries: its short-term average, else what is assumed. [DATA-04 … 06]"""
+        """What a bundle carries: its average, else what is assumed. [DATA-04 … 06]"""
         return self.measured(bundle) or self.unmeasured
 
     def measured(self, bundle: str) -> Rates | None:
-        """A bundle's short-term average, or none before its first sample."""
-        return average_of(self.case["bundles"].get(bundle), "shortTermData")
+        """A bundle's average, by the readings; none before its first sample."""
+        return average_of(self.case["bundles"].get(bundle), FRAME[self.readings["shed-window"]])
 
     @cached_property
     def unmeasured(self) -> Rates:
@@ -108,7 +124,11 @@ class Cycle:
 
     def traffic_of(self, broker: Broker) -> Rate:
         """What a broker carries, in the measure of the readings."""
-        return MEASURE[self.readings["shed-measure"]](broker.rates)
+        return MEASURE[self.readings["shed-measure"]](self.rates_of(broker))
+
+    def rates_of(self, broker: Broker) -> Rates:
+        """What a broker carries, as it reports it or as its bundles do."""
+        return CARRIES[self.readings["broker-rates"]](self, broker)
 
     def written(self, traffic: Rate) -> str:
         """Traffic with its unit."""

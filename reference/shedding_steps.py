@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from fractions import Fraction
 
 from pulsar_conformance.reference.cluster import Broker
 from pulsar_conformance.reference.derivation import Step
-from pulsar_conformance.reference.numbers import Rate, exact, plain
+from pulsar_conformance.reference.numbers import Fraction, Rate, exact, plain
 from pulsar_conformance.reference.shedding import Cycle
 
 Stays = Callable[[str, Rate], str]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from pulsar_conformance.reference.derivation import Step
-from pulsar_conformance.reference.ranges import HashRange, hex_of
+from pulsar_conformance.reference.ranges import HASHED, HashRange, hex_of
 from pulsar_conformance.reference.readings import Readings
 from pulsar_conformance.reference.splitting import (
     MIDDLE,
@@ -45,6 +45,7 @@ def _between_topics(split: Split, readings: Readings) -> Iterator[Step]:
         why = "fewer than two" if count < 2 else "the middle two have no hash between them"
         yield Step("topics", f"{count}, {why}: nothing is split")
         return
+    yield Step("hashes", HASHED)
     below, above = (hex_of(split.hashes[place]) for place in (count // 2 - 1, count // 2))
     yield Step("topics", f"{count}, of which {count // 2} go below and {count - count // 2} above")
     yield Step("middle", f"half-way between {below} and {above}: {hex_of(found[0])}")

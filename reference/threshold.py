@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import cached_property, partial
 from itertools import accumulate, chain, groupby, pairwise
 
 from pulsar_conformance.reference.cluster import Broker
 from pulsar_conformance.reference.derivation import Step
-from pulsar_conformance.reference.numbers import ZERO, Percent, Rate, plain
+from pulsar_conformance.reference.numbers import ZERO, Fraction, Percent, Rate, plain
 from pulsar_conformance.reference.shedding import Cycle, Unloads, take
 from pulsar_conformance.reference.shedding_steps import enough, keeps, walk
 from pulsar_conformance.reference.usage import weighted_maximum, weights
 
-THRESHOLD = "loadBalancerBrokerThresholdShedderPercentage"
+SHEDDER_THRESHOLD = "loadBalancerBrokerThresholdShedderPercentage"
 HISTORY_SHARE = "loadBalancerHistoryResourcePercentage"
 LOWER_BOUNDARY = "lowerBoundarySheddingEnabled"
 
@@ -51,18 +50,23 @@ SHARE_WRITTEN: Mapping[str, Callable[[Percent, Percent], str]] = {
 }
 
 BOUND: Mapping[str, Callable[[Percent, Percent], Percent]] = {
-    "printed-sum": lambda average, threshold: average + threshold - LOWER_BOUNDARY_LOAD,
+    "printed-sum": lambda average, threshold: (average + threshold) - threshold,
     "average-minus-threshold": lambda average, threshold: average - threshold,
     "average-minus-10": lambda average, _threshold: average - LOWER_BOUNDARY_LOAD,
 }
 """The usage under which a broker counts as idle, by the reading `lower-boundary`. [THRESHOLD-09]"""
 
 BOUND_WRITTEN: Mapping[str, Callable[[str, str], str]] = {
-    "printed-sum": lambda average, threshold: f"{average} + {threshold} - 10",
+    "printed-sum": lambda average, threshold: f"({average} + {threshold}) - {threshold}",
     "average-minus-threshold": lambda average, threshold: f"{average} - {threshold}",
     "average-minus-10": lambda average, _threshold: f"{average} - 10",
 }
 
+RELIEF: Mapping[str, Callable[[Levels, Broker], list[str]]] = {
+    "some": lambda levels, broker: levels.cycle.movable(broker)[:1],
+    "enough": lambda levels, broker: take(levels.cycle, broker, levels.need_of(broker)),
+}
+"""What the busiest broker gives up for idle ones, by `lower-boundary-amount`. [THRESHOLD-09, 13]"""
 
 FEW = 2
 """Of so many brokers in a row with one usage, each is written."""
@@ -107,7 +111,7 @@ class Levels:
     @cached_property
     def threshold(self) -> Percent:
         """How far above the average a broker may be, in points."""
-        return self.cycle.settings.number(THRESHOLD)
+        return self.cycle.settings.number(SHEDDER_THRESHOLD)
 
     @property
     def limit(self) -> Percent:
@@ -167,7 +171,9 @@ def unloads(cycle: Cycle) -> Iterator[Unloads]:
             default=None,
         )
     for name, broker in cycle.brokers.items():
-        relieved = cycle.movable(broker)[:1] if broker is busiest else taken[name]
+        relieved = taken[name]
+        if broker is busiest:
+            relieved = RELIEF[cycle.readings["lower-boundary-amount"]](levels, broker)
         explain = partial(_steps, levels, broker, relieved, broker is busiest)
         yield Unloads(name, tuple(relieved), explain)
 
@@ -195,9 +201,13 @@ def _sum(usages: Iterable[Percent]) -> str:
 def _steps(levels: Levels, broker: Broker, taken: list[str], for_idle: bool) -> Iterator[Step]:
     cycle = levels.cycle
     yield from _usage_steps(levels, broker)
-    if for_idle:
+    if for_idle and cycle.readings["lower-boundary-amount"] == "some":
         yield Step("to shed", "one bundle, as the busiest broker, for those that are idle")
         yield from walk(cycle, broker, taken, lambda _bundle, _carried: "one is enough")
+    elif for_idle:
+        yield Step("relieves", f"as the busiest broker, {', '.join(levels.idle)}")
+        yield from _amount_steps(levels, broker)
+        yield from walk(cycle, broker, taken, enough, levels.need_of(broker))
     elif levels.is_over(broker):
         yield from _amount_steps(levels, broker)
         yield from walk(cycle, broker, taken, enough, levels.need_of(broker))

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import partial
 
 from pulsar_conformance.reference.cluster import Broker
 from pulsar_conformance.reference.derivation import Step
-from pulsar_conformance.reference.numbers import Rate, messages, plain, throughput
+from pulsar_conformance.reference.numbers import Fraction, Rate, messages, plain, throughput
 from pulsar_conformance.reference.shedding import Cycle, Unloads
 from pulsar_conformance.reference.shedding_steps import keeps, walk
 
@@ -21,6 +20,17 @@ RATE_DIFFERS: Mapping[str, Callable[[Rate, Rate, Fraction], bool]] = {
     "messages": lambda most, least, threshold: most - least > threshold,
 }
 """By the reading `uniform-difference`. [UNIFORM-01]"""
+
+THROUGHPUT_DIFFERS: Mapping[str, Callable[[Rate, Rate, Fraction], bool]] = {
+    "ratio": lambda most, least, threshold: most > threshold * least,
+    "difference": lambda most, least, threshold: most - least > threshold * least,
+}
+"""By the reading `uniform-multiplier`. [UNIFORM-01]"""
+
+MULTIPLE_WRITTEN: Mapping[str, Callable[[Rate, Rate], str]] = {
+    "ratio": lambda most, least: f"{plain(most / least)} times as much",
+    "difference": lambda most, least: f"{plain((most - least) / least)} times as much more",
+}
 
 DIFFERENCE_WRITTEN: Mapping[str, Callable[[Rate, Rate], str]] = {
     "percent": lambda most, least: f"{plain((most - least) * 100 / least)} % more",
@@ -40,7 +50,7 @@ WHAT_DIFFERS: Mapping[str, str] = {
 
 
 @dataclass(frozen=True)
-class Spread:
+class Imbalance:
     """How far apart the brokers of a cycle are."""
 
     cycle: Cycle
@@ -53,13 +63,13 @@ class Spread:
     @property
     def messages(self) -> tuple[Rate, Rate]:
         """The lowest and the highest message rate of a broker."""
-        rates = [broker.rates.messages for broker in self.cycle.brokers.values()]
+        rates = [self.cycle.rates_of(broker).messages for broker in self.cycle.brokers.values()]
         return min(rates), max(rates)
 
     @property
     def throughput(self) -> tuple[Rate, Rate]:
         """The lowest and the highest throughput of a broker."""
-        rates = [broker.rates.throughput for broker in self.cycle.brokers.values()]
+        rates = [self.cycle.rates_of(broker).throughput for broker in self.cycle.brokers.values()]
         return min(rates), max(rates)
 
     @property
@@ -71,9 +81,10 @@ class Spread:
 
     @property
     def throughput_differs(self) -> bool:
-        """Whether the highest throughput is more than its threshold times the lowest."""
+        """Whether the throughputs differ by more than their threshold."""
         least, most = self.throughput
-        return most > self.cycle.settings.number(THROUGHPUT_THRESHOLD) * least
+        threshold = self.cycle.settings.number(THROUGHPUT_THRESHOLD)
+        return THROUGHPUT_DIFFERS[self.cycle.readings["uniform-multiplier"]](most, least, threshold)
 
     @property
     def triggers(self) -> bool:
@@ -94,7 +105,7 @@ def evening(cycle: Cycle, broker: Broker, gap: Rate) -> list[str]:
 
 def unloads(cycle: Cycle) -> Iterator[Unloads]:
     """What the most loaded broker gives up; the others keep all."""
-    spread, brokers = Spread(cycle), list(cycle.brokers.values())
+    spread, brokers = Imbalance(cycle), list(cycle.brokers.values())
     most = spread.most_loaded
     gap = cycle.traffic_of(most) - min(map(cycle.traffic_of, brokers))
     for broker in brokers:
@@ -106,7 +117,7 @@ def unloads(cycle: Cycle) -> Iterator[Unloads]:
 
 def preface(cycle: Cycle) -> Iterator[Step]:
     """How far apart the brokers are, and whether that is more than the thresholds allow."""
-    spread = Spread(cycle)
+    spread = Imbalance(cycle)
     yield _rates_step(spread)
     yield _throughputs_step(spread)
     if not spread.triggers:
@@ -114,7 +125,7 @@ def preface(cycle: Cycle) -> Iterator[Step]:
         yield Step("decision", f"nothing is moved, as {needed}")
 
 
-def _rates_step(spread: Spread) -> Step:
+def _rates_step(spread: Imbalance) -> Step:
     least, most = spread.messages
     written = DIFFERENCE_WRITTEN[spread.cycle.readings["uniform-difference"]]
     apart = f", {written(most, least)}" if least else ""
@@ -122,19 +133,20 @@ def _rates_step(spread: Spread) -> Step:
     return Step("message rates", f"{messages(least)} to {messages(most)}{apart}: {passed}")
 
 
-def _throughputs_step(spread: Spread) -> Step:
+def _throughputs_step(spread: Imbalance) -> Step:
     least, most = spread.throughput
-    apart = f", {plain(most / least)} times as much" if least else ""
+    written = MULTIPLE_WRITTEN[spread.cycle.readings["uniform-multiplier"]]
+    apart = f", {written(most, least)}" if least else ""
     passed = _passed(spread, spread.throughput_differs, THROUGHPUT_THRESHOLD)
     return Step("throughputs", f"{throughput(least)} to {throughput(most)}{apart}: {passed}")
 
 
-def _passed(spread: Spread, differs: bool, name: str) -> str:
+def _passed(spread: Imbalance, differs: bool, name: str) -> str:
     threshold = plain(spread.cycle.settings.number(name))
     return f"over the threshold, {threshold}" if differs else f"not over the threshold, {threshold}"
 
 
-def _steps(spread: Spread, broker: Broker, taken: list[str], gap: Rate) -> Iterator[Step]:
+def _steps(spread: Imbalance, broker: Broker, taken: list[str], gap: Rate) -> Iterator[Step]:
     cycle, half = spread.cycle, gap / 2
     if not spread.triggers:
         yield from keeps(cycle, broker, "need not give up any")

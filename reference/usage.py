@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from fractions import Fraction
 
 from pulsar_conformance.reference.cluster import RESOURCES, Broker
-from pulsar_conformance.reference.numbers import ZERO, Percent
+from pulsar_conformance.reference.numbers import ZERO, Fraction, Percent
 from pulsar_conformance.reference.settings import Settings
 
 WEIGHT_SETTINGS: Mapping[str, str] = {

@@ -1,7 +1,7 @@
-"""Which sentence of the documents is claimed by which rule: `nox -s coverage -- --documents DIR`.
+"""Which sentence of the documents has which rule and check: `nox -s coverage -- --documents DIR`.
 
-Exit status: 0 all well, 1 a text differs from its fingerprints or a sentence is nobody's, 2 for
-input that cannot be used.
+Exit status: 0 all well, 1 a text differs from its fingerprints, a sentence is nobody's or its rule
+has no check, 2 for input that cannot be used.
 """
 
 import argparse
@@ -11,14 +11,24 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
+from pulsar_conformance.conformance import checks
+from pulsar_conformance.conformance.core.check import CHECKS
 from pulsar_conformance.reports.texts import Text, differences, find_texts
-from pulsar_conformance.specs import Document, Sentence, SpecError, Specs, load, load_from
+from pulsar_conformance.specs import Document, Rule, Sentence, SpecError, Specs, load, load_from
 from pulsar_conformance.specs.claims import claims
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text as Line
 
-STYLES = {"claimed": "green", "none": "dim", "awaits": "yellow", "nobody's": "bold red"}
+assert checks.__all__, "importing the checks registers them"
+
+STYLES = {
+    "claimed": "green",
+    "unchecked": "bold red",
+    "none": "dim",
+    "awaits": "yellow",
+    "nobody's": "bold red",
+}
 """What can be said of a sentence, and how that looks on a terminal."""
 
 
@@ -45,7 +55,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     if missing := [name for name in specs.documents if name not in texts]:
         print(f"no file in {options.documents} reads like {', '.join(missing)}", file=sys.stderr)
         return 2
-    return 1 if wrong or any(total["nobody's"] for total in totals.values()) else 0
+    lacking = any(total["nobody's"] or total["unchecked"] for total in totals.values())
+    return 1 if wrong or lacking else 0
 
 
 def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
@@ -84,7 +95,7 @@ def _print_document(
         heading = f"\n  {section.title or '(above the first heading)'}"
         for sentence in section.sentences:
             rules = claimed.get((document.id, section.title, sentence.number), ())
-            kind, said = _said_of(sentence, rules)
+            kind, said = _said_of(sentence, [specs.rules[rule] for rule in rules])
             total[kind] += 1
             if only_unclaimed and kind in ("claimed", "none"):
                 continue
@@ -97,14 +108,25 @@ def _print_document(
     return total
 
 
-def _said_of(sentence: Sentence, rules: Sequence[str]) -> tuple[str, str]:
+def _said_of(sentence: Sentence, rules: Sequence[Rule]) -> tuple[str, str]:
     if rules:
-        return "claimed", ", ".join(rules)
+        unchecked = any(rule.untestable is None and rule.id not in CHECKS for rule in rules)
+        said = ", ".join(map(_judged, rules))
+        if sentence.besides is not None:
+            said += f"; no check sees: {sentence.besides}"
+        return "unchecked" if unchecked else "claimed", said
     if sentence.none is not None:
         return "none", f"none: {sentence.none}"
     if sentence.awaits is not None:
         return "awaits", f"unclaimed: awaits {sentence.awaits}"
     return "nobody's", "unclaimed, and neither none nor awaiting an area"
+
+
+def _judged(rule: Rule) -> str:
+    """A rule, and the check that fails where an implementation does otherwise."""
+    if rule.untestable is not None:
+        return f"{rule.id} (untestable)"
+    return f"{rule.id} ({CHECKS[rule.id].name if rule.id in CHECKS else 'no check'})"
 
 
 def _print_totals(console: Console, totals: dict[str, Counter[str]]) -> None:

@@ -8,6 +8,7 @@ from pulsar_conformance.specs.model import (
     JSON,
     Alternative,
     Document,
+    Hidden,
     Profile,
     Reading,
     Rule,
@@ -15,14 +16,17 @@ from pulsar_conformance.specs.model import (
     Sentence,
     Setting,
     Source,
+    Taken,
+    Way,
 )
-from pulsar_conformance.specs.schemas import schema
+from pulsar_conformance.specs.schemas import operations, schema
 
 __all__ = [
     "AREAS",
     "JSON",
     "Alternative",
     "Document",
+    "Hidden",
     "Profile",
     "Reading",
     "Rule",
@@ -32,8 +36,11 @@ __all__ = [
     "Source",
     "SpecError",
     "Specs",
+    "Taken",
     "UnknownName",
+    "Way",
     "load",
     "load_from",
+    "operations",
     "schema",
 ]

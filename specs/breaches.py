@@ -23,6 +23,16 @@ def breach(sheet: Sheet, schema: JSON) -> SpecError:
     return sheet.error(inner, f"{_subject(sheet, place)}{problem}")
 
 
+def told(value: JSON, schema: JSON) -> str:
+    """Say what is wrong with a value that no file of ours holds, and where in it."""
+    error = best_match(Draft202012Validator(schema).iter_errors(value))
+    assert error is not None, "the validators disagree"
+    place = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in error.path)
+    key, problem = _key_and_problem(error)
+    where = f"{place}.{key}" if key else place
+    return f"{where.removeprefix('.') or 'the whole'}: {problem}"
+
+
 def _subject(sheet: Sheet, place: Place) -> str:
     """Name the entry that a place lies in, as "OVERLOAD-02: "; "" for the whole file."""
     if not place:

@@ -7,6 +7,7 @@ from pulsar_conformance.specs.model import (
     JSON,
     Alternative,
     Document,
+    Hidden,
     Profile,
     Reading,
     Rule,
@@ -14,6 +15,8 @@ from pulsar_conformance.specs.model import (
     Sentence,
     Setting,
     Source,
+    Taken,
+    Way,
 )
 
 Entry = Mapping[str, JSON]
@@ -73,10 +76,39 @@ def readings(data: Entry) -> dict[str, Reading]:
             question=entry["question"],
             kind=entry["kind"],
             alternatives=tuple(
-                Alternative(value, one["means"], sources(one["sources"]))
+                Alternative(
+                    value,
+                    one["means"],
+                    sources(one.get("sources", ())),
+                    one.get("observed"),
+                    one.get("open", False),
+                )
                 for value, one in entry["alternatives"].items()
             ),
         )
+        for name, entry in data.items()
+    }
+
+
+def ways(data: Entry) -> dict[str, Way]:
+    """Build ways.yaml."""
+    return {
+        name: Way(
+            name,
+            entry["question"],
+            {
+                value: Taken(value, one["means"], one.get("place", ""))
+                for value, one in entry["alternatives"].items()
+            },
+        )
+        for name, entry in data.items()
+    }
+
+
+def hidden(data: Entry) -> dict[str, Hidden]:
+    """Build hidden.yaml."""
+    return {
+        name: Hidden(name, entry["meaning"], entry["unit"], entry.get("neutral"))
         for name, entry in data.items()
     }
 
@@ -92,6 +124,8 @@ def profiles(data: Entry) -> dict[str, Profile]:
             readings=entry["readings"],
             based_on=entry.get("based_on"),
             defaults=entry.get("defaults", {}),
+            ways=entry.get("ways", {}),
+            hidden=entry.get("hidden", {}),
             without=entry.get("without", {}),
         )
         for name, entry in data.items()
@@ -112,6 +146,7 @@ def rule(sheet: Sheet, index: int) -> Rule:
         settings=tuple(entry.get("settings", ())),
         operations=tuple(entry.get("operations", ())),
         any_operation=entry.get("any_operation", False),
+        any_strategy=entry.get("any_strategy", False),
         managers=tuple(entry.get("managers", ())),
         reading=entry.get("reading", {}),
         profiles=tuple(entry["profiles"]),

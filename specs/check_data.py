@@ -22,6 +22,7 @@ def check_data(specs: Specs, sheets: Mapping[str, Sheet]) -> None:
     _check_documents(specs, sheets["documents"])
     _check_settings(specs, sheets["settings"])
     _check_readings(specs, sheets["readings"])
+    _check_ways(specs, sheets["ways"])
     _check_profiles(specs, sheets["profiles"])
 
 
@@ -111,6 +112,16 @@ def _check_readings(specs: Specs, sheet: Sheet) -> None:
                 check_source(specs, source, sheet, place, f"{reading.id}: {alternative.value}")
 
 
+def _check_ways(specs: Specs, sheet: Sheet) -> None:
+    """The documented alternative has no place in the source, and every other has one."""
+    for way in specs.ways.values():
+        for number, one in enumerate(way.alternatives.values()):
+            if bool(one.place) == (number == 0):
+                problem = "the first alternative is the documented one; each other names its place"
+                where = (way.id, "alternatives", one.value)
+                raise sheet.error(where, f"{way.id}: {problem}")
+
+
 def _check_profiles(specs: Specs, sheet: Sheet) -> None:
     for profile in specs.profiles.values():
         _check_names(sheet, profile.id, "documents", profile.documents, specs.documents)
@@ -134,8 +145,9 @@ def _check_profiles(specs: Specs, sheet: Sheet) -> None:
 
 def _check_release(specs: Specs, sheet: Sheet, profile: Profile) -> None:
     """Defaults and rules in which a release differs from what it is based on."""
-    if profile.kind != "released" and (profile.defaults or profile.without):
-        problem = "defaults and without are a release's, and this is none"
+    said = profile.defaults or profile.without or profile.ways or profile.hidden
+    if profile.kind != "released" and said:
+        problem = "defaults, ways, hidden and without are a release's, and this is none"
         raise sheet.error((profile.id, "kind"), f"{profile.id}: {problem}")
     for name, value in profile.defaults.items():
         known = specs.settings.get(name)
@@ -144,6 +156,17 @@ def _check_release(specs: Specs, sheet: Sheet, profile: Profile) -> None:
             mistake = _mistake_in(known, value) or ""
         if mistake:
             raise sheet.error((profile.id, "defaults", name), f"{profile.id}: {mistake}")
+    for name, value in profile.ways.items():
+        mistake = unknown(name, "way", specs.ways)
+        if name in specs.ways:
+            known_ways = specs.ways[name].alternatives
+            mistake = "" if value in known_ways else unknown(value, f"value of {name}", known_ways)
+        if mistake:
+            raise sheet.error((profile.id, "ways", name), f"{profile.id}: {mistake}")
+    for name in profile.hidden:
+        if name not in specs.hidden:
+            problem = unknown(name, "hidden setting", specs.hidden)
+            raise sheet.error((profile.id, "hidden", name), f"{profile.id}: {problem}")
     below = {rule.id for rule in specs.rules_of(profile.based_on)} if profile.based_on else set()
     for name in profile.without:
         if name not in below:

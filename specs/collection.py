@@ -2,9 +2,19 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 
 from pulsar_conformance.specs.errors import UnknownName
-from pulsar_conformance.specs.model import JSON, Document, Profile, Reading, Rule, Setting
+from pulsar_conformance.specs.model import (
+    JSON,
+    Document,
+    Hidden,
+    Profile,
+    Reading,
+    Rule,
+    Setting,
+    Way,
+)
 
 
 @dataclass(frozen=True)
@@ -14,8 +24,21 @@ class Specs:
     documents: Mapping[str, Document]
     settings: Mapping[str, Setting]
     readings: Mapping[str, Reading]
+    ways: Mapping[str, Way]
+    hidden: Mapping[str, Hidden]
     profiles: Mapping[str, Profile]
     rules: Mapping[str, Rule]
+
+    @property
+    def neutral(self) -> dict[str, float]:
+        """The hidden settings that can be made to do nothing, each at that value."""
+        known = self.hidden.values()
+        return {one.name: one.neutral for one in known if one.neutral is not None}
+
+    def ways_of(self, profile: str) -> dict[str, str]:
+        """Return what a profile does of every way: the documented one unless it says otherwise."""
+        usual = {name: next(iter(way.alternatives)) for name, way in self.ways.items()}
+        return {**usual, **self.profile(profile).ways}
 
     def profile(self, name: str) -> Profile:
         """Return the profile of that name; UnknownName where there is none."""
@@ -51,6 +74,18 @@ class Specs:
             values.update(one.readings)
         return values
 
+    def open_values(self, profile: str, reading: str) -> tuple[str, ...]:
+        """Return the values of a reading among which a profile leaves the choice, its own first.
+
+        Those are what its documents allow, and what the profile itself says; all that any document
+        allows where its own say nothing about the matter.
+        """
+        own = self.default_readings(profile)[reading]
+        documents = {name for one in self.lineage(profile) for name in one.documents}
+        allowed = self.readings[reading].values_of(documents)
+        others = allowed or self.readings[reading].values_of(self.documents)
+        return tuple(dict.fromkeys((own, *others)))
+
     def rules_of(self, profile: str) -> tuple[Rule, ...]:
         """Return the rules of the profile, whatever the readings.
 
@@ -66,6 +101,25 @@ class Specs:
             for rule in self.rules.values()
             if names.intersection(rule.profiles) and rule.id not in found.without
         )
+
+    def rules_matching(self, pattern: str) -> tuple[Rule, ...]:
+        """Return the rules whose ID matches a pattern such as `OVERLOAD-*`, in order.
+
+        UnknownName where none does, with the areas or the IDs that come near.
+        """
+        found = tuple(rule for name, rule in self.rules.items() if fnmatchcase(name, pattern))
+        if not found:
+            areas = dict.fromkeys(f"{rule.area}-*" for rule in self.rules.values())
+            known = areas if "*" in pattern or "-" not in pattern else self.rules
+            raise UnknownName(pattern, "rule or pattern of rules", known)
+        return found
+
+    def check_open(self, profile: str, readings: Mapping[str, str]) -> None:
+        """Raise UnknownName for a value that the profile does not leave open."""
+        for name, value in readings.items():
+            known = self.open_values(profile, name)
+            if value not in known:
+                raise UnknownName(value, f"value of {name} that {profile} leaves open", known)
 
     def check_readings(self, readings: Mapping[str, str]) -> None:
         """Raise UnknownName for a reading or a value that is not there."""

@@ -35,6 +35,8 @@ def there_are(name: str, known: Iterable[str]) -> str:
     names = list(known)
     if len(names) <= FEW:
         return f"there are {', '.join(names)}" if names else "there are none"
-    near = get_close_matches(name, names, n=3, cutoff=0.5)
+    # Rules are written in capitals, settings in camel case: neither is worth a wrong guess.
+    spelled = {known.lower(): known for known in names}
+    near = [spelled[one] for one in get_close_matches(name.lower(), spelled, n=3, cutoff=0.5)]
     listed = ", ".join(near or names[:3])
     return f"there are {len(names)}, the nearest: {listed}" if near else f"there are {listed}, ..."

@@ -50,6 +50,8 @@ def read(directory: Path, file: str) -> Sheet:
         raise SpecError(file, line, f"not YAML: {problem.problem or problem.context}") from problem
     except yaml.YAMLError as problem:
         raise SpecError(file, 1, f"not YAML: {problem}") from problem
+    except RecursionError:
+        raise SpecError(file, 1, "is nested too deeply, or holds itself") from None
     return Sheet(file, data, lines)
 
 

@@ -12,7 +12,7 @@ from pulsar_conformance.specs.lines import Sheet, read
 from pulsar_conformance.specs.model import AREAS, Rule
 from pulsar_conformance.specs.schemas import check_shape
 
-DATA = ("documents", "settings", "readings", "profiles")
+DATA = ("documents", "settings", "readings", "ways", "hidden", "profiles")
 
 
 @cache
@@ -29,6 +29,8 @@ def load_from(directory: Path) -> Specs:
         documents=building.documents(sheets["documents"].data),
         settings=building.settings(sheets["settings"].data),
         readings=building.readings(sheets["readings"].data),
+        ways=building.ways(sheets["ways"].data),
+        hidden=building.hidden(sheets["hidden"].data),
         profiles=building.profiles(sheets["profiles"].data),
         rules=_rules(rule_sheets),
     )

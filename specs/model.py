@@ -1,6 +1,6 @@
 """What the specifications consist of, as frozen values."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -39,6 +39,8 @@ class Sentence:
     """Why it carries no rule."""
     awaits: str | None = None
     """The area, still without rules, that will claim it."""
+    besides: str | None = None
+    """What it says beyond the rules that claim it, and why no check sees that."""
 
 
 @dataclass(frozen=True)
@@ -96,11 +98,16 @@ class Setting:
 
 @dataclass(frozen=True)
 class Alternative:
-    """One documented way to take an ambiguous place."""
+    """One way to take an ambiguous place."""
 
     value: str
     means: str
     sources: tuple[Source, ...]
+    """Where documents allow it; none where only a release takes it so."""
+    observed: str | None = None
+    """Why no document allows it, where none does."""
+    open: bool = False
+    """Whether it allows whatever the other alternatives demand."""
 
 
 @dataclass(frozen=True)
@@ -118,6 +125,42 @@ class Reading:
         """The values it can take."""
         return tuple(alternative.value for alternative in self.alternatives)
 
+    def values_of(self, documents: Collection[str]) -> tuple[str, ...]:
+        """The values that some of these documents allow."""
+        return tuple(
+            one.value
+            for one in self.alternatives
+            if any(source.document in documents for source in one.sources)
+        )
+
+
+@dataclass(frozen=True)
+class Taken:
+    """One way to decide, and the class and method that make it so; empty for the documented one."""
+
+    value: str
+    means: str
+    place: str = ""
+
+
+@dataclass(frozen=True)
+class Way:
+    """A place where releases decide otherwise than their documents; the first is documented."""
+
+    id: str
+    question: str
+    alternatives: Mapping[str, Taken]
+
+
+@dataclass(frozen=True)
+class Hidden:
+    """A setting that no document names, and the value at which it does nothing."""
+
+    name: str
+    meaning: str
+    unit: str
+    neutral: float | None = None
+
 
 @dataclass(frozen=True)
 class Profile:
@@ -133,6 +176,10 @@ class Profile:
     based_on: str | None
     defaults: Mapping[str, JSON] = field(default_factory=dict)
     """Settings that stand elsewhere than the documents print."""
+    ways: Mapping[str, str] = field(default_factory=dict)
+    """What a release does where it is not what the documents say."""
+    hidden: Mapping[str, float] = field(default_factory=dict)
+    """The settings of a release that no document names, with their defaults."""
     without: Mapping[str, str] = field(default_factory=dict)
     """Rules of the profile below that do not hold in the release, each with why."""
 
@@ -152,6 +199,8 @@ class Rule:
     operations: tuple[str, ...]
     any_operation: bool
     """Whether it is about each operation by itself, and one that is offered is enough."""
+    any_strategy: bool
+    """Whether it holds for every strategy of shedding or placing, also one no document knows."""
     managers: tuple[str, ...]
     """Kinds of load manager that the documents name for it; none is any."""
     reading: Mapping[str, str]

@@ -1,8 +1,28 @@
-"""How numbers of things are written."""
+"""How numbers of things are written, and what a terminal must not be told."""
 
 from __future__ import annotations
+
+import re
 
 
 def counted(number: int, noun: str) -> str:
     """`1 verdict`, `2 verdicts`."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+UNPRINTABLE = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
+)
+"""What a terminal takes for a command or a direction, and what no file can hold."""
+
+BREAKS = re.compile("[\t\n]")
+
+
+def printable(text: str, lines: bool = True) -> str:
+    """Text as it may be shown: each such character as `\\x1b`; without `lines`, line ends, too."""
+    text = UNPRINTABLE.sub(_escaped, text)
+    return text if lines else BREAKS.sub(_escaped, text)
+
+
+def _escaped(found: re.Match[str]) -> str:
+    return found[0].encode("unicode_escape").decode()

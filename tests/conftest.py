@@ -1,9 +1,15 @@
 """What several test modules use."""
 
+import gc
 import json
 
 import pytest
-from pulsar_conformance.conformance.cli import main
+from pulsar_conformance.adapters.pulsar import versions
+from pulsar_conformance.conformance.commands.main import main
+from pulsar_conformance.conformance.engine.session import COLLECTED
+
+# As in a run: most of what tests make is kept, and looking through it for garbage takes long.
+gc.set_threshold(*COLLECTED)
 
 
 @pytest.fixture
@@ -18,3 +24,25 @@ def explain(tmp_path, capsys):
         return status, said.out, said.err
 
     return explained
+
+
+def pytest_addoption(parser):
+    parser.addoption(
+        "--releases", help="released Pulsars to start, with commas: 3.0.7,4.2.4 (all of them)"
+    )
+
+
+def pytest_collection_modifyitems(config, items):
+    """Leaves out the tests of releases that were not chosen."""
+    chosen = config.getoption("--releases")
+    if not chosen:
+        return
+    others = [version for version in versions.releases() if version not in chosen.split(",")]
+    left = [item for item in items if _names(item, others)]
+    config.hook.pytest_deselected(items=left)
+    items[:] = [item for item in items if item not in left]
+
+
+def _names(item, others):
+    given = item.callspec.params.values() if hasattr(item, "callspec") else ()
+    return any(version in str(value) for value in given for version in others)

@@ -8,8 +8,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from pulsar_conformance.adapters import ask, checkup, connect, new_adapter
-from pulsar_conformance.adapters.example_cases import EXAMPLES
+from pulsar_conformance.adapters import ask, connect, new_adapter
+from pulsar_conformance.conformance.commands import check as checkup
+from standins.examples import EXAMPLES
 
 STANDINS = Path(__file__).parent / "standins"
 CREATE = {"ask": "bundles.create", "case": {"bundles": 2, "settings": {}}}
@@ -31,6 +32,28 @@ def test_ask_answers_in_order_whatever_the_operation(monkeypatch, capsys):
     assert run(ask, "reference", lines=lines, monkeypatch=monkeypatch) == 0
     answers = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert answers == [HALVES, HALVES, {"gbps": 10}, HALVES]
+
+
+def test_ask_takes_the_files_that_the_suite_writes(tmp_path, monkeypatch, capsys):
+    """A saved case goes over many lines, and says under what it was saved."""
+    one, several = tmp_path / "one.json", tmp_path / "several.json"
+    about = {"rule": "BUNDLE-01", "profile": "documented-3.0", "readings": {}}
+    one.write_text(json.dumps({**CREATE, **about}, indent=1) + "\n")
+    several.write_text(json.dumps({"trial": [CREATE, CREATE], **about}, indent=1) + "\n")
+    assert run(ask, "reference", str(one), str(several)) == 0
+    assert [json.loads(line) for line in capsys.readouterr().out.splitlines()] == [HALVES] * 3
+    lines = [*one.read_text().splitlines(), CREATE, *several.read_text().splitlines()]
+    assert run(ask, "reference", lines=lines, monkeypatch=monkeypatch) == 0
+    assert [json.loads(line) for line in capsys.readouterr().out.splitlines()] == [HALVES] * 4
+
+
+def test_ask_names_the_file_of_a_mistake(tmp_path, capsys):
+    cut = tmp_path / "cut.json"
+    cut.write_text(json.dumps(CREATE, indent=1).removesuffix("}"))
+    assert run(ask, "reference", str(cut)) == 2
+    assert capsys.readouterr().err.startswith(f"{cut}, line 1: it isn't JSON")
+    assert run(ask, "reference", str(tmp_path / "nowhere.json")) == 2
+    assert capsys.readouterr().err == f"{tmp_path / 'nowhere.json'}: No such file or directory\n"
 
 
 @pytest.mark.parametrize(("batch", "sizes"), [(1000, [3, 1, 2]), (2, [2, 1, 1, 2])])
@@ -57,7 +80,7 @@ def test_ask_passes_on_the_readings(monkeypatch, capsys):
         ({"ask": "bundles.create"}, 'line 2: it isn\'t of the form {"ask": OPERATION'),
         ("[]", "line 2: it isn't of the form"),
         ({"ask": "bundles.crate", "case": {}}, "line 2: 'bundles.crate' is no operation; did you"),
-        ({"ask": 3, "case": {}}, "line 2: 3 is no operation; there are settings.defaults"),
+        ({"ask": 3, "case": {}}, "line 2: 3 is no operation; there are average.broker"),
         ({"ask": "bundles.create", "case": {"bundles": 0, "settings": {}}}, "line 2: case.bundles"),
     ],
 )
@@ -124,7 +147,7 @@ def test_check_finds_wrong_order_misspelt_operations_and_death():
     [
         ("exits_at_once", "FAIL  says hello in protocol 1: exited with status 5"),
         ("speaks_protocol_2", "FAIL  says hello in protocol 1: speaks protocol 2"),
-        ("answers_too_few", "FAIL  answers equal cases each: usage.max, 3 cases: too few"),
+        ("answers_too_few", "FAIL  answers equal cases each: shed.select, 3 cases: too few"),
         ("leaves_a_grandchild", "FAIL  ends on bye: ended, but left processes behind"),
     ],
 )

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 from pulsar_conformance.adapters import AdapterError, Connection, connect
-from pulsar_conformance.adapters.example_cases import EXAMPLES
 from pulsar_conformance.specs import UnknownName
+from standins.examples import EXAMPLES
 
 PROFILE = "documented-3.0"
 STANDINS = Path(__file__).parent / "standins"

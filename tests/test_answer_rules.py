@@ -8,13 +8,14 @@ from pathlib import Path
 import pytest
 from pulsar_conformance import specs
 from pulsar_conformance.adapters.reference import ReferenceConnection
-from pulsar_conformance.conformance import respondent
-from pulsar_conformance.conformance.blame import broken_beneath
-from pulsar_conformance.conformance.plan import Plan
-from pulsar_conformance.conformance.respondent import Respondent
-from pulsar_conformance.conformance.run import Run
-from pulsar_conformance.conformance.saved import load
-from pulsar_conformance.conformance.trial import CASE_CHANGED, Trial
+from pulsar_conformance.conformance.cases.saved import load
+from pulsar_conformance.conformance.core.trial import CASE_CHANGED, Trial
+from pulsar_conformance.conformance.engine import implementation as implementations
+from pulsar_conformance.conformance.engine.attribution import Fault, Subject, blamed
+from pulsar_conformance.conformance.engine.implementation import Implementation
+from pulsar_conformance.conformance.engine.judge import Outcome
+from pulsar_conformance.conformance.engine.plan import Plan
+from pulsar_conformance.conformance.engine.run import Run
 
 PROFILE = "unwritten-3.0"
 STRANGER = "shop/eu/0x00000001_0x00000002"
@@ -174,7 +175,7 @@ def planted(monkeypatch):
         def made(name, profile, readings, *_limits):
             return mistake(name, profile, readings)
 
-        monkeypatch.setattr(respondent, "connect", made)
+        monkeypatch.setattr(implementations, "connect", made)
 
     return plant
 
@@ -184,7 +185,7 @@ def verdicts(tmp_path, adapter="reference", seed=0):
     run = Run(plan, adapter, PROFILE)
     rules = plan.rules_of(PROFILE)
     try:
-        run.prepare(rules)
+        run.prepare()
         return {rule.id: run.verdict(rule) for rule in rules}
     finally:
         run.close()
@@ -217,10 +218,12 @@ def test_who_takes_an_overloaded_broker_for_an_equal_is_told_that_alone(memory, 
         "bundles": {},
         "preallocated": {},
     }
-    one, trial = Respondent("reference", PROFILE, {}), Trial.of("place.select", case, case)
+    one = Subject.unasked(Implementation("reference", PROFILE, {}))
+    trial = Trial.of("place.select", case, case)
     answers = [{"broker": "b1"}, {"broker": "b2"}]
     rule = specs.load().rules["ANSWER-03"]
-    assert broken_beneath(rule, one, [(trial, answers)]) == [beneath]
+    [blame] = blamed(rule, one, [Fault(trial, answers, Outcome("violated"))])
+    assert blame.rule == beneath
 
 
 @pytest.mark.parametrize("mistake", WITH_MEMORY, ids=lambda mistake: mistake.__name__)
@@ -250,8 +253,8 @@ def test_a_changed_case_is_told_and_put_right(planted):
         "recentlyUnloaded": {},
     }
     before = copy.deepcopy(case)
-    one = Respondent("reference", PROFILE, {})
-    [[first, second]] = one.answers([Trial.of(CYCLE, case, copy.deepcopy(case))])
+    one = Subject.unasked(Implementation("reference", PROFILE, {}))
+    [[first, second]] = one.implementation.answers([Trial.of(CYCLE, case, copy.deepcopy(case))])
     assert first[CASE_CHANGED] == second[CASE_CHANGED] == "case.brokers.b1.bundles[0]"
     assert case == before
     judged = one.court.judge("ANSWER-02", Trial.of(CYCLE, case), [first])

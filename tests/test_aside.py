@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 from pulsar_conformance.adapters import AdapterError
-from pulsar_conformance.conformance.aside import at_once, settle
-from pulsar_conformance.conformance.plan import Plan
-from pulsar_conformance.conformance.run import Run
+from pulsar_conformance.conformance.engine.asking import at_once, settle
+from pulsar_conformance.conformance.engine.plan import Plan
+from pulsar_conformance.conformance.engine.run import Run
 
 PROFILE = "documented-3.0"
 HALF = f"exec:{sys.executable} {Path(__file__).parent / 'standins' / 'broken.py'} never"
@@ -19,7 +19,7 @@ def verdicts(adapter, rules, asking):
     plan = Plan.make([adapter], [PROFILE], rules=rules, examples=4)
     run = Run(plan, adapter, PROFILE, asking=asking)
     chosen = plan.rules_of(PROFILE)
-    run.prepare(chosen)
+    run.prepare()
     found = {rule.id: run.verdict(rule) for rule in chosen}
     run.close()
     return found
@@ -57,7 +57,7 @@ def test_nothing_is_asked_of_a_run_that_is_closed():
     plan = Plan.make([HALF], [PROFILE], rules=["SHED-01", "USAGE-01"], examples=2)
     later = []
     run = Run(plan, HALF, PROFILE, asking=lambda work, *given: later.append((work, given)))
-    run.prepare(plan.rules_of(PROFILE))
+    run.prepare()
     run.close()
     [(work, (questions, answers))] = later
     work(questions, answers)

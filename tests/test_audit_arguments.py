@@ -3,13 +3,13 @@
 from pathlib import Path
 
 import pytest
-from pulsar_conformance.conformance.audit.paths import as_given, check
-from pulsar_conformance.conformance.cli import main
+from pulsar_conformance.conformance.commands.main import main
+from pulsar_conformance.conformance.history.input.paths import as_given, check
 
 MISTAKES = {
     "no such strategy": (["--strategy", "LoudShedder"], "LoudShedder: there are OverloadShedder, "),
-    "no such time": (["--from", "0001-01-01T00:00:00+05:00"], "is no time in ISO 8601"),
-    "no time": (["--from", "yesterday"], "yesterday is no time in ISO 8601; write it as 2026-"),
+    "no such time": (["--from", "0001-01-01T00:00:00+05:00"], "is not a time in ISO 8601"),
+    "no time": (["--from", "yesterday"], "yesterday is not a time in ISO 8601; write it as 2026-"),
 }
 
 

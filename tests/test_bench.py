@@ -23,7 +23,7 @@ class Watched:
 
 
 def test_everybody_is_asked_the_same(monkeypatch):
-    monkeypatch.setattr(rates, "asked_operations", lambda: ("usage.max", "shed.select"))
+    monkeypatch.setattr(rates, "OPERATIONS", ("usage.max", "shed.select"))
     able = {"one": Watched(), "other": Watched()}
     told = []
     found = rates.measure(able, 7, 2, told.append)
@@ -44,7 +44,7 @@ def test_a_strategy_that_one_lacks_is_asked_of_nobody():
 
 
 def test_whoever_is_slow_is_asked_less(monkeypatch):
-    monkeypatch.setattr(rates, "asked_operations", lambda: ("usage.max",))
+    monkeypatch.setattr(rates, "OPERATIONS", ("usage.max",))
     monkeypatch.setattr(rates, "ENOUGH", 0)
     slow = Watched()
     rates.measure({"slow": slow}, 3, 5, lambda _: None)

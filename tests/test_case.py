@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 from pulsar_conformance import fixtures
-from pulsar_conformance.conformance.cli import main
-from pulsar_conformance.conformance.snapshot.broker_conf import read_conf
-from pulsar_conformance.conformance.snapshot.making import MAKERS
+from pulsar_conformance.conformance.cases.snapshot.broker_conf import read_conf
+from pulsar_conformance.conformance.cases.snapshot.making import MAKERS
+from pulsar_conformance.conformance.commands.main import main
 
 SAVED = Path(fixtures.__file__).parent / "reports" / "three-brokers"
 THRESHOLD = "loadBalancerBrokerThresholdShedderPercentage"
@@ -132,6 +132,37 @@ def test_a_broker_conf_is_read_as_java_reads_it(tmp_path):
         "loadBalancerHistoryResourcePercentage": 0.9,
         "loadBalancerNamespaceBundleMaxTopics": 700,
     }
+
+
+def test_the_settings_of_a_running_broker_are_read_as_its_admin_api_writes_them(tmp_path):
+    conf = tmp_path / "runtime.json"
+    told = {
+        THRESHOLD: "10",
+        "loadBalancerOverrideBrokerNicSpeedGbps": "Optional[1.0]",
+        "loadBalancerSheddingEnabled": "true",
+        "loadBalancerLoadSheddingStrategy": OVERLOAD,
+        "loadBalancerHistoryResourcePercentage": "0.9",
+        "loadBalancerBandwidthInResourceWeight": "0.5",
+        "loadBalancerNamespaceBundleMaxTopics": 700,
+        "defaultNumberOfNamespaceBundles": "null",
+        "brokerClientTrustCertsFilePath": "",
+        "zookeeperServers": None,
+        "brokerInterceptors": ["a", "b"],
+    }
+    conf.write_text(json.dumps(told))
+    assert read_conf(conf) == {
+        THRESHOLD: 10,
+        "loadBalancerOverrideBrokerNicSpeedGbps": 1,
+        "loadBalancerSheddingEnabled": True,
+        "loadBalancerLoadSheddingStrategy": OVERLOAD,
+        "loadBalancerHistoryResourcePercentage": 0.9,
+        "loadBalancerBandwithInResourceWeight": 0.5,
+        "loadBalancerNamespaceBundleMaxTopics": 700,
+    }
+    conf.write_text(
+        json.dumps({**told, "loadBalancerOverrideBrokerNicSpeedGbps": "Optional.empty"})
+    )
+    assert "loadBalancerOverrideBrokerNicSpeedGbps" not in read_conf(conf)
 
 
 def test_a_file_names_its_broker(made, reports, capsys):
@@ -277,7 +308,7 @@ MISTAKES = {
         f"give --setting {THRESHOLD}=VALUE",
     ),
     "no JSON": (no_json, "broker-2.json: it isn't JSON (Expecting value, character 1)"),
-    "no report": (no_report, "broker-2.json: it is no load report: nothing of a load report is"),
+    "no report": (no_report, "broker-2.json: it is not a load report: nothing of a load report is"),
     "no files": (no_files, "reports: there is no *.json in it"),
     "a broker twice": (twice, "broker-1.json: broker-1 has a report already"),
     "a bundle twice": (two_owners, "is owned by broker-1, too"),
@@ -285,10 +316,26 @@ MISTAKES = {
         conf_of(f"a=b\n{THRESHOLD}=ten\n"),
         f"broker.conf:2: {THRESHOLD}=ten: it takes a number",
     ),
+    "another file than a conf": (
+        conf_of("metadataStoreUrl=zk:localhost:2181\n"),
+        "broker.conf: it names no documented setting; give a broker.conf, or the JSON",
+    ),
+    "a runtime configuration cut short": (
+        conf_of(f'{{"{THRESHOLD}": "10"'),
+        "broker.conf: it isn't JSON",
+    ),
+    "a wrong value in a runtime configuration": (
+        conf_of(f'{{"{THRESHOLD}": "Optional[ten]"}}'),
+        f"broker.conf: {THRESHOLD}=ten: it takes a number",
+    ),
+    "a setting that is a list there": (
+        conf_of(f'{{"{THRESHOLD}": [10]}}'),
+        f"broker.conf: {THRESHOLD} is list, and no single value",
+    ),
     "no conf": (options("--conf", "nowhere.conf"), "nowhere.conf: No such file or directory"),
-    "no bundle data": (no_data, "what.json: neither its name nor what is in it names bundles"),
-    "bundle data without averages": (no_averages, "data.json: it is no bundle data, which has"),
-    "no folder": (options("--bundle-data", "nowhere"), "nowhere: it is no folder"),
+    "no bundle data": (no_data, "what.json: neither its name nor its content names bundles"),
+    "bundle data without averages": (no_averages, "data.json: it is not bundle data, which has"),
+    "no folder": (options("--bundle-data", "nowhere"), "nowhere: it is not a folder"),
     "an unknown setting": (
         options("--setting", f"{THRESHOLD}s=3"),
         f"{THRESHOLD}s is no setting; there are",

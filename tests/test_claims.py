@@ -3,8 +3,12 @@
 from collections import Counter
 from dataclasses import replace
 
+from pulsar_conformance.conformance import checks
+from pulsar_conformance.conformance.core.check import CHECKS
 from pulsar_conformance.specs import Specs, load
 from pulsar_conformance.specs.claims import Where, claims, unclaimed
+
+assert checks.__all__, "importing the checks registers them"
 
 
 def test_every_sentence_is_claimed_or_accounted_for() -> None:
@@ -54,7 +58,8 @@ def test_equal_sentences_are_claimed_alike() -> None:
                 within[sentence.sha256] += 1
                 key = f"{sentence.sha256}/{within[sentence.sha256]}"
                 rules = claimed.get((document.id, section.title, sentence.number), ())
-                said.setdefault(key, set()).add((rules, sentence.none, sentence.awaits))
+                words = (sentence.none, sentence.awaits, sentence.besides)
+                said.setdefault(key, set()).add((rules, *words))
                 seen[key] += 1
     assert max(seen.values()) > 1
     assert [key for key, words in said.items() if len(words) > 1] == []
@@ -70,3 +75,11 @@ def _without(specs: Specs, rule_id: str, where: Where) -> Specs:
         for source in rule.sources
     )
     return replace(specs, rules={**specs.rules, rule_id: replace(rule, sources=sources)})
+
+
+def test_each_claim_names_a_check_or_why_there_is_none() -> None:
+    specs = load()
+    for where, rules in claims(specs).items():
+        for rule in rules:
+            untestable = specs.rules[rule].untestable
+            assert untestable or CHECKS[rule].name, f"{rule}, which claims {where}, has no check"

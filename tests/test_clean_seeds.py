@@ -3,8 +3,8 @@
 import shutil
 
 import pytest
-from pulsar_conformance.conformance.plan import Plan
-from pulsar_conformance.conformance.run import Run
+from pulsar_conformance.conformance.engine.plan import Plan
+from pulsar_conformance.conformance.engine.run import Run
 
 PROFILE = "documented-3.0"
 FEW = 3
@@ -22,7 +22,7 @@ MARKS = {"sample:java": needs_java, "sample:javascript": needs_node}
 
 
 @pytest.fixture(scope="module")
-def respondents():
+def implementations():
     """One connection an implementation, for all seeds."""
     runs = {}
     yield runs
@@ -38,12 +38,12 @@ def respondents():
         for seed in seeds
     ],
 )
-def test_an_implementation_without_a_mistake_passes(adapter, seed, respondents, tmp_path):
+def test_an_implementation_without_a_mistake_passes(adapter, seed, implementations, tmp_path):
     plan = Plan.make([adapter], [PROFILE], examples=FEW, seed=seed, root=tmp_path)
     run = Run(plan, adapter, PROFILE)
-    run._respondent = respondents.setdefault(adapter, run).respondent
+    run._reached = implementations.setdefault(adapter, run).implementation
     rules = plan.rules_of(PROFILE)
-    run.prepare(rules)
+    run.prepare()
     verdicts = [run.verdict(rule) for rule in rules]
     wrong = [one for one in verdicts if one.verdict in ("fail", "error", "unexpected_pass")]
     assert wrong == []

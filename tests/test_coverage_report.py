@@ -26,6 +26,13 @@ READINGS = """often:
     daily: {means: Each day., sources: [{document: hens, section: Hens}]}
     weekly: {means: Each week., sources: [{document: hens, section: Hens}]}
 """
+WAYS = """molt:
+  question: Do they molt?
+  alternatives:
+    yearly: {means: Each year.}
+    never: {means: Never., place: Hen.molt}
+"""
+HIDDEN = "maxHens: {meaning: How many., unit: hens}\n"
 PROFILES = "farm: {title: All., kind: documented, documents: [hens, ducks], readings: {}}\n"
 RULES = """- id: CONFIG-01
   title: Hens lay daily, by tens
@@ -48,6 +55,7 @@ def farm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     # Three sentences of the hens and two of the ducks are nobody's; all but one are accounted for.
     for text, said in (
         ("Corn is good.", "none: Only an opinion."),
+        ("They are kept in tens.", "besides: Why, which hens alone know."),
         ("Water is good, too.", "awaits: DATA"),
         ("They quack.", "awaits: OWN"),
         ("They like rain.", "none: Not about hens."),
@@ -59,6 +67,8 @@ def farm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ("documents", documents),
         ("settings", SETTINGS),
         ("readings", READINGS),
+        ("ways", WAYS),
+        ("hidden", HIDDEN),
         ("profiles", PROFILES),
         ("rules/config", RULES),
     ):
@@ -96,7 +106,8 @@ def test_every_sentence_is_listed(farm: Path, capsys: pytest.CaptureFixture[str]
     out = capsys.readouterr().out
     assert "hens  Hens  (any_name.md)" in out
     assert "ducks  Ducks  (0001.txt)" in out
-    assert "    2  They are kept in tens.\n       CONFIG-01\n" in out
+    assert "    2  They are kept in tens.\n       CONFIG-01 (has the documented default); no" in out
+    assert "check sees: Why, which hens" in out
     assert "    1  Corn is good.\n       none: Only an opinion.\n" in out
     assert "    2  They quack.\n       unclaimed: awaits OWN\n" in out
     assert "    1  Hens lay an egg each day, if they are well fed and" in out
@@ -105,9 +116,9 @@ def test_every_sentence_is_listed(farm: Path, capsys: pytest.CaptureFixture[str]
     assert max(map(len, out.splitlines())) <= 80
     totals = [line.split() for line in out.splitlines()[-3:]]
     assert totals == [
-        ["hens", "5", "3", "1", "1", "0"],
-        ["ducks", "3", "1", "1", "1", "0"],
-        ["all", "8", "4", "2", "2", "0"],
+        ["hens", "5", "3", "0", "1", "1", "0"],
+        ["ducks", "3", "1", "0", "1", "1", "0"],
+        ["all", "8", "4", "0", "2", "2", "0"],
     ]
 
 

@@ -10,11 +10,11 @@ from random import Random
 import pytest
 from pulsar_conformance import specs
 from pulsar_conformance.conformance import checks
-from pulsar_conformance.conformance.draw import draw
-from pulsar_conformance.conformance.judge import Court
-from pulsar_conformance.conformance.legal import bad_trial
-from pulsar_conformance.conformance.registry import CHECKS
-from pulsar_conformance.conformance.trial import Question, Trial
+from pulsar_conformance.conformance.core.check import CHECKS
+from pulsar_conformance.conformance.core.trial import Question, Trial
+from pulsar_conformance.conformance.draws.drawing import draw
+from pulsar_conformance.conformance.engine.judge import Court
+from pulsar_conformance.conformance.operations.legality import bad_trial
 from pulsar_conformance.reference import Model, Readings
 
 assert checks.__all__

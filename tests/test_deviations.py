@@ -1,14 +1,15 @@
 """The known deviations of released Pulsar: complete, and every case of theirs can be asked."""
 
+import json
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 from pulsar_conformance import specs
 from pulsar_conformance.adapters.pulsar.versions import releases
-from pulsar_conformance.conformance.deviations import Deviation, load, of_others
-from pulsar_conformance.conformance.plan import Plan
-from pulsar_conformance.conformance.saved import load as load_case
+from pulsar_conformance.conformance.cases.deviations import Deviation, load, of_others
+from pulsar_conformance.conformance.cases.saved import load as load_case
+from pulsar_conformance.conformance.engine.plan import Plan
 
 ROOT = Path(__file__).parent.parent
 FOLDER = ROOT / "fixtures" / "deviations"
@@ -43,7 +44,7 @@ def test_each_case_is_small_and_legal(version):
     defaults = specs.load().defaults(releases()[version].documents)
     for one in load(FILES[version]):
         for case in one.cases:
-            trial = load_case(ROOT / case, defaults).trial
+            trial = load_case(case, defaults).trial
             assert trial.operations & set(specs.load().rules[one.rule].operations)
             assert one.rule == LOWER_BOUNDARY or _small(trial)
 
@@ -73,10 +74,42 @@ def test_an_entry_for_an_implementation_goes_before_one_for_all():
     assert Plan.deviation(plan, "SHED-02", "mine", "mine 1.0") is None
 
 
+CASE = {"ask": "usage.max", "case": {"settings": {}, "weighted": False, "broker": {}}}
+ENTRY = {"rule": "USAGE-01", "reason": "it is new", "link": "issue 1"}
+
+
+def listed_in(folder, case):
+    file = folder / "known.json"
+    file.write_text(json.dumps([{**ENTRY, "cases": [case]}]), "utf-8")
+    return file
+
+
+def test_a_case_is_found_from_its_file_wherever_the_command_runs(tmp_path, monkeypatch):
+    (tmp_path / "cases").mkdir()
+    (tmp_path / "cases" / "one.json").write_text(json.dumps(CASE), "utf-8")
+    (tmp_path / "known").mkdir()
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    monkeypatch.chdir(elsewhere)
+    [one] = load(listed_in(tmp_path / "known", "cases/one.json"))
+    assert one.cases == (tmp_path / "cases" / "one.json",)
+
+
+def test_a_case_that_is_not_there_is_one_error(tmp_path):
+    with pytest.raises(specs.SpecError, match=r"known.json:1: there is no case cases/one.json"):
+        load(listed_in(tmp_path, "cases/one.json"))
+
+
+def test_a_case_that_is_none_is_one_error(tmp_path):
+    (tmp_path / "one.json").write_text("{}", "utf-8")
+    with pytest.raises(specs.SpecError, match=r"known.json:1: .*one.json: not of the form"):
+        load(listed_in(tmp_path, "one.json"))
+
+
 def test_no_case_is_left_over():
     """Those of readings are named by a test of the releases."""
     asked_elsewhere = (ROOT / "tests" / "test_pulsar_deviations.py").read_text("utf-8")
     named = {case for file in FILES.values() for one in load(file) for case in one.cases}
-    found = {file.relative_to(ROOT) for file in (ROOT / "fixtures" / "cases").glob("*/*.json")}
+    found = set((ROOT / "fixtures" / "cases").glob("*/*.json"))
     assert named <= found
     assert all(file.stem in asked_elsewhere for file in found - named)

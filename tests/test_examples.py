@@ -6,10 +6,11 @@ import pytest
 from pulsar_conformance import fixtures, specs
 from pulsar_conformance.adapters.validation import check_answers
 from pulsar_conformance.conformance import checks
-from pulsar_conformance.conformance.judge import Court
-from pulsar_conformance.conformance.legal import bad_trial
-from pulsar_conformance.conformance.trial import Question, Trial
-from pulsar_conformance.fixtures import Example, allows, rules_without_example
+from pulsar_conformance.conformance.core.trial import Question, Trial
+from pulsar_conformance.conformance.engine.judge import Court
+from pulsar_conformance.conformance.operations.legality import bad_trial
+from pulsar_conformance.conformance.operations.matching import allows
+from pulsar_conformance.fixtures import Example, rules_without_example
 from pulsar_conformance.reference import Model
 
 SPECS = specs.load()

@@ -37,7 +37,7 @@ MISTAKES = {
         "overload-95-over-85-no-more: unknown rule 'OVERLOAD-99'; there are",
     ),
     "rule without a check": Mistake(
-        "rules: [OVERLOAD-03]", "rules: [DATA-11]", "  rules: [DATA-11", "DATA-11 is untestable"
+        "rules: [OVERLOAD-03]", "rules: [OWN-13]", "  rules: [OWN-13", "OWN-13 is untestable"
     ),
     "rule of another operation": Mistake(
         "rules: [OVERLOAD-07]",
@@ -46,8 +46,8 @@ MISTAKES = {
         "USAGE-01 is about usage.max, which is not asked",
     ),
     "rule of another reading": Mistake(
-        "readings: {overload-amount: one}",
-        "readings: {overload-amount: margin}",
+        "readings: {overload-amount: one, shed-window: short-term}",
+        "readings: {overload-amount: margin, shed-window: short-term}",
         "  rules: [OVERLOAD-05",
         "OVERLOAD-05 holds only under overload-amount: one; say so in readings",
     ),

@@ -4,7 +4,7 @@ import json
 
 import pytest
 from pulsar_conformance import specs
-from pulsar_conformance.conformance.cli import main
+from pulsar_conformance.conformance.commands.main import main
 from standins.cycles import QUARTERS, UNIFORM, cycle, shed
 
 SPECS = specs.load()
@@ -59,7 +59,8 @@ MISTAKES = {
     "an unknown setting": (
         LEGAL,
         ("--setting", "loadBalancerSheddingGracePeriod=3"),
-        f"loadBalancerSheddingGracePeriod is no setting; there are {len(SPECS.settings)}, "
+        "loadBalancerSheddingGracePeriod is no setting; "
+        f"there are {len(SPECS.settings) + len(SPECS.hidden)}, "
         f"the nearest: {GRACE}",
     ),
     "a setting of another type": (

@@ -3,10 +3,10 @@
 import pytest
 from pulsar_conformance import specs
 from pulsar_conformance.conformance import checks
-from pulsar_conformance.conformance.draw import draw
-from pulsar_conformance.conformance.judge import Court
-from pulsar_conformance.conformance.registry import CHECKS
-from pulsar_conformance.conformance.trial import Trial
+from pulsar_conformance.conformance.core.check import CHECKS
+from pulsar_conformance.conformance.core.trial import Trial
+from pulsar_conformance.conformance.draws.drawing import draw
+from pulsar_conformance.conformance.engine.judge import Court
 from pulsar_conformance.reference import Model, Readings
 from pulsar_conformance.reference.managers import EXTENSIBLE, MANAGERS, MODULAR, SIMPLE, manager_of
 

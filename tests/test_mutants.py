@@ -9,10 +9,10 @@ from typing import NamedTuple
 
 import pytest
 from pulsar_conformance import adapters, specs
-from pulsar_conformance.conformance import run as running
-from pulsar_conformance.conformance.plan import Plan
-from pulsar_conformance.conformance.saved import load
-from pulsar_conformance.conformance.trials import trials_of
+from pulsar_conformance.conformance.cases.saved import load
+from pulsar_conformance.conformance.engine import run as running
+from pulsar_conformance.conformance.engine.corpus import trials_of
+from pulsar_conformance.conformance.engine.plan import Plan
 
 SAMPLE = Path(adapters.__file__).parent / "samples" / "java" / "Main.java"
 PROFILE = "documented-3.0"
@@ -27,6 +27,8 @@ class Mistake(NamedTuple):
     planted: str
     rule: str
     readings: tuple[str, ...] = ()
+    beside: tuple[str, ...] = ()
+    """Rules of another area that it breaks, too."""
 
 
 MISTAKES = {
@@ -36,7 +38,12 @@ MISTAKES = {
         "OVERLOAD-01",
         ("overload-trigger=reaches",),
     ),
-    "least_traffic_first": Mistake(".reversed().thenComparing", ".thenComparing", "SHED-07"),
+    "least_traffic_first": Mistake(
+        ".reversed().thenComparing",
+        ".thenComparing",
+        "SHED-07",
+        beside=("THRESHOLD-12", "OVERLOAD-03"),
+    ),
     "no_margin": Mistake(
         "usage - threshold + OVERLOAD_MARGIN;", "usage - threshold;", "OVERLOAD-02"
     ),
@@ -49,7 +56,10 @@ MISTAKES = {
         "USAGE-01",
     ),
     "messages_for_bytes": Mistake(
-        "? bytes(rates) : messages(rates);", "? messages(rates) : messages(rates);", "SHED-07"
+        "? bytes(rates) : messages(rates);",
+        "? messages(rates) : messages(rates);",
+        "SHED-07",
+        beside=("THRESHOLD-12", "THRESHOLD-03", "OVERLOAD-03"),
     ),
     "sum_for_mean": Mistake(".sum() / values.size();", ".sum();", "THRESHOLD-01"),
     "no_weights_when_shedding": Mistake(
@@ -64,9 +74,10 @@ MISTAKES = {
         "OVERLOAD-07",
     ),
     "the_last_bundle_left_off": Mistake(
-        "if (!onlyOne && shed >= need) break;",
-        "if (!onlyOne && shed > 0 && shed + bundle.traffic >= need) break;",
+        "if (shed >= need) break;",
+        "if (shed > 0 && shed + bundle.traffic >= need) break;",
         "OVERLOAD-02",
+        beside=("THRESHOLD-03",),
     ),
 }
 
@@ -76,10 +87,10 @@ def drawn():
     """Draws once for all: what is drawn depends on no answer."""
     known = {}
 
-    def once(rule, plan, respondent):
-        key = rule.id, *sorted(respondent.readings.choices.items())
+    def once(rule, plan, implementation):
+        key = rule.id
         if key not in known:
-            known[key] = list(trials_of(rule, plan, respondent))
+            known[key] = list(trials_of(rule, plan, implementation))
         return known[key]
 
     return once
@@ -99,7 +110,7 @@ def verdicts_of(adapter, readings, folder):
     run = running.Run(plan, adapter, PROFILE)
     rules = plan.rules_of(PROFILE)
     try:
-        run.prepare(rules)
+        run.prepare()
         return {rule.id: run.verdict(rule) for rule in rules}
     finally:
         run.close()
@@ -113,7 +124,8 @@ def test_a_planted_mistake_is_found(name, tmp_path, drawn, monkeypatch):
     failed = [rule for rule, verdict in found.items() if verdict.verdict == "fail"]
     assert mistake.rule in failed
     area = specs.load().rules[mistake.rule].area
-    others = [rule for rule in failed if specs.load().rules[rule].area != area]
+    elsewhere = (rule for rule in failed if specs.load().rules[rule].area != area)
+    others = [rule for rule in elsewhere if rule not in mistake.beside]
     assert others == []
     assert [rule for rule, verdict in found.items() if verdict.verdict == "error"] == []
     small, _ = load(tmp_path / found[mistake.rule].failure.case_file)

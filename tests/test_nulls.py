@@ -8,10 +8,10 @@ from pulsar_conformance import specs
 from pulsar_conformance.adapters import connect
 from pulsar_conformance.adapters.validation import check_answers
 from pulsar_conformance.conformance import checks
-from pulsar_conformance.conformance.draw import draw
-from pulsar_conformance.conformance.judge import Court
-from pulsar_conformance.conformance.legal import bad_trial
-from pulsar_conformance.conformance.registry import CHECKS
+from pulsar_conformance.conformance.core.check import CHECKS
+from pulsar_conformance.conformance.draws.drawing import draw
+from pulsar_conformance.conformance.engine.judge import Court
+from pulsar_conformance.conformance.operations.legality import bad_trial
 from pulsar_conformance.reference import Readings
 from standins.nulls import NULLS, Stranger
 
@@ -25,6 +25,11 @@ NEWEST_FIRST = (*DOCUMENTED, "unwritten-3.0", *RELEASED)
 CONTENT = {
     "ANSWER-02": "each answers a case in one way; see Fickle",
     "ANSWER-03": "each answers a case in one way; see Fickle",
+    "ANSWER-05": "each answers every case; see tests/test_one_bad_case.py",
+    **dict.fromkeys(
+        ("DATA-11", "DATA-12", "MANAGER-08", "REPORT-11", "REPORT-12"),
+        "none of them tells what is written down; see tests/test_written.py",
+    ),
 }
 """Rules with which every null implementation complies, and why that cannot be helped."""
 

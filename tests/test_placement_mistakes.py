@@ -5,11 +5,11 @@ from functools import cache
 import pytest
 from pulsar_conformance import specs
 from pulsar_conformance.conformance import checks
-from pulsar_conformance.conformance.draw import draw
-from pulsar_conformance.conformance.judge import Court
-from pulsar_conformance.conformance.legal import bad_trial
-from pulsar_conformance.conformance.reduce import reduce
-from pulsar_conformance.conformance.registry import CHECKS
+from pulsar_conformance.conformance.core.check import CHECKS
+from pulsar_conformance.conformance.draws.drawing import draw
+from pulsar_conformance.conformance.engine.judge import Court
+from pulsar_conformance.conformance.operations.legality import bad_trial
+from pulsar_conformance.conformance.shrinking.reduction import reduce
 from pulsar_conformance.reference import Readings
 from standins import placers
 
@@ -29,6 +29,7 @@ GENERAL = {"PLACE-02", "PLACE-04", "PLACE-05", "PLACE-06", "PLACE-13"} | {
 
 MISTAKES = {
     placers.Unweighted: "PLACE-02",
+    placers.Weighted: "PLACE-02",
     placers.KeepsTheOverloaded: "PLACE-04",
     placers.FirstOfTheOverloaded: "PLACE-05",
     placers.NowhereIfAllAreOverloaded: "PLACE-01",

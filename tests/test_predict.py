@@ -5,8 +5,8 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from pulsar_conformance.conformance.cli import main
-from pulsar_conformance.conformance.predicting import OPEN, Share, left_open
+from pulsar_conformance.conformance.commands.main import main
+from pulsar_conformance.conformance.compare.predictions import OPEN, Share, left_open
 
 TESTS = Path(__file__).parent
 

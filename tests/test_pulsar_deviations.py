@@ -8,10 +8,10 @@ import pytest
 from pulsar_conformance import specs
 from pulsar_conformance.adapters.pulsar.versions import releases
 from pulsar_conformance.conformance import checks
-from pulsar_conformance.conformance.deviations import load
-from pulsar_conformance.conformance.failing import violations
-from pulsar_conformance.conformance.respondent import Respondent
-from pulsar_conformance.conformance.saved import load as load_case
+from pulsar_conformance.conformance.cases.deviations import load
+from pulsar_conformance.conformance.cases.saved import load as load_case
+from pulsar_conformance.conformance.engine.attribution import Subject, violations
+from pulsar_conformance.conformance.engine.implementation import Implementation
 from pulsar_conformance.reference import Readings
 
 assert checks.__all__
@@ -47,43 +47,44 @@ MINIMUM = ("THRESHOLD-01", "shed.select/ce1322c463c5")
 """9 MB/s to shed, under the 10 MiB/s that a release asks for by default: D04."""
 
 
-def broken(respondent, rule, case, readings=()):
+def broken(subject, rule, case, readings=()):
     """Whether a release breaks a rule on a case, under other readings than the usual ones."""
     trial = load_case(ROOT / CASES / f"{case}.json").trial
-    [answers] = respondent.answers([trial])
-    read = Readings({**respondent.readings.choices, **dict(readings)})
-    return respondent.court.under(read).judge(rule, trial, answers).violated
+    [answers] = subject.implementation.answers([trial])
+    read = Readings({**subject.court.readings.choices, **dict(readings)})
+    return subject.court.under(read).judge(rule, trial, answers).violated
 
 
 @pytest.fixture(scope="module", params=releases())
-def respondent(request):
-    found = Respondent(f"pulsar:{request.param}", "documented-3.0", {})
-    yield found
+def subject(request):
+    found = Implementation(f"pulsar:{request.param}", "documented-3.0", {})
+    yield Subject.unasked(found)
     found.close()
 
 
-def test_no_release_follows_the_other_readings(respondent):
-    assert all(broken(respondent, rule, case, by) for rule, by, case in OTHERWISE)
-    assert not any(broken(respondent, rule, case) for rule, _, case in OTHERWISE[1:-1])
+def test_no_release_follows_the_other_readings(subject):
+    assert all(broken(subject, rule, case, by) for rule, by, case in OTHERWISE)
+    assert not any(broken(subject, rule, case) for rule, _, case in OTHERWISE[1:-1])
 
 
-def test_even_the_oldest_has_what_no_document_of_its_own_speaks_of(respondent):
-    assert all(broken(respondent, rule, case) for rule, case in EVER)
+def test_even_the_oldest_has_what_no_document_of_its_own_speaks_of(subject):
+    assert all(broken(subject, rule, case) for rule, case in EVER)
 
 
-def test_little_traffic_stays_where_it_is(respondent):
-    assert broken(respondent, *MINIMUM) or respondent.name == "pulsar 2.4.2"
+def test_little_traffic_stays_where_it_is(subject):
+    assert broken(subject, *MINIMUM) or subject.implementation.name == "pulsar 2.4.2"
 
 
 @pytest.mark.parametrize("version", releases())
 def test_each_case_breaks_its_rule_as_the_file_says(version):
-    respondent = Respondent(f"pulsar:{version}", releases()[version].documents, {})
+    implementation = Implementation(f"pulsar:{version}", releases()[version].documents, {})
+    subject = Subject.unasked(implementation)
     try:
         for one in load(ROOT / "fixtures" / "deviations" / f"pulsar-{version}.yaml"):
             rule = specs.load().rules[one.rule]
-            trials = [load_case(ROOT / case).trial for case in one.cases]
-            broken = violations(rule, respondent, trials)
+            trials = [load_case(case).trial for case in one.cases]
+            broken = violations(rule, subject, trials)
             assert all(broken), one.rule
             assert broken[0].answered == one.answers
     finally:
-        respondent.close()
+        implementation.close()

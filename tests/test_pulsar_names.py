@@ -129,8 +129,8 @@ def test_a_setting_of_a_run_goes_to_released_pulsar_alone():
     ],
 )
 def test_a_setting_that_nobody_takes(adapter, setting, said):
+    from pulsar_conformance.conformance.engine.plan import BadPlan
     from pulsar_conformance.conformance.options import set_up
-    from pulsar_conformance.conformance.plan import BadPlan
 
     with pytest.raises(BadPlan, match=said):
         set_up([adapter], [setting])

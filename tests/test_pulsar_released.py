@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 from pulsar_conformance.adapters import AdapterError, connect
-from pulsar_conformance.adapters.checkup import check
 from pulsar_conformance.adapters.pulsar.cache import Shelf
 from pulsar_conformance.conformance import checks
-from pulsar_conformance.conformance.trials import drawn
+from pulsar_conformance.conformance.commands.check import check
+from pulsar_conformance.conformance.engine.corpus import drawn
 from pulsar_conformance.specs import load
 
 assert checks.__all__
@@ -231,7 +231,7 @@ def plugged(folder, name):
 
 def judged(adapter, folder, monkeypatch, *rules, examples=30):
     """The exit status of a run, and the lines of its verdicts."""
-    from pulsar_conformance.conformance.cli import main
+    from pulsar_conformance.conformance.commands.main import main
 
     folder.mkdir(exist_ok=True)
     monkeypatch.chdir(folder)

@@ -13,16 +13,27 @@ import pytest
 import yaml
 from pulsar_conformance import fixtures, specs
 from pulsar_conformance.adapters.names import KINDS
-from pulsar_conformance.conformance.cli import COMMANDS, main
-from pulsar_conformance.conformance.deviations import load
-from pulsar_conformance.conformance.given_settings import given_settings
+from pulsar_conformance.conformance.cases.deviations import load
+from pulsar_conformance.conformance.cases.given_settings import given_settings
+from pulsar_conformance.conformance.commands.main import COMMANDS, main
+from pulsar_conformance.conformance.core.verdict import WORST_FIRST
 from pulsar_conformance.conformance.options import OPTIONS
-from pulsar_conformance.conformance.verdict import WORST_FIRST
 
 ROOT = Path(__file__).parent.parent
-PAGES = ("README.md", "CONTRIBUTING.md")
+GUIDES = sorted(
+    file.relative_to(ROOT).as_posix() for file in (ROOT / "reports/site/guides").glob("*.md")
+)
+PAGES = ("README.md", "CONTRIBUTING.md", *GUIDES)
+LONGEST = 200
+"""Lines of the README; the rest is in the guides."""
 FENCE = re.compile(r"^```(\w+)(?: (\S+))?\n(.*?)^```", re.MULTILINE | re.DOTALL)
-REPORTS = {"report": "allure", "examples": "pages.__main__", "coverage": "coverage"}
+REPORTS = {
+    "report": "allure",
+    "examples": "pages.__main__",
+    "coverage": "coverage",
+    "site": "site.__main__",
+    "fixtures": "archive",
+}
 """Session -> the module of `reports` that it runs."""
 SESSIONS = re.findall(r"^@nox\.session\ndef (\w+)", (ROOT / "noxfile.py").read_text(), re.MULTILINE)
 
@@ -66,6 +77,19 @@ def parsed(words):
     return parser.parse_args(words)
 
 
+def everything():
+    """What all pages together say."""
+    return "\n".join(map(text, PAGES))
+
+
+def test_the_readme_is_short():
+    assert len(text("README.md").splitlines()) <= LONGEST
+
+
+def test_every_guide_is_named_in_the_readme():
+    assert [guide for guide in GUIDES if guide not in text("README.md")] == []
+
+
 def test_every_command_of_the_suite_is_shown():
     shown = {words[1] for _, words in COMMANDS_THERE if words[0] == "pulsar-conformance"}
     assert shown == set(COMMANDS)
@@ -77,14 +101,14 @@ def test_every_session_is_shown():
 
 
 def test_every_option_of_a_run_is_explained_and_shown():
-    used = {word for page, words in COMMANDS_THERE for word in words if page == "README.md"}
+    used = {word for _, words in COMMANDS_THERE for word in words}
     for option in OPTIONS:
-        assert f"| `{option}" in text("README.md")
+        assert f"| `{option}" in everything()
         assert option in used
 
 
 def test_every_verdict_is_explained():
-    explained = re.findall(r"^\| `(\w+)` \|", text("README.md"), re.MULTILINE)
+    explained = re.findall(r"^\| `(\w+)` \|", everything(), re.MULTILINE)
     assert set(explained) >= set(WORST_FIRST)
 
 
@@ -126,28 +150,32 @@ def check(args):
     if example := given.get("example"):
         assert example in {one.id for one in fixtures.examples()}
     if file := given.get("conformance_known_deviations"):
-        assert file in written("README.md") or (ROOT / file).exists()
+        assert file in written() or (ROOT / file).exists()
 
 
-def written(page):
-    """File -> content, of those that a page has its reader write."""
-    return {file: content for _, file, content in fences(page) if file}
+def written():
+    """File -> content, of those that the pages have their reader write."""
+    return {file: content for page in PAGES for _, file, content in fences(page) if file}
+
+
+def every_fence():
+    return [fence for page in PAGES for fence in fences(page)]
 
 
 def test_the_known_deviations_shown_can_be_used(tmp_path):
     file = tmp_path / "known-deviations.yaml"
-    file.write_text(written("README.md")["known-deviations.yaml"])
+    file.write_text(written()["known-deviations.yaml"])
     assert load(file)
 
 
 def test_the_cases_shown_get_the_answers_shown(monkeypatch, capsys):
-    cases = written("README.md")["cases.jsonl"].encode()
+    cases = written()["cases.jsonl"].encode()
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(cases)))
     assert main(["ask", "reference"]) == 0
     said = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     shown = [
         [json.loads(line) for line in content.splitlines()]
-        for language, _, content in fences("README.md")
+        for language, _, content in every_fence()
         if language == "text" and content.startswith("{")
     ]
     assert said in shown
@@ -156,15 +184,17 @@ def test_the_cases_shown_get_the_answers_shown(monkeypatch, capsys):
 def test_from_reports_to_the_derivation_shown(tmp_path, monkeypatch, capsys):
     making, explaining = next(
         [line.partition(" > ")[0].split() for line in content.splitlines()]
-        for language, _, content in fences("README.md")
-        if language == "sh" and content.startswith("pulsar-conformance case")
+        for language, _, content in every_fence()
+        if language == "sh"
+        and content.startswith("pulsar-conformance case")
+        and "explain" in content
     )
     monkeypatch.chdir(ROOT)
     assert main(making[1:]) == 0
     case = tmp_path / explaining[-1]
     case.write_text(capsys.readouterr().out, "utf-8")
     assert main(["explain", str(case)]) == 0
-    assert ("text", "", capsys.readouterr().out) in fences("README.md")
+    assert ("text", "", capsys.readouterr().out) in every_fence()
 
 
 def test_the_skeleton_can_be_had_and_tried_as_shown(tmp_path, monkeypatch, capsys):
@@ -175,10 +205,9 @@ def test_the_skeleton_can_be_had_and_tried_as_shown(tmp_path, monkeypatch, capsy
     assert "keeps the protocol" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md"])
 def test_every_link_leads_to_a_file(page):
     links = re.findall(r"\]\((?!https?:)([^)#]+)\)", text(page))
-    assert links
     assert [link for link in links if not (ROOT / link).exists()] == []
 
 
@@ -202,7 +231,7 @@ def test_the_code_shown_is_the_code_there_is():
     shown = [content for language, _, content in fences("CONTRIBUTING.md") if language == "python"]
     code = [
         (ROOT / file).read_text("utf-8")
-        for file in ("conformance/checks/overload.py", "reference/overload.py")
+        for file in ("conformance/checks/shedding/overload.py", "reference/overload.py")
     ]
     assert shown
     assert [one for one in shown if not any(one in file for file in code)] == []

@@ -7,10 +7,10 @@ from random import Random
 import pytest
 from pulsar_conformance import specs
 from pulsar_conformance.conformance import checks
-from pulsar_conformance.conformance.judge import Court
-from pulsar_conformance.conformance.legal import bad_trial
-from pulsar_conformance.conformance.reduce import plainer_than, reduce
-from pulsar_conformance.conformance.trial import Trial
+from pulsar_conformance.conformance.core.trial import Trial
+from pulsar_conformance.conformance.engine.judge import Court
+from pulsar_conformance.conformance.operations.legality import bad_trial
+from pulsar_conformance.conformance.shrinking.reduction import plainer_than, reduce
 from pulsar_conformance.reference import Model, Readings
 
 assert checks.__all__

@@ -7,10 +7,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from pulsar_conformance.adapters.example_cases import EXAMPLES
+from standins.examples import EXAMPLES
 
 TESTS = Path(__file__).parent
-MAIN = "import sys; from pulsar_conformance.conformance.cli import main; sys.exit(main())"
+MAIN = "import sys; from pulsar_conformance.conformance.commands.main import main; sys.exit(main())"
 BROKEN = f"exec:{sys.executable} {TESTS / 'standins' / 'broken.py'}"
 STREAM = Path("reports/out/verdicts.jsonl")
 SPLIT = {"ask": "bundles.split", "case": EXAMPLES["bundles.split"][0]}

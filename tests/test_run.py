@@ -11,14 +11,15 @@ import jsonschema
 import pytest
 from pulsar_conformance import specs
 from pulsar_conformance.adapters import Limits
-from pulsar_conformance.conformance.cli import main
-from pulsar_conformance.conformance.judge import Outcome
-from pulsar_conformance.conformance.plan import Plan
-from pulsar_conformance.conformance.run import Run, _unexercised
-from pulsar_conformance.conformance.verdict import Verdict
+from pulsar_conformance.conformance.commands.main import main
+from pulsar_conformance.conformance.core.verdict import Verdict
+from pulsar_conformance.conformance.engine.findings import Findings
+from pulsar_conformance.conformance.engine.judge import Outcome
+from pulsar_conformance.conformance.engine.plan import Plan
+from pulsar_conformance.conformance.engine.run import Run, _unexercised
 
 TESTS = Path(__file__).parent
-MAIN = "import sys; from pulsar_conformance.conformance.cli import main; sys.exit(main())"
+MAIN = "import sys; from pulsar_conformance.conformance.commands.main import main; sys.exit(main())"
 NULL = "python:standins.nulls:RandomLegal"
 BROKEN = f"exec:{sys.executable} {TESTS / 'standins' / 'broken.py'}"
 STREAM = Path("reports") / "out" / "verdicts.jsonl"
@@ -115,8 +116,8 @@ def test_a_check_that_breaks_is_no_pass():
     broken = """
 from dataclasses import replace
 from pulsar_conformance.conformance import checks
-from pulsar_conformance.conformance.registry import CHECKS
-CHECKS["USAGE-02"] = replace(CHECKS["USAGE-02"], function=None)
+from pulsar_conformance.conformance.core.check import CHECKS
+CHECKS["USAGE-02"] = replace(CHECKS["USAGE-02"], predicate=None)
 """
     done = run("--adapter", "reference", "--examples", "3", "--rules", "USAGE-*", before=broken)
     assert done.returncode == 2
@@ -125,9 +126,9 @@ CHECKS["USAGE-02"] = replace(CHECKS["USAGE-02"], function=None)
 
 def test_a_run_that_is_stopped_says_so():
     stopping = """
-from pulsar_conformance.conformance.judge import Outcome
-from pulsar_conformance.conformance.run import Run, _unexercised
-from pulsar_conformance.conformance.verdict import Verdict
+from pulsar_conformance.conformance.engine.judge import Outcome
+from pulsar_conformance.conformance.engine.run import Run, _unexercised
+from pulsar_conformance.conformance.core.verdict import Verdict
 judge, judged = Run.verdict, []
 def verdict(self, rule):
     if judged:
@@ -139,9 +140,12 @@ Run.verdict = verdict
     done = run(
         "--adapter", "reference", "--rules", "USAGE-0[12]", "--examples", "2", before=stopping
     )
-    assert done.returncode == 2
-    assert "stopped before its end, after 1 verdict; run it again" in done.stdout
-    assert "Traceback" not in done.stdout + done.stderr
+    assert done.returncode == 130
+    saved = Path("reports", "out", "verdicts.jsonl")
+    said = f"pulsar-conformance: interrupted after 1 verdict, saved in {saved}"
+    assert [line for line in done.stderr.splitlines() if line] == [said]
+    assert "KeyboardInterrupt" not in done.stdout
+    assert len(saved.read_text("utf-8").splitlines()) == 2
 
 
 RARE = """
@@ -269,9 +273,10 @@ def test_an_adapter_that_breaks_later_is_an_error(bug):
 
 def test_saved_cases_of_other_rules_do_not_make_a_rule_applicable():
     verdict = Verdict("SPLIT-13", "mine", "documented-2.10", "must", "pass")
-    tried = [SimpleNamespace(origin=origin) for origin in ("saved", "example", "drawn")]
+    origins = ("saved", "example", "drawn")
+    tried = [(SimpleNamespace(origin=origin), []) for origin in origins]
     declined = Outcome("unsupported", why="no such algorithm")
     outcomes = [Outcome("not_reached", why="not given"), declined, declined]
-    found = _unexercised(verdict, tried, outcomes)
+    found = _unexercised(verdict, Findings(tried, outcomes))
     assert (found.verdict, found.why) == ("not_applicable", "no such algorithm")
-    assert _unexercised(verdict, tried[:1], outcomes[:1]).verdict == "unexercised"
+    assert _unexercised(verdict, Findings(tried[:1], outcomes[:1])).verdict == "unexercised"

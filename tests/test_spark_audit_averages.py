@@ -6,9 +6,9 @@ import pytest
 
 pytest.importorskip("pyspark", reason="needs the extra: nox -s spark")
 
-from pulsar_conformance.conformance.audit.gold import averages, cycles
-from pulsar_conformance.conformance.audit.plan import Plan, Silver
-from pulsar_conformance.conformance.audit.tables import TABLES
+from pulsar_conformance.conformance.history.audit.plan import AuditPlan, Silver
+from pulsar_conformance.conformance.history.audit.tables import TABLES
+from pulsar_conformance.conformance.history.cycles.gold import averages, cycles, unloads
 from standins.sparks import spark
 
 assert spark
@@ -63,8 +63,9 @@ def known(spark):
         )
         for name in ("broker_samples", "bundle_samples", "actions", "contexts")
     )
-    silver, plan = Silver(*tables), Plan.of("documented-3.0")
+    silver, plan = Silver(*tables), AuditPlan.of("documented-3.0")
     made = {"cycles": cycles(silver, plan)}
+    made["unloads"] = unloads(silver, made, plan)
     return {row["cluster"]: row for row in averages(silver, made, plan).collect()}
 
 

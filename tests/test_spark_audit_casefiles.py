@@ -6,8 +6,8 @@ import pytest
 
 pytest.importorskip("pyspark", reason="needs the extra: nox -s spark")
 
-from pulsar_conformance.conformance.audit.casefiles import write
-from pulsar_conformance.conformance.audit.tables import TABLES
+from pulsar_conformance.conformance.history.audit.tables import TABLES
+from pulsar_conformance.conformance.history.verdicts.casefiles import write
 from standins.sparks import spark
 
 assert spark

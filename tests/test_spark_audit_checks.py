@@ -2,6 +2,7 @@
 
 from itertools import product
 from random import Random
+from types import MappingProxyType
 
 import pytest
 from pulsar_conformance import specs
@@ -12,16 +13,17 @@ from pulsar_conformance.adapters.spark.answers_shedding import (
     brokers_of,
     bundles_of,
 )
-from pulsar_conformance.adapters.spark.cases import Chosen, parsed
+from pulsar_conformance.adapters.spark.cases import Basis, parsed
 from pulsar_conformance.adapters.spark.settings import in_force
 from pulsar_conformance.conformance import checks
-from pulsar_conformance.conformance.audit.checks import CHECKS
-from pulsar_conformance.conformance.audit.checks.acts import acts
-from pulsar_conformance.conformance.audit.checks.facts import facts
-from pulsar_conformance.conformance.audit.decisions import finished, table
-from pulsar_conformance.conformance.audit.judging import judged
-from pulsar_conformance.conformance.judge import Court
-from pulsar_conformance.conformance.trials import drawn
+from pulsar_conformance.conformance.core.trial import Trial
+from pulsar_conformance.conformance.engine.corpus import drawn
+from pulsar_conformance.conformance.engine.judge import Court
+from pulsar_conformance.conformance.history.cycles.decisions import finished, table
+from pulsar_conformance.conformance.history.verdicts.checks import BOUNDED, CHECKS
+from pulsar_conformance.conformance.history.verdicts.checks.acts import acts
+from pulsar_conformance.conformance.history.verdicts.checks.facts import facts
+from pulsar_conformance.conformance.history.verdicts.judging import judged
 from pulsar_conformance.reference import Model, Readings
 from pyspark.sql import functions as F
 from standins.sparks import spark
@@ -38,7 +40,9 @@ OTHERWISE = {
     "shed-measure": "message-rate",
     "uniform-trigger": "either",
     "uniform-difference": "messages",
-    "lower-boundary": "average-minus-threshold",
+    "lower-boundary": "printed-sum",
+    "threshold-order": "traffic",
+    "uniform-multiplier": "difference",
     "threshold-released": "usage",
     "threshold-target": "percent",
     "grace-of": "topic",
@@ -85,10 +89,10 @@ def asked(readings):
                 yield trial, pairs
 
 
-def said_by_columns(session, questions, readings):
+def said_by_columns(session, questions, readings, besides=MappingProxyType({})):
     """By number of the question and rule, what the columns say."""
     shape = OPERATIONS["shed.select"].shape
-    chosen = Chosen(specs.load().defaults(PROFILE), readings)
+    chosen = Basis(specs.load().defaults(PROFILE), readings)
     texts = [(n, text_of(trial.questions[0].case)) for n, (trial, _) in enumerate(questions)]
     raw = parsed(session.createDataFrame(texts, "cycle bigint, text string"), shape)
     raw = raw.repartition("cycle")
@@ -102,7 +106,9 @@ def said_by_columns(session, questions, readings):
     ]
     went = session.createDataFrame(took, "cycle bigint, broker string, bundle string, place bigint")
     times = F.array_sort(F.collect_list(F.timestamp_seconds("place"))).alias("done")
+    sure = F.array().cast("array<timestamp>").alias("doubtful"), F.lit(False).alias("claimed")
     went = went.groupBy("cycle", "broker", "bundle").agg(times)
+    went = went.select("*", *sure)
     decided = shedding.decisions(brokers, bundles_of(cases, chosen), readings)
     decided = finished(table(decided, readings), went)
     named = raw.select("cycle", F.map_keys("settings").alias("named"))
@@ -111,7 +117,10 @@ def said_by_columns(session, questions, readings):
     )
     acted = acts(decided, ("cycle", "broker"))
     judgements = judged(
-        facts(acted, reported(cases), settled.join(named, "cycle"), readings), CHECKS, readings
+        facts(acted, reported(cases), settled.join(named, "cycle"), readings),
+        CHECKS,
+        readings,
+        besides,
     )
     return {(one.cycle, one.rule): one for one in judgements.collect()}
 
@@ -156,3 +165,24 @@ def test_columns_say_what_the_suite_says(spark, otherwise):
         words.add((rule, word))
     every = {(rule, word) for rule in CHECKS for word in ("allowed", "violated", "not_reached")}
     assert otherwise or words == every
+
+
+def test_bounds_accuse_nobody_who_decides_as_the_documents_say(spark):
+    """Whatever the share of earlier observations is: the model's answers are within the bounds."""
+    readings = specs.load().default_readings(PROFILE)
+    model, questions = Model(PROFILE, readings), []
+    for rule in CHECKS:
+        if not rule.startswith("THRESHOLD"):
+            continue
+        for trial in drawn(rule, PROFILE, 13, EACH):
+            case = trial.questions[0].case
+            for share in (0, 0.3, 0.9, 1):
+                settings = {**case["settings"], threshold.HISTORY_SHARE: share}
+                mixed = {**case, "settings": settings}
+                pairs = model.answer("shed.select", mixed)["unload"]
+                questions.append((Trial.of("shed.select", mixed), pairs))
+    said = said_by_columns(spark.session, questions, readings, BOUNDED)
+    found = [said.get((number, rule)) for number, rule in product(range(len(questions)), BOUNDED)]
+    assert not [one for one in found if one is not None and one.broken]
+    reached = {one.rule for one in found if one is not None and one.reached}
+    assert reached == set(BOUNDED)

@@ -6,11 +6,11 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from pulsar_conformance import specs
 from pulsar_conformance.conformance import checks
-from pulsar_conformance.conformance.audit.gold import GOLD
-from pulsar_conformance.conformance.audit.plan import Plan, Silver
-from pulsar_conformance.conformance.audit.tables import TABLES
-from pulsar_conformance.conformance.judge import Court
-from pulsar_conformance.conformance.saved import trial_of
+from pulsar_conformance.conformance.cases.saved import trial_of
+from pulsar_conformance.conformance.engine.judge import Court
+from pulsar_conformance.conformance.history.audit.plan import AuditPlan, Silver
+from pulsar_conformance.conformance.history.audit.tables import TABLES
+from pulsar_conformance.conformance.history.cycles.gold import GOLD
 from pulsar_conformance.reference import Readings
 from standins.sparks import spark
 
@@ -74,8 +74,16 @@ class History:
         for minute in minutes:
             self.add("contexts", cluster, minute, kind="cycle")
 
-    def unload(self, cluster, minute, place, broker="b1"):
-        self.add("actions", cluster, minute, kind="unloaded", bundle=bundle(place), broker=broker)
+    def unload(self, cluster, minute, place, broker="b1", cause=None):
+        self.add(
+            "actions",
+            cluster,
+            minute,
+            kind="unloaded",
+            bundle=bundle(place),
+            broker=broker,
+            cause=cause,
+        )
 
 
 def histories():
@@ -91,8 +99,8 @@ def histories():
         told.begin(cluster, leader=cluster == "guessed")
         for minute, cpu in ((4, COLD), (9, COLD), (12, HOT), (17, HOT), (22, HOT)):
             told.both(cluster, minute, cpu)
-        told.unload(cluster, 7, 3)  # nobody is overloaded
-        told.unload(cluster, 15.1, 2)
+        told.unload(cluster, 7, 3, cause="shedding")  # nobody is overloaded
+        told.unload(cluster, 15.1, 2, cause="shedding")
         told.both(cluster, 30, HOT)
     told.begin("old")
     told.both("old", 1, HOT)
@@ -108,7 +116,7 @@ def histories():
 def made(spark):
     told, session = histories().rows, spark.session
     silver = Silver(*(session.createDataFrame(told[name], TABLES[name].schema) for name in SILVER))
-    plan = Plan.of(PROFILE)
+    plan = AuditPlan.of(PROFILE)
     tables = {}
     for name, function in GOLD.items():
         rows = function(silver, tables, plan)

@@ -2,7 +2,7 @@
 
 import gzip
 import json
-from collections import Counter
+from collections import Counter, defaultdict
 from datetime import datetime
 from pathlib import Path
 
@@ -10,12 +10,12 @@ import pytest
 
 pytest.importorskip("pyspark", reason="needs the extra: nox -s spark")
 
-from pulsar_conformance.conformance.audit.damage import REASONS
-from pulsar_conformance.conformance.audit.files import found
-from pulsar_conformance.conformance.audit.lines import lines
-from pulsar_conformance.conformance.audit.paths import as_given
-from pulsar_conformance.conformance.audit.records import quarantine, records
-from pulsar_conformance.conformance.audit.silver import SILVER
+from pulsar_conformance.conformance.history.input.damage import REASONS
+from pulsar_conformance.conformance.history.input.files import found
+from pulsar_conformance.conformance.history.input.lines import lines
+from pulsar_conformance.conformance.history.input.paths import as_given
+from pulsar_conformance.conformance.history.input.records import quarantine, records
+from pulsar_conformance.conformance.history.input.silver import SILVER
 from pyspark.sql import functions as F
 from standins.sparks import spark
 
@@ -100,7 +100,23 @@ DAMAGED = {
     report("2026-11-20T13:02:00Z", lastStats={WHOLE: 7}): "ill-typed-field",
     line("load_report", report=said()): "bad-broker",
     line("leader", broker=""): "bad-broker",
-    line("leader", broker={"name": "b1"}): "bad-broker",
+    line("leader", broker={"name": "b1"}): "ill-typed-field",
+    line("leader", broker=7): "ill-typed-field",
+    line("cycle", cluster=5): "ill-typed-field",
+    line("domain", name=5, members=["b1:8080"]): "ill-typed-field",
+    line("domain", name="rack", members=[5]): "ill-typed-field",
+    line("leader", broker="b9:8080")
+    + '],"one":['
+    + line("leader", broker="b8:8080"): "not-strict-json",
+    '{"cluster":"eu-9",' + line("cycle")[1:]: "not-strict-json",
+    line("cycle", cluster="__HIVE_DEFAULT_PARTITION__"): "bad-cluster",
+    line("cycle", at="2100-01-01T00:00:00Z"): "impossible-time",
+    line("settings", settings={"loadBalancerSheddingGracePeriodMinutes": "NaN"}): "bad-setting",
+    line(
+        "settings", settings={"loadBalancerSheddingGracePeriodMinutes": "Infinity"}
+    ): "bad-setting",
+    line("settings", settings={"loadBalancerSheddingGracePeriodMinutes": "30d"}): "bad-setting",
+    line("unloaded", broker="b1:8080", bundle=WHOLE, cause="whim"): "bad-cause",
     line("unloaded", broker="b1:8080"): "bad-bundle",
     line("unloaded", broker="b1:8080", bundle="t/ns/0x0_0x8"): "bad-bundle",
     line("unloaded", broker="b1:8080", bundle="t/0x00000000_0x80000000"): "bad-bundle",
@@ -175,7 +191,8 @@ def test_every_reason_is_tried(session):
 
 
 def test_the_page_has_every_rule():
-    page = (Path(__file__).parent.parent / "README.md").read_text("utf-8")
+    guides = Path(__file__).parent.parent / "reports" / "site" / "guides"
+    page = (guides / "audit-a-fleet.md").read_text("utf-8")
     for name, reason in REASONS.items():
         assert f"| `{name}` | {reason.rule} |" in page
 
@@ -198,7 +215,7 @@ def test_gzip_files_are_used_up_to_where_they_are_damaged(session, tmp_path):
     wrong_sum = whole[:-8] + b"\0\0\0\0" + whole[-4:]
     files = {
         "whole.gz": whole,
-        "in-two.gz": squeezed(many[:2]) + squeezed(many[2:4]) + b"\0" * 512,
+        "in-two.gz": squeezed(many[:2]) + squeezed(["\ufeff" + many[2], many[3]]) + b"\0" * 512,
         "no-newline.gz": gzip.compress(b"\xef\xbb\xbf" + GOOD[6].encode()),
         "cut-off.gz": whole[: len(whole) // 2],
         "wrong-sum.gz": wrong_sum,
@@ -252,7 +269,85 @@ def test_a_parquet_file_that_breaks_off_when_it_is_read(session, tmp_path):
     for hidden in (tmp_path / "whole").glob(".*"):
         hidden.unlink()
     rows = told(session, history(tmp_path, GOOD), whole=False)
-    assert reasons(rows) == {None: len(GOOD), "damaged-parquet": 1}
+    assert reasons(rows) == {None: len(GOOD), "damaged-parquet": 60}
+
+
+def rows_of(number, count=60):
+    return [
+        line("leader", f"2026-11-20T10:{number:02}:{n:02}Z", broker=f"b{n}") for n in range(count)
+    ]
+
+
+def parquet_of(path, texts, **options):
+    arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    table = arrow.table([texts], ["line"])
+    usual = {"compression": "none", "use_dictionary": False, "row_group_size": 20}
+    parquet.write_table(table, str(path), **{**usual, **options})
+    return bytearray(path.read_bytes())
+
+
+def flipped(content, place, width=56):
+    content[place : place + width] = b"\xff" * width
+    return content
+
+
+BROKEN = {
+    "no-footer": (lambda made: made[:-8], 1),
+    "cut-in-two": (lambda made: made[: len(made) // 2], 1),
+    "no-magic": (lambda made: b"XXXX" + made[4:-4] + b"XXXX", 1),
+    "footer-length": (lambda made: made[:-8] + b"\xff\xff\xff\x7f" + made[-4:], 1),
+    "footer": (lambda made: flipped(made, len(made) - 200), 1),
+    "empty-but-magic": (lambda _made: bytearray(b"PAR1PAR1"), 1),
+    "text": (lambda _made: bytearray(b"kind: cycle"), 1),
+    "first-page-header": (lambda made: flipped(made, 4), 20),
+    "page-header-of-the-second-group": (
+        lambda made: flipped(made, made.find(b"10:09:20") - 80),
+        20,
+    ),
+    "page-header-of-the-last-group": (lambda made: flipped(made, made.find(b"10:09:40") - 80), 20),
+}
+"""Ways to damage a file of 60 rows in three groups, and how many lines of damage that is."""
+
+
+def test_a_damaged_parquet_file_costs_its_own_rows(session, tmp_path):
+    for number, (name, (damage, _)) in enumerate(BROKEN.items()):
+        file = tmp_path / f"{name}.parquet"
+        made = parquet_of(file, rows_of(9 if "group" in name else 20 + number))
+        file.write_bytes(damage(made))
+    for number in range(3):
+        parquet_of(tmp_path / f"whole-{number}.parquet", rows_of(40 + number))
+    rows = told(session, tmp_path, whole=False)
+    of = defaultdict(Counter)
+    for name, _, _, why in rows:
+        of[name.removesuffix(".parquet")][why == "damaged-parquet"] += 1
+    assert all(of[f"whole-{number}"] == {False: 60} for number in range(3))
+    for name, (_, lost) in BROKEN.items():
+        assert of[name][True] == lost, (name, of)
+        assert of[name][False] == (0 if lost == 1 else 60 - lost), name
+
+
+def test_a_bad_footer_beside_a_bad_page(session, tmp_path):
+    """What is read in one go, and breaks while it is, is read again file by file."""
+    made = parquet_of(tmp_path / "page.parquet", rows_of(1))
+    (tmp_path / "page.parquet").write_bytes(flipped(made, 4))
+    (tmp_path / "footer.parquet").write_bytes(
+        parquet_of(tmp_path / "footer.parquet", rows_of(2))[:-8]
+    )
+    parquet_of(tmp_path / "whole.parquet", rows_of(3, 36))
+    rows = told(session, tmp_path)
+    assert reasons(rows) == {None: 40 + 36, "damaged-parquet": 20 + 1}
+
+
+def test_a_folder_names_the_cluster(session, tmp_path):
+    folder = tmp_path / "cluster=eu%201" / "day=1"
+    folder.mkdir(parents=True)
+    arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    table = arrow.table([["cycle"], ["2026-11-20T10:00:00Z"]], ["kind", "at"])
+    parquet.write_table(table, str(folder / "one.parquet"))
+    other = tmp_path / "cluster=eu-2"
+    other.mkdir()
+    parquet.write_table(table, str(other / "two.parquet"))
+    assert reasons(told(session, tmp_path)) == {None: 1, "bad-cluster": 1}
 
 
 def test_files_of_other_formats_are_told(session, tmp_path):

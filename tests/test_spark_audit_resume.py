@@ -12,18 +12,18 @@ import pytest
 
 pytest.importorskip("pyspark", reason="needs the extra: nox -s spark")
 
-from pulsar_conformance.conformance.audit.files import found
-from pulsar_conformance.conformance.audit.gold import GOLD, SESSION
-from pulsar_conformance.conformance.audit.plan import Plan
-from pulsar_conformance.conformance.audit.running import make, source
-from pulsar_conformance.conformance.audit.steps import COMPARED, steps
-from pulsar_conformance.conformance.audit.tables import TABLES
-from pulsar_conformance.conformance.audit.writing import ASKED, DONE, Store
+from pulsar_conformance.conformance.history.audit.plan import AuditPlan
+from pulsar_conformance.conformance.history.audit.running import make, source
+from pulsar_conformance.conformance.history.audit.steps import COMPARED, steps
+from pulsar_conformance.conformance.history.audit.tables import TABLES
+from pulsar_conformance.conformance.history.audit.writing import ASKED, DONE, Store
+from pulsar_conformance.conformance.history.cycles.gold import GOLD, SESSION
+from pulsar_conformance.conformance.history.input.files import found
 from standins.sparks import CORES, spark
 
 assert spark
 
-MAIN = "import sys; from pulsar_conformance.conformance.cli import main; sys.exit(main())"
+MAIN = "import sys; from pulsar_conformance.conformance.commands.main import main; sys.exit(main())"
 PROFILE = "documented-3.0"
 START = datetime(2026, 11, 20, 23, 50, tzinfo=UTC)
 CLUSTERS, BROKERS, REPORTS = 2, 3, 4
@@ -91,7 +91,7 @@ def session(spark):
 def every_step(store, history, plan=None, asked=None):
     there = found(store.spark, str(history))
     first = source(store, str(history), there)
-    return list(steps(first, plan or Plan.of(PROFILE), asked))
+    return list(steps(first, plan or AuditPlan.of(PROFILE), asked))
 
 
 def rows(store, tables=tuple(TABLES)):
@@ -155,8 +155,12 @@ def test_other_options_and_other_input_make_anew_what_depends_on_them(
     make(store, every_step(store, again), tell)
     assert made == list(TABLES)
     made.clear()
-    other = Plan.of(PROFILE, since=START + timedelta(minutes=5))
-    make(store, every_step(store, again, other, Plan.of(PROFILE, strategy="OverloadShedder")), tell)
+    other = AuditPlan.of(PROFILE, since=START + timedelta(minutes=5))
+    make(
+        store,
+        every_step(store, again, other, AuditPlan.of(PROFILE, strategy="OverloadShedder")),
+        tell,
+    )
     gold = list(GOLD)
     assert made == [*gold, *(ASKED + name for name in COMPARED)]
     made.clear()

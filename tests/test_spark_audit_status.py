@@ -9,18 +9,18 @@ from types import SimpleNamespace
 from pulsar_conformance import specs
 from pulsar_conformance.adapters.spark import session
 from pulsar_conformance.adapters.spark.session import last_cause
-from pulsar_conformance.conformance.audit import report
-from pulsar_conformance.conformance.audit.errors import AuditError
-from pulsar_conformance.conformance.audit.plan import Plan
-from pulsar_conformance.conformance.audit.report import check_rules
-from pulsar_conformance.conformance.audit.verdicts import rules_of
-from pulsar_conformance.conformance.cli import main
+from pulsar_conformance.conformance.commands.main import main
+from pulsar_conformance.conformance.history.audit import report
+from pulsar_conformance.conformance.history.audit.plan import AuditPlan
+from pulsar_conformance.conformance.history.audit.report import check_rules
+from pulsar_conformance.conformance.history.input.errors import AuditError
+from pulsar_conformance.conformance.history.verdicts.verdicts import rules_of
 from pyspark.errors import AnalysisException
 
 EMPTY = {"cycles": 0, "wrong": 0, "lines": {"read": 2, "used": 2, "quarantined": {}}}
 NOTHING = {
-    "no line is used": ([], 0, 2, "no line of it can be used; out/quarantine says why"),
-    "no cycle": ([], 2, 0, "there is no shedding cycle of a broker that reports in it"),
+    "no line is used": ([], 0, 2, "none of its lines can be used; out/quarantine says why"),
+    "no cycle": ([], 2, 0, "it has no shedding cycle of a reporting broker"),
     "none in that time": (["--from", "2026-11-20"], 2, 2, "in that time; see --from and --to"),
 }
 
@@ -61,10 +61,10 @@ def test_the_last_cause_is_told():
 
 def test_a_release_is_judged_by_the_documents_that_it_follows():
     of = specs.load().profile("released-3.0")
-    documented = set(rules_of(Plan.of("documented-3.0", of.readings)))
-    assert set(rules_of(Plan.of(of.id))) == documented - set(of.without)
+    documented = set(rules_of(AuditPlan.of("documented-3.0", of.readings)))
+    assert set(rules_of(AuditPlan.of(of.id))) == documented - set(of.without)
 
 
 def test_documents_without_rules_of_shedding_are_told():
     with pytest.raises(AuditError, match="no rule of it is about what"):
-        check_rules(Plan.of("unwritten-3.0"))
+        check_rules(AuditPlan.of("unwritten-3.0"))

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from pulsar_conformance import specs
-from pulsar_conformance.conformance.audit import submit
+from pulsar_conformance.conformance.commands import submit
 
 pyspark = pytest.importorskip("pyspark", reason="needs the extra: nox -s spark")
 
@@ -31,7 +31,7 @@ def wheel(tmp_path_factory):
     with zipfile.ZipFile(file, "w") as archive:
         for folder in ("specs", "reference", "conformance", "adapters", "fixtures", "reports"):
             for one in (INSTALLED / folder).resolve().rglob("*"):
-                if one.suffix in (".py", ".yaml", ".json"):
+                if one.is_file() and "__pycache__" not in one.parts:
                     place = Path(folder) / one.relative_to((INSTALLED / folder).resolve())
                     archive.write(one, f"{submit.PACKAGE}/{place}")
     return file

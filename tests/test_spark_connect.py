@@ -18,7 +18,7 @@ import pytest
 
 pyspark = pytest.importorskip("pyspark", reason="needs the extra: nox -s spark")
 
-MAIN = "import sys; from pulsar_conformance.conformance.cli import main; sys.exit(main())"
+MAIN = "import sys; from pulsar_conformance.conformance.commands.main import main; sys.exit(main())"
 STARTS_WITHIN, ANSWERS_WITHIN = 180, 600
 CONF = {
     "spark.connect.grpc.binding.address": "127.0.0.1",

@@ -6,14 +6,14 @@ from itertools import product
 import pytest
 from pulsar_conformance import specs
 from pulsar_conformance.adapters import AdapterError, Connection, Limits, connect
-from pulsar_conformance.adapters.example_cases import EXAMPLES
 from pulsar_conformance.conformance import checks
-from pulsar_conformance.conformance.draw import draw
-from pulsar_conformance.conformance.legal import bad_trial
-from pulsar_conformance.conformance.plan import Plan
-from pulsar_conformance.conformance.registry import CHECKS
-from pulsar_conformance.conformance.run import Run
+from pulsar_conformance.conformance.core.check import CHECKS
+from pulsar_conformance.conformance.draws.drawing import draw
+from pulsar_conformance.conformance.engine.plan import Plan
+from pulsar_conformance.conformance.engine.run import Run
+from pulsar_conformance.conformance.operations.legality import bad_trial
 from pulsar_conformance.reference import Model
+from standins.examples import EXAMPLES
 from standins.sparks import NAME, spark
 
 assert checks.__all__
@@ -90,7 +90,7 @@ def test_every_rule_holds_under_every_profile(profile, tmp_path):
     plan = Plan.make([NAME], [profile], examples=10, root=tmp_path)
     run = Run(plan, NAME, profile)
     rules = plan.rules_of(profile)
-    run.prepare(rules)
+    run.prepare()
     verdicts = [run.verdict(rule) for rule in rules]
     run.close()
     assert [one for one in verdicts if one.verdict not in ("pass", "not_applicable")] == []

@@ -10,18 +10,25 @@ import pytest
 
 pytest.importorskip("pyspark", reason="needs the extra: nox -s spark")
 
-from pulsar_conformance.conformance.cli import main
-from pulsar_conformance.conformance.fleet import bundles, decided, moment, shape, writing
-from pulsar_conformance.conformance.fleet.course import Course
-from pulsar_conformance.conformance.fleet.damage import KINDS
-from pulsar_conformance.conformance.fleet.events import events_of
-from pulsar_conformance.conformance.fleet.plants import (
+from pulsar_conformance.conformance.commands.main import main
+from pulsar_conformance.conformance.history.fleet import bundles, decided, shape, writing
+from pulsar_conformance.conformance.history.fleet.course import ClusterHistory
+from pulsar_conformance.conformance.history.fleet.events import events_of
+from pulsar_conformance.conformance.history.fleet.plants import moment
+from pulsar_conformance.conformance.history.fleet.plants.damage import KINDS
+from pulsar_conformance.conformance.history.fleet.plants.plants import (
     PLANTS,
     THRESHOLD,
     readings_for,
     settings_for,
 )
-from pulsar_conformance.conformance.fleet.size import NOBODY, SHEDDING, START, Fleet, Told
+from pulsar_conformance.conformance.history.fleet.size import (
+    NOBODY,
+    SHEDDING,
+    START,
+    Fleet,
+    HistoryOptions,
+)
 from pulsar_conformance.reference import reports
 from standins.sparks import CORES, spark
 
@@ -53,12 +60,12 @@ def seconds(record):
 
 @pytest.fixture(scope="module")
 def undecided(spark):
-    return records(texts(spark, SMALL, Told(NOBODY)))
+    return records(texts(spark, SMALL, HistoryOptions(NOBODY)))
 
 
 @pytest.fixture(scope="module")
 def decides(spark):
-    return records(texts(spark, SMALL, Told("reference")))
+    return records(texts(spark, SMALL, HistoryOptions("reference")))
 
 
 @pytest.fixture(params=["undecided", "decides"])
@@ -76,7 +83,7 @@ def carried(spark):
 
 @pytest.mark.parametrize("by", [NOBODY, "reference"])
 def test_the_same_seed_gives_the_same_records_however_the_work_is_divided(spark, by):
-    told, found = Told(by, damaged=0.1), []
+    told, found = HistoryOptions(by, damaged=0.1), []
     for tasks in ("1", "5"):
         spark.session.conf.set("spark.sql.shuffle.partitions", tasks)
         found.append(texts(spark, SMALL, told))
@@ -206,8 +213,8 @@ def test_without_a_decision_nothing_is_unloaded_and_shedding_is_off(tmp_path, ca
 
 @pytest.mark.parametrize("part", [0.05, 0.3])
 def test_damaged_lines_are_copies_beside_the_whole_ones(spark, part):
-    whole = Counter(texts(spark, SMALL, Told(NOBODY)))
-    both = Counter(texts(spark, SMALL, Told(NOBODY, damaged=part)))
+    whole = Counter(texts(spark, SMALL, HistoryOptions(NOBODY)))
+    both = Counter(texts(spark, SMALL, HistoryOptions(NOBODY, damaged=part)))
     assert not whole - both
     damaged = both - whole
     assert damaged.total() / both.total() == pytest.approx(part, abs=0.02)
@@ -222,16 +229,16 @@ def test_damaged_lines_are_copies_beside_the_whole_ones(spark, part):
 def test_other_formats_hold_the_same_lines(spark, tmp_path, form):
     fleet = Fleet(1, 3, 2, 1)
     path = str(tmp_path / "fleet")
-    written = writing.write(spark.session, fleet, Told(NOBODY, format=form), path)
+    written = writing.write(spark.session, fleet, HistoryOptions(NOBODY, format=form), path)
     read = spark.session.read
     rows = read.parquet(path) if form == "parquet" else read.text(path)
-    assert sorted(row[0] for row in rows.collect()) == texts(spark, fleet, Told(NOBODY))
+    assert sorted(row[0] for row in rows.collect()) == texts(spark, fleet, HistoryOptions(NOBODY))
     assert written.lines == rows.count()
 
 
 def course(fleet, carried, adapter, planted=()):
     """The cases and decisions of a history, and its rows."""
-    found, asked = [], Course.ask
+    found, asked = [], ClusterHistory.ask
 
     def ask(self, case):
         pairs = asked(self, case)
@@ -239,7 +246,7 @@ def course(fleet, carried, adapter, planted=()):
         return pairs
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Course, "ask", ask)
+        patch.setattr(ClusterHistory, "ask", ask)
         rows = decided.history(fleet, 0, carried, adapter, planted)
     return found, list(rows.itertuples(index=False, name=None))
 
@@ -252,8 +259,10 @@ def test_an_honest_history_breaks_no_rule(carried, strategy, adapter):
     assert len(found) == cycles
     assert any(pairs for _, pairs in found)
     for case, pairs in found:
-        assert moment.Moment(case, "documented-3.0", {}, list).broken(pairs) == set()
-    unloaded = sum(kind == "unloaded" for kind, _ in rows)
+        assert moment.PlantedCycle(case, "documented-3.0", {}, list).broken(pairs) == set()
+    unloaded = sum(
+        kind == "unloaded" and json.loads(line)["cause"] == "shedding" for kind, line in rows
+    )
     assert unloaded == sum(len(pairs) for _, pairs in found)
 
 
@@ -299,7 +308,7 @@ GIVEN = ["--clusters", "1", "--brokers", "3", "--bundles", "2", "--hours", "1", 
             ["--plant", "THRESHOLD-09", "--setting", "lowerBoundarySheddingEnabled=false"],
             "--plant THRESHOLD-09: it takes --setting lowerBoundarySheddingEnabled=True",
         ),
-        (["--decided-by", "spark"], "--decided-by spark: it would run within the Spark that"),
+        (["--decided-by", "spark"], "--decided-by spark: it would run within the Spark session"),
         (
             ["--decided-by", "sample:java", "--plant", "SHED-08"],
             "--decided-by sample:java: it follows overload-scope=overload-shedder, not all",
@@ -337,9 +346,9 @@ def test_a_folder_that_is_there_is_left_alone(tmp_path, capsys):
 
 
 def test_the_history_that_comes_with_the_project_is_what_the_page_says(spark):
-    """The command of README, and what is in the file."""
+    """The command of the guide, and what is in the file."""
     file = Path(__file__).parent.parent / "fixtures" / "history" / "fleet-1.json.gz"
-    told = Told("reference", ("SHED-04",), 0.02)
+    told = HistoryOptions("reference", ("SHED-04",), 0.02)
     made = writing.lines(spark.session, Fleet(1, 4, 10, 6, given={SHEDDING: True}), told)
     rows = made.where("kind != 'planted SHED-04'").select("value").collect()
     with gzip.open(file, "rt", encoding="utf-8") as lines:

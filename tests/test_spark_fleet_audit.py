@@ -8,18 +8,18 @@ import pytest
 
 pytest.importorskip("pyspark", reason="needs the extra: nox -s spark")
 
-from pulsar_conformance.conformance.audit import checks
-from pulsar_conformance.conformance.audit.checks.registry import CHECKS
-from pulsar_conformance.conformance.audit.plan import Plan
-from pulsar_conformance.conformance.audit.report import tables
-from pulsar_conformance.conformance.fleet import bundles, decided
-from pulsar_conformance.conformance.fleet.plants import (
+from pulsar_conformance.conformance.history.audit.plan import AuditPlan
+from pulsar_conformance.conformance.history.audit.report import tables
+from pulsar_conformance.conformance.history.fleet import bundles, decided
+from pulsar_conformance.conformance.history.fleet.plants.plants import (
     PLANTS,
     readings_for,
     settings_for,
     strategy_for,
 )
-from pulsar_conformance.conformance.fleet.size import Fleet
+from pulsar_conformance.conformance.history.fleet.size import Fleet
+from pulsar_conformance.conformance.history.verdicts import checks
+from pulsar_conformance.conformance.history.verdicts.checks.registry import CHECKS
 from standins.sparks import spark
 
 assert checks.__all__
@@ -34,7 +34,7 @@ ROOM = Fleet(99, 4, 10, 8)
 USUAL = tuple(rule for rule in PLANTS if rule in CHECKS and not PLANTS[rule].readings)
 TOGETHER = tuple(rule for rule in USUAL if not PLANTS[rule].settings)
 ALONE = tuple(rule for rule in USUAL if PLANTS[rule].settings)
-OTHERWISE = {"overload-amount": "one", "overload-scope": "all"}
+OTHERWISE = {"overload-amount": "one", "overload-scope": "all", "threshold-order": "traffic"}
 
 
 def groups():
@@ -79,7 +79,7 @@ def written(carried, folder, histories, cycles=True):
 
 def verdicts(spark, folder, readings=None):
     """Cluster, cycle, rule and verdict of each row, by an audit of the histories in a folder."""
-    plan, output = Plan.of(PROFILE, readings), folder.with_name("audit")
+    plan, output = AuditPlan.of(PROFILE, readings), folder.with_name("audit")
     found = tables(spark.session, str(folder), str(output), plan, None)["verdicts"]
     at = "date_format(cycle, \"yyyy-MM-dd'T'HH:mm:ss'Z'\")"
     return found.selectExpr("cluster", at, "rule", "verdict").collect()
@@ -120,7 +120,7 @@ def test_honest_histories_without_cycles_are_found_honest(spark, carried, tmp_pa
 def test_rules_of_other_readings_are_found_under_them(spark, carried, tmp_path):
     """The Java sample does not know that overloaded brokers shed under every strategy."""
     one = ("OverloadShedder", ("OVERLOAD-05", "OVERLOAD-06"))
-    everywhere = ("ThresholdShedder", ("SHED-08",))
+    everywhere = ("ThresholdShedder", ("SHED-08", "THRESHOLD-12"))
     histories = [("reference", one), ("sample:java", one), ("reference", everywhere)]
     expected = written(carried, tmp_path / "histories", histories)
     assert wrong(verdicts(spark, tmp_path / "histories", OTHERWISE)) == expected

@@ -30,10 +30,12 @@ def test_the_bundled_data_is_in_order(bundled: Specs) -> None:
         "BUNDLE-11",
         "BUNDLE-12",
         "BUNDLE-13",
+        "REPORT-08",
         "ANSWER-01",
         "ANSWER-02",
         "ANSWER-03",
         "ANSWER-04",
+        "ANSWER-05",
     ]
 
 
@@ -62,7 +64,13 @@ def test_defaults_and_readings_follow_the_profile(bundled: Specs) -> None:
     assert "loadBalancerCPUResourceWeight" not in older
     assert older["loadBalancerOverrideBrokerNicSpeedGbps"] == ""
     assert bundled.defaults("documented-2.4") == {}
-    assert bundled.defaults("released-3.0") == newest
+    released = bundled.defaults("released-3.0")
+    assert released == {**released, **newest}
+    assert released["loadBalancerHistoryResourcePercentage"] == 0.9
+    assert "minUnloadMessage" not in released
+    assert bundled.profile("released-3.0").hidden["minUnloadMessage"] == 1000
+    assert bundled.ways_of("released-3.0")["threshold-amount"] == "over-limit"
+    assert bundled.ways_of("documented-3.0")["threshold-amount"] == "below-average"
     assert bundled.default_readings("documented-3.0")["split-key"] == "default"
     assert bundled.default_readings("documented-2.10")["split-key"] == "supported"
 

@@ -13,7 +13,7 @@ BUNDLED = Path(specs.__file__).parent
 
 @pytest.fixture
 def directory(tmp_path: Path) -> Path:
-    for name in ("documents", "settings", "readings", "profiles"):
+    for name in ("documents", "settings", "readings", "ways", "hidden", "profiles"):
         shutil.copy(BUNDLED / f"{name}.yaml", tmp_path)
     shutil.copytree(BUNDLED / "rules", tmp_path / "rules")
     return tmp_path
@@ -219,7 +219,7 @@ MISTAKES = {
         "          none: *motive\n",
         "          none: *motive\n          awaits: OWN\n",
         "        - sha256: ",
-        "at most 2 may be given; it should be: a fingerprint (sha256) and, since no rule claims it",
+        "at most 2 may be given; it should be: a fingerprint (sha256) with none: why",
     ),
     "copy of nothing": Mistake(
         "documents.yaml",

@@ -7,13 +7,14 @@ from time import process_time
 import pytest
 from pulsar_conformance import specs
 from pulsar_conformance.conformance import checks
-from pulsar_conformance.conformance.draws.tales import SHEDDING, Tale
-from pulsar_conformance.conformance.failing import smallest, violations
-from pulsar_conformance.conformance.legal import bad_case
-from pulsar_conformance.conformance.respondent import Respondent
-from pulsar_conformance.conformance.shorten import shorter_story
-from pulsar_conformance.conformance.trial import Trial
-from pulsar_conformance.conformance.trials import drawn
+from pulsar_conformance.conformance.core.trial import Trial
+from pulsar_conformance.conformance.draws.stories.tales import SHEDDING, Tale
+from pulsar_conformance.conformance.engine.attribution import Subject, violations
+from pulsar_conformance.conformance.engine.corpus import drawn
+from pulsar_conformance.conformance.engine.failures import smallest
+from pulsar_conformance.conformance.engine.implementation import Implementation
+from pulsar_conformance.conformance.operations.legality import bad_case
+from pulsar_conformance.conformance.shrinking.stories import shorter_story
 from pulsar_conformance.reference import Model
 from pulsar_conformance.reference.averages import MEAN, average
 from pulsar_conformance.reference.cluster import Rates
@@ -64,6 +65,9 @@ OTHERWISE = {
     "OWN-08": {"unload-topic": "stays"},
     "OWN-11": {"unload-destination": "any"},
     "SPLIT-20": {"split-destination": "any"},
+    "SHED-14": {"grace-starts": "shed"},
+    "ANTI-15": {"second-domain": "moved"},
+    "ANTI-16": {"second-domain": "refused"},
 }
 """Rules of one reading, and the other one, which a machine may follow by mistake."""
 
@@ -72,7 +76,7 @@ def profile_of(rule):
     return PROFILE if PROFILE in rule.profiles else rule.profiles[0]
 
 
-class Saying(Respondent):
+class Saying(Implementation):
     """The model under other readings than those that it says it follows."""
 
     def __init__(self, profile, says, follows):
@@ -84,21 +88,25 @@ class Saying(Respondent):
         return [[self._follows.answer(*one) for one in trial.questions] for trial in trials]
 
 
-def broken(rule, respondent, examples=EXAMPLES):
+def asked(rule):
+    return Subject.unasked(Implementation("reference", profile_of(rule), {}))
+
+
+def broken(rule, subject, examples=EXAMPLES):
     """The drawn stories that break a rule, and nothing that it builds on."""
-    trials = drawn(rule.id, respondent.profile, 0, examples)
-    found = violations(rule, respondent, trials)
+    trials = drawn(rule.id, subject.followed.profile, 0, examples)
+    found = violations(rule, subject, trials)
     return [trial for trial, outcome in zip(trials, found, strict=True) if outcome]
 
 
-def rules_in_time(profile, respondent):
+def rules_in_time(profile, subject):
     every = (rule for rule in specs.load().rules_of(profile) if rule.untestable is None)
     stories = (rule for rule in every if "cluster.replay" in rule.operations)
-    return [rule for rule in stories if respondent.inapplicable(rule) is None]
+    return [rule for rule in stories if subject.inapplicable(rule) is None]
 
 
-def shortest(rule, respondent, trial):
-    [question] = smallest(rule, respondent, trial).questions
+def shortest(rule, subject, trial):
+    [question] = smallest(rule, subject, trial).questions
     return question.case["events"]
 
 
@@ -106,20 +114,20 @@ def shortest(rule, respondent, trial):
 def test_a_planted_failure_is_found_and_told_in_a_few_events(machine, monkeypatch):
     rule = RULES[PLANTED[machine]]
     machine(monkeypatch)
-    respondent = Respondent("reference", profile_of(rule), {})
-    failing = broken(rule, respondent)
+    subject = asked(rule)
+    failing = broken(rule, subject)
     assert failing
     most = LONGER.get(rule.area, LONGEST)
-    assert len(shortest(rule, respondent, failing[0])) <= most
+    assert len(shortest(rule, subject, failing[0])) <= most
 
 
 @pytest.mark.parametrize("rule_id", OTHERWISE)
 def test_another_reading_is_found_and_told_in_a_few_events(rule_id):
     rule = RULES[rule_id]
-    respondent = Saying(PROFILE, rule.reading, OTHERWISE[rule_id])
-    failing = broken(rule, respondent)
+    subject = Subject.unasked(Saying(PROFILE, rule.reading, OTHERWISE[rule_id]))
+    failing = broken(rule, subject)
     assert failing
-    assert len(shortest(rule, respondent, failing[0])) <= LONGEST
+    assert len(shortest(rule, subject, failing[0])) <= LONGEST
 
 
 def test_every_rule_that_time_shows_has_a_failure_planted():
@@ -129,7 +137,7 @@ def test_every_rule_that_time_shows_has_a_failure_planted():
 
 def test_load_that_goes_where_more_is_is_found(monkeypatch):
     machines.sheds_to_the_busiest(monkeypatch)
-    assert broken(RULES["SHED-11"], Respondent("reference", PROFILE, {}))
+    assert broken(RULES["SHED-11"], asked(RULES["SHED-11"]))
 
 
 FOLLOWING = {
@@ -146,17 +154,15 @@ FOLLOWING = {
 @pytest.mark.parametrize("machine", FOLLOWING, ids=lambda machine: machine.__name__)
 def test_what_follows_from_a_failure_is_not_held_against_it_twice(machine, monkeypatch):
     machine(monkeypatch)
-    respondent = Respondent("reference", PROFILE, {})
-    failed = {
-        rule.id for rule in rules_in_time(PROFILE, respondent) if broken(rule, respondent, 25)
-    }
+    subject = Subject.unasked(Implementation("reference", PROFILE, {}))
+    failed = {rule.id for rule in rules_in_time(PROFILE, subject) if broken(rule, subject, 25)}
     assert failed == FOLLOWING[machine]
 
 
 def test_the_machine_itself_breaks_nothing():
-    respondent = Respondent("reference", PROFILE, {})
-    for rule in rules_in_time(PROFILE, respondent):
-        assert not broken(rule, respondent, 25), rule.id
+    subject = Subject.unasked(Implementation("reference", PROFILE, {}))
+    for rule in rules_in_time(PROFILE, subject):
+        assert not broken(rule, subject, 25), rule.id
 
 
 def test_any_part_of_a_story_is_a_story():

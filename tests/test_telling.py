@@ -2,17 +2,24 @@
 
 import json
 import shlex
+import sys
 from collections import OrderedDict
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from pulsar_conformance import fixtures, specs
-from pulsar_conformance.conformance.cli import main
-from pulsar_conformance.conformance.expect import Expect, Violated, as_text
-from pulsar_conformance.conformance.plan import Plan
-from pulsar_conformance.conformance.respondent import Respondent
-from pulsar_conformance.conformance.trial import Question, Trial
-from pulsar_conformance.conformance.unlike import unlike
+from pulsar_conformance.conformance.commands.main import main
+from pulsar_conformance.conformance.core.expect import Expect, Violated, as_text
+from pulsar_conformance.conformance.core.trial import Question, Trial
+from pulsar_conformance.conformance.core.verdict import Failure, Verdict
+from pulsar_conformance.conformance.engine.attribution import Fault, Subject
+from pulsar_conformance.conformance.engine.failures import FailureWriter
+from pulsar_conformance.conformance.engine.implementation import Implementation
+from pulsar_conformance.conformance.engine.judge import Outcome
+from pulsar_conformance.conformance.engine.plan import Plan
+from pulsar_conformance.conformance.engine.worked import unlike
+from pulsar_conformance.conformance.explain.failures import MOST_LINES, told
 from pulsar_conformance.reference import Readings
 
 PROFILE = "documented-3.0"
@@ -20,8 +27,9 @@ PROFILE = "documented-3.0"
 
 def failure_of(example, answers):
     plan = Plan(("reference",), (PROFILE,), {"overload-trigger": "reaches"})
-    respondent = Respondent("reference", PROFILE, plan.readings)
-    return unlike(specs.load().rules[example.rules[-1]], example, respondent, plan, answers)
+    subject = Subject.unasked(Implementation("reference", PROFILE, plan.readings))
+    trial = Trial(tuple(Question(*question) for question in example.questions))
+    return unlike(specs.load().rules[example.rules[-1]], example, subject, plan, trial, answers)
 
 
 WRITTEN = [one for one in fixtures.examples() if one.allowed is not None]
@@ -39,17 +47,34 @@ def test_an_example_answered_otherwise_is_told_in_json_and_can_be_run_again(exam
     assert json.loads(failure.answered) == (answers[0] if alone else answers)
     allowed = [json.loads(one) for one in failure.allowed.split(" or ")]
     assert allowed == [list(one) if not alone else one[0] for one in example.allowed]
-    nox, _, session, dashes, *words = shlex.split(failure.again)
-    assert (nox, session, dashes) == ("nox", "conformance", "--")
+    python, _, module, run, *words = shlex.split(failure.again)
+    assert (python, module, run) == ("python", "pulsar_conformance.conformance", "run")
     given = dict(zip(words[::2], words[1::2], strict=True))
     assert given["--reading"] == "overload-trigger=reaches"
     assert given["--rules"] == example.rules[-1]
     assert main(["run", *words, "--examples", "1", "--out", "out"]) == 0
 
 
+@pytest.mark.parametrize(
+    ("started", "session", "begins"),
+    [
+        ("/venv/bin/pulsar-conformance", None, "pulsar-conformance run --adapter"),
+        ("/venv/bin/pulsar-conformance", "conformance", "nox -s conformance -- --adapter"),
+        ("/lib/__main__.py", None, "python -m pulsar_conformance.conformance run --adapter"),
+    ],
+)
+def test_a_failure_is_seen_again_the_way_it_was_seen(started, session, begins, monkeypatch):
+    monkeypatch.setattr(sys, "argv", [started])
+    monkeypatch.delenv("NOX_CURRENT_SESSION", raising=False)
+    if session:
+        monkeypatch.setenv("NOX_CURRENT_SESSION", session)
+    assert failure_of(WIDEST, [{"unload": []}]).again.startswith(begins)
+
+
 @pytest.fixture(autouse=True)
 def _elsewhere(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("NOX_CURRENT_SESSION", raising=False)
 
 
 @pytest.mark.parametrize(
@@ -102,3 +127,31 @@ class Idle:
         assert f"  deviation: USAGE-0{number} (idle 1): Not yet. (https://example.org)\n" in said
     _, *verdicts = map(json.loads, Path("reports/out/verdicts.jsonl").read_text().splitlines())
     assert all(one["failure"]["answered"] for one in verdicts)
+
+
+def test_a_derivation_of_a_thousand_lines_is_shortened():
+    rule, many = specs.load().rules["BUNDLE-10"], tuple(f"line {n}" for n in range(1000))
+    short = Failure("case.json", "1000 topics", many[:MOST_LINES], "a", "b", "again")
+    for failure, shown in ((short, MOST_LINES), (replace(short, derivation=many), MOST_LINES)):
+        verdict = Verdict(rule.id, "it", PROFILE, rule.level, "fail", failure=failure)
+        written = told(rule, verdict, "it")
+        lines = [line.strip() for line in written.splitlines() if line.startswith("    line ")]
+        assert len(lines) == shown
+        assert lines[0] == failure.derivation[0]
+        assert lines[-1] == failure.derivation[-1]
+        left_out = len(failure.derivation) - shown
+        assert (f"… {left_out} lines more, which explain shows" in written) is (left_out > 0)
+
+
+def test_a_fault_that_does_not_show_again_says_what_was_allowed(tmp_path):
+    [example] = [one for one in WRITTEN if one.id == "overload-at-75-keeps"]
+    [(operation, case)] = example.questions
+    shed = {"unload": [{"broker": "b1", "bundle": next(iter(case["bundles"]))}]}
+    plan = Plan(("reference",), (PROFILE,), {"overload-trigger": "exceeds"}, root=tmp_path)
+    subject = Subject.unasked(Implementation("reference", PROFILE, plan.readings))
+    outcome = Outcome("violated", "nothing: b1 is not overloaded", "a bundle of b1")
+    fault = Fault(Trial((Question(operation, case),)), [shed], outcome)
+    rule = specs.load().rules["OVERLOAD-04"]
+    failure = FailureWriter(subject, plan, lambda _text: None).write(rule, fault)
+    assert failure.allowed == outcome.allowed
+    assert failure.answered == "a bundle of b1; asked alone, it is answered as allowed"

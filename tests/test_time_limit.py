@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 from pulsar_conformance.adapters import Limits
 from pulsar_conformance.adapters.arguments import limits_of, seconds
-from pulsar_conformance.adapters.example_cases import EXAMPLES
-from pulsar_conformance.conformance.cli import main
+from pulsar_conformance.conformance.commands.main import main
+from standins.examples import EXAMPLES
 
 BROKEN = Path(__file__).parent / "standins" / "broken.py"
 HANGS = f"exec:{sys.executable} {BROKEN} hangs_in_a_batch"
-MAIN = "import sys; from pulsar_conformance.conformance.cli import main; sys.exit(main())"
+MAIN = "import sys; from pulsar_conformance.conformance.commands.main import main; sys.exit(main())"
 SHORT = ("--time-limit", "0.5")
 WAITED = "said nothing for 0.5"
 
@@ -31,7 +31,9 @@ def test_the_limit_is_for_a_batch_and_its_cases_in_proportion():
     assert (longer.base, shorter.base) == (200, 2)
     assert longer.per_case == pytest.approx(usual.per_case * 10)
     assert shorter.per_case == pytest.approx(usual.per_case / 10)
-    assert (longer.start, shorter.start) == (200, usual.start)
+    assert (longer.start, shorter.start) == (300, 5)
+    assert (longer.end, shorter.end) == (usual.end, 1)
+    assert limits_of(20) == usual
     assert longer.output_bytes == usual.output_bytes
 
 

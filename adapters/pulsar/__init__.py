@@ -1,5 +1,5 @@
-"""Released Pulsar as an implementation: its own classes, in a JVM of their own.
+"""Released Pulsar as an implementation: its own classes, in a separate JVM.
 
-`connect` finds or fetches the jars and starts a child process; everything else runs in that
-child. `operations` has a module for each question that can be put to a release.
+`connect` finds or downloads the jars and starts a child process, in which everything else runs.
+`operations` has a module for each question that a release can be asked.
 """

@@ -1,4 +1,4 @@
-"""The admin API of namespaces, `admin.v2.Namespaces`, behind its web server and its guards."""
+"""The admin API of namespaces, `admin.v2.Namespaces`, past its web server and access checks."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import jpype
 from pulsar_conformance.adapters.pulsar.jvm import Java, call, field, listed, methods, named
 from pulsar_conformance.adapters.pulsar.namespaces import so_many
-from pulsar_conformance.adapters.pulsar.release import Refused, Unanswered
+from pulsar_conformance.adapters.pulsar.release import TurnedDown, Unanswered
 from pulsar_conformance.adapters.pulsar.service import Service
 from pulsar_conformance.adapters.pulsar.shells import FUTURE, done
 
@@ -46,7 +46,7 @@ class Admin:
         field(self._java, "namespaceName").set(self._java, namespace)
 
     def boundaries(self, bundles: int | None) -> list[str]:
-        """The boundaries that a new namespace gets. Errors: `Refused`."""
+        """The boundaries that a new namespace gets. Errors: `TurnedDown`."""
         policies = named(POLICIES)()
         if bundles is not None:
             policies.bundles = so_many(bundles)
@@ -56,7 +56,7 @@ class Admin:
         return [str(one) for one in policies.bundles.getBoundaries()]
 
     def split(self, part: str, algorithm: str | None, positions: Sequence[int]) -> None:
-        """Asks for a bundle to be split. Errors: `Refused`."""
+        """Asks for a bundle to be split. Errors: `TurnedDown`."""
         name = self._name(SPLITTING)
         arguments = list(self._arguments(name, part, algorithm, positions))
         with refusing():
@@ -94,7 +94,7 @@ class Admin:
 
 
 def _guards() -> Mapping[str, Any]:
-    """What stands in for rights and clusters."""
+    """Substitutes for permissions and clusters."""
     policies = named(POLICIES)()
     found: dict[str, Any] = {
         "clientAppId": "",
@@ -119,7 +119,7 @@ def wait(outcome: Java) -> None:
 
 @contextmanager
 def refusing() -> Iterator[None]:
-    """What the admin API turns down, and not what breaks in it, becomes `Refused`."""
+    """Turns what the admin API rejects, but not what breaks in it, into `TurnedDown`."""
     try:
         yield
     except jpype.JException as error:
@@ -127,7 +127,7 @@ def refusing() -> Iterator[None]:
         while cause.getCause() is not None and _wraps(cause):
             cause = cause.getCause()
         if _refuses(cause):
-            raise Refused(str(cause.getMessage())) from None
+            raise TurnedDown(str(cause.getMessage())) from None
         raise cause from None
 
 

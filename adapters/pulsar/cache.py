@@ -1,4 +1,4 @@
-"""Jars that were fetched once, in a folder outside of the repository."""
+"""The cache of downloaded jars, in a folder outside the repository."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LIBRARY = "lib"
 
 
 class Damaged(Exception):
-    """What was fetched is no longer whole; says what is wrong."""
+    """A download is no longer intact; the message says what is wrong."""
 
 
 def root() -> Path:
@@ -31,7 +31,7 @@ def root() -> Path:
 
 
 class Shelf:
-    """The jars of one release in the cache: whole, or not there."""
+    """The jars of one release in the cache: complete, or absent."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -39,9 +39,9 @@ class Shelf:
         self.library = self.folder / LIBRARY
 
     def check(self) -> bool:
-        """Whether the jars are there, as they were fetched. Errors: `Damaged`.
+        """Whether the jars are there and intact. Errors: `Damaged`.
 
-        What a jar holds is compared where the file was written to since.
+        The content of a jar is compared if the file was written to since.
         """
         manifest = self.folder / MANIFEST
         if not manifest.exists():
@@ -68,9 +68,9 @@ class Shelf:
         return True
 
     def fill(self, fetch: Callable[[Path], None]) -> None:
-        """Replaces what is there by what `fetch` puts in a folder, all or nothing.
+        """Replaces the content with what `fetch` puts in a folder, atomically.
 
-        What a process left that was killed meanwhile goes, too; so the shelf has to be locked.
+        Leftovers of a killed process are removed, too, so the shelf has to be locked.
         """
         partial = self.folder.with_name(f".{self.name}.{os.getpid()}.partial")
         self._clear()
@@ -85,7 +85,7 @@ class Shelf:
             shutil.rmtree(partial, ignore_errors=True)
 
     def _clear(self) -> None:
-        """Removes what nobody fetches any more."""
+        """Removes leftovers of downloads that were given up."""
         left = re.compile(rf"\.{re.escape(self.name)}\.\d+\.partial")
         for folder in self.folder.parent.glob(".*.partial"):
             if left.fullmatch(folder.name):
@@ -93,7 +93,7 @@ class Shelf:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Nobody else fetches meanwhile. Errors: `OSError` where the cache can't be written."""
+        """Locks the shelf against other downloads. Errors: `OSError` if it is not writable."""
         self.folder.parent.mkdir(parents=True, exist_ok=True)
         with (self.folder.parent / f".{self.name}.lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -11,6 +12,15 @@ LOADER = "org.apache.pulsar.common.configuration.PulsarConfigurationLoader"
 CONFIGURATION = "org.apache.pulsar.broker.ServiceConfiguration"
 WHOLE = frozenset({"int", "long", "java.lang.Integer", "java.lang.Long"})
 """Types that the loader reads from digits alone."""
+
+
+LARGEST = {
+    "int": 2**31 - 1,
+    "java.lang.Integer": 2**31 - 1,
+    "long": 2**63 - 1,
+    "java.lang.Long": 2**63 - 1,
+}
+"""The largest values of Java's whole numbers."""
 
 
 class Unsayable(Exception):
@@ -74,6 +84,9 @@ class Configurations:
         if isinstance(value, bool):
             return str(value).lower()
         if isinstance(value, int | float):
+            most = LARGEST.get(self.type_of(name) or "", math.inf)
+            if abs(value) > most:
+                raise Unsayable(f"{name} is at most {most} in this release, not {value}")
             if value == int(value):
                 return str(int(value))
             if self.type_of(name) in WHOLE:

@@ -8,7 +8,8 @@ import os
 import re
 import sys
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -33,16 +34,11 @@ UNHURRIED = Limits(start=180.0, base=120.0, per_case=0.5)
 first case of a kind, takes many times that."""
 
 
-def connect_pulsar(
-    rest: str, name: str, profile: str, readings: Mapping[str, str], limits: Limits
-) -> Connection:
-    """Finds or fetches the jars, and starts the child."""
+@contextmanager
+def starting(name: str) -> Iterator[None]:
+    """What keeps jars from being found or fetched ends in an `AdapterError` with the name."""
     try:
-        target = Target.parse(rest)
-        _needs()
-        version, jars = _jars(target)
-        shells = _fetched("the shells of Pulsar", f"shells-{SHELLS.rpartition(':')[2]}", SHELLS)
-        _in_a_class_path(shells, jars, *target.class_path)
+        yield
     except BadTarget as wrong:
         raise AdapterError("start", str(wrong), "", "", name) from None
     except maven.CannotFetch as error:
@@ -51,6 +47,18 @@ def connect_pulsar(
         problem = f"the cache of jars can't be used: {error}"
         hint = "let PULSAR_CONFORMANCE_CACHE name a folder that can be written"
         raise AdapterError("start", problem, hint, "", name) from None
+
+
+def connect_pulsar(
+    rest: str, name: str, profile: str, readings: Mapping[str, str], limits: Limits
+) -> Connection:
+    """Finds or fetches the jars, and starts the child."""
+    with starting(name):
+        target = Target.parse(rest)
+        check_machine()
+        version, jars = released_jars(target)
+        shells = _fetched("the shells of Pulsar", f"shells-{SHELLS.rpartition(':')[2]}", SHELLS)
+        _in_a_class_path(shells, jars, *target.class_path)
     told: dict[str, Any] = {
         "version": version,
         "folders": [str(shells), str(jars)],
@@ -60,10 +68,10 @@ def connect_pulsar(
     }
     words = [sys.executable, "-m", HOST, OBJECT, json.dumps(told)]
     unhurried = UNHURRIED if limits == Limits() else limits
-    return ProcessConnection(words, name, profile, readings, unhurried)
+    return ProcessConnection(words, name, profile, readings, unhurried, restarts=False)
 
 
-def _needs() -> None:
+def check_machine() -> None:
     """What a machine needs besides the jars. Errors: `BadTarget`."""
     if importlib.util.find_spec("jpype") is None:
         raise BadTarget("released Pulsar needs JPype: pip install 'pulsar-conformance[pulsar]'")
@@ -72,7 +80,7 @@ def _needs() -> None:
         raise BadTarget(f"released Pulsar {without_java}")
 
 
-def _jars(target: Target) -> tuple[str, Path]:
+def released_jars(target: Target) -> tuple[str, Path]:
     """The version, and the folder of its jars. Errors: `BadTarget`, `maven.CannotFetch`."""
     known = versions.releases()
     if target.release in known:

@@ -13,7 +13,7 @@ from pulsar_conformance.adapters.errors import CannotLoad
 from pulsar_conformance.adapters.pulsar import jvm, versions
 from pulsar_conformance.adapters.pulsar.configuration import Unsayable
 from pulsar_conformance.adapters.pulsar.plugged import check_settings, kinds_of
-from pulsar_conformance.adapters.pulsar.release import Refused, Release, Unanswered, Unsupported
+from pulsar_conformance.adapters.pulsar.release import Release, TurnedDown, Unanswered, Unsupported
 from pulsar_conformance.specs import load
 
 BATCH = 200
@@ -88,7 +88,7 @@ class Released:
             return self._operations[operation](self._release, case)
         except (Unsupported, Unsayable) as error:
             return {"unsupported": str(error)}
-        except Refused as error:
+        except TurnedDown as error:
             return {"refused": str(error)}
         except Unanswered as error:
             return {"failed": str(error)}

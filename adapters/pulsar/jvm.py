@@ -36,10 +36,10 @@ OPTIONS = (
 """One short-lived JVM that writes no file: no crash report, no performance data."""
 
 
-def start(class_path: Sequence[Path]) -> None:
+def start(class_path: Sequence[Path], options: Sequence[str] = OPTIONS) -> None:
     """Start it with these jars and folders, the first before the others; quiet from then on."""
     jpype.startJVM(
-        *OPTIONS,
+        *options,
         classpath=[os.fspath(one) for one in class_path],
         convertStrings=False,
         interrupt=False,
@@ -62,7 +62,7 @@ def named(name: str) -> Java:
 
 
 def missing(error: jpype.JException) -> CannotLoad | None:
-    """What to say where classes cannot be loaded, which is no decision of the release's."""
+    """A message if classes cannot be loaded, which is not a decision of the release."""
     if not isinstance(error, named("java.lang.LinkageError")):
         return None
     said = f"a class cannot be loaded, {error.toString()}; {WHOLE}, and a plug-in's in classpath="

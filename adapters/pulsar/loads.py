@@ -64,16 +64,21 @@ class Loads:
         """What one broker reports, as `LocalBrokerData`."""
         return self._mapper.readValue(json.dumps(_report(report)), self._local.class_)
 
-    def fill(self, load_data: Java, brokers: Mapping[str, Json], bundles: Json) -> None:
-        """What the leader knows: every report, and the averages of every bundle.
+    def fill(
+        self, load_data: Java, brokers: Mapping[str, Json], bundles: Json, assigned: bool = False
+    ) -> None:
+        """What the leader knows: every report, and the averages of the bundles that have any.
 
-        A bundle that is owned and has no data is one that was never measured.
+        Of a bundle without data it knows nothing, whoever owns it; where it `assigned` every
+        bundle that is owned, it has what it then assumes of one that was never measured.
         """
         written = {broker_id(name): _report(report) for name, report in brokers.items()}
         for identifier, local in self._read(written, self._brokers).entrySet():
             load_data.getBrokerData().put(identifier, self._broker(local))
-        owned = (name for report in brokers.values() for name in report.get("bundles", ()))
-        known = {name: self._averages(bundles.get(name)) for name in _each([*bundles, *owned])}
+        known = {name: self._averages(data) for name, data in bundles.items()}
+        if assigned:
+            owned = (name for report in brokers.values() for name in report.get("bundles", ()))
+            known = {**{name: self._averages({}) for name in owned}, **known}
         load_data.getBundleData().putAll(self._read(known, self._bundles))
 
     def measured(self, bundles: Mapping[str, Json]) -> Java:
@@ -91,8 +96,8 @@ class Loads:
         """What was measured of a bundle, time after time, as `NamespaceBundleStats`."""
         return self._read(samples, self._samples)
 
-    def _averages(self, data: Json | None) -> Json:
-        return {name: self._average((data or {}).get(name), name) for name in WINDOWS}
+    def _averages(self, data: Json) -> Json:
+        return {name: self._average(data.get(name), name) for name in WINDOWS}
 
     def _average(self, average: Json | None, name: str) -> Json:
         if average is None or not average["numSamples"]:
@@ -138,10 +143,6 @@ def _never_measured() -> Json:
     rate = float(manager.DEFAULT_MESSAGE_RATE)
     throughput = float(manager.DEFAULT_MESSAGE_THROUGHPUT)
     return dict(zip(RATES, (rate, rate, throughput, throughput), strict=True))
-
-
-def _each(names: Iterable[str]) -> list[str]:
-    return list(dict.fromkeys(names))
 
 
 def _moved(name: str) -> Java:

@@ -47,7 +47,7 @@ class Manager:
             self._pipeline().set(0, wrapped)
 
     def look_who_is_up(self) -> None:
-        """What precedes each decision, in the releases that do so."""
+        """Does what precedes each decision in some releases."""
         if methods(self.java, "cleanupDeadBrokersData"):
             call(self.java, "cleanupDeadBrokersData")
 

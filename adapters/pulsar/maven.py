@@ -1,4 +1,4 @@
-"""Fetching jars with the Maven that is on the machine."""
+"""Downloading jars with the Maven on this machine."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ POM = """<project xmlns="http://maven.apache.org/POM/4.0.0">
 
 
 class CannotFetch(Exception):
-    """Maven did not bring the jars: what happened, and what to do about it."""
+    """Maven did not download the jars; the message says what happened and what to do about it."""
 
     def __init__(self, problem: str, hint: str, tail: str = "") -> None:
         super().__init__(problem)
@@ -61,7 +61,7 @@ def _dependency(artefact: str, more: str = "") -> str:
 
 
 def fetch(what: str, pom: str, library: Path) -> None:
-    """Copies all that a POM asks for to a folder, telling how it goes on standard error.
+    """Copies the artifacts of a POM to a folder, with progress on standard error.
 
     Errors: `CannotFetch`.
     """
@@ -83,7 +83,7 @@ def fetch(what: str, pom: str, library: Path) -> None:
 
 
 def _run(what: str, words: Sequence[str]) -> list[str]:
-    """Runs Maven, and gives back what it said. Errors: `CannotFetch`."""
+    """Runs Maven and returns its output. Errors: `CannotFetch`."""
     _tell(f"{what}: fetching with Maven, some 200 MB the first time")
     begun = shown = time.monotonic()
     said: list[str] = []
@@ -127,7 +127,7 @@ NETWORK = re.compile(
 
 
 def _why(what: str, said: Sequence[str]) -> CannotFetch:
-    """What Maven's own words mean."""
+    """The meaning of Maven's own messages."""
     text = "\n".join(line for line in said if "ERROR" in line or "FATAL" in line)
     tail = _tail(said)
     if NETWORK.search(text):

@@ -32,13 +32,13 @@ def bundles_of(factory: Java, namespace: Java, boundaries: Iterable[str]) -> Jav
 
 
 def so_many(count: int) -> Java:
-    """A wish for so many bundles, as `BundlesData`."""
+    """A request for `count` bundles, as `BundlesData`."""
     kind = named(BUNDLES_DATA)
     return kind.builder().numBundles(count).build() if methods(kind, "builder") else kind(count)
 
 
 def divide(factory: Java, namespace: str, ranges: Iterable[str]) -> None:
-    """Lets the factory know a namespace that has these bundles, and others in the gaps."""
+    """Tells the factory about a namespace with these bundles, and others in the gaps."""
     cuts = {FIRST, LAST, *(end for one in ranges for end in one.split("_"))}
     name = namespace_name(namespace)
     bundles = bundles_of(factory, name, sorted(cuts))
@@ -46,5 +46,5 @@ def divide(factory: Java, namespace: str, ranges: Iterable[str]) -> None:
 
 
 def range_of(bundle: Java) -> str:
-    """The range of a `NamespaceBundle`, as its name has it."""
+    """The range of a `NamespaceBundle`, as in its name."""
     return str(bundle.getBundleRange())

@@ -1,4 +1,4 @@
-"""What a user gives a release: settings that it has, and a strategy of which it takes the kind."""
+"""A user's additions to a release: settings that it has, and a strategy of a kind that it takes."""
 
 from __future__ import annotations
 
@@ -46,9 +46,9 @@ def kinds_of(strategy: str, configurations: Configurations, version: str) -> dic
 
 
 def check_settings(given: Mapping[str, str], release: Release, *, plugged: bool) -> None:
-    """Whether the release can be set so. Errors: `CannotLoad`.
+    """Checks that the release has these settings. Errors: `CannotLoad`.
 
-    A strategy of a user's own may read settings that Pulsar does not know.
+    A user's own strategy may read settings that Pulsar does not know.
     """
     configurations = release.configurations
     for name in given:
@@ -81,7 +81,7 @@ def check_made(strategy: str, make: Callable[[], Java], version: str) -> None:
 
 
 def _why(strategy: str) -> str:
-    """What keeps a class from being made, as far as it can be seen."""
+    """Why a class cannot be instantiated, as far as can be seen."""
     try:
         named(strategy).class_.getDeclaredConstructor([]).newInstance([])
     except jpype.JException as error:

@@ -10,22 +10,22 @@ from typing import Any
 from pulsar_conformance.adapters.pulsar.configuration import Configurations
 from pulsar_conformance.adapters.pulsar.jvm import Java
 from pulsar_conformance.adapters.pulsar.loads import Loads
-from pulsar_conformance.adapters.pulsar.turns import Turns
+from pulsar_conformance.adapters.pulsar.turns import NextAnswers
 
 Case = Mapping[str, Any]
 Answer = dict[str, Any]
 
 
 class Unsupported(Exception):
-    """A case that the release has no way to be asked; says why."""
+    """A case that the release cannot be asked; the message says why."""
 
 
-class Refused(Exception):
-    """The release turned the request down; says why."""
+class TurnedDown(Exception):
+    """The release rejected the request; the message says why."""
 
 
 class Unanswered(Exception):
-    """The release lets a request wait for ever; says where."""
+    """The release would let a request wait forever; the message says where."""
 
 
 @dataclass(frozen=True)
@@ -62,6 +62,6 @@ class Release:
         return Loads()
 
     @cached_property
-    def turns(self) -> Turns:
-        """Whose turn it is where the release draws."""
-        return Turns()
+    def turns(self) -> NextAnswers:
+        """The turns that replace a release's random choices."""
+        return NextAnswers()

@@ -1,7 +1,8 @@
-"""Shells: objects of a release's own types that stand around the class under test.
+"""Shells: objects of a release's own types that surround the class under test.
 
-A shell answers by the name of the method that is called. What nobody told it is empty: no policy,
-no stored data, a future that is done. `STANDINS` lists every one, with why it may stand in.
+A shell answers by the name of the called method. Everything that it was not told is empty: no
+policy, no stored data, a completed future. `STANDINS` lists every shell, with the reason why it may
+stand in.
 """
 
 from __future__ import annotations
@@ -55,14 +56,14 @@ class Shells:
         _IN_USE.append(self)
 
     def of(self, type_name: str) -> Java:
-        """An object of a type that does nothing but answer; one for each type."""
+        """An object of a type that only answers; one for each type."""
         if type_name not in self._made:
             settings = self._mockito.withSettings().stubOnly().defaultAnswer(self._answer)
             self._made[type_name] = self._mockito.mock(named(type_name), settings)
         return self._made[type_name]
 
     def around(self, type_name: str, *arguments: Java) -> Java:
-        """A real object, made by its own constructor; the methods that have a reply give that."""
+        """A real object, made by its own constructor; methods with a reply return that reply."""
         settings = self._mockito.withSettings().stubOnly().useConstructor(*arguments)
         return self._real(type_name, settings)
 
@@ -75,12 +76,12 @@ class Shells:
         return java
 
     def forget(self) -> None:
-        """Lets go of all that it handed out, and no longer answers."""
+        """Releases everything that it handed out, and stops answering."""
         self._made.clear()
         self._answer.forget()
 
     def _real(self, type_name: str, settings: Java) -> Java:
-        """An object whose methods run as they are, unseen from here, but for those with a reply."""
+        """An object whose methods run unchanged and unobserved, except for those with a reply."""
         settings = settings.defaultAnswer(self._mockito.CALLS_REAL_METHODS)
         java = self._mockito.mock(named(type_name), settings)
         for method in _replied(type_name, self._replied):
@@ -104,7 +105,9 @@ _IN_USE: list[Shells] = []
 
 
 def forget() -> None:
-    """Ends the shells of a case: Java and Python hold each other by them, and free neither."""
+    """Ends the shells of a case: Java and Python refer to each other through them, and free
+    neither.
+    """
     while _IN_USE:
         _IN_USE.pop().forget()
 
@@ -135,7 +138,7 @@ def _final(type_name: str) -> bool:
 
 
 def done(value: Java = None) -> Java:
-    """A completed future; a pending one would be waited for without end."""
+    """A completed future; a pending one would be waited for forever."""
     return named(FUTURE).completedFuture(value)
 
 
@@ -180,7 +183,7 @@ NOTHING: Mapping[str, Callable[[], Java]] = {
 
 
 class _Always:
-    """The same value each time; if that is often, Mockito gives it, and nobody is called here."""
+    """The same value each time; if that is often, Mockito returns it without a call from Java."""
 
     def __init__(self, value: Java) -> None:
         self._value = value
@@ -216,7 +219,7 @@ class _Answer:
         self._found: dict[Java, Reply] = {}
 
     def forget(self) -> None:
-        """Holds nothing any more."""
+        """Releases everything."""
         self._replies, self._found = {}, {}
 
     @jpype.JOverride

@@ -1,4 +1,4 @@
-"""What stands after `pulsar:` in an adapter's name."""
+"""The part after `pulsar:` in an adapter's name."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ KEYS = ("strategy", "classpath", "set")
 
 
 class BadTarget(Exception):
-    """A name that says nothing usable; what is wrong with it."""
+    """An unusable name; the message says what is wrong with it."""
 
 
 @dataclass(frozen=True)

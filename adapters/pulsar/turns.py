@@ -1,4 +1,4 @@
-"""Chance that can be repeated: of what a release may draw, each in its turn."""
+"""Repeatable chance: the possible choices of a release, each in its turn."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ and for one more: one that draws evenly hides an answer in less than one in a th
 questions."""
 
 
-class Turns:
+class NextAnswers:
     """Answers a question that is asked again at once with the next of its possible answers.
 
     The last question is all that is remembered, so that the same questions, alone or in a batch,
@@ -40,6 +40,6 @@ class Turns:
 
 
 def place_of(question: Mapping[str, Any], choices: int) -> int:
-    """One of so many places, by the question alone: any, and always the same."""
+    """One of several places, by the question alone: any, and always the same."""
     text = json.dumps(question, sort_keys=True)
     return int.from_bytes(hashlib.sha256(text.encode()).digest()) % choices

@@ -1,4 +1,4 @@
-"""The releases that are known, and the settings that are made neutral: data, a file each."""
+"""The known releases and the neutralized settings, as data in one file each."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ NEUTRAL = HERE / "neutral.yaml"
 
 @dataclass(frozen=True)
 class Known:
-    """What is to be known of a release before its classes can be asked.
+    """What must be known about a release before its classes can be asked.
 
     Attributes:
         documents: the documented profile to judge it by, of the newest documents that speak of it.
@@ -49,7 +49,7 @@ def releases() -> Mapping[str, Known]:
 
 @cache
 def neutral() -> tuple[Neutral, ...]:
-    """The settings that are made neutral."""
+    """The settings that are neutralized."""
     data = yaml.safe_load(NEUTRAL.read_text("utf-8"))
     return tuple(Neutral(name, one["value"], one["reason"]) for name, one in data.items())
 

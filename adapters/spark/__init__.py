@@ -1,4 +1,4 @@
-"""The load balancing rules computed in Spark: an implementation of its own, and its adapter.
+"""The load balancing rules in Spark: an independent implementation, and its adapter.
 
 Each documented computation is one function of DataFrames or columns, with the settings as columns,
 in a module of its area: `usage`, `shedding` (with `overload`, `threshold`, `uniform`), `growth`,

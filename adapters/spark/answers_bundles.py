@@ -6,7 +6,13 @@ from collections.abc import Mapping
 
 from pulsar_conformance.adapters.protocol import text_of
 from pulsar_conformance.adapters.spark import growth, locating, ranges, shapes, splitting
-from pulsar_conformance.adapters.spark.cases import Chosen, Operation, as_text, declined, first_of
+from pulsar_conformance.adapters.spark.cases import (
+    Basis,
+    SparkOperation,
+    as_text,
+    declined,
+    first_of,
+)
 from pulsar_conformance.adapters.spark.settings import missing
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -16,13 +22,13 @@ MOST_BUNDLES = 1 << 20
 """So many boundaries at most are worked out for one namespace."""
 
 
-def defaults(cases: DataFrame, chosen: Chosen) -> DataFrame:
-    """What every other operation takes for granted where a setting is left out."""
+def defaults(cases: DataFrame, chosen: Basis) -> DataFrame:
+    """The values that every other operation uses for settings that are left out."""
     return cases.select("cycle", F.lit(text_of({"settings": chosen.defaults})).alias("answer"))
 
 
-def create(cases: DataFrame, _chosen: Chosen) -> DataFrame:
-    """Boundaries of one width, the last bundle with what remains. [BUNDLE-01 … 03]"""
+def create(cases: DataFrame, _chosen: Basis) -> DataFrame:
+    """Boundaries of equal width; the last bundle takes the remainder. [BUNDLE-01 … 03]"""
     rows = cases.select(
         "cycle",
         "settings",
@@ -44,14 +50,14 @@ def create(cases: DataFrame, _chosen: Chosen) -> DataFrame:
     return rows.select("cycle", answer.alias("answer"))
 
 
-def locate(cases: DataFrame, chosen: Chosen) -> DataFrame:
+def locate(cases: DataFrame, chosen: Basis) -> DataFrame:
     """The bundle of each topic, in the order of the topics."""
     partitions = chosen.readings["partitions"]
     found = locating.bundles_of(F.col("boundaries"), F.col("topics"), partitions)
     return cases.select("cycle", as_text(bundles=found).alias("answer"))
 
 
-def split(cases: DataFrame, chosen: Chosen) -> DataFrame:
+def split(cases: DataFrame, chosen: Basis) -> DataFrame:
     """The parts that a bundle is split into."""
     readings = chosen.readings
     selecting = F.col(f"settings.{splitting.SELECTED_BY[readings['split-key']]}")
@@ -81,7 +87,7 @@ def split(cases: DataFrame, chosen: Chosen) -> DataFrame:
     return rows.select("cycle", answer.alias("answer"))
 
 
-def split_candidates(cases: DataFrame, chosen: Chosen) -> DataFrame:
+def split_candidates(cases: DataFrame, chosen: Basis) -> DataFrame:
     """The bundles that are split, and those whose parts are unloaded."""
     reports = cases.select("*", F.explode_outer("brokers").alias("broker", "report"))
     rows = reports.select("*", F.explode_outer("report.bundles").alias("bundle"))
@@ -121,19 +127,19 @@ def split_candidates(cases: DataFrame, chosen: Chosen) -> DataFrame:
 
 SPLIT_SETTINGS = tuple(splitting.SELECTED_BY.values())
 
-OPERATIONS: Mapping[str, Operation] = {
-    "settings.defaults": Operation("unused string", defaults),
-    "bundles.create": Operation(
+OPERATIONS: Mapping[str, SparkOperation] = {
+    "settings.defaults": SparkOperation("unused string", defaults),
+    "bundles.create": SparkOperation(
         f"bundles double, settings {shapes.SETTINGS}", create, (DEFAULT_BUNDLES,)
     ),
-    "bundles.locate": Operation("boundaries array<string>, topics array<string>", locate),
-    "bundles.split": Operation(
+    "bundles.locate": SparkOperation("boundaries array<string>, topics array<string>", locate),
+    "bundles.split": SparkOperation(
         f"bundle string, algorithm string, by string, settings {shapes.SETTINGS}, "
         "topics array<string>, positions array<string>",
         split,
         SPLIT_SETTINGS,
     ),
-    "bundles.split_candidates": Operation(
+    "bundles.split_candidates": SparkOperation(
         f"settings {shapes.SETTINGS}, leader boolean, brokers map<string, {shapes.BROKER}>, "
         f"bundles map<string, {shapes.BUNDLE}>, namespaceBundles map<string, double>",
         split_candidates,

@@ -1,18 +1,26 @@
-"""`usage.*` and `average.*`: what brokers use and bundles carry, as answers. [USAGE, DATA]"""
+"""`usage.*` and `average.*`: the usage of brokers and the load of bundles, as answers. [USAGE,
+DATA]
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
 from pulsar_conformance.adapters.spark import averages, shapes, usage
-from pulsar_conformance.adapters.spark.cases import Chosen, Operation, as_text, declined, first_of
+from pulsar_conformance.adapters.spark.cases import (
+    Basis,
+    SparkOperation,
+    as_text,
+    declined,
+    first_of,
+)
 from pulsar_conformance.adapters.spark.settings import missing
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 
-def maximum(cases: DataFrame, _chosen: Chosen) -> DataFrame:
-    """The largest usage of a broker, weighted or not, and the resource that has it."""
+def maximum(cases: DataFrame, _chosen: Basis) -> DataFrame:
+    """The largest usage of a broker, weighted or not, and its resource."""
     settings, weighted = F.col("settings"), F.col("weighted")
     percent = usage.percents(F.col("broker"))
     percent = F.when(weighted, usage.weighed(percent, settings)).otherwise(percent)
@@ -25,7 +33,7 @@ def maximum(cases: DataFrame, _chosen: Chosen) -> DataFrame:
     return rows.select("cycle", answer.alias("answer"))
 
 
-def nic(cases: DataFrame, _chosen: Chosen) -> DataFrame:
+def nic(cases: DataFrame, _chosen: Basis) -> DataFrame:
     """The speed of the network interface, in Gbit/s."""
     speed = usage.nic_speed(F.col(f"settings.{usage.NIC_SPEED}"), F.col("nics")[0]["reportedGbps"])
     unknown = F.when(speed.isNull(), F.lit("no speed is reported and none is set"))
@@ -37,8 +45,8 @@ FRAMES: Mapping[str, str] = {"shortTermData": "shortSamples", "longTermData": "l
 """The two time frames, and the field of a case with the window of each. [DATA-03]"""
 
 
-def bundle(cases: DataFrame, chosen: Chosen) -> DataFrame:
-    """What is known of a bundle after its samples, in both time frames."""
+def bundle(cases: DataFrame, chosen: Basis) -> DataFrame:
+    """The averages of a bundle after its samples, in both time frames."""
     frames = (
         F.struct(F.lit(name).alias("frame"), F.col(window).alias("window"))
         for name, window in FRAMES.items()
@@ -70,8 +78,8 @@ def bundle(cases: DataFrame, chosen: Chosen) -> DataFrame:
     return framed.select("cycle", answer.alias("answer"))
 
 
-def broker(cases: DataFrame, chosen: Chosen) -> DataFrame:
-    """What a broker carries with its bundles, in both time frames."""
+def broker(cases: DataFrame, chosen: Basis) -> DataFrame:
+    """The sums over a broker's bundles, in both time frames."""
     kilobyte = chosen.readings["kilobyte"]
     owned = cases.select("cycle", "bundles", F.explode_outer("owned").alias("bundle"))
     load, there = F.col("bundles")[F.col("bundle")], F.col("bundle").isNotNull()
@@ -86,21 +94,21 @@ def broker(cases: DataFrame, chosen: Chosen) -> DataFrame:
     return summed.select("cycle", answer.alias("answer"))
 
 
-OPERATIONS: Mapping[str, Operation] = {
-    "usage.max": Operation(
+OPERATIONS: Mapping[str, SparkOperation] = {
+    "usage.max": SparkOperation(
         f"settings {shapes.SETTINGS}, weighted boolean, broker {shapes.BROKER}",
         maximum,
         tuple(usage.WEIGHTS.values()),
     ),
-    "usage.nic": Operation(
+    "usage.nic": SparkOperation(
         f"settings {shapes.SETTINGS}, nics array<struct<reportedGbps double>>",
         nic,
         (usage.NIC_SPEED,),
     ),
-    "average.bundle": Operation(
+    "average.bundle": SparkOperation(
         f"samples array<struct<{shapes.RATES}>>, shortSamples double, longSamples double", bundle
     ),
-    "average.broker": Operation(
+    "average.broker": SparkOperation(
         f"bundles map<string, {shapes.BUNDLE}>, owned array<string>", broker
     ),
 }

@@ -5,13 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from pulsar_conformance.adapters.spark import anti_affinity, placement, shapes, usage
-from pulsar_conformance.adapters.spark.cases import Chosen, Operation, as_text, declined, first_of
+from pulsar_conformance.adapters.spark.cases import (
+    Basis,
+    SparkOperation,
+    as_text,
+    declined,
+    first_of,
+)
 from pulsar_conformance.adapters.spark.settings import missing
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 
-def select(cases: DataFrame, chosen: Chosen) -> DataFrame:
+def select(cases: DataFrame, chosen: Basis) -> DataFrame:
     """The broker that takes the bundle."""
     kilobyte = chosen.readings["kilobyte"]
 
@@ -47,8 +53,8 @@ def select(cases: DataFrame, chosen: Chosen) -> DataFrame:
     return grouped.select("cycle", answer.alias("answer"))
 
 
-def anti_affine(cases: DataFrame, _chosen: Chosen) -> DataFrame:
-    """The broker that takes the namespace, and those and the domains that it was taken from."""
+def anti_affine(cases: DataFrame, chosen: Basis) -> DataFrame:
+    """The broker that takes the namespace, with the candidates and domains it was chosen from."""
     in_domains = F.flatten(F.map_values("domains"))
     known = F.array_union(F.array_union("candidates", in_domains), F.map_keys("owned"))
     brokers = cases.select("*", F.explode_outer(known).alias("broker"))
@@ -65,7 +71,7 @@ def anti_affine(cases: DataFrame, _chosen: Chosen) -> DataFrame:
         F.get(F.map_keys(homes), F.lit(0)).alias("domain"),
         F.explode_outer(rivals).alias("rival"),
     )
-    placed = anti_affinity.spread(rows)
+    placed = anti_affinity.spread(rows, chosen.readings)
     grouped = placed.groupBy("cycle").agg(
         F.array_sort(F.collect_list(F.when(F.col("best"), broker))).alias("best"),
         F.array_sort(F.collect_set(F.when(F.col("best_domain"), F.col("domain")))).alias("domains"),
@@ -75,15 +81,15 @@ def anti_affine(cases: DataFrame, _chosen: Chosen) -> DataFrame:
     return grouped.select("cycle", answer.alias("answer"))
 
 
-OPERATIONS: Mapping[str, Operation] = {
-    "place.select": Operation(
+OPERATIONS: Mapping[str, SparkOperation] = {
+    "place.select": SparkOperation(
         f"settings {shapes.SETTINGS}, bundle string, candidates array<string>, "
         f"brokers map<string, {shapes.BROKER}>, bundles map<string, {shapes.BUNDLE}>, "
         "preallocated map<string, array<string>>",
         select,
         placement.SETTINGS,
     ),
-    "place.anti_affinity": Operation(
+    "place.anti_affinity": SparkOperation(
         "domains map<string, array<string>>, groups map<string, string>, "
         "owned map<string, array<string>>, candidates array<string>, namespace string",
         anti_affine,

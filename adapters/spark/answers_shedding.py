@@ -4,8 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from pulsar_conformance.adapters.spark import overload, shapes, shedding, uniform, usage
-from pulsar_conformance.adapters.spark.cases import Chosen, Operation, as_text, declined, first_of
+from pulsar_conformance.adapters.spark import overload, shapes, shedding, threshold, uniform, usage
+from pulsar_conformance.adapters.spark.cases import (
+    Basis,
+    SparkOperation,
+    as_text,
+    declined,
+    first_of,
+)
 from pulsar_conformance.adapters.spark.ranges import covers
 from pulsar_conformance.adapters.spark.settings import STRATEGIES_PACKAGE, missing
 from pyspark.sql import Column, DataFrame
@@ -25,12 +31,17 @@ def _reports(cases: DataFrame) -> DataFrame:
 
 
 def brokers_of(cases: DataFrame) -> DataFrame:
-    """The brokers of cases as `shedding` looks at them."""
+    """The brokers of cases, in the columns of `shedding`."""
     named, report = F.regexp_replace("strategy", STRATEGIES_PACKAGE, ""), F.col("report")
-    return _reports(cases).select(
+    named, strategy = F.nullif(named, F.lit("")), F.col(f"settings.{shedding.STRATEGY}")
+    observed = F.exists(F.map_values("brokers"), lambda one: F.size(one["usageHistory"]) > 0)
+    lately = F.size(F.map_keys("recentlyUnloaded")) > 0
+    asked = F.struct(observed.alias("observed"), lately.alias("lately")).alias("asked")
+    return _reports(cases.withColumn("asked", asked)).select(
         "cycle",
         "settings",
-        F.coalesce(named, F.col(f"settings.{shedding.STRATEGY}")).alias("strategy"),
+        F.coalesce(named, F.nullif(strategy, F.lit(""))).alias("strategy"),
+        "asked",
         "broker",
         usage.percents(report).alias("percent"),
         report["usageHistory"].alias("history"),
@@ -38,11 +49,11 @@ def brokers_of(cases: DataFrame) -> DataFrame:
     )
 
 
-def bundles_of(cases: DataFrame, chosen: Chosen) -> DataFrame:
+def bundles_of(cases: DataFrame, chosen: Basis) -> DataFrame:
     """The bundles of those brokers."""
     rows = _reports(cases).select("*", F.explode("report.bundles").alias("bundle"))
     bundle = F.col("bundle")
-    average = F.col("bundles")[bundle]["shortTermData"]
+    average = F.col("bundles")[bundle][shapes.FRAME[chosen.readings["shed-window"]]]
     return rows.select(
         "cycle",
         "broker",
@@ -52,50 +63,76 @@ def bundles_of(cases: DataFrame, chosen: Chosen) -> DataFrame:
     )
 
 
-def select(cases: DataFrame, chosen: Chosen) -> DataFrame:
-    """What each cycle unloads, in the order of decision within a broker."""
+def select(cases: DataFrame, chosen: Basis) -> DataFrame:
+    """The bundles that each cycle unloads, in the order of decision within a broker."""
     bundles = bundles_of(cases, chosen)
     decided = shedding.decisions(brokers_of(cases), bundles, chosen.readings)
     going = F.when(F.col("chosen"), F.struct("broker", "place", "bundle"))
     grouped = decided.groupBy("cycle").agg(
         F.array_sort(F.collect_list(going)).alias("going"),
-        F.any_value("strategy").alias("strategy"),
-        F.any_value("settings").alias("settings"),
+        F.bool_or(_weighing(chosen)).alias("weighing"),
+        *(F.any_value(name).alias(name) for name in ("strategy", "settings", "asked", "brokers")),
     )
     unload = F.transform(
         "going", lambda one: F.struct(one["broker"].alias("broker"), one["bundle"].alias("bundle"))
     )
+    none = F.when(F.isnull("strategy"), F.lit(f"{shedding.STRATEGY}: no documented default"))
     strange = F.concat(F.col("strategy"), F.lit(" is not documented"))
     unknown = F.when(~F.col("strategy").isin(*shedding.STRATEGIES), strange)
+    deciding = F.col(f"settings.{shedding.ENABLED}") & (F.col("brokers") > 1)
     answer = first_of(
-        declined("failed", _missing()), declined("unsupported", unknown), as_text(unload=unload)
+        declined("failed", none),
+        declined("unsupported", unknown),
+        declined("failed", F.when(deciding, _missing(chosen))),
+        as_text(unload=unload),
     )
     return grouped.select("cycle", answer.alias("answer"))
 
 
 NEEDED: Mapping[str, tuple[str, ...]] = {
     "OverloadShedder": overload.SETTINGS,
-    "ThresholdShedder": (
-        "loadBalancerBrokerThresholdShedderPercentage",
-        *usage.WEIGHTS.values(),
-    ),
+    "ThresholdShedder": (threshold.SHEDDER_THRESHOLD, *usage.WEIGHTS.values()),
     "UniformLoadShedder": uniform.SETTINGS,
 }
 """Settings without which a strategy cannot decide."""
 
 
-def _missing() -> Column:
-    """Which settings a case lacks that its answer depends on; null where none."""
-    settings, strategy = F.col("settings"), F.col("strategy")
-    none = F.when(strategy.isNull(), F.lit(f"{shedding.STRATEGY}: no documented default"))
+def _weighing(chosen: Basis) -> Column:
+    """Whether it matters which bundles of a broker may move: a row of `shedding.decisions`."""
+    if shedding.EVERYWHERE[chosen.readings["overload-scope"]]:
+        return F.lit(True)
+    level, idle = F.col("thresholdshedder"), F.col(f"settings.{threshold.LOWER_BOUNDARY}")
+    by_strategy = {
+        "OverloadShedder": F.col("overloadshedder.over") & (F.col("owned") >= overload.FEWEST),
+        "ThresholdShedder": level["over"] | (idle & (level["usage"] < level["bound"])),
+        "UniformLoadShedder": F.col("uniformloadshedder.over"),
+    }
     return F.coalesce(
-        none,
-        *(F.when(strategy == name, missing(settings, needed)) for name, needed in NEEDED.items()),
+        *(F.when(F.col("strategy") == name, asks) for name, asks in by_strategy.items()),
+        F.lit(False),
     )
 
 
-OPERATIONS: Mapping[str, Operation] = {
-    "shed.select": Operation(
+def _missing(chosen: Basis) -> Column:
+    """The settings that a case lacks and its answer depends on; null if none."""
+    settings, strategy = F.col("settings"), F.col("strategy")
+    observed = (strategy == "ThresholdShedder") & F.col("asked.observed")
+    everywhere = (
+        name
+        for one in shedding.EVERYWHERE[chosen.readings["overload-scope"]]
+        for name in NEEDED[one]
+    )
+    recent = F.col("weighing") & F.col("asked.lately")
+    return F.coalesce(
+        *(F.when(strategy == name, missing(settings, needed)) for name, needed in NEEDED.items()),
+        missing(settings, everywhere),
+        F.when(observed, missing(settings, [threshold.HISTORY_SHARE])),
+        F.when(recent, missing(settings, [shedding.GRACE])),
+    )
+
+
+OPERATIONS: Mapping[str, SparkOperation] = {
+    "shed.select": SparkOperation(
         f"strategy string, settings {shapes.SETTINGS}, brokers map<string, {shapes.BROKER}>, "
         f"bundles map<string, {shapes.BUNDLE}>, recentlyUnloaded map<string, double>",
         select,

@@ -13,11 +13,19 @@ placements can be together.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
+COUNTED: Mapping[str, Callable[[Column], Column]] = {
+    "all": lambda rivals: rivals,
+    "candidates": lambda rivals: F.when(F.col("candidate"), rivals),
+}
+"""The namespaces that count in the domain of their broker, by `domain-counts`. [ANTI-01]"""
 
-def spread(rows: DataFrame) -> DataFrame:
+
+def spread(rows: DataFrame, readings: Mapping[str, str]) -> DataFrame:
     """A row a broker: how many of the group it and its domain serve, and whether it may be chosen.
 
     Beside `cycle`, `broker`, `candidate` and `domain` that is `serves`, `domain_serves`,
@@ -29,7 +37,8 @@ def spread(rows: DataFrame) -> DataFrame:
         F.collect_set("rival").alias("rivals"),
     )
     every, within = Window.partitionBy("cycle"), Window.partitionBy("cycle", "domain")
-    of_domain = F.array_distinct(F.flatten(F.collect_list("rivals").over(within)))
+    counted = COUNTED[readings["domain-counts"]](F.col("rivals"))
+    of_domain = F.array_distinct(F.flatten(F.collect_list(counted).over(within)))
     brokers = brokers.withColumns({"serves": F.size("rivals"), "domain_serves": F.size(of_domain)})
     brokers = brokers.withColumns(
         {

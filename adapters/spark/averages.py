@@ -1,4 +1,4 @@
-"""What is known of loads over time: averages over samples, and their sums. [DATA]"""
+"""Loads over time: averages over samples, and their sums. [DATA]"""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ NTH = "_nth"
 
 
 @dataclass(frozen=True)
-class Course:
-    """Samples and looks in the order of time: which column tells what apart, and the order."""
+class Timeline:
+    """Samples and observations in the order of time: the key columns, and the order."""
 
     keys: Sequence[str]
     order: Sequence[str]
@@ -27,7 +27,7 @@ class Course:
         return Window.partitionBy(*self.keys, *more).orderBy(*self.order)
 
     def so_far(self, *more: str) -> WindowSpec:
-        """The same, up to the row."""
+        """The same rows, up to the current one."""
         return self.of(*more).rowsBetween(Window.unboundedPreceding, Window.currentRow)
 
     def earlier(self, column: str, count: int, *more: str) -> Column:
@@ -38,7 +38,7 @@ class Course:
         return F.expr(f"lag(`{column}`, {count}) ignore nulls {over}")
 
 
-Total = Callable[[DataFrame, Course, int | str], tuple[DataFrame, Column]]
+Total = Callable[[DataFrame, Timeline, int | str], tuple[DataFrame, Column]]
 """Rows with what it takes, and the struct of what the samples of a window come to at a look."""
 
 
@@ -51,7 +51,7 @@ def _whole(name: str) -> Column:
     return F.when(rate < WHOLE, F.floor(rate)).otherwise(rate * 0).cast("bigint")
 
 
-def _sums(course: Course) -> Column:
+def _sums(course: Timeline) -> Column:
     """Struct of what all samples come to so far: whole parts, and the rest of each."""
     parts = {
         part: amount.alias(part)
@@ -64,7 +64,7 @@ def _sums(course: Course) -> Column:
     return F.struct(*parts.values())
 
 
-def _sliding(rows: DataFrame, course: Course, window: int | str) -> tuple[DataFrame, Column]:
+def _sliding(rows: DataFrame, course: Timeline, window: int | str) -> tuple[DataFrame, Column]:
     """What all samples come to, without those that have left the window."""
     left = f"_left_{window}"
     if isinstance(window, int):
@@ -85,7 +85,7 @@ FADED = 200
 """After so many windows nothing of a sample is left that a double could hold."""
 
 
-def _fading(rows: DataFrame, course: Course, window: int | str) -> tuple[DataFrame, Column]:
+def _fading(rows: DataFrame, course: Timeline, window: int | str) -> tuple[DataFrame, Column]:
     """What the recurrence comes to: each sample after `window` of them takes its share of it.
 
     The weights of samples are powers of what is kept. They are summed in blocks, as those of a long
@@ -138,7 +138,7 @@ def averages(
     number of samples that count in it, or the column that has it, adds a struct of `RATE_FIELDS`
     and `numSamples`. It is told in the looks alone.
     """
-    course, given = Course(tuple(keys), tuple(order)), rows.columns
+    course, given = Timeline(tuple(keys), tuple(order)), rows.columns
     sample = F.col(RATE_FIELDS[0]).isNotNull()
     number_of = F.count(F.when(sample, 1)).over(course.so_far())
     rows = rows.withColumns({"_sample": sample, NTH: number_of, "_sums": _sums(course)})

@@ -1,4 +1,4 @@
-"""Cases of the protocol as rows, and rows as answers: what every operation's job shares."""
+"""Conversion of cases to rows and of rows to answers, shared by the jobs of all operations."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ Readings = Mapping[str, str]
 
 
 @dataclass(frozen=True)
-class Chosen:
-    """What a plan is built from: a profile's documented defaults, and the readings."""
+class Basis:
+    """The basis of a plan: a profile's documented defaults, and the readings."""
 
     defaults: Mapping[str, Any]
     readings: Readings
 
 
 @dataclass(frozen=True)
-class Operation:
+class SparkOperation:
     """How an operation is answered: the shape of its case, and the plan of its job.
 
     The plan makes of cases (`cycle`, the number of a case, and the fields of `shape`) rows of
@@ -30,12 +30,12 @@ class Operation:
     """
 
     shape: str
-    plan: Callable[[DataFrame, Chosen], DataFrame]
+    plan: Callable[[DataFrame, Basis], DataFrame]
     settings: tuple[str, ...] = ()
     """Those that it depends on: its cases have them as a struct `settings`, typed, in force."""
 
 
-def answers(texts: DataFrame, operation: Operation, chosen: Chosen) -> DataFrame:
+def answers(texts: DataFrame, operation: SparkOperation, chosen: Basis) -> DataFrame:
     """Answers as JSON to cases as JSON: rows of `cycle` and `text`, both ways."""
     cases = parsed(texts, operation.shape)
     if operation.settings:
@@ -51,7 +51,7 @@ def parsed(texts: DataFrame, shape: str) -> DataFrame:
 
 
 def as_text(**fields: Column) -> Column:
-    """An answer as JSON; what is null stays in it as null."""
+    """An answer as JSON; null values are kept."""
     made = F.struct(*(column.alias(name) for name, column in fields.items()))
     return F.to_json(made, {"ignoreNullFields": "false"})
 
@@ -62,5 +62,5 @@ def declined(kind: str, why: Column) -> Column:
 
 
 def first_of(*answers: Column) -> Column:
-    """The first answer that is there."""
+    """The first answer that is not null."""
     return F.coalesce(*answers)

@@ -17,7 +17,7 @@ from pulsar_conformance.specs import load
 from pulsar_conformance.specs.words import counted
 
 if TYPE_CHECKING:
-    from pulsar_conformance.adapters.spark.cases import Chosen, Operation
+    from pulsar_conformance.adapters.spark.cases import Basis, SparkOperation
 
 NAME = "spark"
 BATCH = 20_000
@@ -51,11 +51,11 @@ class SparkConnection(Asking):
         specs = load()
         followed = {**specs.default_readings(profile), **readings}
         self._spark: session.Spark | None = session.take(target, name)
-        from pulsar_conformance.adapters.spark.cases import Chosen
+        from pulsar_conformance.adapters.spark.cases import Basis
         from pulsar_conformance.adapters.spark.operations import OPERATIONS
 
-        self._operations: Mapping[str, Operation] = OPERATIONS
-        self._chosen: Chosen = Chosen(specs.defaults(profile), followed)
+        self._operations: Mapping[str, SparkOperation] = OPERATIONS
+        self._chosen: Basis = Basis(specs.defaults(profile), followed)
         self._jobs: Counter[str] = Counter()
         self._cases: Counter[str] = Counter()
         self._hello = Hello(
@@ -71,11 +71,11 @@ class SparkConnection(Asking):
 
     @property
     def closed(self) -> bool:
-        """Whether it can't be asked any more."""
+        """Whether it can no longer be asked."""
         return self._spark is None
 
     def told(self) -> list[str]:
-        """How many jobs it took, and how many cases each answered."""
+        """The number of jobs, and how many cases each operation answered."""
         if not self._jobs or self._spark is None:
             return []
         jobs, cases = self._jobs.total(), self._cases.total()
@@ -91,7 +91,7 @@ class SparkConnection(Asking):
         return [first, *(line.replace("\xa0", " ") for line in lines)]
 
     def exchange(self, operation: str, batch: Sequence[JSON]) -> list[JSON]:
-        """One answer a case, in order."""
+        """One answer per case, in order."""
         if operation not in self._hello.operations:
             problem = f"{operation} is not offered"
             raise AdapterError("ask", problem, "", "", self.adapter, "unknown-operation")
@@ -141,7 +141,7 @@ class SparkConnection(Asking):
         return self._spark
 
     def bye(self) -> None:
-        """Give Spark back; its last user ends it."""
+        """Release Spark; its last user ends it."""
         if self._spark is not None:
             session.release(self._spark)
             self._spark = None
@@ -152,7 +152,7 @@ class SparkConnection(Asking):
 
 
 def portions(texts: Iterator[str]) -> Iterator[list[str]]:
-    """Texts in their order, as many together as are no more than `CHARACTERS`, at least one."""
+    """Texts in order, in portions of at most `CHARACTERS`, at least one text each."""
     together: list[str] = []
     length = 0
     for text in texts:
@@ -170,7 +170,7 @@ def connect_spark(
 ) -> Connection:
     """`spark`, `spark:local[N]`, `spark:sc://host:port`: the engine, here or on a server."""
     target = rest or "local[*]"
-    if not target.startswith(("local", "sc://")):
+    if not session.PLACES.fullmatch(target):
         hint = "write spark, spark:local[4], or spark:sc://HOST:PORT"
         raise AdapterError("start", f"{rest!r} is no place for Spark to run", hint, "", name)
     return SparkConnection(target, name, profile, readings, limits)

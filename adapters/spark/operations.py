@@ -10,9 +10,9 @@ from pulsar_conformance.adapters.spark import (
     answers_placement,
     answers_shedding,
 )
-from pulsar_conformance.adapters.spark.cases import Operation
+from pulsar_conformance.adapters.spark.cases import SparkOperation
 
-OPERATIONS: Mapping[str, Operation] = {
+OPERATIONS: Mapping[str, SparkOperation] = {
     **answers_bundles.OPERATIONS,
     **answers_loads.OPERATIONS,
     **answers_shedding.OPERATIONS,

@@ -10,8 +10,8 @@ from pulsar_conformance.adapters.spark.shapes import number
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-THRESHOLD = "loadBalancerBrokerOverloadedThresholdPercentage"
-SETTINGS = (THRESHOLD,)
+OVERLOAD_THRESHOLD = "loadBalancerBrokerOverloadedThresholdPercentage"
+SETTINGS = (OVERLOAD_THRESHOLD,)
 
 MARGIN = 5
 """Points that an overloaded broker sheds beyond its excess. [OVERLOAD-02]"""
@@ -26,8 +26,8 @@ OVERLOADED: Mapping[str, Callable[[Column, Column], Column]] = {
 """By the reading `overload-trigger`. [OVERLOAD-01, OVERLOAD-04]"""
 
 AMOUNT: Mapping[str, Callable[[Column, Column, Column], Column]] = {
-    "margin": lambda _place, above, need: above < need,
-    "one": lambda place, _above, _need: place == 1,
+    "margin": lambda _rank, above, need: above < need,
+    "one": lambda rank, _above, _need: rank == 1,
 }
 """Whether a bundle is among those that go, by `overload-amount`. [OVERLOAD-02, 03, 05, 06]"""
 
@@ -45,13 +45,13 @@ def stand(brokers: DataFrame, readings: Mapping[str, str]) -> DataFrame:
 def takes(readings: Mapping[str, str]) -> Column:
     """Whether a bundle goes."""
     level = F.col("overloadshedder")
-    amount = AMOUNT[readings["overload-amount"]](F.col("place"), F.col("above"), level["need"])
+    amount = AMOUNT[readings["overload-amount"]](F.col("rank"), F.col("above"), level["need"])
     return level["over"] & (F.col("owned") >= FEWEST) & F.col("movable") & amount
 
 
 def levels(readings: Mapping[str, str]) -> Column:
     """Struct of a broker's usage and threshold in percent, over, and need."""
-    used, threshold = usage.maximum(F.col("percent")), F.col(f"settings.{THRESHOLD}")
+    used, threshold = usage.maximum(F.col("percent")), F.col(f"settings.{OVERLOAD_THRESHOLD}")
     return F.struct(
         used.alias("usage"),
         threshold.alias("threshold"),

@@ -22,8 +22,8 @@ from pulsar_conformance.adapters.spark.shapes import or_nothing
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-THRESHOLD = "loadBalancerBrokerOverloadedThresholdPercentage"
-SETTINGS = (THRESHOLD,)
+OVERLOAD_THRESHOLD = "loadBalancerBrokerOverloadedThresholdPercentage"
+SETTINGS = (OVERLOAD_THRESHOLD,)
 
 LEFT_OUT: Mapping[str, Callable[[Column, Column], Column]] = {
     "eligible": operator.gt,
@@ -51,7 +51,7 @@ def scores(rows: DataFrame, readings: Mapping[str, str]) -> DataFrame:
         F.any_value("added").alias("added"),
         F.any_value("settings").alias("settings"),
     )
-    threshold = F.col(f"settings.{THRESHOLD}")
+    threshold = F.col(f"settings.{OVERLOAD_THRESHOLD}")
     measured = summed.withColumn("usage", usage.maximum(F.col("percent")))
     distance = threshold - F.col("usage")
     out = LEFT_OUT[readings["placement-at-threshold"]](F.col("usage"), threshold)

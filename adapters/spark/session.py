@@ -1,4 +1,4 @@
-"""The Spark that a process has: started when first needed, shared, and ended with its last user."""
+"""The Spark session of a process: started when needed, shared, and ended by its last user."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ Session = Any
 
 
 def lacking() -> str | None:
-    """What this machine lacks to run Spark by itself, in words, or nothing."""
+    """What this machine lacks to run Spark itself, in words, or an empty text."""
     without_java = no_java()
     return _no_pyspark() or (without_java and f"it {without_java}")
 
@@ -98,18 +98,18 @@ class Spark:
         return f"Spark {self.version} on {self.target}"
 
     def interrupt(self) -> None:
-        """Have it give up what it works on."""
+        """Cancel its current work."""
         with suppress(Exception):
             within(ENDS_WITHIN, self.session.interruptAll)
 
     @property
     def tail(self) -> str:
-        """Last lines of what its Java process wrote to standard error."""
+        """The last lines that its Java process wrote to standard error."""
         return self.log.tail() if self.log else ""
 
 
 class Log:
-    """What the Java process writes to standard error: kept, not shown."""
+    """The Java process's standard error: kept, but not shown."""
 
     def __init__(self) -> None:
         self._file: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115  as long as Spark lives
@@ -122,7 +122,7 @@ class Log:
 
     @contextmanager
     def taking(self) -> Iterator[None]:
-        """What is started meanwhile has this file for its standard error."""
+        """Processes that are started meanwhile use this file as standard error."""
         sys.stderr.flush()
         kept = os.dup(2)
         os.dup2(self._file.fileno(), 2)
@@ -135,12 +135,16 @@ class Log:
 
 @dataclass
 class _Process:
-    """What this process has: Spark is one for all of it."""
+    """The state of this process: all of it shares one Spark."""
 
     running: Spark | None = field(default=None)
 
 
 _PROCESS = _Process()
+
+
+PLACES = re.compile(r"local(\[(\*|[1-9]\d{0,3})\])?|sc://[^\s/]+(/\S*)?")
+"""What names a Spark; `SUBMITTED` besides."""
 
 
 def take(target: str, adapter: str, options: Mapping[str, str] = MappingProxyType({})) -> Spark:
@@ -149,8 +153,11 @@ def take(target: str, adapter: str, options: Mapping[str, str] = MappingProxyTyp
     It is `local[2]` or the like, `sc://host:port`, or `SUBMITTED`.
 
     `options` are over our own where it is started here; one that runs already keeps its own.
-    Raises AdapterError where it cannot be had, or the process has another one.
+    Raises AdapterError where it cannot be had, is none, or the process has another one.
     """
+    if target != SUBMITTED and not PLACES.fullmatch(target):
+        hint = "write local[4], local[*] for every core, or sc://HOST:PORT"
+        raise AdapterError("start", f"{target!r} is no place for Spark to run", hint, "", adapter)
     running = _PROCESS.running
     if running is None:
         running = _started(target, adapter, options)
@@ -163,7 +170,7 @@ def take(target: str, adapter: str, options: Mapping[str, str] = MappingProxyTyp
 
 
 def release(spark: Spark) -> None:
-    """Give back what `take` gave; the last user ends it."""
+    """Release what `take` returned; the last user ends it."""
     spark.users -= 1
     if spark.users == 0 and _PROCESS.running is spark:
         _PROCESS.running = None
@@ -184,7 +191,7 @@ def _started(target: str, adapter: str, options: Mapping[str, str]) -> Spark:
 
 
 def _own(master: str, adapter: str, more: Mapping[str, str]) -> Spark:
-    """A Spark in a Java process of ours."""
+    """A Spark session in a Java process that we start."""
     from pyspark.sql import SparkSession
 
     log = Log()
@@ -253,9 +260,9 @@ Made = TypeVar("Made")
 
 
 def within(seconds: float, work: Callable[[], Made]) -> Made:
-    """What some work makes, in a thread of its own. TimeoutError where it takes longer.
+    """The result of some work in a separate thread. Raises TimeoutError if it takes longer.
 
-    A client of Spark Connect whose server is gone goes on trying for minutes.
+    A client of Spark Connect whose server is gone retries for minutes.
     """
     made: list[Made] = []
     raised: list[BaseException] = []
@@ -277,7 +284,7 @@ def within(seconds: float, work: Callable[[], Made]) -> Made:
 
 
 def first_line(error: BaseException) -> str:
-    """What an exception says, without the pages of Java below it."""
+    """The message of an exception, without the pages of Java below it."""
     return next(iter(str(error).strip().splitlines()), type(error).__name__)
 
 

@@ -48,7 +48,7 @@ def number(value: float) -> Column:
 
 
 def traffic(rates: Column) -> Column:
-    """Both ways together: struct of `messages` and `bytes` per second."""
+    """Both directions together: struct of `messages` and `bytes` per second."""
     return F.struct(
         (or_nothing(rates["msgRateIn"]) + or_nothing(rates["msgRateOut"])).alias("messages"),
         (or_nothing(rates["msgThroughputIn"]) + or_nothing(rates["msgThroughputOut"])).alias(
@@ -79,6 +79,9 @@ def carried(average: Column, kilobyte: str) -> Column:
     """Traffic of a bundle by its average, or what is assumed. [DATA-09]"""
     return traffic(known(average, kilobyte))
 
+
+FRAME: Mapping[str, str] = {"short-term": "shortTermData", "long-term": "longTermData"}
+"""The average that says what a bundle carries when load is shed, by the reading `shed-window`."""
 
 MEASURE: Mapping[str, str] = {"throughput": "bytes", "message-rate": "messages"}
 """Which part of the traffic orders and counts when load is shed, by the reading `shed-measure`."""

@@ -117,22 +117,45 @@ def with_counts(brokers: DataFrame, bundles: DataFrame, readings: Readings) -> D
     """Brokers with `owned` and `able` (how many bundles they have, and how many of them may move),
     `first` (whether it is one), `brokers` (of the cycle), and `weight` (in the measure of the
     readings)."""
-    alike = bundles.groupBy(*BROKER, "moved").agg(F.count("bundle").alias("many"))
-    parts = F.collect_list(F.struct("moved", "many")).alias("parts")
-    counted = alike.groupBy(*BROKER).agg(parts).hint("shuffle_hash")
-    rows = brokers.join(counted, list(BROKER), "left")
-    free = F.filter("parts", lambda part: ~_blocked(part["moved"], readings))
-    measure = MEASURE[readings["shed-measure"]]
+    alike = bundles.groupBy(*BROKER, "moved").agg(
+        F.count("bundle").alias("many"),
+        *(F.sum(f"load.{name}").alias(name) for name in ADDED[readings["broker-rates"]]),
+    )
+    part = F.struct("moved", "many", *ADDED[readings["broker-rates"]])
+    counted = alike.groupBy(*BROKER).agg(F.collect_list(part).alias("parts"))
+    rows = brokers.join(counted.hint("shuffle_hash"), list(BROKER), "left")
+    free = F.filter("parts", lambda part: ~blocked(part["moved"], readings))
+    rows = rows.withColumn("carries", CARRIES[readings["broker-rates"]]())
     rows = rows.withColumns(
         {
             "owned": _many(F.col("parts")),
             "able": _many(free),
             "first": F.col("broker").isNotNull(),
-            "weight": F.col(f"carries.{measure}"),
+            "weight": F.col(f"carries.{MEASURE[readings['shed-measure']]}"),
         }
     )
     of_cycle = Window.partitionBy("cycle")
     return rows.withColumn("brokers", F.count("broker").over(of_cycle)).drop("parts")
+
+
+def _of_bundles() -> Column:
+    """What a broker carries by its bundles: struct of `messages` and `bytes` per second."""
+    sums = (_total(F.col("parts")[name]).alias(name) for name in ADDED["bundles"])
+    return F.struct(*sums)
+
+
+def _total(amounts: Column) -> Column:
+    return or_nothing(F.aggregate(amounts, F.lit(0.0), lambda total, amount: total + amount))
+
+
+ADDED: Mapping[str, tuple[str, ...]] = {"reported": (), "bundles": tuple(MEASURE.values())}
+"""The traffic that is added up over the bundles of a broker, by the reading `broker-rates`."""
+
+CARRIES: Mapping[str, Callable[[], Column]] = {
+    "reported": lambda: F.col("carries"),
+    "bundles": _of_bundles,
+}
+"""What a broker carries, by the reading `broker-rates`. [OVERLOAD-02, THRESHOLD-03]"""
 
 
 def _many(parts: Column) -> Column:
@@ -140,7 +163,8 @@ def _many(parts: Column) -> Column:
     return F.coalesce(counted, F.lit(0))
 
 
-def _blocked(moved: Column, readings: Readings) -> Column:
+def blocked(moved: Column, readings: Readings) -> Column:
+    """Whether a bundle that was unloaded so many minutes ago has to stay. [SHED-04]"""
     recently = RECENTLY[readings["grace-edge"]]
     return F.coalesce(recently(moved, F.col(f"settings.{GRACE}")), F.lit(False))
 
@@ -151,15 +175,16 @@ def queued(
     """The bundles of each broker in the order in which they would go. [SHED-02, SHED-04, SHED-07]
 
     Added are `traffic` (in the measure of the readings), `movable`, `place` (from 1, the movable
-    ones with the most traffic first; two that carry alike go by their names), `above` (what the
-    movable ones before it carry together), and the sums of strategies.
+    ones with the most traffic first; two that carry alike go by their names), `rank` (the same,
+    the most expensive first), `above` (what the movable ones before it carry together), and the
+    sums of strategies.
     """
     known = brokers.repartition("cycle").hint("shuffle_hash")
     rows = bundles.repartition("cycle").join(known, list(BROKER), "right")
     rows = rows.withColumns(
         {
             "traffic": F.col(f"load.{MEASURE[readings['shed-measure']]}"),
-            "movable": F.col("bundle").isNotNull() & ~_blocked(F.col("moved"), readings),
+            "movable": F.col("bundle").isNotNull() & ~blocked(F.col("moved"), readings),
             "seat": F.xxhash64(*BROKER),
         }
     )
@@ -175,4 +200,10 @@ def queued(
     }
     place = F.row_number().over(queue)
     above = or_nothing(F.sum(going).over(before))
-    return rows.withColumns({"place": place, "above": above, **sums}).drop("seat")
+    rank = place
+    if readings["overload-amount"] == "one":
+        dearest = F.desc(F.col(f"load.{MEASURE[readings['expensive-measure']]}"))
+        by_expense = Window.partitionBy("seat", *BROKER)
+        rank = F.row_number().over(by_expense.orderBy(F.desc("movable"), dearest, "bundle"))
+    rows = rows.withColumns({"place": place, "rank": rank, "above": above, **sums})
+    return rows.drop("seat")

@@ -10,10 +10,10 @@ from pulsar_conformance.adapters.spark.shapes import number
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-THRESHOLD = "loadBalancerBrokerThresholdShedderPercentage"
+SHEDDER_THRESHOLD = "loadBalancerBrokerThresholdShedderPercentage"
 HISTORY_SHARE = "loadBalancerHistoryResourcePercentage"
 LOWER_BOUNDARY = "lowerBoundarySheddingEnabled"
-SETTINGS = (THRESHOLD, HISTORY_SHARE, LOWER_BOUNDARY, *usage.WEIGHTS.values())
+SETTINGS = (SHEDDER_THRESHOLD, HISTORY_SHARE, LOWER_BOUNDARY, *usage.WEIGHTS.values())
 
 BELOW_AVERAGE = 5
 """How far below the average a broker is brought: points, or percent of it. [THRESHOLD-03]"""
@@ -40,11 +40,18 @@ RELEASED: Mapping[str, Callable[[Column, Column, Column], Column]] = {
 """The traffic that points of usage stand for, by `threshold-released`. [THRESHOLD-03]"""
 
 BOUND: Mapping[str, Callable[[Column, Column], Column]] = {
-    "printed-sum": lambda average, threshold: average + threshold - number(BOUNDARY_LOAD),
+    "printed-sum": lambda average, _threshold: average,
     "average-minus-threshold": lambda average, threshold: average - threshold,
     "average-minus-10": lambda average, _threshold: average - number(BOUNDARY_LOAD),
 }
 """Under which a broker is idle, by the reading `lower-boundary`. [THRESHOLD-09]"""
+
+
+RELIEF: Mapping[str, Callable[[Column, Column, Column], Column]] = {
+    "some": lambda place, _above, _need: place == 1,
+    "enough": lambda _place, above, need: above < need,
+}
+"""Whether a bundle goes for an idle broker's sake, by `lower-boundary-amount`. [THRESHOLD-13]"""
 
 
 def stand(brokers: DataFrame, readings: Mapping[str, str]) -> DataFrame:
@@ -70,11 +77,13 @@ def stand(brokers: DataFrame, readings: Mapping[str, str]) -> DataFrame:
     return brokers.withColumn("thresholdshedder", level).drop("_any", "_idle", "_busiest")
 
 
-def takes(_readings: Mapping[str, str]) -> Column:
+def takes(readings: Mapping[str, str]) -> Column:
     """Whether a bundle goes."""
     level = F.col("thresholdshedder")
     own = level["over"] & F.col("movable") & (F.col("above") < level["need"])
-    relieving = level["relieves"] & F.col("movable") & (F.col("place") == 1)
+    relief = RELIEF[readings["lower-boundary-amount"]]
+    wanted = relief(F.col("place"), F.col("above"), level["need"])
+    relieving = level["relieves"] & F.col("movable") & wanted
     return F.coalesce(own, F.lit(False)) | relieving
 
 
@@ -91,7 +100,7 @@ def with_levels(rows: DataFrame, readings: Mapping[str, str]) -> DataFrame:
     all_of_them = by_name.rowsBetween(Window.unboundedPreceding, Window.unboundedFollowing)
     total = F.sum(F.when(F.col("first"), F.col("_used"))).over(all_of_them)
     rows = rows.withColumn("_average", F.try_divide(total, F.col("brokers").cast("double")))
-    used, average, threshold = F.col("_used"), F.col("_average"), settings[THRESHOLD]
+    used, average, threshold = F.col("_used"), F.col("_average"), settings[SHEDDER_THRESHOLD]
     limit, target = average + threshold, TARGET[readings["threshold-target"]](average)
     released = RELEASED[readings["threshold-released"]]
     level = F.struct(

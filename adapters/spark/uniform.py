@@ -1,4 +1,4 @@
-"""UniformLoadShedder: the busiest and the idlest broker are brought together. [UNIFORM]"""
+"""UniformLoadShedder: it evens out the busiest and the idlest broker. [UNIFORM]"""
 
 from __future__ import annotations
 
@@ -19,6 +19,12 @@ RATES_DIFFER: Mapping[str, Callable[[Column, Column, Column], Column]] = {
 }
 """By the reading `uniform-difference`. [UNIFORM-01]"""
 
+BYTES_DIFFER: Mapping[str, Callable[[Column, Column, Column], Column]] = {
+    "ratio": lambda most, least, threshold: most > threshold * least,
+    "difference": lambda most, least, threshold: most - least > threshold * least,
+}
+"""By the reading `uniform-multiplier`. [UNIFORM-01]"""
+
 TRIGGERED: Mapping[str, Callable[[Column, Column], Column]] = {
     "both": operator.and_,
     "either": operator.or_,
@@ -32,11 +38,11 @@ def _fits() -> Column:
 
 
 FILLED = "filled"
-"""What of half of the gap the bundles so far in the queue fill."""
+"""The column for how much of half the gap the bundles so far in the queue fill."""
 
 
 def fitting() -> Column:
-    """What a bundle carries that is no more than half of the gap."""
+    """The traffic of a bundle if it is no more than half of the gap."""
     return F.when(_fits(), F.col("traffic"))
 
 
@@ -67,7 +73,8 @@ def with_ends(rows: DataFrame, readings: Mapping[str, str]) -> DataFrame:
     settings = F.col("settings")
     most, least = F.col("_most_messages"), F.col("_least_messages")
     rates = RATES_DIFFER[readings["uniform-difference"]](most, least, settings[RATE_THRESHOLD])
-    bytes_ = F.col("_most_bytes") > settings[THROUGHPUT_THRESHOLD] * F.col("_least_bytes")
+    differ = BYTES_DIFFER[readings["uniform-multiplier"]]
+    bytes_ = differ(F.col("_most_bytes"), F.col("_least_bytes"), settings[THROUGHPUT_THRESHOLD])
     made = ["_heaviest", "_lightest", *(f"_{end}_{one}" for end in ENDS for one in measured)]
     ends = F.struct(
         *(

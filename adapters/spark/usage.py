@@ -1,4 +1,4 @@
-"""What brokers use, in percent. [USAGE]"""
+"""The usage of brokers, in percent. [USAGE]"""
 
 from __future__ import annotations
 
@@ -66,6 +66,11 @@ def smoothed(history: Column, present: Column, kept: Column) -> Column:
 def mixed(was: Column, seen: Column, kept: Column) -> Column:
     """A usage after one more was seen; that one itself where there was none. [THRESHOLD-07]"""
     return F.coalesce(was * kept + seen * (number(1) - kept), seen)
+
+
+def mixed_known(was: Column, seen: Column, kept: Column) -> Column:
+    """The same where there was one; null where it, or the share that is kept, is not known."""
+    return was * kept + seen * (number(1) - kept)
 
 
 def nic_speed(override: Column, reported: Column) -> Column:

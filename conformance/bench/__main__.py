@@ -13,8 +13,8 @@ from pulsar_conformance.adapters import AdapterError, Connection, Limits, connec
 from pulsar_conformance.adapters.arguments import ADAPTER, DEFAULT_PROFILE
 from pulsar_conformance.adapters.bundled import runnable
 from pulsar_conformance.adapters.spark import session
-from pulsar_conformance.conformance.audit import sizes
 from pulsar_conformance.conformance.bench import layout, rates
+from pulsar_conformance.conformance.history.audit import sizes
 
 PATIENT = Limits(start=120, base=600)
 """Whoever is slow is measured, too."""

@@ -14,16 +14,17 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from pulsar_conformance.adapters.spark.threshold import THRESHOLD
-from pulsar_conformance.conformance.audit import files, sizes
-from pulsar_conformance.conformance.audit.parsing import FIELDS, parsed
-from pulsar_conformance.conformance.audit.plan import Plan
-from pulsar_conformance.conformance.audit.report import tables
-from pulsar_conformance.conformance.audit.silver import SILVER
-from pulsar_conformance.conformance.audit.tables import TABLES
-from pulsar_conformance.conformance.audit.writing import Store
-from pulsar_conformance.conformance.fleet.size import Fleet, Told
-from pulsar_conformance.conformance.fleet.writing import write
+from pulsar_conformance.adapters.spark.threshold import SHEDDER_THRESHOLD
+from pulsar_conformance.conformance.history.audit import sizes
+from pulsar_conformance.conformance.history.audit.plan import AuditPlan
+from pulsar_conformance.conformance.history.audit.report import tables
+from pulsar_conformance.conformance.history.audit.tables import TABLES
+from pulsar_conformance.conformance.history.audit.writing import Store
+from pulsar_conformance.conformance.history.fleet.size import Fleet, HistoryOptions
+from pulsar_conformance.conformance.history.fleet.writing import write
+from pulsar_conformance.conformance.history.input import files
+from pulsar_conformance.conformance.history.input.parsing import FIELDS, parsed
+from pulsar_conformance.conformance.history.input.silver import SILVER
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
@@ -39,7 +40,7 @@ GROWN = 4
 
 
 @dataclass(frozen=True)
-class Measured:
+class Timing:
     """Seconds of an audit and of its floor, the median of the rounds."""
 
     samples: int
@@ -59,21 +60,21 @@ def measure(spark: Any, folder: Path, fleet: Fleet, rounds: int, tell: Tell) -> 
     return [*_rows(small), *_rows(large), ("  to that of a quarter", "", _ratio(large, small))]
 
 
-def _ratio(large: Measured, small: Measured) -> str:
+def _ratio(large: Timing, small: Timing) -> str:
     return f"{large.audit / small.audit:.2f}"
 
 
-def _rows(measured: Measured) -> list[Row]:
+def _rows(measured: Timing) -> list[Row]:
     return [
         (f"floor, {measured.samples:,} bundle samples", f"{measured.floor:.1f}", "1"),
         ("  audit", f"{measured.audit:.1f}", f"{measured.audit / measured.floor:.2f}"),
     ]
 
 
-def _of_one(spark: Any, folder: Path, fleet: Fleet, rounds: int, tell: Tell) -> Measured:
-    history, plan = str(folder / "history"), Plan.of("documented-3.0")
+def _of_one(spark: Any, folder: Path, fleet: Fleet, rounds: int, tell: Tell) -> Timing:
+    history, plan = str(folder / "history"), AuditPlan.of("documented-3.0")
     tell(f"history of {fleet.brokers} brokers, {fleet.bundles} bundles each, {fleet.hours} h")
-    write(spark, fleet, Told("none", (), 0, "json"), history)
+    write(spark, fleet, HistoryOptions("none", (), 0, "json"), history)
     length = files.found(spark, history).length
     taken: Mapping[str, list[float]] = {"audit": [], "floor": []}
     for number in range(rounds):
@@ -86,7 +87,7 @@ def _of_one(spark: Any, folder: Path, fleet: Fleet, rounds: int, tell: Tell) -> 
             sizes.set_up(spark, sizes.of_table("records", length, tasks))
             taken["floor"].append(_seconds(partial(floor, of, history, to)))
     samples = Store(spark, made).read("bundle_samples").count()
-    return Measured(samples, median(taken["audit"]), median(taken["floor"]))
+    return Timing(samples, median(taken["audit"]), median(taken["floor"]))
 
 
 BUNDLES, BROKERS = ("cluster", "bundle"), ("cluster", "broker")
@@ -139,4 +140,4 @@ def _seconds(work: Callable[[], object]) -> float:
 
 def fleet_of(brokers: int, bundles: int, hours: int) -> Fleet:
     """A fleet of one cluster of which everything is decided, and nothing has to go."""
-    return Fleet(1, brokers, bundles, hours, given={THRESHOLD: FAR})
+    return Fleet(1, brokers, bundles, hours, given={SHEDDER_THRESHOLD: FAR})

@@ -14,11 +14,11 @@ from statistics import median
 from pulsar_conformance import specs
 from pulsar_conformance.adapters import Connection, Hello
 from pulsar_conformance.adapters.arguments import DEFAULT_PROFILE
-from pulsar_conformance.adapters.validation import asked_operations
+from pulsar_conformance.adapters.protocol import OPERATIONS
 from pulsar_conformance.conformance import checks
-from pulsar_conformance.conformance.registry import CHECKS
-from pulsar_conformance.conformance.trial import Json
-from pulsar_conformance.conformance.trials import drawn
+from pulsar_conformance.conformance.core.check import CHECKS
+from pulsar_conformance.conformance.core.trial import Json
+from pulsar_conformance.conformance.engine.corpus import drawn
 from pulsar_conformance.specs.words import counted
 
 assert checks.__all__, "importing the checks registers them"
@@ -65,7 +65,7 @@ def _offers(hello: Hello, case: Json) -> bool:
 def measure(connections: Connections, count: int, rounds: int, tell: Tell) -> Rates:
     """The median of the rounds, for each operation and whoever answers it; told one by one."""
     rates: dict[tuple[str, str], float] = {}
-    for operation in asked_operations():
+    for operation in OPERATIONS:
         able = {name: c for name, c in connections.items() if operation in c.hello.operations}
         cases = cases_of(operation, [one.hello for one in able.values()], count)
         if cases:

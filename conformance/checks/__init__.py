@@ -2,27 +2,32 @@
 
 from pulsar_conformance.conformance.checks import (
     answer,
-    anti,
-    anti_in_time,
     bundle,
     config,
     data,
-    leaders,
     manager,
-    overload,
-    own,
-    own_unloading,
-    place,
     released,
     report,
-    shed,
-    shed_in_time,
     split,
     split_candidates,
-    split_in_time,
-    threshold,
-    uniform,
     usage,
+)
+from pulsar_conformance.conformance.checks.placement import anti, place
+from pulsar_conformance.conformance.checks.shedding import overload, shed, threshold, uniform
+from pulsar_conformance.conformance.checks.stories import (
+    anti as anti_in_time,
+)
+from pulsar_conformance.conformance.checks.stories import (
+    leaders,
+    own,
+    own_unloading,
+    written,
+)
+from pulsar_conformance.conformance.checks.stories import (
+    shed as shed_in_time,
+)
+from pulsar_conformance.conformance.checks.stories import (
+    split as split_in_time,
 )
 
 __all__ = [
@@ -48,4 +53,5 @@ __all__ = [
     "threshold",
     "uniform",
     "usage",
+    "written",
 ]

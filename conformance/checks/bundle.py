@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import TypeAlias
 
 from hypothesis import strategies as st
+from pulsar_conformance.conformance.core.exchange import Asked
+from pulsar_conformance.conformance.core.expect import Expect
 from pulsar_conformance.conformance.draws import namespaces
-from pulsar_conformance.conformance.expect import Expect
-from pulsar_conformance.conformance.judge import Asked
-from pulsar_conformance.conformance.registry import check
+from pulsar_conformance.conformance.operations.bundles.bundles_create import CREATE
+from pulsar_conformance.conformance.operations.bundles.bundles_locate import LOCATE
 from pulsar_conformance.conformance.views import Found, Locating, Plain
 from pulsar_conformance.reference.bundles import PARTITION
 from pulsar_conformance.reference.ranges import FULL_UPPER, HashRange, hash_of
@@ -25,7 +27,9 @@ CHI_SQUARE_15 = 56.5
 a million trials: the check's error rate is at most 2 in a million."""
 
 
-@check("BUNDLE-01", draws=namespaces.create(st.one_of(st.none(), namespaces.counts), st.just({})))
+@CREATE.check(
+    "BUNDLE-01", draws=namespaces.create(st.one_of(st.none(), namespaces.counts), st.just({}))
+)
 def bundles_cover_the_whole_range(_case: Plain, answer: Boundaries, expect: Expect) -> None:
     """The boundaries ascend from the first hash to the last, without gap or overlap."""
     ends = [int(boundary, 16) for boundary in answer]
@@ -36,7 +40,7 @@ def bundles_cover_the_whole_range(_case: Plain, answer: Boundaries, expect: Expe
     expect.that(ascending, "boundaries that ascend", _shown(answer))
 
 
-@check("BUNDLE-02", draws=namespaces.create(st.none(), namespaces.default_bundles()))
+@CREATE.check("BUNDLE-02", draws=namespaces.create(st.none(), namespaces.default_bundles()))
 def the_default_number_is_used(case: Plain, answer: Boundaries, expect: Expect) -> None:
     """A namespace that says no number gets the number that is set, or the documented one."""
     if expect.reached(case["bundles"] is None):
@@ -44,14 +48,14 @@ def the_default_number_is_used(case: Plain, answer: Boundaries, expect: Expect) 
         expect.equal(len(answer) - 1, default, "bundles")
 
 
-@check("BUNDLE-03", draws=namespaces.create(namespaces.counts, namespaces.default_bundles()))
+@CREATE.check("BUNDLE-03", draws=namespaces.create(namespaces.counts, namespaces.default_bundles()))
 def a_namespace_gets_the_number_it_says(case: Plain, answer: Boundaries, expect: Expect) -> None:
     """A namespace that says a number gets just that many."""
     if expect.reached(case["bundles"] is not None):
         expect.equal(len(answer) - 1, case["bundles"], "bundles")
 
 
-@check("BUNDLE-04", draws=(namespaces.locate(), namespaces.at_the_end()))
+@LOCATE.check("BUNDLE-04", draws=(namespaces.locate(), namespaces.at_the_end()))
 def every_topic_has_exactly_one_bundle(case: Locating, answer: Found, expect: Expect) -> None:
     """Each topic falls in one bundle, one of the namespace's."""
     expect.reached(bool(case["topics"]))
@@ -61,7 +65,7 @@ def every_topic_has_exactly_one_bundle(case: Locating, answer: Found, expect: Ex
         expect.that(bundle in known, "a bundle of the namespace", f"{bundle} for {topic}")
 
 
-def _both(asked: list[Asked], expect: Expect) -> tuple[Found, Found]:
+def _both(asked: Sequence[Asked[Locating, Found]], expect: Expect) -> tuple[Found, Found]:
     expect.given(len(asked) == 2, "topics are located twice")
     first, second = (one.answer for one in asked)
     for found in (first, second):
@@ -76,8 +80,10 @@ def _whole(topics: list[str], expect: Expect) -> None:
     expect.given(not parts, "the topics are no partitions")
 
 
-@check("BUNDLE-05", draws=namespaces.located_twice(), together=True)
-def the_same_topic_stays_in_its_bundle(asked: list[Asked], expect: Expect) -> None:
+@LOCATE.check_together("BUNDLE-05", draws=namespaces.located_twice())
+def the_same_topic_stays_in_its_bundle(
+    asked: Sequence[Asked[Locating, Found]], expect: Expect
+) -> None:
     """Whatever a topic is asked with, it falls in the same bundle."""
     first, second = _both(asked, expect)
     same = first.case["boundaries"] == second.case["boundaries"]
@@ -87,8 +93,8 @@ def the_same_topic_stays_in_its_bundle(asked: list[Asked], expect: Expect) -> No
         expect.equal(second.by_topic[topic], first.by_topic[topic], f"bundle of {topic}")
 
 
-@check("BUNDLE-06", draws=namespaces.located_finer(), together=True)
-def finer_bundles_nest(asked: list[Asked], expect: Expect) -> None:
+@LOCATE.check_together("BUNDLE-06", draws=namespaces.located_finer())
+def finer_bundles_nest(asked: Sequence[Asked[Locating, Found]], expect: Expect) -> None:
     """Where boundaries are added, a topic's bundle lies within the one that it had."""
     coarse, fine = _both(asked, expect)
     finer = set(coarse.case["boundaries"]) <= set(fine.case["boundaries"])
@@ -101,7 +107,7 @@ def finer_bundles_nest(asked: list[Asked], expect: Expect) -> None:
         expect.that(nests, f"a part of {outer}", f"{inner} for {topic}")
 
 
-@check("BUNDLE-07", draws=namespaces.partitioned_widely())
+@LOCATE.check("BUNDLE-07", draws=namespaces.partitioned_widely())
 def partitions_are_hashed_by_their_own_names(case: Locating, answer: Found, expect: Expect) -> None:
     """Partitions of one topic neither all share a bundle nor all lie apart.
 
@@ -122,7 +128,7 @@ def partitions_are_hashed_by_their_own_names(case: Locating, answer: Found, expe
         expect.that(len(bundles) < len(topics), "partitions that share a bundle", apart)
 
 
-@check("BUNDLE-08", draws=namespaces.partitioned())
+@LOCATE.check("BUNDLE-08", draws=namespaces.partitioned())
 def partitions_lie_in_different_bundles(case: Locating, answer: Found, expect: Expect) -> None:
     """As many partitions as there are bundles, at most, lie in a bundle each."""
     topics = case["topics"]
@@ -134,8 +140,8 @@ def partitions_lie_in_different_bundles(case: Locating, answer: Found, expect: E
         expect.equal(found, len(topics), "different bundles")
 
 
-@check("BUNDLE-09", draws=namespaces.one_bundle_split(), together=True)
-def bundles_are_independent(asked: list[Asked], expect: Expect) -> None:
+@LOCATE.check_together("BUNDLE-09", draws=namespaces.one_bundle_split())
+def bundles_are_independent(asked: Sequence[Asked[Locating, Found]], expect: Expect) -> None:
     """New boundaries in one bundle leave the topics of all others where they are."""
     before, after = _both(asked, expect)
     _whole(before.case["topics"], expect)
@@ -146,7 +152,7 @@ def bundles_are_independent(asked: list[Asked], expect: Expect) -> None:
             expect.equal(after.by_topic[topic], bundle, f"bundle of {topic}")
 
 
-@check("BUNDLE-10", draws=namespaces.thousand_topics())
+@LOCATE.check("BUNDLE-10", draws=namespaces.thousand_topics())
 def many_topics_spread_well(case: Locating, answer: Found, expect: Expect) -> None:
     """1000 topics over 64 bundles load 16 brokers alike, four bundles each: a chi-square test.
 
@@ -173,7 +179,7 @@ def many_topics_spread_well(case: Locating, answer: Found, expect: Expect) -> No
         )
 
 
-@check("BUNDLE-11", draws=namespaces.locate())
+@LOCATE.check("BUNDLE-11", draws=namespaces.locate())
 def the_hash_is_crc_32(case: Locating, answer: Found, expect: Expect) -> None:
     """A topic falls where the CRC-32 of its complete name lies."""
     _whole(case["topics"], expect)
@@ -184,7 +190,7 @@ def the_hash_is_crc_32(case: Locating, answer: Found, expect: Expect) -> None:
             _holds(expect, case, topic, bundle)
 
 
-@check("BUNDLE-12", draws=namespaces.on_a_boundary())
+@LOCATE.check("BUNDLE-12", draws=namespaces.on_a_boundary())
 def a_range_holds_its_lower_end(case: Locating, answer: Found, expect: Expect) -> None:
     """A hash on a boundary belongs to the range that starts there."""
     _whole(case["topics"], expect)
@@ -194,7 +200,7 @@ def a_range_holds_its_lower_end(case: Locating, answer: Found, expect: Expect) -
             _holds(expect, case, topic, bundle)
 
 
-@check("BUNDLE-13", draws=namespaces.at_the_end())
+@LOCATE.check("BUNDLE-13", draws=namespaces.at_the_end())
 def the_last_range_holds_the_last_hash(case: Locating, answer: Found, expect: Expect) -> None:
     """The hash 0xffffffff belongs to the last range."""
     _whole(case["topics"], expect)

@@ -8,9 +8,9 @@ from typing import Any
 
 from hypothesis import strategies as st
 from pulsar_conformance import specs
-from pulsar_conformance.conformance.expect import Expect, as_text
-from pulsar_conformance.conformance.registry import check
-from pulsar_conformance.conformance.trial import Trial
+from pulsar_conformance.conformance.core.expect import Expect, as_text
+from pulsar_conformance.conformance.core.trial import Trial
+from pulsar_conformance.conformance.operations.cluster.settings_defaults import DEFAULTS
 from pulsar_conformance.conformance.views import Plain
 
 
@@ -31,6 +31,6 @@ def has_the_documented_default(
 
 for rule in specs.load().rules.values():
     if rule.area == "CONFIG":
-        check(rule.id, draws=st.just(Trial.of("settings.defaults", {})))(
+        DEFAULTS.check(rule.id, draws=st.just(Trial.of(DEFAULTS.id, {})))(
             partial(has_the_documented_default, rule.settings[0])
         )

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from fractions import Fraction
+from collections.abc import Iterable, Mapping, Sequence
 
+from pulsar_conformance.conformance.core.exchange import Asked
+from pulsar_conformance.conformance.core.expect import Expect, same
 from pulsar_conformance.conformance.draws import averages as draws
-from pulsar_conformance.conformance.expect import Expect, same
-from pulsar_conformance.conformance.judge import Asked
-from pulsar_conformance.conformance.registry import check
+from pulsar_conformance.conformance.operations.load_data.average_broker import SUM
+from pulsar_conformance.conformance.operations.load_data.average_bundle import AVERAGE
 from pulsar_conformance.conformance.views import Owning, Sampled
 from pulsar_conformance.reference.averages import FRAMES, Average, samples_counted, together
 from pulsar_conformance.reference.cluster import RATE_FIELDS, Rates
-from pulsar_conformance.reference.numbers import Rate, plain
+from pulsar_conformance.reference.numbers import Fraction, Rate, plain
 
 DUST = Fraction(1, 10**9)
 """Such a share of the largest sample may be left where floating point takes it away again."""
@@ -47,7 +47,7 @@ def _equal(
         expect.that(close, f"{frame}.{name}: {plain(wanted[name], 6)}", plain(found[name], 6))
 
 
-@check("DATA-01", draws=draws.filling())
+@AVERAGE.check("DATA-01", draws=draws.filling())
 def is_over_the_samples_there_are(case: Sampled, answer: Averages, expect: Expect) -> None:
     """Up to a full window, the mean of all samples."""
     expect.given(bool(case.samples), "there is a sample")
@@ -56,7 +56,7 @@ def is_over_the_samples_there_are(case: Sampled, answer: Averages, expect: Expec
             _equal(expect, frame, known.rates, case.average(frame), case.samples)
 
 
-@check("DATA-02", draws=draws.overflowing())
+@AVERAGE.check("DATA-02", draws=draws.overflowing())
 def is_over_a_limited_number(case: Sampled, answer: Averages, expect: Expect) -> None:
     """Beyond a full window, the average that the reading `window` says."""
     for frame, known in answer.items():
@@ -64,8 +64,8 @@ def is_over_a_limited_number(case: Sampled, answer: Averages, expect: Expect) ->
             _equal(expect, frame, known.rates, case.average(frame), case.samples)
 
 
-@check("DATA-03", draws=draws.another_window(), together=True)
-def each_frame_has_its_window(asked: list[Asked], expect: Expect) -> None:
+@AVERAGE.check_together("DATA-03", draws=draws.another_window())
+def each_frame_has_its_window(asked: Sequence[Asked[Sampled, Averages]], expect: Expect) -> None:
     """With another window of the one frame, the other frame stays as it is."""
     expect.given(len(asked) == 2, "samples in two pairs of windows")
     (before, first), (after, second) = asked
@@ -86,19 +86,19 @@ def _unmeasured(case: Sampled, answer: Averages, expect: Expect, names: Iterable
         _equal(expect, frame, known.rates, case.unmeasured, names=names)
 
 
-@check("DATA-04", draws=draws.never_measured())
+@AVERAGE.check("DATA-04", draws=draws.never_measured())
 def counts_for_50_messages(case: Sampled, answer: Averages, expect: Expect) -> None:
     """Without samples, 50 messages per second each way."""
     _unmeasured(case, answer, expect, MESSAGES)
 
 
-@check("DATA-05", draws=draws.never_measured())
+@AVERAGE.check("DATA-05", draws=draws.never_measured())
 def counts_for_50_kilobytes(case: Sampled, answer: Averages, expect: Expect) -> None:
     """Without samples, 50 KB per second each way."""
     _unmeasured(case, answer, expect, BYTES)
 
 
-@check("DATA-06", draws=draws.first_samples())
+@AVERAGE.check("DATA-06", draws=draws.first_samples())
 def the_first_sample_overwrites(case: Sampled, answer: Averages, expect: Expect) -> None:
     """An average lies between the lowest and the highest sample, whatever was before them."""
     expect.given(bool(case.samples), "there is a sample")
@@ -115,7 +115,7 @@ def the_first_sample_overwrites(case: Sampled, answer: Averages, expect: Expect)
             expect.that(inside, allowed, plain(rate))
 
 
-@check("DATA-07", draws=draws.any_number())
+@AVERAGE.check("DATA-07", draws=draws.any_number())
 def the_samples_are_counted(case: Sampled, answer: Averages, expect: Expect) -> None:
     """As many samples as were taken, at most as many as the window has."""
     for frame, known in answer.items():
@@ -124,7 +124,7 @@ def the_samples_are_counted(case: Sampled, answer: Averages, expect: Expect) -> 
         expect.equal(known.samples, counted, f"{frame}.numSamples")
 
 
-@check("DATA-08", draws=draws.brokers())
+@SUM.check("DATA-08", draws=draws.brokers())
 def a_broker_is_the_sum_of_its_bundles(case: Owning, answer: Sums, expect: Expect) -> None:
     """What a broker's bundles carry, added up in each time frame."""
     for frame, rates in answer.items():
@@ -133,7 +133,7 @@ def a_broker_is_the_sum_of_its_bundles(case: Owning, answer: Sums, expect: Expec
             _equal(expect, frame, rates, case.total(frame))
 
 
-@check("DATA-09", draws=draws.brokers(unmeasured=0.3))
+@SUM.check("DATA-09", draws=draws.brokers(unmeasured=0.3))
 def bundles_never_measured_count(case: Owning, answer: Sums, expect: Expect) -> None:
     """Bundles without samples add what is assumed of them."""
     for frame, rates in answer.items():
@@ -142,8 +142,8 @@ def bundles_never_measured_count(case: Owning, answer: Sums, expect: Expect) -> 
             _equal(expect, frame, rates, case.total(frame))
 
 
-@check("DATA-10", draws=draws.gaining_or_losing(), together=True)
-def a_bundle_more_is_its_load_more(asked: list[Asked], expect: Expect) -> None:
+@SUM.check_together("DATA-10", draws=draws.gaining_or_losing())
+def a_bundle_more_is_its_load_more(asked: Sequence[Asked[Owning, Sums]], expect: Expect) -> None:
     """With a bundle more, a broker's data are those before and the bundle's."""
     expect.given(len(asked) == 2, "a broker before and after")
     (few, less), (many, more) = sorted(asked, key=lambda one: len(one.case.owned))

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from pulsar_conformance.conformance.core.exchange import Asked
+from pulsar_conformance.conformance.core.expect import Expect
 from pulsar_conformance.conformance.draws import managers as draws
-from pulsar_conformance.conformance.expect import Expect
-from pulsar_conformance.conformance.judge import Asked
-from pulsar_conformance.conformance.registry import check
+from pulsar_conformance.conformance.operations.cluster.manager_choose import CHOOSE
 from pulsar_conformance.conformance.views import Chooses, Choosing
 from pulsar_conformance.reference.managers import (
     DEFAULT,
@@ -47,7 +49,7 @@ def _is(manager: str, answer: Chooses, expect: Expect, why: str) -> None:
     expect.that(answer.manager == manager, f"{manager}: {why}", answer)
 
 
-@check("MANAGER-01", draws=draws.by_conf(SIMPLE, MODULAR), refusals=True)
+@CHOOSE.check("MANAGER-01", draws=draws.by_conf(SIMPLE, MODULAR))
 def broker_conf_decides(case: Choosing, answer: Chooses, expect: Expect) -> None:
     """With nothing dynamic, the simple or the modular manager runs as broker.conf says."""
     if case.dynamic is None and case.conf in (SIMPLE, MODULAR):
@@ -55,7 +57,7 @@ def broker_conf_decides(case: Choosing, answer: Chooses, expect: Expect) -> None
         _is(MANAGERS[case.conf], answer, expect, f"broker.conf names {case.conf}")
 
 
-@check("MANAGER-02", draws=draws.dynamically(SIMPLE, MODULAR), refusals=True)
+@CHOOSE.check("MANAGER-02", draws=draws.dynamically(SIMPLE, MODULAR))
 def a_dynamic_setting_decides(case: Choosing, answer: Chooses, expect: Expect) -> None:
     """The simple or the modular manager runs as it is set dynamically."""
     _given_no_mistake_beside(case, expect)
@@ -64,14 +66,14 @@ def a_dynamic_setting_decides(case: Choosing, answer: Chooses, expect: Expect) -
         _is(MANAGERS[case.dynamic], answer, expect, f"{case.dynamic} is set dynamically")
 
 
-@check("MANAGER-03", draws=draws.by_conf(EXTENSIBLE), refusals=True)
+@CHOOSE.check("MANAGER-03", draws=draws.by_conf(EXTENSIBLE))
 def broker_conf_enables_the_extensible_one(case: Choosing, answer: Chooses, expect: Expect) -> None:
     """With nothing dynamic, the extensible manager runs where broker.conf names it."""
     if case.dynamic is None and expect.reached(case.conf == EXTENSIBLE):
         _is("extensible", answer, expect, f"broker.conf names {case.conf}")
 
 
-@check("MANAGER-04", draws=draws.dynamically(EXTENSIBLE), refusals=True)
+@CHOOSE.check("MANAGER-04", draws=draws.dynamically(EXTENSIBLE))
 def no_dynamic_setting_enables_the_extensible_one(
     case: Choosing, answer: Chooses, expect: Expect
 ) -> None:
@@ -88,7 +90,7 @@ def no_dynamic_setting_enables_the_extensible_one(
         expect.that(right, f"a refusal, or {' or '.join(sorted(allowed))}", answer)
 
 
-@check("MANAGER-05", draws=draws.mistaken(), refusals=True)
+@CHOOSE.check("MANAGER-05", draws=draws.mistaken())
 def any_mistake_gives_the_simple_one(case: Choosing, answer: Chooses, expect: Expect) -> None:
     """A name that is no load manager's, in the place that decides, gives the simple manager."""
     name = in_use(case, expect)
@@ -96,8 +98,8 @@ def any_mistake_gives_the_simple_one(case: Choosing, answer: Chooses, expect: Ex
         _is(DEFAULT, answer, expect, f"'{name}' is no load manager")
 
 
-@check("MANAGER-06", draws=draws.there_and_back(), together=True, refusals=True)
-def the_same_way_leads_back(asked: list[Asked], expect: Expect) -> None:
+@CHOOSE.check_together("MANAGER-06", draws=draws.there_and_back())
+def the_same_way_leads_back(asked: Sequence[Asked[Choosing, Chooses]], expect: Expect) -> None:
     """What is set again runs again, whatever ran in between."""
     names = [in_use(one.case, expect) for one in asked]
     expect.given(len(set(names)) > 1, "the manager is changed in between")
@@ -110,7 +112,7 @@ def the_same_way_leads_back(asked: list[Asked], expect: Expect) -> None:
         _is(MANAGERS[name], asked[-1].answer, expect, f"{name} is set again")
 
 
-@check("MANAGER-07", draws=draws.nothing_dynamic(), refusals=True)
+@CHOOSE.check("MANAGER-07", draws=draws.nothing_dynamic())
 def the_default_one_runs_otherwise(case: Choosing, answer: Chooses, expect: Expect) -> None:
     """With nothing dynamic, the simple manager runs, whatever broker.conf names."""
     if expect.reached(case.dynamic is None):

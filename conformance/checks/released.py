@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from fractions import Fraction
 from functools import partial
 
-from pulsar_conformance.conformance.checks import facts
 from pulsar_conformance.conformance.checks.manager import is_mistake
-from pulsar_conformance.conformance.checks.split_candidates import crowded, exceeds
+from pulsar_conformance.conformance.core.expect import POINTS, SHARE, Expect
 from pulsar_conformance.conformance.draws import growth, managers, shedding, splits, usages
-from pulsar_conformance.conformance.expect import POINTS, SHARE, Expect
-from pulsar_conformance.conformance.registry import check
+from pulsar_conformance.conformance.facts import shedding as facts
+from pulsar_conformance.conformance.facts.growth import crowded, exceeds
+from pulsar_conformance.conformance.operations.balancing.shed_select import SHED
+from pulsar_conformance.conformance.operations.bundles.bundles_split import SPLIT
+from pulsar_conformance.conformance.operations.bundles.bundles_split_candidates import (
+    SPLIT_CANDIDATES,
+)
+from pulsar_conformance.conformance.operations.cluster.manager_choose import CHOOSE
+from pulsar_conformance.conformance.operations.load_data.usage_max import USAGE
 from pulsar_conformance.conformance.views import (
     Chooses,
     Choosing,
@@ -24,7 +29,7 @@ from pulsar_conformance.conformance.views import (
 from pulsar_conformance.reference.candidates import Growth
 from pulsar_conformance.reference.cluster import Broker
 from pulsar_conformance.reference.managers import DEFAULT
-from pulsar_conformance.reference.numbers import plain
+from pulsar_conformance.reference.numbers import Fraction, plain
 from pulsar_conformance.reference.ranges import hash_of, hex_of, namespace_of
 from pulsar_conformance.reference.shedding import Cycle
 from pulsar_conformance.reference.splitting import TOPICS
@@ -35,14 +40,14 @@ FEWEST_TOPICS = FEWEST_BROKERS = 2
 """So many it takes for a bundle to be split."""
 
 
-@check("SPLIT-24", draws=growth.growths())
+@SPLIT_CANDIDATES.check("SPLIT-24", draws=growth.growths())
 def nothing_is_split_with_one_broker(case: Growth, answer: Chosen, expect: Expect) -> None:
     """With one broker nothing is split."""
     if expect.reached(len(case.case["brokers"]) < FEWEST_BROKERS):
         expect.nothing(answer.split, "one broker is up")
 
 
-@check("SPLIT-25", draws=growth.growths())
+@SPLIT_CANDIDATES.check("SPLIT-25", draws=growth.growths())
 def few_topics_stay_together(case: Growth, answer: Chosen, expect: Expect) -> None:
     """A bundle with fewer than two topics stays whole."""
     few = [bundle for bundle, stats in case.stats.items() if stats.topics < FEWEST_TOPICS]
@@ -51,7 +56,7 @@ def few_topics_stay_together(case: Growth, answer: Chosen, expect: Expect) -> No
     expect.nothing(wrong, "these have fewer than two topics")
 
 
-@check("SPLIT-26", draws=growth.growths())
+@SPLIT_CANDIDATES.check("SPLIT-26", draws=growth.growths())
 def the_others_over_a_limit_are_split(case: Growth, answer: Chosen, expect: Expect) -> None:
     """A bundle with two topics over a limit is split, where its namespace has room."""
     expect.given(case.enabled, "the leader splits by itself")
@@ -65,9 +70,10 @@ def the_others_over_a_limit_are_split(case: Growth, answer: Chosen, expect: Expe
             expect.that(bundle in answer.split, allowed, ", ".join(answer.split) or "nothing split")
 
 
-@check("SPLIT-27", draws=splits.topic_splits())
+@SPLIT.check("SPLIT-27", draws=splits.topic_splits())
 def topic_halves_meet_half_way(case: Plain, answer: Parts, expect: Expect) -> None:
     """The boundary lies half-way between the middle two hashes, rounded down."""
+    expect.given(answer.refused is None, "the request was not refused")
     whole = case["algorithm"] == TOPICS and case["bundle"] == splits.WHOLE
     hashes = sorted(map(hash_of, case["topics"]))
     expect.given(whole and len(hashes) >= FEWEST_TOPICS, "topics of a whole namespace are parted")
@@ -102,12 +108,12 @@ for rule, asked, weighed in (
     ("USAGE-09", True, True),
     ("USAGE-10", False, True),
 ):
-    check(rule, draws=usages.brokers(weighted=weighed and asked))(
+    USAGE.check(rule, draws=usages.brokers(weighted=weighed and asked))(
         partial(leaves_heap_out, asked, weighed)
     )
 
 
-@check("THRESHOLD-11", draws=shedding.cycles(shedding.threshold))
+@SHED.check("THRESHOLD-11", draws=shedding.cycles(shedding.threshold))
 def sheds_the_excess_over_the_limit(case: Cycle, answer: Unloading, expect: Expect) -> None:
     """A broker above the limit gives up its excess over the limit and five points, no more."""
     expect.given(facts.strategy_is(case, "ThresholdShedder"), "ThresholdShedder sheds")
@@ -126,7 +132,7 @@ def sheds_the_excess_over_the_limit(case: Cycle, answer: Unloading, expect: Expe
             expect.that(before < need * (1 + SHARE) or not need, allowed, answer)
 
 
-@check("MANAGER-12", draws=managers.mistaken(), refusals=True)
+@CHOOSE.check("MANAGER-12", draws=managers.mistaken())
 def a_mistake_in_broker_conf_is_passed_over(
     case: Choosing, answer: Chooses, expect: Expect
 ) -> None:
@@ -135,7 +141,7 @@ def a_mistake_in_broker_conf_is_passed_over(
         expect.that(answer.manager == DEFAULT, f"{DEFAULT}: '{case.conf}' is no manager", answer)
 
 
-@check("MANAGER-13", draws=managers.mistaken(), refusals=True)
+@CHOOSE.check("MANAGER-13", draws=managers.mistaken())
 def a_mistake_in_broker_conf_is_refused(case: Choosing, answer: Chooses, expect: Expect) -> None:
     """With nothing dynamic, no manager runs where broker.conf names none."""
     if _mistaken(case, expect):

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+from pulsar_conformance.conformance.core.check import check_exchanges
+from pulsar_conformance.conformance.core.exchange import Exchange
+from pulsar_conformance.conformance.core.expect import POINTS, Expect, same
 from pulsar_conformance.conformance.draws import reports as draws
-from pulsar_conformance.conformance.expect import POINTS, Expect, same
-from pulsar_conformance.conformance.judge import Asked
-from pulsar_conformance.conformance.registry import check
+from pulsar_conformance.conformance.operations.load_data.report_read import READ
+from pulsar_conformance.conformance.operations.load_data.usage_max import USAGE
 from pulsar_conformance.conformance.views import Measured, Plain, Reported, Said
 from pulsar_conformance.reference.cluster import RATE_FIELDS, RESOURCES, Broker
 from pulsar_conformance.reference.numbers import exact, plain
@@ -31,12 +33,16 @@ def _simple(case: Reported, expect: Expect) -> None:
     expect.given(bool(case.below) and not case.at_the_top, "the simple load manager's report")
 
 
+def _answered(answer: Said, expect: Expect) -> None:
+    expect.given(answer.refused is None, "the request was not refused")
+
+
 def _in_one_place(case: Reported, expect: Expect) -> None:
     _readable(case, expect)
     expect.given(not (case.at_the_top and case.nested), "its resources stand in one place")
 
 
-@check("REPORT-01", draws=draws.modular_reports(), refusals=True)
+@READ.check("REPORT-01", draws=draws.modular_reports())
 def resources_at_the_top_are_modular(case: Reported, answer: Said, expect: Expect) -> None:
     """A report with its resources at the top level is the modular load manager's."""
     _modular(case, expect)
@@ -44,7 +50,7 @@ def resources_at_the_top_are_modular(case: Reported, answer: Said, expect: Expec
     expect.that(answer.manager == "modular", "a report of the modular load manager", answer)
 
 
-@check("REPORT-02", draws=draws.simple_reports(), refusals=True)
+@READ.check("REPORT-02", draws=draws.simple_reports())
 def resources_below_are_simple(case: Reported, answer: Said, expect: Expect) -> None:
     """A report with its resources in systemResourceUsage is the simple load manager's."""
     _simple(case, expect)
@@ -52,9 +58,10 @@ def resources_below_are_simple(case: Reported, answer: Said, expect: Expect) -> 
     expect.that(answer.manager == "simple", "a report of the simple load manager", answer)
 
 
-@check("REPORT-03", draws=draws.any_report())
+@READ.check("REPORT-03", draws=draws.any_report())
 def usage_and_limit_are_kept(case: Reported, answer: Said, expect: Expect) -> None:
     """Each resource that is reported keeps its usage and its limit."""
+    _answered(answer, expect)
     _in_one_place(case, expect)
     for name in RESOURCES:
         reported = case.known(name)
@@ -89,6 +96,7 @@ def _kept(
     expect: Expect,
 ) -> None:
     """What is left out of an answer is nothing: 0, or no bundles."""
+    _answered(answer, expect)
     _modular(case, expect)
     for name in names:
         reported = case.known(name)
@@ -97,33 +105,34 @@ def _kept(
             expect.that(alike(reported, answered), f"{name}: {reported}", f"{name}: {answered}")
 
 
-@check("REPORT-04", draws=draws.modular_reports())
+@READ.check("REPORT-04", draws=draws.modular_reports())
 def rates_are_kept(case: Reported, answer: Said, expect: Expect) -> None:
     """The latest rates over all bundles are as reported."""
     _kept(RATE_FIELDS, _same_rate, case, answer, expect)
 
 
-@check("REPORT-05", draws=draws.modular_reports())
+@READ.check("REPORT-05", draws=draws.modular_reports())
 def counts_are_kept(case: Reported, answer: Said, expect: Expect) -> None:
     """The numbers of topics, bundles, producers and consumers are as reported."""
     _kept(COUNTS, _same_count, case, answer, expect)
 
 
-@check("REPORT-06", draws=draws.modular_reports())
+@READ.check("REPORT-06", draws=draws.modular_reports())
 def bundles_are_kept(case: Reported, answer: Said, expect: Expect) -> None:
     """The bundles are those that are reported."""
     _kept(("bundles",), _same_bundles, case, answer, expect)
 
 
-@check("REPORT-07", draws=draws.modular_reports())
+@READ.check("REPORT-07", draws=draws.modular_reports())
 def gains_and_losses_are_kept(case: Reported, answer: Said, expect: Expect) -> None:
     """The bundles gained and lost last are those that are reported."""
     _kept(CHANGES, _same_bundles, case, answer, expect)
 
 
-@check("REPORT-08", draws=draws.any_report())
+@READ.check("REPORT-08", draws=draws.any_report())
 def nothing_is_made_up(case: Reported, answer: Said, expect: Expect) -> None:
     """What a report does not have is not in the broker, or is nothing there."""
+    _answered(answer, expect)
     _readable(case, expect)
     absent = [name for name in RESOURCES if name not in (*case.at_the_top, *case.below)]
     if case.at_the_top and not case.nested:
@@ -138,12 +147,13 @@ def _nothing(value: Any) -> bool:
     return not (value["usage"] if isinstance(value, Mapping) and "usage" in value else value)
 
 
-@check("REPORT-09", draws=draws.monitored(), together=True)
-def max_is_the_largest_percentage(asked: list[Asked], expect: Expect) -> None:
+@check_exchanges("REPORT-09", draws=draws.monitored())
+def max_is_the_largest_percentage(exchanges: Sequence[Exchange], expect: Expect) -> None:
     """The usage of the broker is the largest percentage of its report's resources."""
-    expect.given(len(asked) == 2, "a report, and the usage of its broker")
-    (case, said), (usage, measured) = asked
-    expect.given(isinstance(case, Reported) and isinstance(usage, Plain), "in this order")
+    in_order = [one.operation for one in exchanges] == [READ.id, USAGE.id]
+    expect.given(in_order, "a report, and the usage of its broker")
+    (case, said), (usage, measured) = READ.seen(exchanges[0]), USAGE.seen(exchanges[1])
+    _answered(said, expect)
     _reported_by(case, usage, expect)
     expect.reached()
     _largest(said, measured, expect)
@@ -162,11 +172,3 @@ def _largest(said: Said, measured: Measured, expect: Expect) -> None:
     percent = maximum(Broker.read("broker", said.broker)).percent
     close = abs(measured.percent - percent) <= POINTS or same(measured.percent, percent)
     expect.that(close, f"MAX {plain(percent, 4)} %", f"{plain(measured.percent, 4)} %")
-
-
-@check("REPORT-10", draws=draws.no_report(), refusals=True)
-def nothing_reported_is_refused(case: Reported, answer: Said, expect: Expect) -> None:
-    """Where nothing is reported there is nothing to read."""
-    expect.given(not case.report, "there is no report")
-    expect.reached()
-    expect.that(answer.refused is not None, "refused: there is no report", answer)

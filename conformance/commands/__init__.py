@@ -1,1 +1,1 @@
-"""The commands that judge and compare."""
+"""The commands of `pulsar-conformance`."""

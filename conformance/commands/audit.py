@@ -1,4 +1,4 @@
-"""`pulsar-conformance audit`: recorded history of clusters, judged."""
+"""`pulsar-conformance audit`: judges the recorded history of clusters."""
 
 from __future__ import annotations
 
@@ -15,18 +15,19 @@ from pulsar_conformance.adapters import AdapterError
 from pulsar_conformance.adapters.arguments import DEFAULT_PROFILE
 from pulsar_conformance.adapters.spark import session
 from pulsar_conformance.adapters.spark.connection import STRATEGIES
-from pulsar_conformance.conformance.audit import paths, sizes
-from pulsar_conformance.conformance.audit.errors import AuditError
-from pulsar_conformance.conformance.given_settings import BadSetting
-from pulsar_conformance.conformance.plan import BadPlan, chosen_readings
-from pulsar_conformance.conformance.snapshot.broker_conf import read_conf
-from pulsar_conformance.conformance.snapshot.files import BadSnapshot
+from pulsar_conformance.conformance.cases.given_settings import BadSetting
+from pulsar_conformance.conformance.cases.snapshot.broker_conf import read_conf
+from pulsar_conformance.conformance.cases.snapshot.files import BadSnapshot
+from pulsar_conformance.conformance.engine.plan import BadPlan, chosen_readings
+from pulsar_conformance.conformance.history.audit import sizes
+from pulsar_conformance.conformance.history.input import paths
+from pulsar_conformance.conformance.history.input.errors import AuditError
 
-WRONG, UNUSABLE = 1, 2
+WRONG, UNUSABLE, INTERRUPTED = 1, 2, 130
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """What is read, by what it is judged, and where everything goes."""
+    """The input, what it is judged by, and the output."""
     parser.add_argument(
         "--input", required=True, metavar="PATH", help="a file or folder of JSON Lines or Parquet"
     )
@@ -44,27 +45,47 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="NAME=VALUE",
-        help="take an open place of the documents this way; may be given again",
+        help="follow this alternative of a reading; repeatable",
     )
     parser.add_argument(
         "--settings",
         metavar="FILE",
-        help="what these settings, as in broker.conf, would have done",
+        help="add what the settings of this broker.conf would have unloaded",
     )
     parser.add_argument(
-        "--strategy", type=_strategy, metavar="NAME", help="what this strategy would have done"
+        "--strategy",
+        type=_strategy,
+        metavar="NAME",
+        help="add what this strategy would have unloaded",
     )
-    for name, what in (("from", "judge cycles at this time or later"), ("to", "and before this")):
+    for name, what in (
+        ("from", "judge cycles at this time or later"),
+        ("to", "judge cycles before this time"),
+    ):
         parser.add_argument(
             f"--{name}", dest=f"time_{name}", type=_time, metavar="TIME", help=f"{what}, ISO 8601"
         )
-    parser.add_argument("--json", metavar="FILE", help="the summary as JSON, too")
+    parser.add_argument(
+        "--why", metavar="BUNDLE", help="show what happened to this bundle, with the arithmetic"
+    )
+    parser.add_argument(
+        "--broker",
+        metavar="NAME",
+        help="show what happened at this broker; may be combined with --why",
+    )
+    parser.add_argument(
+        "--at",
+        type=_time,
+        metavar="TIME",
+        help="with --why or --broker: show events up to then, ISO 8601",
+    )
+    parser.add_argument("--json", metavar="FILE", help="also write the summary as JSON")
     parser.add_argument(
         "--cases",
         type=int,
         default=10,
         metavar="N",
-        help="case files for so many faults of a rule (%(default)s)",
+        help="how many case files to write for each broken rule (%(default)s)",
     )
     parser.add_argument(
         "--spark",
@@ -75,28 +96,43 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Prints the summary; 1 where something was done wrong, 2 for what cannot be audited."""
+    """Prints the summary; 1 if something was done wrong, 2 if nothing can be audited."""
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     try:
         paths.check(args.input, args.output, args.json)
         _check_times(args.time_from, args.time_to)
+        _check_asked(args)
         readings = chosen_readings(args.reading)
         settings = _settings(args.settings)
         specs.load().check_readings(readings)
         spark = session.take(args.spark, "audit", sizes.of_process(args.input))
         try:
-            from pulsar_conformance.conformance.audit.plan import Plan
-            from pulsar_conformance.conformance.audit.report import Asked, check_rules, reported
+            from pulsar_conformance.conformance.history.audit.inquiry import Inquiry
+            from pulsar_conformance.conformance.history.audit.plan import AuditPlan
+            from pulsar_conformance.conformance.history.audit.report import (
+                Counterfactual,
+                answered,
+                check_rules,
+                reported,
+            )
 
-            plan = Plan.of(args.judge_by, readings, since=args.time_from, until=args.time_to)
+            asked = Inquiry(args.why, args.broker, args.at)
+            plan = AuditPlan.of(args.judge_by, readings, since=args.time_from, until=args.time_to)
             check_rules(plan)
-            other = Asked(settings, args.strategy)
+            other = Counterfactual(settings, args.strategy)
+            if asked:
+                print("\n".join(answered(spark.session, args.input, args.output, plan, asked)))
+                return 0
             found, lines = reported(spark.session, args.input, args.output, plan, other, args.cases)
         finally:
             session.release(spark)
     except (AdapterError, AuditError, BadPlan, BadSetting, BadSnapshot, specs.UnknownName) as wrong:
         print(f"pulsar-conformance: {wrong}", file=sys.stderr)
         return UNUSABLE
+    except KeyboardInterrupt:
+        told = "stopped; the same command continues where it stopped"
+        print(f"pulsar-conformance: {told}", file=sys.stderr)
+        return INTERRUPTED
     print("\n".join(lines))
     if args.json:
         Path(args.json).write_text(json.dumps(found, indent=2) + "\n", "utf-8")
@@ -106,7 +142,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _status(args: argparse.Namespace, found: dict[str, Any]) -> int:
-    """A history without a cycle is no mistake, but where it was asked for, or is no history."""
+    """The exit status; a history without a cycle is a mistake only if a time was given."""
     asked = args.time_from or args.time_to or not found["lines"]["used"]
     if asked and not found["cycles"]:
         return UNUSABLE
@@ -114,19 +150,34 @@ def _status(args: argparse.Namespace, found: dict[str, Any]) -> int:
 
 
 def _nothing(args: argparse.Namespace, lines: dict[str, Any]) -> str:
-    """Why nothing could be audited, and what to do."""
+    """Why nothing could be audited, and what to do about it."""
     if not lines["used"]:
-        return f"--input {args.input}: no line of it can be used; {args.output}/quarantine says why"
+        problem = f"none of its lines can be used; {args.output}/quarantine says why"
+        return f"--input {args.input}: {problem}"
     if args.time_from or args.time_to:
-        return "no shedding cycle of a broker that reports is in that time; see --from and --to"
-    problem = "there is no shedding cycle of a broker that reports in it"
-    return f"--input {args.input}: {problem}; give load reports, leaders and cycles of one time"
+        return "there is no shedding cycle of a reporting broker in that time; see --from and --to"
+    problem = "it has no shedding cycle of a reporting broker"
+    return (
+        f"--input {args.input}: {problem}; give load reports, leaders and cycles of the same time"
+    )
 
 
 def _check_times(since: datetime | None, until: datetime | None) -> None:
     if since and until and since >= until:
         problem = f"it is not before --to {until.isoformat()}, so that no cycle is between them"
         raise AuditError(f"--from {since.isoformat()}: {problem}")
+
+
+def _check_asked(args: argparse.Namespace) -> None:
+    """Errors: `AuditError` for options that exclude each other."""
+    asked = args.why is not None or args.broker is not None
+    if args.at is not None and not asked:
+        raise AuditError("--at: it needs --why BUNDLE or --broker NAME; give one of them")
+    others = ("settings", "strategy", "json")
+    given = [f"--{name}" for name in others if getattr(args, name) is not None]
+    if asked and given:
+        problem = "they do not go with --why or --broker"
+        raise AuditError(f"{', '.join(given)}: {problem}; give one or the other")
 
 
 def _settings(file: str | None) -> dict[str, Any]:
@@ -149,5 +200,5 @@ def _time(text: str) -> datetime:
         time = datetime.fromisoformat(text)
         return time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)
     except (ValueError, OverflowError):
-        problem = f"{text} is no time in ISO 8601; write it as 2026-11-20T10:00:00Z"
+        problem = f"{text} is not a time in ISO 8601; write it as 2026-11-20T10:00:00Z"
         raise argparse.ArgumentTypeError(problem) from None

@@ -1,4 +1,4 @@
-"""`pulsar-conformance case`: a case out of load reports and bundle data of a real cluster."""
+"""`pulsar-conformance case`: makes a case from load reports and bundle data of a cluster."""
 
 from __future__ import annotations
 
@@ -9,58 +9,64 @@ from pathlib import Path
 
 from pulsar_conformance import specs
 from pulsar_conformance.adapters.arguments import DEFAULT_PROFILE
-from pulsar_conformance.conformance.given_settings import BadSetting, given_settings, merged
-from pulsar_conformance.conformance.handed_in import derived_from
-from pulsar_conformance.conformance.saved import BadCase, content_of
-from pulsar_conformance.conformance.snapshot.broker_conf import read_conf
-from pulsar_conformance.conformance.snapshot.bundle_data import read_bundle_data
-from pulsar_conformance.conformance.snapshot.files import BadSnapshot
-from pulsar_conformance.conformance.snapshot.making import (
+from pulsar_conformance.conformance.cases.given_settings import BadSetting, given_settings, merged
+from pulsar_conformance.conformance.cases.handed_in import derived_from
+from pulsar_conformance.conformance.cases.saved import BadCase, content_of
+from pulsar_conformance.conformance.cases.snapshot.broker_conf import read_conf
+from pulsar_conformance.conformance.cases.snapshot.bundle_data import read_bundle_data
+from pulsar_conformance.conformance.cases.snapshot.files import BadSnapshot
+from pulsar_conformance.conformance.cases.snapshot.making import (
     MAKERS,
     OF_EACH_BROKER,
     Snapshot,
     trial_of,
 )
-from pulsar_conformance.conformance.snapshot.reports import read_reports
+from pulsar_conformance.conformance.cases.snapshot.reports import read_reports
+from pulsar_conformance.conformance.operations.balancing.shed_select import SHED
 from pulsar_conformance.reference import Model
 
 UNUSABLE = 2
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Where the files lie, and what is asked about them."""
+    """The files, and the question about them."""
     parser.add_argument(
         "--reports",
         type=Path,
         required=True,
         metavar="DIR",
-        help="load reports, a file BROKER.json each, of the modular or the simple load manager",
+        help="load reports of the modular or the simple load manager, one file BROKER.json each",
     )
     parser.add_argument(
         "--bundle-data",
         type=Path,
         metavar="DIR",
-        help="bundle data, as TENANT/NAMESPACE/RANGE.json or a file with an object of all; without "
+        help="bundle data, as TENANT/NAMESPACE/RANGE.json or all in one object in a file; without "
         "it, the latest numbers in the reports count as one sample",
     )
-    parser.add_argument("--conf", type=Path, metavar="FILE", help="a broker.conf")
+    parser.add_argument(
+        "--conf",
+        type=Path,
+        metavar="FILE",
+        help="a broker.conf, or the JSON of a broker's runtime configuration",
+    )
     parser.add_argument(
         "--setting",
         action="append",
         default=[],
         metavar="NAME=VALUE",
-        help="and if this setting were so; may be given again",
+        help="use this setting instead of the broker.conf's; repeatable",
     )
     parser.add_argument(
         "--operation",
-        default="shed.select",
+        default=SHED.id,
         metavar="OPERATION",
         help=f"what to ask (%(default)s): {', '.join(MAKERS)}",
     )
 
 
 def run(args: argparse.Namespace) -> int:
-    """Prints a case file for `explain`, `ask` or `run --replay`; 2 where none can be made."""
+    """Prints a case file for `explain`, `ask` or `run --replay`; 2 if none can be made."""
     try:
         if args.operation not in MAKERS:
             raise specs.UnknownName(args.operation, "operation that reports can ask", MAKERS)

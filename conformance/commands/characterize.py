@@ -1,14 +1,14 @@
-"""`pulsar-conformance run --characterize`: a table of readings, and judges nothing."""
+"""`pulsar-conformance run --characterize`: prints a table of readings, and judges nothing."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from io import StringIO
 
-from pulsar_conformance.conformance.characterize import Finding
-from pulsar_conformance.conformance.characterize import characterize as find_out
-from pulsar_conformance.conformance.plan import Plan
-from pulsar_conformance.conformance.respondent import Respondent
+from pulsar_conformance.conformance.compare.characterization import Finding
+from pulsar_conformance.conformance.compare.characterization import characterize as find_out
+from pulsar_conformance.conformance.engine.implementation import Implementation
+from pulsar_conformance.conformance.engine.plan import Plan
 from rich import box
 from rich.console import Console
 from rich.table import Table
@@ -17,19 +17,19 @@ WIDTH = 80
 
 
 def characterize(plan: Plan) -> int:
-    """Prints what each implementation follows; 1 where one follows none, several, or another.
+    """Prints the readings that each implementation follows; 1 if one is none, mixed or false.
 
     Errors: `AdapterError`.
     """
     failed = False
     for adapter in plan.adapters:
         for profile in plan.profiles:
-            respondent = Respondent(adapter, profile, plan.readings, plan.limits)
+            implementation = Implementation(adapter, profile, plan.readings, plan.limits)
             try:
-                findings = find_out(respondent, plan.seed)
+                findings = find_out(implementation, plan.seed)
             finally:
-                respondent.close()
-            _print(f"{respondent.name}, asked for {profile}", findings)
+                implementation.close()
+            _print(f"{implementation.name}, asked for {profile}", findings)
             failed = failed or any(finding.fails for finding in findings)
     return int(failed)
 
@@ -47,7 +47,7 @@ def _print(title: str, findings: Sequence[Finding]) -> None:
 
 
 def _notes(findings: Sequence[Finding]) -> Iterator[str]:
-    """How many were found, and a line for each that was not, or is not what is said."""
+    """The number of readings found, and a line for each that was not, or was declared falsely."""
     failed = [finding for finding in findings if finding.fails]
     open_ones = [finding for finding in findings if finding.found == "undecided"]
     counts = (

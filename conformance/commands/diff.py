@@ -1,4 +1,4 @@
-"""`pulsar-conformance diff ADAPTER ADAPTER`: the smallest cases that two decide otherwise."""
+"""`pulsar-conformance diff ADAPTER ADAPTER`: the smallest cases that they decide differently."""
 
 from __future__ import annotations
 
@@ -11,37 +11,40 @@ from pathlib import Path
 from pulsar_conformance import specs
 from pulsar_conformance.adapters import AdapterError
 from pulsar_conformance.adapters.arguments import ADAPTER, add_drawn, add_judged_by, limits_of
-from pulsar_conformance.conformance import checks, saved
-from pulsar_conformance.conformance.differing import Difference, Pair
-from pulsar_conformance.conformance.failing import derivation
-from pulsar_conformance.conformance.plan import BadPlan, chosen_readings
-from pulsar_conformance.conformance.respondent import Respondent
-from pulsar_conformance.conformance.trials import questions_drawn
+from pulsar_conformance.conformance import checks
+from pulsar_conformance.conformance.cases import saved
+from pulsar_conformance.conformance.compare.differences import Difference, Pair
+from pulsar_conformance.conformance.engine.attribution import Subject
+from pulsar_conformance.conformance.engine.corpus import questions_drawn
+from pulsar_conformance.conformance.engine.failures import derivation
+from pulsar_conformance.conformance.engine.implementation import Implementation
+from pulsar_conformance.conformance.engine.plan import BadPlan, chosen_readings
+from pulsar_conformance.conformance.engine.readings import followed_by
 from pulsar_conformance.specs.words import counted
 
 assert checks.__all__, "importing the checks registers them"
 
 UNUSABLE = 2
 FEW = 3
-"""So many broken rules are named."""
+"""The most broken rules to name."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Two adapters, and what to ask them."""
+    """The two adapters, and what to ask them."""
     parser.add_argument("adapters", nargs=2, metavar="ADAPTER", help=ADAPTER)
     add_drawn(parser)
     add_judged_by(parser)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Prints each operation's count of differences, and the smallest; 1 where there are any."""
-    respondents: list[Respondent] = []
+    """Prints the number of differences of each operation and the smallest; 1 if there are any."""
+    asked: list[Implementation] = []
     try:
         specs.load().profile(args.profile)
         readings, limits = chosen_readings(args.reading), limits_of(args.time_limit)
         for adapter in args.adapters:
-            respondents.append(Respondent(adapter, args.profile, readings, limits))
-        pair = Pair(*respondents)
+            asked.append(Implementation(adapter, args.profile, readings, limits))
+        pair = Pair(*(Subject.of(one, followed_by(one, args.seed)) for one in asked))
         operations = _operations(pair, args.operation)
         _print_readings(pair)
         found = [_differs(pair, operation, args) for operation in operations]
@@ -49,14 +52,15 @@ def run(args: argparse.Namespace) -> int:
         print(f"pulsar-conformance: {wrong}", file=sys.stderr)
         return UNUSABLE
     finally:
-        for respondent in respondents:
-            respondent.close()
+        for implementation in asked:
+            implementation.close()
     return int(any(found))
 
 
 def _operations(pair: Pair, wanted: Sequence[str] | None) -> list[str]:
-    """The operations that both offer, or those of them that are wanted."""
-    both = [one for one in pair.first.hello.operations if one in pair.second.hello.operations]
+    """The operations that both offer, limited to the wanted ones if any are named."""
+    first, second = (one.implementation.hello.operations for one in pair)
+    both = [one for one in first if one in second]
     for operation in wanted or ():
         if operation not in both:
             raise BadPlan(f"{operation} is not offered by both; there are {', '.join(both)}")
@@ -64,8 +68,8 @@ def _operations(pair: Pair, wanted: Sequence[str] | None) -> list[str]:
 
 
 def _print_readings(pair: Pair) -> None:
-    """Which readings the two take differently: what follows from them is no mistake of either."""
-    first, second = (one.readings.choices for one in pair)
+    """Prints the readings that differ: what follows from them is no mistake of either."""
+    first, second = (one.court.readings.choices for one in pair)
     for name in specs.load().readings:
         if first[name] != second[name]:
             print(f"reading {name}: {first[name]} and {second[name]}")
@@ -74,25 +78,27 @@ def _print_readings(pair: Pair) -> None:
 def _differs(pair: Pair, operation: str, args: argparse.Namespace) -> bool:
     trials = questions_drawn(operation, args.profile, args.seed, args.examples)
     found = pair.differences(trials)
-    print(f"{operation}: {counted(len(trials), 'case')}, {len(found) or 'none'} decided otherwise")
+    print(
+        f"{operation}: {counted(len(trials), 'case')}, {len(found) or 'none'} decided differently"
+    )
     if found:
         _print(pair, pair.smallest(found))
     return bool(found)
 
 
 def _print(pair: Pair, difference: Difference) -> None:
-    """The case and how the model decides it; what each answered, and which rules that breaks."""
+    """Prints the case, the model's decision, each answer, and the rules that it breaks."""
     trial = difference.trial
-    file = saved.save(trial, Path(), {"profile": pair.first.profile})
+    file = saved.save(trial, Path(), {"profile": pair.first.followed.profile})
     print(f"  smallest case  {file}  ({trial.size})")
     for line in derivation(pair.first, trial):
         print(f"    {line}")
     both = True
-    for place, respondent in enumerate(pair):
+    for place, subject in enumerate(pair):
         answer = json.dumps(difference.answers[place], ensure_ascii=False)
         broken = list(pair.breaches(difference, place))
         both = both and not broken
-        print(f"  {respondent.name}: {answer}")
+        print(f"  {subject.implementation.name}: {answer}")
         for rule in broken[:FEW]:
             print(f"    breaks {rule.id}: {rule.title}")
         if len(broken) > FEW:

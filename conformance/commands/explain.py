@@ -1,4 +1,4 @@
-"""`pulsar-conformance explain`: how the model comes to its answer, step by step."""
+"""`pulsar-conformance explain`: shows step by step how the model arrives at its answer."""
 
 from __future__ import annotations
 
@@ -8,47 +8,50 @@ from collections.abc import Iterator
 
 from pulsar_conformance import fixtures, specs
 from pulsar_conformance.adapters.arguments import DEFAULT_PROFILE
-from pulsar_conformance.conformance.explaining import Wanted, case_lines, example_lines
-from pulsar_conformance.conformance.given_settings import BadSetting, given_settings
-from pulsar_conformance.conformance.handed_in import handed_in
-from pulsar_conformance.conformance.plan import BadPlan, chosen_readings
-from pulsar_conformance.conformance.saved import BadCase
+from pulsar_conformance.conformance.cases.given_settings import BadSetting, given_settings
+from pulsar_conformance.conformance.cases.handed_in import handed_in
+from pulsar_conformance.conformance.cases.saved import BadCase
+from pulsar_conformance.conformance.engine.plan import BadPlan, chosen_readings
+from pulsar_conformance.conformance.explain.derivations import Wanted, case_lines, example_lines
+from pulsar_conformance.conformance.explain.focus import Focus
 
 UNUSABLE = 2
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """A case or a worked example, and what is to be taken otherwise."""
+    """The case or worked example, and what to change in it."""
     parser.add_argument(
         "case",
         nargs="?",
         metavar="CASE.json",
-        help="a saved case, or lines as ask reads them; - is standard input",
+        help="a saved case, or lines in the format of ask; - is standard input",
     )
     parser.add_argument("--example", metavar="ID", help="a worked example instead of a file")
     parser.add_argument(
         "--judge-by",
         metavar="PROFILE",
-        help=f"the documents to follow (those that the file names, else {DEFAULT_PROFILE})",
+        help=f"the documents to follow (those named by the file, or else {DEFAULT_PROFILE})",
     )
     parser.add_argument(
         "--reading",
         action="append",
         default=[],
         metavar="NAME=VALUE",
-        help="take an open place of the documents this way; may be given again",
+        help="follow this alternative of a reading; repeatable",
     )
     parser.add_argument(
         "--setting",
         action="append",
         default=[],
         metavar="NAME=VALUE",
-        help="and if this setting were so; may be given again",
+        help="change this setting; without a value, it is left out; repeatable",
     )
+    parser.add_argument("--broker", metavar="NAME", help="show only this broker")
+    parser.add_argument("--bundle", metavar="NAME", help="show only this bundle")
 
 
 def run(args: argparse.Namespace) -> int:
-    """Prints derivation and answer of each question; 2 for what cannot be explained."""
+    """Prints the derivation and the answer of each question; 2 if it cannot be explained."""
     try:
         lines = list(_lines(args))
     except (BadCase, BadPlan, BadSetting, specs.UnknownName) as wrong:
@@ -61,7 +64,9 @@ def run(args: argparse.Namespace) -> int:
 def _lines(args: argparse.Namespace) -> Iterator[str]:
     if (args.case is None) == (args.example is None):
         raise BadCase("explain takes either a CASE.json or --example ID")
-    wanted = Wanted(args.judge_by, chosen_readings(args.reading), given_settings(args.setting))
+    focus = Focus(args.broker, args.bundle)
+    settings = given_settings(args.setting)
+    wanted = Wanted(args.judge_by, chosen_readings(args.reading), settings, focus)
     if args.example is not None:
         yield from example_lines(_example(args.example), wanted)
         return

@@ -1,4 +1,4 @@
-"""`pulsar-conformance fleet`: writes the history of a fleet that never was."""
+"""`pulsar-conformance fleet`: generates the history of a fleet of clusters."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ from pulsar_conformance import specs
 from pulsar_conformance.adapters import AdapterError, connect
 from pulsar_conformance.adapters.arguments import DEFAULT_PROFILE
 from pulsar_conformance.adapters.spark import session
-from pulsar_conformance.conformance.fleet.plants import (
+from pulsar_conformance.conformance.cases.given_settings import BadSetting, given_settings
+from pulsar_conformance.conformance.engine.plan import BadPlan, chosen_readings
+from pulsar_conformance.conformance.history.fleet.plants.plants import (
     OVERLOAD,
     PLANTS,
     THRESHOLD,
@@ -20,30 +22,29 @@ from pulsar_conformance.conformance.fleet.plants import (
     settings_for,
     strategy_for,
 )
-from pulsar_conformance.conformance.fleet.size import (
+from pulsar_conformance.conformance.history.fleet.size import (
+    AUTO_UNLOAD,
     NOBODY,
     SHEDDING,
     BadFleet,
     Fleet,
-    Told,
+    HistoryOptions,
 )
-from pulsar_conformance.conformance.given_settings import BadSetting, given_settings
-from pulsar_conformance.conformance.plan import BadPlan, chosen_readings
 from pulsar_conformance.specs.words import counted
 
-UNUSABLE = 2
+UNUSABLE, INTERRUPTED = 2, 130
 STRATEGIES = (THRESHOLD, OVERLOAD, UNIFORM)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """How large, how long, who decides, what is wrong with it, and where it goes."""
+    """The size and length of the history, who decides, planted violations, and the output."""
     for name, default, what in (
-        ("clusters", 3, "clusters"),
-        ("brokers", 40, "brokers of each cluster"),
-        ("bundles", 60, "bundles of each broker at first"),
+        ("clusters", 3, "number of clusters"),
+        ("brokers", 40, "number of brokers of each cluster"),
+        ("bundles", 60, "initial number of bundles of each broker"),
         ("hours", 24, "length of the history"),
-        ("seed", 0, "another seed is another fleet"),
-        ("report-minutes", 5, "from one load report of a broker to the next"),
+        ("seed", 0, "the seed; another seed generates another history"),
+        ("report-minutes", 5, "the time between two load reports of a broker"),
     ):
         help_ = f"{what} (%(default)s)"
         parser.add_argument(f"--{name}", type=int, default=default, metavar="N", help=help_)
@@ -51,53 +52,55 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--interval",
         type=int,
         metavar="MINUTES",
-        help="from one shedding cycle to the next, a multiple of --report-minutes (the same)",
+        help="the time between two shedding cycles, a multiple of --report-minutes (the same)",
     )
-    parser.add_argument("--output", required=True, metavar="PATH", help="a folder to be made")
+    parser.add_argument("--output", required=True, metavar="PATH", help="the folder to create")
     parser.add_argument(
         "--format",
         choices=("json", "gzip", "parquet"),
         default="json",
-        help="of the files (%(default)s)",
+        help="the format of the files (%(default)s)",
     )
-    parser.add_argument("--strategy", choices=STRATEGIES, help=f"in the settings ({STRATEGIES[0]})")
+    parser.add_argument(
+        "--strategy", choices=STRATEGIES, help=f"shedding strategy ({STRATEGIES[0]})"
+    )
     parser.add_argument(
         "--setting",
         action="append",
         default=[],
         metavar="NAME=VALUE",
-        help="a setting of the fleet, none where the value is left out; may be given again",
+        help="a setting of the fleet; without a value, it is left out; repeatable",
     )
     parser.add_argument(
         "--decided-by",
         default="reference",
         metavar="ADAPTER",
-        help="who chooses what is unloaded: %(default)s, sample:java ...; with none, nobody does, "
-        "shedding is switched off, and any size is written",
+        help="the implementation that decides what is unloaded: %(default)s, sample:java ...; with "
+        "none, shedding is switched off, and any size is generated quickly",
     )
     parser.add_argument(
         "--plant",
         action="append",
         default=[],
         metavar="RULE",
-        help="break this rule in one cycle of the first cluster; may be given again",
+        help="break this rule in one cycle of the first cluster; repeatable",
     )
     parser.add_argument(
         "--reading",
         action="append",
         default=[],
         metavar="NAME=VALUE",
-        help="who decides takes an open place of the documents this way; may be given again",
+        help="the reading that the deciding implementation follows; repeatable",
     )
     parser.add_argument(
-        "--no-cycles", action="store_true", help="leave the records of the cycles out"
+        "--no-cycles", action="store_true", help="leave out the records of the cycles"
     )
     parser.add_argument(
         "--damage",
         type=float,
         default=0,
         metavar="SHARE",
-        help="of all lines so many are damaged copies, 0.01 for one in a hundred (%(default)s)",
+        help="the share of lines that are damaged copies, such as 0.01 (%(default)s)",
     )
     parser.add_argument(
         "--spark",
@@ -108,7 +111,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Writes it and says what there is; 2 where it cannot be."""
+    """Writes the history and prints its contents; 2 if it cannot."""
     begun = time.monotonic()
     try:
         for line in _written(args):
@@ -116,19 +119,23 @@ def run(args: argparse.Namespace) -> int:
     except (AdapterError, BadFleet, BadPlan, BadSetting, specs.UnknownName) as wrong:
         print(f"pulsar-conformance: {wrong}", file=sys.stderr)
         return UNUSABLE
+    except KeyboardInterrupt:
+        told = f"stopped; what is in {args.output} is not a complete history: remove it"
+        print(f"pulsar-conformance: {told}", file=sys.stderr)
+        return INTERRUPTED
     print(f"{time.monotonic() - begun:.0f} s")
     return 0
 
 
 def _written(args: argparse.Namespace) -> Iterator[str]:
     rules = tuple(dict.fromkeys(args.plant))
-    told = Told(args.decided_by, rules, args.damage, args.format)
+    told = HistoryOptions(args.decided_by, rules, args.damage, args.format)
     fleet = fleet_of(args, rules)
     if args.decided_by != NOBODY:
         _try(args.decided_by, fleet.readings)
     spark = session.take(args.spark, "fleet")
     try:
-        from pulsar_conformance.conformance.fleet.writing import write
+        from pulsar_conformance.conformance.history.fleet.writing import write
 
         written = write(spark.session, fleet, told, args.output)
     finally:
@@ -144,8 +151,9 @@ def _written(args: argparse.Namespace) -> Iterator[str]:
 
 
 def fleet_of(args: argparse.Namespace, rules: tuple[str, ...]) -> Fleet:
-    """What the arguments ask for. Errors: `BadFleet`, `BadSetting`, `specs.UnknownName`."""
-    given = {SHEDDING: args.decided_by != NOBODY, **given_settings(args.setting)}
+    """The fleet that the arguments describe. Errors: `BadFleet`, `BadSetting`, `UnknownName`."""
+    decided = args.decided_by != NOBODY
+    given = {SHEDDING: decided, AUTO_UNLOAD: decided, **given_settings(args.setting)}
     return Fleet(
         clusters=args.clusters,
         brokers=args.brokers,
@@ -162,9 +170,9 @@ def fleet_of(args: argparse.Namespace, rules: tuple[str, ...]) -> Fleet:
 
 
 def _try(adapter: str, readings: Mapping[str, str]) -> None:
-    """Whether it can be asked, under these readings. Errors: `BadFleet`, `AdapterError`."""
+    """Checks that the adapter follows these readings. Errors: `BadFleet`, `AdapterError`."""
     if adapter.partition(":")[0] == "spark":
-        problem = "it would run within the Spark that writes the fleet"
+        problem = "it would run within the Spark session that writes the history"
         raise BadFleet(f"--decided-by {adapter}: {problem}; take reference or sample:java")
     with connect(adapter, DEFAULT_PROFILE, readings) as connection:
         hello = connection.hello

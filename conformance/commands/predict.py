@@ -10,10 +10,12 @@ from pulsar_conformance import specs
 from pulsar_conformance.adapters import AdapterError
 from pulsar_conformance.adapters.arguments import add_adapter, add_drawn, add_judged_by, limits_of
 from pulsar_conformance.conformance import checks
-from pulsar_conformance.conformance.plan import BadPlan, chosen_readings
-from pulsar_conformance.conformance.predicting import Predictor
-from pulsar_conformance.conformance.respondent import Respondent
-from pulsar_conformance.conformance.trials import questions_drawn
+from pulsar_conformance.conformance.compare.predictions import Predictor
+from pulsar_conformance.conformance.engine.attribution import Subject
+from pulsar_conformance.conformance.engine.corpus import questions_drawn
+from pulsar_conformance.conformance.engine.implementation import Implementation
+from pulsar_conformance.conformance.engine.plan import BadPlan, chosen_readings
+from pulsar_conformance.conformance.engine.readings import followed_by
 from pulsar_conformance.reference import Model
 
 assert checks.__all__, "importing the checks registers them"
@@ -23,7 +25,7 @@ WIDTH = 80
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """An adapter, a profile, and what to ask."""
+    """The adapter, the profile, and what to ask."""
     add_adapter(parser)
     add_drawn(parser)
     add_judged_by(parser)
@@ -31,13 +33,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Prints a share for each operation, with the misses by cause."""
-    respondent = None
+    implementation = None
     try:
         specs.load().profile(args.profile)
         readings, limits = chosen_readings(args.reading), limits_of(args.time_limit)
-        respondent = Respondent(args.adapter, args.profile, readings, limits)
-        predictor = Predictor(respondent)
-        for operation in _operations(respondent, args.operation):
+        implementation = Implementation(args.adapter, args.profile, readings, limits)
+        followed = followed_by(implementation, args.seed)
+        predictor = Predictor(Subject.of(implementation, followed))
+        for operation in _operations(implementation, args.operation):
             trials = questions_drawn(operation, args.profile, args.seed, args.examples)
             for line in predictor.share(operation, trials).lines():
                 print("\n".join(wrap(line, WIDTH, subsequent_indent=" " * 8)) or line)
@@ -45,14 +48,14 @@ def run(args: argparse.Namespace) -> int:
         print(f"pulsar-conformance: {wrong}", file=sys.stderr)
         return UNUSABLE
     finally:
-        if respondent is not None:
-            respondent.close()
+        if implementation is not None:
+            implementation.close()
     return 0
 
 
-def _operations(respondent: Respondent, wanted: list[str] | None) -> list[str]:
-    """The operations that are offered, or those of them that are wanted."""
-    offered = [one for one in respondent.hello.operations if one in Model.operations]
+def _operations(implementation: Implementation, wanted: list[str] | None) -> list[str]:
+    """The operations that are offered, limited to the wanted ones if any are named."""
+    offered = [one for one in implementation.hello.operations if one in Model.operations]
     for operation in wanted or ():
         if operation not in offered:
             raise BadPlan(f"{operation} is not offered; there are {', '.join(offered)}")

@@ -1,4 +1,4 @@
-"""Samples of bundles around the ends of their windows, and bundles of one broker."""
+"""Samples of bundles around the ends of their windows, and the bundles of one broker."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from itertools import islice
 from random import Random
 
 from hypothesis import strategies as st
+from pulsar_conformance.conformance.core.trial import Json, Trial
 from pulsar_conformance.conformance.draws import loads, names
-from pulsar_conformance.conformance.draws.namespaces import randoms
-from pulsar_conformance.conformance.trial import Json, Trial
+from pulsar_conformance.conformance.draws.loads import randoms
 from pulsar_conformance.reference.cluster import RATE_FIELDS
 
 USUAL = (10, 1000)
@@ -35,7 +35,7 @@ KINDS = ("whole", "whole", "broken", "tiny", "nothing", "in")
 
 
 def one_sample(random: Random, kinds: Sequence[str] = (*KINDS, "huge")) -> Json:
-    """What was measured once: whole, broken, tiny, huge, nothing, or one way alone."""
+    """One sample: whole, fractional, tiny or huge numbers, nothing, or only one direction."""
     kind = random.choice(kinds)
     if kind == "nothing":
         return dict.fromkeys(RATE_FIELDS, 0)
@@ -47,7 +47,7 @@ def one_sample(random: Random, kinds: Sequence[str] = (*KINDS, "huge")) -> Json:
 
 
 def samples(random: Random, count: int) -> list[Json]:
-    """So many samples: steady, with a break, or each another; of many, few are different."""
+    """`count` samples: steady, with a jump, or all different; of many, few differ."""
     kinds = min(count, random.choice((1, 2, 12, 12)))
     if not kinds:
         return []
@@ -60,7 +60,7 @@ def samples(random: Random, count: int) -> list[Json]:
 
 
 def _within(random: Random, windows: tuple[int, int]) -> int:
-    """At most as many as the longer window has, and mostly no more than the shorter."""
+    """At most as many samples as the longer window, and mostly no more than the shorter one."""
     longest = max(windows)
     small = [1, 2, 9, 10, 11, *windows, *(window - 1 for window in windows)]
     few = [count for count in small if 1 <= count <= min(longest, 100)]
@@ -68,11 +68,11 @@ def _within(random: Random, windows: tuple[int, int]) -> int:
 
 
 def _beyond(random: Random, windows: tuple[int, int]) -> int:
-    """More than the shorter window has, now and then more than the longer."""
+    """More samples than the shorter window has, sometimes more than the longer one has."""
     shortest, longest = sorted(windows)
     if longest < 100 and random.random() < 0.5:
         return longest + random.choice((1, 1, 2, longest, 3 * longest))
-    if random.random() < LARGE:
+    if random.random() < 2 * LARGE:
         return longest + random.choice((1, 1, 7))
     return shortest + random.choice((1, 1, 2, shortest, 3 * shortest))
 
@@ -86,7 +86,7 @@ def _any_number(random: Random, windows: tuple[int, int]) -> int:
 
 
 def taken(counting: Counting) -> st.SearchStrategy[Trial]:
-    """A bundle after so many samples."""
+    """A bundle after as many samples as `counting` says."""
 
     def make(random: Random, windows: tuple[int, int]) -> Trial:
         count = counting(random, windows)
@@ -124,7 +124,7 @@ def never_measured() -> st.SearchStrategy[Trial]:
 
 @st.composite
 def another_window(draw: st.DrawFn) -> Trial:
-    """The same samples twice, one of the two windows being another one."""
+    """The same samples twice, with one of the two windows changed."""
     random, (short, long) = draw(randoms), draw(st.sampled_from(WINDOWS))
     count = _any_number(random, (short, long))
     other = random.choice((1, 2, 4, 10, 50, 1000))
@@ -135,7 +135,7 @@ def another_window(draw: st.DrawFn) -> Trial:
 
 
 def known_of(random: Random, kinds: Sequence[str]) -> Json:
-    """What is known of one bundle in both time frames."""
+    """The averages of one bundle in both time frames."""
     short, long = one_sample(random, kinds), one_sample(random, kinds)
     return {
         "shortTermData": loads.average(short, random.randint(1, 10), 10),
@@ -144,7 +144,7 @@ def known_of(random: Random, kinds: Sequence[str]) -> Json:
 
 
 def _unmeasured(random: Random, kinds: Sequence[str]) -> Json | None:
-    """A bundle of which nothing is known, in one of the ways to say so."""
+    """A bundle of which nothing is known, in one of the possible notations."""
     known = known_of(random, kinds)
     kind = random.choice(("absent", "empty", "none", "short", "long"))
     if kind == "absent":
@@ -157,7 +157,7 @@ def _unmeasured(random: Random, kinds: Sequence[str]) -> Json | None:
 
 
 def owning(random: Random, count: int, unmeasured: float) -> Json:
-    """A case of `average.broker`: so many bundles, a share of them never measured."""
+    """A case of `average.broker` with `count` bundles, a share of them never measured."""
     # Beside a huge bundle, floating point could hide whether the others were counted.
     kinds = random.choice((KINDS, KINDS, KINDS, (*KINDS, "huge")))
     strays = random.choice((0, 0, 1, 5))

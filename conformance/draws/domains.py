@@ -1,4 +1,4 @@
-"""Failure domains, anti-affinity groups, and namespaces of them to place."""
+"""Failure domains and anti-affinity groups, with a namespace to place."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from collections.abc import Callable
 from random import Random
 
 from hypothesis import strategies as st
-from pulsar_conformance.conformance.trial import Json, Trial
+from pulsar_conformance.conformance.core.trial import Json, Trial
+from pulsar_conformance.conformance.draws.loads import randoms
 from pulsar_conformance.reference.anti_affinity import Spread
 
 OPERATION = "place.anti_affinity"
@@ -18,16 +19,16 @@ Change = Callable[[Random, Json], Json]
 
 
 def spreading(*makers: Maker) -> st.SearchStrategy[Trial]:
-    """A namespace to place in a world that one of the makers makes."""
+    """A namespace to place in a world from one of the makers."""
     return _made(makers).map(lambda case: Trial.of(OPERATION, case))
 
 
 def changing(change: Change, *makers: Maker) -> st.SearchStrategy[Trial]:
-    """The same namespace to place before and after a change."""
+    """The same namespace to place, before and after a change."""
     return st.builds(
         lambda case, random: Trial.of(OPERATION, case, change(random, copy.deepcopy(case))),
         _made(makers),
-        st.randoms(use_true_random=True),
+        randoms,
     )
 
 
@@ -35,12 +36,12 @@ def _made(makers: tuple[Maker, ...]) -> st.SearchStrategy[Json]:
     return st.builds(
         lambda maker, random: maker(random),
         st.sampled_from(makers),
-        st.randoms(use_true_random=True),
+        randoms,
     )
 
 
 def _world(random: Random, sizes: list[int], namespaces: int) -> Json:
-    """Domains of so many brokers, namespaces in groups and in none, all still to be placed."""
+    """Domains with these numbers of brokers, and namespaces in groups and in none, all unplaced."""
     brokers = [f"broker-{number + 1}" for number in range(sum(sizes))]
     waiting = iter(random.sample(brokers, len(brokers)))
     names = [f"shop/app-{number + 1}" for number in range(namespaces)]
@@ -61,7 +62,7 @@ def _world(random: Random, sizes: list[int], namespaces: int) -> Json:
 
 
 def _sizes(random: Random) -> list[int]:
-    """How many brokers each domain has: alike, or some more than others."""
+    """The number of brokers in each domain: equal, or larger in some domains."""
     count = random.choice((1, 2, 2, 3, 3, 4, 5))
     if random.random() < 0.3:
         return [random.choice((1, 2, 3))] * count
@@ -73,7 +74,7 @@ def _namespaces(random: Random) -> int:
 
 
 def _placed(random: Random, case: Json, evenly: bool) -> Json:
-    """The other namespaces served, one after the other as the documents say, or anyhow."""
+    """Places the other namespaces one after the other as documented, or arbitrarily."""
     others = [name for name in case["groups"] if name != case["namespace"]]
     others += case.pop("ungrouped")
     for name in others:
@@ -83,13 +84,13 @@ def _placed(random: Random, case: Json, evenly: bool) -> Json:
 
 
 def even(random: Random) -> Json:
-    """Namespaces that were placed one after the other as the documents say."""
+    """Namespaces that were placed one after the other as documented."""
     world = _world(random, _sizes(random), random.choice((0, 1, 2, 3, 4, 7, 20)))
     return _placed(random, world, evenly=True)
 
 
 def uneven(random: Random) -> Json:
-    """Namespaces anywhere, some domains much fuller than others."""
+    """Namespaces anywhere, with some domains much fuller than others."""
     case = _placed(random, _world(random, _sizes(random), _namespaces(random)), evenly=False)
     if random.random() < 0.2:
         keep = random.randint(1, len(case["candidates"]))
@@ -106,7 +107,7 @@ def more_than_domains(random: Random) -> Json:
 
 
 def several_groups(random: Random) -> Json:
-    """Namespaces of this group here, of others and of none there."""
+    """Namespaces of this group on some brokers, and of other groups and none on others."""
     world = _world(random, _sizes(random), random.choice((4, 8, 20, 30)))
     if random.random() < 0.3:
         return _placed(random, world, evenly=False)
@@ -120,7 +121,7 @@ def several_groups(random: Random) -> Json:
 
 
 def one_broker_much_fuller(random: Random) -> Json:
-    """One broker serves more than any domain but its own, where the others serve nothing."""
+    """One broker serves more than any other domain; the others of its domain serve nothing."""
     case = _nobody_placed(random)
     full, *_ = home = case["domains"][random.choice(list(case["domains"]))]
     for broker in case["candidates"]:
@@ -136,7 +137,7 @@ def _nobody_placed(random: Random) -> Json:
 
 
 def _serving(case: Json, broker: str, count: int, group: str | None) -> None:
-    """Lets a broker serve so many more namespaces of a group, or of none."""
+    """Lets a broker serve `count` more namespaces of a group, or of none."""
     for _ in range(count):
         name = f"shop/app-{sum(map(len, case['owned'].values())) + 1}"
         case["owned"].setdefault(broker, []).append(name)
@@ -151,7 +152,7 @@ def first_of_its_group(random: Random) -> Json:
 
 
 def without_domains(random: Random) -> Json:
-    """Brokers that are in no domain; now and then beside some that are."""
+    """Brokers without a domain, sometimes beside some with one."""
     case = uneven(random)
     gone = list(case["domains"])
     for name in gone if random.random() < 0.7 else gone[: len(gone) // 2]:
@@ -181,7 +182,7 @@ def broker_moved(random: Random, case: Json) -> Json:
 
 
 def domain_down(random: Random, case: Json) -> Json:
-    """The brokers of one domain are gone, and serve nothing."""
+    """The brokers of one domain are down and serve nothing."""
     if len(case["domains"]) > 1:
         down = case["domains"][random.choice(list(case["domains"]))]
         case["candidates"] = [one for one in case["candidates"] if one not in down]
@@ -190,7 +191,7 @@ def domain_down(random: Random, case: Json) -> Json:
 
 
 def domains_changed(random: Random, case: Json) -> Json:
-    """A domain was deleted, and its brokers registered elsewhere; or all were made anew."""
+    """A domain was deleted and its brokers registered elsewhere, or all domains were replaced."""
     domains = case["domains"]
     if len(domains) > 1 and random.random() < 0.6:
         gone = domains.pop(random.choice(list(domains)))

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from random import Random
 from typing import Any
 
 from hypothesis import strategies as st
+from pulsar_conformance.conformance.core.trial import Json, Trial
 from pulsar_conformance.conformance.draws import loads, names
-from pulsar_conformance.conformance.draws.clusters import owned
-from pulsar_conformance.conformance.draws.namespaces import randoms
-from pulsar_conformance.conformance.trial import Json, Trial
+from pulsar_conformance.conformance.draws.loads import randoms
 from pulsar_conformance.reference.candidates import (
     AUTO_SPLIT,
     AUTO_UNLOAD,
@@ -39,42 +38,64 @@ LOWER: Mapping[str, float] = {
 }
 """Thresholds set lower."""
 
+VAST: Mapping[str, float] = {
+    MAX_TOPICS: 2**31 - 1,
+    MAX_SESSIONS: 2**31,
+    MAX_MESSAGES: 2**31,
+    MAX_MEGABYTES: 2048,
+}
+"""Thresholds at which 32 bits are not enough; 2048 binary megabytes are 2^31 bytes."""
+
+VASTER: Mapping[str, float] = {**VAST, MAX_MESSAGES: 2**53, MAX_MEGABYTES: 2**33}
+"""Thresholds at which 53 bits are not enough."""
+
 EITHER_MEGABYTE = (1_000_000, 1_048_576)
+
+WHOLE = 2**40
+"""Beyond, a step of one is too small for some types of number."""
+
+DEFAULT_MOST = 128
+"""How many bundles a namespace may have at most, by default."""
+
+limits = st.sampled_from((LIMITS, LIMITS, LOWER, VAST, VASTER))
+maxima = st.sampled_from((None, DEFAULT_MOST, 16, 60, 1000))
+rooms = st.sampled_from(("plenty", "just enough", "just enough"))
 
 
 def _around(random: Random, limit: float) -> float:
-    """At a limit, just beyond it, just below, far from it, or nothing."""
-    return random.choice((limit, limit + 1, limit - 1, limit / 2, limit * 1.5, limit * 20, 0))
+    """A number at a limit, just above it, just below, far from it, or 0."""
+    step = 1 if limit < WHOLE else limit // 1024
+    return random.choice((limit, limit + step, limit - step, limit / 2, limit * 1.5, limit * 20, 0))
 
 
 class _Grower:
-    """Draws what bundles carry; those that shall grow do so in one way, or in any."""
+    """Draws the load of bundles; growing bundles exceed one threshold, or any."""
 
-    def __init__(self, random: Random, grows: str | None) -> None:
+    def __init__(self, random: Random, grows: str | None, limits: Mapping[str, float]) -> None:
         self.random = random
         self.grows = grows
-        self.limits = dict(random.choice((LIMITS, LIMITS, LOWER)))
+        self.limits = limits
+        self.grown = False
+        """Whether the latest bundle may exceed a threshold."""
 
     def amount(self, name: str) -> float:
         limit = self.limits[name]
         if self.grows in (name, None):
-            return _around(self.random, limit)
-        return self.random.choice((0, limit / 2, limit)) if self.grows else limit / 2
+            found = _around(self.random, limit)
+        else:
+            found = self.random.choice((0, limit / 2, limit)) if self.grows else limit / 2
+        self.grown = self.grown or found > limit
+        return found
 
     def rates(self) -> dict[str, float]:
-        share = self.random.choice((0, 0.25, 0.5, 1))
         messages = self.amount(MAX_MESSAGES)
-        size = self.amount(MAX_MEGABYTES)
-        if size == self.limits[MAX_MEGABYTES]:
+        size, limit = self.amount(MAX_MEGABYTES), self.limits[MAX_MEGABYTES]
+        if size == limit:
             size *= self.random.choice(EITHER_MEGABYTE)
+            self.grown = True
         else:
-            size *= EITHER_MEGABYTE[size > self.limits[MAX_MEGABYTES]]
-        return {
-            "msgRateIn": messages * share,
-            "msgRateOut": messages * (1 - share),
-            "msgThroughputIn": size * share,
-            "msgThroughputOut": size * (1 - share),
-        }
+            size *= EITHER_MEGABYTE[size > limit]
+        return loads.both_ways(messages, size, self.random.choice(loads.SHARES))
 
     def stats(self, rates: Mapping[str, float]) -> Json:
         sessions = int(self.amount(MAX_SESSIONS))
@@ -83,68 +104,81 @@ class _Grower:
         counts = {"producerCount": producers, "consumerCount": sessions - producers}
         return {**rates, "topics": topics, **counts}
 
+    def known(self) -> tuple[Json, Json]:
+        """The latest numbers of a bundle, and its long-term average."""
+        self.grown, random = False, self.random
+        long_term = self.rates()
+        latest = long_term if random.random() < 0.5 else self.rates()
+        return self.stats(latest), {"longTermData": loads.average(long_term, 1000, 1000)}
 
-def growing(
-    random: Random, size: loads.Size, grows: str | None, settings: Mapping[str, Any], full: bool
-) -> Json:
-    """A cluster; `grows` names the threshold that bundles come near to (none: any of them).
 
-    Where `full`, its namespaces have nearly as many bundles as they may.
-    """
-    grower = _Grower(random, grows)
+@st.composite
+def _growing(draw: st.DrawFn, grows: str | None, full: bool, settings: Mapping[str, Any]) -> Trial:
+    """One inspection; `grows` names the threshold that bundles approach (None for any of them)."""
+    size, chosen, most = draw(loads.sizes(1)), draw(limits), draw(maxima)
+    room = "too little" if full else draw(rooms)
+    random = draw(randoms)
+    grower = _Grower(random, grows, chosen)
     bundles = names.bundles(random, max(size.bundles, 1))
     waiting = iter(bundles)
     brokers: Json = {}
     data: Json = {}
-    for place, count in enumerate(owned(random, size.brokers, len(bundles))):
+    growing: Counter[str] = Counter()
+    for place, count in enumerate(loads.owned(random, size.brokers, len(bundles))):
         mine = [next(waiting) for _ in range(count)]
         stats = {}
         for bundle in mine:
-            long_term = grower.rates()
-            latest = long_term if random.random() < 0.5 else grower.rates()
-            stats[bundle] = grower.stats(latest)
+            stats[bundle], known = grower.known()
+            growing[namespace_of(bundle)] += grower.grown
             if random.random() < 0.95:
-                data[bundle] = {"longTermData": loads.average(long_term, 1000, 1000)}
+                data[bundle] = known
         brokers[f"broker-{place + 1}"] = {"bundles": mine, "lastStats": stats}
-    counted = Counter(map(namespace_of, bundles))
-    spaces, limit = dict(counted), random.choice(({}, {MAX_BUNDLES: 1000}))
-    if full:
-        most = max(random.choice((128, 128, 16, 60)), *counted.values())
-        limit = {MAX_BUNDLES: most} if most != 128 else {}
-        spaces = {s: max(n, most - random.choice((0, 1, 1, 2, 5))) for s, n in counted.items()}
-    named = {name: value for name, value in grower.limits.items() if value != LIMITS[name]}
-    return {
+    named = {name: value for name, value in chosen.items() if value != LIMITS[name]}
+    limit = {} if most is None else {MAX_BUNDLES: most}
+    case = {
         "settings": {**named, **limit, **settings},
         "leader": True,
         "brokers": brokers,
         "bundles": data,
-        "namespaceBundles": spaces,
+        "namespaceBundles": _counted(random, bundles, growing, room, most or DEFAULT_MOST),
     }
+    return Trial.of("bundles.split_candidates", case)
+
+
+def _counted(
+    random: Random, bundles: Sequence[str], growing: Mapping[str, int], room: str, most: int
+) -> dict[str, int]:
+    """The number of bundles in each namespace: as many as are known, or close to the limit."""
+    counted = Counter(map(namespace_of, bundles))
+    if room == "plenty":
+        return dict(counted)
+    if room == "just enough":
+        left = {space: growing[space] + random.choice((0, 0, 1)) for space in counted}
+    else:
+        left = {space: random.choice((0, 1, 1, 2, 5)) for space in counted}
+    return {space: max(count, most - left[space]) for space, count in counted.items()}
 
 
 def growths(
     grows: str | None = None, full: bool = False, settings: Mapping[str, Any] | None = None
 ) -> st.SearchStrategy[Trial]:
-    """One look of the leader at a cluster whose bundles grow."""
-    return st.builds(
-        lambda random, size: Trial.of(
-            "bundles.split_candidates", growing(random, size, grows, settings or {}, full)
-        ),
-        randoms,
-        loads.sizes(1),
-    )
+    """The leader inspects a cluster whose bundles grow, near one threshold or near any.
+
+    If `full`, its namespaces have almost as many bundles as they may, or all of them.
+    """
+    return _growing(grows, full, settings or {})
 
 
 def switched_off() -> st.SearchStrategy[Trial]:
-    """The automatic split switched off."""
+    """The automatic split, switched off."""
     return growths(settings={AUTO_SPLIT: False})
 
 
 def kept_loaded() -> st.SearchStrategy[Trial]:
-    """The unloading of split bundles switched off."""
+    """The unloading of split bundles, switched off."""
     return growths(settings={AUTO_UNLOAD: False})
 
 
 def unloaded_at_once() -> st.SearchStrategy[Trial]:
-    """The unloading of split bundles left as it is, or switched on."""
+    """The unloading of split bundles, not set or switched on."""
     return st.one_of(growths(), growths(settings={AUTO_UNLOAD: True}))

@@ -1,4 +1,4 @@
-"""Numbers: usages near and at thresholds, traffic with ties, zeros and giants."""
+"""Numbers: usages near and at thresholds, and traffic with ties, zeros and very large values."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from random import Random
 from typing import Any, NamedTuple
 
 from hypothesis import strategies as st
-from pulsar_conformance.reference.cluster import RESOURCES
+from pulsar_conformance.reference.cluster import RATE_FIELDS, RESOURCES
 
+KILOBYTE = 1000
 MEGABYTE = 1_000_000
 
 EXACT = (0, 25, 50, 75, 100)
@@ -23,54 +24,89 @@ REAL_LIMITS = {
 }
 """Limits as brokers report them: 24 cores, MiB, kbit/s."""
 
+LARGE_LIMITS = (2**31 - 1, 2**31, 2**40, 2**53, 2**60)
+"""Limits that are too large for some type of number."""
+
+randoms = st.integers(0, 2**64 - 1).map(Random)
+"""A source of randomness of the case's own, for the bulk of its numbers.
+
+To draw a number of a strategy takes 15 µs, and a cluster has some hundred; `st.randoms` takes 2 µs
+for each, this one 0.2 µs.
+"""
+
 
 class Size(NamedTuple):
-    """How large a cluster is."""
+    """The size of a cluster."""
 
     brokers: int
     bundles: int
 
 
-def sizes(fewest: int = 2) -> st.SearchStrategy[Size]:
-    """Clusters of a handful, and (in four of ten) of 5 brokers and 20 bundles or more."""
-    small = st.builds(Size, st.integers(fewest, max(4, fewest)), st.integers(0, 8))
-    real = st.builds(Size, st.integers(max(5, fewest), 12), st.integers(20, 48))
-    return st.integers(0, 9).flatmap(lambda kind: real if kind < 5 else small)
+HUGE = Size(60, 120)
+"""A cluster as large as they come."""
+
+VAST = (2**25, 2**31, 2**45)
+"""Bytes per second; a few dozen of them are more than some types of number hold."""
+
+MOST = 11
+"""Brokers of the documents' largest example."""
+
+BROKERS = {fewest: st.integers(fewest, MOST) for fewest in (1, 2, 3)}
+
+
+FEW, MANY = st.integers(0, 15), st.integers(20, 40)
+
+SMALL, KINDS_IN_ALL = 20, 63
+KINDS = st.integers(0, KINDS_IN_ALL)
+"""A third of the clusters have few bundles, and the last kind is huge."""
+
+
+@st.composite
+def sizes(draw: st.DrawFn, fewest: int = 2) -> Size:
+    """Clusters of up to 11 brokers, mostly with 20 bundles or more, and a few of 60 brokers."""
+    kind = draw(KINDS)
+    if kind == KINDS_IN_ALL:
+        return HUGE
+    return Size(draw(BROKERS[fewest]), draw(FEW if kind < SMALL else MANY))
 
 
 def usages(random: Random, percent: float, exact: bool, others: float = 1.0) -> dict[str, Any]:
-    """Resources of a broker, the busiest at `percent`, the rest below it.
+    """A broker's resources in the units of `REAL_LIMITS`, with the busiest at `percent`.
 
-    Where `exact`, every percentage is exact in floating point, and limits are 100.
+    If `exact`, every percentage is exact in floating point, and limits are 100. The others stay
+    below the busiest by the factor `others` and a little more.
     """
     busiest = random.choice(RESOURCES)
+    below = [level for level in EXACT if level <= percent] if exact else ()
     report = {}
     for resource in RESOURCES:
         if resource == busiest:
             used = percent
         elif exact:
-            used = random.choice([level for level in EXACT if level <= percent])
+            used = random.choice(below)
         else:
             used = round(random.random() * percent * others * 0.95, 2)
-        limit = 100 if exact or random.random() < 0.5 else REAL_LIMITS[resource]
-        if used or random.random() < 0.5 or resource == busiest:
-            report[resource] = {
-                "usage": used if limit == 100 else used * limit / 100,
-                "limit": limit,
-            }
+        if used or resource == busiest or random.random() < 0.5:
+            limit = 100 if exact or random.random() < 0.5 else _limit(random, resource)
+            usage = used if limit == 100 else used * limit / 100
+            report[resource] = {"usage": usage, "limit": limit}
     return report
 
 
+def _limit(random: Random, resource: str) -> int:
+    return random.choice(LARGE_LIMITS) if random.random() < 0.05 else REAL_LIMITS[resource]
+
+
 def near(random: Random, level: float) -> float:
-    """A percentage around a level: just beside it, a few points off, far off, or zero."""
-    offset = random.choice((0.01, 0.5, 1, 3, 10, 25)) * random.choice((1, -1))
+    """A percentage around a level: close to it, some points off, far off, or zero."""
     if random.random() < 0.15:
         return random.choice((0, 100, 120, 99.5))
+    offset = random.choice((0.01, 0.25, 0.4, 1, 3, 10, 25)) * random.choice((1, -1))
     return max(0, round(level + offset, 2))
 
 
 def weights_of_traffic(random: Random, count: int, kind: str | None = None) -> list[int]:
-    """Bytes per second of `count` bundles: different, tied, with zeros, or one giant."""
+    """Bytes per second of `count` bundles: different, tied, with zeros, one giant, small, huge."""
     kind = kind or random.choice(("different", "different", "tied", "zeros", "giant", "small"))
     if kind == "tied":
         return [random.choice((5, 10)) * MEGABYTE for _ in range(count)]
@@ -79,37 +115,49 @@ def weights_of_traffic(random: Random, count: int, kind: str | None = None) -> l
         return [0 if random.random() < 0.4 else size * MEGABYTE for size in spread]
     if kind == "giant" and count:
         return [900 * MEGABYTE, *(size * MEGABYTE // 10 for size in spread[1:])]
-    return [size * (MEGABYTE if kind != "small" else 100) for size in spread]
+    unit = {"small": 100, "vast": random.choice(VAST)}.get(kind, MEGABYTE)
+    return [size * unit for size in spread]
 
 
 def rates(random: Random, sizes_of: Sequence[int], awry: bool = True) -> list[dict[str, float]]:
     """Traffic of bundles, in and out.
 
-    Where `awry`, those with more bytes have fewer messages, so that the two orders differ.
+    If `awry`, bundles with more bytes have fewer messages, so that the two orders differ.
     """
     order = sorted(sizes_of, reverse=awry)
     rank = {size: place for place, size in enumerate(order, start=1)}
-    loads = []
-    for size in sizes_of:
-        share = random.choice((0, 0.25, 0.5, 1))
-        messages = 100 * rank[size] if size else 0
-        loads.append(
-            {
-                "msgRateIn": messages * share,
-                "msgRateOut": messages * (1 - share),
-                "msgThroughputIn": size * share,
-                "msgThroughputOut": size * (1 - share),
-            }
-        )
-    return loads
+    return [
+        both_ways(100 * rank[size] if size else 0, size, random.choice(SHARES)) for size in sizes_of
+    ]
 
 
-def total(loads: Sequence[dict[str, float]]) -> dict[str, float]:
-    """What a broker with these bundles carries."""
-    names = ("msgRateIn", "msgRateOut", "msgThroughputIn", "msgThroughputOut")
-    return {name: sum(load[name] for load in loads) for name in names}
+SHARES = (0, 0.25, 0.5, 1)
+"""How much of the traffic comes in."""
+
+
+def both_ways(messages: float, size: float, share: float) -> dict[str, float]:
+    """Messages and bytes per second, with `share` of them coming in."""
+    return {
+        "msgRateIn": messages * share,
+        "msgRateOut": messages * (1 - share),
+        "msgThroughputIn": size * share,
+        "msgThroughputOut": size * (1 - share),
+    }
+
+
+def total(loads: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    """The traffic of a broker with these bundles."""
+    return {name: sum([load[name] for load in loads]) for name in RATE_FIELDS}
 
 
 def average(load: Mapping[str, float], samples: int, most: int) -> dict[str, float]:
-    """An average as bundle data has it."""
+    """An average in the format of bundle data."""
     return {**load, "numSamples": samples, "maxSamples": most}
+
+
+def owned(random: Random, brokers: int, bundles: int) -> list[int]:
+    """The number of bundles that each broker owns, distributed unevenly."""
+    counts = [0] * brokers
+    for place in random.choices(range(brokers), k=bundles):
+        counts[place] += 1
+    return counts

@@ -1,12 +1,9 @@
-"""Names of load managers: right, mistaken, blank or none, in broker.conf and dynamically."""
+"""Names of load managers: correct, wrong, blank or none, in broker.conf and dynamic settings."""
 
 from __future__ import annotations
 
-from random import Random
-
 from hypothesis import strategies as st
-from pulsar_conformance.conformance.draws.namespaces import randoms
-from pulsar_conformance.conformance.trial import Json, Trial
+from pulsar_conformance.conformance.core.trial import Json, Trial
 from pulsar_conformance.reference.managers import EXTENSIBLE, MODULAR, PACKAGE, SIMPLE
 
 CLASSES = (SIMPLE, MODULAR, EXTENSIBLE)
@@ -25,71 +22,91 @@ def naming(conf: str | None, dynamic: str | None) -> Json:
     return {"conf": conf, "dynamic": dynamic}
 
 
-def mistake(random: Random) -> str:
-    """A typing error, other capitals, another package, or no class at all."""
-    right = random.choice(CLASSES)
-    place = random.randrange(len(right))
-    before, letter, after = right[:place], right[place], right[place + 1 :]
-    return random.choice(
-        (
-            before + after,
-            before + letter + letter + after,
-            before + "x" + after,
-            before + letter.swapcase() + after,
-            right.lower(),
-            right.upper(),
-            random.choice(OTHER_PACKAGES) + right.removeprefix(PACKAGE),
-            random.choice(NO_CLASSES),
-        )
+OTHER_LETTERS = ("", "x", "twice", "other case")
+"""What becomes of a letter where there is a typing error."""
+
+rights = st.sampled_from(CLASSES)
+by_admin = st.sampled_from(BY_ADMIN)
+places = st.integers(0, max(map(len, CLASSES)) - 1)
+letters = st.sampled_from(OTHER_LETTERS)
+
+
+@st.composite
+def typing_errors(draw: st.DrawFn) -> str:
+    """A class name with one letter left out, doubled, replaced, or in the other case."""
+    right, what = draw(rights), draw(letters)
+    place = draw(places) % len(right)
+    letter = right[place]
+    other = {"twice": letter * 2, "other case": letter.swapcase()}.get(what, what)
+    return right[:place] + other + right[place + 1 :]
+
+
+in_other_packages = st.builds(
+    lambda package, right: package + right.removeprefix(PACKAGE),
+    st.sampled_from(OTHER_PACKAGES),
+    rights,
+)
+
+mistakes: st.SearchStrategy[str] = st.one_of(
+    typing_errors(),
+    rights.map(str.lower),
+    rights.map(str.upper),
+    in_other_packages,
+    st.sampled_from(NO_CLASSES),
+).filter(lambda name: name not in CLASSES)
+"""A typing error, other capitals, another package, or no class at all."""
+
+unclear: st.SearchStrategy[str] = st.one_of(
+    st.sampled_from(BLANKS),
+    rights.map(lambda right: f"{right} "),
+    rights.map(lambda right: f" {right}"),
+    rights.map(lambda right: right.removeprefix(PACKAGE)),
+)
+"""What the documents leave open: blanks alone or around a class, a class without package."""
+
+documented: st.SearchStrategy[str | None] = st.sampled_from((None, *CLASSES))
+
+any_name: st.SearchStrategy[str | None] = st.one_of(documented, mistakes, unclear)
+"""Whatever can stand in either place."""
+
+one_in_ten = st.integers(0, 9)
+
+
+def by_conf(*names: str) -> st.SearchStrategy[Trial]:
+    """One of these names in broker.conf, and no dynamic setting."""
+    return st.sampled_from(names).map(lambda name: Trial.of("manager.choose", naming(name, None)))
+
+
+def dynamically(*names: str) -> st.SearchStrategy[Trial]:
+    """One of these names as a dynamic setting, with anything in broker.conf."""
+    return st.builds(
+        lambda conf, name: Trial.of("manager.choose", naming(conf, name)),
+        any_name,
+        st.sampled_from(names),
     )
 
 
-def unclear(random: Random) -> str:
-    """What the documents leave open: blanks alone or around a class, a class without package."""
-    right = random.choice(CLASSES)
-    return random.choice((*BLANKS, right + " ", f" {right}", right.removeprefix(PACKAGE)))
-
-
-def any_name(random: Random) -> str | None:
-    """Whatever can stand in either place."""
-    return random.choice((None, *CLASSES, mistake(random), unclear(random)))
-
-
-@st.composite
-def by_conf(draw: st.DrawFn, *names: str) -> Trial:
-    """One of these in broker.conf, and nothing dynamic."""
-    return Trial.of("manager.choose", naming(draw(st.sampled_from(names)), None))
-
-
-@st.composite
-def dynamically(draw: st.DrawFn, *names: str) -> Trial:
-    """One of these set dynamically, over whatever stands in broker.conf."""
-    random, name = draw(randoms), draw(st.sampled_from(names))
-    conf = random.choice((None, *CLASSES, any_name(random)))
-    return Trial.of("manager.choose", naming(conf, name))
-
-
-@st.composite
-def nothing_dynamic(draw: st.DrawFn) -> Trial:
-    """Anything or nothing in broker.conf, and nothing dynamic."""
-    return Trial.of("manager.choose", naming(any_name(draw(randoms)), None))
+def nothing_dynamic() -> st.SearchStrategy[Trial]:
+    """Anything or nothing in broker.conf, and no dynamic setting."""
+    return any_name.map(lambda conf: Trial.of("manager.choose", naming(conf, None)))
 
 
 @st.composite
 def mistaken(draw: st.DrawFn) -> Trial:
-    """A mistake in the place that decides, and now and then what is none."""
-    random = draw(randoms)
-    name = unclear(random) if random.random() < 0.1 else mistake(random)
-    conf = random.choice((None, *CLASSES, any_name(random)))
-    return Trial.of("manager.choose", random.choice((naming(name, None), naming(conf, name))))
+    """A wrong name in the place that decides, or sometimes one that the documents leave unclear."""
+    name = draw(mistakes if draw(one_in_ten) else unclear)
+    beside = documented if draw(st.booleans()) else any_name
+    case = naming(draw(beside), name) if draw(st.booleans()) else naming(name, None)
+    return Trial.of("manager.choose", case)
+
+
+between = st.lists(st.one_of(by_admin, mistakes), max_size=2)
 
 
 @st.composite
 def there_and_back(draw: st.DrawFn) -> Trial:
-    """One manager, another by the same way or several more, and the first once again."""
-    random, dynamic = draw(randoms), draw(st.booleans())
-    first, conf = random.choice(BY_ADMIN), random.choice((None, *CLASSES))
-    between = [random.choice((*BY_ADMIN, mistake(random))) for _ in range(random.randint(0, 2))]
-    names = [first, *between, next(name for name in BY_ADMIN if name != first), first]
+    """One manager, others set in the same way, and the first again."""
+    first, conf, dynamic = draw(by_admin), draw(documented), draw(st.booleans())
+    names = [first, *draw(between), next(name for name in BY_ADMIN if name != first), first]
     cases = [naming(conf, name) if dynamic else naming(name, None) for name in names]
     return Trial.of("manager.choose", *cases)

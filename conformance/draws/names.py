@@ -1,7 +1,8 @@
-"""Names: topics, namespaces, bundles and their ranges."""
+"""Names of topics, namespaces, bundles and their ranges."""
 
 from __future__ import annotations
 
+from functools import cache
 from itertools import pairwise
 from random import Random
 
@@ -13,9 +14,10 @@ NAMESPACES = ("shop/eu", "shop/us", "bank/core", "t/ns")
 
 def topics(random: Random, count: int, namespace: str = "t/ns") -> list[str]:
     """Different topics of one namespace."""
+    words, numbers = random.choices(WORDS, k=count), random.choices(range(1 << 40), k=count)
     return [
-        f"persistent://{namespace}/{random.choice(WORDS)}-{random.getrandbits(40):x}-{number}"
-        for number in range(count)
+        f"persistent://{namespace}/{word}-{number:x}-{place}"
+        for place, (word, number) in enumerate(zip(words, numbers, strict=True))
     ]
 
 
@@ -25,9 +27,14 @@ def partitions(random: Random, count: int) -> list[str]:
     return [f"{topic}-partition-{number}" for number in range(count)]
 
 
+@cache
+def _equal_boundaries(count: int) -> tuple[str, ...]:
+    return (*(hex_of(HASHES // count * place) for place in range(count)), hex_of(FULL_UPPER))
+
+
 def equal_boundaries(count: int) -> list[str]:
-    """Ranges of one width, the last taking what remains."""
-    return [hex_of(HASHES // count * place) for place in range(count)] + [hex_of(FULL_UPPER)]
+    """Ranges of equal width; the last one takes the remainder."""
+    return list(_equal_boundaries(count))
 
 
 def uneven_boundaries(random: Random, count: int) -> list[str]:
@@ -36,13 +43,16 @@ def uneven_boundaries(random: Random, count: int) -> list[str]:
     return list(map(hex_of, [0, *sorted(inner), FULL_UPPER]))
 
 
+@cache
+def bundles_of(namespace: str, count: int) -> tuple[str, ...]:
+    """All bundles of a namespace, of equal width."""
+    ends = [int(end, 16) for end in _equal_boundaries(count)]
+    return tuple(f"{namespace}/{HashRange(low, high).name}" for low, high in pairwise(ends))
+
+
 def bundles(random: Random, count: int) -> list[str]:
-    """Bundles of a few namespaces, no two of which overlap."""
-    names: list[str] = []
+    """Bundles of a few namespaces, without overlaps."""
     spaces = random.sample(NAMESPACES, random.randint(1, len(NAMESPACES)))
-    each = -(-count // len(spaces)) + random.randint(0, 2)
-    for space in spaces:
-        ends = [int(end, 16) for end in equal_boundaries(max(each, 1))]
-        pairs = pairwise(ends)
-        names += [f"{space}/{HashRange(low, high).name}" for low, high in pairs]
+    each = max(-(-count // len(spaces)) + random.randint(0, 2), 1)
+    names = [name for space in spaces for name in bundles_of(space, each)]
     return random.sample(names, count)

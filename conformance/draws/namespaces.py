@@ -5,8 +5,9 @@ from __future__ import annotations
 from random import Random
 
 from hypothesis import strategies as st
+from pulsar_conformance.conformance.core.trial import Json, Trial
 from pulsar_conformance.conformance.draws import names
-from pulsar_conformance.conformance.trial import Json, Trial
+from pulsar_conformance.conformance.draws.loads import randoms
 from pulsar_conformance.reference.ranges import FULL_UPPER, hash_of, hex_of
 
 DEFAULT = "defaultNumberOfNamespaceBundles"
@@ -18,14 +19,13 @@ TOPICS_AT_THE_END = (
 )
 """Topics whose CRC-32 is 0xffffffff. [BUNDLE-13]"""
 
-randoms = st.randoms(use_true_random=True)
 counts = st.sampled_from([1, 2, 3, 4, 5, 7, 8, 10, 16, 31, 64, 100, 128, 255, 1000, 4096])
 
 
 def create(
     bundles: st.SearchStrategy[int | None], settings: st.SearchStrategy[Json]
 ) -> st.SearchStrategy[Trial]:
-    """A namespace to create with a number of bundles, or with none said."""
+    """A namespace to create, with or without a number of bundles."""
     case = st.fixed_dictionaries({"bundles": bundles, "settings": settings})
     return case.map(lambda drawn: Trial.of("bundles.create", drawn))
 
@@ -55,7 +55,7 @@ def locate(draw: st.DrawFn) -> Trial:
 
 @st.composite
 def located_twice(draw: st.DrawFn) -> Trial:
-    """The same topics, asked once more in other company and another order."""
+    """The same topics, asked again with others and in another order."""
     random, count = draw(randoms), draw(counts)
     ends, topics = boundaries(random, count), names.topics(random, draw(st.integers(1, 20)))
     again = random.sample(topics, random.randint(1, len(topics)))
@@ -65,7 +65,7 @@ def located_twice(draw: st.DrawFn) -> Trial:
 
 @st.composite
 def located_finer(draw: st.DrawFn) -> Trial:
-    """The same topics in coarser and in finer bundles."""
+    """The same topics in coarser and finer bundles."""
     random, count = draw(randoms), draw(counts)
     coarse, topics = boundaries(random, count), names.topics(random, 20)
     more = {hex_of(random.randrange(1, FULL_UPPER)) for _ in range(random.choice((1, 5, 50)))}
@@ -120,7 +120,7 @@ def on_a_boundary(draw: st.DrawFn) -> Trial:
 
 @st.composite
 def at_the_end(draw: st.DrawFn) -> Trial:
-    """Topics whose CRC-32 is the last hash of all."""
+    """Topics whose CRC-32 is the last hash."""
     random, count = draw(randoms), draw(counts)
     last = draw(st.lists(st.sampled_from(TOPICS_AT_THE_END), min_size=1, unique=True))
     topics = [*last, *names.topics(random, random.randint(0, 3))]

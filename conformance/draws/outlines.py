@@ -1,4 +1,4 @@
-"""A cluster in which a bundle is to be placed, filled in from usages and message rates."""
+"""Outlines of a cluster for a placement, filled in from usages and message rates."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any, Self
 
+from pulsar_conformance.conformance.core.trial import Json
 from pulsar_conformance.conformance.draws import loads, names
-from pulsar_conformance.conformance.draws.clusters import owned
-from pulsar_conformance.conformance.trial import Json
 from pulsar_conformance.reference.cluster import RESOURCES
 
 RATES = ("msgRateIn", "msgRateOut", "msgThroughputIn", "msgThroughputOut")
@@ -17,7 +16,7 @@ RATES = ("msgRateIn", "msgRateOut", "msgThroughputIn", "msgThroughputOut")
 
 @dataclass
 class Outline:
-    """A cluster to be: each broker's usage and long-term message rate."""
+    """The outline of a cluster: each broker's usage and long-term message rate."""
 
     random: Random
     levels: Sequence[float]
@@ -41,7 +40,7 @@ class Outline:
     """What the bundle itself carries; any rate or none, if none."""
 
     def plainly(self) -> Self:
-        """The same with nothing but usages and rates to decide by."""
+        """The same outline with nothing but usages and rates to decide by."""
         self.alike, self.awry = True, False
         self.preallocated, self.others = 0, 0.1
         return self
@@ -49,7 +48,7 @@ class Outline:
     def case(self) -> Json:
         """The case in the shapes of the protocol."""
         random, brokers = self.random, [f"broker-{n + 1}" for n in range(len(self.levels))]
-        counts = [max(1, count) for count in owned(random, len(brokers), self.bundles)]
+        counts = [max(1, count) for count in loads.owned(random, len(brokers), self.bundles)]
         bundle, *rest = names.bundles(random, sum(counts) + 1)
         waiting = iter(rest)
         case: Json = {"settings": self.settings, "bundle": bundle}
@@ -85,7 +84,7 @@ class Outline:
         return report | loads.total(measured)
 
     def _data(self, bundles: Sequence[str], rate: int) -> Json:
-        """Bundle data that adds up to a long-term rate, where all were measured."""
+        """Bundle data that add up to a long-term rate, with every bundle measured."""
         random = self.random
         data: Json = {}
         for bundle, part in zip(bundles, _parts(random, rate, len(bundles)), strict=True):
@@ -103,7 +102,7 @@ class Outline:
         return data
 
     def _load(self, messages: int) -> dict[str, float]:
-        """A message rate, both ways; as many kilobytes, where the measures agree."""
+        """A message rate in both directions, with as many kilobytes if the measures agree."""
         random = self.random
         if not self.awry:
             return dict(zip(RATES, [messages / 2] * 2 + [messages * 500] * 2, strict=True))
@@ -113,6 +112,6 @@ class Outline:
 
 
 def _parts(random: Random, whole: int, count: int) -> list[int]:
-    """A number as a sum of so many."""
+    """A number as a sum of `count` numbers."""
     cuts = sorted(random.randint(0, whole) for _ in range(count - 1))
     return [high - low for low, high in zip([0, *cuts], [*cuts, whole], strict=True)]

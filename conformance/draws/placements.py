@@ -8,11 +8,12 @@ from random import Random
 from typing import Any
 
 from hypothesis import strategies as st
+from pulsar_conformance.conformance.core.trial import Json, Trial
 from pulsar_conformance.conformance.draws import loads
-from pulsar_conformance.conformance.draws.loads import Size
+from pulsar_conformance.conformance.draws.loads import Size, randoms
 from pulsar_conformance.conformance.draws.outlines import Outline
-from pulsar_conformance.conformance.trial import Json, Trial
-from pulsar_conformance.reference.placement import THRESHOLD
+from pulsar_conformance.conformance.draws.usages import some_weights
+from pulsar_conformance.reference.overload import OVERLOAD_THRESHOLD
 
 OPERATION = "place.select"
 ASKS = 60
@@ -21,103 +22,141 @@ ASKS = 60
 WORLDS = 16
 """Clusters that are asked about so often: enough to see chance at work."""
 
-Outliner = Callable[[Random, Size], Outline]
+Clusters = Callable[[int], st.SearchStrategy[Outline]]
+"""Makes a strategy of clusters with at least so many brokers."""
+
+exact = st.sampled_from((False, True, False))
+thresholds = st.sampled_from((85, 60, 90.5))
+exact_thresholds = st.sampled_from((25, 50, 75))
+other_thresholds = st.sampled_from((30, 50, 70, 95, 99))
+used = st.sampled_from((0, 30, 50, 80))
+rates_alike = st.sampled_from((100, 1000))
+beside = st.sampled_from((0.25, -0.25, 0.4, -0.4, 0.25, 0.4, 1, -3))
+scores = st.sampled_from((0, 1, 20, 100))
+tempting = st.booleans()
 
 
-def placing(*outliners: Outliner, fewest: int = 2) -> st.SearchStrategy[Trial]:
-    """A bundle to place in a cluster that one of the outliners makes."""
-    return cases(*outliners, fewest=fewest).map(lambda case: Trial.of(OPERATION, case))
+def placing(*clusters: Clusters, fewest: int = 2) -> st.SearchStrategy[Trial]:
+    """A bundle to place in a cluster of one of these kinds."""
+    return cases(*clusters, fewest=fewest).map(lambda case: Trial.of(OPERATION, case))
 
 
-def cases(*outliners: Outliner, fewest: int = 2) -> st.SearchStrategy[Json]:
-    """The same without a trial around it."""
-    return st.builds(
-        lambda outliner, size, random: outliner(random, size).case(),
-        st.sampled_from(outliners),
-        loads.sizes(fewest),
-        st.randoms(use_true_random=True),
-    )
+def cases(*clusters: Clusters, fewest: int = 2) -> st.SearchStrategy[Json]:
+    """The same cases without a trial around them."""
+    return st.one_of([made(fewest) for made in clusters]).map(Outline.case)
 
 
-def balanced(random: Random, size: Size) -> Outline:
-    """Brokers whose scores lie close together, some equal."""
-    exact = random.random() < 0.3
-    threshold: float = random.choice((75, 100)) if exact else random.choice((85, 85, 60, 92.5))
+@st.composite
+def balanced(draw: st.DrawFn, fewest: int = 2) -> Outline:
+    """Brokers whose scores are close together, some of them equal."""
+    size, score, exactly = draw(loads.sizes(fewest)), draw(scores), draw(exact)
+    random = draw(randoms)
+    threshold: float = random.choice((75, 100)) if exactly else random.choice((85, 85, 60, 92.5))
     below = [level for level in loads.EXACT if level < threshold]
     levels = [
-        random.choice(below) if exact else round(random.random() * threshold * 0.99, 1)
+        random.choice(below) if exactly else round(random.random() * threshold * 0.99, 1)
         for _ in range(size.brokers)
     ]
-    score = random.choice((0, 1, 20, 100))
     rates = [
         round(score * (threshold - level) * random.choice((1, 1, 0.9, 1.01, 2, 5)))
         for level in levels
     ]
-    return Outline(random, levels, rates, size.bundles, {THRESHOLD: threshold}, exact)
+    return Outline(random, levels, rates, size.bundles, {OVERLOAD_THRESHOLD: threshold}, exactly)
 
 
-def around_the_threshold(random: Random, size: Size) -> Outline:
-    """Brokers on both sides of the threshold, some exactly at it."""
-    exact = random.random() < 0.4
-    threshold = random.choice((25, 50, 75)) if exact else random.choice((85, 60, 90.5))
-    levels = [
-        random.choice((threshold, *loads.EXACT)) if exact else loads.near(random, threshold)
-        for _ in range(size.brokers)
-    ]
-    rates = [random.choice((0, 100, 100, random.randrange(5000))) for _ in levels]
-    return Outline(random, levels, rates, size.bundles, {THRESHOLD: threshold}, exact)
-
-
-def one_worse_than_another(random: Random, size: Size) -> Outline:
-    """Brokers of which some are used more than others with the same rate, or a lower one."""
-    outline = around_the_threshold(random, size)
-    rate = random.choice((100, 1000))
-    outline.rates = [rate * random.choice((1, 1, 2)) for _ in outline.rates]
+@st.composite
+def weighted(draw: st.DrawFn, fewest: int = 2) -> Outline:
+    """The same, with weights set: they are ThresholdShedder's, and placement has to ignore them."""
+    outline = draw(balanced(fewest))
+    outline.settings |= some_weights(outline.random)
     return outline
 
 
-def used_alike(random: Random, size: Size) -> Outline:
-    """Brokers used alike, each carrying more than the one before by every measure."""
-    level = random.choice((0, 30, 50, 80))
+@st.composite
+def around_the_threshold(draw: st.DrawFn, fewest: int = 2) -> Outline:
+    """Brokers on both sides of the threshold, some exactly at it, or one close to it without load.
+
+    That broker is by far the best if it is eligible.
+    """
+    size, exactly = draw(loads.sizes(fewest)), draw(exact)
+    threshold = draw(exact_thresholds if exactly else thresholds)
+    off = None if exactly or draw(tempting) else draw(beside)
+    random = draw(randoms)
+    if off is not None:
+        at = threshold + off
+        levels = [random.choice((5, 40, at)) for _ in range(size.brokers)]
+        levels[: size.brokers : 2] = [at] * len(levels[: size.brokers : 2])
+        return _tempting(random, size, levels, at, {OVERLOAD_THRESHOLD: threshold})
+    levels = [
+        random.choice((threshold, *loads.EXACT)) if exactly else loads.near(random, threshold)
+        for _ in range(size.brokers)
+    ]
+    rates = [random.choice((0, 100, 100, random.randrange(5000))) for _ in levels]
+    return Outline(random, levels, rates, size.bundles, {OVERLOAD_THRESHOLD: threshold}, exactly)
+
+
+@st.composite
+def one_worse_than_another(draw: st.DrawFn, fewest: int = 2) -> Outline:
+    """Brokers of which some have a higher usage than others with the same rate, or a lower one."""
+    outline, rate = draw(around_the_threshold(fewest)), draw(rates_alike)
+    outline.rates = [rate * outline.random.choice((1, 1, 2)) for _ in outline.rates]
+    return outline
+
+
+@st.composite
+def used_alike(draw: st.DrawFn, fewest: int = 2) -> Outline:
+    """Brokers with equal usage, each carrying more than the one before by every measure."""
+    size, level = draw(loads.sizes(fewest)), draw(used)
+    random = draw(randoms)
     rates = random.sample(range(100, 100 * (size.brokers + 1)), size.brokers)
     bundles = max(size.bundles, size.brokers * 2)
-    return Outline(random, [level] * size.brokers, rates, bundles, {THRESHOLD: 85}).plainly()
+    return Outline(
+        random, [level] * size.brokers, rates, bundles, {OVERLOAD_THRESHOLD: 85}
+    ).plainly()
 
 
-def with_other_measures(random: Random, size: Size) -> Outline:
-    """Brokers used alike, whose order by every other measure is another one."""
-    outline = used_alike(random, size)
+@st.composite
+def with_other_measures(draw: st.DrawFn, fewest: int = 2) -> Outline:
+    """Brokers with equal usage whose order is different by every other measure."""
+    outline = draw(used_alike(fewest))
     outline.awry = True
     return outline
 
 
-def with_preallocated(random: Random, size: Size) -> Outline:
-    """Many bundles that no report has yet."""
-    outline = used_alike(random, size)
-    outline.preallocated = random.choice((0.3, 0.5))
+@st.composite
+def with_preallocated(draw: st.DrawFn, fewest: int = 2) -> Outline:
+    """Many bundles that no report includes yet."""
+    outline = draw(used_alike(fewest))
+    outline.preallocated = outline.random.choice((0.3, 0.5))
     return outline
 
 
-def never_measured(random: Random, size: Size) -> Outline:
+@st.composite
+def never_measured(draw: st.DrawFn, fewest: int = 2) -> Outline:
     """Many bundles that were never measured, beside some that carry about as much."""
-    outline = used_alike(random, size)
+    outline = draw(used_alike(fewest))
+    random = outline.random
     outline.rates = [random.randrange(400) for _ in outline.rates]
     outline.unmeasured = random.choice((0.3, 0.6))
     return outline
 
 
-def with_another_threshold(random: Random, size: Size) -> Outline:
-    """Brokers between 85 % and another threshold that carry little, others that carry much."""
-    threshold = random.choice((30, 50, 70, 95, 99))
-    between = (threshold + 85) / 2
+@st.composite
+def with_another_threshold(draw: st.DrawFn, fewest: int = 2) -> Outline:
+    """Brokers from 85 % to another threshold, or near it, with little load; others with more."""
+    size, threshold, near = draw(loads.sizes(fewest)), draw(other_thresholds), draw(tempting)
+    between = threshold + draw(beside) if near else (threshold + 85) / 2
+    random = draw(randoms)
     levels = [random.choice((5, between)) for _ in range(size.brokers)]
     levels[:3] = random.sample((5, between, 100), min(3, size.brokers))
-    return _tempting(random, size, levels, between, {THRESHOLD: threshold})
+    return _tempting(random, size, levels, between, {OVERLOAD_THRESHOLD: threshold})
 
 
-def by_default(random: Random, size: Size) -> Outline:
-    """Brokers a little over and under 85 % that carry little, with nothing set."""
-    near: float = random.choice((84, 83, 86, 88))
+@st.composite
+def by_default(draw: st.DrawFn, fewest: int = 2) -> Outline:
+    """Brokers slightly above and below 85 % that carry little, with nothing set."""
+    size, near = draw(loads.sizes(fewest)), 85 + draw(beside)
+    random = draw(randoms)
     levels = [random.choice((20, near)) for _ in range(size.brokers)]
     levels[:3] = random.sample((20, near, 100), min(3, size.brokers))
     return _tempting(random, size, levels, near, {})
@@ -126,9 +165,9 @@ def by_default(random: Random, size: Size) -> Outline:
 def _tempting(
     random: Random, size: Size, levels: Sequence[float], at: float, settings: dict[str, Any]
 ) -> Outline:
-    """Brokers at one level carry little, the overloaded nothing, and the others much."""
+    """Brokers at one level carry almost nothing, overloaded ones nothing, and the others much."""
     rates = [
-        0 if level == 100 else random.randint(1, 3) if level == at else random.randint(5000, 9000)
+        0 if level == 100 else random.randint(0, 2) if level == at else random.randint(5000, 9000)
         for level in levels
     ]
     outline = Outline(random, list(levels), rates, size.bundles, settings).plainly()
@@ -136,36 +175,48 @@ def _tempting(
     return outline
 
 
-def one_resource_each(random: Random, size: Size) -> Outline:
-    """Brokers that use one resource much and the others hardly; some overloaded in one."""
+@st.composite
+def one_resource_each(draw: st.DrawFn, fewest: int = 2) -> Outline:
+    """Brokers that use one resource heavily and the others hardly; some overloaded in one."""
+    size = draw(loads.sizes(fewest))
+    random = draw(randoms)
     levels = [random.choice((20, 60, 80, 84, 95)) for _ in range(size.brokers)]
     rates = [
         random.randint(0, 20) if level == 95 else random.randint(1000, 2000) for level in levels
     ]
-    outline = Outline(random, levels, rates, size.bundles, {THRESHOLD: 85}).plainly()
+    outline = Outline(random, levels, rates, size.bundles, {OVERLOAD_THRESHOLD: 85}).plainly()
     outline.alike = False
     return outline
 
 
-def shed_before(random: Random, size: Size) -> Outline:
+@st.composite
+def shed_before(draw: st.DrawFn, fewest: int = 2) -> Outline:
     """Overloaded brokers that carry few messages now, beside others that carry many."""
+    size = draw(loads.sizes(fewest))
+    random = draw(randoms)
     levels = [random.choice((30, 70, 80, 88, 95)) for _ in range(size.brokers)]
     levels[0], levels[-1] = 95, 40
     rates = [random.randrange(100) if level > 85 else 5000 for level in levels]
-    return Outline(random, levels, rates, size.bundles, {THRESHOLD: 85})
+    return Outline(random, levels, rates, size.bundles, {OVERLOAD_THRESHOLD: 85})
 
 
 def all_overloaded(random: Random, size: Size) -> Outline:
     """Brokers over the threshold, few of which may take the bundle."""
     levels = [random.choice((86, 90, 100)) for _ in range(size.brokers)]
     rates = [random.randrange(2000) for _ in levels]
-    outline = Outline(random, levels, rates, size.bundles, {THRESHOLD: 85})
+    outline = Outline(random, levels, rates, size.bundles, {OVERLOAD_THRESHOLD: 85})
     outline.candidates = random.choice([few for few in (2, 2, 3, 4) if few <= size.brokers])
     return outline
 
 
+@st.composite
+def none_eligible(draw: st.DrawFn, fewest: int = 2) -> Outline:
+    """Brokers over the threshold."""
+    return all_overloaded(draw(randoms), draw(loads.sizes(max(fewest, 2))))
+
+
 def asked_again() -> st.SearchStrategy[Trial]:
-    """The same question 60 times, all candidates being overloaded."""
+    """The same question 60 times, with all candidates overloaded."""
 
     def world(number: int) -> Trial:
         random = Random(number)
@@ -177,11 +228,11 @@ def asked_again() -> st.SearchStrategy[Trial]:
 
 
 def before_and_after() -> st.SearchStrategy[Trial]:
-    """A cluster, and the same after the load of some brokers has changed."""
+    """A cluster before and after the load of some brokers has changed."""
     return st.builds(
         lambda case, random: Trial.of(OPERATION, case, _moved(random, copy.deepcopy(case))),
         cases(balanced, used_alike),
-        st.randoms(use_true_random=True),
+        randoms,
     )
 
 

@@ -1,4 +1,4 @@
-"""Questions of whatever operation: those that the strategies of all rules aim at theirs."""
+"""Questions of any operation, drawn by the strategies that other rules have."""
 
 from __future__ import annotations
 
@@ -10,11 +10,18 @@ from typing import Any
 
 from hypothesis import strategies as st
 from pulsar_conformance import specs
-from pulsar_conformance.conformance.draws.namespaces import randoms
-from pulsar_conformance.conformance.registry import CHECKS
-from pulsar_conformance.conformance.trial import Question, Trial
+from pulsar_conformance.conformance.core.check import CHECKS
+from pulsar_conformance.conformance.core.trial import Question, Trial
+from pulsar_conformance.conformance.draws.loads import randoms
+from pulsar_conformance.conformance.operations.balancing.shed_select import SHED
 
-MORE = (*("shed.select",) * 4, "bundles.split_candidates", "place.select", "bundles.locate")
+MORE = (
+    *(SHED.id,) * 4,
+    *("report.read",) * 2,
+    "bundles.split_candidates",
+    "place.select",
+    "bundles.locate",
+)
 """Operations that have more than one share: their answers depend on the most."""
 
 ORDERED = frozenset({"boundaries", "settings"})
@@ -41,7 +48,7 @@ def questions(operation: str) -> Questions:
 
 
 def of_each_operation(asking: Asking) -> Callable[[str], list[st.SearchStrategy[Trial]]]:
-    """Makes the strategies of a rule: one for each of its operations, for some several."""
+    """Makes the strategies of a rule: one for each of its operations, several for some."""
 
     def made(rule: str) -> list[st.SearchStrategy[Trial]]:
         operations = specs.load().rules[rule].operations
@@ -57,18 +64,42 @@ def once(asked: Questions) -> st.SearchStrategy[Trial]:
 
 
 def twice(asked: Questions) -> st.SearchStrategy[Trial]:
-    """One question, and the same again."""
+    """One question, asked twice."""
     return asked.map(lambda question: Trial((question, _equal(question))))
 
 
 def again_after_others(asked: Questions) -> st.SearchStrategy[Trial]:
-    """One question, one or two others of its operation, and the first again."""
-    others = st.lists(asked, min_size=1, max_size=2)
-    return st.builds(lambda first, between: Trial((first, *between, _equal(first))), asked, others)
+    """One question, one or two others of its operation and its namesake, and the first again."""
+
+    def made(first: Question, between: list[Question], random: Random) -> Trial:
+        return Trial((first, *between, namesake(first, random), _equal(first)))
+
+    return st.builds(made, asked, st.lists(asked, min_size=1, max_size=2), randoms)
+
+
+def namesake(question: Question, random: Random) -> Question:
+    """The same question with what is known of its bundles exchanged among them.
+
+    Who remembers by name gives one bundle's loads to another.
+    """
+    operation, case = _equal(question)
+    known = case.get("bundles")
+    if isinstance(known, dict) and known:
+        loads = random.sample(list(known.values()), len(known))
+        names = [*known, *(one for one in _owned(case) if one not in known)]
+        case["bundles"] = dict(zip(random.sample(names, len(names)), loads, strict=False))
+    return Question(operation, case)
+
+
+def _owned(case: dict[str, Any]) -> list[str]:
+    """The bundles that brokers report."""
+    brokers = case.get("brokers")
+    each = brokers.values() if isinstance(brokers, dict) else ()
+    return [bundle for one in each for bundle in one.get("bundles", ())]
 
 
 def reordered(asked: Questions) -> st.SearchStrategy[Trial]:
-    """One question, and the same with everything named in another order."""
+    """One question, and the same question with all names in another order."""
 
     def both(question: Question, random: Random) -> Trial:
         operation, case = question
@@ -78,12 +109,12 @@ def reordered(asked: Questions) -> st.SearchStrategy[Trial]:
 
 
 def _equal(question: Question) -> Question:
-    """The same question without anything in common."""
+    """A copy of the question that shares nothing with it."""
     return Question(question.operation, copy.deepcopy(question.case))
 
 
 def shuffled(value: Any, random: Random, key: str = "") -> Any:
-    """The same brokers, bundles and topics, named in another order."""
+    """The same brokers, bundles and topics in another order."""
     if key in ORDERED:
         return value
     if isinstance(value, dict):
@@ -95,7 +126,7 @@ def shuffled(value: Any, random: Random, key: str = "") -> Any:
 
 
 def sorted_out(value: Any, key: str = "") -> Any:
-    """What is equal for cases that differ in the order of names alone."""
+    """A value that is equal for cases that differ only in the order of names."""
     if key in ORDERED:
         return value
     if isinstance(value, dict):

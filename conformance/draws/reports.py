@@ -1,4 +1,4 @@
-"""Load reports as brokers write them: of either load manager, whole and in part."""
+"""Load reports as brokers write them, of either load manager, complete and partial."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from random import Random
 from typing import Any
 
 from hypothesis import strategies as st
+from pulsar_conformance.conformance.core.trial import Json, Question, Trial
 from pulsar_conformance.conformance.draws import loads, names
 from pulsar_conformance.conformance.draws.averages import one_sample
-from pulsar_conformance.conformance.draws.namespaces import randoms
+from pulsar_conformance.conformance.draws.loads import randoms
 from pulsar_conformance.conformance.draws.usages import measuring
-from pulsar_conformance.conformance.trial import Json, Question, Trial
 from pulsar_conformance.reference.cluster import RATE_FIELDS, RESOURCES
 from pulsar_conformance.reference.reports import NESTED
 
@@ -48,7 +48,7 @@ UNMEASURED = {"usage": -1.0, "limit": -1.0}
 
 
 def resources(random: Random) -> Json:
-    """Resources of a broker: the busiest somewhere, some missing, some without a limit."""
+    """Resources of a broker: any of them the busiest, some missing, some without a limit."""
     kind = random.choice(("all", "some", "some", "even", "none"))
     if kind == "none":
         return {}
@@ -64,7 +64,7 @@ def resources(random: Random) -> Json:
 
 
 def _totals(random: Random) -> Json:
-    """What a broker measured and counted, and the bundles that it has, gained and lost."""
+    """A broker's measurements and counts, and the bundles that it has, gained and lost."""
     count = random.choice((0, 0, 1, 4, 30))
     known = names.bundles(random, count + 2)
     owned, gone = known[:count], known[count : count + random.choice((0, 1, 2))]
@@ -89,7 +89,7 @@ def _stats(random: Random) -> Json:
 
 
 def _in_part(random: Random, report: Json) -> Json:
-    """A report of which, now and then, some fields are missing."""
+    """A report that sometimes lacks some fields."""
     share = random.choice((0, 0.2, 0.6, 1))
     return {name: value for name, value in report.items() if random.random() >= share}
 
@@ -104,7 +104,7 @@ def modular(random: Random, used: Json) -> Json:
 
 
 def simple(random: Random, used: Json) -> Json:
-    """A report of the simple load manager; real ones repeat the resources at the top."""
+    """A report of the simple load manager; real ones repeat the resources at the top level."""
     totals = _totals(random)
     load: Json = {name: totals[name] for name in totals if name.startswith(("msgRate", "num"))}
     load |= {
@@ -117,7 +117,7 @@ def simple(random: Random, used: Json) -> Json:
 
 
 def _unmeasured(random: Random, used: Json) -> Json:
-    """The same, now and then with a bandwidth that cannot be measured."""
+    """The same resources, sometimes with a bandwidth that cannot be measured."""
     return {**used, "bandwidthIn": UNMEASURED} if random.random() < 0.1 else used
 
 
@@ -141,20 +141,15 @@ def simple_reports(draw: st.DrawFn) -> Trial:
 
 
 def any_report() -> st.SearchStrategy[Trial]:
-    """A report of either."""
+    """A report of either load manager."""
     return st.one_of(modular_reports(), simple_reports())
 
 
 @st.composite
 def monitored(draw: st.DrawFn) -> Trial:
-    """A report of either, and the usage of the resources that are in it."""
+    """A report of either load manager, and the usage of the resources in it."""
     random = draw(randoms)
     used: dict[str, Any] = resources(random)
     report = draw(st.sampled_from((modular, simple)))(random, used)
     usage = Question("usage.max", measuring(used, weighted=False, settings={}))
     return Trial((reading(report), usage))
-
-
-def no_report() -> st.SearchStrategy[Trial]:
-    """Nothing that was reported."""
-    return st.just(Trial((reading({}),)))

@@ -6,9 +6,10 @@ from random import Random
 from typing import Any
 
 from hypothesis import strategies as st
+from pulsar_conformance.conformance.core.trial import Json, Question, Trial
 from pulsar_conformance.conformance.draws import names
-from pulsar_conformance.conformance.draws.namespaces import locating, randoms
-from pulsar_conformance.conformance.trial import Json, Question, Trial
+from pulsar_conformance.conformance.draws.loads import randoms
+from pulsar_conformance.conformance.draws.namespaces import locating
 from pulsar_conformance.reference.ranges import FULL_UPPER, HASHES, HashRange, hash_of, hex_of
 from pulsar_conformance.reference.splitting import POSITIONS, RANGE, TOPICS
 
@@ -19,8 +20,15 @@ CELLS = 4096
 """Ranges in which topics are counted: fine enough that few share one."""
 
 
+counts_of_topics = st.sampled_from((2, 3, 4, 5, 10, 11, 60, 61, 250, 999))
+"""Topics of a namespace; the more there are, the longer is what an implementation reads."""
+
+callers = st.sampled_from(("admin", "broker"))
+algorithms = st.sampled_from((RANGE, TOPICS))
+
+
 def splitting(bundle: str, algorithm: str | None, **given: Any) -> Json:
-    """A case of `bundles.split`, by the admin, with no settings, topics or positions."""
+    """A case of `bundles.split`, by the admin, without settings, topics or positions."""
     case: Json = {"bundle": bundle, "algorithm": algorithm, "by": "admin", "settings": {}}
     return {**case, "topics": [], "positions": [], **given}
 
@@ -42,7 +50,7 @@ def some_range(random: Random) -> HashRange:
 
 
 def topics_in(random: Random, part: HashRange, most: int = 12) -> list[str]:
-    """Topics that lie in a range by their CRC-32: some, where it is wide enough to find them."""
+    """Topics whose CRC-32 lies in a range, if it is wide enough to find some."""
     found = names.topics(random, most * 4)
     return [topic for topic in found if hash_of(topic) in part][:most]
 
@@ -58,7 +66,7 @@ def halves(draw: st.DrawFn) -> Trial:
 
 
 def counted(split: Json, *more: Json) -> Trial:
-    """Splits of a whole namespace, and its topics in fine cells, to count them by."""
+    """Splits of a whole namespace, and its topics in fine cells by which they can be counted."""
     found = locating(names.equal_boundaries(CELLS), split["topics"])
     splits = [Question("bundles.split", case) for case in (split, *more)]
     return Trial((*splits, Question("bundles.locate", found)))
@@ -66,10 +74,9 @@ def counted(split: Json, *more: Json) -> Trial:
 
 @st.composite
 def topic_halves(draw: st.DrawFn) -> Trial:
-    """A whole namespace, where every topic lies whatever hash is used."""
-    random = draw(randoms)
-    topics = names.topics(random, random.choice((2, 3, 4, 5, 10, 11, 60)))
-    by = random.choice(("admin", "broker"))
+    """A whole namespace, which holds every topic whatever the hash."""
+    count, by = draw(counts_of_topics), draw(callers)
+    topics = names.topics(draw(randoms), count)
     return counted(splitting(WHOLE, TOPICS, topics=topics, by=by))
 
 
@@ -82,26 +89,29 @@ NEIGHBOURS = (
 """Topics whose CRC-32 differ by one: there is one place at which they part. [SPLIT-11]"""
 
 
+pairs = st.sampled_from(NEIGHBOURS)
+companions = st.sampled_from((0, 1, 2, 5, 5, 150))
+
+
 @st.composite
 def neighbours(draw: st.DrawFn) -> Trial:
-    """Two topics with one hash and the next, alone or with as many others on either side."""
+    """Two topics with consecutive hashes, alone or with equally many others on either side."""
+    pair, more, by = list(draw(pairs)), draw(companions), draw(callers)
     random = draw(randoms)
-    pair = list(random.choice(NEIGHBOURS))
     middle = max(map(hash_of, pair))
-    others = names.topics(random, 40, "shop/eu")
+    others = names.topics(random, 4 * more + 8, "shop/eu")
     below = [topic for topic in others if hash_of(topic) < middle]
-    more = random.choice((0, 1, 2, 5))
     topics = [*pair, *below[:more], *[one for one in others if one not in below][:more]]
     random.shuffle(topics)
     ends = sorted({0, FULL_UPPER, *map(hash_of, topics)})
-    split = splitting(WHOLE, TOPICS, topics=topics, by=random.choice(("admin", "broker")))
+    split = splitting(WHOLE, TOPICS, topics=topics, by=by)
     located = locating(list(map(hex_of, ends)), topics)
     return Trial((Question("bundles.split", split), Question("bundles.locate", located)))
 
 
 @st.composite
 def positions(draw: st.DrawFn) -> Trial:
-    """Positions inside, at the ends, outside, and twice."""
+    """Positions inside, at the ends, outside, and repeated."""
     random = draw(randoms)
     part = some_range(random)
     inside = [random.randrange(part.lower + 1, part.upper) for _ in range(random.choice((1, 2, 5)))]
@@ -129,7 +139,7 @@ def _alone(trial: Trial) -> Trial:
 
 @st.composite
 def positions_by_the_broker(draw: st.DrawFn) -> Trial:
-    """Specified positions where only the admin API may give them."""
+    """Specified positions in a place where only the admin API may give them."""
     [(operation, case)] = draw(positions()).questions
     return Trial.of(operation, {**case, "by": "broker"})
 
@@ -143,18 +153,30 @@ def positions_as_default(draw: st.DrawFn) -> Trial:
     return Trial.of(operation, {**case, "algorithm": None, "settings": settings, "by": by})
 
 
+few_topics = st.sampled_from((5, 11, 60))
+QUARTERS = 4
+
+
+def _on_one_side(random: Random, count: int) -> list[str]:
+    """Topics in one quarter of the range, so that they are divided far from its middle."""
+    lower = random.choice((0, 3)) * (HASHES // QUARTERS)
+    quarter = HashRange(lower, min(lower + HASHES // QUARTERS, FULL_UPPER))
+    found = names.topics(random, 8 * count)
+    return [topic for topic in found if hash_of(topic) in quarter][:count]
+
+
 @st.composite
 def selected_by(draw: st.DrawFn, setting: str) -> Trial:
-    """A split with no algorithm named, and the same with each algorithm."""
+    """A split without a named algorithm, and the same split with each algorithm."""
+    chosen, count, skewed = draw(algorithms), draw(few_topics), draw(st.booleans())
     random = draw(randoms)
-    chosen = draw(st.sampled_from([RANGE, TOPICS]))
     other = RANGE if chosen == TOPICS else TOPICS
     settings = {DEFAULT: other, SUPPORTED: other, setting: chosen}
     if setting == DEFAULT and draw(st.booleans()):
         del settings[SUPPORTED]
         if chosen == RANGE and draw(st.booleans()):
             del settings[DEFAULT]
-    topics = names.topics(random, random.choice((5, 11, 60)))
+    topics = _on_one_side(random, count) if skewed else names.topics(random, count)
     asked = splitting(WHOLE, None, topics=topics, settings=settings)
     named = [{**asked, "algorithm": algorithm} for algorithm in (chosen, other)]
     return Trial.of("bundles.split", asked, *named)
@@ -162,11 +184,10 @@ def selected_by(draw: st.DrawFn, setting: str) -> Trial:
 
 @st.composite
 def automatic(draw: st.DrawFn) -> Trial:
-    """A split that the broker makes by itself."""
-    random = draw(randoms)
-    algorithm = draw(st.sampled_from([RANGE, TOPICS, None]))
-    settings = {DEFAULT: draw(st.sampled_from([RANGE, TOPICS]))}
-    settings[SUPPORTED] = settings[DEFAULT]
-    topics = names.topics(random, random.choice((2, 3, 10)))
+    """A split that the broker starts by itself."""
+    algorithm = draw(st.none() | algorithms)
+    settings = dict.fromkeys((DEFAULT, SUPPORTED), draw(algorithms))
+    count = draw(st.sampled_from((2, 3, 10, 100)))
+    topics = names.topics(draw(randoms), count)
     case = splitting(WHOLE, algorithm, topics=topics, settings=settings, by="broker")
     return Trial.of("bundles.split", case)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from random import Random
 
 from hypothesis import strategies as st
+from pulsar_conformance.conformance.core.trial import Json, Trial
 from pulsar_conformance.conformance.draws import loads
-from pulsar_conformance.conformance.draws.clusters import WEIGHTS
-from pulsar_conformance.conformance.draws.namespaces import randoms
-from pulsar_conformance.conformance.trial import Json, Trial
+from pulsar_conformance.conformance.draws.loads import randoms
+from pulsar_conformance.conformance.draws.shedding.clusters import WEIGHTS
 from pulsar_conformance.reference.cluster import RESOURCES
 from pulsar_conformance.reference.usage import NIC_SPEED
 
@@ -21,7 +21,7 @@ def measuring(broker: Json, weighted: bool, settings: Json) -> Json:
 
 
 def some_weights(random: Random) -> Json:
-    """Every weight set, to values that differ."""
+    """Every weight, set to different values."""
     return dict(zip(WEIGHTS, random.sample(WEIGHT_VALUES, len(WEIGHTS)), strict=True))
 
 
@@ -55,7 +55,7 @@ def any_broker(draw: st.DrawFn) -> Trial:
 
 @st.composite
 def one_resource(draw: st.DrawFn) -> Trial:
-    """A broker that uses one resource alone, and five different weights."""
+    """A broker that uses only one resource, with five different weights."""
     random, resource = draw(randoms), draw(st.sampled_from(RESOURCES))
     used = {"usage": random.randint(1, 100), "limit": 100}
     return Trial.of("usage.max", measuring({resource: used}, True, some_weights(random)))
@@ -79,10 +79,10 @@ def overridden() -> st.SearchStrategy[Trial]:
 
 
 def fractional() -> st.SearchStrategy[Trial]:
-    """An override in parts of a Gbit/s."""
+    """An override in fractions of a Gbit/s."""
     return nics(st.sampled_from([0.1, 0.5, 0.8, 1.5, 2.5]).map(lambda speed: {NIC_SPEED: speed}))
 
 
 def not_overridden() -> st.SearchStrategy[Trial]:
-    """No override, said in each way."""
+    """No override, in every notation."""
     return nics(st.sampled_from([{}, {NIC_SPEED: ""}, {NIC_SPEED: None}]))

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from pulsar_conformance.conformance.expect import Violated
-from pulsar_conformance.conformance.views.plain import AnswerView, CaseView, Plain
-from pulsar_conformance.reference.candidates import Growth
+from pulsar_conformance.conformance.core.expect import Violated
+from pulsar_conformance.conformance.views.plain import Plain
 from pulsar_conformance.reference.ranges import HashRange, ranges_of
 
 
 @dataclass(frozen=True)
 class Locating(Plain):
-    """Topics to be found in the bundles of a namespace."""
+    """Topics whose bundles in a namespace are asked for."""
 
     @cached_property
     def ranges(self) -> tuple[HashRange, ...]:
@@ -31,13 +29,13 @@ class Found:
 
     @cached_property
     def by_topic(self) -> dict[str, str]:
-        """Topic to bundle."""
+        """The bundle of each topic."""
         return dict(zip(self.case["topics"], self.bundles, strict=False))
 
 
 @dataclass(frozen=True)
 class Parts:
-    """The parts that a bundle was split into, as answered, or the refusal."""
+    """The parts into which a bundle was split, as answered, or the refusal."""
 
     names: tuple[str, ...]
     refused: str | None
@@ -60,20 +58,3 @@ class Chosen:
 
     split: tuple[str, ...]
     unload: tuple[str, ...]
-
-
-CASES: Mapping[str, CaseView] = {
-    "bundles.locate": lambda case, settings, _readings: Locating(case, settings),
-    "bundles.split_candidates": Growth,
-}
-
-ANSWERS: Mapping[str, AnswerView] = {
-    "bundles.create": lambda _case, answer: answer["boundaries"],
-    "bundles.locate": lambda case, answer: Found(case, tuple(answer["bundles"])),
-    "bundles.split": lambda _case, answer: Parts(
-        tuple(answer.get("bundles", ())), answer.get("refused")
-    ),
-    "bundles.split_candidates": lambda _case, answer: Chosen(
-        tuple(answer["split"]), tuple(answer["unload"])
-    ),
-}

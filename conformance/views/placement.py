@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from pulsar_conformance.conformance.trial import Json
-from pulsar_conformance.conformance.views.plain import AnswerView, CaseView
+from pulsar_conformance.conformance.core.trial import Json
 from pulsar_conformance.reference import Readings, Settings
 from pulsar_conformance.reference.anti_affinity import Spread
 from pulsar_conformance.reference.cluster import Broker
@@ -25,7 +23,7 @@ class Placing:
 
     @cached_property
     def placement(self) -> Placement:
-        """By what the candidates are compared."""
+        """The values by which the candidates are compared."""
         return placement(self.case, self.settings, self.readings)
 
     @cached_property
@@ -39,12 +37,12 @@ class Placing:
         return {name: Broker.read(name, self.case["brokers"][name]) for name in self.candidates}
 
     def bundles(self, broker: str) -> list[str]:
-        """What a broker reports, and what was assigned to it since."""
+        """The bundles that a broker reports, and those assigned to it since."""
         return [*self.brokers[broker].bundles, *self.case["preallocated"].get(broker, ())]
 
     @cached_property
     def owned(self) -> bool:
-        """Whether a broker still has the bundle."""
+        """Whether a broker still owns the bundle."""
         reports = self.case["brokers"].values()
         return any(self.case["bundle"] in report.get("bundles", ()) for report in reports)
 
@@ -63,7 +61,7 @@ class Spreading:
 
 @dataclass(frozen=True)
 class Placed:
-    """The broker that takes it, as answered; the domains and candidates, where told."""
+    """The broker that takes it, as answered; domains and candidates if the answer names them."""
 
     broker: str | None
     domains: tuple[str, ...] | None = None
@@ -71,20 +69,3 @@ class Placed:
 
     def __str__(self) -> str:
         return self.broker or "no broker"
-
-
-def _placed(_case: Any, answer: Json) -> Placed:
-    domains, candidates = (
-        tuple(answer[key]) if key in answer else None for key in ("domains", "candidates")
-    )
-    return Placed(answer["broker"], domains, candidates)
-
-
-CASES: Mapping[str, CaseView] = {
-    "place.select": Placing,
-    "place.anti_affinity": lambda case, settings, _readings: Spreading(
-        case, settings, Spread.of(case)
-    ),
-}
-
-ANSWERS: Mapping[str, AnswerView] = {"place.select": _placed, "place.anti_affinity": _placed}

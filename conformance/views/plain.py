@@ -1,19 +1,12 @@
-"""What a view is; a case without a shape of its own."""
+"""A case without a shape of its own."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from pulsar_conformance.conformance.trial import Json
-from pulsar_conformance.reference import Readings, Settings
-
-CaseView = Callable[[Json, Settings, Readings], Any]
-"""A case, the settings in force and the readings, as a check sees them."""
-
-AnswerView = Callable[[Any, Json], Any]
-"""The view of the case and the answer, as a check sees them."""
+from pulsar_conformance.conformance.core.trial import Json
+from pulsar_conformance.reference import Settings
 
 
 @dataclass(frozen=True)

@@ -7,28 +7,27 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from pulsar_conformance.conformance.trial import Json
-from pulsar_conformance.conformance.views.plain import AnswerView, CaseView
+from pulsar_conformance.conformance.core.trial import Json
 from pulsar_conformance.reference.cluster import RESOURCES
 from pulsar_conformance.reference.reports import NESTED, Report, Unreadable, read
 
 
 @dataclass(frozen=True)
 class Reported:
-    """A load report, whatever is in it."""
+    """A load report with any content."""
 
     report: Json
 
     @cached_property
     def read(self) -> Report | None:
-        """The report as the model reads it, or none where it cannot be read."""
+        """The report as the model reads it, or None if it cannot be read."""
         try:
             return read(self.report)
         except Unreadable:
             return None
 
     def known(self, name: str) -> Any:
-        """What the report says under a name of the protocol, or nothing."""
+        """The report's value for a name of the protocol, or None."""
         return None if self.read is None else self.read.broker.get(name)
 
     @property
@@ -38,7 +37,7 @@ class Reported:
 
     @property
     def at_the_top(self) -> list[str]:
-        """The resources at its top level."""
+        """The resources at the top level of the report."""
         return [name for name in RESOURCES if self.report.get(name) is not None]
 
     @property
@@ -51,7 +50,7 @@ class Reported:
 
 @dataclass(frozen=True)
 class Said:
-    """What a report says, as answered, or the refusal."""
+    """The content of a report, as answered, or the refusal."""
 
     manager: str | None
     broker: Json
@@ -62,14 +61,3 @@ class Said:
 
     def __str__(self) -> str:
         return f"refused: {self.refused}" if self.manager is None else self.manager
-
-
-CASES: Mapping[str, CaseView] = {
-    "report.read": lambda case, _settings, _readings: Reported(case["report"]),
-}
-
-ANSWERS: Mapping[str, AnswerView] = {
-    "report.read": lambda _case, answer: Said(
-        answer.get("manager"), answer.get("broker", {}), answer.get("refused")
-    ),
-}

@@ -1,32 +1,30 @@
-"""Cycles of shedding as checks see them."""
+"""Shedding cycles, as checks see them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
-from fractions import Fraction
 
-from pulsar_conformance.conformance.views.plain import AnswerView, CaseView
 from pulsar_conformance.reference.cluster import Broker
-from pulsar_conformance.reference.numbers import Rate
+from pulsar_conformance.reference.numbers import Fraction, Rate
 from pulsar_conformance.reference.shedding import Cycle
 
 
 @dataclass(frozen=True)
 class Unloading:
-    """What is to be unloaded, as answered, in order."""
+    """The bundles to be unloaded, as answered, in order."""
 
     cycle: Cycle
     pairs: tuple[tuple[str, str], ...]
     """Broker and bundle."""
 
     def of(self, broker: Broker | str) -> list[str]:
-        """The bundles of one broker, in the order of decision."""
+        """The bundles unloaded from one broker, in the order of decision."""
         name = broker if isinstance(broker, str) else broker.name
         return [bundle for owner, bundle in self.pairs if owner == name]
 
     def traffic_from(self, broker: Broker) -> Rate:
-        """What the bundles of one broker carry together."""
+        """The traffic that the bundles unloaded from one broker carry together."""
         return sum(map(self.cycle.traffic, self.of(broker)), Fraction(0))
 
     def __iter__(self) -> Iterator[str]:
@@ -34,12 +32,3 @@ class Unloading:
 
     def __str__(self) -> str:
         return "; ".join(self) or "nothing"
-
-
-CASES: Mapping[str, CaseView] = {"shed.select": Cycle}
-
-ANSWERS: Mapping[str, AnswerView] = {
-    "shed.select": lambda case, answer: Unloading(
-        case, tuple((unload["broker"], unload["bundle"]) for unload in answer["unload"])
-    ),
-}

@@ -1,4 +1,4 @@
-"""Stories as checks see them: what events alone tell of the world, and what was answered."""
+"""Stories, as checks see them: the world that follows from events, and the answers."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from pulsar_conformance.conformance.expect import Violated
-from pulsar_conformance.conformance.trial import Json
-from pulsar_conformance.conformance.views.plain import AnswerView, CaseView
+from pulsar_conformance.conformance.core.expect import Violated
+from pulsar_conformance.conformance.core.trial import Json
 from pulsar_conformance.conformance.views.world import Moment, moments
 from pulsar_conformance.reference import Readings, Settings
 
@@ -26,13 +25,13 @@ class Story:
 
     @cached_property
     def moments(self) -> tuple[Moment, ...]:
-        """One an event."""
+        """The moments, one per event."""
         return tuple(moments(self.case["events"], self.settings))
 
 
 @dataclass(frozen=True)
 class Move:
-    """A bundle that changes hands: where to, or where from and why."""
+    """A bundle that changes hands: its new owner, or its old owner and the reason."""
 
     bundle: str
     broker: str
@@ -55,7 +54,7 @@ class Division:
 
 @dataclass(frozen=True)
 class Answered:
-    """One step as answered; owners that it leaves out are those of the step before."""
+    """One step, as answered; owners that it does not mention are unchanged from the step before."""
 
     owners: Mapping[str, str | None]
     assigned: tuple[Move, ...]
@@ -65,10 +64,16 @@ class Answered:
     """Why the event was ignored or refused, if it was."""
     leader: str | None
     decided_by: str | None
+    leader_node: str | None = None
+    """The broker that the node of the leader names, if that is known."""
+    reports: Mapping[str, Json] | None = None
+    """The local data that brokers wrote in the step; None where nobody can tell."""
+    written: Json | None = None
+    """The bundle data that the leader wrote in the step; None where nobody can tell."""
 
     @classmethod
     def read(cls, step: Json, owners: Mapping[str, str | None]) -> Answered:
-        """From a step of the protocol, and the owners before it."""
+        """Reads a step of the protocol, given the owners before it."""
         return cls(
             step.get("owners", owners),
             tuple(Move(one["bundle"], one["to"]) for one in step.get("assigned", ())),
@@ -82,20 +87,28 @@ class Answered:
             step.get("ignored", step.get("refused")),
             step.get("leader"),
             step.get("decidedBy"),
+            step.get("leaderNode"),
+            step.get("reports"),
+            step.get("written"),
         )
 
+    @property
+    def moved(self) -> bool:
+        """Whether any bundle changed hands or was split."""
+        return bool(self.assigned or self.unloaded or self.split)
+
     def shed(self) -> list[Move]:
-        """What was unloaded for the sake of load."""
+        """The bundles that were unloaded because of load."""
         return [one for one in self.unloaded if one.reason == "shed"]
 
     def owner(self, topic: str) -> str | None:
-        """Who owns a topic when the step is over."""
+        """The owner of a topic after the step."""
         return self.owners.get(topic)
 
 
 @dataclass(frozen=True)
 class Scene:
-    """An event with the world and the owners before and after it."""
+    """An event, with the world and the owners before and after it."""
 
     before: Moment
     after: Moment
@@ -110,12 +123,12 @@ class Scene:
 
     @property
     def about(self) -> Mapping[str, Any]:
-        """What the event is about."""
+        """The subject of the event."""
         return dict(self.after.about)
 
     @property
     def passes(self) -> bool:
-        """Whether time passes in it, so that something may fall due."""
+        """Whether time passes during the event, so that something may fall due."""
         return self.after.clock > self.before.clock
 
     def __str__(self) -> str:
@@ -134,7 +147,7 @@ class Course:
 
     @classmethod
     def read(cls, story: Story, answer: Json) -> Course:
-        """From an answer. Errors: `Violated` where there is not one step an event."""
+        """Reads an answer. Errors: `Violated` if it does not have one step per event."""
         steps = answer["steps"]
         if len(steps) != len(story.moments):
             raise Violated(f"{len(story.moments)} steps, one an event", f"{len(steps)} steps")
@@ -145,7 +158,7 @@ class Course:
 
     @cached_property
     def _split_first(self) -> dict[str, int]:
-        """Namespace to the place of the first scene in which a bundle of it was split."""
+        """The index of the first scene in which a bundle of each namespace was split."""
         found: dict[str, int] = {}
         for scene in self.scenes:
             for one in scene.now.split:
@@ -153,13 +166,13 @@ class Course:
         return found
 
     def whole(self, namespace: str, scene: Scene) -> bool:
-        """Whether a namespace is one bundle throughout a scene, so that its topics go together."""
+        """Whether a namespace is one bundle during a scene, so that its topics stay together."""
         never = len(self.scenes) + 1
         single = scene.after.spaces.get(namespace) == 1
         return single and self._split_first.get(namespace, never) > scene.after.place
 
     def most_bundles(self, namespace: str, scene: Scene) -> int | None:
-        """How many bundles a namespace has after a scene, as far as is known."""
+        """The number of bundles that a namespace may have after a scene, as far as is known."""
         initial = scene.after.spaces.get(namespace)
         if initial is None:
             return None
@@ -178,8 +191,3 @@ def _scenes(story: Story, steps: list[Any]) -> Iterator[Scene]:
         now = Answered.read(step, then.owners)
         yield Scene(before, after, then, now)
         before, then = after, now
-
-
-CASES: Mapping[str, CaseView] = {"cluster.replay": Story}
-
-ANSWERS: Mapping[str, AnswerView] = {"cluster.replay": Course.read}

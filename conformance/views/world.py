@@ -1,16 +1,15 @@
-"""What events alone tell of the world: who is up, what is in use, which settings are in force."""
+"""The world as it follows from events alone: brokers, topics in use, settings in force."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from fractions import Fraction
 from typing import Any
 
-from pulsar_conformance.conformance.trial import Json
+from pulsar_conformance.conformance.core.trial import Json
 from pulsar_conformance.reference import Settings
 from pulsar_conformance.reference.cluster import Rates
-from pulsar_conformance.reference.numbers import ZERO, exact
+from pulsar_conformance.reference.numbers import ZERO, Fraction, exact
 from pulsar_conformance.reference.settings import Value
 from pulsar_conformance.reference.shedding import STRATEGY
 from pulsar_conformance.reference.story.events import DEFAULT_BUNDLES
@@ -19,7 +18,7 @@ from pulsar_conformance.reference.story.settings import senseless
 
 @dataclass(frozen=True)
 class Changed:
-    """A setting that was changed while brokers ran, and how far the change got about."""
+    """A setting that was changed while brokers were running, and which brokers may know of it."""
 
     former: Value
     latest: Value
@@ -34,7 +33,7 @@ class Changed:
 
 @dataclass(frozen=True)
 class Moment:
-    """An event, and the world when it is over; what follows from decisions is not in it."""
+    """An event, and the world after it; consequences of decisions are not part of it."""
 
     base: Settings
     place: int = 0
@@ -57,14 +56,14 @@ class Moment:
 
     @classmethod
     def first(cls, settings: Settings) -> Moment:
-        """Before anything has happened."""
+        """The moment before the first event."""
         return cls(settings)
 
     def sure(self, name: str) -> bool:
         """Whether it is certain which value of a setting is in force.
 
-        A new one is, when every broker has been started since. The former shedding strategy is
-        as long as none has. [SHED-10]
+        A new value is certain once every broker has been started since the change. The former
+        shedding strategy is certain as long as no broker has been. [SHED-10]
         """
         one = self.changed.get(name)
         if one is None or not one.waiting:
@@ -72,14 +71,14 @@ class Moment:
         return name == STRATEGY and one.how == "dynamic" and not one.mixed and one.known
 
     def value(self, name: str) -> Value:
-        """The value in force where that is certain; `MissingSetting` where there is none."""
+        """The value in force if it is certain. Errors: `MissingSetting` if there is none."""
         one = self.changed.get(name)
         if one is None:
             return self.base.value(name)
         return one.former if one.waiting else one.latest
 
     def settings(self) -> Settings:
-        """All values as far as they are certain; else as they were in the beginning."""
+        """All settings: the certain values, and the initial values for the rest."""
         values = {name: self.value(name) for name in self.changed if self.sure(name)}
         return Settings({**self.base.given, **values}, self.base.defaults)
 
@@ -103,7 +102,7 @@ def moments(events: Iterable[Json], settings: Settings) -> Iterator[Moment]:
 
 
 def _sense(now: Moment, kind: str, about: Json) -> bool:
-    """Whether there is anything that an event can be about."""
+    """Whether the thing that an event is about exists."""
     if kind == "broker_up":
         return about["broker"] not in now.brokers
     if kind in ("broker_down", "restart"):
@@ -126,7 +125,7 @@ def _sense(now: Moment, kind: str, about: Json) -> bool:
 
 
 def _elsewhere(now: Moment, about: Mapping[str, Any]) -> bool:
-    """Whether a broker that a domain names is in another one."""
+    """Whether a broker that a domain names is in another domain."""
     others = (brokers for name, brokers in now.domains.items() if name != about["name"])
     return any(set(about["brokers"]) & set(brokers) for brokers in others)
 
@@ -148,7 +147,7 @@ def _restarted(now: Moment, about: Json) -> dict[str, Any]:
 
 
 def _started(now: Moment, broker: str) -> dict[str, Changed]:
-    """After a broker went or came: it runs with the settings as they are now."""
+    """The moment after a broker stopped or started: it runs with the current settings."""
     return {
         name: replace(one, waiting=one.waiting - {broker}, mixed=bool(one.waiting - {broker}))
         for name, one in now.changed.items()

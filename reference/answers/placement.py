@@ -9,10 +9,14 @@ from pulsar_conformance.reference.derivation import Derivation, Step
 from pulsar_conformance.reference.door import Answer, Case, Door
 from pulsar_conformance.reference.numbers import messages, plain
 from pulsar_conformance.reference.placement import Candidate, Placement, placement
+from pulsar_conformance.reference.released.loads import Leader
+from pulsar_conformance.reference.released.placement import ReleasedPlacement
 
 
 def select(door: Door, case: Case) -> Derivation:
     """[PLACE-01 … 13]"""
+    if door.release is not None:
+        return _released(door, ReleasedPlacement(Leader(case, door.settings(case), door.release)))
     placed = placement(case, door.settings(case), door.readings)
     nth = door.turn("place.select", case) if placed.by_chance else 0
 
@@ -24,6 +28,13 @@ def select(door: Door, case: Case) -> Derivation:
         yield Step("decision", _decision(placed))
 
     return Derivation({"broker": placed.chosen(nth)}, explain)
+
+
+def _released(door: Door, placing: ReleasedPlacement) -> Derivation:
+    """What a release's strategy chooses; among equals those that may be drawn take turns."""
+    best = placing.best
+    nth = door.turn("place.select", placing.known.case) if len(best) > 1 else 0
+    return Derivation({"broker": best[nth % len(best)] if best else None}, placing.steps)
 
 
 def _standing(placed: Placement, candidate: Candidate) -> str:
@@ -56,9 +67,9 @@ def _decision(placed: Placement) -> str:
     return f"{any_of}: the least" if any_of else "nowhere: no broker may take it"
 
 
-def anti_affinity(_door: Door, case: Case) -> Derivation:
+def anti_affinity(door: Door, case: Case) -> Derivation:
     """[ANTI-01 … 10]"""
-    spread = Spread.of(case)
+    spread = Spread.of(case, door.readings["domain-counts"])
     domains = [domain for domain in spread.best_domains if domain is not None]
     answer = {"broker": spread.chosen, "domains": domains, "candidates": list(spread.best)}
 

@@ -8,6 +8,7 @@ from functools import partial
 from pulsar_conformance.reference import overload, threshold, uniform
 from pulsar_conformance.reference.derivation import Derivation, Step
 from pulsar_conformance.reference.door import Answer, Case, Door
+from pulsar_conformance.reference.released import shedding as released
 from pulsar_conformance.reference.shedding import ENABLED, Cycle, Unloads
 
 Strategy = Callable[[Cycle], Iterator[Unloads]]
@@ -35,6 +36,8 @@ EVERYWHERE: Mapping[str, tuple[Strategy, ...]] = {
 def select(door: Door, case: Case) -> Derivation:
     """[SHED, OVERLOAD, THRESHOLD, UNIFORM]"""
     cycle = Cycle(case, door.settings(case), door.readings)
+    if door.release is not None:
+        return released.select(cycle, door.release)
     if cycle.strategy not in STRATEGIES:
         return Derivation({"unsupported": f"{cycle.strategy} is not documented"}, tuple)
     if not cycle.enabled:

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from fractions import Fraction
 from typing import Any
 
 from pulsar_conformance.reference.cluster import RATE_FIELDS, Rates
-from pulsar_conformance.reference.numbers import Rate
+from pulsar_conformance.reference.numbers import Fraction, Rate
 
 WINDOWS: Mapping[str, int] = {"shortTermData": 10, "longTermData": 1000}
 """The two time frames, and how many samples each holds. [DATA-03]"""
@@ -79,6 +78,12 @@ class Samples:
         if moving:
             self._data = {name: frame.data for name, frame in self._frames.items()}
         return moving
+
+    @property
+    def counted(self) -> dict[str, int]:
+        """On how many samples the long term stands, and on how many at most."""
+        frame = self._frames["longTermData"]
+        return {"numSamples": len(frame.taken), "maxSamples": frame.window}
 
     @property
     def data(self) -> dict[str, Any]:

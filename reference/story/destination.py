@@ -8,8 +8,8 @@ from functools import partial
 from pulsar_conformance.reference.anti_affinity import Spread
 from pulsar_conformance.reference.derivation import Step
 from pulsar_conformance.reference.numbers import Percent, messages, plain
+from pulsar_conformance.reference.overload import OVERLOAD_THRESHOLD
 from pulsar_conformance.reference.placement import (
-    THRESHOLD,
     Candidate,
     Placement,
     long_term_messages,
@@ -66,7 +66,9 @@ def _apart(world: World, bundle: str, brokers: Sequence[str]) -> Sequence[str]:
     owned: dict[str, list[str]] = {}
     for other, broker in world.owner.items():
         owned.setdefault(broker, []).append(namespace_of(other))
-    return Spread(namespace, world.groups, world.domains, owned, brokers).best
+    return Spread(
+        namespace, world.groups, world.domains, owned, brokers, world.readings["domain-counts"]
+    ).best
 
 
 def _placement(world: World, bundle: str, brokers: Sequence[str]) -> Placement:
@@ -76,7 +78,7 @@ def _placement(world: World, bundle: str, brokers: Sequence[str]) -> Placement:
         Candidate(name, Usage(world.brokers[name].cpu, "cpu"), rate_of(world.owned_by(name), data))
         for name in brokers
     ]
-    threshold = world.settings.number(THRESHOLD)
+    threshold = world.settings.number(OVERLOAD_THRESHOLD)
     rate = long_term_messages(data.get(bundle))
     return Placement(candidates, threshold, rate, world.readings)
 

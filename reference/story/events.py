@@ -21,6 +21,12 @@ from pulsar_conformance.reference.story.world import World
 Event = Callable[[World, Mapping[str, Any], Happened], None]
 """Errors: `Ignored` for an event without sense, `Refused` for one that is turned down."""
 
+STARTS_GRACE: Mapping[str, frozenset[str]] = {
+    "shed": frozenset({"shed"}),
+    "unload": frozenset({"shed", "admin"}),
+}
+"""The reasons of an unload after which a bundle is left alone, by `grace-starts`. [SHED-12, 14]"""
+
 DEFAULT_BUNDLES = "defaultNumberOfNamespaceBundles"
 
 
@@ -90,18 +96,34 @@ def setting(world: World, event: Mapping[str, Any], happened: Happened) -> None:
     happened.tell(event["name"], change(world, event["name"], event["value"], event["how"]))
 
 
-def domain(world: World, event: Mapping[str, Any], _happened: Happened) -> None:
+def domain(world: World, event: Mapping[str, Any], happened: Happened) -> None:
     """A failure domain has these brokers now; without any it is gone. [ANTI-13]"""
     name, brokers = event["name"], list(event["brokers"])
     if not brokers and name not in world.domains:
         raise Ignored(f"there is no domain {name}")
-    for other, registered in world.domains.items():
+    for other, registered in list(world.domains.items()):
         both = [broker for broker in brokers if broker in registered]
         if other != name and both:
-            raise Refused(f"{both[0]} is registered to {other}")
+            SECOND_DOMAIN[world.readings["second-domain"]](world, other, both, happened)
     world.domains[name] = brokers
     if not brokers:
         del world.domains[name]
+
+
+def _refuse(_world: World, domain: str, brokers: list[str], _happened: Happened) -> None:
+    raise Refused(f"{brokers[0]} is registered to {domain}")
+
+
+def _leave(world: World, domain: str, brokers: list[str], happened: Happened) -> None:
+    world.domains[domain] = [one for one in world.domains[domain] if one not in brokers]
+    happened.tell(domain, f"has {', '.join(brokers)} no more")
+
+
+SECOND_DOMAIN: Mapping[str, Callable[[World, str, list[str], Happened], None]] = {
+    "refused": _refuse,
+    "moved": _leave,
+}
+"""What becomes of brokers that another domain has, by `second-domain`. [ANTI-15, ANTI-16]"""
 
 
 def group(world: World, event: Mapping[str, Any], _happened: Happened) -> None:
@@ -130,6 +152,8 @@ def unload(world: World, event: Mapping[str, Any], happened: Happened) -> None:
     released = [(bundle, world.release(bundle)) for bundle in bundles]
     for bundle, owner in released:
         happened.unloaded.append({"bundle": bundle, "from": owner, "reason": "admin"})
+        if "admin" in STARTS_GRACE[world.readings["grace-starts"]]:
+            world.unloaded_at[bundle] = world.clock
     for bundle, owner in released:
         assign(world, happened, bundle, others(world, owner, "unload-destination"))
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pulsar_conformance.reference.derivation import Step
+from pulsar_conformance.reference.numbers import jsonable
 from pulsar_conformance.reference.story.world import World
 
 Telling = Callable[[], Iterable[Step]]
@@ -18,17 +19,36 @@ class Ignored(Exception):
 
 @dataclass
 class Happened:
-    """Who was assigned what, what was unloaded and split, and who decided that."""
+    """What came of an event: who was assigned what, what was unloaded, split and written down."""
 
     assigned: list[dict[str, Any]] = field(default_factory=list)
     unloaded: list[dict[str, Any]] = field(default_factory=list)
     split: list[dict[str, Any]] = field(default_factory=list)
     decided_by: str | None = None
+    reports: dict[str, Any] | None = None
+    """The local data that brokers wrote while time passed; None where none did."""
+    written: dict[str, Any] | None = None
+    """The bundle data that the leader wrote; None where no time passed or no interval is set."""
     told: list[Telling] = field(default_factory=list)
 
     def tell(self, label: str, text: str) -> None:
         """Notes what came about without any calculation."""
         self.told.append(lambda: (Step(label, text),))
+
+    def reported(self, world: World) -> None:
+        """Every broker wrote its local data now. [REPORT-11, REPORT-12]"""
+        known = self.reports if self.reports is not None else {}
+        for broker in world.brokers:
+            found = known.setdefault(broker, {"minutes": []})
+            found["minutes"].append(jsonable(world.clock))
+            found["last"] = world.local_data(broker)
+        self.reports = known
+
+    def wrote(self, world: World) -> None:
+        """The leader wrote the bundle data now. [DATA-12]"""
+        minutes = self.written["minutes"] if self.written is not None else []
+        bundles = {name: samples.counted for name, samples in world.samples.items()}
+        self.written = {"minutes": [*minutes, jsonable(world.clock)], "bundles": bundles}
 
     def step(self, world: World, owners: dict[str, str | None]) -> dict[str, Any]:
         """The step that answers the event."""
@@ -37,4 +57,7 @@ class Happened:
         step |= {name: found for name, found in lists.items() if found}
         if self.decided_by is not None:
             step["decidedBy"] = self.decided_by
+        step["leaderNode"] = world.leader
+        seen = {"reports": self.reports, "written": self.written}
+        step |= {name: found for name, found in seen.items() if found is not None}
         return step

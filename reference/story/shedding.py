@@ -48,7 +48,7 @@ def _move(world: World, happened: Happened, bundle: str, idler: list[str]) -> No
         happened.tell(bundle, "stays: no other broker has less to do")
         return
     owner = world.release(bundle)
-    world.shed_at[bundle] = world.clock
+    world.unloaded_at[bundle] = world.clock
     happened.unloaded.append({"bundle": bundle, "from": owner, "reason": "shed"})
     assign(world, happened, bundle, idler)
 
@@ -65,7 +65,7 @@ def _case(world: World, settings: Settings) -> dict[str, Any]:
         for name, member in world.brokers.items()
     }
     grace = settings.number(GRACE)
-    ago = {bundle: world.clock - moment for bundle, moment in world.shed_at.items()}
+    ago = {bundle: world.clock - moment for bundle, moment in world.unloaded_at.items()}
     recent = {bundle: minutes for bundle, minutes in ago.items() if minutes <= grace}
     return {
         "strategy": None,

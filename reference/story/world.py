@@ -8,8 +8,8 @@ from typing import Any
 
 from pulsar_conformance.reference.averages import together
 from pulsar_conformance.reference.bundles import LOCATE
-from pulsar_conformance.reference.cluster import Rates
-from pulsar_conformance.reference.numbers import ZERO, Minutes, Percent, Rate
+from pulsar_conformance.reference.cluster import RATE_FIELDS, Rates
+from pulsar_conformance.reference.numbers import ZERO, Minutes, Percent, Rate, jsonable
 from pulsar_conformance.reference.ranges import HashRange, namespace_of
 from pulsar_conformance.reference.readings import Readings
 from pulsar_conformance.reference.settings import Settings, Value
@@ -65,8 +65,8 @@ class World:
     domains: dict[str, list[str]] = field(default_factory=dict)
     groups: dict[str, str] = field(default_factory=dict)
     samples: dict[str, Samples] = field(default_factory=dict)
-    shed_at: dict[str, Minutes] = field(default_factory=dict)
-    """When bundles were last shed."""
+    unloaded_at: dict[str, Minutes] = field(default_factory=dict)
+    """When bundles were last unloaded, for a reason that starts their grace period."""
     changes: int = 0
     """Grows with whatever a later decision may depend on."""
     carried: dict[str, Rates] = field(default_factory=dict)
@@ -74,6 +74,8 @@ class World:
     reported_at: Minutes = ZERO
     looked_at: Minutes = ZERO
     """When the last shedding cycle was."""
+    wrote_at: Minutes = ZERO
+    """When the leader last wrote the bundle data."""
     seen: tuple[int, int] | None = None
     """What the last shedding cycle saw: `changes`, and how many bundles it could not move."""
     grown_at: int = -1
@@ -161,6 +163,18 @@ class World:
         if carried != self.brokers[broker].reported:
             self.brokers[broker].reported = carried
             self.changes += 1
+
+    def local_data(self, broker: str) -> dict[str, Any]:
+        """What a broker writes of itself: its CPU in percent, and totals over its bundles."""
+        member, owned = self.brokers[broker], self.owned_by(broker)
+        rates = zip(RATE_FIELDS, member.reported.each(), strict=True)
+        return {
+            "cpu": {"usage": jsonable(member.cpu), "limit": 100},
+            **{name: jsonable(rate) for name, rate in rates},
+            "numTopics": sum(len(self.within.get(bundle, ())) for bundle in owned),
+            "numBundles": len(owned),
+            "bundles": owned,
+        }
 
     def cut(self, bundle: str, parts: Iterable[HashRange]) -> list[str]:
         """A bundle is divided; its parts belong to whom it belonged to. [SPLIT-14]"""

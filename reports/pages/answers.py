@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
-from pulsar_conformance.reports.pages.cells import Json, cell, inline, listed
+from pulsar_conformance.reports.pages.cells import TITLES, Json, cell, inline, known, listed
 
 DECLINED: Mapping[str, str] = {
     "refused": "refused",
@@ -46,13 +46,24 @@ def _told(answer: Json) -> str:
 
 
 def _fields(answer: Json) -> Iterator[str]:
-    for name, value in answer.items():
+    for value, names in _alike(answer):
+        name = " and ".join(TITLES.get(one, one) for one in names)
         if name in DECLINED:
             yield DECLINED[name] if value == "*" else f"{DECLINED[name]}: {value}"
         elif name == "unload" and all(isinstance(one, Mapping) for one in value):
             yield _unloads(value)
         else:
             yield f"{name}: {_value(name, value)}"
+
+
+def _alike(answer: Json) -> Iterator[tuple[Any, list[str]]]:
+    """Values with the names of their fields; objects that are equal, such as averages, once."""
+    for value, names in groupby(answer, key=answer.__getitem__):
+        together = list(names)
+        if isinstance(value, Mapping):
+            yield value, together
+        else:
+            yield from ((value, [name]) for name in together)
 
 
 def _unloads(unload: Sequence[Mapping[str, str]]) -> str:
@@ -67,7 +78,7 @@ def _names(names: Sequence[str]) -> str:
 
 def _value(name: str, value: Any) -> str:
     if isinstance(value, Mapping):
-        return inline(value)
+        return known(value) if "numSamples" in value else inline(value)
     if isinstance(value, list) and all(isinstance(one, str) for one in value):
         return _names(value) if value else "none"
     if isinstance(value, list) and all(isinstance(one, Mapping) for one in value):

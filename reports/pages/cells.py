@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from fractions import Fraction
 from typing import Any
 
-from pulsar_conformance.reference.numbers import exact, messages, plain, throughput
+from pulsar_conformance.reference.numbers import Fraction, exact, messages, plain, throughput
 from pulsar_conformance.specs import load as load_specs
 
 Json = Mapping[str, Any]
@@ -81,8 +80,11 @@ def _percent(share: Fraction) -> str:
 
 def load(value: Json) -> str:
     """What something carries, bytes first, and what else is known of it."""
-    if value.get("numSamples") == 0:
-        return "never measured"
+    return "never measured" if value.get("numSamples") == 0 else known(value)
+
+
+def known(value: Json) -> str:
+    """The same of what is said of a load, though it was never measured."""
     carried = [ways(value, BYTES), ways(value, MESSAGES)]
     others = [
         cell(name, one) if isinstance(one, str) else f"{cell(name, one)} {TITLES.get(name, name)}"

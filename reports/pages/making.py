@@ -11,17 +11,16 @@ from pathlib import PurePosixPath
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from pulsar_conformance.fixtures import Case, Example, examples
-from pulsar_conformance.reference import Step
+from pulsar_conformance.reference import Step, folded
 from pulsar_conformance.reports.pages.answers import LINE, told
-from pulsar_conformance.reports.pages.compact import compact
-from pulsar_conformance.reports.pages.outcomes import Worked
+from pulsar_conformance.reports.pages.outcomes import ReadingOutcome, Worked
+from pulsar_conformance.reports.pages.stories import course, differences
 from pulsar_conformance.reports.pages.tables import Table, tables
-from pulsar_conformance.specs import Specs, load, schema
+from pulsar_conformance.specs import load, schema
 
 INDEX = "README.md"
 TAG = re.compile(f"<(?!{LINE[1:]})")
-LONGEST_JSON = 70
-"""Lines; a longer case is not printed."""
+STORY = "cluster.replay"
 
 TITLES: Mapping[str, str] = {
     "BUNDLE": "Namespaces, bundles and hashes",
@@ -65,8 +64,9 @@ class Shown:
                 found.append((operation, numbers, steps, times + 1))
             else:
                 operation, case = question
-                steps = derivation(self._concerned(operation, derived.steps))
-                found.append((operation, list(tables(case)), steps, 1))
+                concerned = self._concerned(operation, derived.steps)
+                numbers = [one for one in tables(case) if not _told_in_time(operation, one)]
+                found.append((operation, numbers, derivation(tuple(folded(concerned))), 1))
             before = question
         return found
 
@@ -97,16 +97,48 @@ class Shown:
     def outcomes(self) -> list[tuple[str, str, str, str]]:
         """Reading, another value, what it means, what the model answers then."""
         return [
-            (one.reading, one.alternative.value, one.alternative.means, told(one.answers))
+            (
+                one.reading,
+                one.alternative.value,
+                one.alternative.means,
+                self._otherwise(one),
+            )
             for one in self.worked.outcomes()
         ]
 
+    def _otherwise(self, one: ReadingOutcome) -> str:
+        """Other answers of the model; of a story, where it goes another way."""
+        if self.operations != [STORY]:
+            return told(one.answers)
+        [(_, case)] = self.example.questions
+        return differences(case, self.worked.answers[0], one.answers[0])
+
     @property
-    def json(self) -> str:
-        """The questions, or nothing where they are too long to look at."""
-        lines = [{"ask": operation, "case": case} for operation, case in self.example.questions]
-        text = compact(lines[0] if len(lines) == 1 else {"trial": lines})
-        return text if text.count("\n") < LONGEST_JSON else ""
+    def other_courses(self) -> list[str]:
+        """Of a story, where else it may go than the course that is shown."""
+        [(_, case)] = self.example.questions
+        courses = [answer for [answer] in self.example.allowed or ()]
+        return [differences(case, courses[0], other) for other in courses[1:]]
+
+    @cached_property
+    def course(self) -> Table | None:
+        """Of a story, what happens when, and what comes of it as was worked by hand, or by the
+        model."""
+        if self.operations != [STORY]:
+            return None
+        [(_, case)] = self.example.questions
+        [answer] = self.example.allowed[0] if self.example.allowed else self.worked.answers
+        return course(case, answer)
+
+    @property
+    def derived(self) -> bool:
+        """Whether there are steps to show."""
+        return any(steps.rows for _, _, steps, _ in self.questions)
+
+
+def _told_in_time(operation: str, table: Table) -> bool:
+    """Whether a table is that of events, which stand beside what comes of them."""
+    return operation == STORY and table.headings[0] == "events"
 
 
 def derivation(steps: Sequence[Step]) -> Table:
@@ -126,9 +158,9 @@ def pages() -> dict[str, str]:
     for example in examples():
         area = PurePosixPath(example.file).stem.upper()
         by_area[area].append(Shown(Worked.out(example)))
-    environment = _environment(load())
-    area_page = environment.get_template("area.md.jinja")
-    index = environment.get_template("index.md.jinja")
+    templates = environment("pulsar_conformance.reports.pages")
+    area_page = templates.get_template("area.md.jinja")
+    index = templates.get_template("index.md.jinja")
     found = {
         f"{area.lower()}.md": area_page.render(
             area=area, title=TITLES.get(area, area.title()), shown=shown
@@ -138,18 +170,19 @@ def pages() -> dict[str, str]:
     return {**found, INDEX: index.render(areas=by_area, titles=TITLES)}
 
 
-def _environment(specs: Specs) -> Environment:
-    environment = Environment(
-        loader=PackageLoader("pulsar_conformance.reports.pages"),
+def environment(package: str) -> Environment:
+    """The templates of a package, with what all pages for people use."""
+    made = Environment(
+        loader=PackageLoader(package),
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
         autoescape=False,
     )
-    environment.filters["cell"] = _escaped
-    environment.globals.update(specs=specs, question=_question)
-    return environment
+    made.filters["cell"] = _escaped
+    made.globals.update(specs=load(), question=_question)
+    return made
 
 
 def _escaped(text: str) -> str:

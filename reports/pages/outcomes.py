@@ -6,13 +6,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from pulsar_conformance.fixtures import Answer, Example, matches
+from pulsar_conformance.fixtures import Answer, Example
 from pulsar_conformance.reference import Derivation, MissingSetting, Model
+from pulsar_conformance.reports.pages.answers import told
 from pulsar_conformance.specs import Alternative, load
 
 
 @dataclass(frozen=True)
-class Outcome:
+class ReadingOutcome:
     """What the model answers where one reading is taken another way."""
 
     reading: str
@@ -43,7 +44,7 @@ class Worked:
         """The model's, under the example's readings."""
         return tuple(dict(one.answer) for one in self.derivations)
 
-    def outcomes(self) -> Iterator[Outcome]:
+    def outcomes(self) -> Iterator[ReadingOutcome]:
         """Each single reading taken another way that makes for another answer."""
         bundled = load()
         taken = {**bundled.default_readings(self.profile), **self.example.readings}
@@ -57,12 +58,8 @@ class Worked:
                 except MissingSetting:
                     continue  # it would look at a setting that the case does not give
                 answers = tuple(dict(one.answer) for one in derived)
-                if not self._same(answers):
-                    yield Outcome(reading.id, alternative, answers)
-
-    def _same(self, answers: tuple[Answer, ...]) -> bool:
-        asked = zip(self.example.questions, self.answers, answers, strict=True)
-        return all(matches(operation, one, other) for (operation, _), one, other in asked)
+                if told(answers) != told(self.answers):
+                    yield ReadingOutcome(reading.id, alternative, answers)
 
 
 def profiles_of(example: Example) -> list[str]:

@@ -26,6 +26,12 @@ LONG = 60
 
 FIRST = 10
 
+UNUSED = dict.fromkeys((TITLES.get(name, name) for name in RESOURCES), "0 %") | {"bundles": "0"}
+"""What a broker uses of what it does not report, by heading."""
+
+ALIKE = 2
+"""Of more brokers in a row that are alike, one is shown."""
+
 WIDE = 8
 """Objects with more fields than this, and with different ones, have one column."""
 
@@ -77,7 +83,7 @@ def _of_field(case: Json, name: str, value: Any) -> Table:
         rows = ((f"`{key}`", setting(key, one)) for key, one in value.items())
         return Table(("setting", ""), tuple(rows))
     if name == "brokers":
-        return _brokers(value)
+        return _brokers(case)
     if name == "broker":
         return Table(("broker", ""), tuple(_broker_fields(value)))
     if name == "bundles" and "brokers" in case:
@@ -92,12 +98,34 @@ def _of_field(case: Json, name: str, value: Any) -> Table:
     )
 
 
-def _brokers(brokers: Mapping[str, Json]) -> Table:
+def _alike(case: Json) -> list[list[str]]:
+    """The brokers in order, those together that report the same and have bundles alike."""
+    bundles = case.get("bundles", {})
+
+    def report(name: str) -> object:
+        broker = dict(case["brokers"][name])
+        owned, latest = broker.pop("bundles", ()), broker.pop("lastStats", {})
+        return broker, [(bundles.get(one), latest.get(one)) for one in owned]
+
+    runs = [list(names) for _, names in groupby(case["brokers"], key=report)]
+    each = ([run] if len(run) > ALIKE else [[name] for name in run] for run in runs)
+    return [one for some in each for one in some]
+
+
+def _span(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else f"{names[0]} to {names[-1]}, each"
+
+
+def _brokers(case: Json) -> Table:
     """A row a broker, with a column for each thing that one of them reports."""
+    brokers = {_span(run): case["brokers"][run[0]] for run in _alike(case)}
     fields = [(name, dict(_broker_fields(broker))) for name, broker in brokers.items()]
     known = dict.fromkeys(heading for _, found in fields for heading in found)
     headings = [one for one in dict.fromkeys((*FIRST_COLUMNS, *known)) if one in known]
-    rows = [(name, *(found.get(one, "–") for one in headings)) for name, found in fields]
+    rows = [
+        (name, *(found.get(one, UNUSED.get(one, "–")) for one in headings))
+        for name, found in fields
+    ]
     return Table(("broker", *headings), tuple(rows))
 
 
@@ -129,9 +157,17 @@ def _bundles(case: Json) -> Table:
         known = case["bundles"].items()
         columns[TITLES[frame]] = {name: inline(one[frame]) for name, one in known if frame in one}
     columns["latest"] = latest
-    names = list(dict.fromkeys((*owners, *case["bundles"])))
+    shown = {run[0]: run[1:] for run in _alike(case)}
     filled = {heading: column for heading, column in columns.items() if column}
-    rows = [(f"`{name}`", *(column.get(name, "–") for column in filled.values())) for name in names]
+    rows = []
+    for broker, others in shown.items():
+        for name in case["brokers"][broker].get("bundles", ()):
+            rows.append((f"`{name}`", *(column.get(name, "–") for column in filled.values())))
+        if others and case["brokers"][broker].get("bundles"):
+            rest = ("" for _ in range(len(filled) - 1))
+            rows.append((f"as many, as of {broker}", _span(others), *rest))
+    strays = (name for name in case["bundles"] if name not in owners)
+    rows += [(f"`{name}`", *(one.get(name, "–") for one in filled.values())) for name in strays]
     return Table(("bundle", *filled), tuple(rows))
 
 

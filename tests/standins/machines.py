@@ -173,7 +173,7 @@ def forgets_what_it_shed(patch):
 
     def move(world, happened, bundle, idler):
         right(world, happened, bundle, idler)
-        world.shed_at.clear()
+        world.unloaded_at.clear()
 
     patch.setattr(shedding, "_move", move)
 

@@ -4,6 +4,13 @@ from random import Random
 
 THRESHOLD = "loadBalancerBrokerOverloadedThresholdPercentage"
 RESOURCES = ("cpu", "memory", "directMemory", "bandwidthIn", "bandwidthOut")
+WEIGHTS = {
+    "cpu": "loadBalancerCPUResourceWeight",
+    "memory": "loadBalancerMemoryResourceWeight",
+    "directMemory": "loadBalancerDirectMemoryResourceWeight",
+    "bandwidthIn": "loadBalancerBandwithInResourceWeight",
+    "bandwidthOut": "loadBalancerBandwithOutResourceWeight",
+}
 
 
 class Placer:
@@ -84,6 +91,22 @@ class Placer:
 class Unweighted(Placer):
     def score(self, case, name):
         return self.rate(case, name)
+
+
+class Weighted(Placer):
+    """Weighs resources as ThresholdShedder does."""
+
+    def select(self, case):
+        self.weights = case["settings"]
+        return super().select(case)
+
+    def usage(self, broker):
+        weighted = {}
+        for one in self.resources:
+            weight = self.weights.get(WEIGHTS[one], 1)
+            used = broker.get(one, {"usage": 0, "limit": 1})
+            weighted[one] = {**used, "usage": used["usage"] * weight}
+        return super().usage(weighted)
 
 
 class KeepsTheOverloaded(Placer):

@@ -1,4 +1,4 @@
-"""How a release answers each operation, a module each."""
+"""How a release answers each operation, one module each."""
 
 from collections.abc import Callable, Mapping
 from functools import partial

@@ -27,7 +27,7 @@ FIRST_HALF, SECOND_HALF = "0x00000000_0x80000000", "0x80000000_0xffffffff"
 def filtered(release: Release, case: Case) -> Answer:
     """The candidates that the filter leaves, and one of them.
 
-    Which one is the placement strategy's to say, and it draws among brokers that carry nothing.
+    The placement strategy chooses among them, at random among brokers that carry nothing.
     """
     service = Service(release.configuration(case["settings"]), replies=_replies(case))
     among = named("java.util.HashSet")(listed(map(broker_id, case["candidates"])))
@@ -58,7 +58,7 @@ def _serving(owned: Mapping[str, list[str]]) -> Mapping[str, Any]:
 
 
 def _replies(case: Case) -> Mapping[str, Any]:
-    """What the metadata store would say of domains and groups."""
+    """What the metadata store would say about domains and groups."""
     domains = {name: _domain(brokers) for name, brokers in case["domains"].items()}
     groups = {group: done(some(_policies(group))) for group in set(case["groups"].values())}
     names, none = listed(domains), done(some(None))

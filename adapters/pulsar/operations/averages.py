@@ -17,7 +17,7 @@ FRAMES = {"shortTermData": "shortSamples", "longTermData": "longSamples"}
 
 
 def bundle(release: Release, case: Case) -> Answer:
-    """What the manager begins with for a bundle that nobody stored, and then every sample."""
+    """The manager's initial data for a bundle without stored data, followed by every sample."""
     with Manager(Service(release.configuration({}))) as manager:
         known = call(manager.java, "getBundleDataOrDefault", BUNDLE)
     for frame, window in FRAMES.items():
@@ -47,5 +47,5 @@ def _average(average: Java) -> Mapping[str, Any]:
 
 
 def _rates(java: Java, prefix: str = "") -> Mapping[str, float]:
-    """What the getters of four rates say."""
+    """The values of the getters of four rates."""
     return {name: float(getattr(java, f"get{capital(prefix + capital(name))}")()) for name in RATES}

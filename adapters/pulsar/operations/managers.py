@@ -1,6 +1,7 @@
-"""manager.choose: a dynamic setting as the admin API takes it, and then a broker's start.
+"""manager.choose: a dynamic setting through the admin API, followed by a broker's start.
 
-A starting broker reads its configuration, puts the dynamic one over it, and makes its manager.
+A starting broker reads its configuration, applies the dynamic settings to it, and creates its
+manager.
 """
 
 from __future__ import annotations
@@ -11,7 +12,13 @@ import jpype
 from pulsar_conformance.adapters.pulsar.admin import refusing, wait
 from pulsar_conformance.adapters.pulsar.jvm import Java, call, field, methods, named
 from pulsar_conformance.adapters.pulsar.manager import end_threads
-from pulsar_conformance.adapters.pulsar.release import Answer, Case, Refused, Release
+from pulsar_conformance.adapters.pulsar.release import (
+    Answer,
+    Case,
+    Release,
+    TurnedDown,
+    Unsupported,
+)
 from pulsar_conformance.adapters.pulsar.service import Service
 from pulsar_conformance.adapters.pulsar.shells import done, some
 
@@ -33,7 +40,7 @@ MANAGERS = {
 def choose(release: Release, case: Case) -> Answer:
     """The load manager of a broker that starts so.
 
-    Errors: `Refused` where the admin API turns the setting down, or the broker does not start.
+    Errors: `TurnedDown` where the admin API turns the setting down, or the broker does not start.
     """
     written = {} if case["conf"] is None else {SETTING: case["conf"]}
     stored = named("java.util.HashMap")()
@@ -92,7 +99,7 @@ CONCURRENT = "java.util.concurrent.ConcurrentHashMap"
 
 
 def _ask_admin(service: Service, value: str) -> None:
-    """What `update-dynamic-config` comes to, once a user may. Errors: `Refused`."""
+    """What `update-dynamic-config` comes to, once a user may. Errors: `TurnedDown`."""
     java = service.shells.unmade(BROKERS)
     name = next(one for one in SETTING_DYNAMICALLY if methods(java, one))
     with refusing():
@@ -100,19 +107,25 @@ def _ask_admin(service: Service, value: str) -> None:
 
 
 def _made(service: Service) -> str:
-    """The manager that the release makes. Errors: `Refused` where it makes none and says so."""
+    """The manager that the release makes.
+
+    Errors: `TurnedDown` where it makes none and says so, `Unsupported` for one without a name here.
+    """
     try:
         made = named(LOAD_MANAGER).create(service.pulsar)
     except jpype.JException as error:
         if _is_mistake(error):
-            raise Refused(f"no broker starts so: {error.toString()}") from None
+            raise TurnedDown(f"no broker starts so: {error.toString()}") from None
         raise
     end_threads(made)
-    return MANAGERS[str(made.getClass().getSimpleName())]
+    name = str(made.getClass().getSimpleName())
+    if name not in MANAGERS:
+        raise Unsupported(f"the broker runs {name}, which is none of the managers asked for")
+    return MANAGERS[name]
 
 
 def _is_mistake(error: Java) -> bool:
-    """Whether it is the name that is wrong, not what the name led to."""
+    """Whether the name itself is wrong, rather than what it led to."""
     while error is not None:
         if str(error.getClass().getSimpleName()) in MISTAKES:
             return True

@@ -21,7 +21,7 @@ def made(release: Release) -> Java:
 
 
 def select(release: Release, case: Case) -> Answer:
-    """The broker that the strategy chooses, a new one for each draw: it may remember."""
+    """The broker that the strategy chooses; each draw uses a new one, since it may remember."""
     plugged = {SETTING: release.placer} if release.placer else {}
     configuration = release.configuration({**case["settings"], **plugged})
     load = _known(release, case)

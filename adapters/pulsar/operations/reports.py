@@ -8,7 +8,13 @@ from typing import Any
 
 from pulsar_conformance.adapters.pulsar.jvm import Java, capital, mapper, named
 from pulsar_conformance.adapters.pulsar.loads import RATES, RESOURCES
-from pulsar_conformance.adapters.pulsar.release import Answer, Case, Refused, Release
+from pulsar_conformance.adapters.pulsar.release import (
+    Answer,
+    Case,
+    Release,
+    TurnedDown,
+    Unsupported,
+)
 
 PACKAGE = "org.apache.pulsar.policies.data.loadbalancer"
 
@@ -25,12 +31,12 @@ CHANGES = {
 
 
 def read(_release: Release, case: Case) -> Answer:
-    """What the getters of the report say. Errors: `Refused` for what cannot be read."""
+    """What the getters of the report say. Errors: `TurnedDown` for what cannot be read."""
     kind = named(f"{PACKAGE}.LoadManagerReport").class_
     try:
         report = mapper().readValue(json.dumps(case["report"]), kind)
     except named("com.fasterxml.jackson.core.JsonProcessingException") as error:
-        raise Refused(str(error.getOriginalMessage())) from None
+        raise TurnedDown(str(error.getOriginalMessage())) from None
     manager = MANAGERS[str(report.getClass().getSimpleName())]
     said = {name: value for name, value in _said(report, manager) if value is not None}
     return {"manager": manager, "broker": said}
@@ -54,9 +60,14 @@ def _get(report: Java, name: str) -> Java:
 
 
 def _usage(usage: Java) -> dict[str, float] | None:
-    """Usage and limit; none where the report says, by a limit below 0, that it was not measured."""
+    """Usage and limit; none where the report says, by a limit below 0, that it was not measured.
+
+    Errors: `Unsupported` for a usage below 0, which no answer can hold.
+    """
     if usage is None or usage.limit < 0:
         return None
+    if usage.usage < 0:
+        raise Unsupported(f"the release reads a usage of {float(usage.usage):g}; none is below 0")
     return {"usage": float(usage.usage), "limit": float(usage.limit)}
 
 

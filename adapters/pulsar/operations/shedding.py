@@ -8,7 +8,7 @@ from typing import Any
 import jpype
 from pulsar_conformance.adapters.pulsar.configuration import weight
 from pulsar_conformance.adapters.pulsar.jvm import Java, exists, named
-from pulsar_conformance.adapters.pulsar.loads import broker_id, broker_name
+from pulsar_conformance.adapters.pulsar.loads import RESOURCES, broker_id, broker_name
 from pulsar_conformance.adapters.pulsar.manager import Manager
 from pulsar_conformance.adapters.pulsar.release import Answer, Case, Release, Unsupported
 from pulsar_conformance.adapters.pulsar.service import Service
@@ -16,6 +16,9 @@ from pulsar_conformance.adapters.pulsar.shells import some
 
 PACKAGE = "org.apache.pulsar.broker.loadbalance.impl."
 STRATEGY = "loadBalancerLoadSheddingStrategy"
+INTERFACE = "org.apache.pulsar.broker.loadbalance.LoadSheddingStrategy"
+ONLY = "OverloadShedder"
+"""The strategy of a release without a setting that names one."""
 BUILT_IN = ("ThresholdShedder", "OverloadShedder", "UniformLoadShedder")
 """The strategies that documents name."""
 
@@ -30,7 +33,7 @@ def strategies(release: Release) -> list[str]:
     if release.shedder or release.placer:
         return [release.shedder] if release.shedder else []
     if not release.configurations.knows(STRATEGY):
-        return ["OverloadShedder"]
+        return [ONLY]
     return [name for name in BUILT_IN if exists(PACKAGE + name)]
 
 
@@ -47,10 +50,10 @@ def select(release: Release, case: Case) -> Answer:
     brokers = case["brokers"]
     service = Service(configuration, brokers, replies={"selectBroker": _elsewhere(brokers)})
     with Manager(service) as manager:
-        _remember(release, manager.strategy, configuration, brokers)
+        _remember(release, manager.strategy, configuration, case)
         chosen: list[tuple[str, str]] = []
         manager.wrap_strategy(lambda strategy: _Watched(strategy, chosen))
-        release.loads.fill(manager.load_data, brokers, case["bundles"])
+        release.loads.fill(manager.load_data, brokers, case["bundles"], assigned=True)
         now = int(named("java.lang.System").currentTimeMillis()) + SLACK
         for bundle, ago in case["recentlyUnloaded"].items():
             moment = jpype.JLong(int(now - ago * MINUTE))
@@ -65,9 +68,13 @@ def _strategy(release: Release, case: Case) -> Mapping[str, Any]:
     asked = case["strategy"] or case["settings"].get(STRATEGY) or release.shedder
     if asked is None:
         return {}
-    name = PACKAGE + asked if asked in BUILT_IN else asked
-    if not exists(name):
-        raise Unsupported(f"this release has no class {name}")
+    name = next((one for one in (asked, PACKAGE + asked) if exists(one)), None)
+    if name is None:
+        raise Unsupported(f"this release has no class {asked}, and no {PACKAGE}{asked}")
+    if not named(INTERFACE).class_.isAssignableFrom(named(name).class_):
+        raise Unsupported(f"{name} is no shedding strategy of the modular manager")
+    if not release.configurations.knows(STRATEGY) and name != PACKAGE + ONLY:
+        raise Unsupported(f"this release has no {STRATEGY}, and sheds by {ONLY} alone")
     return {STRATEGY: name}
 
 
@@ -83,24 +90,41 @@ def _elsewhere(brokers: Mapping[str, Any]) -> Any:
     return select_broker
 
 
-def _remember(release: Release, strategy: Java, configuration: Java, brokers: Case) -> None:
-    """Lets the strategy see the cycles of `usageHistory`, the oldest first."""
+def _remember(release: Release, strategy: Java, configuration: Java, case: Case) -> None:
+    """Lets a strategy that keeps usages see the cycles of `usageHistory`, the oldest first.
+
+    In each the brokers carry what they carry now, and nothing was unloaded before it.
+    """
     histories = {
-        name: one["usageHistory"] for name, one in brokers.items() if one.get("usageHistory")
+        name: one["usageHistory"]
+        for name, one in case["brokers"].items()
+        if one.get("usageHistory")
     }
+    if str(strategy.getClass().getSimpleName()) not in REMEMBERING:
+        return
     for ago in range(max(map(len, histories.values()), default=0), 0, -1):
         seen = {
-            name: _used(history[-ago], configuration)
+            name: _then(case["brokers"][name], history[-ago], configuration)
             for name, history in histories.items()
             if len(history) >= ago
         }
         past = named("org.apache.pulsar.broker.loadbalance.LoadData")()
-        release.loads.fill(past, seen, {})
+        release.loads.fill(past, seen, case["bundles"], assigned=True)
         strategy.findBundlesForUnloading(past, configuration)
 
 
+REMEMBERING = ("ThresholdShedder",)
+"""The strategies that keep the usages of earlier cycles."""
+
+
+def _then(report: Case, percent: float, configuration: Java) -> Case:
+    """The same report, with a weighted usage of so many percent."""
+    traffic = {name: value for name, value in report.items() if name not in RESOURCES}
+    return {**traffic, **_used(percent, configuration)}
+
+
 def _used(percent: float, configuration: Java) -> Case:
-    """A report whose weighted usage is so many percent."""
+    """The resource that gives a weighted usage of so many percent."""
     weights = {
         "cpu": weight(configuration, "CPU"),
         "bandwidthIn": weight(configuration, "BandwidthIn"),
@@ -111,9 +135,9 @@ def _used(percent: float, configuration: Java) -> Case:
     return {name: {"usage": percent, "limit": 100 * weights[name]}}
 
 
-@jpype.JImplements("org.apache.pulsar.broker.loadbalance.LoadSheddingStrategy", deferred=True)
+@jpype.JImplements(INTERFACE, deferred=True)
 class _Watched:
-    """The strategy itself; what it chose is noted, with the broker it chose it from."""
+    """The strategy itself, with a record of what it chose and from which broker."""
 
     def __init__(self, strategy: Java, chosen: list[tuple[str, str]]) -> None:
         self._strategy = strategy

@@ -31,12 +31,14 @@ the method that took it is still there and unused, so the one with fewer paramet
 
 
 def maximum(release: Release, case: Case) -> Answer:
-    """Percent of the resource used most, as strategies of the release compute it.
+    """The usage of the busiest resource in percent, as the release's strategies compute it.
 
-    The release names no resource. The one that is named gives the same maximum by itself.
+    The release names no resource. The named one has the same maximum by itself.
     """
     measure = _measure(release, case)
     most = measure(release.loads.local(case["broker"]))
+    if most < 0:
+        raise Unsupported(f"the release measures {most * 100:g} %, and no usage is below 0")
     busiest = None
     if most > 0:
         for name in RESOURCES:
@@ -95,7 +97,7 @@ def nic(release: Release, case: Case) -> Answer:
 
 
 def _limit(configuration: Java, cards: Java) -> float:
-    """Kilobits per second, in the release's own reckoning."""
+    """Kilobits per second, as the release computes them."""
     host = Service(configuration).shells.unmade(LINUX)
     override = configuration.getLoadBalancerOverrideBrokerNicSpeedGbps()
     field(host, "overrideBrokerNicSpeedGbps").set(host, override)

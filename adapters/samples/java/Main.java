@@ -47,9 +47,12 @@ public class Main {
     static final Obj READINGS = (Obj) Json.read("""
             {"overload-trigger": ["exceeds", "reaches"],  "overload-amount": ["margin", "one"],
              "overload-scope": ["overload-shedder"],      "shed-measure": ["throughput", "message-rate"],
-             "threshold-trigger": ["exceeds", "reaches"], "threshold-target": ["points", "percent"],
-             "threshold-released": ["traffic", "usage"],
-             "lower-boundary": ["printed-sum", "average-minus-threshold", "average-minus-10"],
+             "threshold-trigger": ["exceeds"],            "threshold-target": ["points", "percent"],
+             "expensive-measure": ["message-rate", "throughput"],
+             "shed-window": ["short-term", "long-term"],  "broker-rates": ["reported", "bundles"],
+             "threshold-released": ["traffic", "usage"],  "threshold-order": ["traffic"],
+             "lower-boundary": ["average-minus-threshold", "average-minus-10", "printed-sum"],
+             "lower-boundary-amount": ["some", "enough"], "uniform-multiplier": ["ratio", "difference"],
              "uniform-trigger": ["both", "either"],       "uniform-difference": ["percent", "messages"],
              "grace-of": ["bundle"],                      "grace-edge": ["blocked", "free"],
              "split-key": ["default", "supported"],       "split-rate-window": ["long-term", "latest"],
@@ -237,14 +240,11 @@ public class Main {
             if (!overloaded) continue;
             if (broker.bundles().size() < 2) continue;
             double share = usage - threshold + OVERLOAD_MARGIN;
-            double need = share * c.traffic(broker.load) / 100;
-            double shed = 0;
-            for (Bundle bundle : c.movable(broker)) {
-                if (!onlyOne && shed >= need) break;
-                unload.add(unload(broker, bundle));
-                shed += bundle.traffic;
-                if (onlyOne) break;
-            }
+            double need = share * c.traffic(c.carried(broker)) / 100;
+            if (onlyOne)
+                c.movable(broker).stream().sorted(comparingDouble(c::expense).reversed())
+                        .findFirst().ifPresent(dearest -> unload.add(unload(broker, dearest)));
+            else shed(c, broker, need, unload);
         }
         return unload;
     }
@@ -261,20 +261,12 @@ public class Main {
         var unload = new ArrayList<Obj>();
         for (Broker broker : c.brokers()) {
             double usage = usages.get(broker.name);
-            boolean over = c.reading("threshold-trigger").equals("reaches")
-                    ? usage >= average + threshold : usage > average + threshold;
-            if (!over) continue;
+            if (usage <= average + threshold) continue;
             double whole = c.reading("threshold-released").equals("traffic") ? 100 : usage;
-            double need = (usage - target) * c.traffic(broker.load) / whole;
-            double shed = 0;
-            for (Bundle bundle : c.movable(broker)) {
-                if (shed >= need) break;
-                unload.add(unload(broker, bundle));
-                shed += bundle.traffic;
-            }
+            shed(c, broker, (usage - target) * c.traffic(c.carried(broker)) / whole, unload);
         }
         double boundary = switch (c.reading("lower-boundary")) {
-            case "printed-sum" -> average + threshold - LOWER_BOUNDARY;
+            case "printed-sum" -> average;
             case "average-minus-threshold" -> average - threshold;
             default -> average - LOWER_BOUNDARY;
         };
@@ -282,8 +274,24 @@ public class Main {
         if (wanted && unload.isEmpty() && usages.values().stream().anyMatch(usage -> usage < boundary))
             c.brokers().stream().filter(broker -> !c.movable(broker).isEmpty())
                     .max(comparingDouble(broker -> usages.get(broker.name)))
-                    .ifPresent(busiest -> unload.add(unload(busiest, c.movable(busiest).get(0))));
+                    .ifPresent(busiest -> {
+                        double usage = usages.get(busiest.name);
+                        double whole = c.reading("threshold-released").equals("traffic") ? 100 : usage;
+                        double need = (usage - target) * c.traffic(c.carried(busiest)) / whole;
+                        if (c.reading("lower-boundary-amount").equals("enough")) shed(c, busiest, need, unload);
+                        else unload.add(unload(busiest, c.movable(busiest).get(0)));
+                    });
         return unload;
+    }
+
+    /** Unloads what a broker may, most traffic first, until enough has gone. */
+    static void shed(Case c, Broker broker, double need, List<Obj> unload) {
+        double shed = 0;
+        for (Bundle bundle : c.movable(broker)) {
+            if (shed >= need) break;
+            unload.add(unload(broker, bundle));
+            shed += bundle.traffic;
+        }
     }
 
     static List<Obj> uniformLoadShedder(Case c) {
@@ -295,13 +303,15 @@ public class Main {
         boolean rateDiffers = c.reading("uniform-difference").equals("percent")
                 ? (rates.getMax() - rates.getMin()) * 100 > difference * rates.getMin()
                 : rates.getMax() - rates.getMin() > difference;
-        boolean throughputDiffers = throughput.getMax() > multiple * throughput.getMin();
+        double larger = c.reading("uniform-multiplier").equals("ratio")
+                ? throughput.getMax() : throughput.getMax() - throughput.getMin();
+        boolean throughputDiffers = larger > multiple * throughput.getMin();
         boolean uneven = c.reading("uniform-trigger").equals("both")
                 ? rateDiffers && throughputDiffers : rateDiffers || throughputDiffers;
         var unload = new ArrayList<Obj>();
         if (!uneven) return unload;
         var loads = c.spread(c::traffic);
-        var busiest = Collections.max(c.brokers(), comparingDouble(broker -> c.traffic(broker.load)));
+        var busiest = Collections.max(c.brokers(), comparingDouble(broker -> c.traffic(c.carried(broker))));
         double room = (loads.getMax() - loads.getMin()) / 2;
         for (Bundle bundle : c.movable(busiest)) {
             if (bundle.traffic > room) continue;
@@ -378,7 +388,7 @@ public class Main {
         }
 
         DoubleSummaryStatistics spread(ToDoubleFunction<Obj> measure) {
-            return brokers().stream().map(Broker::load).mapToDouble(measure).summaryStatistics();
+            return brokers().stream().map(this::carried).mapToDouble(measure).summaryStatistics();
         }
 
         double traffic(Obj rates) {
@@ -389,8 +399,23 @@ public class Main {
         List<Bundle> movable(Broker broker) {
             return broker.bundles().stream()
                     .filter(name -> !recentlyUnloaded(name))
-                    .map(name -> new Bundle(name, traffic(average(name, "shortTermData"))))
+                    .map(name -> new Bundle(name, traffic(average(name, window()))))
                     .sorted(comparingDouble(Bundle::traffic).reversed().thenComparing(Bundle::name)).toList();
+        }
+
+        String window() { return reading("shed-window").equals("short-term") ? "shortTermData" : "longTermData"; }
+
+        double expense(Bundle bundle) {
+            Obj rates = average(bundle.name, window());
+            return reading("expensive-measure").equals("message-rate") ? messages(rates) : bytes(rates);
+        }
+
+        /** What a broker reports that it carries, or its bundles together. */
+        Obj carried(Broker broker) {
+            if (reading("broker-rates").equals("reported")) return broker.load;
+            var bundles = broker.bundles().stream().map(name -> average(name, window())).toList();
+            return Obj.of("msgRateIn", bundles.stream().mapToDouble(Main::messages).sum(),
+                    "msgThroughputIn", bundles.stream().mapToDouble(Main::bytes).sum());
         }
 
         boolean recentlyUnloaded(String bundle) {

@@ -2,7 +2,7 @@
 // Rates are messages a second, throughput is bytes a second, usage and thresholds are percent.
 // To make it yours, keep `lines`, `reply` and the loop at the end, and replace what stands in `operations`.
 
-const BELOW_AVERAGE = 5, LOWER_BOUNDARY = 10; // points
+const BELOW_AVERAGE = 5; // points
 const MEGABYTE = 1e6, LAST_HASH = 0xffffffff;
 const NEVER_MEASURED = { msgRateIn: 50, msgRateOut: 50, msgThroughputIn: 50e3, msgThroughputOut: 50e3 };
 const POSITIONS = "specified_positions_divide";
@@ -31,7 +31,9 @@ const WEIGHTS = {
 
 // How this implementation takes the ambiguous places that its operations meet, whatever is asked.
 const READINGS = {
-  "overload-scope": "overload-shedder", "shed-measure": "throughput", "lower-boundary": "printed-sum",
+  "overload-scope": "overload-shedder", "shed-measure": "throughput", "shed-window": "short-term",
+  "broker-rates": "reported", "threshold-order": "traffic",
+  "lower-boundary": "average-minus-threshold", "lower-boundary-amount": "some",
   "threshold-trigger": "exceeds", "threshold-target": "points", "threshold-released": "traffic",
   "grace-of": "bundle", "grace-edge": "blocked", "split-key": "default", "split-ways": "several",
   "split-rate-window": "long-term", "range-halves": "equal", "partitions": "hashed",
@@ -154,7 +156,7 @@ function thresholdShedder({ settings, brokers, bundles, recentlyUnloaded }) {
       shed += bundle.traffic;
     }
   }
-  const boundary = average + threshold - LOWER_BOUNDARY;
+  const boundary = average - threshold;
   const idle = loads.some((load) => load.usage < boundary);
   if (unload.length === 0 && idle && settings?.lowerBoundarySheddingEnabled) {
     const [busiest] = loads.filter((load) => load.movable.length > 0).sort((a, b) => b.usage - a.usage);

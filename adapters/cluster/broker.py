@@ -1,0 +1,164 @@
+"""One broker: its start, its end, and the two sensors by which it feels its load."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from threading import Thread
+from typing import Any
+
+import jpype
+from pulsar_conformance.adapters.cluster.managers import LOAD_MANAGERS
+from pulsar_conformance.adapters.cluster.timers import Timers
+from pulsar_conformance.adapters.cluster.waiting import Alarm
+from pulsar_conformance.adapters.cluster.web import LOOPBACK
+from pulsar_conformance.adapters.pulsar.jvm import Java, field, named
+
+STATS = "org.apache.pulsar.policies.data.loadbalancer.NamespaceBundleStats"
+USAGE = "org.apache.pulsar.policies.data.loadbalancer.ResourceUsage"
+
+
+@dataclass(frozen=True)
+class Ports:
+    """Where a broker listens, before and after it was restarted."""
+
+    web: int
+    binary: int
+
+    @classmethod
+    def free(cls) -> Ports:
+        """Two that nobody uses now."""
+        with socket.socket() as one, socket.socket() as other:
+            one.bind((LOOPBACK, 0))
+            other.bind((LOOPBACK, 0))
+            return cls(one.getsockname()[1], other.getsockname()[1])
+
+    @property
+    def broker(self) -> str:
+        """The name under which a broker is registered."""
+        return f"{LOOPBACK}:{self.web}"
+
+
+class LiveBroker:
+    """A `PulsarService` that runs."""
+
+    def __init__(
+        self,
+        name: str,
+        ports: Ports,
+        capacity: float,
+        configuration: Java,
+        manager: str,
+        alarm: Alarm,
+    ) -> None:
+        self.name = name
+        self.ports = ports
+        self.capacity = capacity
+        self._exit = _Exit()
+        none = named("java.util.Optional").empty()
+        self.service = named("org.apache.pulsar.broker.PulsarService")(
+            configuration, none, self._exit
+        )
+        try:
+            self.service.start()
+        except jpype.JException:
+            self.clear_away()
+            raise
+        self.manager = LOAD_MANAGERS[manager](self.service)
+        self.timers = Timers(self.service.getLoadManagerExecutor())
+        self.notified = _Notified(alarm)
+        self.service.getLocalMetadataStore().registerListener(self.notified)
+
+    @property
+    def leads(self) -> bool:
+        """Whether it takes itself for the leader."""
+        return bool(self.service.getLeaderElectionService().isLeader())
+
+    @property
+    def follows(self) -> str | None:
+        """The broker that it takes for the leader, by its registered name."""
+        leader = self.service.getLeaderElectionService().getCurrentLeader()
+        if not leader.isPresent():
+            return None
+        return str(leader.get().getServiceUrl()).rpartition("//")[2]
+
+    def setting(self, name: str) -> Any:
+        """A setting as it is in force."""
+        configuration = self.service.getConfiguration()
+        return field(configuration, name).get(configuration)
+
+    def feel(self, throughput: float, table: Mapping[str, Mapping[str, float]]) -> None:
+        """What its sensors say from now on: bytes per second, and the stats of each bundle."""
+        host = self.manager.host()
+        usage, capacity = float(throughput), float(self.capacity)
+        host.setCpu(named(USAGE)(usage, capacity))
+        for idle in (host.setBandwidthIn, host.setBandwidthOut, host.setMemory):
+            idle(named(USAGE)(0.0, 1.0))
+        stats = field(self.service.getBrokerService(), "pulsarStats")
+        stats = stats.get(self.service.getBrokerService())
+        traffic = field(stats, "bundleStats").get(stats)
+        traffic.clear()
+        for bundle, rates in table.items():
+            one = named(STATS)()
+            for key, value in rates.items():
+                setattr(one, key, value)
+            traffic.put(bundle, one)
+
+    def stop(self) -> None:
+        """End it in order: it gives its bundles up, and says that it goes."""
+        self.service.close()
+
+    def crash(self) -> None:
+        """End it at once: nobody can reach it, and it reaches nobody."""
+        brokers = self.service.getBrokerService()
+        for name in ("listenChannel", "listenChannelTls"):
+            channel = field(brokers, name).get(brokers)
+            if channel is not None:
+                channel.close()
+        web = field(self.service, "webService").get(self.service)
+        server = field(web, "server").get(web)
+        for connector in server.getConnectors():
+            connector.close()
+        self.service.getLocalMetadataStore().close()
+
+    def clear_away(self) -> None:
+        """Let the threads and the memory of one that has crashed be freed, as far as that goes."""
+        thread = Thread(target=_clear_away, args=(self.service,), daemon=True)
+        thread.start()
+
+
+def _clear_away(service: Java) -> None:
+    with suppress(jpype.JException):
+        service.close()
+
+
+@jpype.JImplements("java.util.function.Consumer", deferred=True)
+class _Exit:
+    """Keeps the status with which a broker would end its JVM."""
+
+    def __init__(self) -> None:
+        self.status: int | None = None
+
+    @jpype.JOverride
+    def accept(self, status: Java) -> None:
+        """Called by the broker instead of `Runtime.halt`."""
+        self.status = int(status.intValue())
+
+
+@jpype.JImplements("java.util.function.Consumer", deferred=True)
+class _Notified:
+    """Counts what the metadata store tells a broker, after the load manager was told."""
+
+    def __init__(self, alarm: Alarm) -> None:
+        self._alarm = alarm
+        self.count: dict[str, int] = {}
+
+    @jpype.JOverride
+    def accept(self, notification: Java) -> None:
+        """Called by the broker's metadata store."""
+        path = str(notification.getPath())
+        if str(notification.getType().name()) in ("Created", "Modified"):
+            self.count[path] = self.count.get(path, 0) + 1
+        self._alarm.tell()

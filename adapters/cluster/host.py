@@ -1,0 +1,182 @@
+"""The child process of a cluster: a JVM with one release, and what answers the protocol.
+
+`python -m pulsar_conformance.adapters.cluster.host JSON` speaks it on standard input and output.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import shutil
+import signal
+import sys
+import tempfile
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import jpype
+from pulsar_conformance.adapters import python_host
+from pulsar_conformance.adapters.errors import CannotLoad
+from pulsar_conformance.adapters.pulsar import jvm, versions
+from pulsar_conformance.specs import load
+
+OBJECT = "pulsar_conformance.adapters.cluster.host:ClusterHost"
+FOLDER = "pulsar-conformance-cluster-"
+ATTEMPTS = 20
+BATCH = 1
+"""A story takes seconds."""
+
+OPENED = ("java.util.concurrent", "java.io", "java.util.zip", "sun.net")
+OPTIONS = (
+    # Signals are this process's own business.
+    "-Xrs",
+    *(one for one in jvm.OPTIONS if not one.startswith("-Xmx")),
+    "-Xmx1500m",
+    "-XX:MaxDirectMemorySize=512m",
+    "-Dio.netty.tryReflectionSetAccessible=true",
+    # A description of the admin API that nobody reads takes long to make.
+    "-Djersey.config.allowSystemPropertiesProvider=true",
+    "-Djersey.config.server.wadl.disableWadl=true",
+    *(f"--add-opens=java.base/{package}=ALL-UNNAMED" for package in OPENED),
+)
+"""A JVM for ZooKeeper, a bookie and a dozen brokers."""
+
+
+class ClusterHost:
+    """Speaks the protocol for a cluster of the release that the command line tells."""
+
+    # Every host is told both, and the operation; a cluster has its own readings, and one operation.
+    def __init__(self, profile: str, readings: Mapping[str, str]) -> None:  # noqa: ARG002  see above
+        self._told = json.loads(sys.argv[1])
+        jars = [jar for folder in self._told["folders"] for jar in jvm.jars(Path(folder))]
+        jvm.start(jars, OPTIONS)
+        jpype.java.util.logging.LogManager.getLogManager().reset()
+        # They name Java types in decorators, and those are known from here on.
+        from pulsar_conformance.adapters.cluster.cluster import LiveCluster
+        from pulsar_conformance.adapters.pulsar.configuration import Configurations
+
+        plain = Configurations({})
+        for name in self._told["settings"]:
+            if not plain.knows(name):
+                raise CannotLoad(f"Pulsar {self._told['version']} has no setting {name}")
+        self._neutral = {
+            one.name: (one.value, one.reason)
+            for one in versions.neutral()
+            if plain.knows(one.name) and one.name not in self._told["settings"]
+        }
+        neutral = {name: value for name, (value, _) in self._neutral.items()}
+        self._beneath = {**load().defaults(profile), **neutral}
+        folder = Path(self._told["folder"])
+        self._cluster = LiveCluster(folder, self._told["manager"], self._told["brokers"])
+
+    def hello(self, profile: str, readings: Mapping[str, str]) -> dict[str, Any]:  # noqa: ARG002  see above
+        """Who answers, what it offers, and what was made neutral."""
+        from pulsar_conformance.adapters.cluster.standins import NEUTRAL, STANDINS
+
+        return {
+            "name": "cluster",
+            "version": self._told["version"],
+            "batch": BATCH,
+            "manager": self._told["manager"],
+            "operations": ["cluster.replay"],
+            "costly": ["cluster.replay"],
+            "standIns": dict(STANDINS),
+            "neutral": {
+                name: f"{value}: {reason}"
+                for name, (value, reason) in {**self._neutral, **NEUTRAL}.items()
+            },
+        }
+
+    def answer(self, operation: str, case: Mapping[str, Any]) -> dict[str, Any]:  # noqa: ARG002  see above
+        """What the cluster does; what keeps it from doing anything twice is the case's failure.
+
+        A story that came to nothing is tried once more, on a new cluster.
+        """
+        found = self._told_by(case)
+        if "failed" in found:
+            self._cluster.renew()
+            found = self._told_by(case)
+        return found
+
+    def _told_by(self, case: Mapping[str, Any]) -> dict[str, Any]:
+        from pulsar_conformance.adapters.cluster.story import replay
+        from pulsar_conformance.adapters.cluster.waiting import Unsettled
+        from pulsar_conformance.adapters.cluster.web import Unreachable
+        from pulsar_conformance.adapters.pulsar.configuration import Unsayable
+
+        try:
+            steps = replay(self._cluster, case, self._beneath, self._told["settings"])
+            return {"steps": list(steps)}
+        except Unsayable as error:
+            return {"unsupported": str(error)}
+        except (Unsettled, Unreachable) as error:
+            return {"failed": str(error)}
+        except jpype.JException as error:
+            missing = jvm.missing(error)
+            if missing is not None:
+                raise missing from None
+            return {"failed": str(error.toString())}
+
+
+def remove(folder: Path) -> None:
+    """Remove a folder in which a bookie may still be writing."""
+    for _ in range(ATTEMPTS):
+        shutil.rmtree(folder, ignore_errors=True)
+        if not folder.exists():
+            return
+
+
+def end_with(suite: int, signals: int, folder: Path) -> None:
+    """End this process, and all that it started, with the suite or when a signal asks for it."""
+    poll = select.poll()
+    poll.register(suite, 0)  # the end of a pipe is told without being asked for
+    poll.register(signals, select.POLLIN)
+    poll.poll()
+    remove(folder)
+    os._exit(1)
+
+
+def signalled() -> int:
+    """A pipe that can be read once a signal asks to end; the main thread may be busy in Java."""
+    told, tells = os.pipe()
+    os.set_blocking(tells, False)
+    signal.set_wakeup_fd(tells, warn_on_full_buffer=False)
+    for one in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(one, lambda _number, _frame: None)
+    return told
+
+
+def main() -> int:
+    """Answer until bye, or until the suite is gone."""
+    told = json.loads(sys.argv[1])
+    for left in Path(tempfile.gettempdir()).glob(f"{FOLDER}*"):
+        if not _runs(left.name.removeprefix(FOLDER).partition("-")[0]):
+            remove(left)
+    folder = Path(tempfile.mkdtemp(prefix=f"{FOLDER}{os.getpid()}-"))
+    sys.argv[1] = json.dumps({**told, "folder": str(folder)})
+    ends = (os.dup(0), signalled(), folder)
+    threading.Thread(target=end_with, args=ends, daemon=True).start()
+    try:
+        status = python_host.main(OBJECT)
+    finally:
+        remove(folder)
+    # Threads of brokers and of ZooKeeper outlive any order to end.
+    os._exit(status)
+
+
+def _runs(process: str) -> bool:
+    """Whether a process is there."""
+    try:
+        os.kill(int(process), 0)
+    except (ValueError, ProcessLookupError):
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,121 @@
+"""What of a load manager has to be reached from outside: its clock, and what it still has to do."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+
+from pulsar_conformance.adapters.cluster.timers import nothing
+from pulsar_conformance.adapters.pulsar.jvm import Java, field, named
+
+MILLIS = 60_000
+"""Of a minute."""
+
+
+class LoadManager(ABC):
+    """The load manager of one broker."""
+
+    def __init__(self, service: Java) -> None:
+        wrapper = service.getLoadManager().get()
+        self.java = field(wrapper, "loadManager").get(wrapper) if _wraps(wrapper) else wrapper
+
+    def host(self) -> Java:
+        """The `SystemResourceUsage` in which the probe of the host keeps what it found."""
+        probe = field(self.java, "brokerHostUsage").get(self.java)
+        return field(probe, "usage").get(probe)
+
+    def settle(self) -> None:
+        """Wait for the thread in which it takes reports in and has bundles split."""
+        for name in ("executors", "scheduler"):
+            threads = field(self.java, name)
+            if threads is not None:
+                pool = threads.get(self.java)
+                if not pool.isShutdown():
+                    pool.submit(nothing()).get(60, named("java.util.concurrent.TimeUnit").SECONDS)
+
+    @abstractmethod
+    def passes(self, minutes: float) -> None:
+        """What it remembers is older by so many minutes."""
+
+    @abstractmethod
+    def known(self) -> set[str]:
+        """The brokers of which it has a report."""
+
+    @abstractmethod
+    def shed(self) -> set[str]:
+        """The bundles that it remembers to have shed."""
+
+
+class ModularManager(LoadManager):
+    """ModularLoadManagerImpl."""
+
+    def passes(self, minutes: float) -> None:
+        """Its last report and the grace map are older."""
+        ago = round(minutes * MILLIS)
+        local = field(self.java, "localData").get(self.java)
+        local.setLastUpdate(int(local.getLastUpdate()) - ago)
+        recent = self._load_data().getRecentlyUnloadedBundles()
+        for bundle in list(recent.keySet().toArray()):
+            at = int(recent.get(bundle).longValue())
+            recent.put(bundle, named("java.lang.Long").valueOf(at - ago))
+
+    def known(self) -> set[str]:
+        """The brokers of which it has a report."""
+        return _texts(self._load_data().getBrokerData().keySet())
+
+    def shed(self) -> set[str]:
+        """The bundles in the grace map."""
+        return _texts(self._load_data().getRecentlyUnloadedBundles().keySet())
+
+    def _load_data(self) -> Java:
+        return field(self.java, "loadData").get(self.java)
+
+
+class SimpleManager(LoadManager):
+    """SimpleLoadManagerImpl."""
+
+    def __init__(self, service: Java) -> None:
+        super().__init__(service)
+        self._grace = int(service.getConfiguration().getLoadBalancerSheddingGracePeriodMinutes())
+        self._since: dict[str, float] = {}
+
+    def passes(self, minutes: float) -> None:
+        """Its last report is older, and bundles are forgotten that were shed long ago."""
+        ago = round(minutes * MILLIS)
+        report = field(self.java, "lastLoadReport").get(self.java)
+        if report is not None:
+            report.setTimestamp(int(report.getTimestamp()) - ago)
+        usage = field(self.java, "lastResourceUsageTimestamp")
+        usage.setLong(self.java, int(usage.getLong(self.java)) - ago)
+        self._since = {one: self._since.get(one, 0.0) + minutes for one in self.shed()}
+        for bundle, since in self._since.items():
+            if since > self._grace:
+                self._hot().invalidate(bundle)
+
+    def known(self) -> set[str]:
+        """The brokers of which it has a report."""
+        reports = field(self.java, "currentLoadReports").get(self.java)
+        units = list(reports.keySet().toArray())
+        return {str(one.getResourceId()).rpartition("//")[2] for one in units}
+
+    def shed(self) -> set[str]:
+        """The bundles that it keeps from being shed again."""
+        return _texts(self._hot().asMap().keySet())
+
+    def _hot(self) -> Java:
+        return field(self.java, "unloadedHotNamespaceCache").get(self.java)
+
+
+def _texts(names: Java) -> set[str]:
+    return {str(one) for one in names.toArray()}
+
+
+def _wraps(manager: Java) -> bool:
+    return field(manager, "loadManager") is not None
+
+
+LOAD_MANAGERS: Mapping[str, type[LoadManager]] = {
+    "modular": ModularManager,
+    "simple": SimpleManager,
+}
+"""By the names of `target.MANAGERS`."""

@@ -1,0 +1,204 @@
+"""ZooKeeper and a bookie on loopback, and what is written there."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import jpype
+from pulsar_conformance.adapters.cluster.waiting import Alarm
+from pulsar_conformance.adapters.cluster.web import LOOPBACK
+from pulsar_conformance.adapters.pulsar.jvm import Java, call, field, named
+
+ENSEMBLE = "org.apache.pulsar.zookeeper.LocalBookkeeperEnsemble"
+TICK, CONNECTIONS = 3000, 1000
+"""ZooKeeper's tick in milliseconds, and how many connections it takes from one host."""
+
+SESSION = 300_000
+"""Milliseconds after which a session ends of which nothing is heard: on a machine that has much to
+do, nobody is to be taken for dead. Whoever crashes in a story, has the session ended at once."""
+
+BOOKIE = {
+    "dbStorage_writeCacheMaxSizeMb": "2",
+    "dbStorage_readAheadCacheMaxSizeMb": "1",
+    "dbStorage_rocksDB_writeBufferSizeMB": "1",
+    "dbStorage_rocksDB_blockCacheSize": "1048576",
+    "journalMaxGroupWaitMSec": "1",
+}
+"""Little memory, and no waiting."""
+
+KEPT = frozenset({"zookeeper", "ledgers", "bookies"})
+"""What ZooKeeper and the bookie keep for themselves."""
+
+OWNED, BROKERS, LOCAL_POLICIES = "/namespace", "/loadbalance/brokers", "/admin/local-policies"
+LEADER = "/loadbalance/leader"
+
+
+@dataclass(frozen=True)
+class Lock:
+    """The ownership of a bundle: by the broker with this web port, since this transaction."""
+
+    port: int
+    since: int
+
+
+class Metadata:
+    """The metadata of one cluster, seen from outside of every broker."""
+
+    def __init__(self, folder: Path, alarm: Alarm) -> None:
+        self._server, self._sockets = _zookeeper(folder / "zookeeper")
+        self.port = int(self._sockets.getLocalPort())
+        self._ensemble = named(ENSEMBLE)(
+            1, self.port, 0, str(folder / "zookeeper"), str(folder / "bookie"), True, LOOPBACK
+        )
+        field(self._ensemble, "serverFactory").set(self._ensemble, self._sockets)
+        field(self._ensemble, "zks").set(self._ensemble, self._server)
+        field(self._ensemble, "hostPort").set(self._ensemble, f"{LOOPBACK}:{self.port}")
+        call(self._ensemble, "initializeZookeper")
+        call(self._ensemble, "runBookies", _bookie())
+        self._watcher = _Telling(alarm)
+        address = f"{LOOPBACK}:{self.port}"
+        self._client = named("org.apache.zookeeper.ZooKeeper")(address, SESSION, self._watcher)
+        mode = named("org.apache.zookeeper.AddWatchMode").PERSISTENT_RECURSIVE
+        self._client.addWatch("/", self._watcher, mode)
+
+    def close(self) -> None:
+        """Stop the bookie, then ZooKeeper."""
+        self._ensemble.stopBK()
+        self._client.close()
+        self._ensemble.getZkClient().close()
+        self._sockets.shutdown()
+        self._server.shutdown()
+
+    def wipe(self) -> None:
+        """Remove all that brokers have written."""
+        for name in self._children("/"):
+            if name not in KEPT:
+                named("org.apache.zookeeper.ZKUtil").deleteRecursive(self._client, f"/{name}")
+
+    def owned(self, namespace: str) -> dict[str, Lock]:
+        """Each bundle of a namespace that a broker owns, by its range."""
+        found = {}
+        for part in self._children(f"{OWNED}/{namespace}"):
+            read = self._read(f"{OWNED}/{namespace}/{part}")
+            if read is not None:
+                data, state = read
+                port = urlsplit(str(data["httpUrl"])).port
+                assert port is not None, "a broker listens at a port"
+                found[part] = Lock(port, int(state.getCzxid()))
+        return found
+
+    def ranges(self, namespace: str) -> list[str]:
+        """The bundles of a namespace, by range; none where it has not been used."""
+        read = self._read(f"{LOCAL_POLICIES}/{namespace}")
+        if read is None:
+            return []
+        cuts = read[0]["bundles"]["boundaries"]
+        return [f"{first}_{last}" for first, last in pairwise(cuts)]
+
+    def reports(self) -> dict[str, int]:
+        """Each broker that is registered, and how often it has reported."""
+        found = {}
+        for name in self._children(BROKERS):
+            state = self._client.exists(f"{BROKERS}/{name}", False)
+            if state is not None:
+                found[name] = int(state.getVersion())
+        return found
+
+    def end_session(self, broker: str) -> None:
+        """ZooKeeper takes a broker for dead at once."""
+        state = self._client.exists(f"{BROKERS}/{broker}", False)
+        if state is not None:
+            self._ensemble.getZkServer().closeSession(state.getEphemeralOwner())
+
+    def leads_since(self) -> int | None:
+        """The transaction by which the leader was elected; none where nobody is."""
+        state = self._client.exists(LEADER, False)
+        return None if state is None else int(state.getCzxid())
+
+    def leader_port(self) -> int | None:
+        """The web port of the broker that the leader's node names; none where it names nobody."""
+        read = self._read(LEADER)
+        return None if read is None else urlsplit(str(read[0].get("serviceUrl"))).port
+
+    def depose(self) -> None:
+        """Whoever leads has lost the lead."""
+        self._client.delete(LEADER, -1)
+
+    def _children(self, path: str) -> list[str]:
+        try:
+            return sorted(str(one) for one in self._client.getChildren(path, False))
+        except jpype.JException as error:
+            if _absent(error):
+                return []
+            raise
+
+    def _read(self, path: str) -> tuple[Any, Java] | None:
+        state = named("org.apache.zookeeper.data.Stat")()
+        try:
+            data = self._client.getData(path, False, state)
+        except jpype.JException as error:
+            if _absent(error):
+                return None
+            raise
+        return json.loads(bytes(data)), state
+
+    def tree(self, path: str = "") -> Iterator[str]:
+        """Every node beneath a path."""
+        for name in self._children(path or "/"):
+            yield f"{path}/{name}"
+            yield from self.tree(f"{path}/{name}")
+
+
+def _zookeeper(folder: Path) -> tuple[Java, Java]:
+    """A server that listens on loopback alone, which the ensemble's own would not."""
+    folder.mkdir()
+    place = named("java.io.File")(str(folder))
+    server = named("org.apache.zookeeper.server.ZooKeeperServer")(place, place, TICK)
+    server.setMaxSessionTimeout(SESSION)
+    sockets = named("org.apache.zookeeper.server.NIOServerCnxnFactory")()
+    sockets.configure(named("java.net.InetSocketAddress")(LOOPBACK, 0), CONNECTIONS)
+    sockets.startup(server)
+    return server, sockets
+
+
+def _bookie() -> Java:
+    """A small bookie on the loopback interface."""
+    conf = named("org.apache.bookkeeper.conf.ServerConfiguration")()
+    address = named("java.net.InetAddress").getByName(LOOPBACK)
+    loopback = named("java.net.NetworkInterface").getByInetAddress(address).getName()
+    conf.setListeningInterface(loopback)
+    conf.setAllowLoopback(True)
+    conf.setZkTimeout(SESSION)
+    conf.setLedgerStorageClass("org.apache.bookkeeper.bookie.storage.ldb.DbLedgerStorage")
+    for name, value in BOOKIE.items():
+        conf.setProperty(name, value)
+    conf.setJournalSyncData(False)
+    conf.setServerNumIOThreads(1)
+    conf.setNumLongPollWorkerThreads(1)
+    for one in ("Add", "Read", "HighPriority"):
+        getattr(conf, f"setNum{one}WorkerThreads")(0)
+    conf.setNumJournalCallbackThreads(0)
+    return conf
+
+
+def _absent(error: jpype.JException) -> bool:
+    return isinstance(error, named("org.apache.zookeeper.KeeperException.NoNodeException"))
+
+
+@jpype.JImplements("org.apache.zookeeper.Watcher", deferred=True)
+class _Telling:
+    """Tells whoever waits that something was written."""
+
+    def __init__(self, alarm: Alarm) -> None:
+        self._alarm = alarm
+
+    @jpype.JOverride
+    def process(self, event: Java) -> None:  # noqa: ARG002  ZooKeeper's signature
+        """Called by ZooKeeper's client."""
+        self._alarm.tell()

@@ -1,0 +1,101 @@
+"""What is seen of a cluster from one look to the next: who took, released and split what."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from pulsar_conformance.adapters.cluster.cluster import LiveCluster
+
+Held = tuple[str, int | None]
+"""The broker that owns a bundle, and the transaction since which; none for a part that it kept."""
+
+
+@dataclass
+class SeenStep:
+    """What came of one event."""
+
+    reason: str
+    """Why bundles are released in it, where nothing else is known."""
+    leaving: str | None = None
+    """A broker that goes down in it: what it had is lost, and not unloaded."""
+    assigned: list[dict[str, Any]] = field(default_factory=list)
+    unloaded: list[dict[str, Any]] = field(default_factory=list)
+    split: list[dict[str, Any]] = field(default_factory=list)
+    decided_by: str | None = None
+    leader_node: str | None = None
+    """The broker that the leader's node names when the step is over."""
+
+    def parted(self, bundle: str) -> bool:
+        """Whether a bundle came of a division in this step."""
+        return any(bundle in one["into"] for one in self.split)
+
+    def answer(self, owners: Mapping[str, str | None], leader: str | None) -> dict[str, Any]:
+        """In the shape of the protocol."""
+        found: dict[str, Any] = {"owners": dict(owners), "leader": leader}
+        lists = {"assigned": self.assigned, "unloaded": self.unloaded, "split": self.split}
+        found |= {name: one for name, one in lists.items() if one}
+        if self.decided_by is not None:
+            found["decidedBy"] = self.decided_by
+        if self.leader_node is not None:
+            found["leaderNode"] = self.leader_node
+        return found
+
+
+class Observed:
+    """Bundles and owners as they were when they were last looked at."""
+
+    def __init__(self, cluster: LiveCluster) -> None:
+        self._cluster = cluster
+        self.held: dict[str, Held] = {}
+        self._ranges: dict[str, list[str]] = {}
+
+    def look(
+        self, namespaces: Iterable[str], step: SeenStep, reason: Callable[[str], str | None]
+    ) -> bool:
+        """Note in a step what is no longer as it was; whether anything is.
+
+        `reason` tells why a bundle was released, where that is known.
+        """
+        spaces = list(namespaces)
+        before = dict(self.held)
+        for space in spaces:
+            self._divided(space, step)
+        now = self._cluster.owned(spaces)
+        for bundle, (broker, since) in list(self.held.items()):
+            found = now.get(bundle)
+            if found is not None and found[0] == broker and since in (None, found[1]):
+                self.held[bundle] = found
+                continue
+            del self.held[bundle]
+            if broker in self._cluster.brokers and broker != step.leaving:
+                why = reason(bundle) or ("split" if step.parted(bundle) else step.reason)
+                step.unloaded.append({"bundle": bundle, "from": broker, "reason": why})
+        fresh = [bundle for bundle in now if bundle not in self.held]
+        for bundle in sorted(fresh, key=lambda one: now[one][1]):
+            self.held[bundle] = now[bundle]
+            step.assigned.append({"bundle": bundle, "to": now[bundle][0]})
+        return before != self.held
+
+    def _divided(self, space: str, step: SeenStep) -> None:
+        """Bundles that were divided since; their parts are with the owner of the whole."""
+        old, new = self._ranges.get(space), self._cluster.metadata.ranges(space)
+        self._ranges[space] = new
+        if not old or old == new:
+            return
+        for whole in old:
+            if whole in new:
+                continue
+            first, last = whole.split("_")
+            parts = [one for one in new if first <= one[:10] and one[11:] <= last]
+            names = [f"{space}/{part}" for part in parts]
+            why = "admin" if step.reason == "admin" else "broker"
+            step.split.append({"bundle": f"{space}/{whole}", "into": names, "reason": why})
+            if f"{space}/{whole}" in self.held:
+                owner, _ = self.held.pop(f"{space}/{whole}")
+                self.held |= dict.fromkeys(names, (owner, None))
+
+    def divided(self, space: str) -> list[str]:
+        """The ranges of a namespace when it was last looked at."""
+        return self._ranges.get(space, [])

@@ -1,0 +1,94 @@
+"""What an administrator and clients ask of a cluster, as requests of its admin API."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+from urllib.parse import quote, urlencode
+
+from pulsar_conformance.adapters.cluster.settings import CLUSTER
+
+ADMIN = "/admin/v2"
+Request = tuple[str, str, Any]
+"""Method, path and body."""
+
+
+def namespace_of(topic: str) -> str:
+    """Tenant and namespace of a topic."""
+    return "/".join(topic.partition("://")[2].split("/")[:2])
+
+
+def create_tenant(tenant: str) -> Request:
+    """A tenant that may use the cluster."""
+    return "PUT", f"{ADMIN}/tenants/{quote(tenant)}", {"allowedClusters": [CLUSTER]}
+
+
+def create_namespace(name: str, bundles: int | None) -> Request:
+    """A namespace, with so many bundles or as many as is usual."""
+    body = {} if bundles is None else {"bundles": {"numBundles": bundles}}
+    return "PUT", f"{ADMIN}/namespaces/{quote(name)}", body
+
+
+def create_topic(topic: str) -> Request:
+    """A topic that has no partitions."""
+    return "PUT", f"{ADMIN}/{_topic(topic)}", None
+
+
+def look_up(topic: str) -> Request:
+    """Who serves a topic."""
+    return "GET", f"/lookup/v2/topic/{_topic(topic)}", None
+
+
+def bundle_of(topic: str) -> Request:
+    """The range of the bundle that a topic lies in."""
+    return "GET", f"/lookup/v2/topic/{_topic(topic)}/bundle", None
+
+
+def unload_topic(topic: str) -> Request:
+    """Close a topic."""
+    return "PUT", f"{ADMIN}/{_topic(topic)}/unload", None
+
+
+def unload_namespace(name: str) -> Request:
+    """Have all bundles of a namespace released."""
+    return "PUT", f"{ADMIN}/namespaces/{quote(name)}/unload", None
+
+
+def unload_bundle(bundle: str) -> Request:
+    """Have a bundle released."""
+    return "PUT", f"{ADMIN}/namespaces/{quote(bundle)}/unload", None
+
+
+def split_bundle(
+    bundle: str, algorithm: str | None, positions: Sequence[str], *, unload: bool
+) -> Request:
+    """Have a bundle split, and its parts released or not."""
+    given = {"unload": str(unload).lower()}
+    if algorithm is not None:
+        given["splitAlgorithmName"] = algorithm
+    body = [int(one, 16) for one in positions] or None
+    return "PUT", f"{ADMIN}/namespaces/{quote(bundle)}/split?{urlencode(given)}", body
+
+
+def set_dynamic(name: str, value: str) -> Request:
+    """Change a setting while brokers run."""
+    path = f"{ADMIN}/brokers/configuration/{quote(name)}/{quote(value, safe='')}"
+    return "POST", path, None
+
+
+def set_domain(name: str, brokers: Sequence[str]) -> Request:
+    """Register brokers to a failure domain, or delete it where there are none."""
+    path = f"{ADMIN}/clusters/{CLUSTER}/failureDomains/{quote(name, safe='')}"
+    return ("POST", path, {"brokers": list(brokers)}) if brokers else ("DELETE", path, None)
+
+
+def set_group(namespace: str, group: str | None) -> Request:
+    """Put a namespace in an anti-affinity group, or in none; the body is the name as it is."""
+    path = f"{ADMIN}/namespaces/{quote(namespace)}/antiAffinity"
+    return ("DELETE", path, None) if group is None else ("POST", path, group)
+
+
+def _topic(topic: str) -> str:
+    domain, _, rest = topic.partition("://")
+    tenant, space, name = rest.split("/", 2)
+    return "/".join((domain, quote(tenant), quote(space), quote(name, safe="")))

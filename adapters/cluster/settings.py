@@ -1,0 +1,76 @@
+"""The broker.conf of a broker of a test cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pulsar_conformance.adapters.cluster.broker import Ports
+from pulsar_conformance.adapters.cluster.metadata import SESSION
+from pulsar_conformance.adapters.cluster.standins import NEUTRAL
+from pulsar_conformance.adapters.cluster.target import MANAGERS
+from pulsar_conformance.adapters.cluster.web import LOOPBACK
+from pulsar_conformance.adapters.pulsar.configuration import Configurations
+from pulsar_conformance.adapters.pulsar.jvm import Java
+
+CLUSTER = "conformance"
+
+SMALL: Mapping[str, Any] = {
+    "clusterName": CLUSTER,
+    "advertisedAddress": LOOPBACK,
+    "bindAddress": LOOPBACK,
+    "managedLedgerDefaultEnsembleSize": 1,
+    "managedLedgerDefaultWriteQuorum": 1,
+    "managedLedgerDefaultAckQuorum": 1,
+    "managedLedgerCacheSizeMB": 16,
+    "managedLedgerNumSchedulerThreads": 1,
+    "bookkeeperClientNumWorkerThreads": 1,
+    "bookkeeperClientNumIoThreads": 1,
+    "metadataStoreSessionTimeoutMillis": SESSION,
+    "zooKeeperSessionTimeoutMillis": SESSION,
+    "functionsWorkerEnabled": False,
+    "brokerShutdownTimeoutMs": 0,
+    "numIOThreads": 2,
+    "numHttpServerThreads": 8,
+    "numExecutorThreadPoolSize": 2,
+    "numCacheExecutorThreadPoolSize": 1,
+    "numOrderedExecutorThreads": 1,
+    "topicOrderedExecutorThreadNum": 1,
+    "topicLevelPoliciesEnabled": False,
+    "systemTopicEnabled": False,
+}
+"""Few threads, little memory, one bookie, and patience."""
+
+SENSED: Mapping[str, Any] = {
+    # The table of traffic is the story's.
+    "statsUpdateFrequencyInSecs": 36000,
+    "loadBalancerOverrideBrokerNicSpeedGbps": 1,
+    # A broker looks once a minute whether it has to report; the documented interval stays.
+    "loadBalancerReportUpdateMinIntervalMillis": 60000,
+}
+"""What the sensors need that stand in."""
+
+
+def broker_conf(
+    beneath: Mapping[str, Any],
+    file: Mapping[str, Any],
+    above: Mapping[str, Any],
+    *,
+    manager: str,
+    metadata: int,
+    ports: Ports,
+) -> Java:
+    """The configuration of a broker with the settings of a story.
+
+    Errors: `Unsayable`.
+    """
+    store = f"zk:{LOOPBACK}:{metadata}"
+    place = {
+        "webServicePort": ports.web,
+        "brokerServicePort": ports.binary,
+        "metadataStoreUrl": store,
+        "configurationMetadataStoreUrl": store,
+    }
+    neutral = {name: value for name, (value, _) in NEUTRAL.items()}
+    given = {**SMALL, **file, **SENSED, **neutral, "loadManagerClassName": MANAGERS[manager]}
+    return Configurations(beneath).of({**given, **above, **place})

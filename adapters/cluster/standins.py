@@ -1,0 +1,32 @@
+"""What stands in for the world around a cluster, with the reason."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+STANDINS: Mapping[str, str] = {
+    "BrokerHostUsage, the probe of the host": "all brokers share one machine; CPU is what the "
+    "story's topics cost of the story's capacity, and the network is idle",
+    "PulsarStats.bundleStats, the table of traffic": "nobody sends 100 MB/s to loopback; each "
+    "bundle carries what the story says of the topics in it",
+    "The timers of the load manager": "a story lasts hours; each task that a broker has scheduled "
+    "runs when the story's clock reaches its time, in the broker's own thread",
+    "LocalBrokerData.lastUpdate, LoadData.recentlyUnloadedBundles": "times of the wall clock; "
+    "they are moved into the past by as much as passes in the story",
+    "A crash": "listening sockets, web server and metadata session of the broker are closed at "
+    "once, in the JVM that it shares with the others; it releases nothing in order",
+    "The session's timeout": "the session of a crashed broker ends at once, not after 30 seconds",
+    "Clients": "each topic in use is looked up after each event, over HTTP; a client that lost "
+    "its broker does so by itself",
+}
+"""What stands in, by type or by part, and why it may."""
+
+NEUTRAL: Mapping[str, tuple[float, str]] = {
+    "loadBalancerMemoryResourceWeight": (0, "the heap is that of the JVM in which all brokers run"),
+    "loadBalancerDirectMemoryResourceWeight": (
+        0,
+        "direct memory is that of the JVM in which all brokers run",
+    ),
+}
+"""Settings under which the sensors that cannot be the story's count for nothing: name to value,
+and why."""

@@ -1,0 +1,84 @@
+"""What stands after `cluster:` in an adapter's name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+
+from pulsar_conformance.adapters.pulsar.target import BadTarget
+
+FORM = "cluster:VERSION|PATH[,manager=MANAGER][,brokers=N][,set=NAME=VALUE]"
+
+MANAGERS: Mapping[str, str] = {
+    "simple": "org.apache.pulsar.broker.loadbalance.impl.SimpleLoadManagerImpl",
+    "modular": "org.apache.pulsar.broker.loadbalance.impl.ModularLoadManagerImpl",
+}
+"""The load managers that are judged, with the class that `loadManagerClassName` names."""
+
+KEYS = ("manager", "brokers", "set")
+MOST_BROKERS = 12
+"""Brokers that are started at most, unless the name says otherwise: some 50 MB and 60 threads
+each."""
+
+
+class BadCluster(BadTarget):
+    """A name that says nothing usable; what is wrong with it."""
+
+
+@dataclass(frozen=True)
+class ClusterTarget:
+    """Which Pulsar runs, under which manager, and with which settings.
+
+    Attributes:
+        release: a version, or the folder of jars of a distribution or build.
+        manager: a name of `MANAGERS`.
+        brokers: as many are started at most.
+        settings: broker.conf settings of the user's own, over those of a case.
+    """
+
+    release: str
+    manager: str = "modular"
+    brokers: int = MOST_BROKERS
+    settings: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def parse(cls, text: str) -> ClusterTarget:
+        """From what follows `cluster:`. Errors: `BadCluster`."""
+        release, *rest = text.split(",")
+        if not release:
+            raise BadCluster(f"names no version and no folder; write {FORM}")
+        if release.startswith(("http:", "https:")):
+            raise BadCluster(
+                f"{release} is a cluster of somebody's own, which no story is tried on; "
+                "record it by pulsar-conformance collect URL, and audit what was recorded"
+            )
+        manager, brokers, settings = "modular", MOST_BROKERS, {}
+        for part in rest:
+            key, equals, value = part.partition("=")
+            if key not in KEYS or not equals or not value:
+                near = get_close_matches(key, KEYS, n=1)
+                meant = f"; did you mean {near[0]}=?" if near and near[0] != key else ""
+                raise BadCluster(f"{part!r} says nothing here{meant}; write {FORM}")
+            if key == "manager":
+                manager = _manager(value)
+            elif key == "brokers":
+                brokers = _count(value)
+            else:
+                name, given, held = value.partition("=")
+                if not name or not given:
+                    raise BadCluster(f"{part!r} sets nothing; write set=NAME=VALUE")
+                settings[name] = held
+        return cls(release, manager, brokers, settings)
+
+
+def _manager(value: str) -> str:
+    if value not in MANAGERS:
+        raise BadCluster(f"{value!r} is no manager; there are {', '.join(MANAGERS)}")
+    return value
+
+
+def _count(value: str) -> int:
+    if not value.isascii() or not value.isdigit() or not 1 <= int(value) <= 99:
+        raise BadCluster(f"brokers={value}: write a number from 1 to 99")
+    return int(value)

@@ -1,0 +1,98 @@
+"""The load manager's timers, run by the story's clock.
+
+A broker schedules what it does at intervals in one thread pool. Each task there is set aside
+as soon as it is scheduled, and runs when the story's clock reaches the time that the broker gave
+it; whether and when it is scheduled again is the broker's doing.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+
+from pulsar_conformance.adapters.pulsar.jvm import Java, field, named
+
+PACKAGE = "org.apache.pulsar.broker.loadbalance."
+KINDS = ("LoadReportUpdaterTask", "LoadSheddingTask", "LoadResourceQuotaUpdaterTask")
+"""The tasks that run; where several are due at once, in this order."""
+
+NANOS = 1_000_000_000
+MINUTE = 60 * NANOS
+GRAIN = 30 * NANOS
+"""Every interval is a multiple of half a minute: what is missing has passed since."""
+
+ASIDE = 100 * 365 * 24 * 60 * MINUTE
+"""So far in the future that a task never runs by itself."""
+
+
+@dataclass(frozen=True)
+class Timer:
+    """A task of a broker that is set aside, and the story's minute at which it is due."""
+
+    java: Java
+    kind: str
+    due: float
+
+
+class Timers:
+    """Those of one broker."""
+
+    def __init__(self, executor: Java) -> None:
+        self._pool = field(executor, "e").get(executor)
+        self._known: dict[Java, Timer] = {}
+
+    def set_aside(self, clock: float) -> None:
+        """Take whatever was scheduled since; `clock` is the story's minute."""
+        self.run_through()
+        now = int(named("java.lang.System").nanoTime())
+        queue = self._pool.getQueue()
+        present = list(queue.toArray())
+        self._known = {java: self._known[java] for java in present if java in self._known}
+        for java in present:
+            if java in self._known:
+                continue
+            time = field(java, "time")
+            left = math.ceil((int(time.getLong(java)) - now) / GRAIN) * GRAIN
+            self._known[java] = Timer(java, _kind(java), clock + left / MINUTE)
+            self._at(java, now + ASIDE)
+
+    def due(self, by: float) -> Iterator[Timer]:
+        """The tasks that are due at a minute of the story or before."""
+        for timer in self._known.values():
+            if timer.kind in KINDS and timer.due <= by:
+                yield timer
+
+    def run(self, timer: Timer) -> None:
+        """Let the broker run a task now, and wait until it has."""
+        self._known.pop(timer.java)
+        self._at(timer.java, int(named("java.lang.System").nanoTime()))
+        self.run_through()
+
+    def run_through(self) -> None:
+        """Wait until the thread has done what it was given."""
+        if not self._pool.isShutdown():
+            self._pool.submit(nothing()).get(30, named("java.util.concurrent.TimeUnit").SECONDS)
+
+    def _at(self, java: Java, nanos: int) -> None:
+        queue = self._pool.getQueue()
+        queue.remove(java)
+        field(java, "time").setLong(java, nanos)
+        queue.add(java)
+
+
+def _kind(java: Java) -> str:
+    """The simple name of the class of what a scheduled task does."""
+    inner = java
+    for name in ("callable", "task", "runnable"):
+        within = field(inner, name)
+        held = None if within is None else within.get(inner)
+        inner = inner if held is None else held
+    return str(inner.getClass().getName()).rpartition(".")[2]
+
+
+@cache
+def nothing() -> Java:
+    """A task that does nothing: a thread that is never started, taken as what it would run."""
+    return named("java.util.concurrent.Executors").callable(named("java.lang.Thread")())

@@ -1,0 +1,1 @@
+"""Cases in files, written by hand or made from a real cluster."""

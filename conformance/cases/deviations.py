@@ -1,0 +1,121 @@
+"""Known deviations: rules that an implementation is known to break, each with a reason."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from pulsar_conformance import specs
+from pulsar_conformance.conformance.cases import saved
+from pulsar_conformance.specs.errors import unknown
+from pulsar_conformance.specs.lines import Sheet, read
+from pulsar_conformance.specs.schemas import check_shape
+from pulsar_conformance.specs.words import counted
+
+
+@dataclass(frozen=True)
+class Place:
+    """A method or a field in an implementation's source."""
+
+    path: str
+    method: str
+
+    def __str__(self) -> str:
+        """The class and the method, as people write them."""
+        return f"{PurePosixPath(self.path).stem}.{self.method}"
+
+
+@dataclass(frozen=True)
+class Deviation:
+    """One entry of a known-deviations file."""
+
+    rule: str
+    reason: str
+    link: str
+    implementation: str | None = None
+    source: tuple[Place, ...] = ()
+    cases: tuple[Path, ...] = ()
+    """Files of cases that show it, the smallest first."""
+    answers: str = ""
+    """What is answered to the first of them."""
+    proposed: str = ""
+    """A sentence for the documents."""
+
+    @property
+    def why(self) -> str:
+        """The reason, its place in the source, the link and the proposed sentence, in one line."""
+        place = ", ".join([*map(str, self.source), self.link])
+        proposed = f"; the documents could say: {self.proposed}" if self.proposed else ""
+        return f"{self.reason} ({place}){proposed}"
+
+    def concerns(self, rule: str, *names: str) -> bool:
+        """Whether it is about this rule and an implementation with one of these names."""
+        return self.rule == rule and self.implementation in (None, *names)
+
+
+def load(file: Path) -> tuple[Deviation, ...]:
+    """Reads a known-deviations file; a case is looked for beside it, then in each folder above.
+
+    Errors: `specs.SpecError` with file and line for an unknown rule, a second entry of one, or a
+    case that is not there or is none.
+    """
+    sheet = read(Path(), str(file))
+    check_shape(sheet, "known-deviations")
+    found: list[Deviation] = []
+    rules = specs.load().rules
+    for place, entry in enumerate(sheet.data):
+        if entry["rule"] not in rules:
+            raise _wrong(sheet, place, unknown(entry["rule"], "rule", rules))
+        deviation = _deviation(entry, list(_cases(sheet, place, file)))
+        if _listed(found, deviation):
+            raise _wrong(sheet, place, f"{deviation.rule} is listed twice")
+        found.append(deviation)
+    return tuple(found)
+
+
+def of_others(listed: Sequence[Deviation], judged: Collection[str]) -> Iterator[str]:
+    """Messages about entries whose implementation was not judged."""
+    counts = Counter(one.implementation for one in listed)
+    for name, count in counts.items():
+        if name is not None and name not in judged:
+            verb = "is" if count == 1 else "are"
+            yield f"{counted(count, 'known deviation')} {verb} of {name}, which was not judged"
+
+
+def _cases(sheet: Sheet, place: int, file: Path) -> Iterator[Path]:
+    """The files of an entry's cases, wherever the command runs. Errors: `specs.SpecError`."""
+    for number, name in enumerate(sheet.data[place].get("cases", ())):
+        near = (folder / name for folder in file.absolute().parents)
+        found = next(filter(Path.is_file, near), None)
+        if found is None:
+            problem = f"there is no case {name} beside this file, nor in a folder above it"
+            raise sheet.error((place, "cases", number), problem)
+        try:
+            saved.load(found)
+        except saved.BadCase as wrong:
+            raise sheet.error((place, "cases", number), str(wrong)) from None
+        yield found
+
+
+def _deviation(entry: Mapping[str, Any], cases: Sequence[Path]) -> Deviation:
+    return Deviation(
+        entry["rule"],
+        entry["reason"],
+        entry["link"],
+        entry.get("implementation"),
+        tuple(Place(one["path"], one["method"]) for one in entry.get("source", ())),
+        tuple(cases),
+        entry.get("answers", ""),
+        entry.get("proposed", ""),
+    )
+
+
+def _wrong(sheet: Sheet, place: int, problem: str) -> specs.SpecError:
+    return sheet.error((place, "rule"), problem)
+
+
+def _listed(found: Sequence[Deviation], new: Deviation) -> bool:
+    return any((old.rule, old.implementation) == (new.rule, new.implementation) for old in found)

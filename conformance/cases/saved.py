@@ -1,0 +1,103 @@
+"""Cases in files: failing ones that a run saved, and those that a person hands in."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from pulsar_conformance.adapters.protocol import NotJSON, read
+from pulsar_conformance.conformance.core.trial import Trial
+from pulsar_conformance.conformance.operations.catalogue import OPERATIONS
+from pulsar_conformance.conformance.operations.legality import bad_trial
+
+FOLDER = Path(".conformance") / "cases"
+SHOWN = 12
+"""Digits of the fingerprint that name a file."""
+
+
+class BadCase(Exception):
+    """A case file that cannot be used; the message says which file and why."""
+
+
+class Saved(NamedTuple):
+    """A saved trial and the rule that it broke, if the file names it."""
+
+    trial: Trial
+    rule: str | None
+
+
+def path_of(trial: Trial) -> Path:
+    """The path of a saved trial: the folder is its operation, the name its fingerprint."""
+    return FOLDER / trial.operation / f"{trial.fingerprint[:SHOWN]}.json"
+
+
+def save(trial: Trial, root: Path, about: Mapping[str, Any]) -> Path:
+    """Writes a failing trial atomically; the returned path is relative to `root`."""
+    relative = path_of(trial)
+    target = root / relative
+    target.parent.mkdir(parents=True, exist_ok=True)
+    content = {**content_of(trial), **about}
+    partial = target.with_suffix(f".{os.getpid()}.partial")
+    text = json.dumps(content, indent=1, ensure_ascii=False) + "\n"
+    partial.write_bytes(text.encode("utf-8", "backslashreplace"))
+    partial.replace(target)
+    return relative
+
+
+def content_of(trial: Trial) -> dict[str, Any]:
+    """The part of a case file that holds the questions; the inverse of `trial_of`."""
+    lines = trial.as_json()
+    content = lines[0] if len(lines) == 1 else {"trial": lines}
+    before = Trial(trial.before).as_json()
+    return {"after": before, **content} if before else content
+
+
+def load(file: Path, defaults: Mapping[str, Any] | None = None) -> Saved:
+    """Reads a case file: `{"ask", "case"}`, or `{"trial": [those]}` for several questions.
+
+    With `"after": [those]`, they are asked after others, of an implementation that starts anew.
+
+    With `defaults`, the documented ones of a profile, an illegal case is rejected. Errors:
+    `BadCase`.
+    """
+    try:
+        data = read(file.read_bytes())
+    except OSError as wrong:
+        raise BadCase(f"{file}: {wrong.strerror or wrong}") from None
+    except NotJSON as wrong:
+        raise BadCase(f"{file}: it {wrong}") from None
+    trial = trial_of(data)
+    if trial is None:
+        raise BadCase(f'{file}: not of the form {{"ask": OPERATION, "case": {{...}}}}')
+    problem = None if defaults is None else bad_trial(trial, defaults)
+    if problem:
+        raise BadCase(f"{file}: {problem}")
+    return Saved(trial, data.get("rule"))
+
+
+def trial_of(data: Any) -> Trial | None:
+    """The questions of a case file's content, or None if it does not have that form."""
+    lines = data.get("trial", [data]) if isinstance(data, dict) else None
+    before = data.get("after", []) if isinstance(data, dict) else None
+    if not isinstance(lines, list) or not lines or not isinstance(before, list):
+        return None
+    for line in (*before, *lines):
+        if not isinstance(line, dict) or not isinstance(line.get("ask"), str) or "case" not in line:
+            return None
+    return Trial.from_json(lines).after(Trial.from_json(before).questions)
+
+
+def saved_before(root: Path) -> list[Saved]:
+    """Every case that earlier runs saved, sorted by name.
+
+    Errors: `BadCase` for a damaged file, which is named so that it can be removed, and for a file
+    where cases are to be saved.
+    """
+    folder = root / FOLDER
+    for place in (folder.parent, folder, *(folder / name for name in OPERATIONS)):
+        if place.exists() and not place.is_dir():
+            raise BadCase(f"{place}: a file, where failing cases are to be saved; move it away")
+    return [load(file) for file in sorted((root / FOLDER).glob("*/*.json"))]

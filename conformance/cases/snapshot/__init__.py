@@ -1,0 +1,1 @@
+"""Saved data of a real cluster, and the cases made from it."""

@@ -1,0 +1,183 @@
+"""ANTI: namespaces of one group are spread over failure domains, then over brokers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from pulsar_conformance.conformance.checks.placement import spreading
+from pulsar_conformance.conformance.checks.placement.spreading import told
+from pulsar_conformance.conformance.core.exchange import Asked
+from pulsar_conformance.conformance.core.expect import Expect
+from pulsar_conformance.conformance.draws import domains as draws
+from pulsar_conformance.conformance.operations.balancing.place_anti_affinity import SPREAD
+from pulsar_conformance.conformance.views import Placed, Spreading
+from pulsar_conformance.reference.anti_affinity import Spread
+
+
+@SPREAD.check("ANTI-01", draws=draws.spreading(draws.even, draws.uneven, draws.more_than_domains))
+def domains_fill_evenly(case: Spreading, answer: Placed, expect: Expect) -> None:
+    """A namespace goes to a domain with the fewest namespaces of its group."""
+    spread = spreading.chosen(case, answer, expect)
+    home = spread.home.get(str(answer.broker))
+    counts = {name: count for name, count in spread.in_domain.items() if name is not None}
+    fewest = min(counts.values(), default=0)
+    fuller = [name for name, count in counts.items() if count > fewest]
+    if expect.reached(bool(fuller)) and home in fuller:
+        emptier = told(counts.keys() - fuller)
+        allowed = f"a broker of {emptier}, with {fewest} of the group"
+        expect.that(False, allowed, f"{answer} of {home}, with {counts[home]}")
+
+
+@SPREAD.check("ANTI-02", draws=draws.spreading(draws.even, draws.uneven, draws.more_than_domains))
+def brokers_of_a_domain_fill_evenly(case: Spreading, answer: Placed, expect: Expect) -> None:
+    """Of the brokers of the domain that is chosen, one with the fewest of the group serves it."""
+    spread = spreading.chosen(case, answer, expect)
+    for domain in spread.in_domain:
+        if domain is not None:
+            _none_fuller(spread, answer, domain, expect)
+
+
+def _none_fuller(spread: Spread, answer: Placed, domain: str | None, expect: Expect) -> None:
+    """No broker of a domain, or of those in none, that serves more than another of it."""
+    counts = {broker: len(spread.rivals(broker)) for broker in spread.within(domain)}
+    fewest = min(counts.values())
+    fuller = [broker for broker, count in counts.items() if count > fewest]
+    if expect.reached(bool(fuller)) and answer.broker in fuller:
+        allowed = f"of {domain or 'those in no domain'} {told(counts.keys() - fuller)}"
+        answered = f"{answer}, with {counts[answer.broker]} of the group"
+        expect.that(False, f"{allowed}, with {fewest} of the group", answered)
+
+
+@SPREAD.check("ANTI-03", draws=draws.spreading(draws.even))
+def the_sequence_of_the_table(case: Spreading, answer: Placed, expect: Expect) -> None:
+    """One of the candidate brokers of the candidate domains; both as told, where they are."""
+    spread = spreading.ordinary(case, expect)
+    spreading.unmixed(spread, expect)
+    expect.reached(bool(spread.best))
+    if spread.best:
+        expect.that(answer.broker in spread.best, told(spread.best), answer)
+        _as_told(spread, answer, expect)
+
+
+def _as_told(spread: Spread, answer: Placed, expect: Expect) -> None:
+    if answer.domains is not None:
+        right = {domain for domain in spread.best_domains if domain is not None}
+        named = f"domains {told(answer.domains)}"
+        expect.that(set(answer.domains) == right, f"domains {told(right)}", named)
+    if answer.candidates is not None:
+        best = set(spread.best)
+        counts = {broker: len(spread.rivals(broker)) for broker in best}
+        least = {broker for broker in best if counts[broker] == min(counts.values())}
+        named = f"candidates {told(answer.candidates)}"
+        between = least <= set(answer.candidates) <= best
+        expect.that(between, f"candidates {told(best)}", named)
+
+
+@SPREAD.check("ANTI-04", draws=draws.spreading(draws.first_of_its_group))
+def the_first_of_a_group_goes_anywhere(case: Spreading, answer: Placed, expect: Expect) -> None:
+    """The first namespace of a group makes the group: every candidate may serve it."""
+    spread = spreading.ordinary(case, expect)
+    members = [one for one, group in spread.groups.items() if group == spread.group]
+    expect.given(members == [spread.namespace], "it is the first of its group")
+    if expect.reached(bool(spread.candidates)):
+        every = set(spread.candidates)
+        expect.that(answer.broker in every, f"any of {told(every)}", answer)
+        if answer.candidates is not None:
+            named = f"candidates {told(answer.candidates)}"
+            expect.that(set(answer.candidates) == every, f"candidates {told(every)}", named)
+
+
+@SPREAD.check("ANTI-05", draws=draws.spreading(draws.without_domains))
+def without_domains_brokers_fill_evenly(case: Spreading, answer: Placed, expect: Expect) -> None:
+    """Of the brokers that are in no domain, one with the fewest of the group serves it."""
+    spread = spreading.chosen(case, answer, expect)
+    expect.given(None in spread.in_domain, "a candidate is in no domain")
+    _none_fuller(spread, answer, None, expect)
+
+
+@SPREAD.check("ANTI-06", draws=draws.spreading(draws.several_groups))
+def only_its_own_group_counts(case: Spreading, answer: Placed, expect: Expect) -> None:
+    """Namespaces of other groups and of none are no reason to stay away."""
+    spread = spreading.chosen(case, answer, expect)
+    spreading.not_as_if(spread, answer, spreading.of_other_groups(spread), expect)
+
+
+@SPREAD.check_together(
+    "ANTI-07", draws=draws.changing(draws.into_another_group, draws.several_groups)
+)
+def the_new_group_replaces_the_old(
+    asked: Sequence[Asked[Spreading, Placed]], expect: Expect
+) -> None:
+    """A namespace that was assigned to another group counts in that one alone."""
+    before, after, answer = spreading.pair(asked, frozenset({"groups"}), expect)
+    expect.given(answer.broker in after.candidates, "a candidate is chosen")
+    expect.given(before.groups.keys() == after.groups.keys(), "all stay in a group")
+    spreading.not_as_if(after, answer, _in_the_old_group(before, after), expect)
+
+
+def _in_the_old_group(before: Spread, after: Spread) -> spreading.Mistakes:
+    yield replace(after, groups=before.groups), "in the old group"
+    old, new = before.group, after.group
+    both = {one: str(new) if group == old else group for one, group in after.groups.items()}
+    yield replace(after, groups=both), "in both groups"
+
+
+@SPREAD.check_together(
+    "ANTI-08", draws=draws.changing(draws.broker_moved, draws.uneven, draws.one_broker_much_fuller)
+)
+def a_broker_counts_in_its_one_domain(
+    asked: Sequence[Asked[Spreading, Placed]], expect: Expect
+) -> None:
+    """A broker that was registered in another domain counts there with all that it serves."""
+    before, after, answer = spreading.pair(asked, frozenset({"domains"}), expect)
+    expect.given(answer.broker in after.candidates, "a candidate is chosen")
+    moved = [one for one in after.home if after.home[one] != before.home.get(one, after.home[one])]
+    expect.given(len(moved) == 1, "one broker was moved")
+    spreading.not_as_if(after, answer, _left_behind(before, after, moved[0]), expect)
+
+
+def _left_behind(before: Spread, after: Spread, moved: str) -> spreading.Mistakes:
+    yield replace(after, domains=before.domains), "in the old domain"
+    home, serves = before.home[moved], after.owned.get(moved, ())
+    ghost = max((*after.owned, *after.home, *after.candidates), key=len) + "'"
+    domains = {**after.domains, home: (*after.domains.get(home, ()), ghost)}
+    both = {**after.owned, ghost: serves}
+    yield replace(after, domains=domains, owned=both), "in both domains"
+    stayed = {one: names for one, names in both.items() if one != moved}
+    yield replace(after, domains=domains, owned=stayed), "if what it serves had stayed behind"
+
+
+@SPREAD.check_together("ANTI-09", draws=draws.changing(draws.domain_down, draws.even, draws.uneven))
+def a_domain_that_is_down_leaves_the_others(
+    asked: Sequence[Asked[Spreading, Placed]], expect: Expect
+) -> None:
+    """Among the domains that are up, a namespace is placed as before the outage."""
+    before, after, answer = spreading.pair(asked, frozenset({"candidates", "owned"}), expect)
+    spreading.unmixed(before, expect)
+    down = set(before.candidates) - set(after.candidates)
+    gone = {before.home.get(one) for one in down}
+    whole = {one for one, home in before.home.items() if home in gone}
+    expect.given(None not in gone and not whole & set(after.candidates), "a whole domain is down")
+    expect.given(set(after.candidates) <= set(before.candidates), "no broker is new")
+    kept = {one: names for one, names in before.owned.items() if one not in whole}
+    expect.given(_served(kept) == _served(after.owned), "the others serve what they did")
+    right = set(before.best) - whole
+    if expect.reached(bool(down and right)) and answer.broker not in right:
+        expect.that(spreading.explained(after, answer), f"as before: {told(right)}", answer)
+
+
+def _served(owned: Mapping[str, Iterable[str]]) -> dict[str, set[str]]:
+    return {broker: set(names) for broker, names in owned.items() if names}
+
+
+@SPREAD.check_together(
+    "ANTI-10",
+    draws=draws.changing(draws.domains_changed, draws.uneven, draws.one_broker_much_fuller),
+)
+def domains_hold_as_they_are_now(asked: Sequence[Asked[Spreading, Placed]], expect: Expect) -> None:
+    """After domains were changed or deleted, those that there are now decide."""
+    before, after, answer = spreading.pair(asked, frozenset({"domains"}), expect)
+    expect.given(answer.broker in after.candidates, "a candidate is chosen")
+    former = replace(after, domains=before.domains), "by the domains before"
+    spreading.not_as_if(after, answer, iter([former]), expect)

@@ -1,0 +1,1 @@
+"""Checks of one shedding cycle."""

@@ -1,0 +1,124 @@
+"""SHED: what holds for every shedding strategy."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from pulsar_conformance.conformance.core.exchange import Asked
+from pulsar_conformance.conformance.core.expect import Expect
+from pulsar_conformance.conformance.draws import shedding as draws
+from pulsar_conformance.conformance.facts import shedding as facts
+from pulsar_conformance.conformance.operations.balancing.shed_select import SHED
+from pulsar_conformance.conformance.views import Unloading
+from pulsar_conformance.reference.overload import need_of
+from pulsar_conformance.reference.shedding import STRATEGY, Cycle
+
+
+@SHED.check("SHED-01", draws=draws.cycles(draws.switched_off))
+def nothing_is_shed_when_switched_off(case: Cycle, answer: Unloading, expect: Expect) -> None:
+    """With shedding switched off, nothing is unloaded."""
+    switched_on = case.settings.flag("loadBalancerSheddingEnabled")
+    if expect.reached(not switched_on):
+        expect.nothing(answer, "shedding is switched off")
+
+
+@SHED.check("SHED-02", draws=draws.cycles(draws.any_strategy))
+def only_owned_bundles_go(case: Cycle, answer: Unloading, expect: Expect) -> None:
+    """A broker gives up bundles that it owns."""
+    owned = {(name, b) for name, broker in case.brokers.items() for b in broker.bundles}
+    expect.reached(case.enabled and bool(owned))
+    wrong = (
+        f"{bundle} of {broker}" for broker, bundle in answer.pairs if (broker, bundle) not in owned
+    )
+    expect.nothing(wrong, "the broker does not own it")
+
+
+@SHED.check("SHED-03", draws=draws.cycles(draws.any_strategy))
+def each_bundle_goes_once(case: Cycle, answer: Unloading, expect: Expect) -> None:
+    """No bundle is unloaded twice in one cycle."""
+    expect.reached(case.enabled and any(broker.bundles for broker in case.brokers.values()))
+    counted = Counter(bundle for _, bundle in answer.pairs)
+    expect.nothing((b for b, count in counted.items() if count > 1), "unloaded more than once")
+
+
+@SHED.check("SHED-04", draws=draws.changed(draws.after_splits, draws.lately_unloaded))
+def recently_unloaded_bundles_stay(case: Cycle, answer: Unloading, expect: Expect) -> None:
+    """A bundle that was unloaded within the grace period is left where it is."""
+    blocked = {b for broker in case.brokers.values() for b in broker.bundles if case.blocked(b)}
+    expect.reached(case.enabled and bool(blocked))
+    wrong = (bundle for _, bundle in answer.pairs if bundle in blocked)
+    expect.nothing(wrong, f"unloaded within the last {case.grace} minutes")
+
+
+def _alike(asked: Sequence[Asked[Cycle, Unloading]], expect: Expect) -> None:
+    """The same cluster, asked twice, is shed alike."""
+    (case, _), (_, named) = asked
+    expect.given(case.enabled and named.cycle.enabled, "shedding runs")
+    expect.given(case.case["brokers"] == named.cycle.case["brokers"], "one cluster")
+    tied = any(facts.tied(case, broker) for broker in case.brokers.values())
+    expect.given(not tied, "no two bundles of a broker carry alike")
+    expect.given(facts.one_busiest(case), "one broker is the busiest")
+
+
+def _as_named(asked: Sequence[Asked[Cycle, Unloading]], expect: Expect) -> None:
+    _alike(asked, expect)
+    (_, answer), (_, named) = asked
+    if expect.reached(bool(named.pairs)):
+        allowed = f"as {named.cycle.strategy}: {facts.as_far_as_settled(named)}"
+        expect.that(facts.alike(answer, named), allowed, answer)
+
+
+@SHED.check_together("SHED-05", draws=draws.pairs(draws.unnamed, draws.threshold_without_ties))
+def threshold_shedder_is_the_default(
+    asked: Sequence[Asked[Cycle, Unloading]], expect: Expect
+) -> None:
+    """With no strategy named anywhere, what ThresholdShedder would unload is unloaded."""
+    expect.given(len(asked) == 2, "a cycle with a strategy and one without")
+    named, unnamed = asked
+    nowhere = unnamed.case.case["strategy"] is None and STRATEGY not in unnamed.case.settings.given
+    expect.given(nowhere, "no strategy is named")
+    expect.given(named.case.strategy == "ThresholdShedder", "against ThresholdShedder")
+    _as_named([unnamed, named], expect)
+
+
+@SHED.check_together("SHED-06", draws=draws.pairs(draws.by_settings, draws.without_ties))
+def the_setting_selects_the_strategy(
+    asked: Sequence[Asked[Cycle, Unloading]], expect: Expect
+) -> None:
+    """A strategy that the setting names sheds as it does when the case names it."""
+    expect.given(len(asked) == 2, "a cycle by the case's strategy and one by the setting's")
+    named, by_setting = asked
+    expect.given(named.case.case["strategy"] is not None, "the case names a strategy")
+    expect.given(by_setting.case.case["strategy"] is None, "the setting names it")
+    expect.given(named.case.strategy == by_setting.case.strategy, "it is the same")
+    _as_named([by_setting, named], expect)
+
+
+@SHED.check("SHED-07", draws=draws.cycles(draws.overload))
+def bundles_with_more_traffic_go_first(case: Cycle, answer: Unloading, expect: Expect) -> None:
+    """No bundle goes instead of one of its broker's that carries more."""
+    expect.given(facts.strategy_is(case, "OverloadShedder"), "OverloadShedder sheds")
+    one = expect.readings["overload-amount"] == "one"
+    expect.given(not one, "more than one bundle may go")
+    for broker in case.brokers.values():
+        facts.the_busiest_go_first(case, broker, answer, expect)
+
+
+@SHED.check("SHED-08", draws=draws.cycles(draws.overloaded_under_others))
+def overloaded_brokers_shed_under_every_strategy(
+    case: Cycle, answer: Unloading, expect: Expect
+) -> None:
+    """An overloaded broker gives up its excess, whichever strategy is set."""
+    expect.given(case.enabled and case.strategy != "OverloadShedder", "another strategy is set")
+    for broker in case.brokers.values():
+        sure = facts.overloaded(case, broker) and facts.able(case, broker)
+        if not sure:
+            continue
+        if expect.reached(facts.loaded(case, broker)):
+            allowed = f"{broker.name}, which is overloaded, sheds"
+            expect.that(bool(answer.of(broker)), allowed, answer)
+        one, need = expect.readings["overload-amount"] == "one", need_of(case, broker)
+        if not one and facts.carried(case, case.movable(broker)) >= need:
+            of = f"traffic shed by {broker.name}, which is overloaded,"
+            expect.at_least(facts.shed(answer, broker), need, of, case.written)

@@ -1,0 +1,1 @@
+"""Checks of what only the course of time shows."""

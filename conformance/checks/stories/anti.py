@@ -1,0 +1,205 @@
+"""ANTI: groups and domains that change while brokers own namespaces."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from pulsar_conformance.conformance.checks.placement.spreading import told
+from pulsar_conformance.conformance.core.expect import POINTS, Expect
+from pulsar_conformance.conformance.draws.stories import apart, left_open
+from pulsar_conformance.conformance.draws.stories import ownership as draws
+from pulsar_conformance.conformance.facts import stories as courses
+from pulsar_conformance.conformance.operations.cluster.cluster_replay import REPLAY
+from pulsar_conformance.conformance.views import Course, Moment, Scene, Story
+from pulsar_conformance.conformance.views.world import space_of
+from pulsar_conformance.reference.anti_affinity import Spread
+from pulsar_conformance.reference.overload import OVERLOAD_THRESHOLD
+
+Domains = Mapping[str, tuple[str, ...]]
+"""The brokers of each domain."""
+
+
+@dataclass(frozen=True)
+class FirstUse:
+    """A namespace of a group that is used for the first time, and the broker that takes it."""
+
+    scene: Scene
+    spread: Spread
+    broker: str
+    former_groups: Mapping[str, str]
+    """The groups of namespaces that were in another one before the last change."""
+    former_domains: Mapping[str, tuple[str, ...]] | None
+    """The domains before the last change, if there was any."""
+
+
+def _placed(course: Course) -> Iterator[FirstUse]:
+    """First uses in which it is certain what the group, the domains and the owners are."""
+    groups: dict[str, str] = {}
+    domains: Mapping[str, tuple[str, ...]] | None = None
+    for scene in course:
+        if scene.after.torn:
+            return
+        if scene.kind == "group" and scene.after.sense:
+            space = scene.about["namespace"]
+            groups.pop(space, None)
+            if space in scene.before.groups:
+                groups[space] = scene.before.groups[space]
+        if scene.kind == "domain" and scene.after.sense and _changes(scene):
+            domains = scene.before.domains
+        if scene.kind == "topic" and scene.after.sense:
+            spread = _spread(course, scene, space_of(scene.about["topic"]))
+            owner = scene.now.owner(scene.about["topic"])
+            if spread is not None and owner in scene.after.brokers:
+                yield FirstUse(scene, spread, str(owner), dict(groups), domains)
+
+
+def _changes(scene: Scene) -> bool:
+    """Whether a domain that was there is changed, or one made of brokers that had another."""
+    return scene.about["name"] in scene.before.domains
+
+
+def _spread(
+    course: Course, scene: Scene, space: str, domains: Domains | None = None
+) -> Spread | None:
+    """The world in which a namespace is placed; none where not all of it is certain.
+
+    Its domains are those of the moment, where no others are given.
+    """
+    moment = scene.after
+    homes = moment.domains if domains is None else domains
+    group = moment.groups.get(space)
+    alike = [one for one, other in moment.groups.items() if other == group]
+    fresh = not courses.topics_of(scene.before, space)
+    if group is None or not fresh or not all(course.whole(one, scene) for one in alike):
+        return None
+    owned: dict[str, list[str]] = {}
+    for one in dict.fromkeys(map(space_of, scene.before.topics)):
+        for owner in courses.owners_of(scene.then.owners, scene.before, one):
+            owned.setdefault(owner, []).append(one)
+    spread = Spread(
+        space, moment.groups, homes, owned, list(moment.brokers),
+        course.story.readings["domain-counts"],
+    )  # fmt: skip
+    mixed = None in spread.in_domain and len(spread.in_domain) > 1
+    return None if mixed or not _idle(scene, moment) else spread
+
+
+def _idle(scene: Scene, moment: Moment) -> bool:
+    """Whether no broker is near the overload threshold, so that load leaves none out."""
+    if not moment.sure(OVERLOAD_THRESHOLD):
+        return False
+    threshold = moment.settings().number(OVERLOAD_THRESHOLD)
+    loads = (
+        courses.cpu(courses.load(scene.then.owners, scene.before, broker), capacity)
+        for broker, capacity in scene.before.brokers.items()
+    )
+    return all(usage + POINTS < threshold for usage in loads)
+
+
+def _among_the_best(placed: FirstUse, expect: Expect) -> None:
+    spread, scene = placed.spread, placed.scene
+    allowed = f"{scene}: {told(spread.best)} takes {spread.namespace} of {spread.group}"
+    expect.that(placed.broker in spread.best, allowed, placed.broker)
+
+
+@REPLAY.check("ANTI-11", draws=draws.stories(apart.first_of_a_group))
+def a_new_group_is_kept_apart(_case: Story, answer: Course, expect: Expect) -> None:
+    """Namespaces of a group go where the fewest of it are, from the second one on."""
+    for placed in _placed(answer):
+        if placed.former_groups or placed.former_domains is not None:
+            return
+        if expect.reached(len(placed.spread.best) < len(placed.spread.candidates)):
+            _among_the_best(placed, expect)
+
+
+@REPLAY.check("ANTI-12", draws=draws.stories(apart.another_group))
+def a_new_group_replaces_the_old(_case: Story, answer: Course, expect: Expect) -> None:
+    """No namespace is placed as if another one still were in the group that it has left."""
+    for placed in _placed(answer):
+        groups = {**placed.spread.groups, **placed.former_groups}
+        groups[placed.spread.namespace] = str(placed.spread.group)
+        _not_as_if(placed, replace(placed.spread, groups=groups), expect)
+
+
+@REPLAY.check("ANTI-13", draws=draws.stories(apart.other_domains))
+def domains_count_as_they_are_now(_case: Story, answer: Course, expect: Expect) -> None:
+    """No namespace is placed as if domains still were as they were before the last change."""
+    for placed in _placed(answer):
+        if placed.former_domains is not None:
+            _not_as_if(placed, replace(placed.spread, domains=placed.former_domains), expect)
+
+
+def _not_as_if(placed: FirstUse, former: Spread, expect: Expect) -> None:
+    """Demands no broker that only the world as it was would allow."""
+    wrong = set(former.best) - set(placed.spread.best)
+    if expect.reached(bool(wrong)) and placed.broker in wrong:
+        _among_the_best(placed, expect)
+
+
+@REPLAY.check("ANTI-14", draws=draws.stories(apart.an_outage))
+def an_outage_leaves_other_domains_alone(_case: Story, answer: Course, expect: Expect) -> None:
+    """What brokers of other domains own stays with them when a broker goes down."""
+    for scene in answer:
+        if scene.kind != "broker_down" or not scene.after.sense or scene.after.torn:
+            continue
+        homes = {
+            broker: name for name, brokers in scene.before.domains.items() for broker in brokers
+        }
+        down = homes.get(scene.about["broker"])
+        for topic, owner in scene.then.owners.items():
+            home = homes.get(str(owner))
+            elsewhere = owner in scene.after.brokers and None not in (down, home) and home != down
+            if expect.reached(elsewhere and space_of(topic) in scene.before.groups):
+                now = scene.now.owner(topic)
+                allowed = f"{scene}: {topic} stays with {owner} of {home}"
+                expect.that(now == owner, allowed, now or "nobody")
+
+
+def _second_registrations(course: Course) -> Iterator[tuple[Scene, list[str]]]:
+    """The events that name brokers which another domain has, and these brokers."""
+    for scene in course:
+        if scene.before.torn:
+            return
+        if scene.kind == "domain":
+            rest = [b for name, b in scene.before.domains.items() if name != scene.about["name"]]
+            twice = [one for one in scene.about["brokers"] if any(one in b for b in rest)]
+            if twice:
+                yield scene, twice
+
+
+@REPLAY.check("ANTI-15", draws=draws.stories(left_open.registered_twice))
+def a_second_domain_is_refused(_case: Story, answer: Course, expect: Expect) -> None:
+    """A broker that is in a domain is not registered to another one."""
+    for scene, twice in _second_registrations(answer):
+        expect.reached()
+        allowed = f"{scene}: refused, as {twice[0]} is registered to another domain"
+        expect.that(scene.now.declined is not None, allowed, "accepted")
+
+
+@REPLAY.check("ANTI-16", draws=draws.stories(left_open.registered_twice))
+def a_second_domain_takes_the_broker(_case: Story, answer: Course, expect: Expect) -> None:
+    """A broker that is registered to another domain counts there, and no longer in the first."""
+    for scene, twice in _second_registrations(answer):
+        expect.reached()
+        allowed = f"{scene}: {twice[0]} moves to {scene.about['name']}"
+        expect.that(scene.now.declined is None, allowed, scene.now.declined)
+        left = {
+            name: tuple(one for one in brokers if one not in twice)
+            for name, brokers in scene.before.domains.items()
+        }
+        domains = {**left, scene.about["name"]: tuple(scene.about["brokers"])}
+        for placed in _placed_until_changed(answer, scene.after.place, domains):
+            _among_the_best(placed, expect)
+
+
+def _placed_until_changed(course: Course, place: int, domains: Domains) -> Iterator[FirstUse]:
+    """First uses after a scene, as long as the domains stay as they are then."""
+    for scene in course.scenes[place:]:
+        if scene.kind == "domain":
+            return
+        if scene.kind == "topic" and scene.after.sense:
+            spread = _spread(course, scene, space_of(scene.about["topic"]), domains)
+            owner = scene.now.owner(scene.about["topic"])
+            if spread is not None and owner in scene.after.brokers:
+                yield FirstUse(scene, spread, str(owner), {}, domains)

@@ -1,0 +1,221 @@
+"""SHED: what only the course of time shows of shedding."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+from pulsar_conformance.conformance.core.expect import SHARE, Expect
+from pulsar_conformance.conformance.draws.stories import busy, left_open
+from pulsar_conformance.conformance.draws.stories import ownership as draws
+from pulsar_conformance.conformance.draws.stories.tales import SHEDDING
+from pulsar_conformance.conformance.facts import shedding as facts
+from pulsar_conformance.conformance.facts import stories as courses
+from pulsar_conformance.conformance.facts.stories import Watch
+from pulsar_conformance.conformance.operations.cluster.cluster_replay import REPLAY
+from pulsar_conformance.conformance.views import Course, Scene, Story
+from pulsar_conformance.conformance.views.stories import Move
+from pulsar_conformance.conformance.views.world import space_of
+from pulsar_conformance.reference.numbers import Fraction, plain
+from pulsar_conformance.reference.ranges import HashRange
+from pulsar_conformance.reference.shedding import ENABLED, GRACE, RECENT, STRATEGY, Cycle
+from pulsar_conformance.reference.story.due import LOOKS
+
+UNSETTLING = ("broker_up", "broker_down", "restart", "leader_lost", "setting")
+
+
+def _certain(scene: Scene) -> bool:
+    """Whether it is known what every setting is."""
+    return all(map(scene.before.sure, scene.before.changed))
+
+
+def _given(moves: list[Move]) -> str:
+    return ", ".join(f"{one.bundle} of {one.broker}" for one in moves) or "nothing"
+
+
+def _long_enough(scene: Scene, watch: Watch) -> bool:
+    """Whether every report and a look were due since things are as they are."""
+    pace = courses.intervals(scene)
+    since = max(watch.loads, watch.rules)
+    return pace is not None and scene.after.clock - since > sum(pace)
+
+
+def _sheds_in_time(answer: Course, scene: Scene, watch: Watch, expect: Expect) -> None:
+    """Who has to shed has done so, once everybody was sure to know, if there was anywhere to."""
+    shed, late = scene.now.shed(), _long_enough(scene, watch)
+    if not _certain(scene) or not (late or shed):
+        return
+    for broker in courses.has_to_shed(courses.cycle(answer, scene)):
+        sheds = any(one.broker == broker for one in shed)
+        if expect.reached(sheds or (late and bool(_less_loaded(scene, broker)))):
+            allowed = f"{scene}: {broker} has shed by minute {plain(scene.after.clock)}"
+            expect.that(sheds, allowed, _given(shed))
+
+
+@REPLAY.check(
+    "SHED-09",
+    draws=draws.stories(
+        busy.overloaded, busy.above_the_average, busy.too_much_for_any, settings=SHEDDING
+    ),
+)
+def load_is_looked_at_once_an_interval(_case: Story, answer: Course, expect: Expect) -> None:
+    """Who is overloaded sheds within an interval, and nobody sheds twice within one."""
+    shedding: list[Scene] = []
+    for scene, watch in courses.watched(answer):
+        if scene.kind in UNSETTLING and scene.after.sense:
+            shedding = []
+        if not scene.passes:
+            continue
+        _sheds_in_time(answer, scene, watch, expect)
+        shedding += [scene] if scene.now.shed() else []
+        for first, second in pairwise(shedding[-2:]):
+            apart = second.after.clock - first.before.clock
+            interval = second.before.settings().number(LOOKS)
+            expect.reached()
+            allowed = f"{second}: nothing within {plain(interval)} minutes of {first}"
+            expect.that(apart >= interval, allowed, _given(second.now.shed()))
+
+
+@REPLAY.check("SHED-10", draws=draws.stories(busy.another_strategy, settings=SHEDDING))
+def a_strategy_needs_a_restart(_case: Story, answer: Course, expect: Expect) -> None:
+    """Until brokers are restarted, the former strategy decides; afterwards, the new one."""
+    for scene, watch in courses.watched(answer):
+        changed = STRATEGY in scene.before.changed and _certain(scene)
+        pace = courses.intervals(scene)
+        if not scene.passes or not changed or pace is None:
+            continue
+        if scene.before.clock - watch.loads > pace[0]:
+            now = courses.cycle(answer, scene)
+            if courses.sheds_nothing(now):
+                expect.reached(_others_would(now))
+                why = f"{scene}: {now.strategy} is in force, and finds nothing to shed"
+                expect.nothing((one.bundle for one in scene.now.shed()), why)
+        if not scene.before.changed[STRATEGY].waiting:
+            _sheds_in_time(answer, scene, watch, expect)
+
+
+def _others_would(now: Cycle) -> bool:
+    """Whether there is any load that another strategy might move."""
+    return now.enabled and any(facts.able(now, broker) for broker in now.brokers.values())
+
+
+@REPLAY.check(
+    "SHED-11",
+    draws=draws.stories(
+        busy.looked_at_later, busy.above_the_average_later, busy.beside_a_giant, settings=SHEDDING
+    ),
+)
+def shed_traffic_goes_where_less_load_is(_case: Story, answer: Course, expect: Expect) -> None:
+    """What is shed goes to a broker that had less to do, by any measure of load."""
+    for scene, watch in courses.watched(answer):
+        pace = courses.intervals(scene)
+        if not scene.passes or pace is None:
+            continue
+        known = scene.before.clock - watch.loads > pace[0]
+        once = scene.after.clock - scene.before.clock <= pace[1]
+        for one in scene.now.shed() if known and once else ():
+            _goes_to_less(scene, one, expect)
+
+
+def _goes_to_less(scene: Scene, shed: Move, expect: Expect) -> None:
+    found = [one.broker for one in scene.now.assigned if one.bundle == shed.bundle]
+    if shed.broker not in scene.before.brokers or len(found) != 1:
+        return
+    source, [to] = _carries(scene, shed.broker), found
+    less = _less_loaded(scene, shed.broker)
+    if expect.reached(bool(less) and to in scene.before.brokers):
+        least = zip(_carries(scene, to, most=False), source, strict=True)
+        more = all(one >= two * (1 + SHARE) for one, two in least)
+        allowed = f"{scene}: {shed.bundle} goes to a broker that carries less than {shed.broker}"
+        expect.that(to != shed.broker and not more, f"{allowed}, such as {less[0]}", to)
+
+
+def _less_loaded(scene: Scene, broker: str) -> list[str]:
+    """The others that carry less than a broker, by any measure, whatever they are given by then."""
+    source = _carries(scene, broker)
+    return [
+        name
+        for name in scene.before.brokers
+        if name != broker
+        and all(
+            one < two * (1 - SHARE)
+            for one, two in zip(_carries(scene, name, most=True), source, strict=True)
+        )
+    ]
+
+
+def _carries(scene: Scene, broker: str, most: bool | None = None) -> tuple[Fraction, ...]:
+    """Messages, bytes and percent of a broker before a scene, or the most or least during it."""
+    owners = dict(scene.then.owners)
+    moved = scene.now.assigned if most else scene.now.unloaded
+    spaces = {one.namespace for one in moved if one.broker == broker}
+    for topic in scene.before.topics if most is not None else ():
+        if space_of(topic) in spaces:
+            owners[topic] = broker if most else None
+    rates = courses.load(owners, scene.before, broker)
+    usage = courses.cpu(rates, scene.before.brokers[broker])
+    return rates.messages, rates.throughput, usage
+
+
+@REPLAY.check("SHED-12", draws=draws.stories(busy.overloaded_again, settings=SHEDDING))
+def what_was_shed_stays_for_a_while(_case: Story, answer: Course, expect: Expect) -> None:
+    """No bundle is shed a second time within the grace period."""
+    past: list[tuple[Move, Scene]] = []
+    for scene in answer:
+        expect.given(GRACE not in scene.after.changed, "the grace period stays as it is")
+        if not scene.passes:
+            continue
+        grace = scene.after.settings().number(GRACE)
+        recent = RECENT[expect.readings["grace-edge"]]
+        blocked = [
+            move for move, then in past if recent(scene.after.clock - then.before.clock, grace)
+        ]
+        expect.reached(bool(blocked))
+        for one in scene.now.shed():
+            again = [move.bundle for move in blocked if _same(move, one, expect)]
+            allowed = f"{scene}: {one.bundle} stays for {plain(grace)} minutes after it was shed"
+            expect.that(not again, allowed, f"shed again, as {', '.join(again)} was")
+            past.append((one, scene))
+            if recent(scene.after.clock - scene.before.clock, grace):
+                blocked.append(one)
+
+
+def _same(before: Move, now: Move, expect: Expect) -> bool:
+    """Whether a bundle, or topics of it, moved before, by the reading `grace-of`."""
+    if before.namespace != now.namespace or expect.readings["grace-of"] == "bundle":
+        return before.bundle == now.bundle
+    try:
+        return HashRange.parse(before.bundle).covers(HashRange.parse(now.bundle))
+    except ValueError:
+        return False
+
+
+@REPLAY.check("SHED-13", draws=draws.stories(busy.switched_off, settings=SHEDDING))
+def nothing_is_shed_while_it_is_switched_off(_case: Story, answer: Course, expect: Expect) -> None:
+    """However long brokers are overloaded, with shedding switched off nothing leaves them."""
+    for scene in answer:
+        if not scene.passes or not scene.before.sure(ENABLED):
+            continue
+        if scene.before.settings().flag(ENABLED):
+            continue
+        now = courses.cycle(answer, scene)
+        expect.reached(any(facts.overloaded(now, broker) for broker in now.brokers.values()))
+        expect.nothing((one.bundle for one in scene.now.shed()), f"{scene}: it is switched off")
+
+
+@REPLAY.check("SHED-14", draws=draws.stories(left_open.unloaded_by_hand, settings=SHEDDING))
+def what_was_unloaded_by_hand_stays_for_a_while(
+    _case: Story, answer: Course, expect: Expect
+) -> None:
+    """No bundle is shed within the grace period after an administrator unloaded it."""
+    past: list[tuple[Move, Scene]] = []
+    for scene in answer:
+        expect.given(GRACE not in scene.after.changed, "the grace period stays as it is")
+        grace = scene.after.settings().number(GRACE)
+        recent = RECENT[expect.readings["grace-edge"]]
+        held = [move for move, then in past if recent(scene.after.clock - then.after.clock, grace)]
+        expect.reached(scene.passes and bool(held))
+        for one in scene.now.shed():
+            found = [move.bundle for move in held if _same(move, one, expect)]
+            allowed = f"{scene}: {one.bundle} stays for {plain(grace)} minutes after its unload"
+            expect.that(not found, allowed, f"shed, though {', '.join(found)} was unloaded")
+        past += [(one, scene) for one in scene.now.unloaded if one.reason == "admin"]

@@ -1,0 +1,185 @@
+"""`pulsar-conformance check ADAPTER`: does it keep the protocol, whatever it decides?"""
+
+import argparse
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from functools import partial
+
+from pulsar_conformance.adapters.arguments import (
+    UNUSABLE,
+    BadReading,
+    add_adapter,
+    add_judged_by,
+    complain,
+    judged_by,
+    limits_of,
+)
+from pulsar_conformance.adapters.connection import Connection, Limits
+from pulsar_conformance.adapters.errors import AdapterError
+from pulsar_conformance.adapters.names import connect
+from pulsar_conformance.adapters.protocol import JSON
+from pulsar_conformance.conformance.operations.catalogue import OPERATIONS
+from pulsar_conformance.specs import SpecError, UnknownName
+from pulsar_conformance.specs.words import counted
+
+NO_SUCH = "no.such_operation"
+"""An operation that nobody offers."""
+
+
+@dataclass
+class Checkup:
+    """The findings: one line per check, and whether all checks passed."""
+
+    lines: list[str] = field(default_factory=list)
+    ok: bool = True
+
+    def good(self, text: str) -> None:
+        """Adds a check that passed."""
+        self.lines.append(f"ok    {text}")
+
+    def note(self, text: str) -> None:
+        """Adds a remark that is not a failure."""
+        self.lines.append(f"note  {text}")
+
+    def bad(self, text: str) -> None:
+        """Adds a check that failed."""
+        self.lines.append(f"FAIL  {text}")
+        self.ok = False
+
+    def attempt(self, title: str, connection: Connection, check: Callable[[], str]) -> None:
+        """Runs one check, which returns what is wrong, or an empty text."""
+        if connection.closed:
+            self.note(f"not tried, the connection is gone: {title}")
+            return
+        try:
+            wrong = check()
+        except AdapterError as error:
+            wrong = _inset(error)
+        if wrong:
+            self.bad(f"{title}: {wrong}")
+        else:
+            self.good(title)
+
+
+def check(
+    name: str, profile: str, readings: Mapping[str, str], limits: Limits | None = None
+) -> Checkup:
+    """Tries the protocol on an implementation, one check after another."""
+    found = Checkup()
+    try:
+        connection = connect(name, profile, readings, limits)
+    except AdapterError as error:
+        title = "says hello in protocol 1" if error.phase == "hello" else "starts"
+        if error.phase == "hello":
+            found.good("starts")
+        found.bad(f"{title}: {_inset(error)}")
+        return found
+    with connection:
+        found.good("starts")
+        hello = connection.hello
+        called = f"{hello.name} {hello.version}".strip()
+        found.good(f"says hello in protocol 1: {called}, batches of {hello.batch}")
+        _operations(found, connection)
+        operations = _asked(connection)
+        for operation in operations:
+            found.attempt(f"answers {operation}", connection, partial(_one, connection, operation))
+        if operations:
+            _batches(found, connection, operations)
+        title = "answers an operation that it does not know with an error"
+        found.attempt(title, connection, partial(_unknown, connection))
+        found.attempt("ends on bye", connection, partial(_ends, connection))
+    return found
+
+
+def _inset(error: AdapterError) -> str:
+    """The error's message, indented; the check's title has already named adapter and phase."""
+    text = str(error).removeprefix(f"{error.adapter}: ").removeprefix(f"{error.phase}: ")
+    return text.replace("\n", "\n      ")
+
+
+def _asked(connection: Connection) -> list[str]:
+    return [name for name in OPERATIONS if name in connection.hello.operations]
+
+
+def _operations(found: Checkup, connection: Connection) -> None:
+    """Checks that the protocol knows its operations, and that one at least can be asked."""
+    offered = connection.hello.operations
+    for name in offered:
+        if name not in OPERATIONS:
+            near = get_close_matches(name, OPERATIONS, n=1)
+            meant = f"; did you mean {near[0]}?" if near else ""
+            found.bad(f"names operations that the suite knows: there is no {name}{meant}")
+    asked = _asked(connection)
+    if not asked:
+        known = ", ".join(OPERATIONS)
+        found.bad(f"names an operation that the suite asks: it offers none of {known}")
+    elif set(offered) <= set(OPERATIONS):
+        found.good(f"names operations that the suite knows: {', '.join(asked)}")
+
+
+def _one(connection: Connection, operation: str) -> str:
+    answer = connection.ask(operation, OPERATIONS[operation].examples[:1])[0]
+    return f"it failed on a legal case: {answer['failed']}" if "failed" in answer else ""
+
+
+def _batches(found: Checkup, connection: Connection, operations: list[str]) -> None:
+    """Checks order and completeness, with examples that can be told apart if there are any."""
+    operation = max(operations, key=lambda name: len(OPERATIONS[name].examples))
+    cases = OPERATIONS[operation].examples
+    title = f"answers a batch in order ({counted(len(cases), 'case')} of {operation})"
+    found.attempt(title, connection, partial(_in_order, connection, operation, cases))
+    equal = partial(_equal_cases, connection, operation, cases[0])
+    found.attempt("answers equal cases each", connection, equal)
+
+
+def _equal_cases(connection: Connection, operation: str, case: JSON) -> str:
+    connection.ask(operation, [case] * 3)
+    return ""
+
+
+def _ends(connection: Connection) -> str:
+    connection.bye()
+    return ""
+
+
+def _in_order(connection: Connection, operation: str, cases: tuple[JSON, ...]) -> str:
+    """Whether the answers of a batch are those of the single cases in another order."""
+    alone = [_bare(connection.ask(operation, [case])[0]) for case in cases]
+    together = [_bare(answer) for answer in connection.ask(operation, cases)]
+    if together == alone or sorted(map(repr, together)) != sorted(map(repr, alone)):
+        return ""
+    return "asked together, the cases got each other's answers"
+
+
+def _bare(answer: dict[str, JSON]) -> dict[str, JSON]:
+    return {name: answer[name] for name in sorted(answer) if name != "why"}
+
+
+def _unknown(connection: Connection) -> str:
+    """Checks that an unknown operation gets an `error`, or at least `unsupported`."""
+    try:
+        answer = connection.ask(NO_SUCH, [{}])[0]
+    except AdapterError as error:
+        if error.code:
+            return ""
+        raise
+    return "" if "unsupported" in answer else f"it answered {NO_SUCH} with {answer}"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The arguments of `check`."""
+    add_adapter(parser)
+    add_judged_by(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Prints one line per check; 0 if all passed, otherwise 2."""
+    try:
+        profile, readings = judged_by(args)
+        found = check(args.adapter, profile, readings, limits_of(args.time_limit))
+    except (BadReading, UnknownName, SpecError) as error:
+        return complain(error)
+    print("\n".join(found.lines))
+    print(f"{args.adapter} {'keeps the protocol' if found.ok else 'cannot be used as it is'}")
+    return 0 if found.ok else UNUSABLE

@@ -1,0 +1,111 @@
+"""`pulsar-conformance collect`: records the history of a running cluster for an audit."""
+
+from __future__ import annotations
+
+import argparse
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from pulsar_conformance.adapters.arguments import seconds
+from pulsar_conformance.adapters.cluster.remote import (
+    TOKEN,
+    Access,
+    AdminApi,
+    BadUrl,
+    NoAnswer,
+)
+from pulsar_conformance.conformance.history.collect.files import CannotWrite, Recording
+from pulsar_conformance.conformance.history.collect.looking import Looker, NoCluster
+from pulsar_conformance.conformance.history.collect.recording import Recorder
+from pulsar_conformance.specs.words import counted
+
+UNUSABLE = 2
+MINUTE = 60.0
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The cluster, how often and how long to record it, and the output."""
+    parser.add_argument("url", metavar="URL", help="the admin URL, as in http://localhost:8080")
+    parser.add_argument("--output", required=True, metavar="PATH", help="a folder for the history")
+    parser.add_argument(
+        "--cluster", metavar="NAME", help="the cluster to record, if there is more than one"
+    )
+    parser.add_argument(
+        "--every",
+        type=seconds,
+        default=MINUTE,
+        metavar="SECONDS",
+        help="the time between two observations (%(default)g)",
+    )
+    parser.add_argument(
+        "--for",
+        type=seconds,
+        dest="lasting",
+        metavar="SECONDS",
+        help="how long to record (until it is interrupted)",
+    )
+    parser.add_argument(
+        "--token-file",
+        type=Path,
+        metavar="FILE",
+        help=f"a file with the token; without it, the environment variable {TOKEN} holds the token",
+    )
+    parser.add_argument(
+        "--tls-trust",
+        type=Path,
+        metavar="FILE",
+        help="the certificates to trust instead of the system's",
+    )
+    parser.add_argument(
+        "--time-limit",
+        type=seconds,
+        default=10.0,
+        metavar="SECONDS",
+        help="how long a broker may take for one answer (%(default)g)",
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    """Records, and prints what was recorded; 2 if it cannot."""
+    try:
+        access = Access.of(args.url, args.token_file, args.tls_trust, args.time_limit)
+        api = AdminApi(access)
+        looker = Looker.of(api, args.cluster)
+        recording = Recording(Path(args.output), looker.cluster)
+        try:
+            with interrupted() as stop:
+                Recorder(looker, recording, tell).run(args.every, args.lasting, stop)
+        finally:
+            looker.close()
+            api.close()
+    except (BadUrl, CannotWrite, NoCluster, NoAnswer) as wrong:
+        tell(str(wrong))
+        return UNUSABLE
+    print(f"{args.output}: {counted(recording.lines, 'line')}")
+    return 0
+
+
+def tell(text: str) -> None:
+    """Prints one line for a person."""
+    print(f"collect: {text}", file=sys.stderr, flush=True)
+
+
+@contextmanager
+def interrupted() -> Iterator[threading.Event]:
+    """An event that is set on the first interrupt; the second one ends the process at once."""
+    stop = threading.Event()
+
+    def handle(number: int, _frame: object) -> None:
+        stop.set()
+        signal.signal(number, former[signal.Signals(number)])
+
+    former = {one: signal.signal(one, handle) for one in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield stop
+    finally:
+        for one, handler in former.items():
+            signal.signal(one, handler)

@@ -1,0 +1,1 @@
+"""What the suite knows, looked up: rules, profiles, readings, settings and schemas."""

@@ -1,0 +1,45 @@
+"""`pulsar-conformance readings [NAME ...]`: the places that documents leave open."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+
+from pulsar_conformance.adapters.arguments import DEFAULT_PROFILE
+from pulsar_conformance.conformance.commands.look_up.lines import columns, paragraph, show
+from pulsar_conformance.specs import UnknownName, load
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The readings, and the profile whose own are marked."""
+    parser.add_argument("name", nargs="*", metavar="NAME", help="only these readings")
+    parser.add_argument(
+        "--judge-by",
+        "--profile",
+        dest="profile",
+        default=DEFAULT_PROFILE,
+        metavar="PROFILE",
+        help="mark what this profile takes (%(default)s)",
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    """Prints each reading with its alternatives; 2 for a name that there is not."""
+    return show(_lines(args))
+
+
+def _lines(args: argparse.Namespace) -> Iterator[str]:
+    specs = load()
+    own = specs.default_readings(args.profile)
+    for name in args.name or specs.readings:
+        if name not in specs.readings:
+            raise UnknownName(name, "reading", specs.readings)
+        reading = specs.readings[name]
+        yield from paragraph(reading.question, f"{name}: ", "  ")
+        yield from columns(
+            [
+                (f"  {'*' if one.value == own[name] else ' '} {one.value}", one.means)
+                for one in reading.alternatives
+            ]
+        )
+    yield from paragraph(f"* what {args.profile} takes; --reading NAME=VALUE asks for another")

@@ -1,0 +1,122 @@
+"""The command `pulsar-conformance`."""
+
+from __future__ import annotations
+
+import argparse
+import errno
+import os
+import sys
+from collections.abc import Sequence
+from contextlib import nullcontext
+from importlib.metadata import version
+
+from pulsar_conformance.adapters import ask, new_adapter
+from pulsar_conformance.conformance.cases.saved import FOLDER
+from pulsar_conformance.conformance.commands import (
+    audit,
+    case,
+    check,
+    collect,
+    diff,
+    explain,
+    fleet,
+    judge,
+    predict,
+    report,
+)
+from pulsar_conformance.conformance.commands.look_up import (
+    profiles,
+    readings,
+    rule,
+    rules,
+    schema,
+    settings,
+)
+from pulsar_conformance.conformance.commands.plain import shown_plainly
+from pulsar_conformance.specs import SpecError
+
+COMMANDS = {
+    "run": (judge, "judge implementations by the documented rules"),
+    "ask": (ask, "send cases to an implementation and print its answers, without judging them"),
+    "check": (check, "test whether an implementation keeps the adapter protocol"),
+    "case": (case, "make a case from load reports and bundle data of a real cluster"),
+    "explain": (explain, "show step by step how the model arrives at its answer to a case"),
+    "diff": (diff, "show the smallest cases that two implementations decide differently"),
+    "audit": (audit, "judge what clusters did, from their recorded history"),
+    "collect": (collect, "record the history of a running cluster for an audit"),
+    "predict": (
+        predict,
+        "report how many decisions the model predicts, and why it misses the others",
+    ),
+    "fleet": (fleet, "generate the history of a fleet of clusters, to try audits on"),
+    "new-adapter": (new_adapter, "write a working skeleton of an adapter"),
+    "report": (report, "make, verify, compare and show the reports of runs"),
+    "rules": (rules, "list the rules, or those whose IDs match"),
+    "rule": (rule, "show what a rule says, where that is documented, and what it takes"),
+    "profiles": (profiles, "list what an implementation can be judged by"),
+    "readings": (readings, "list the places that documents leave open, with the alternatives"),
+    "settings": (settings, "list the settings that documents name, with their defaults"),
+    "schema": (schema, "print the JSON Schema of an operation of the protocol"),
+}
+SEEN = FOLDER.with_name("hypothesis")
+"""The folder for Hypothesis' own data, beside the saved cases."""
+
+COLOURED = frozenset({"run"})
+"""Commands whose output is pytest's, with colours; what they say of others is made plain there."""
+
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+"""What the system says where a disk or a quota is full."""
+
+PACKAGE = "pulsar-conformance"
+UNUSABLE = 2
+INTERRUPTED = 130
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs a command; 0 good, 1 a violation or a difference, 2 something that cannot be used."""
+    parser = argparse.ArgumentParser(
+        prog="pulsar-conformance",
+        description="Checks load balancers against the documented rules of Apache Pulsar.",
+    )
+    parser.add_argument("--version", action="version", version=f"%(prog)s {version(PACKAGE)}")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    for name, (module, purpose) in COMMANDS.items():
+        command = commands.add_parser(name, help=purpose, description=_sentence(purpose))
+        module.add_arguments(command)
+        command.set_defaults(run=module.run)
+    with shown_plainly():
+        args = parser.parse_args(argv)
+    os.environ.setdefault("HYPOTHESIS_STORAGE_DIRECTORY", str(SEEN))
+    try:
+        with nullcontext() if args.command in COLOURED else shown_plainly():
+            status: int = args.run(args)
+        sys.stdout.flush()
+    except SpecError as wrong:
+        print(wrong, file=sys.stderr)
+        return UNUSABLE
+    except KeyboardInterrupt:
+        print("pulsar-conformance: interrupted", file=sys.stderr)
+        return INTERRUPTED
+    except BrokenPipeError:
+        # Whoever read our output has had enough; nothing more can be said, not even at the end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return UNUSABLE
+    except OSError as wrong:
+        if wrong.errno not in FULL:
+            raise
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        print(f"pulsar-conformance: cannot be written: {wrong.strerror}", file=sys.stderr)
+        return UNUSABLE
+    return status
+
+
+def parser_of(name: str) -> argparse.ArgumentParser:
+    """The parser of one command, for those who print its help."""
+    module, purpose = COMMANDS[name]
+    parser = argparse.ArgumentParser(f"{PACKAGE} {name}", description=_sentence(purpose))
+    module.add_arguments(parser)
+    return parser
+
+
+def _sentence(purpose: str) -> str:
+    return f"{purpose[0].upper()}{purpose[1:]}."

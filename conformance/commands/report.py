@@ -1,0 +1,133 @@
+"""`pulsar-conformance report`: reports of runs are made, verified, compared and told."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Mapping
+from datetime import UTC, date, datetime
+from pathlib import Path
+
+from pulsar_conformance.adapters.arguments import DEFAULT_PROFILE
+from pulsar_conformance.reports.runs import comparing, making, requirements, telling, verifying
+from pulsar_conformance.reports.runs.making import BadReport
+from pulsar_conformance.specs import UnknownName
+
+UNUSABLE = 2
+STREAM = Path("reports/out/verdicts.jsonl")
+FORMS: Mapping[str, Callable[[making.Report], str]] = {
+    "badge": telling.badge,
+    "endpoint": telling.endpoint,
+    "summary": telling.markdown,
+    "junit": telling.junit,
+}
+PURPOSES = {
+    "badge": "print a badge as SVG",
+    "endpoint": "print a badge as the JSON that badge services read",
+    "summary": "print a summary in Markdown, for a pull request",
+    "junit": "print JUnit's XML, a test case a rule",
+}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """What is done with reports, each with its own arguments."""
+    acts = parser.add_subparsers(dest="act", required=True, metavar="ACT")
+    make = acts.add_parser("make", help="make a report from the verdict stream of a run")
+    make.add_argument("stream", nargs="?", type=Path, default=STREAM, metavar="VERDICTS.jsonl")
+    make.add_argument("--project", required=True, metavar="NAME", help="the project judged")
+    make.add_argument("--contact", required=True, metavar="ADDRESS", help="where questions go")
+    make.add_argument("--url", default="", metavar="ADDRESS", help="the page of the project")
+    make.add_argument("--mode", default="default", metavar="TEXT", help="how it was set up")
+    make.add_argument(
+        "--known-deviations", default="", metavar="FILE", help="what the run was given, if it was"
+    )
+    make.add_argument("--date", type=_day, metavar="DAY", help="the day of the run (today)")
+    make.add_argument("--to", type=Path, default=Path(), metavar="DIR", help="a folder for it")
+    verify = acts.add_parser("verify", help="hold reports against their requirement sets")
+    verify.add_argument("file", nargs="+", type=Path, metavar="FILE")
+    diff = acts.add_parser("diff", help="print what became better and worse")
+    diff.add_argument("before", type=Path, metavar="A")
+    diff.add_argument("after", type=Path, metavar="B")
+    for form, purpose in PURPOSES.items():
+        acts.add_parser(form, help=purpose).add_argument("file", type=Path, metavar="FILE")
+    freeze = acts.add_parser("freeze", help="freeze the rules of a profile as a new version")
+    freeze.add_argument("--check", action="store_true", help="write nothing; 1 where it would")
+    freeze.add_argument("profile", nargs="?", default=DEFAULT_PROFILE, metavar="PROFILE")
+
+
+def _day(text: str) -> str:
+    try:
+        return date.fromisoformat(text).isoformat()
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text} is no day; write 2026-01-31") from None
+
+
+def run(args: argparse.Namespace) -> int:
+    """Does it; 1 where a report does not verify or became worse, 2 for what cannot be read."""
+    acts = {"make": _make, "verify": _verify, "diff": _diff, "freeze": _freeze}
+    try:
+        return acts.get(args.act, _tell)(args)
+    except (BadReport, UnknownName) as wrong:
+        print(f"pulsar-conformance: {wrong}", file=sys.stderr)
+        return UNUSABLE
+
+
+def _make(args: argparse.Namespace) -> int:
+    day = args.date or datetime.now(UTC).date().isoformat()
+    about = making.About(
+        day, args.project, args.url, args.contact, args.mode, args.known_deviations
+    )
+    for report in making.made(making.stream(args.stream), about):
+        one = report["implementation"]
+        name = f"{one['name']}-{one['profile']}".replace(" ", "-").replace("/", "-")
+        making.write(report, args.to / f"{name}.json")
+        print(f"{args.to / f'{name}.json'}: {_said(report)}")
+    return 0
+
+
+def _said(report: making.Report) -> str:
+    counts = (f"{count} {word.replace('_', ' ')}" for word, count in report["summary"].items())
+    return f"{'conformant' if report['conformant'] else 'not conformant'}, {', '.join(counts)}"
+
+
+def _verify(args: argparse.Namespace) -> int:
+    status = 0
+    for file in args.file:
+        report = verifying.read(file)
+        try:
+            verifying.verify(report)
+        except BadReport as wrong:
+            print(f"pulsar-conformance: {file}: {wrong}", file=sys.stderr)
+            status = 1
+            continue
+        named = report["requirements"]
+        print(f"{file}: holds against {named['profile']}, version {named['version']}")
+    return status
+
+
+def _diff(args: argparse.Namespace) -> int:
+    before, after = verifying.read(args.before), verifying.read(args.after)
+    found = comparing.compared(before, after)
+    for word, changes in found.items():
+        if changes:
+            print(f"{word}: {len(changes)}")
+        for change in changes:
+            print(f"  {change}")
+    if not any(found.values()):
+        print("no rule has another verdict")
+    return int(bool(found["worse"]))
+
+
+def _freeze(args: argparse.Namespace) -> int:
+    if args.check:
+        current = requirements.matching(args.profile)
+        print(f"{args.profile}: the rules are those of {current.name}")
+        return int(current.version is None)
+    file = requirements.freeze(args.profile)
+    print(f"{args.profile}: {file.name if file else 'the newest version is as the rules are'}")
+    return 0
+
+
+def _tell(args: argparse.Namespace) -> int:
+    sys.stdout.write(FORMS[args.act](verifying.read(args.file)))
+    return 0

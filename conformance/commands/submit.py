@@ -1,0 +1,42 @@
+"""What `spark-submit` runs: an audit where the wheel is not installed, only at hand.
+
+    spark-submit --py-files pulsar_conformance-0.1.0-py3-none-any.whl submit.py --input ...
+
+What the wheel depends on is installed where the driver is, and pyarrow where gzip files are read.
+The options are those of `pulsar-conformance audit`.
+"""
+
+from __future__ import annotations
+
+import atexit
+import shutil
+import sys
+import tempfile
+import zipfile
+from pathlib import Path
+
+PACKAGE = "pulsar_conformance"
+
+
+def unpack(path: list[str]) -> None:
+    """Where the project is in an archive, have Python import it from a folder instead."""
+    for entry in list(path):
+        if Path(entry).name.startswith(PACKAGE) and zipfile.is_zipfile(entry):
+            folder = tempfile.mkdtemp(prefix=f"{PACKAGE}-")
+            atexit.register(shutil.rmtree, folder, ignore_errors=True)
+            with zipfile.ZipFile(entry) as archive:
+                archive.extractall(folder)
+            path.insert(0, folder)
+
+
+def main() -> int:
+    """The audit that the command line asks for, on the Spark that it was submitted to."""
+    unpack(sys.path)
+    from pulsar_conformance.adapters.spark.session import SUBMITTED
+    from pulsar_conformance.conformance.commands.main import main as command
+
+    return command(["audit", "--spark", SUBMITTED, *sys.argv[1:]])
+
+
+if __name__ == "__main__":
+    sys.exit(main())

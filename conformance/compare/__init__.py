@@ -1,0 +1,1 @@
+"""Implementations compared with each other, and with the model."""

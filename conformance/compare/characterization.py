@@ -1,0 +1,96 @@
+"""The findings of `--characterize`: the readings that are followed, whatever is declared."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pulsar_conformance import specs
+from pulsar_conformance.conformance.draws.readings import AIMED
+from pulsar_conformance.conformance.engine.corpus import aimed_at
+from pulsar_conformance.conformance.engine.evidence import Domains, Evidence
+from pulsar_conformance.conformance.engine.implementation import Implementation
+from pulsar_conformance.conformance.engine.readings import (
+    common,
+    evidence_of,
+    narrowed,
+    readings_of,
+)
+from pulsar_conformance.reference import Readings
+
+
+@dataclass(frozen=True)
+class Finding:
+    """The finding about one reading."""
+
+    reading: str
+    says: str | None
+    """What the implementation says that it follows."""
+    found: str
+    """An alternative, or none, mixed, undecided."""
+    why: str = ""
+
+    @property
+    def fails(self) -> bool:
+        """Whether it is none, mixed, or differs from what the implementation says."""
+        if self.found == "undecided":
+            return False
+        return self.found in ("none", "mixed") or self.says not in (None, self.found)
+
+
+def characterize(implementation: Implementation, seed: int) -> list[Finding]:
+    """The finding about each reading of the profile.
+
+    Errors: `AdapterError` where it breaks.
+    """
+    readings = readings_of(implementation.profile)
+    found = {name: evidence_of(implementation, name, seed) for name in readings if name in AIMED}
+    domains = narrowed(found, _every_alternative(implementation))
+    return [_finding(implementation, name, found.get(name), domains, seed) for name in readings]
+
+
+def _every_alternative(implementation: Implementation) -> Domains:
+    """What the profile leaves open, first what the implementation says or was asked for."""
+    profile = implementation.profile
+    asked = Readings.of(profile, implementation.pinned)
+    usual = {**asked.choices, **implementation.declared}
+    return {
+        name: sorted(
+            specs.load().open_values(profile, name), key=lambda value: value != usual[name]
+        )
+        for name in specs.load().readings
+    }
+
+
+def _finding(
+    implementation: Implementation,
+    reading: str,
+    evidence: Sequence[Evidence] | None,
+    domains: Domains,
+    seed: int,
+) -> Finding:
+    says = implementation.hello.readings.get(reading)
+    if evidence is None:
+        return Finding(reading, says, "undecided", _unasked(reading))
+    if not evidence:
+        asked = aimed_at(reading, implementation.profile, seed)
+        why = "it does not offer what is asked" if asked else "no case that would tell is legal"
+        return Finding(reading, says, "undecided", why)
+    every = {**domains, reading: specs.load().open_values(implementation.profile, reading)}
+    for one in evidence:
+        if not one.allows(every):
+            return Finding(reading, says, "none", one.complaint)
+    left = common(reading, evidence, every)
+    if not left:
+        return Finding(reading, says, "mixed", "one alternative here, another there")
+    if len(left) > 1:
+        return Finding(reading, says, "undecided", " or ".join(left))
+    return Finding(reading, says, *left)
+
+
+def _unasked(reading: str) -> str:
+    """The reason why no case aims at a reading."""
+    rules = [rule for rule in specs.load().rules.values() if reading in rule.reading]
+    if rules and all(rule.untestable for rule in rules):
+        return f"{', '.join(rule.id for rule in rules)}, which would tell, cannot be tested"
+    return "no case aims at it yet"

@@ -1,0 +1,182 @@
+"""The share of decisions that the model predicts, and why it misses the others."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import cycle
+
+from pulsar_conformance import specs
+from pulsar_conformance.conformance.compare.differences import Difference, decided_otherwise
+from pulsar_conformance.conformance.core.trial import Json, Question, Trial
+from pulsar_conformance.conformance.engine.attribution import Fault, Subject, blamed
+from pulsar_conformance.reference import MissingSetting, Model
+
+DRAWN = frozenset({"place.select"})
+"""Operations whose answer may be drawn among equal candidates."""
+
+OPEN = "no rule is broken: chance decides, or rounding, or what the documents leave open"
+"""Why two correct answers differ."""
+
+UNLOADED = "no rule is broken: {} {}"
+"""The same for unloading: by the strategy, and the difference from the model."""
+
+
+@dataclass(frozen=True)
+class Share:
+    """The result for the cases of an operation.
+
+    Attributes:
+        asked: the number of cases that have an answer.
+        missed: for each cause, the number of cases that the model decides differently.
+    """
+
+    operation: str
+    asked: int
+    missed: Mapping[str, int]
+
+    @property
+    def predicted(self) -> int:
+        """The number of cases that the model decides the same way."""
+        return self.asked - sum(self.missed.values())
+
+    def lines(self) -> Iterator[str]:
+        """The share, and each cause with its cases, the most frequent first."""
+        percent = 100 * self.predicted / self.asked if self.asked else 100
+        yield f"{self.operation}: {self.predicted} of {self.asked} ({percent:.1f} %)"
+        for cause, count in sorted(self.missed.items(), key=lambda one: (-one[1], one[0])):
+            yield f"  {count:>4}  {cause}"
+
+
+class Predictor:
+    """The model under the profile and the readings of an implementation."""
+
+    def __init__(self, subject: Subject) -> None:
+        self.subject = subject
+        self._model = Model(subject.followed.profile, subject.court.readings.choices)
+
+    def share(self, operation: str, trials: Sequence[Trial]) -> Share:
+        """The model's predictions for these questions, each alone. Errors: `AdapterError`."""
+        asked, missed = 0, Counter[str]()
+        trials = _with_hidden(self.subject.followed.profile, trials)
+        answers = self.subject.implementation.answers(trials)
+        for trial, [answer] in zip(trials, answers, strict=True):
+            if "unsupported" in answer:
+                continue
+            asked += 1
+            case = trial.questions[0].case
+            told = self._told_in_turn(operation, case)
+            if not any(_alike(operation, one, answer) for one in told):
+                missed[self._cause(Difference(trial, (told[0], answer)))] += 1
+        return Share(operation, asked, missed)
+
+    def _told_in_turn(self, operation: str, case: Json) -> list[Json]:
+        """The model's answer, and its other answers in turn if it leaves something to chance."""
+        turns = len(case["candidates"]) if operation in DRAWN else 1
+        return [self._model.answer(operation, case) for _ in range(max(turns, 1))]
+
+    def _cause(self, difference: Difference) -> str:
+        """The broken rule, the reading that is followed here, or neither."""
+        trial, [_, answer] = difference
+        if "failed" in answer:
+            return f"failed: {answer['failed']}"
+        if "unsupported" in difference.answers[0]:
+            return str(difference.answers[0]["unsupported"])
+        for rule in self._rules:
+            if trial.operation not in rule.operations or self.subject.inapplicable(rule):
+                continue
+            outcome = self.subject.court.judge(rule.id, trial, [answer])
+            if outcome.violated:
+                [blame] = blamed(rule, self.subject, [Fault(trial, [answer], outcome)])
+                return self._told(blame.rule or rule.id)
+        for name, value, model in self._otherwise:
+            try:
+                told = model.answer(trial.operation, trial.questions[0].case)
+            except MissingSetting:
+                continue
+            if _alike(trial.operation, told, answer):
+                return f"as under {name}={value}"
+        return left_open(trial.questions[0].case, *difference.answers)
+
+    def _told(self, rule: str) -> str:
+        return f"{rule}: {self._reasons.get(rule) or specs.load().rules[rule].title}"
+
+    @property
+    def _reasons(self) -> Mapping[str, str]:
+        """The rules that the release is known to break, each with the reason."""
+        return specs.load().profile(self.subject.followed.profile).without
+
+    @cached_property
+    def _rules(self) -> Sequence[specs.Rule]:
+        """The documented rules of the profile, including those that it is known to break."""
+        lineage = specs.load().lineage(self.subject.followed.profile)
+        every = {rule.id: rule for one in lineage for rule in specs.load().rules_of(one.id)}
+        return [one for one in every.values() if one.untestable is None and not _alone(one)]
+
+    @cached_property
+    def _otherwise(self) -> Sequence[tuple[str, str, Model]]:
+        """The model under each other alternative of each reading."""
+        chosen = self.subject.court.readings
+        return [
+            (name, value, Model(self.subject.followed.profile, chosen.but(name, value).choices))
+            for name, reading in specs.load().readings.items()
+            for value in reading.values
+            if value != chosen[name]
+        ]
+
+
+def _alike(operation: str, told: Json, answer: Json) -> bool:
+    """Whether two answers are the same decision; if both name the eligible ones, these count.
+
+    What the model does not foresee is none.
+    """
+    if "unsupported" in told:
+        return False
+    if "candidates" in told and "candidates" in answer:
+        return set(told["candidates"]) == set(answer["candidates"])
+    return not decided_otherwise(operation, told, answer)
+
+
+def _with_hidden(profile: str, trials: Sequence[Trial]) -> list[Trial]:
+    """The questions with every setting that no document names, of a release.
+
+    In every other one these settings stand where they do nothing, so that more is decided.
+    """
+    of_release = specs.load().profile(profile).hidden
+    if not of_release:
+        return list(trials)
+    neutral = {**of_release, **{k: v for k, v in specs.load().neutral.items() if k in of_release}}
+    given = cycle((neutral, of_release))
+    return [
+        Trial(tuple(_given(one, set_so) for one in trial.questions))
+        for trial, set_so in zip(trials, given, strict=False)
+    ]
+
+
+def _given(question: Question, hidden: Mapping[str, float]) -> Question:
+    operation, case = question
+    if "settings" not in case:
+        return question
+    return Question(operation, {**case, "settings": {**hidden, **case["settings"]}})
+
+
+def left_open(case: Json, told: Json, answer: Json) -> str:
+    """How an answer differs from the model's if no rule tells them apart."""
+    if "strategy" not in case or "unload" not in told or "unload" not in answer:
+        return OPEN
+    strategy = (case.get("strategy") or "the default strategy").rpartition(".")[2]
+    ours, theirs = ({(one["broker"], one["bundle"]) for one in a["unload"]} for a in (told, answer))
+    if ours == theirs:
+        return UNLOADED.format(strategy, "unloads the same in another order")
+    if {broker for broker, _ in ours} == {broker for broker, _ in theirs}:
+        return UNLOADED.format(strategy, "takes other bundles of the same brokers")
+    if not theirs:
+        return UNLOADED.format(strategy, "unloads nothing")
+    return UNLOADED.format(strategy, "unloads from other brokers")
+
+
+def _alone(rule: specs.Rule) -> bool:
+    """Whether a rule is about answers in general, and is no cause."""
+    return rule.area == "ANSWER"

@@ -1,0 +1,1 @@
+"""The vocabulary of judging: questions, trials, checks, and what a check says."""

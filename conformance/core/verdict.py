@@ -1,0 +1,94 @@
+"""The verdict of a run on a rule and an implementation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal, get_args
+
+Word = Literal[
+    "error",
+    "fail",
+    "unexpected_pass",
+    "known_deviation",
+    "unexercised",
+    "undecided",
+    "pass",
+    "not_applicable",
+]
+
+WORST_FIRST: tuple[Word, ...] = get_args(Word)
+
+
+@dataclass(frozen=True)
+class Failure:
+    """The smallest case found on which a rule is broken."""
+
+    case_file: str
+    """Where the case was saved, empty where it is an example of the documents."""
+    size: str
+    derivation: tuple[str, ...]
+    allowed: str
+    answered: str
+    again: str
+    """The command that shows it again."""
+    readings: tuple[str, ...] = ()
+    """On which readings it rests, each `name=value (how it is known)`."""
+    passes_under: tuple[str, ...] = ()
+    """Single readings, `name=value`, under which the rule would allow all that was answered."""
+    answers: tuple[str, ...] = ()
+    """Each answer, where several were compared or what was asked before decides."""
+    settings: tuple[str, ...] = ()
+    """The settings in force on which the model's answer rests, `name=value (where it is from)`."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """One line of the verdict stream."""
+
+    rule: str
+    implementation: str
+    profile: str
+    level: str
+    verdict: Word
+    why: str = ""
+    saved: int = 0
+    examples: int = 0
+    drawn: int = 0
+    reached: int = 0
+    failure: Failure | None = field(default=None)
+
+    @property
+    def warns(self) -> bool:
+        """Whether it is the failure of a rule that is not a `must`."""
+        return self.verdict == "fail" and self.level != "must"
+
+    def exit_status(self, enough: bool) -> int:
+        """Its contribution to the exit status: 0 good, 1 bad, 2 an unusable adapter.
+
+        A rule that no case reached counts against the implementation if `enough` cases were tried.
+        """
+        if self.verdict == "error":
+            return 2
+        if self.verdict == "fail":
+            return 0 if self.warns else 1
+        if self.verdict == "unexercised":
+            return int(enough)
+        return int(self.verdict == "unexpected_pass")
+
+    def as_json(self) -> dict[str, Any]:
+        """The line of the stream."""
+        return {"kind": "verdict", **asdict(self)}
+
+    @classmethod
+    def from_json(cls, line: Mapping[str, Any]) -> Verdict:
+        """The inverse of `as_json`."""
+        fields = {name: value for name, value in line.items() if name != "kind"}
+        failure = fields.pop("failure")
+        if failure is not None:
+            failure = Failure(**{name: _frozen(value) for name, value in failure.items()})
+        return cls(**fields, failure=failure)
+
+
+def _frozen(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value

@@ -1,0 +1,19 @@
+"""Trials from makers of cases."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from random import Random
+
+from hypothesis import strategies as st
+from pulsar_conformance.conformance.core.trial import Json, Trial
+from pulsar_conformance.conformance.draws.loads import randoms
+from pulsar_conformance.conformance.operations.balancing.shed_select import SHED
+
+Maker = Callable[[Random], Json]
+
+
+def made(*makers: Maker, operation: str = SHED.id) -> st.SearchStrategy[Trial]:
+    """A case from one of the makers."""
+    maker = st.sampled_from(makers)
+    return st.builds(lambda make, random: Trial.of(operation, make(random)), maker, randoms)

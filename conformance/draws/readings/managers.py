@@ -1,0 +1,22 @@
+"""Choices of a load manager that tell readings apart."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from random import Random
+
+from hypothesis import strategies as st
+from pulsar_conformance.conformance.core.trial import Json, Trial
+from pulsar_conformance.conformance.draws.managers import naming
+from pulsar_conformance.conformance.draws.readings.made import made
+from pulsar_conformance.reference.managers import MODULAR
+
+
+def modular_in_conf_alone(_random: Random) -> Json:
+    """A manager other than the default in broker.conf, and no dynamic setting."""
+    return naming(MODULAR, None)
+
+
+AIMED: Mapping[str, st.SearchStrategy[Trial]] = {
+    "absent-manager": made(modular_in_conf_alone, operation="manager.choose"),
+}

@@ -1,0 +1,62 @@
+"""Bundles to place that tell readings of placement apart."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from random import Random
+
+from hypothesis import strategies as st
+from pulsar_conformance.conformance.core.trial import Json, Trial
+from pulsar_conformance.conformance.draws import loads, names
+from pulsar_conformance.conformance.draws.loads import randoms
+from pulsar_conformance.conformance.draws.placements import ASKS, OPERATION
+from pulsar_conformance.conformance.draws.readings.made import made
+from pulsar_conformance.reference.overload import OVERLOAD_THRESHOLD
+
+
+def _cluster(
+    random: Random, threshold: float, usages: Sequence[float], rates: Sequence[float], more: float
+) -> Json:
+    """Brokers with one bundle each, in any order, and a bundle that carries `more`."""
+    bundle, *others = names.bundles(random, len(usages) + 1)
+    brokers = [f"broker-{place + 1}" for place in range(len(usages))]
+    loads_of = dict(zip(others, rates, strict=True)) | {bundle: more}
+    return {
+        "settings": {OVERLOAD_THRESHOLD: threshold},
+        "bundle": bundle,
+        "candidates": random.sample(brokers, len(brokers)),
+        "brokers": {
+            name: {"cpu": {"usage": usage, "limit": 100}, "bundles": [mine]}
+            for name, usage, mine in zip(brokers, usages, others, strict=True)
+        },
+        "bundles": {
+            name: {"longTermData": loads.average({"msgRateIn": rate}, 1000, 1000)}
+            for name, rate in loads_of.items()
+        },
+        "preallocated": {},
+    }
+
+
+def a_best_one_each_way(random: Random) -> Json:
+    """Three brokers: the lowest rate, the lowest score, and the lowest score after the bundle."""
+    few = random.choice((10, 100, 250))
+    rates = (few, 2 * few, 10 * few)
+    return _cluster(random, 85, (84, 45, 5), rates, more=100 * few)
+
+
+@st.composite
+def one_at_the_threshold(draw: st.DrawFn) -> Trial:
+    """A broker exactly at the threshold and others above it, asked repeatedly.
+
+    If it is eligible, it alone takes the bundle; otherwise all are overloaded.
+    """
+    random, level = draw(randoms), draw(st.sampled_from([25, 50, 75]))
+    above = random.sample([percent for percent in (50, 75, 100) if percent > level], 1)
+    case = _cluster(random, level, (level, *above), (100, 10), more=100)
+    return Trial.of(OPERATION, *[case] * ASKS)
+
+
+AIMED: Mapping[str, st.SearchStrategy[Trial]] = {
+    "placement-score": made(a_best_one_each_way, operation=OPERATION),
+    "placement-at-threshold": one_at_the_threshold(),
+}

@@ -1,0 +1,60 @@
+"""Stories that tell readings apart."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from random import Random
+
+from hypothesis import strategies as st
+from pulsar_conformance.conformance.core.trial import Json, Trial
+from pulsar_conformance.conformance.draws.readings.made import made
+from pulsar_conformance.conformance.draws.stories.tales import CALM, Tale
+from pulsar_conformance.reference.candidates import AUTO_SPLIT, MAX_TOPICS
+
+
+def _heavy_and_light(random: Random) -> tuple[Tale, str]:
+    """A busy broker, one with little load, and the namespace that the latter owns."""
+    tale = Tale(random, dict(CALM), large=False)
+    tale.up()
+    tale.use(tale.space(), random.choice((40, 60)))
+    tale.up()
+    tale.tick(2)
+    return tale, tale.space()
+
+
+def a_topic_is_unloaded(random: Random) -> Json:
+    """An unloaded topic that is alone in its bundle, or shares it with others."""
+    tale, light = _heavy_and_light(random)
+    for _ in range(random.randint(1, 3)):
+        tale.use(light, 1)
+    tale.say("unload", topic=random.choice(tale.topics))
+    return tale.case()
+
+
+def the_light_one_is_unloaded(random: Random) -> Json:
+    """An unloaded bundle of a broker with little load, to which load alone would return it."""
+    tale, light = _heavy_and_light(random)
+    topic = tale.use(light, 1)
+    tale.tick(2)
+    about = random.choice(({"namespace": light}, {"bundleOf": topic}))
+    tale.say("unload", **about)
+    return tale.case()
+
+
+def the_light_one_is_split(random: Random) -> Json:
+    """A bundle that exceeds its limit, on a broker with little load."""
+    tale, light = _heavy_and_light(random)
+    tale.settings |= {AUTO_SPLIT: True, MAX_TOPICS: 2}
+    for _ in range(2):
+        tale.use(light, 1)
+    tale.tick(2)
+    tale.use(light, 1)
+    tale.tick(1)
+    return tale.case()
+
+
+AIMED: Mapping[str, st.SearchStrategy[Trial]] = {
+    "unload-topic": made(a_topic_is_unloaded, operation="cluster.replay"),
+    "unload-destination": made(the_light_one_is_unloaded, operation="cluster.replay"),
+    "split-destination": made(the_light_one_is_split, operation="cluster.replay"),
+}

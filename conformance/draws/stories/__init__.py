@@ -1,0 +1,1 @@
+"""Stories: what happens to a cluster, event by event."""

@@ -1,0 +1,181 @@
+"""Stories under construction: a growing list of events, and what is in use so far."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from random import Random
+from typing import Any
+
+from pulsar_conformance.conformance.core.trial import Json
+from pulsar_conformance.reference import candidates, overload
+from pulsar_conformance.reference.ranges import hex_of
+from pulsar_conformance.reference.shedding import ENABLED, GRACE, PACKAGE, STRATEGY
+from pulsar_conformance.reference.splitting import POSITIONS, RANGE, SELECTING_SETTING, TOPICS
+from pulsar_conformance.reference.story.due import LOOKS, REPORTS
+from pulsar_conformance.reference.threshold import HISTORY_SHARE, SHEDDER_THRESHOLD
+from pulsar_conformance.reference.usage import WEIGHT_SETTINGS
+
+MEGABYTE = 1_000_000
+MESSAGES = 100
+"""Messages per second to a megabyte per second, so that either measure orders alike."""
+
+CAPACITY = 100 * MEGABYTE
+"""A broker whose topics carry 1 MB/s uses 1 % of its CPU."""
+
+CALM: Mapping[str, Any] = {
+    REPORTS: 1,
+    LOOKS: 1,
+    GRACE: 30,
+    ENABLED: False,
+    STRATEGY: f"{PACKAGE}OverloadShedder",
+    overload.OVERLOAD_THRESHOLD: 85,
+    candidates.AUTO_SPLIT: False,
+    **dict.fromkeys(SELECTING_SETTING.values(), RANGE),
+}
+"""Every setting that a story may depend on, with nothing happening by itself."""
+
+SHEDDING: Mapping[str, Any] = {
+    **CALM,
+    ENABLED: True,
+    SHEDDER_THRESHOLD: 10,
+    HISTORY_SHARE: 0,
+    **dict.fromkeys(WEIGHT_SETTINGS.values(), 1.0),
+}
+"""The same with load shed."""
+
+
+@dataclass
+class Tale:
+    """A story under construction. Names are numbered, so that each is used once."""
+
+    random: Random
+    settings: dict[str, Any]
+    large: bool
+    events: list[Json] = field(default_factory=list)
+    brokers: list[str] = field(default_factory=list)
+    spaces: list[str] = field(default_factory=list)
+    topics: list[str] = field(default_factory=list)
+
+    def case(self) -> Json:
+        """The case in the shapes of the protocol."""
+        return {"settings": self.settings, "events": self.events}
+
+    def say(self, kind: str, **about: Any) -> None:
+        """Adds an event."""
+        self.events.append({kind: about})
+
+    def up(self, count: int = 1, capacity: int = CAPACITY) -> None:
+        """Lets `count` brokers join."""
+        for _ in range(count):
+            self.brokers.append(f"broker-{len(self.brokers) + 1}")
+            self.say("broker_up", broker=self.brokers[-1], capacity=capacity)
+
+    def space(self, bundles: int | None = 1) -> str:
+        """Creates a namespace."""
+        self.spaces.append(f"shop/ns-{len(self.spaces) + 1}")
+        about = {} if bundles is None else {"bundles": bundles}
+        self.say("namespace", name=self.spaces[-1], **about)
+        return self.spaces[-1]
+
+    def use(self, space: str, megabytes: float) -> str:
+        """Uses a topic of a namespace for the first time."""
+        self.topics.append(f"persistent://{space}/topic-{len(self.topics) + 1}")
+        self.change(self.topics[-1], megabytes)
+        return self.topics[-1]
+
+    def change(self, topic: str, megabytes: float) -> None:
+        """Changes the traffic of a topic."""
+        share = self.random.choice((0, 0.5, 1))
+        self.say(
+            "topic",
+            topic=topic,
+            msgRateIn=megabytes * MESSAGES * share,
+            msgRateOut=megabytes * MESSAGES * (1 - share),
+            msgThroughputIn=megabytes * MEGABYTE * share,
+            msgThroughputOut=megabytes * MEGABYTE * (1 - share),
+        )
+
+    def tick(self, minutes: float = 1) -> None:
+        """Lets time pass."""
+        self.say("tick", minutes=minutes)
+
+    def backdrop(self) -> None:
+        """Adds unrelated namespaces if the story is a large one."""
+        if self.large:
+            for bundles in self.random.sample((16, 32, 64), self.random.randint(1, 2)):
+                self.space(bundles)
+
+    def any_event(self) -> None:
+        """Adds an event that may happen at any time, whether or not it makes sense."""
+        self.random.choice(ANYTHING)(self)
+
+    def noise(self, most: int = 3) -> None:
+        """Adds a few such events, or many if the story is a long one."""
+        for _ in range(self.random.choice((0, 0, 1, most))):
+            self.any_event()
+
+
+def _some_topic(tale: Tale) -> str:
+    return tale.random.choice(tale.topics or ["persistent://no/where/topic"])
+
+
+def _some_space(tale: Tale) -> str:
+    return tale.random.choice(tale.spaces or ["no/where"])
+
+
+def _some_broker(tale: Tale) -> str:
+    return tale.random.choice(tale.brokers or ["nobody"])
+
+
+def _unload(tale: Tale) -> None:
+    what = tale.random.choice(("topic", "namespace", "bundleOf"))
+    named = _some_space(tale) if what == "namespace" else _some_topic(tale)
+    tale.say("unload", **{what: named})
+
+
+def _split(tale: Tale) -> None:
+    algorithm = tale.random.choice((None, RANGE, TOPICS, POSITIONS))
+    positions = [hex_of(tale.random.getrandbits(32)) for _ in range(tale.random.randint(0, 3))]
+    tale.say("split", bundleOf=_some_topic(tale), algorithm=algorithm, positions=positions)
+
+
+def _again_up(tale: Tale) -> None:
+    capacity = tale.random.choice((CAPACITY, CAPACITY, 2 * CAPACITY))
+    tale.say("broker_up", broker=_some_broker(tale), capacity=capacity)
+
+
+def _domain(tale: Tale) -> None:
+    brokers = tale.random.sample(tale.brokers, tale.random.randint(0, min(3, len(tale.brokers))))
+    tale.say("domain", name=tale.random.choice(("north", "south")), brokers=brokers)
+
+
+def _group(tale: Tale) -> None:
+    group = tale.random.choice(("apart", "away", None))
+    tale.say("group", namespace=_some_space(tale), group=group)
+
+
+def _setting(tale: Tale) -> None:
+    name, value = tale.random.choice(
+        ((LOOKS, 2), (REPORTS, 2), (LOOKS, 0), (GRACE, 5), ("noSuchSetting", 1), (ENABLED, False))
+    )
+    tale.say("setting", name=name, value=value, how=tale.random.choice(("conf", "dynamic")))
+
+
+ANYTHING: tuple[Callable[[Tale], object], ...] = (
+    lambda tale: tale.tick(tale.random.choice((0, 0.5, 1, 1, 2, 7))),
+    lambda tale: tale.change(_some_topic(tale), tale.random.choice((0, 1, 5, 20, 40))),
+    lambda tale: tale.use(_some_space(tale), tale.random.choice((0, 1, 5, 20))),
+    lambda tale: tale.space(tale.random.choice((None, 1, 1, 2, 4))),
+    lambda tale: tale.say("namespace", name=_some_space(tale), bundles=2),
+    lambda tale: tale.say("broker_down", broker=_some_broker(tale)),
+    lambda tale: tale.say("restart", broker=_some_broker(tale)),
+    lambda tale: tale.say("leader_lost"),
+    _again_up,
+    _unload,
+    _unload,
+    _split,
+    _domain,
+    _group,
+    _setting,
+)

@@ -1,0 +1,1 @@
+"""Judging an implementation: draw, ask, find its readings, judge, reduce failures."""

@@ -1,0 +1,100 @@
+"""Asking trials: all cases of an operation together, at once or in the background."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import Future
+from random import Random
+from typing import Any, TypeVar
+
+from pulsar_conformance.conformance.core.trial import Json, Question, Trial
+from pulsar_conformance.conformance.engine.corpus import Tried
+from pulsar_conformance.conformance.engine.events import OperationAsked, Tell
+from pulsar_conformance.conformance.engine.implementation import Implementation
+
+T = TypeVar("T")
+Asking = Callable[..., object]
+"""Does work with its arguments; the `submit` of a `ThreadPoolExecutor` does it in the background.
+"""
+
+Promised = Future[list[list[Json]]]
+"""The answers to questions that were asked together, each by itself."""
+
+
+def at_once(work: Callable[..., object], /, *given: Any) -> object:
+    """Does work immediately."""
+    return work(*given)
+
+
+def settle(promised: Future[T], work: Callable[..., T], /, *given: Any) -> None:
+    """Settles a future with the result of some work, or with the error that it raises."""
+    try:
+        promised.set_result(work(*given))
+    except Exception as error:
+        promised.set_exception(error)
+
+
+def _alone(question: Question) -> Trial:
+    return Trial((question,))
+
+
+class Asker:
+    """Asks an implementation each trial once, and keeps the answers.
+
+    The trials of all rules are mixed, since what an implementation remembers shows only if what it
+    is asked changes. `asking` says where the work is done; an implementation in this process is
+    asked immediately.
+    """
+
+    def __init__(
+        self, implementation: Implementation, asking: Asking, tell: Tell, seed: int = 0
+    ) -> None:
+        self._implementation = implementation
+        self._asking = at_once if implementation.in_process else asking
+        self._tell = tell
+        self._random = Random(seed)
+        self._closed = False
+        self._places: dict[int, list[tuple[Promised, int, int]]] = {}
+        """By the identity of a trial, the place of the answer to each of its questions."""
+        self._answers: dict[int, list[Json]] = {}
+
+    def ask(self, tried: Iterable[Tried]) -> None:
+        """Asks all trials that were not asked yet, those of an operation together."""
+        trials = {id(one.trial): one.trial for one in tried if id(one.trial) not in self._places}
+        mixed = self._random.sample(list(trials.values()), len(trials))
+        questions: dict[str, list[Trial]] = defaultdict(list)
+        promised: dict[str, Promised] = defaultdict(Future)
+        for trial in mixed:
+            places = self._places[id(trial)] = []
+            # A row of questions is asked as it stands, others in whatever order.
+            for part in [trial] if trial.before else map(_alone, trial.questions):
+                together, promise = questions[part.operation], promised[part.operation]
+                columns = range(len(part.questions))
+                places += [(promise, len(together), column) for column in columns]
+                together.append(part)
+        if questions:
+            self._asking(self._ask, questions, promised)
+
+    def answers(self, tried: Tried) -> list[Json]:
+        """The answers to a trial that was asked; repeated calls return the same list.
+
+        Errors: `AdapterError`.
+        """
+        trial = id(tried.trial)
+        if trial not in self._answers:
+            self._answers[trial] = [
+                asked.result()[place][column] for asked, place, column in self._places[trial]
+            ]
+        return self._answers[trial]
+
+    def close(self) -> None:
+        """Stops asking."""
+        self._closed = True
+
+    def _ask(self, questions: Mapping[str, list[Trial]], promised: Mapping[str, Promised]) -> None:
+        for operation, together in questions.items():
+            if self._closed:
+                return
+            self._tell(OperationAsked(self._implementation.name, operation, len(together)))
+            settle(promised[operation], self._implementation.answers, together)

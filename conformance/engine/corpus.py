@@ -1,0 +1,127 @@
+"""The sources of a rule's trials: saved cases, worked examples, drawn cases."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from typing import Literal
+
+from pulsar_conformance import fixtures, specs
+from pulsar_conformance.conformance.core.check import CHECKS
+from pulsar_conformance.conformance.core.trial import Question, Trial
+from pulsar_conformance.conformance.draws.drawing import draw
+from pulsar_conformance.conformance.draws.readings import AIMED
+from pulsar_conformance.conformance.engine.implementation import Implementation
+from pulsar_conformance.conformance.engine.plan import Plan
+from pulsar_conformance.conformance.operations.legality import bad_trial
+from pulsar_conformance.reference import Readings
+
+Origin = Literal["saved", "example", "drawn", "aimed"]
+
+OF_A_READING = 8
+"""Trials that tell the alternatives of a reading apart, of each strategy that aims at it."""
+
+SHARED = 2
+"""One in so many trials is drawn for a rule whose cases take seconds; those of others serve it."""
+
+
+@dataclass(frozen=True, eq=False)
+class Tried:
+    """A trial and its source; compared by identity."""
+
+    origin: Origin
+    trial: Trial
+    example: fixtures.Example | None = None
+
+
+def trials_of(rule: specs.Rule, plan: Plan, implementation: Implementation) -> Iterator[Tried]:
+    """Every trial drawn or saved for a rule; trials that failed before come first.
+
+    A replayed case is the only trial. Trials that are illegal under the profile are left out.
+    """
+    if plan.replay is not None:
+        yield Tried("saved", plan.replay)
+        return
+    profile = implementation.profile
+    defaults = specs.load().defaults(profile)
+    for saved in plan.saved:
+        if CHECKS[rule.id].judges(saved.trial) and bad_trial(saved.trial, defaults) is None:
+            yield Tried("saved", saved.trial)
+    for example in fixtures.examples():
+        if rule.id in example.rules:
+            trial = Trial(tuple(Question(*question) for question in example.questions))
+            if bad_trial(trial, defaults) is None:
+                yield Tried("example", trial, example)
+    plugged = implementation.plugged_strategy if rule.any_strategy else None
+    examples = -(-plan.examples // SHARED) if implementation.costly(rule) else plan.examples
+    for trial in drawn(rule.id, profile, plan.seed, examples):
+        yield Tried("drawn", trial if plugged is None else shed_by(plugged, trial))
+
+
+@cache
+def aimed_at(reading: str, profile: str, seed: int) -> tuple[Trial, ...]:
+    """The legal trials that tell the alternatives of a reading apart, whatever the others are."""
+    defaults = specs.load().defaults(profile)
+    return tuple(
+        trial
+        for strategy in AIMED.get(reading, ())
+        for trial in draw(strategy, OF_A_READING, f"{seed}/{reading}")
+        if bad_trial(trial, defaults) is None
+    )
+
+
+@cache
+def asked_by(reading: str) -> frozenset[str]:
+    """The operations of the trials that aim at a reading; one trial per strategy shows them."""
+    return frozenset(
+        operation
+        for strategy in AIMED.get(reading, ())
+        for trial in draw(strategy, 1, reading)
+        for operation in trial.operations
+    )
+
+
+@cache
+def drawn(rule: str, profile: str, seed: int, examples: int) -> tuple[Trial, ...]:
+    """Legal trials that aim at a rule; they are the same for every implementation."""
+    defaults = specs.load().defaults(profile)
+    parts = CHECKS[rule].parts
+    share = -(-examples // len(parts))
+    return tuple(
+        trial
+        for place, part in enumerate(parts)
+        for trial in draw(
+            part.filter(lambda trial: bad_trial(trial, defaults) is None),
+            share,
+            f"{seed}/{profile}/{rule}" + (f"/{place}" if place else ""),
+        )
+    )
+
+
+def questions_drawn(operation: str, profile: str, seed: int, examples: int) -> list[Trial]:
+    """Every question of an operation that is drawn for a profile's rules, alone and only once."""
+    found: dict[str, Trial] = {}
+    for rule in specs.load().rules_of(profile):
+        if operation in rule.operations and rule.untestable is None:
+            for trial in drawn(rule.id, profile, seed, examples):
+                for question in trial.questions:
+                    if question.operation == operation:
+                        alone = Trial((question,))
+                        found[alone.fingerprint] = alone
+    return list(found.values())
+
+
+def shed_by(strategy: str, trial: Trial) -> Trial:
+    """The same questions, for another shedding strategy."""
+    return Trial(
+        tuple(
+            Question(operation, {**case, "strategy": strategy} if "strategy" in case else case)
+            for operation, case in trial.questions
+        )
+    )
+
+
+def holds(example: fixtures.Example, readings: Readings) -> bool:
+    """Whether an example was worked under these readings."""
+    return all(readings[name] == value for name, value in example.readings.items())

@@ -1,0 +1,143 @@
+"""What a run is to do, and every mistake in asking for it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from pulsar_conformance import specs
+from pulsar_conformance.adapters import AdapterError, Limits, check_name
+from pulsar_conformance.conformance.cases import deviations as known
+from pulsar_conformance.conformance.cases import saved
+from pulsar_conformance.conformance.cases.saved import Saved
+from pulsar_conformance.conformance.core.trial import Trial
+
+ENOUGH_EXAMPLES = 100
+"""From this number of examples on, a rule that no case reached fails the run."""
+
+
+class BadPlan(Exception):
+    """A mistake in the request: what is wrong, and what would be right."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A run: its implementations, profiles, readings and number of cases."""
+
+    adapters: tuple[str, ...]
+    profiles: tuple[str, ...]
+    readings: Mapping[str, str] = field(default_factory=dict)
+    rules: tuple[str, ...] = ()
+    """Patterns of rule IDs; empty means all."""
+    deviations: tuple[known.Deviation, ...] = ()
+    replay: Trial | None = None
+    replay_file: str = ""
+    saved: tuple[Saved, ...] = ()
+    examples: int = 100
+    seed: int = 0
+    root: Path = Path()
+    """The folder for failing cases."""
+    limits: Limits = field(default_factory=Limits)
+    """How long an implementation may take."""
+
+    @classmethod
+    def make(
+        cls,
+        adapters: Sequence[str],
+        profiles: Sequence[str],
+        readings: Sequence[str] = (),
+        rules: Sequence[str] = (),
+        deviations: str | None = None,
+        replay: str | None = None,
+        examples: int = 100,
+        seed: int = 0,
+        root: Path | None = None,
+        limits: Limits | None = None,
+    ) -> Plan:
+        """A plan from command line values.
+
+        Errors: `BadPlan` with one message for whatever cannot be done.
+        """
+        root = root or Path()
+        try:
+            for profile in profiles:
+                specs.load().profile(profile)
+            for adapter in adapters:
+                check_name(adapter)
+            chosen = chosen_readings(readings)
+            for profile in profiles:
+                specs.load().check_open(profile, chosen)
+            listed = known.load(Path(deviations)) if deviations else ()
+            earlier = () if replay else tuple(saved.saved_before(root))
+            trial = _replayed(replay, profiles) if replay else None
+        except (AdapterError, specs.UnknownName, specs.SpecError, saved.BadCase) as wrong:
+            raise BadPlan(str(wrong)) from None
+        if examples < 1:
+            raise BadPlan(f"--examples {examples}: at least one case must be drawn")
+        plan = cls(
+            tuple(dict.fromkeys(adapters)), tuple(dict.fromkeys(profiles)), chosen, tuple(rules),
+            listed, trial, replay or "", earlier, examples, seed, root, limits or Limits(),
+        )  # fmt: skip
+        plan._check_rules()
+        return plan
+
+    def _check_rules(self) -> None:
+        for pattern in self.rules:
+            try:
+                specs.load().rules_matching(pattern)
+            except specs.UnknownName as wrong:
+                raise BadPlan(str(wrong)) from None
+        if not any(self.rules_of(profile) for profile in self.profiles):
+            chosen = f" that {', '.join(self.rules)} names" if self.rules else ""
+            raise BadPlan(f"{', '.join(self.profiles)} has no rule{chosen}")
+        if self.replay is not None and not any(map(self.replayable, self.profiles)):
+            asks = ", ".join(sorted(self.replay.operations))
+            raise BadPlan(f"--replay: the case asks {asks}; no rule chosen judges that")
+
+    def rules_of(self, profile: str) -> tuple[specs.Rule, ...]:
+        """The testable rules of a profile that were chosen, in order."""
+        return tuple(
+            rule
+            for rule in specs.load().rules_of(profile)
+            if rule.untestable is None and self.chooses(rule.id)
+        )
+
+    def replayable(self, profile: str) -> tuple[specs.Rule, ...]:
+        """The rules of a profile that a replayed case concerns."""
+        asked = self.replay.operations if self.replay else frozenset()
+        return tuple(rule for rule in self.rules_of(profile) if asked & set(rule.operations))
+
+    @property
+    def enough(self) -> bool:
+        """Whether enough cases are tried for an unreached rule to fail the run."""
+        return self.replay is None and self.examples >= ENOUGH_EXAMPLES
+
+    def chooses(self, rule: str) -> bool:
+        """Whether a rule was chosen."""
+        return not self.rules or any(fnmatchcase(rule, pattern) for pattern in self.rules)
+
+    def deviation(self, rule: str, *names: str) -> known.Deviation | None:
+        """The known deviation for a rule and an implementation; its own entry comes first."""
+        found = [one for one in self.deviations if one.concerns(rule, *names)]
+        return min(found, key=lambda one: one.implementation is None, default=None)
+
+
+def chosen_readings(readings: Sequence[str]) -> dict[str, str]:
+    """`NAME=VALUE` texts as readings. Errors: `BadPlan`, `specs.UnknownName`."""
+    chosen: dict[str, str] = {}
+    for text in readings:
+        name, equals, value = text.partition("=")
+        if not equals or not name or not value:
+            raise BadPlan(f"--reading {text}: write NAME=VALUE, as in overload-amount=margin")
+        if chosen.get(name, value) != value:
+            raise BadPlan(f"--reading {text}: {name} is {chosen[name]} already")
+        chosen[name] = value
+    specs.load().check_readings(chosen)
+    return chosen
+
+
+def _replayed(file: str, profiles: Sequence[str]) -> Trial:
+    [trial, _] = saved.load(Path(file), specs.load().defaults(profiles[0]))
+    return trial

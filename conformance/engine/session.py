@@ -1,0 +1,72 @@
+"""The runs of a session: every implementation by every profile, asked concurrently."""
+
+from __future__ import annotations
+
+import gc
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+
+from pulsar_conformance import specs
+from pulsar_conformance.adapters import AdapterError
+from pulsar_conformance.conformance.core.verdict import Verdict
+from pulsar_conformance.conformance.engine.asking import at_once
+from pulsar_conformance.conformance.engine.events import Tell
+from pulsar_conformance.conformance.engine.plan import Plan
+from pulsar_conformance.conformance.engine.run import Run
+
+ASKED_AT_ONCE = 2
+"""The most implementations to ask while others are judged."""
+
+COLLECTED = (200_000, 50, 1000)
+"""How rarely Python looks for garbage during a session: it finds none, since cases and answers are
+kept until the end, and looking through them takes a quarter of the time.
+"""
+
+
+class Session:
+    """The runs of a plan.
+
+    If this is the only process, everything is drawn before anything is asked, and implementations
+    in other processes are asked while others are judged.
+    """
+
+    def __init__(self, plan: Plan, tell: Tell, alone: bool) -> None:
+        self.plan = plan
+        self._alone = alone
+        self._collected = gc.get_threshold()
+        gc.set_threshold(*COLLECTED)
+        self._prepared = False
+        self._aside = ThreadPoolExecutor(ASKED_AT_ONCE, "asking")
+        asking = self._aside.submit if alone else at_once
+        self.runs = {
+            (adapter, profile): Run(plan, adapter, profile, tell, asking)
+            for adapter in plan.adapters
+            for profile in plan.profiles
+        }
+
+    def verdict(self, run: Run, rule: specs.Rule) -> Verdict:
+        """The verdict on a rule in a run."""
+        if self._alone and not self._prepared:
+            self._prepare()
+        return run.verdict(rule)
+
+    def _prepare(self) -> None:
+        """Draws everything before anything is asked in the background.
+
+        Hypothesis has to run alone.
+        """
+        self._prepared = True
+        able = []
+        for run in self.runs.values():
+            with suppress(AdapterError):  # each rule's verdict says so
+                run.draw()
+                able.append(run)
+        for run in sorted(able, key=lambda run: run.in_process):
+            run.ask()
+
+    def close(self) -> None:
+        """Closes every connection."""
+        gc.set_threshold(*self._collected)
+        self._aside.shutdown(wait=False, cancel_futures=True)
+        for run in self.runs.values():
+            run.close()

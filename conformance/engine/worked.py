@@ -1,0 +1,92 @@
+"""Worked examples whose answers differ from those worked out by hand."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+
+from pulsar_conformance import fixtures, specs
+from pulsar_conformance.conformance.core.check import CHECKS
+from pulsar_conformance.conformance.core.trial import Json, Trial
+from pulsar_conformance.conformance.core.verdict import Failure
+from pulsar_conformance.conformance.engine.attribution import Fault, Subject, blamed
+from pulsar_conformance.conformance.engine.corpus import holds
+from pulsar_conformance.conformance.engine.failures import again, derivation
+from pulsar_conformance.conformance.engine.findings import Answered
+from pulsar_conformance.conformance.engine.judge import ALLOWED
+from pulsar_conformance.conformance.engine.plan import Plan
+from pulsar_conformance.conformance.operations.matching import allows
+
+
+def first_unlike(
+    rule: specs.Rule, subject: Subject, plan: Plan, asked: Iterable[Answered]
+) -> Failure | None:
+    """The failure of the first worked example whose answer differs from that by hand.
+
+    It counts against the first rule that the example names, unless a check rejects the answer: a
+    check says more than that the answer differs.
+    """
+    for one, answers in asked:
+        example = one.example
+        if example is None or example.rules[0] != rule.id or _declined(answers):
+            continue
+        if not _worked_for(example, subject) or not subject.court.legal(one.trial):
+            continue
+        right = example.allowed is None or allows(example, answers)
+        if not right and not _faulted(rule, subject, one.trial, answers):
+            return unlike(rule, example, subject, plan, one.trial, answers)
+    return None
+
+
+def _worked_for(example: fixtures.Example, subject: Subject) -> bool:
+    """Whether an example was worked under readings that the implementation surely follows."""
+    how = subject.followed.how
+    sure = all(how[name] not in ("undecided", "mixed") for name in example.readings)
+    return sure and holds(example, subject.court.readings)
+
+
+def _declined(answers: Sequence[Json]) -> bool:
+    return any("unsupported" in answer for answer in answers)
+
+
+def _faulted(rule: specs.Rule, subject: Subject, trial: Trial, answers: Sequence[Json]) -> bool:
+    """Whether a check rejects the answers, or a rule that this one builds on is broken."""
+    every = specs.load().rules_of(subject.followed.profile)
+    chosen = [one for one in every if one.id in CHECKS and subject.followed.applies(one)]
+    apart = [
+        (Trial((one,)), [answer]) for one, answer in zip(trial.questions, answers, strict=True)
+    ]
+    judge = subject.court.judge
+    if any(judge(one.id, *part).violated for part in ((trial, answers), *apart) for one in chosen):
+        return True
+    [blame] = blamed(rule, subject, [Fault(trial, answers, ALLOWED)])
+    return blame.rule is not None
+
+
+def unlike(
+    rule: specs.Rule,
+    example: fixtures.Example,
+    subject: Subject,
+    plan: Plan,
+    trial: Trial,
+    answers: Sequence[Json],
+) -> Failure:
+    """The failure of a rule on a worked example whose answer differs from that by hand."""
+    return Failure(
+        case_file=place_of(example),
+        size=f"worked example {example.id}",
+        derivation=(*example.arithmetic, *derivation(subject, trial)),
+        allowed=" or ".join(map(_as_json, example.allowed or ())),
+        answered=_as_json(answers),
+        again=again(subject, plan, "--rules", rule.id),
+    )
+
+
+def place_of(example: fixtures.Example) -> str:
+    """The file and line of a worked example."""
+    return f"fixtures/{example.file}:{example.line}"
+
+
+def _as_json(answers: Sequence[Json]) -> str:
+    """The answer to each question of a trial, as JSON."""
+    return json.dumps(answers[0] if len(answers) == 1 else answers, ensure_ascii=False)

@@ -1,0 +1,1 @@
+"""Derivations and failures as a person reads them."""

@@ -1,0 +1,123 @@
+"""What is to be explained: the questions, and under which profile and readings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
+from operator import itemgetter
+from typing import Any
+
+from pulsar_conformance import specs
+from pulsar_conformance.adapters.arguments import DEFAULT_PROFILE
+from pulsar_conformance.conformance.cases.given_settings import changed
+from pulsar_conformance.conformance.cases.handed_in import Handed, derived_from
+from pulsar_conformance.conformance.cases.saved import BadCase
+from pulsar_conformance.conformance.core.trial import Question, Trial
+from pulsar_conformance.conformance.explain import paper
+from pulsar_conformance.conformance.explain.focus import Focus
+from pulsar_conformance.conformance.operations.legality import bad_trial
+from pulsar_conformance.conformance.operations.matching import allows
+from pulsar_conformance.fixtures import Answer, Example
+from pulsar_conformance.reference import Derivation, Model, folded
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What a person asks for on the command line; without a profile, the case's own."""
+
+    profile: str | None
+    readings: Mapping[str, str]
+    settings: Mapping[str, Any]
+    focus: Focus = field(default_factory=Focus)
+
+
+def case_lines(handed: Handed, wanted: Wanted) -> Iterator[str]:
+    """The derivation of a case that was handed in.
+
+    Errors: `BadCase` for an illegal one, `BadSetting`, `specs.UnknownName`.
+    """
+    profile = wanted.profile or handed.profile or DEFAULT_PROFILE
+    own = handed.readings if profile == handed.profile else {}
+    model = Model(profile, {**own, **wanted.readings})
+    trial = changed(handed.trial, wanted.settings)
+    derived = derived_from(handed.place, trial, model)
+    yield from paper.paragraph(f"by {_followed(model)}")
+    gone = [wanted.focus.missing(question.case) for question in trial.questions]
+    if all(gone):
+        raise BadCase(f"{handed.place}: {gone[0]}; see the names in it")
+    yield from _derivations(trial, derived, wanted.focus)
+
+
+def example_lines(example: Example, wanted: Wanted) -> Iterator[str]:
+    """A worked example by hand and by the model, and whether they agree.
+
+    Errors: as `case_lines`.
+    """
+    trial = changed(Trial(tuple(Question(*one) for one in example.questions)), wanted.settings)
+    profile = wanted.profile or _profile_of(example, trial)
+    model = Model(profile, {**example.readings, **wanted.readings})
+    derived = derived_from(example.id, trial, model)
+    yield from paper.paragraph(f"{example.id}: {example.title}.")
+    yield f"  {example.document} § {example.section}"
+    for rule in example.rules:
+        yield from paper.paragraph(f"{rule}: {specs.load().rules[rule].statement}", 2)
+    yield from ("", "by hand")
+    yield from (line for step in example.arithmetic for line in paper.paragraph(step, 2))
+    yield from ("", *paper.paragraph(f"by the model, {_followed(model)}"))
+    yield from _derivations(trial, derived, wanted.focus)
+    answers = [dict(one.answer) for one in derived]
+    yield from ("", *paper.paragraph(_compared(example, answers, wanted)))
+
+
+def _followed(model: Model) -> str:
+    """The profile, and the readings that are not its own."""
+    usual = specs.load().default_readings(model.profile)
+    others = (
+        f"{name}={value}" for name, value in model.readings.choices.items() if value != usual[name]
+    )
+    return ", ".join((model.profile, *others))
+
+
+def _profile_of(example: Example, trial: Trial) -> str:
+    """The first profile that has a rule of the example and all that its cases leave out."""
+    bundled = specs.load()
+    judging = [
+        profile
+        for profile in bundled.profiles
+        if any(profile in bundled.rules[rule].profiles for rule in example.rules)
+    ]
+    legal = (one for one in judging if bad_trial(trial, bundled.defaults(one)) is None)
+    return next(legal, judging[0])
+
+
+def _derivations(trial: Trial, derived: Sequence[Derivation], focus: Focus) -> Iterator[str]:
+    """Each question with its derivation and its answer; equal ones in a row once."""
+    asked = groupby(zip(trial.questions, derived, strict=True), key=itemgetter(0))
+    groups = [(question, [one for _, one in equal]) for question, equal in asked]
+    for number, ((operation, _case), each) in enumerate(groups, 1):
+        which = f"question {number} of {len(groups)}: " if len(groups) > 1 else ""
+        often = f", asked {len(each)} times" if len(each) > 1 else ""
+        title = specs.schema(f"operations/{operation}")["title"]
+        yield from ("", *paper.paragraph(f"{which}{operation}{often}: {title}"))
+        steps = list(paper.derivation(tuple(folded(tuple(focus.of(each[0].steps))))))
+        yield from ("", *steps) if steps else ()
+        answers = [one.answer for one in each]
+        others = [answer for place, answer in enumerate(answers) if answer not in answers[:place]]
+        for answer in others:
+            times = f", {answers.count(answer)} times" if len(others) > 1 else ""
+            yield from ("", f"answer{times}", *paper.answer(focus.answer(answer)))
+
+
+def _compared(example: Example, answers: Sequence[Answer], wanted: Wanted) -> str:
+    """Whether the model answers as it was worked by hand."""
+    if wanted.settings:
+        return "With these settings it was not worked by hand."
+    if example.allowed is None:
+        return f"By hand no answer is written down: {example.judged_by_rules}"
+    if allows(example, answers):
+        others = len(example.allowed) - 1
+        more = f"; {others} more would be right, too" if others else ""
+        return f"By hand the same{more}."
+    worked = ", ".join(f"{name}={value}" for name, value in example.readings.items())
+    return f"By hand another answer, worked for {worked or 'any reading'}."

@@ -1,0 +1,84 @@
+"""A failure as a person reads it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from textwrap import wrap
+
+from pulsar_conformance import specs
+from pulsar_conformance.conformance.core.verdict import Failure, Verdict
+from pulsar_conformance.specs.words import printable
+
+WIDTH = 78
+LABEL = 15
+
+MOST_LINES = 120
+"""The most lines of a derivation; `explain` shows a longer one whole."""
+
+
+def told(rule: specs.Rule, verdict: Verdict, name: str) -> str:
+    """All that a person needs: rule, sentence, source, case, derivation, allowed, answered, again.
+
+    `name` is what the implementation calls itself.
+    """
+    warning = ", a warning since it is no must" if verdict.warns else ""
+    lines = [f"{rule.id} violated by {name}{warning}", *_block(f"{rule.title}.", 2)]
+    lines += _block(rule.statement, 2)
+    lines += [f"  {line}" for line in sources_of(rule, verdict.profile)]
+    if verdict.failure is not None:
+        lines += _case(verdict.failure)
+    return printable("\n".join(lines))
+
+
+def sources_of(rule: specs.Rule, profile: str) -> list[str]:
+    """Document and section of each source in a profile, but for the copies."""
+    documents = specs.load().documents
+    judged_by = {name for one in specs.load().lineage(profile) for name in one.documents}
+    found = [
+        f"{source.document} § {source.section}"
+        for source in rule.sources
+        if source.document in judged_by and documents[source.document].copy_of is None
+    ]
+    return list(dict.fromkeys(found)) or [f"observed: {rule.why}"]
+
+
+def _case(failure: Failure) -> Iterator[str]:
+    yield from _entry("smallest case", f"{failure.case_file}   ({failure.size})")
+    yield from (f"    {line}" for line in _shortened(failure.derivation))
+    if failure.settings:
+        yield from _entry("in force", ", ".join(failure.settings))
+    if failure.readings:
+        yield from _entry("rests on", ", ".join(failure.readings))
+    if failure.passes_under:
+        yield from _entry("passes under", " or ".join(failure.passes_under))
+    yield from _entry("allowed", failure.allowed)
+    yield from _entry("answered", failure.answered)
+    for answer in failure.answers:
+        yield from _entry("", answer)
+    yield f"  {'again':<{LABEL}} {failure.again}"
+
+
+def _shortened(lines: Sequence[str]) -> list[str]:
+    """A derivation without its middle where it is longer than anyone reads."""
+    if len(lines) <= MOST_LINES:
+        return list(lines)
+    half = MOST_LINES // 2
+    left_out = f"… {len(lines) - 2 * half} lines more, which explain shows"
+    return [*lines[:half], left_out, *lines[-half:]]
+
+
+def _entry(label: str, text: str) -> list[str]:
+    first, *rest = _block(text, LABEL + 3)
+    return [f"  {label:<{LABEL}} {first.strip()}", *rest]
+
+
+def _block(text: str, indent: int) -> list[str]:
+    space = " " * indent
+    return wrap(
+        text,
+        WIDTH,
+        initial_indent=space,
+        subsequent_indent=space,
+        break_long_words=False,
+        break_on_hyphens=False,
+    ) or [space]

@@ -1,0 +1,73 @@
+"""The part of a derivation that is about one broker, or one bundle."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pulsar_conformance.reference import Step
+
+WALKED = ("goes", "stays")
+"""Labels of steps that say what becomes of a bundle."""
+
+
+@dataclass(frozen=True)
+class Focus:
+    """Which broker and which bundle a person asks about; None for all."""
+
+    broker: str | None = None
+    bundle: str | None = None
+
+    def __bool__(self) -> bool:
+        return self.broker is not None or self.bundle is not None
+
+    def of(self, steps: Sequence[Step]) -> Iterator[Step]:
+        """The steps that are for all brokers, and those of the sections that are asked for."""
+        for section in _sections(steps):
+            if not section[0].text and not self._wants(section):
+                continue
+            yield from (step for step in section if self._tells(step))
+
+    def _wants(self, section: Sequence[Step]) -> bool:
+        if self.broker is not None and section[0].label.strip() != self.broker:
+            return False
+        return self.bundle is None or any(_is_about(step, self.bundle) for step in section)
+
+    def _tells(self, step: Step) -> bool:
+        walked = step.label.strip() in WALKED
+        return self.bundle is None or not walked or _is_about(step, self.bundle)
+
+    def answer(self, answer: Mapping[str, Any]) -> Mapping[str, Any]:
+        """An answer with what is unloaded of the broker, or of the bundle, alone."""
+        pairs = answer.get("unload")
+        if not isinstance(pairs, list) or not self:
+            return answer
+        return {**answer, "unload": [pair for pair in pairs if self._has(pair)]}
+
+    def _has(self, pair: Mapping[str, str]) -> bool:
+        asked = {"broker": self.broker, "bundle": self.bundle}
+        return all(name is None or pair[what] == name for what, name in asked.items())
+
+    def missing(self, case: Mapping[str, Any]) -> str | None:
+        """What of it a case does not name, in words."""
+        text = repr(case)
+        asked = {"broker": self.broker, "bundle": self.bundle}
+        gone = [f"{what} {name}" for what, name in asked.items() if name and repr(name) not in text]
+        return f"it names no {' and no '.join(gone)}" if gone else None
+
+
+def _sections(steps: Sequence[Step]) -> Iterator[list[Step]]:
+    """Steps in a row that belong together: a heading with what is indented below it."""
+    section: list[Step] = []
+    for step in steps:
+        if section and not step.label.startswith(" "):
+            yield section
+            section = []
+        section.append(step)
+    if section:
+        yield section
+
+
+def _is_about(step: Step, bundle: str) -> bool:
+    return step.label.strip() in WALKED and step.text.startswith(bundle)

@@ -1,0 +1,1 @@
+"""Facts about cases that several checks share: what is certain despite floating point."""

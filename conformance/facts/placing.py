@@ -1,0 +1,94 @@
+"""Facts about a bundle's candidates, as far as floating point cannot change them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from pulsar_conformance.conformance.core.expect import POINTS, SHARE, Expect, near
+from pulsar_conformance.conformance.facts.shedding import EXACT
+from pulsar_conformance.conformance.views import Placed, Placing
+from pulsar_conformance.reference.numbers import Fraction, Percent, Rate, plain
+from pulsar_conformance.reference.placement import Candidate, Placement
+
+Names = frozenset[str]
+
+
+def left_out(placed: Placement, candidate: Candidate) -> bool | None:
+    """Whether a candidate is overloaded; None if floating point might decide."""
+    usage, threshold = candidate.usage.percent, placed.threshold
+    if near(usage, threshold) and not EXACT.issuperset({usage, threshold}):
+        return None
+    return candidate not in placed.considered
+
+
+def surely(placed: Placement, out: bool) -> list[Candidate]:
+    """The candidates that are certainly overloaded, or certainly not."""
+    return [one for one in placed.candidates if left_out(placed, one) is out]
+
+
+def bounds(placed: Placement, candidate: Candidate) -> tuple[Rate, Rate | None]:
+    """The lowest and the highest score that rounding may give a candidate.
+
+    Where there is no weight, or where rounding decides whether there is one, it may be anything.
+    """
+    rate, weighing = candidate.rate, placed.readings["placement-score"]
+    if weighing == "plain":
+        return rate * (1 - SHARE), rate * (1 + SHARE)
+    if weighing == "weighted-with-bundle":
+        rate += placed.bundle_rate
+    distance = placed.threshold - candidate.usage.percent
+    if distance <= POINTS:
+        return Fraction(0), None
+    return rate * (1 - SHARE) / (distance + POINTS), rate * (1 + SHARE) / (distance - POINTS)
+
+
+def allowed(placed: Placement) -> Names:
+    """The candidates that an implementation may take for the one with the lowest score.
+
+    All of them where none surely is considered.
+    """
+    sure = surely(placed, out=False)
+    if not sure:
+        return frozenset(one.name for one in placed.candidates)
+    highest = [high for one in sure for _, high in (bounds(placed, one),) if high is not None]
+    least = min(highest, default=None)
+    return frozenset(
+        one.name
+        for one in placed.candidates
+        if left_out(placed, one) is not True and (least is None or bounds(placed, one)[0] <= least)
+    )
+
+
+def with_rates(placed: Placement, rates: Mapping[str, Rate]) -> Placement:
+    """The same case, with other rates to compare the candidates by."""
+    changed = (replace(one, rate=rates[one.name]) for one in placed.candidates)
+    return replace(placed, candidates=tuple(changed))
+
+
+def with_usages(placed: Placement, usages: Mapping[str, Percent]) -> Placement:
+    """The same case, with other usages of the candidates."""
+    changed = (
+        replace(one, usage=replace(one.usage, percent=usages[one.name]))
+        for one in placed.candidates
+    )
+    return replace(placed, candidates=tuple(changed))
+
+
+def ordinary(case: Placing, answer: Placed, expect: Expect) -> Placement:
+    """Demands an unowned bundle, and an answer that names a candidate."""
+    expect.given(not case.owned, "no broker has the bundle")
+    expect.given(answer.broker in case.candidates, "a candidate is chosen")
+    return case.placement
+
+
+def told(placed: Placement, right: Names) -> str:
+    """The allowed candidates, with the scores, in words."""
+    named = (one for one in placed.candidates if one.name in right)
+    return " or ".join(f"{one.name} ({_score(placed, one)})" for one in named) or "no broker"
+
+
+def _score(placed: Placement, candidate: Candidate) -> str:
+    score = placed.score(candidate) if candidate in placed.considered else None
+    usage = f"{plain(candidate.usage.percent)} %"
+    return usage if score is None else f"{usage}, score {plain(score, 4)}"

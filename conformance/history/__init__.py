@@ -1,0 +1,1 @@
+"""Recorded history of clusters: the audit of it, and fleets that never were."""

@@ -1,0 +1,186 @@
+"""What happened to one bundle, or at one broker, and the arithmetic of the cycles that decided it.
+
+The tables are asked for the few rows that are about it; the arithmetic is the model's, on the case
+of the cycle, as `pulsar-conformance explain` tells it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from pulsar_conformance.conformance.cases.handed_in import Handed
+from pulsar_conformance.conformance.cases.saved import BadCase, trial_of
+from pulsar_conformance.conformance.explain.derivations import Wanted, case_lines
+from pulsar_conformance.conformance.explain.focus import Focus
+from pulsar_conformance.conformance.history.audit.plan import AuditPlan
+from pulsar_conformance.conformance.history.cycles import cycles
+from pulsar_conformance.conformance.history.input.errors import AuditError
+from pulsar_conformance.conformance.history.verdicts import cases
+from pulsar_conformance.specs.words import counted
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+Tables = Mapping[str, DataFrame]
+
+SHOWN = 20
+"""Events that are told, the last ones."""
+
+WORKED = 3
+"""Cycles whose arithmetic is told where no time is asked for."""
+
+
+@dataclass(frozen=True)
+class Inquiry:
+    """What a person asks: about a bundle or a broker, and at which time."""
+
+    bundle: str | None = None
+    broker: str | None = None
+    at: datetime | None = None
+
+    def __bool__(self) -> bool:
+        return self.bundle is not None or self.broker is not None
+
+    @property
+    def named(self) -> str:
+        """What is asked about, in words."""
+        both = {"bundle": self.bundle, "broker": self.broker}
+        return " of ".join(f"{what} {name}" for what, name in both.items() if name)
+
+    def of(self, rows: DataFrame) -> DataFrame:
+        """The rows that are about it, up to the time."""
+        if self.bundle is not None and "bundle" in rows.columns:
+            rows = rows.where(F.col("bundle") == self.bundle)
+        if self.broker is not None and "broker" in rows.columns:
+            rows = rows.where(F.col("broker") == self.broker)
+        return rows
+
+
+def answer(tables: Tables, plan: AuditPlan, asked: Inquiry) -> Iterator[str]:
+    """Lines: events, then each cycle with its verdicts and its arithmetic. Errors: `AuditError`."""
+    clusters = _clusters(tables, asked)
+    if not clusters:
+        problem = "no load report and no unload names it"
+        raise AuditError(f"{asked.named}: {problem}; see the names in the load reports")
+    for number, cluster in enumerate(clusters):
+        yield from ("",) if number else ()
+        yield f"{asked.named}, {cluster}"
+        yield from _events(tables, asked, cluster)
+        for cycle in _cycles(tables, asked, cluster):
+            yield from ("", *_cycle(tables, plan, asked, cluster, cycle))
+
+
+def _clusters(tables: Tables, asked: Inquiry) -> list[str]:
+    kinds = ("bundle_samples", "unloads") if asked.bundle else ("broker_samples", "unloads")
+    found = {
+        row[0]
+        for kind in kinds
+        for row in asked.of(tables[kind]).select("cluster").distinct().collect()
+    }
+    return sorted(found)
+
+
+def _events(tables: Tables, asked: Inquiry, cluster: str) -> Iterator[str]:
+    """Unloads with their causes, assignments and splits, in the order of time."""
+    mine = F.col("cluster") == cluster
+    unloads = asked.of(tables["unloads"].where(mine)).select(
+        "at",
+        F.concat_ws(
+            "",
+            F.concat_ws(" ", F.lit("unloaded by"), "broker"),
+            F.lit(", "),
+            _cause(),
+            F.lit(": "),
+            "basis",
+            _whole_name(asked),
+        ).alias("told"),
+    )
+    done = tables["actions"].where(mine & F.col("kind").isin("assigned", "split"))
+    if asked.bundle is not None:
+        done = done.where(
+            (F.col("bundle") == asked.bundle) | F.array_contains("into", F.lit(asked.bundle))
+        )
+    if asked.broker is not None:
+        done = done.where((F.col("broker") == asked.broker) & (F.col("kind") == "assigned"))
+    told = F.when(
+        F.col("kind") == "assigned", F.concat(F.lit("assigned to "), "broker", _whole_name(asked))
+    ).otherwise(F.concat(F.col("bundle"), F.lit(" split into "), F.array_join("into", ", ")))
+    rows = unloads.unionByName(done.select("at", told.alias("told"))).distinct()
+    if asked.at is not None:
+        rows = rows.where(F.col("at") <= F.lit(asked.at))
+    many = rows.count()
+    last = rows.orderBy(F.desc("at")).limit(SHOWN).select(_written("at"), "told").collect()
+    if many > SHOWN:
+        yield f"  the last {SHOWN} of {counted(many, 'event')}"
+    for row in reversed(last):
+        yield f"  {row['time']}  {row['told']}"
+    if not many:
+        yield "  it was never unloaded, assigned or split"
+
+
+def _cause() -> Column:
+    either = F.concat(F.col("cause"), F.lit(" or shedding"))
+    known = F.when(F.col("cause") == "shedding", "shedding, or not").otherwise(either)
+    return F.when(F.col("open"), known).otherwise(F.col("cause"))
+
+
+def _whole_name(asked: Inquiry) -> Column:
+    """The bundle, where a broker is asked about."""
+    none = F.lit("")
+    return none if asked.bundle is not None else F.concat(F.lit("; "), F.col("bundle"))
+
+
+def _cycles(tables: Tables, asked: Inquiry, cluster: str) -> list[str]:
+    """The last cycle up to the time; without one, the last that it was unloaded in, or any."""
+    mine = F.col("cluster") == cluster
+    known = tables["bundle_averages" if asked.bundle else "broker_usage"].where(mine)
+    if asked.at is not None:
+        ran = asked.of(known).where(F.col("cycle") <= F.lit(asked.at))
+        return _last(ran, 1)
+    went = asked.of(tables["unloads"].where(mine & F.col("cycle").isNotNull()))
+    return _last(went, WORKED) or _last(asked.of(known), 1)
+
+
+def _last(rows: DataFrame, count: int) -> list[str]:
+    found = rows.select("cycle").distinct().orderBy(F.desc("cycle")).limit(count)
+    return sorted(row[0] for row in found.select(_written("cycle")).collect())
+
+
+def _written(time: str) -> Column:
+    """A time as ISO 8601, UTC, to the microsecond where it has any."""
+    text = F.date_format(time, "yyyy-MM-dd'T'HH:mm:ss.SSSSSS'Z'")
+    return F.regexp_replace(text, r"\.?0*Z$", "Z").alias("time")
+
+
+def _cycle(
+    tables: Tables, plan: AuditPlan, asked: Inquiry, cluster: str, cycle: str
+) -> Iterator[str]:
+    """One cycle: what the rules say of it, and its arithmetic."""
+    this = (F.col("cluster") == cluster) & (F.col("cycle") == F.lit(cycle).cast("timestamp"))
+    yield f"cycle of {cycle}"
+    rows = tables["verdicts"].where(this & (F.col("verdict") != "allowed")).orderBy("rule")
+    for row in rows.select("rule", "verdict", F.substring("evidence", 1, 300)).collect():
+        yield f"  {row[0]} {row[1]}: {row[2]}"
+    yield from _arithmetic(tables, plan, asked, this)
+
+
+def _arithmetic(tables: Tables, plan: AuditPlan, asked: Inquiry, this: Column) -> Iterator[str]:
+    """The derivation of the cycle's case, of what is asked about alone."""
+    made = {**tables, "cycles": tables["cycles"].where(this)}
+    moments = cycles.moments(made, plan)
+    keys = moments.select(*cases.KEY).orderBy("moment").limit(1)
+    row = cases.cases(keys, moments, tables, plan).select("case").first()
+    if row is None:
+        yield "  no broker had reported of late"
+        return
+    asked_case = json.loads(row["case"])
+    trial = trial_of(asked_case)
+    assert trial is not None, "a case that was just made is one"
+    handed = Handed("the cycle", trial, asked_case["profile"], asked_case["readings"])
+    try:
+        lines = list(case_lines(handed, Wanted(None, {}, {}, Focus(asked.broker, asked.bundle))))
+    except BadCase as wrong:
+        lines = [str(wrong).partition(": ")[2]]
+    yield from (f"  {line}".rstrip() for line in lines)

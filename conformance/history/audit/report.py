@@ -1,0 +1,161 @@
+"""An audit from its input to what is told of it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from pulsar_conformance import specs
+from pulsar_conformance.adapters.protocol import text_of
+from pulsar_conformance.adapters.spark.session import last_cause
+from pulsar_conformance.conformance.history.audit import asked, sizes, summary, telling
+from pulsar_conformance.conformance.history.audit.inquiry import Inquiry, answer
+from pulsar_conformance.conformance.history.audit.plan import AuditPlan
+from pulsar_conformance.conformance.history.audit.running import BEGUN, make, source
+from pulsar_conformance.conformance.history.audit.steps import steps
+from pulsar_conformance.conformance.history.audit.writing import ASKED, Mark, Store
+from pulsar_conformance.conformance.history.cycles.gold import SESSION
+from pulsar_conformance.conformance.history.input import files
+from pulsar_conformance.conformance.history.input.errors import AuditError
+from pulsar_conformance.conformance.history.input.paths import as_given, literal
+from pulsar_conformance.conformance.history.page import making
+from pulsar_conformance.conformance.history.verdicts import casefiles
+from pulsar_conformance.conformance.history.verdicts.verdicts import rules_of
+from pyspark.errors import AnalysisException
+from pyspark.sql import DataFrame
+
+SHOWN = 3
+"""Faults of a rule that are told with their evidence."""
+
+
+@dataclass(frozen=True)
+class Counterfactual:
+    """What settings, and which strategy, are asked about in place of those that were recorded."""
+
+    settings: dict[str, Any]
+    strategy: str | None
+
+    def over(self, plan: AuditPlan) -> AuditPlan | None:
+        """A plan with these; None where nothing is asked."""
+        if not self.settings and not self.strategy:
+            return None
+        return replace(
+            plan,
+            settings={
+                name: value if isinstance(value, str) else text_of(value)
+                for name, value in self.settings.items()
+            },
+            strategy=self.strategy,
+        )
+
+
+def check_rules(plan: AuditPlan) -> None:
+    """Errors: `AuditError` where no rule of the profile is about what was unloaded."""
+    if rules_of(plan):
+        return
+    every = [name for name in specs.load().profiles if rules_of(AuditPlan.of(name))]
+    problem = f"no rule of it is about what was unloaded; there are {', '.join(every)}"
+    raise AuditError(f"--judge-by {plan.profile}: {problem}")
+
+
+def tables(
+    spark: Any, path: str, output: str, plan: AuditPlan, other: AuditPlan | None
+) -> dict[str, DataFrame]:
+    """Every table of the audit of a history, made where it is not there. Errors: `AuditError`."""
+    path = as_given(path)
+    found = _found(spark, path)
+    store = Store(spark, output.rstrip("/"))
+    _usable(store)
+    every = list(steps(source(store, path, found), plan, other))
+
+    with sizes.tasks_at_once(spark) as tasks:
+
+        def set_up(table: str) -> None:
+            usual = sizes.of_table(table.removeprefix(ASKED), found.length, tasks)
+            sizes.set_up(spark, {**SESSION, **usual})
+
+        make(store, every, _tell, set_up)
+    return {step.table: store.read(step.table) for step in every}
+
+
+def _found(spark: Any, path: str) -> files.InputFiles:
+    try:
+        found = files.found(spark, path)
+    except AnalysisException:
+        problem = "there is no such file or folder; give that of a history"
+        raise AuditError(f"--input {path}: {problem}") from None
+    if not found.count:
+        problem = "there is no file with anything in it; give the folder of a history"
+        raise AuditError(f"--input {path}: {problem}")
+    return found
+
+
+def _usable(store: Store) -> None:
+    """Nothing is written into a folder of somebody else's."""
+    if BEGUN in store.marks():
+        return
+    try:
+        there = files.found(store.spark, literal(store.path)).count
+    except AnalysisException:
+        return
+    if there:
+        problem = "there are files in it, and they are no audit's"
+        raise AuditError(f"--output {store.path}: {problem}; name a folder that is not there yet")
+
+
+def reported(
+    spark: Any, path: str, output: str, plan: AuditPlan, other: Counterfactual, cases: int
+) -> tuple[dict[str, Any], Iterator[str]]:
+    """The summary and its lines, after everything is written. Errors: `AuditError`."""
+    with _told_by_spark(path, output):
+        return _reported(spark, path, output, plan, other, cases)
+
+
+def answered(spark: Any, path: str, output: str, plan: AuditPlan, asked: Inquiry) -> list[str]:
+    """What is asked about a bundle or a broker. Errors: `AuditError`."""
+    with _told_by_spark(path, output):
+        return list(answer(tables(spark, path, output, plan, None), plan, asked))
+
+
+@contextmanager
+def _told_by_spark(path: str, output: str) -> Iterator[None]:
+    """What Spark raises, in a sentence."""
+    try:
+        yield
+    except Exception as error:
+        if type(error).__module__.partition(".")[0] not in SPARK:
+            raise
+        problem = f"Spark stopped: {last_cause(error)}"
+        raise AuditError(f"--input {path} --output {output}: {problem}; {AGAIN}") from None
+
+
+SPARK = ("pyspark", "py4j", "grpc")
+"""Where errors of Spark come from."""
+
+AGAIN = "what is done is kept, so put that right and start it again"
+
+
+def _reported(
+    spark: Any, path: str, output: str, plan: AuditPlan, other: Counterfactual, cases: int
+) -> tuple[dict[str, Any], Iterator[str]]:
+    asked_plan = other.over(plan)
+    made = tables(spark, path, output, plan, asked_plan)
+    found = summary.summary(made, plan)
+    if asked_plan is not None:
+        found["asked"] = {**asdict(other), **asked.compared(made)}
+    found["wrong"] = summary.wrong(found)
+    faults = summary.faults(made["verdicts"], SHOWN)
+    casefiles.write(made["verdicts"], output, cases)
+    lines = list(telling.lines(found, faults, f"{output}/{casefiles.FOLDER}"))
+    page = making.write(made, plan, output, lines)
+    return found, iter([*lines, *([f"drawn in {page}"] if page else [])])
+
+
+def _tell(table: str, mark: Mark | None) -> None:
+    """One line a table, when it is there."""
+    if mark is not None:
+        took = f"{mark.rows:>12,} rows {mark.seconds:8.1f} s"
+        print(f"{table:<24}{took}", file=sys.stderr, flush=True)

@@ -1,0 +1,148 @@
+"""What an audit found, in numbers: small enough for a terminal, whatever the size of the fleet."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pulsar_conformance.conformance.history.audit.plan import AuditPlan
+from pulsar_conformance.conformance.history.input.conditions import SHEDDING
+from pulsar_conformance.conformance.history.verdicts.missing import NOT_RECORDED
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+Json = dict[str, Any]
+Tables = Mapping[str, DataFrame]
+
+ALLOWED, VIOLATED, NOT_DONE, UNDECIDED = "allowed", "violated", "not done though due", "undecided"
+VERDICTS = (ALLOWED, VIOLATED, NOT_DONE, UNDECIDED)
+WRONG = (VIOLATED, NOT_DONE)
+"""The verdicts that an audit fails by."""
+
+UNLOADING = ("cluster", "cycle", "broker", "bundle")
+
+
+def summary(tables: Tables, plan: AuditPlan) -> Json:
+    """Clusters, cycles, unloads, verdicts by rule, and lines by what became of them."""
+    return {
+        "profile": plan.profile,
+        "readings": dict(plan.readings),
+        "from": plan.since and plan.since.isoformat(),
+        "to": plan.until and plan.until.isoformat(),
+        "lines": lines(tables),
+        **judged(tables),
+    }
+
+
+def lines(tables: Tables) -> Json:
+    """How many were read and used, and how many not, by reason."""
+    counted = tables["records"].agg(F.count("*").alias("read"), F.count_if("used").alias("used"))
+    (read, used), reasons = counted.collect()[0], tables["quarantine"].groupBy("reason").count()
+    found = dict(reasons.orderBy("reason").collect())
+    return {"read": read, "used": used, "quarantined": found}
+
+
+def judged(tables: Tables) -> Json:
+    """What was decided and done at the cycles, and the verdicts on it."""
+    first = tables["decisions"].where("moment = cycle")
+    went = tables["unloads"].select(*UNLOADING, "at", "cause", "open").distinct()
+    shed = (F.col("cause") == SHEDDING) | F.col("open")
+    done = went.where(shed).select(*UNLOADING).distinct()
+    faults = (
+        tables["verdicts"]
+        .where(F.col("verdict") != ALLOWED)
+        .groupBy("cluster", "cycle")
+        .agg(F.max(F.col("verdict") == VIOLATED).alias("violated"))
+    )
+    marked = done.join(faults, ["cluster", "cycle"], "left")
+    violated = F.coalesce("violated", F.lit(False))
+    unloads = marked.agg(F.count_if(F.col("violated").isNull()), F.count_if(violated)).collect()[0]
+    each = went.groupBy("cluster", "at", "broker", "bundle").agg(
+        F.any_value("cause").alias("cause"), F.bool_or("open").alias("open")
+    )
+    causes = each.groupBy("cause").agg(F.count("*"), F.count_if("open")).orderBy("cause").collect()
+    ran = tables["verdicts"].agg(F.countDistinct("cluster", "cycle")).collect()[0][0]
+    known = first.agg(F.countDistinct("cluster"), F.countDistinct("cluster", "cycle")).collect()[0]
+    return {
+        "clusters": known[0],
+        "cycles": known[1],
+        "cycles_judged": ran,
+        "unloads": {
+            "recorded": sum(row[1] for row in causes),
+            "causes": {row[0]: row[1] for row in causes},
+            "open": sum(row[2] for row in causes),
+            "allowed": unloads[0],
+            "in_violation": unloads[1],
+        },
+        "rules": by_rule(tables["verdicts"]),
+        "missing": missing_settings(tables["verdicts"]),
+        "settings_recorded": not tables["contexts"].where("kind = 'settings'").isEmpty(),
+        "follow": tables["verdicts"].where(_is_wrong() & F.col("follows").isNotNull()).count(),
+    }
+
+
+def missing_settings(verdicts: DataFrame) -> list[Json]:
+    """Which settings nobody recorded, for which rules, and in how many cycles that matters."""
+    open_ones = verdicts.where(F.col("evidence").endswith(NOT_RECORDED))
+    names = F.split(F.substring_index("evidence", ": ", 1), ", ")
+    each = open_ones.select("cluster", "cycle", "rule", F.explode(names).alias("setting"))
+    rows = each.groupBy("setting").agg(
+        F.array_sort(F.collect_set("rule")), F.countDistinct("cluster", "cycle")
+    )
+    return [
+        {"setting": setting, "rules": rules, "cycles": cycles}
+        for setting, rules, cycles in rows.orderBy("setting").collect()
+    ]
+
+
+def _is_wrong() -> Column:
+    return F.col("verdict").isin(*WRONG)
+
+
+def by_rule(verdicts: DataFrame) -> Json:
+    """How many cycles each rule came to each verdict about."""
+    counts = verdicts.groupBy("rule").agg(*(F.count_if(_is(v)).alias(v) for v in VERDICTS))
+    return {
+        row["rule"]: {verdict: row[verdict] for verdict in VERDICTS}
+        for row in counts.orderBy("rule").collect()
+    }
+
+
+def _is(verdict: str) -> Column:
+    return F.col("verdict") == verdict
+
+
+def wrong(found: Json) -> int:
+    """How many verdicts fail the audit."""
+    return sum(counts[verdict] for counts in found["rules"].values() for verdict in WRONG)
+
+
+def faults(verdicts: DataFrame, each: int) -> list[Json]:
+    """The first faults of each rule, with their evidence: rule, verdict, cluster, cycle.
+
+    Those that follow from another one are not among them.
+    """
+    chosen = first_of(verdicts.where(_is_wrong() & F.col("follows").isNull()), each)
+    rows = chosen.select(
+        "rule",
+        "verdict",
+        "cluster",
+        written("cycle").alias("cycle"),
+        F.substring("evidence", 1, 500),
+    )
+    names = ("rule", "verdict", "cluster", "cycle", "evidence")
+    return [dict(zip(names, row, strict=True)) for row in rows.orderBy(*names).collect()]
+
+
+def first_of(verdicts: DataFrame, each: int) -> DataFrame:
+    """So many rows of each rule at most, the earliest."""
+    from pyspark.sql import Window
+
+    order = Window.partitionBy("rule").orderBy("cycle", "cluster")
+    numbered = verdicts.withColumn("nth", F.row_number().over(order))
+    return numbered.where(F.col("nth") <= each).drop("nth")
+
+
+def written(time: str) -> Column:
+    """A time as ISO 8601, to the second, UTC."""
+    return F.date_format(time, "yyyy-MM-dd'T'HH:mm:ss'Z'")

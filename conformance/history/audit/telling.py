@@ -1,0 +1,133 @@
+"""What an audit found, as lines that fit 80 columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from io import StringIO
+from textwrap import wrap
+from typing import Any
+
+from pulsar_conformance.conformance.history.audit.asked import SIDES
+from pulsar_conformance.conformance.history.audit.summary import ALLOWED, VERDICTS, wrong
+from pulsar_conformance.specs.words import counted
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+Json = dict[str, Any]
+WIDTH = 80
+MEGABYTE = 1_000_000
+
+
+def lines(found: Json, faults: list[Json], cases: str) -> Iterator[str]:
+    """The whole report; `cases` is where their questions are."""
+    if not found["settings_recorded"]:
+        yield from wrap(NO_SETTINGS, WIDTH)
+    for one in found["missing"]:
+        yield from wrap(_lacking(one), WIDTH, subsequent_indent="  ", break_on_hyphens=False)
+    yield from _read(found["lines"])
+    unloads = found["unloads"]
+    ran = counted(found["cycles"], "shedding cycle")
+    yield f"{counted(found['clusters'], 'cluster')}, {ran}"
+    broken = unloads["in_violation"]
+    yield f"{counted(unloads['recorded'], 'unload')}, {broken} of them in cycles that break a rule"
+    yield from _causes(unloads)
+    yield from ("", *_rules(found["rules"]))
+    if "asked" in found:
+        yield from ("", *_asked(found["asked"]))
+    for fault in faults:
+        yield from ("", *_fault(fault))
+    if faults:
+        told = f"the case of each: {cases}/*.json, for pulsar-conformance explain"
+        yield from ("", *wrap(told, WIDTH, break_long_words=False, break_on_hyphens=False))
+    yield ""
+    yield _verdict(found)
+
+
+NO_SETTINGS = (
+    "no settings are recorded: the documents' defaults are taken, and what has none is not judged"
+)
+
+
+def _lacking(one: Json) -> str:
+    """A setting that is missing, and what for."""
+    rules = ", ".join(one["rules"])
+    return f"{one['setting']} is not recorded: undecided in {one['cycles']} cycles are {rules}"
+
+
+def _causes(unloads: Json) -> Iterator[str]:
+    """How many unloads there are by their causes, and of how many the cause is open."""
+    for cause, count in unloads["causes"].items():
+        yield f"  {count:>8}  {cause}"
+    if unloads["open"]:
+        yield f"  {unloads['open']:>8}  of these may or may not be by shedding"
+
+
+def _verdict(found: Json) -> str:
+    """The last line: what is against what was done, or that nothing is."""
+    total, follow = wrong(found), found["follow"]
+    if total:
+        more = f", {follow} of them following from others" if follow else ""
+        return f"{counted(total, 'verdict')} against what was done{more}"
+    judged = any(counts[ALLOWED] for counts in found["rules"].values())
+    if not found["cycles"]:
+        return "nothing could be audited"
+    return "nothing done breaks a rule" if judged else "nothing could be judged"
+
+
+def _read(counts: Json) -> Iterator[str]:
+    lost = sum(counts["quarantined"].values())
+    yield f"{counted(counts['read'], 'line')} read, {counts['used']} used, {lost} quarantined"
+    for reason, count in counts["quarantined"].items():
+        yield f"  {count:>8}  {reason}"
+
+
+def _rules(rules: Json) -> list[str]:
+    if not rules:
+        return ["no rule is about these cycles"]
+    made = _table("rule", *VERDICTS)
+    for rule, counts in rules.items():
+        made.add_row(rule, *(str(counts[verdict] or "") for verdict in VERDICTS))
+    return _printed(made)
+
+
+def _asked(asked: Json) -> list[str]:
+    made = _table("what would be unloaded", *(f"by {side} settings" for side in SIDES))
+    for name, unit in ROWS.items():
+        made.add_row(unit, *(_number(asked[side][name]) for side in SIDES))
+    told = f"{asked['both']} bundles by both, {asked['only_asked']} only by the asked settings"
+    return [*_printed(made), told]
+
+
+ROWS = {
+    "bundles": "bundles",
+    "cycles": "cycles that unload",
+    "brokers": "brokers that unload",
+    "bytes_per_second": "MB/s moved in all",
+}
+
+
+def _number(value: float) -> str:
+    return str(value) if isinstance(value, int) else f"{value / MEGABYTE:.1f}"
+
+
+def _fault(fault: Json) -> list[str]:
+    first = f"{fault['rule']} {fault['verdict']}, {fault['cluster']} at {fault['cycle']}"
+    return [
+        *wrap(first, WIDTH, subsequent_indent="  "),
+        *wrap(fault["evidence"], WIDTH - 2, initial_indent="  ", subsequent_indent="  "),
+    ]
+
+
+def _table(first: str, *others: str) -> Table:
+    made = Table(box=box.SIMPLE, pad_edge=False)
+    made.add_column(first)
+    for name in others:
+        made.add_column(name, justify="right")
+    return made
+
+
+def _printed(made: Table) -> list[str]:
+    out = StringIO()
+    Console(file=out, width=WIDTH, color_system=None).print(made)
+    return [line.rstrip() for line in out.getvalue().strip("\n").splitlines() if line.strip()]

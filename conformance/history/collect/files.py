@@ -1,0 +1,90 @@
+"""The files of a history that is being recorded: one a day, whole lines, each once."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from pulsar_conformance.conformance.history.collect.sight import Entry
+
+ENDING = ".jsonl"
+
+
+class CannotWrite(Exception):
+    """The history cannot be written; says where, and why."""
+
+
+class Recording:
+    """A folder in which the history of one cluster grows."""
+
+    def __init__(self, folder: Path, cluster: str) -> None:
+        self._folder = folder
+        self._cluster = cluster
+        self.lines = 0
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            self._repair()
+        except OSError as error:
+            raise CannotWrite(f"{folder}: {error.strerror or error}") from None
+
+    def before(self) -> Iterator[Entry]:
+        """What the newest file says; nothing where there is none."""
+        files = self._files()
+        if not files:
+            return
+        with files[-1].open("rb") as lines:
+            for line in lines:
+                try:
+                    entry: Any = json.loads(line)
+                except ValueError:
+                    continue
+                if isinstance(entry, dict) and entry.get("kind") != "load_report":
+                    yield entry
+
+    def write(self, at: datetime, entries: Iterable[Entry]) -> int:
+        """Append lines of one time; how many. Errors: `CannotWrite`."""
+        at = at.astimezone(UTC)
+        stamp = at.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        lines = [
+            json.dumps({"kind": one["kind"], "cluster": self._cluster, "at": stamp, **one})
+            for one in entries
+        ]
+        if not lines:
+            return 0
+        path = self._path(at)
+        text = "".join(f"{line}\n" for line in lines).encode()
+        try:
+            target = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+            try:
+                left = memoryview(text)
+                while left:
+                    left = left[os.write(target, left) :]
+            finally:
+                os.close(target)
+        except OSError as error:
+            raise CannotWrite(f"{path}: {error.strerror or error}") from None
+        self.lines += len(lines)
+        return len(lines)
+
+    def begins(self, at: datetime) -> bool:
+        """Whether a line of this time would be the first of its file."""
+        return not self._path(at.astimezone(UTC)).exists()
+
+    def _path(self, at: datetime) -> Path:
+        return self._folder / f"{self._cluster}-{at:%Y-%m-%d}{ENDING}"
+
+    def _files(self) -> list[Path]:
+        return sorted(self._folder.glob(f"{self._cluster}-????-??-??{ENDING}"))
+
+    def _repair(self) -> None:
+        """Cut off a last line that has no end: whoever wrote it was killed meanwhile."""
+        for path in self._files()[-1:]:
+            with path.open("rb+") as file:
+                content = file.read()
+                whole = content.rfind(b"\n") + 1
+                if whole < len(content):
+                    file.truncate(whole)

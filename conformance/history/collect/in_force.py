@@ -1,0 +1,47 @@
+"""The settings of a running broker, as its admin API writes them, under their documented names."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from pulsar_conformance import specs
+
+OPTIONAL = re.compile(r"Optional\[(.*)\]")
+ABSENT = ("", "null", "Optional.empty")
+SPELT_RIGHT = "Bandwidth"
+"""From 4.0 on the settings of the bandwidth's weight have a name without a slip; see `SLIP`."""
+
+SLIP = "Bandwith"
+
+READ: Mapping[str, Callable[[str], Any]] = {
+    "integer": int,
+    "number": float,
+    "boolean": {"true": True, "false": False}.__getitem__,
+}
+"""What a value of each type is read by; any other stays a text."""
+
+
+def documented(told: Mapping[str, Any]) -> dict[str, Any]:
+    """Those that documents name, typed; one that has no value, or cannot be read, is left out.
+
+    Whatever else a broker is configured with, secrets among it, is not looked at.
+    """
+    found = {}
+    for name, setting in specs.load().settings.items():
+        text = str(told.get(name, told.get(name.replace(SLIP, SPELT_RIGHT), "")))
+        within = OPTIONAL.fullmatch(text)
+        text = within[1] if within else text
+        if text in ABSENT:
+            continue
+        try:
+            found[name] = READ.get(setting.type, _text)(text)
+        except (KeyError, ValueError):
+            continue
+    return found
+
+
+def _text(text: str) -> str:
+    """A list as broker.conf writes it."""
+    return text[1:-1].replace(", ", ",") if text.startswith("[") else text

@@ -1,0 +1,220 @@
+"""One look at a cluster: every broker is asked at the same time, and none waits for another."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, TypeVar
+from urllib.parse import quote, urlsplit
+
+from pulsar_conformance.adapters.cluster.remote import AdminApi, NoAnswer
+from pulsar_conformance.conformance.history.collect.in_force import documented
+from pulsar_conformance.conformance.history.collect.sight import Sight
+
+AT_ONCE = 16
+"""Brokers that are asked at the same time."""
+
+ADMIN = "/admin/v2"
+UNLOADED = "brk_lb_unload_bundle_total"
+"""How the leader's metrics call the number of bundles that it has shed."""
+
+GLOBAL = "global"
+RARELY = 10
+"""Anti-affinity groups, a request a namespace, are looked at every so many looks."""
+
+Found = TypeVar("Found")
+
+
+class NoCluster(Exception):
+    """It is not certain which cluster is to be recorded; what to say."""
+
+
+@dataclass(frozen=True)
+class Look:
+    """What was seen, and the load reports of the brokers that answered."""
+
+    sight: Sight
+    reports: Mapping[str, Any]
+    troubles: Mapping[str, str]
+    """What could not be read, and why."""
+
+
+class Looker:
+    """Looks at one cluster again and again."""
+
+    def __init__(self, api: AdminApi, cluster: str) -> None:
+        self._api = api
+        self.cluster = cluster
+        self._pool = ThreadPoolExecutor(AT_ONCE, "look")
+        self._known: tuple[str, ...] = ()
+        self._looks = 0
+        self._groups: dict[str, str] = {}
+
+    @classmethod
+    def of(cls, api: AdminApi, cluster: str | None) -> Looker:
+        """At the cluster of that name, or at the only one. Errors: `NoCluster`, `NoAnswer`."""
+        found = [one for one in api.get(f"{ADMIN}/clusters") if one != GLOBAL]
+        if cluster is not None and cluster not in found:
+            raise NoCluster(f"--cluster {cluster}: there are {', '.join(found) or 'none'}")
+        if cluster is None and len(found) != 1:
+            raise NoCluster(f"say which by --cluster: {', '.join(found) or 'there is none'}")
+        return cls(api, cluster or found[0])
+
+    def look(self, before: Sight) -> Look:
+        """The cluster now. Errors: `NoAnswer` where no broker tells which brokers are up."""
+        troubles: dict[str, str] = {}
+        brokers = self._brokers()
+        answers = dict(zip(brokers, self._pool.map(self._broker, brokers), strict=True))
+        owners, reports, silent = {}, {}, set()
+        for broker, (held, report, why) in answers.items():
+            owners[broker] = before.owners.get(broker, frozenset()) if held is None else held
+            if report is not None:
+                reports[broker] = report
+            if held is None:
+                silent.add(broker)
+            if why:
+                troubles[broker] = why
+        leader = self._tried("leader", troubles, self._leader)
+        settings = self._tried("settings", troubles, lambda: self._settings(leader))
+        domains = self._tried("domains", troubles, self._domains)
+        shed = self._tried("causes of unloading", troubles, lambda: self._shed(leader))
+        now = Sight(
+            owners=owners,
+            silent=frozenset(silent),
+            leader=leader if leader is not None else before.leader,
+            settings=before.settings if settings is None else settings,
+            domains=before.domains if domains is None else domains,
+            groups=self._in_groups(owners, troubles),
+            shed=shed,
+        )
+        divided = self._tried("splits", troubles, lambda: self._divided(before, now)) or {}
+        self._looks += 1
+        return Look(Sight(**{**vars(now), "divided": divided}), reports, troubles)
+
+    def close(self) -> None:
+        """End the threads that ask."""
+        self._pool.shutdown(wait=False, cancel_futures=True)
+
+    def _brokers(self) -> tuple[str, ...]:
+        """The brokers that are up, from whoever answers."""
+        path = f"{ADMIN}/brokers/{quote(self.cluster)}"
+        first: NoAnswer | None = None
+        for base in (self._api.access.base, *map(self._api.of, self._known)):
+            try:
+                self._known = tuple(sorted(self._api.get(path, base)))
+            except NoAnswer as error:
+                first = first or error
+            else:
+                return self._known
+        assert first is not None, "there is one to be asked"
+        raise first
+
+    def _broker(self, broker: str) -> tuple[frozenset[str] | None, Any, str]:
+        """What a broker owns, its load report, and why something is missing."""
+        base = self._api.of(broker)
+        held, report, why = None, None, ""
+        try:
+            path = f"{ADMIN}/brokers/{quote(self.cluster)}/{quote(broker)}/ownedNamespaces"
+            held = frozenset(self._api.get(path, base))
+            report = self._api.get(f"{ADMIN}/broker-stats/load-report", base)
+        except NoAnswer as error:
+            why = str(error)
+        return held, report, why
+
+    def _ask(self, path: str) -> Any:
+        """What the first broker that can be reached answers."""
+        for broker in self._known:
+            try:
+                return self._api.get(path, self._api.of(broker))
+            except NoAnswer as error:
+                if error.status:
+                    raise
+        return self._api.get(path)
+
+    def _leader(self) -> str | None:
+        told = self._ask(f"{ADMIN}/brokers/leaderBroker")
+        named = told.get("brokerId") or urlsplit(str(told.get("serviceUrl"))).netloc
+        return str(named) or None
+
+    def _settings(self, leader: str | None) -> dict[str, Any]:
+        """The settings in force at the leader, as far as documents name them."""
+        base = self._api.of(leader or self._known[0])
+        told = self._api.get(f"{ADMIN}/brokers/configuration/runtime", base)
+        return documented(told)
+
+    def _domains(self) -> dict[str, frozenset[str]]:
+        told = self._ask(f"{ADMIN}/clusters/{quote(self.cluster)}/failureDomains")
+        return {name: frozenset(one.get("brokers") or ()) for name, one in told.items()}
+
+    def _shed(self, leader: str | None) -> float | None:
+        """How many bundles the leader has shed since it leads."""
+        if leader is None:
+            return None
+        told = self._api.get(f"{ADMIN}/broker-stats/metrics", self._api.of(leader))
+        counts = [one["metrics"][UNLOADED] for one in told if UNLOADED in one.get("metrics", {})]
+        return float(sum(counts)) if counts else 0.0
+
+    def _in_groups(
+        self, owners: Mapping[str, Iterable[str]], troubles: dict[str, str]
+    ) -> dict[str, frozenset[str]]:
+        spaces = {bundle.rpartition("/")[0] for held in owners.values() for bundle in held}
+        every = self._looks % RARELY == 0
+        asked = [one for one in spaces if _of_users(one) and (every or one not in self._groups)]
+
+        def group(space: str) -> str:
+            path = f"{ADMIN}/namespaces/{quote(space)}/antiAffinity"
+            try:
+                return str(self._ask_text(path) or "")
+            except NoAnswer as error:
+                if error.status not in (404, 204):
+                    troubles["groups"] = str(error)
+                return self._groups.get(space, "")
+
+        self._groups |= dict(zip(asked, self._pool.map(group, asked), strict=True))
+        found: dict[str, set[str]] = {}
+        for space, name in self._groups.items():
+            if name:
+                found.setdefault(name, set()).add(space)
+        return {name: frozenset(members) for name, members in found.items()}
+
+    def _ask_text(self, path: str) -> Any:
+        base = self._api.of(self._known[0]) if self._known else None
+        return self._api.get(path, base, text=True)
+
+    def _divided(self, before: Sight, now: Sight) -> dict[str, tuple[str, ...]]:
+        """Bundles that were owned and are no more, and what stands in their place."""
+        has = now.holder()
+        missing = [bundle for bundle in before.holder() if bundle not in has]
+        found = {}
+        for space in sorted({one.rpartition("/")[0] for one in missing}):
+            if not _of_users(space):
+                continue
+            told = self._ask(f"{ADMIN}/namespaces/{quote(space)}/bundles")
+            cuts = told["boundaries"]
+            for whole in missing:
+                first, _, last = whole.rpartition("/")[2].partition("_")
+                within = [cut for cut in cuts if first <= cut <= last]
+                if whole.startswith(f"{space}/") and len(within) > 2 and within[0] == first:
+                    parts = pairwise(within)
+                    found[whole] = tuple(f"{space}/{one}_{two}" for one, two in parts)
+        return found
+
+    @staticmethod
+    def _tried(
+        what: str, troubles: dict[str, str], read: Callable[[], Found | None]
+    ) -> Found | None:
+        """What could be read; what could not is a trouble, and the rest goes on."""
+        try:
+            return read()
+        except NoAnswer as error:
+            troubles[what] = str(error)
+        except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
+            troubles[what] = f"the answer is of another shape than Pulsar's ({error!r})"
+        return None
+
+
+def _of_users(namespace: str) -> bool:
+    """Whether it is not one that each broker keeps for itself, `pulsar/HOST:PORT`."""
+    return namespace.count("/") == 1 and ":" not in namespace

@@ -1,0 +1,103 @@
+"""Looking at intervals, and writing what was seen, until it is time to stop."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+from pulsar_conformance.adapters.cluster.remote import NoAnswer
+from pulsar_conformance.conformance.history.collect.files import Recording
+from pulsar_conformance.conformance.history.collect.looking import Look, Looker
+from pulsar_conformance.conformance.history.collect.sight import (
+    Entry,
+    Sight,
+    changes,
+    context,
+    folded,
+)
+
+Tell = Callable[[str], None]
+
+
+class Recorder:
+    """Records one cluster."""
+
+    def __init__(self, looker: Looker, recording: Recording, tell: Tell) -> None:
+        self._looker = looker
+        self._recording = recording
+        self._tell = tell
+        self._before = folded(recording.before())
+        self._troubles: dict[str, str] = {}
+
+    def run(self, every: float, lasting: float | None, stop: threading.Event) -> None:
+        """Look every so many seconds, for so many seconds or until told to stop.
+
+        Errors: `NoAnswer` where the first look finds no cluster, `CannotWrite`.
+        """
+        begun = due = time.monotonic()
+        first = True
+        while not stop.is_set():
+            try:
+                self.once(first=first)
+            except NoAnswer as error:
+                if first:
+                    raise
+                self._trouble({"cluster": str(error)})
+            first = False
+            due = max(due + every, time.monotonic())
+            if lasting is not None and due - begun > lasting:
+                return
+            stop.wait(due - time.monotonic())
+
+    def once(self, *, first: bool) -> None:
+        """Look once, and write what there is to tell. Errors: `NoAnswer`, `CannotWrite`."""
+        before = self._before or Sight()
+        look = self._looker.look(before)
+        at = datetime.now(UTC)
+        if first:
+            self._tell(begins(self._looker.cluster, look))
+        self._trouble(dict(look.troubles))
+        if self._before is None or self._recording.begins(at):
+            entries = list(context(look.sight))
+        else:
+            entries = list(changes(before, look.sight))
+        entries += [_report(broker, report) for broker, report in sorted(look.reports.items())]
+        self._recording.write(at, entries)
+        self._before = look.sight
+
+    def _trouble(self, now: dict[str, str]) -> None:
+        """Tell what can no longer be read, and what can be again; each once."""
+        for what, why in now.items():
+            if what not in self._troubles:
+                self._tell(f"{what}: {why}")
+        for what in self._troubles:
+            if what not in now:
+                self._tell(f"{what}: answers again")
+        self._troubles = now
+
+
+def _report(broker: str, report: object) -> Entry:
+    return {"kind": "load_report", "broker": broker, "report": report}
+
+
+def begins(cluster: str, look: Look) -> str:
+    """What is recorded, what cannot be seen, and what that costs an audit."""
+    unseen = [f"{what} ({MISSED[what]})" for what in look.troubles if what in MISSED]
+    unseen.append("bundle data (averages begin with this history)")
+    unseen.append("shedding cycles (an audit takes them to be at the interval)")
+    unseen.append("a bundle that is back at its broker by the next look")
+    count = len(look.sight.owners)
+    plural = "" if count == 1 else "s"
+    return f"{cluster}, {count} broker{plural}; not seen: {', '.join(unseen)}"
+
+
+MISSED = {
+    "leader": "cycles are counted from the first line",
+    "settings": "an audit needs them by --setting",
+    "domains": "placement by failure domains is not judged",
+    "groups": "placement of groups is not judged",
+    "causes of unloading": "every unload that is no split and no shutdown is unknown",
+}
+"""What cannot be read, and what that costs an audit."""

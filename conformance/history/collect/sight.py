@@ -1,0 +1,144 @@
+"""What one look at a cluster shows, and what of it changed since the last."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+Entry = dict[str, Any]
+"""A line of the history, still without its cluster and time."""
+
+
+@dataclass(frozen=True)
+class Sight:
+    """A cluster as it was seen.
+
+    Attributes:
+        owners: broker to the bundles that it owns; one that did not answer has those it had.
+        silent: the brokers that are up and did not answer.
+        leader: the broker that leads, if that could be told.
+        settings: those in force that documents name.
+        domains: failure domain to its brokers.
+        groups: anti-affinity group to its namespaces.
+        shed: how many bundles the leader has shed since it leads, if that could be told.
+        divided: bundles that are no more, and their parts.
+    """
+
+    owners: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    silent: frozenset[str] = frozenset()
+    leader: str | None = None
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    domains: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    groups: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    shed: float | None = None
+    divided: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    def holder(self) -> dict[str, str]:
+        """Each bundle that is owned, and by whom."""
+        return {bundle: broker for broker, held in self.owners.items() for bundle in held}
+
+
+def context(now: Sight) -> Iterator[Entry]:
+    """All that an audit has to know before anything happens."""
+    if now.settings:
+        yield {"kind": "settings", "settings": dict(now.settings)}
+    for kind, named in (("domain", now.domains), ("group", now.groups)):
+        for name, members in sorted(named.items()):
+            yield {"kind": kind, "name": name, "members": sorted(members)}
+    if now.leader is not None:
+        yield {"kind": "leader", "broker": now.leader}
+    owners = {broker: sorted(bundles) for broker, bundles in sorted(now.owners.items())}
+    yield {"kind": "owners", "owners": owners}
+
+
+def changes(before: Sight, now: Sight) -> Iterator[Entry]:
+    """What happened between two looks, in an order in which it can have happened."""
+    if now.settings and now.settings != before.settings:
+        yield {"kind": "settings", "settings": dict(now.settings)}
+    yield from _members("domain", before.domains, now.domains)
+    yield from _members("group", before.groups, now.groups)
+    if now.leader is not None and now.leader != before.leader:
+        yield {"kind": "leader", "broker": now.leader}
+    had = before.holder()
+    for whole, parts in now.divided.items():
+        yield {"kind": "split", "bundle": whole, "into": list(parts)}
+        if whole in had:
+            had |= dict.fromkeys(parts, had.pop(whole))
+    yield from _moved(had, before, now)
+
+
+def _members(
+    kind: str, before: Mapping[str, frozenset[str]], now: Mapping[str, frozenset[str]]
+) -> Iterator[Entry]:
+    for name in sorted(before.keys() | now.keys()):
+        if before.get(name) != now.get(name):
+            yield {"kind": kind, "name": name, "members": sorted(now.get(name, ()))}
+
+
+def _moved(had: Mapping[str, str], before: Sight, now: Sight) -> Iterator[Entry]:
+    has = now.holder()
+    released = [bundle for bundle, broker in sorted(had.items()) if has.get(bundle) != broker]
+    parts = {part for parts in now.divided.values() for part in parts}
+    causes = {
+        bundle: "shutdown" if had[bundle] not in now.owners else "split"
+        for bundle in released
+        if had[bundle] not in now.owners or bundle in parts
+    }
+    other = [bundle for bundle in released if bundle not in causes]
+    cause = _cause(len(other), before, now)
+    for bundle in released:
+        told = causes.get(bundle, cause)
+        yield {"kind": "unloaded", "bundle": bundle, "broker": had[bundle], "cause": told}
+    for bundle, broker in sorted(has.items()):
+        if had.get(bundle) != broker:
+            yield {"kind": "assigned", "bundle": bundle, "broker": broker}
+
+
+def _cause(released: int, before: Sight, now: Sight) -> str:
+    """Why bundles were released that no split and no end of a broker explains.
+
+    The leader counts what it sheds: all of them, none, or nobody knows which.
+    """
+    if before.shed is None or now.shed is None or before.leader != now.leader:
+        return "unknown"
+    shed = now.shed - before.shed
+    if shed <= 0:
+        return "admin" if shed == 0 else "unknown"
+    return "shedding" if shed == released else "unknown"
+
+
+def folded(entries: Iterator[Entry]) -> Sight | None:
+    """The cluster after these lines of a history; none where they never told all owners."""
+    owners: dict[str, set[str]] | None = None
+    leader, settings = None, {}
+    named: dict[str, dict[str, frozenset[str]]] = {"domain": {}, "group": {}}
+    for entry in entries:
+        kind = entry["kind"]
+        if kind == "owners":
+            owners = {broker: set(held) for broker, held in entry["owners"].items()}
+        elif kind == "leader":
+            leader = entry["broker"]
+        elif kind == "settings":
+            settings = entry["settings"]
+        elif kind in named:
+            named[kind][entry["name"]] = frozenset(entry["members"])
+            if not entry["members"]:
+                del named[kind][entry["name"]]
+        elif owners is not None and kind in ("assigned", "unloaded"):
+            held = owners.setdefault(entry["broker"], set())
+            (held.add if kind == "assigned" else held.discard)(entry["bundle"])
+        elif owners is not None and kind == "split":
+            for held in owners.values():
+                if entry["bundle"] in held:
+                    held.discard(entry["bundle"])
+                    held.update(entry["into"])
+    if owners is None:
+        return None
+    return Sight(
+        owners={broker: frozenset(held) for broker, held in owners.items()},
+        leader=leader,
+        settings=settings,
+        domains=named["domain"],
+        groups=named["group"],
+    )

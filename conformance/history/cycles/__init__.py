@@ -1,0 +1,1 @@
+"""What was known, decided and done at each shedding cycle, as tables."""

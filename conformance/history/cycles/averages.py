@@ -1,0 +1,132 @@
+"""`bundle_averages`: what each bundle carries at each cycle, and when it was unloaded last."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from pulsar_conformance.adapters.spark import averages as known
+from pulsar_conformance.adapters.spark import ranges, shapes
+from pulsar_conformance.conformance.history.audit.plan import AuditPlan, Made, Silver
+from pulsar_conformance.conformance.history.cycles import causes, cycles, reports
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+FRAMES: Mapping[str, int] = {"shortTermData": 10, "longTermData": 1000}
+"""The samples that count in each time frame. [DATA-03]"""
+
+BEFORE, SAID, LOOK, AFTER = range(4)
+"""What is sampled at the moment of a look is known at it, and what is done then is not; what the
+leader says goes for the samples of that moment."""
+
+
+def averages(silver: Silver, made: Made, plan: AuditPlan) -> DataFrame:
+    """The table: what the leader's samples since its start come to, or what its records say.
+
+    A record goes for the samples before it, and those after it go on from it; but where there are
+    as many since the leader's start as it would have then, they alone count.
+    """
+    rows = _timeline(silver, made, plan)
+    begun = made["cycles"].select("cluster", "since", "until").distinct()
+    rows = rows.join(F.broadcast(begun), "cluster").where("at >= since and at < until")
+    rows = rows.withColumn("key", F.xxhash64("cluster", "bundle", "since"))
+    keys, order = ("key", "cluster", "bundle", "since"), ("at", "turn", "broker")
+    so_far = known.Timeline(keys, order).so_far()
+    went = F.last("went", ignorenulls=True).over(so_far)
+    surely = F.last("surely", ignorenulls=True).over(so_far)
+    taken = F.count(shapes.RATE_FIELDS[0]).over(so_far)
+    rows = rows.withColumns({"went": went, "surely": surely, "taken": taken})
+    rows = known.averages(rows, keys, order, FRAMES, plan.readings)
+    said = F.when(F.col("data").isNotNull(), F.struct("data", "taken", *FRAMES))
+    rows = rows.withColumn("said", F.last(said, ignorenulls=True).over(so_far))
+    rows = rows.where(F.col("turn") == LOOK)
+    return rows.select(
+        "cluster",
+        "cycle",
+        F.col("at").alias("moment"),
+        "broker",
+        "bundle",
+        *(_average(name, window).alias(name) for name, window in FRAMES.items()),
+        _minutes(F.col("at"), F.col("went")).alias("moved"),
+        _minutes(F.col("at"), F.col("surely")).alias("surely_moved"),
+    )
+
+
+def _average(name: str, window: int) -> Column:
+    """What is known in a time frame, by the last record and the samples."""
+    own, said = F.col(name), F.col(f"said.data.{name}")
+    counted = shapes.or_nothing(said["numSamples"])
+    new = F.col("taken") - F.col("said.taken")
+    own_alone = F.isnull("said") | (F.col("taken") >= F.least(counted + new, F.lit(window)))
+    kept = F.least(counted, window - new)
+    of_new = (own[rate] * own["numSamples"] - _before(name, rate) for rate in shapes.RATE_FIELDS)
+    rates = (
+        ((shapes.or_nothing(said[rate]) * kept + sum_) / (kept + new)).alias(rate)
+        for rate, sum_ in zip(shapes.RATE_FIELDS, of_new, strict=True)
+    )
+    both = F.struct(*rates, (kept + new).alias("numSamples")).cast(shapes.AVERAGE)
+    own, said = own.cast(shapes.AVERAGE), said.cast(shapes.AVERAGE)
+    return F.when(new == 0, said).when(own_alone, own).otherwise(both)
+
+
+def _before(name: str, rate: str) -> Column:
+    """The sum of the samples before the last record; they have not filled the time frame."""
+    then = F.col(f"said.{name}")
+    return then[rate] * then["numSamples"]
+
+
+def _minutes(later: Column, earlier: Column) -> Column:
+    return (F.unix_micros(later) - F.unix_micros(earlier)) / 60_000_000
+
+
+def _timeline(silver: Silver, made: Made, plan: AuditPlan) -> DataFrame:
+    """Samples, records of the leader, unloadings and looks, in rows of one shape."""
+    moments = cycles.of_plan(cycles.moments(made, plan), plan)
+    owned = reports.at_moments(silver, moments)
+    looks = owned.select(
+        "cluster",
+        F.explode("bundles").alias("bundle"),
+        F.col("moment").alias("at"),
+        F.lit(LOOK).alias("turn"),
+        "broker",
+        "cycle",
+    )
+    samples = silver.bundle_samples.select(
+        "cluster", "bundle", "at", F.lit(BEFORE).alias("turn"), "broker", *shapes.RATE_FIELDS
+    )
+    data = silver.contexts.where("kind = 'bundle_data'").select(
+        "cluster", "bundle", "at", F.lit(SAID).alias("turn"), "data"
+    )
+    at = F.greatest("at", "cycle")
+    went = causes.shed(made).select(
+        "cluster",
+        "bundle",
+        at.alias("at"),
+        F.lit(AFTER).alias("turn"),
+        at.alias("went"),
+        F.when(~F.col("open"), at).alias("surely"),
+    )
+    went = WENT[plan.readings["grace-of"]](silver, went)
+    rows = looks
+    for others in (samples, data, went):
+        rows = rows.unionByName(others, allowMissingColumns=True)
+    return rows.repartition("cluster", "bundle")
+
+
+def _with_parts(silver: Silver, went: DataFrame) -> DataFrame:
+    """Unloadings of bundles, each also as one of every bundle that lies within it."""
+    space = ranges.namespace_of(F.col("bundle")).alias("space")
+    within = silver.actions.where("kind = 'split'").select(
+        "cluster", space, F.explode("into").alias("part")
+    )
+    whole = went.withColumn("space", space)
+    parts = whole.join(within.distinct(), ["cluster", "space"])
+    parts = parts.where(ranges.covers(F.col("bundle"), F.col("part")) & (F.expr("bundle != part")))
+    parts = parts.select(*(F.col("part").alias(n) if n == "bundle" else n for n in went.columns))
+    return went.unionByName(parts)
+
+
+WENT: Mapping[str, Callable[[Silver, DataFrame], DataFrame]] = {
+    "bundle": lambda _silver, went: went,
+    "topic": _with_parts,
+}
+"""What counts as unloaded, by the reading `grace-of`. [SHED-04]"""

@@ -1,0 +1,314 @@
+"""`unloads`: why each bundle was unloaded, and which shedding cycle may have done it.
+
+A cause that is recorded counts. Elsewhere what else is recorded decides: whether a cycle ran just
+before, whether the bundle had just been split, and whether its broker or its whole namespace was
+given up at the time. What all of that leaves open is `open`: the cycle is judged with it and
+without it, and what only one of the two allows is undecided.
+"""
+
+from __future__ import annotations
+
+from pulsar_conformance.conformance.history.audit.plan import AuditPlan, Made, Silver
+from pulsar_conformance.conformance.history.input.conditions import (
+    ADMIN,
+    SHEDDING,
+    SHUTDOWN,
+    SPLIT,
+    UNKNOWN,
+)
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F
+
+CLOSE = 10.0
+"""Seconds from a cycle to what it sheds first, and from there to what it sheds next, at most, where
+nobody recorded that shedding did it."""
+
+NEAR = 60.0
+"""Seconds after a cycle in which it sheds: Pulsar waits so long for a bundle to be unloaded."""
+
+SAME = 1.0
+"""Seconds that an unload may be recorded before its cycle is."""
+
+SKEW = 5.0
+"""Seconds by which the clocks of two brokers may differ."""
+
+TOGETHER = 60
+"""Seconds within which a broker that ends, or a whole namespace, is unloaded."""
+
+GONE = 15 * 60.0
+"""Seconds without a report after which a broker is taken to have ended."""
+
+OFFLOADED = 60.0
+"""Seconds after a split in which the parts are offloaded."""
+
+KEY = ("cluster", "broker", "bundle", "at")
+
+EXPLAINED = "explained"
+
+
+def unloads(silver: Silver, made: Made, _plan: AuditPlan) -> DataFrame:
+    """The table: a row for each unload and each cycle that it may be of, or one without a cycle.
+
+    `cause` is that which is recorded or the likeliest, `open` whether shedding may as well have
+    done it as not, `basis` says what that follows from, and `owner` is the broker that is last
+    recorded to have had the bundle.
+    """
+    went = _recorded(silver)
+    told = _with_owner(silver, _with_evidence(silver, went))
+    return _at_cycles(told, made["cycles"])
+
+
+def shed(made: Made) -> DataFrame:
+    """The unloads of a cycle that shedding did, or may have done."""
+    rows = made["unloads"].where("cycle is not null")
+    return rows.where((F.col("cause") == SHEDDING) | F.col("open"))
+
+
+def _recorded(silver: Silver) -> DataFrame:
+    """Unloads with `said`, the cause where that is recorded."""
+    rows = silver.actions.where("kind = 'unloaded'")
+    return rows.select(*KEY, F.nullif("cause", F.lit(UNKNOWN)).alias("said"))
+
+
+def _seconds(time: str) -> Column:
+    return F.unix_micros(time) / 1_000_000
+
+
+def _with_evidence(silver: Silver, went: DataFrame) -> DataFrame:
+    """Unloads with what else is recorded of them: `split`, `ended` and `emptied`."""
+    rows = _with_reports(silver, went)
+    rows = _with_splits(silver, rows)
+    return _with_namespaces(silver, rows)
+
+
+def _with_reports(silver: Silver, went: DataFrame) -> DataFrame:
+    """Added are `reported`, `owned` (of the broker's last report), and `ended`: whether the broker
+    gave up all that it had, or never reported again."""
+    report = F.struct("at", "bundles").alias("report")
+    samples = silver.broker_samples.select("cluster", "broker", "at", report)
+    marks = went.withColumn("turn", F.lit(1)).unionByName(
+        samples.withColumn("turn", F.lit(0)), allowMissingColumns=True
+    )
+    course = Window.partitionBy("cluster", "broker").orderBy("at", "turn")
+    before = course.rowsBetween(Window.unboundedPreceding, Window.currentRow)
+    after = course.rowsBetween(1, Window.unboundedFollowing)
+    marks = marks.withColumns(
+        {
+            "last": F.last("report", ignorenulls=True).over(before),
+            "next": F.first("report", ignorenulls=True).over(after)["at"],
+        }
+    ).where("turn = 1")
+    at_once = Window.partitionBy("cluster", "broker").orderBy(F.unix_seconds("at"))
+    near = at_once.rangeBetween(-TOGETHER, TOGETHER)
+    ends = silver.broker_samples.groupBy("cluster").agg(F.max("at").alias("ends"))
+    marks = marks.withColumn("given", F.collect_set("bundle").over(near))
+    marks = marks.join(F.broadcast(ends), "cluster", "left")
+    owned = F.col("last.bundles")
+    every = (F.size(owned) > 1) & (F.size(F.array_except(owned, "given")) == 0)
+    silent = F.coalesce(_seconds("next"), _seconds("ends")) - _seconds("at") > GONE
+    return marks.select(
+        *KEY,
+        "said",
+        F.col("last.at").alias("reported"),
+        owned.alias("owned"),
+        F.coalesce(every | silent, F.lit(False)).alias("ended"),
+    )
+
+
+def _with_splits(silver: Silver, rows: DataFrame) -> DataFrame:
+    """Added are `split` (whether the bundle, or what it is a part of, had just been split), and
+    `unseen` (whether no report has told of the part since)."""
+    splits = silver.actions.where("kind = 'split'").select(
+        "cluster",
+        F.col("at").alias("cut"),
+        F.explode(F.concat("into", F.array("bundle"))).alias("bundle"),
+    )
+    marks = rows.withColumn("turn", F.lit(1)).unionByName(
+        splits.withColumns({"turn": F.lit(0), "at": F.col("cut") - _interval(SAME)}),
+        allowMissingColumns=True,
+    )
+    course = Window.partitionBy("cluster", "bundle").orderBy("at", "turn")
+    so_far = course.rowsBetween(Window.unboundedPreceding, Window.currentRow)
+    marks = marks.withColumn("cut", F.last("cut", ignorenulls=True).over(so_far))
+    marks = marks.where("turn = 1")
+    just = _seconds("at") - _seconds("cut") <= OFFLOADED
+    seen = (F.col("reported") > F.col("cut")) & F.array_contains("owned", F.col("bundle"))
+    return marks.select(
+        *rows.columns,
+        F.coalesce(just, F.lit(False)).alias("split"),
+        (~F.coalesce(seen, F.lit(False))).alias("unseen"),
+    )
+
+
+def _interval(seconds: float) -> Column:
+    return F.make_dt_interval(secs=F.lit(seconds).cast("decimal(18, 6)"))
+
+
+def _with_namespaces(silver: Silver, rows: DataFrame) -> DataFrame:
+    """Added is `emptied`: whether every bundle of the namespace was unloaded at that time."""
+    space = F.regexp_extract("bundle", r"^(.*)/", 1)
+    rows = rows.withColumn("space", space).withColumn("of", F.to_date("at"))
+    at_once = Window.partitionBy("cluster", "space").orderBy(F.unix_seconds("at"))
+    given = F.collect_set("bundle").over(at_once.rangeBetween(-TOGETHER, TOGETHER))
+    rows = rows.withColumn("given", F.size(given))
+    many = rows.where("given > 1").select("cluster", "space", "of").distinct()
+    named = silver.bundle_samples.select(
+        "cluster", F.to_date("at").alias("of"), space.alias("space"), "bundle"
+    )
+    known = named.join(many.hint("shuffle_hash"), ["cluster", "space", "of"], "left_semi")
+    counts = known.groupBy("cluster", "space", "of").agg(F.countDistinct("bundle").alias("known"))
+    rows = rows.join(counts, ["cluster", "space", "of"], "left")
+    emptied = (F.col("given") > 1) & (F.col("given") >= F.col("known"))
+    return rows.withColumn("emptied", F.coalesce(emptied, F.lit(False))).drop(
+        "space", "of", "given", "known"
+    )
+
+
+def _with_owner(silver: Silver, rows: DataFrame) -> DataFrame:
+    """Added is `owner`, the broker that by reports, records of owners and assignments had the
+    bundle last; null where nothing tells, as of a part that nobody has reported yet, and where its
+    own broker has reported since without it."""
+    sought = rows.select("cluster", "bundle").distinct().hint("shuffle_hash")
+    owners = silver.contexts.where("kind = 'owners'").select(
+        "cluster", "at", F.explode("owners").alias("owner", "bundles")
+    )
+    claims = (
+        _claims(silver.bundle_samples, F.col("broker")),
+        _claims(silver.actions.where("kind = 'assigned'"), F.col("broker")),
+        owners.select("cluster", "at", F.explode("bundles").alias("bundle"), "owner"),
+        silver.broker_samples.select(
+            "cluster", "at", F.explode("bundles").alias("bundle"), F.col("broker").alias("owner")
+        ),
+    )
+    marks = rows.withColumn("turn", F.lit(1))
+    for one in claims:
+        claimed = one.join(sought, ["cluster", "bundle"], "left_semi").select(
+            "cluster",
+            "bundle",
+            "at",
+            F.struct("at", "owner").alias("claim"),
+            F.lit(0).alias("turn"),
+        )
+        marks = marks.unionByName(claimed, allowMissingColumns=True)
+    course = Window.partitionBy("cluster", "bundle").orderBy("at", "turn")
+    so_far = course.rowsBetween(Window.unboundedPreceding, Window.currentRow)
+    marks = marks.withColumn("claim", F.last("claim", ignorenulls=True).over(so_far))
+    marks = marks.where("turn = 1")
+    dropped = (F.col("claim.owner") == F.col("broker")) & (F.col("claim.at") < F.col("reported"))
+    owner = F.when(~F.coalesce(dropped, F.lit(False)), F.col("claim.owner"))
+    return marks.withColumn("owner", owner).drop("turn", "claim")
+
+
+def _claims(rows: DataFrame, owner: Column) -> DataFrame:
+    return rows.select("cluster", "at", "bundle", owner.alias("owner"))
+
+
+def _at_cycles(rows: DataFrame, ran: DataFrame) -> DataFrame:
+    """The unloads at the cycles before and after them that they may be of."""
+    recorded = (F.size("moments") == 1) & (F.col("moments")[0] == F.col("cycle"))
+    cycle = F.struct("cycle", "upto", recorded.alias("recorded")).alias("ran")
+    cycles = ran.select("cluster", F.col("cycle").alias("at"), cycle, F.lit(0).alias("turn"))
+    marks = rows.withColumn("turn", F.lit(1)).unionByName(cycles, allowMissingColumns=True)
+    course = Window.partitionBy("cluster").orderBy("at", "turn")
+    before = course.rowsBetween(Window.unboundedPreceding, Window.currentRow)
+    after = course.rowsBetween(1, Window.unboundedFollowing)
+    marks = marks.withColumns(
+        {
+            "ran": F.last("ran", ignorenulls=True).over(before),
+            "due": F.first("ran", ignorenulls=True).over(after),
+        }
+    ).where("turn = 1")
+    within = F.col("at") < F.col("ran.upto")
+    marks = marks.withColumns(
+        {
+            "ran": F.when(within, F.col("ran")),
+            "due": F.when(F.col("due.recorded"), F.col("due")),
+        }
+    )
+    marks = marks.withColumns(
+        {
+            "late": _seconds("at") - _seconds("ran.cycle"),
+            "early": _seconds("due.cycle") - _seconds("at"),
+        }
+    )
+    maybe = F.col("said").isNull() | (F.col("said") == SHEDDING)
+    own = Window.partitionBy("cluster", F.col("ran.cycle")).orderBy("at")
+    last = F.last(F.when(maybe, _seconds("at")), ignorenulls=True)
+    last = last.over(own.rowsBetween(Window.unboundedPreceding, -1))
+    gap = _seconds("at") - F.coalesce(last, _seconds("ran.cycle"))
+    marks = marks.withColumn("gap", F.when(maybe, gap))
+    widest = F.max("gap").over(own.rowsBetween(Window.unboundedPreceding, Window.currentRow))
+    marks = marks.withColumn("quick", _true(widest <= CLOSE))
+    each = marks.withColumns(_judged()).withColumn("of", F.explode(_cycles()))
+    return each.select(
+        "cluster",
+        F.col("of.cycle").alias("cycle"),
+        "at",
+        "broker",
+        "bundle",
+        "cause",
+        (F.col("of.open") & F.col("may_shed")).alias("open"),
+        "owner",
+        "basis",
+    )
+
+
+def _judged() -> dict[str, Column]:
+    """`cause`, `basis`, and `may_shed`: whether shedding may have done it at all."""
+    said = F.col("said")
+    shortly = F.col("quick") | _true(F.col("early") <= SAME)
+    near = shortly | _true(F.col("late") <= NEAR)
+    skewed = _true(F.col("early") <= SKEW)
+    guessed = _true(~F.col("ran.recorded"))
+    offloaded, cut = F.col("split") & F.col("unseen"), F.col("split")
+    explained = cut | F.col("ended") | F.col("emptied")
+    cause = (
+        F.when(said.isNotNull(), said)
+        .when(cut, SPLIT)
+        .when(F.col("ended"), SHUTDOWN)
+        .when(F.col("emptied"), ADMIN)
+        .when(shortly & ~guessed, SHEDDING)
+        .otherwise(UNKNOWN)
+    )
+    basis = (
+        F.when(said.isNotNull(), F.lit("recorded"))
+        .when(cut, F.lit("it had just been split"))
+        .when(F.col("ended"), F.lit("its broker gave up all, or reports no more"))
+        .when(F.col("emptied"), F.lit("its whole namespace was unloaded"))
+        .when(shortly & ~guessed, F.lit("a cycle ran just before"))
+        .when(guessed, F.lit("no cycle and no cause is recorded"))
+        .otherwise(F.lit("no cycle ran just before, and no cause is recorded"))
+    )
+    silent = said.isNull() & ~offloaded & ~(explained & ~near & ~skewed & ~guessed)
+    return {
+        "cause": cause,
+        "basis": basis,
+        "may_shed": F.coalesce((said == SHEDDING) | silent, F.lit(False)),
+    }
+
+
+def _true(holds: Column) -> Column:
+    return F.coalesce(holds, F.lit(False))
+
+
+def _cycles() -> Column:
+    """The cycles that it may be of, each with whether that is open; one without, if none."""
+    shedding = F.col("cause") == SHEDDING
+    ran, due, early = F.col("ran.cycle"), F.col("due.cycle"), F.col("early")
+    none = F.lit(None).cast("timestamp")
+
+    def one(cycle: Column, is_open: Column) -> Column:
+        return F.struct(cycle.alias("cycle"), F.coalesce(is_open, F.lit(False)).alias("open"))
+
+    same = _true(early <= SAME)
+    either = _true(early <= SKEW) & ~same
+    apart = F.col("ran.recorded") & (F.col("late") > NEAR) & ~F.col("quick")
+    own = one(ran, ~shedding | apart)
+    return (
+        F.when(~F.col("may_shed"), F.array(one(ran, F.lit(False))))
+        .when(same, F.array(one(due, ~shedding)))
+        .when(either & ran.isNull(), F.array(one(due, ~shedding)))
+        .when(either, F.array(one(due, F.lit(True)), one(ran, F.lit(True))))
+        .when(ran.isNull(), F.array(one(none, F.lit(False))))
+        .otherwise(F.array(own))
+    )

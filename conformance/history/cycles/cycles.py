@@ -1,0 +1,221 @@
+"""When load was shed: the cycles, their leader's memory, and the settings in force.
+
+A cycle is what was recorded as one, or else every interval from the leader's start. It then may
+have been at any moment up to the first bundle that it shed, or up to the next cycle: the first and
+the last of these moments are looked at.
+"""
+
+from __future__ import annotations
+
+from pulsar_conformance.adapters.spark import growth, settings, shedding
+from pulsar_conformance.conformance.history.audit.plan import AuditPlan, Made, Silver
+from pulsar_conformance.conformance.history.input.conditions import SHEDDING, UNKNOWN
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F
+
+INTERVAL = "loadBalancerSheddingIntervalMinutes"
+REPORT_AGE = "loadBalancerReportUpdateMaxIntervalMinutes"
+SETTINGS = tuple(dict.fromkeys((*shedding.settings_of(), *growth.SETTINGS, INTERVAL, REPORT_AGE)))
+"""Those that decide what is known, shed and split at a cycle."""
+
+NO_LEADER = "no leader's start is recorded before it"
+CUT_SHORT = "the history or its leader ends before the next one"
+FIRST = "its leader has just begun, and need not have run one yet"
+LAST = "nothing is recorded after it"
+
+
+SHORTEST, LONGEST = 1 / 60, 1 << 20
+"""Minutes between which an interval is taken for one."""
+
+MICROS_OF_MINUTE, MICROS_OF_DAY = 60_000_000, 86_400_000_000
+
+
+def minutes(count: Column) -> Column:
+    """So many minutes as an interval; null of what can be none."""
+    seconds = F.when(count.between(SHORTEST, LONGEST), count * 60).cast("decimal(18, 6)")
+    return F.make_dt_interval(secs=seconds)
+
+
+def _instant() -> Column:
+    """The shortest time there is."""
+    return F.expr("interval 1 microsecond")
+
+
+def starts(silver: Silver) -> DataFrame:
+    """When leaders began to remember: `cluster`, `since`, `until` (when it ends) and `led`.
+
+    A history may begin before its first leader's start: that is a memory, too, but not `led`.
+    """
+    spans = _spans(silver)
+    begun = silver.contexts.where("kind = 'leader'").select(
+        "cluster", "at", F.lit(True).alias("led")
+    )
+    first = spans.select("cluster", F.col("first").alias("at"), F.lit(False).alias("led"))
+    begun = begun.unionByName(first).groupBy("cluster", "at").agg(F.max("led").alias("led"))
+    mine = Window.partitionBy("cluster").orderBy("at")
+    begun = begun.withColumn("next", F.lead("at").over(mine)).join(spans, "cluster")
+    return begun.select(
+        "cluster",
+        F.col("at").alias("since"),
+        F.coalesce("next", F.col("last") + _instant()).alias("until"),
+        "last",
+        "led",
+    )
+
+
+def _spans(silver: Silver) -> DataFrame:
+    """From when to when anything is recorded of each cluster."""
+    recorded = (silver.broker_samples, silver.actions, silver.contexts)
+    times = [
+        one.groupBy("cluster").agg(F.min("at").alias("first"), F.max("at").alias("last"))
+        for one in recorded
+    ]
+    together = times[0].unionByName(times[1]).unionByName(times[2])
+    return together.groupBy("cluster").agg(
+        F.min("first").alias("first"), F.max("last").alias("last")
+    )
+
+
+def cycles(silver: Silver, plan: AuditPlan) -> DataFrame:
+    """`cycles`: each with the moments that it is looked at: one where it is recorded, else two.
+
+    `since` and `until` are its leader's, its unloadings are before `upto`, `doubt` says why it
+    cannot be judged, and `settings` are those recorded last, but for those that the plan overrides.
+    """
+    begun = starts(silver)
+    recorded = _recorded(silver, begun)
+    counted = recorded.select("cluster").distinct()
+    guessed = _guessed(silver, plan, begun).join(counted, "cluster", "left_anti")
+    rows = _with_settings(silver, plan, recorded.unionByName(_seen(silver, guessed)), "cycle")
+    named = F.lit(plan.strategy) if plan.strategy else F.col(f"force.{shedding.STRATEGY}")
+    strategy = F.regexp_replace(named, settings.STRATEGIES_PACKAGE, "").alias("strategy")
+    return rows.select(*COLUMNS, strategy)
+
+
+COLUMNS = ("cluster", "cycle", "moments", "since", "until", "upto", "doubt", "settings")
+
+
+def moments(made: Made, plan: AuditPlan) -> DataFrame:
+    """The cycles, a row for each `moment`, with their settings typed as the rules take them."""
+    force = settings.in_force(F.col("settings"), SETTINGS, plan.defaults)
+    each = made["cycles"].withColumn("moment", F.explode("moments"))
+    each = each.withColumn("given", F.col("settings")).withColumn("settings", force)
+    return each.drop("moments", "day")
+
+
+def of_plan(rows: DataFrame, plan: AuditPlan) -> DataFrame:
+    """The rows of those cycles that the plan asks for."""
+    if plan.since is not None:
+        rows = rows.where(F.col("cycle") >= F.lit(plan.since))
+    if plan.until is not None:
+        rows = rows.where(F.col("cycle") < F.lit(plan.until))
+    return rows
+
+
+def _recorded(silver: Silver, begun: DataFrame) -> DataFrame:
+    ran = silver.contexts.where("kind = 'cycle'").select("cluster", F.col("at").alias("cycle"))
+    after = Window.partitionBy("cluster").orderBy("cycle")
+    ran = ran.distinct().withColumn("next", F.lead("cycle").over(after))
+    led = ran.join(begun, "cluster").where("cycle >= since and cycle < until")
+    alone = F.col("next").isNull() & (F.col("last") <= F.col("cycle"))
+    return led.select(
+        "cluster",
+        "cycle",
+        "since",
+        "until",
+        F.coalesce("next", F.col("last") + _instant()).alias("upto"),
+        F.when(~F.col("led"), NO_LEADER).when(alone, LAST).alias("doubt"),
+        F.array("cycle").alias("moments"),
+    )
+
+
+def _guessed(silver: Silver, plan: AuditPlan, begun: DataFrame) -> DataFrame:
+    """Every interval of each leader from its start, on the days that reports can be known of."""
+    settled = _with_settings(silver, plan, begun, "since")
+    step = (F.col(f"force.{INTERVAL}") * MICROS_OF_MINUTE).cast("bigint")
+    step = F.when(F.col(f"force.{INTERVAL}").between(SHORTEST, LONGEST), step)
+    since, until = F.unix_micros("since"), F.unix_micros("until")
+    day = F.unix_micros(F.col("of").cast("timestamp"))
+    ahead = F.greatest(F.ceil((day - since) / step), F.lit(0))
+    rows = settled.join(report_days(silver), "cluster").withColumns(
+        {"step": step, "first": since + ahead * step, "end": F.least(day + MICROS_OF_DAY, until)}
+    )
+    each = rows.where("first < end").select(
+        "*", F.explode(F.sequence(F.col("first"), F.col("end") - 1, F.col("step"))).alias("at")
+    )
+    each = each.withColumns(
+        {
+            "cycle": F.timestamp_micros("at"),
+            "next": F.timestamp_micros(F.col("at") + F.col("step")),
+        }
+    )
+    doubt = (
+        F.when(~F.col("led"), NO_LEADER)
+        .when(F.col("cycle") == F.col("since"), FIRST)
+        .when(F.col("next") > F.col("until"), CUT_SHORT)
+    )
+    upto = F.least("next", "until").alias("upto")
+    return each.select("cluster", "cycle", "since", "until", upto, doubt.alias("doubt"))
+
+
+def report_days(silver: Silver) -> DataFrame:
+    """`cluster` and `of`: the days on which a broker has reported, and those after them."""
+    days = silver.broker_samples.select("cluster", F.to_date("at").alias("of")).distinct()
+    both = F.explode(F.array("of", F.date_add("of", 1))).alias("of")
+    return days.select("cluster", both).distinct()
+
+
+def _seen(silver: Silver, guessed: DataFrame) -> DataFrame:
+    """Guessed cycles with the moments that each can have been at: the first and the last.
+
+    The last is before the first unload that shedding surely did; and before each of those that it
+    may have done, which is where another one may have ended.
+    """
+    maybe = F.coalesce("cause", F.lit(UNKNOWN)).isin(SHEDDING, UNKNOWN)
+    went = silver.actions.where("kind = 'unloaded'").where(maybe)
+    went = went.select("cluster", "at", F.col("at").alias("went"), "cause")
+    marks = guessed.withColumn("at", F.col("cycle")).unionByName(went, allowMissingColumns=True)
+    later = Window.partitionBy("cluster").orderBy(F.desc("at"), F.desc_nulls_last("went"))
+    so_far = later.rowsBetween(Window.unboundedPreceding, Window.currentRow)
+    surely = F.when(F.col("cause") == SHEDDING, F.col("went"))
+    marks = marks.withColumns(
+        {
+            "first": F.last("went", ignorenulls=True).over(so_far),
+            "shed": F.last(surely, ignorenulls=True).over(so_far),
+        }
+    ).where("cycle is not null")
+    end = F.least("shed", F.col("upto") - _instant())
+    acted = F.coalesce(F.col("shed") < F.col("upto"), F.lit(False))
+    marks = marks.where((F.col("cycle") > F.col("since")) | acted)
+    perhaps = F.when(F.col("first") < end, F.col("first"))
+    ends = F.array_distinct(F.array_compact(F.array("cycle", perhaps, end))).alias("moments")
+    return marks.select("cluster", "cycle", "since", "until", "upto", "doubt", ends)
+
+
+def _with_settings(silver: Silver, plan: AuditPlan, rows: DataFrame, at: str) -> DataFrame:
+    """Rows with the settings that were recorded last, at or before the time in a column."""
+    known = silver.contexts.where("kind = 'settings'").select(
+        "cluster",
+        F.col("at").alias(at),
+        F.col("settings").alias("recorded"),
+        F.lit(0).alias("turn"),
+    )
+    asked = rows.withColumn("turn", F.lit(1))
+    both = asked.unionByName(known, allowMissingColumns=True)
+    course = Window.partitionBy("cluster").orderBy(at, "turn")
+    so_far = course.rowsBetween(Window.unboundedPreceding, Window.currentRow)
+    both = both.withColumn("recorded", F.last("recorded", ignorenulls=True).over(so_far))
+    both = both.where("turn = 1").withColumn("settings", _overridden(F.col("recorded"), plan))
+    force = settings.in_force(F.col("settings"), SETTINGS, plan.defaults)
+    return both.withColumn("force", force).drop("turn", "recorded")
+
+
+def _overridden(recorded: Column, plan: AuditPlan) -> Column:
+    none = F.create_map().cast("map<string, string>")
+    recorded = F.coalesce(recorded, none)
+    if not plan.settings:
+        return recorded
+    names = [F.lit(name) for name in plan.settings]
+    others = F.map_filter(recorded, lambda name, _value: ~name.isin(*plan.settings))
+    values = [F.lit(value) for value in plan.settings.values()]
+    return F.map_concat(others, F.map_from_arrays(F.array(*names), F.array(*values)))

@@ -1,0 +1,117 @@
+"""`decisions`: what the rules decide about each bundle at each cycle, why, and what was done."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from pulsar_conformance.adapters.spark import shapes, shedding
+from pulsar_conformance.conformance.history.audit.plan import AuditPlan, Made, Silver
+from pulsar_conformance.conformance.history.cycles import causes, cycles, done, whys, words
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+KEY = ("cluster", "cycle", "moment")
+NOT_ITS_OWN = "unloaded, though the broker did not report it"
+
+
+def decisions(_silver: Silver, made: Made, plan: AuditPlan) -> DataFrame:
+    """The table: a row a bundle of a broker, and one for what was unloaded and is none of these."""
+    ran = cycles.of_plan(cycles.moments(made, plan), plan)
+    brokers, bundles = _brokers(ran, made, plan), _bundles(made, plan)
+    decided = shedding.decisions(brokers, bundles, plan.readings, strategies(plan))
+    acted = done.of_cycles(causes.shed(made), cycles.of_plan(made["cycles"], plan))
+    went = done.unloaded(acted.select(F.struct(*KEY).alias("cycle"), *_others(acted, KEY)))
+    rows = finished(table(decided, plan.readings), went)
+    key = (F.col(f"cycle.{name}").alias(name) for name in KEY)
+    return rows.select(*key, *_others(rows, ("cycle",)))
+
+
+def _others(rows: DataFrame, names: Sequence[str]) -> list[str]:
+    return [name for name in rows.columns if name not in names]
+
+
+def strategies(plan: AuditPlan) -> tuple[str, ...]:
+    """Those that a plan may have to follow."""
+    named = (plan.strategy or "").rpartition(".")[2]
+    return (named,) if named in shedding.STRATEGIES else tuple(shedding.STRATEGIES)
+
+
+def _brokers(ran: DataFrame, made: Made, plan: AuditPlan) -> DataFrame:
+    """Brokers as `shedding` looks at them."""
+    deciding = (F.col(f"settings.{name}") for name in shedding.settings_of(strategies(plan)))
+    settled = ran.select(*KEY, F.struct(*deciding).alias("settings"), "strategy")
+    known = made["broker_usage"].join(settled, list(KEY))
+    return known.select(
+        F.struct(*KEY).alias("cycle"),
+        "settings",
+        "strategy",
+        "broker",
+        "percent",
+        F.col("used").alias("smoothed"),
+        F.struct("messages", "bytes").alias("carries"),
+    )
+
+
+def _bundles(made: Made, plan: AuditPlan) -> DataFrame:
+    """Their bundles."""
+    average = F.col(shapes.FRAME[plan.readings["shed-window"]])
+    load = shapes.carried(average, plan.readings["kilobyte"]).alias("load")
+    key = F.struct(*KEY).alias("cycle")
+    return made["bundle_averages"].select(key, "broker", "bundle", load, "moved", "surely_moved")
+
+
+def table(decided: DataFrame, readings: Mapping[str, str]) -> DataFrame:
+    """The rows of `shedding.decisions` as the table has them, but for what was done."""
+    by = [name for name in shedding.STRATEGIES if name.lower() in decided.columns]
+    levels = decided.withColumn("level", whys.level(by))
+    narrows = _narrows() if "UniformLoadShedder" in by else F.lit(None).cast("boolean")
+    return levels.select(
+        "cycle",
+        "broker",
+        "bundle",
+        "strategy",
+        *(F.col(f"level.{name}").alias(name) for name in whys.NUMBERS),
+        F.col("load.messages").alias("messages"),
+        F.col("load.bytes").alias("bytes"),
+        "traffic",
+        "above",
+        "movable",
+        _open(decided.columns, readings).alias("open"),
+        F.col("bundle").isNotNull().alias("owned"),
+        narrows.alias("narrows"),
+        "chosen",
+        whys.why(by, words.MEASURED[readings["shed-measure"]]).alias("why"),
+    )
+
+
+def _open(given: Sequence[str], readings: Mapping[str, str]) -> Column:
+    """Whether it may not move, if something unloaded it lately that need not have been shedding."""
+    if "surely_moved" not in given:
+        return F.lit(False)
+    return ~F.col("movable") & ~shedding.blocked(F.col("surely_moved"), readings)
+
+
+def _narrows() -> Column:
+    """Whether a bundle's way from the most to the least loaded broker narrows both gaps."""
+    ends, load = F.col("uniformloadshedder"), F.col("load")
+    gaps = {name: (ends["most"][name] - ends["least"][name]) / 2 for name in LOADS}
+    fits = [(load[name] > 0) & (load[name] <= gap) for name, gap in gaps.items()]
+    return F.col("bundle").isNotNull() & fits[0] & fits[1]
+
+
+LOADS = ("messages", "bytes")
+
+
+def finished(rows: DataFrame, went: DataFrame) -> DataFrame:
+    """The table with what was done: `went` has the times of `done.unloaded`."""
+    both = done.beside(rows, went)
+    owned = F.coalesce("owned", F.lit(False))
+    strange = F.when(~owned & F.col("unloaded"), F.lit(NOT_ITS_OWN))
+    filled = {
+        "owned": owned,
+        "movable": F.coalesce("movable", F.lit(False)),
+        "open": F.coalesce("open", F.lit(False)),
+        "chosen": F.coalesce("chosen", F.lit(False)),
+        "why": F.coalesce(strange, "why"),
+    }
+    return both.withColumns(filled)

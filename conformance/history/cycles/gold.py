@@ -1,0 +1,49 @@
+"""What was known, decided and done at each shedding cycle: tables of what was recorded.
+
+Each function makes one table of `tables.TABLES`, without `day`, of those before it. They are lazy,
+and read and write nothing; `verdicts` alone looks first whether anything is broken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from pulsar_conformance.conformance.history.audit.plan import AuditPlan, Made, Silver
+from pulsar_conformance.conformance.history.cycles.averages import averages
+from pulsar_conformance.conformance.history.cycles.causes import unloads
+from pulsar_conformance.conformance.history.cycles.cycles import cycles
+from pulsar_conformance.conformance.history.cycles.decisions import decisions
+from pulsar_conformance.conformance.history.cycles.usages import usages
+from pulsar_conformance.conformance.history.verdicts.verdicts import (
+    broker_decisions,
+    findings,
+    verdicts,
+)
+from pyspark.sql import DataFrame
+
+__all__ = [
+    "GOLD",
+    "SESSION",
+    "averages",
+    "broker_decisions",
+    "cycles",
+    "decisions",
+    "findings",
+    "unloads",
+    "usages",
+    "verdicts",
+]
+GOLD: Mapping[str, Callable[[Silver, Made, AuditPlan], DataFrame]] = {
+    "cycles": lambda silver, _made, plan: cycles(silver, plan),
+    "unloads": unloads,
+    "bundle_averages": averages,
+    "broker_usage": usages,
+    "decisions": decisions,
+    "broker_decisions": broker_decisions,
+    "findings": findings,
+    "verdicts": verdicts,
+}
+"""By the table's name, in the order in which they are made."""
+
+SESSION: Mapping[str, str] = {"spark.sql.requireAllClusterKeysForCoPartition": "false"}
+"""With these settings of a Spark session, rows move between tasks no more often than they must."""

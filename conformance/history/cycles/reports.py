@@ -1,0 +1,46 @@
+"""What the leader knew of brokers at a moment: the last report of each, unless it is too old."""
+
+from __future__ import annotations
+
+from pulsar_conformance.adapters.spark import shapes
+from pulsar_conformance.conformance.history.audit.plan import Silver
+from pulsar_conformance.conformance.history.cycles import cycles
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F
+
+OLDEST = 15
+"""Minutes that a report counts for where the settings say nothing."""
+
+REPORT = ("percent", *shapes.RATE_FIELDS, "bundles")
+
+
+def at_moments(silver: Silver, moments: DataFrame) -> DataFrame:
+    """The moments, each with every broker that has reported lately, and its report.
+
+    Added are `broker`, `percent`, `RATE_FIELDS` and `bundles`.
+    """
+    looks = _looks(silver, moments)
+    report = F.struct("at", *REPORT).alias("report")
+    samples = silver.broker_samples.select(
+        "cluster", "broker", F.col("at").alias("moment"), F.lit(0).alias("turn"), report
+    )
+    both = looks.withColumn("turn", F.lit(1)).unionByName(samples, allowMissingColumns=True)
+    course = Window.partitionBy("cluster", "broker").orderBy("moment", "turn")
+    so_far = course.rowsBetween(Window.unboundedPreceding, Window.currentRow)
+    last = F.last("report", ignorenulls=True).over(so_far)
+    seen = both.withColumn("report", last).where("turn = 1")
+    age = F.col("moment") - F.col("report.at")
+    seen = seen.where(age <= _oldest())
+    return seen.select(*moments.columns, "broker", *(f"report.{name}" for name in REPORT))
+
+
+def _oldest() -> Column:
+    return cycles.minutes(F.coalesce(f"settings.{cycles.REPORT_AGE}", F.lit(float(OLDEST))))
+
+
+def _looks(silver: Silver, moments: DataFrame) -> DataFrame:
+    """The moments, each with every broker that has reported that day or the day before."""
+    reported = silver.broker_samples.select("cluster", "broker", F.to_date("at").alias("of"))
+    days = F.array("of", F.date_add("of", 1))
+    known = reported.distinct().select("cluster", "broker", F.explode(days).alias("of")).distinct()
+    return moments.withColumn("of", F.to_date("moment")).join(known, ["cluster", "of"]).drop("of")

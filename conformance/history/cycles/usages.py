@@ -1,0 +1,162 @@
+"""`broker_usage`: what each broker uses at each cycle, and what the leader remembers of it.
+
+The usage with its history is a recurrence, which is carried from cycle to cycle in two steps, so
+that its cost grows with the number of cycles and not with its square: first over blocks of cycles,
+each of which is one affine map of the usage before it, then within each block.
+"""
+
+from __future__ import annotations
+
+from pulsar_conformance.adapters.spark import shapes, threshold, usage
+from pulsar_conformance.conformance.history.audit.plan import AuditPlan, Made, Silver
+from pulsar_conformance.conformance.history.cycles import cycles, reports
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F
+
+TERM = ("cluster", "broker", "since")
+"""What tells the memories of brokers apart: one each for each leader."""
+
+BLOCK = 128
+"""Cycles of a block."""
+
+AFFINE = "struct<scale double, shift double, fresh double>"
+"""A usage before a block becomes `scale` times it plus `shift`; `fresh` where there is none."""
+
+UNKNOWN = float("nan")
+"""A usage after a cycle in which nobody knows which share of the earlier ones counted."""
+
+
+def usages(silver: Silver, made: Made, plan: AuditPlan) -> DataFrame:
+    """The table. What a broker used at earlier cycles counts since the leader's start.
+
+    Where nothing of it is kept, it is as if it had not been seen; where the share that is kept is
+    not known, neither are `before` and `used`. A cycle is remembered as it was at its first moment.
+    """
+    known = reports.at_moments(silver, cycles.moments(made, plan))
+    carries = shapes.traffic(F.struct(*shapes.RATE_FIELDS))
+    rows = known.select(
+        *TERM,
+        "cycle",
+        "moment",
+        usage.maximum(usage.weighed(F.col("percent"), F.col("settings"))).alias("present"),
+        F.col(f"settings.{threshold.HISTORY_SHARE}").alias("kept"),
+        "percent",
+        carries["messages"].alias("messages"),
+        carries["bytes"].alias("bytes"),
+    )
+    return cycles.of_plan(_remembered(rows), plan)
+
+
+def _remembered(rows: DataFrame) -> DataFrame:
+    """The rows of each broker and leader with what was seen before each, and with it."""
+    counts = (F.col("moment") == F.col("cycle")) & F.col("present").isNotNull()
+    rows = rows.withColumn("counts", counts)
+    after = after_each(rows.where("counts").select(*TERM, "cycle", "present", "kept"))
+    rows = rows.join(after.hint("shuffle_hash"), [*TERM, "cycle"], "left")
+    course = Window.partitionBy(*TERM).orderBy("cycle", "moment")
+    earlier = course.rowsBetween(Window.unboundedPreceding, -1)
+    seen = F.col("present")
+    told = F.when(F.col("counts"), F.struct("after"))
+    rows = rows.withColumns(
+        {
+            "_least": F.min(seen).over(earlier),
+            "_most": F.max(seen).over(earlier),
+            "_before": F.last(told, ignorenulls=True).over(earlier)["after"],
+        }
+    )
+    own = Window.partitionBy(*TERM, "cycle").orderBy("moment")
+    at_first = {name: F.first(name).over(own) for name in ("_least", "_most", "_before")}
+    rows = rows.withColumns(at_first)
+    kept, present = F.col("kept"), F.col("present")
+    counting = F.coalesce(kept > 0, F.lit(True)) & F.col("_least").isNotNull()
+    before = F.when(counting, F.nanvl("_before", F.lit(None).cast("double")))
+    used = F.when(counting, usage.mixed_known(before, present, kept)).otherwise(present)
+    least, most = (F.when(counting, F.col(name)) for name in ("_least", "_most"))
+    return rows.select(
+        "cluster",
+        "cycle",
+        "moment",
+        "broker",
+        "since",
+        "percent",
+        "present",
+        counting.alias("observed"),
+        before.alias("before"),
+        used.alias("used"),
+        F.least(least, present).alias("least"),
+        F.greatest(most, present).alias("most"),
+        "messages",
+        "bytes",
+    )
+
+
+def after_each(rows: DataFrame) -> DataFrame:
+    """`after`, the usage with its history, at each cycle of each term; see `UNKNOWN`."""
+    nth = F.row_number().over(Window.partitionBy(*TERM).orderBy("cycle")) - 1
+    rows = rows.withColumn("block", F.floor(nth / BLOCK).cast("int"))
+    items = F.array_sort(F.collect_list(F.struct("cycle", "present", "kept"))).alias("items")
+    blocks = rows.groupBy(*TERM, "block").agg(items).withColumn("map", _map(F.col("items")))
+    whole = blocks.groupBy(*TERM).agg(
+        F.array_sort(F.collect_list(F.struct("block", "map", "items"))).alias("blocks")
+    )
+    maps = F.transform("blocks", lambda block: block["map"])
+    starts = F.aggregate(maps, _chain(F.lit(None).cast("double")), _through)["each"]
+    paired = F.arrays_zip(F.col("blocks").alias("block"), starts.alias("start"))
+    each = whole.select(*TERM, F.inline(paired))
+    within = F.aggregate(F.col("block.items"), _chain(F.col("start")), _one_more)["each"]
+    cycle = F.col("block.items.cycle")
+    told = F.arrays_zip(cycle.alias("cycle"), within.alias("after"))
+    return each.select(*TERM, F.inline(told))
+
+
+def _map(items: Column) -> Column:
+    """What all cycles of a block together do to the usage before them."""
+    start = F.struct(
+        F.lit(1.0).alias("scale"),
+        F.lit(0.0).alias("shift"),
+        F.lit(None).cast("double").alias("fresh"),
+    )
+
+    def further(so_far: Column, item: Column) -> Column:
+        kept, present = _share(item), item["present"]
+        none = kept == 0
+        shifted = so_far["shift"] * kept + present * (F.lit(1.0) - kept)
+        return F.struct(
+            F.when(none, 0.0).otherwise(so_far["scale"] * kept).alias("scale"),
+            F.when(none, present).otherwise(shifted).alias("shift"),
+            _next(so_far["fresh"], item).alias("fresh"),
+        )
+
+    return F.aggregate(items, start.cast(AFFINE), further)
+
+
+def _share(item: Column) -> Column:
+    return F.coalesce(item["kept"], F.lit(UNKNOWN))
+
+
+def _next(before: Column, item: Column) -> Column:
+    """A usage after one cycle more; the first is what is seen."""
+    kept, present = _share(item), item["present"]
+    mixed = before * kept + present * (F.lit(1.0) - kept)
+    return F.when(before.isNull() | (kept == 0), present).otherwise(mixed)
+
+
+def _chain(start: Column) -> Column:
+    nothing = F.array().cast("array<double>")
+    return F.struct(start.alias("now"), nothing.alias("each"))
+
+
+def _through(course: Column, block: Column) -> Column:
+    """One block more: its start is remembered, and its map applied."""
+    now = course["now"]
+    mapped = F.when(block["scale"] == 0, block["shift"]).otherwise(
+        block["scale"] * now + block["shift"]
+    )
+    after = F.when(now.isNull(), block["fresh"]).otherwise(mapped)
+    return F.struct(after.alias("now"), F.array_append(course["each"], now).alias("each"))
+
+
+def _one_more(course: Column, item: Column) -> Column:
+    """One cycle more, remembered with its usage."""
+    after = _next(course["now"], item)
+    return F.struct(after.alias("now"), F.array_append(course["each"], after).alias("each"))

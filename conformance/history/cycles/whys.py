@@ -1,0 +1,135 @@
+"""Why a bundle goes or stays, in words, as columns of decided rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import reduce
+
+from pulsar_conformance.adapters.spark import overload, shedding, uniform
+from pulsar_conformance.conformance.history.cycles.words import plain, sentence
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+
+Written = Callable[[Column], Column]
+"""Traffic with its unit."""
+
+NUMBERS = ("used", "average", "threshold", "need")
+"""What a strategy holds against what, as far as it has it."""
+
+
+def level(strategies: Sequence[str]) -> Column:
+    """Struct of `NUMBERS` and `over` by the strategy of the row."""
+    found = F.lit(None).cast("struct<used double, average double, threshold double, need double>")
+    found = F.struct(*(found[name].alias(name) for name in NUMBERS))
+    for name in strategies:
+        found = F.when(F.col("strategy") == name, LEVELS[name]()).otherwise(found)
+    return found
+
+
+def _struct(**known: Column) -> Column:
+    unknown = F.lit(None).cast("double")
+    return F.struct(*(known.get(name, unknown).alias(name) for name in NUMBERS))
+
+
+def _threshold() -> Column:
+    own = F.col("thresholdshedder")
+    return _struct(
+        used=own["usage"], average=own["average"], threshold=own["threshold"], need=own["need"]
+    )
+
+
+def _overload() -> Column:
+    own = F.col("overloadshedder")
+    return _struct(used=own["usage"], threshold=own["threshold"], need=own["need"])
+
+
+def _uniform() -> Column:
+    return _struct(need=F.col("uniformloadshedder.need"))
+
+
+LEVELS: Mapping[str, Callable[[], Column]] = {
+    "ThresholdShedder": _threshold,
+    "OverloadShedder": _overload,
+    "UniformLoadShedder": _uniform,
+}
+
+
+def why(strategies: Sequence[str], written: Written) -> Column:
+    """Short words, the first that hold; null in the row of a broker without bundles."""
+    settings, strategy = F.col("settings"), F.col("strategy")
+    known = strategy.isin(*strategies)
+    off = ~F.coalesce(settings[shedding.ENABLED], F.lit(False))
+    ago = F.concat(F.lit("recently unloaded ("), plain(F.col("moved")), F.lit(" min ago)"))
+    general = (
+        (F.col("bundle").isNull(), F.lit(None).cast("string")),
+        (off, F.lit("shedding is switched off")),
+        (F.col("brokers") < 2, F.lit("there is no other broker")),
+        (strategy.isNull(), F.lit("no strategy is set")),
+        (~F.coalesce(known, F.lit(False)), sentence(strategy, "is not documented")),
+        (~F.col("movable"), ago),
+    )
+    own = ((strategy == name, WHY[name](written)) for name in strategies)
+    return _first((*general, *own))
+
+
+def _first(told: Sequence[tuple[Column, Column]]) -> Column:
+    nothing = F.lit(None).cast("string")
+    return reduce(lambda rest, one: F.when(one[0], one[1]).otherwise(rest), reversed(told), nothing)
+
+
+def _going(own: Column, points: Column, written: Written) -> Column:
+    """Why a bundle goes, or that those before it are enough."""
+    over, need, above = own["over"], own["need"], written(F.col("above"))
+    needs = F.concat(
+        F.lit("over by "),
+        plain(points),
+        F.lit(" points, needs "),
+        written(need),
+        F.lit(", running sum "),
+        above,
+    )
+    enough = F.concat(F.lit("enough already gone: "), above, F.lit(" of "), written(need))
+    return _first(
+        (
+            (~F.coalesce(over, F.lit(False)), F.lit("broker not over its threshold")),
+            (F.col("chosen"), needs),
+            (F.lit(True), enough),
+        )
+    )
+
+
+def _why_threshold(written: Written) -> Column:
+    own = F.col("thresholdshedder")
+    relieved = own["relieves"] & F.col("chosen") & ~own["over"]
+    words = F.lit("of the busiest broker, for one under the lower boundary")
+    return F.when(relieved, words).otherwise(_going(own, own["usage"] - own["limit"], written))
+
+
+def _why_overload(written: Written) -> Column:
+    own = F.col("overloadshedder")
+    few = own["over"] & (F.col("owned") < overload.FEWEST)
+    going = _going(own, own["usage"] - own["threshold"], written)
+    return F.when(few, F.lit("broker has a single bundle")).otherwise(going)
+
+
+def _why_uniform(written: Written) -> Column:
+    own, traffic = F.col("uniformloadshedder"), F.col("traffic")
+    need, filled = written(own["need"]), F.coalesce(uniform.FILLED, F.lit(0.0))
+    going = F.concat(F.lit("fits into half of the gap, "), need, F.lit(", of which "))
+    going = F.concat(going, written(filled), F.lit(" are filled"))
+    return _first(
+        (
+            (~F.coalesce(own["over"], F.lit(False)), F.lit("differences within the thresholds")),
+            (~own["most_loaded"], F.lit("broker not the most loaded")),
+            (F.col("chosen"), going),
+            (traffic <= 0, F.lit("it carries nothing")),
+            (F.lit(True), F.concat(F.lit("more than what is left of half of the gap, "), need)),
+        )
+    )
+
+
+WHY: Mapping[str, Callable[[Written], Column]] = {
+    "ThresholdShedder": _why_threshold,
+    "OverloadShedder": _why_overload,
+    "UniformLoadShedder": _why_uniform,
+}

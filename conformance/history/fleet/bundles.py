@@ -1,0 +1,53 @@
+"""The bundles of a fleet: names, ranges, and the parts of those that are split."""
+
+from __future__ import annotations
+
+from pulsar_conformance.conformance.history.fleet.size import Fleet
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+OF_NAMESPACE = 64
+"""Bundles of a namespace at first; the last one of a cluster may have fewer."""
+
+TENANTS = ("shop", "bank", "game")
+HASHES = 1 << 32
+
+
+def whole(fleet: Fleet, numbers: DataFrame) -> DataFrame:
+    """A row for each bundle at first: `cluster` and `bundle` (their numbers), `lower`, `upper`.
+
+    `numbers` are 0, 1, 2 ... in the column `id`, as many as there are bundles.
+    """
+    count = F.lit(fleet.of_cluster)
+    rows = numbers.select(
+        F.floor(F.col("id") / count).cast("int").alias("cluster"),
+        F.pmod("id", count).cast("int").alias("bundle"),
+    )
+    first = F.floor(F.col("bundle") / OF_NAMESPACE) * OF_NAMESPACE
+    size = F.least(F.lit(OF_NAMESPACE), count - first)
+    place = F.col("bundle") - first
+
+    def boundary(nth: Column) -> Column:
+        return F.least(F.floor(nth * HASHES / size), F.lit(HASHES - 1))
+
+    return rows.select("*", boundary(place).alias("lower"), boundary(place + 1).alias("upper"))
+
+
+def name(bundle: Column, lower: Column, upper: Column) -> Column:
+    """The full name of a bundle, or of a part of it."""
+    space = F.floor(bundle / OF_NAMESPACE).cast("int")
+    tenant = F.element_at(F.array(*map(F.lit, TENANTS)), F.pmod(space, F.lit(len(TENANTS))) + 1)
+    number = F.lpad((space + 1).cast("string"), 3, "0")
+    return F.concat(
+        tenant, F.lit("/events-"), number, F.lit("/"), _hex(lower), F.lit("_"), _hex(upper)
+    )
+
+
+def _hex(value: Column) -> Column:
+    return F.concat(F.lit("0x"), F.lpad(F.lower(F.hex(value)), 8, "0"))
+
+
+def middle(lower: Column, upper: Column) -> Column:
+    """Where equal halves meet; the last range of a namespace holds one hash more than it says."""
+    last = F.when(upper == HASHES - 1, F.lit(1)).otherwise(F.lit(0))
+    return F.floor((lower + upper + last) / 2)

@@ -1,0 +1,215 @@
+"""The history of one cluster, in which a leader decides: period by period, from first to last."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Any
+
+from pulsar_conformance import specs
+from pulsar_conformance.adapters import Connection
+from pulsar_conformance.adapters.arguments import DEFAULT_PROFILE
+from pulsar_conformance.conformance.core.trial import Json
+from pulsar_conformance.conformance.history.fleet.leader import (
+    Memory,
+    ReceivedReport,
+    case_of,
+    usages,
+)
+from pulsar_conformance.conformance.history.fleet.size import AUTO_UNLOAD, HISTORY, BadFleet
+from pulsar_conformance.conformance.history.fleet.world import SimulatedCluster
+from pulsar_conformance.conformance.history.input.conditions import (
+    ADMIN,
+    SHEDDING,
+    SHUTDOWN,
+    SPLIT,
+)
+
+SECOND = 1000
+UNLOADED_AFTER, ASSIGNED_AFTER, DOWN_AFTER, SPLIT_AFTER = 1000, 1500, 25_000, 30_000
+MOVED_AFTER = 4000
+"""Milliseconds after the beginning of a period."""
+
+OFFLOADED_AFTER = 200
+"""Milliseconds from a split until its parts are unloaded."""
+
+APART = 10
+"""Milliseconds between what happens one after the other."""
+
+AT_ONCE = 400
+"""So many bundles are assigned before the first of them is again the next."""
+
+Pairs = list[tuple[str, str]]
+"""Brokers and the bundles that they give up, in order."""
+
+
+def iso(milliseconds: int) -> str:
+    """A time as records write it."""
+    seconds, rest = divmod(milliseconds, SECOND)
+    text = datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S")
+    return f"{text}.{rest:03}Z" if rest else f"{text}Z"
+
+
+class ClusterHistory:
+    """The world, what the leader remembers of it, and what was recorded and not yet written."""
+
+    def __init__(self, world: SimulatedCluster, connection: Connection) -> None:
+        self.world, self.fleet, self.connection = world, world.fleet, connection
+        self.memory = Memory()
+        self.reports: dict[str, ReceivedReport] = {}
+        self.settings: Json = {}
+        self.records: list[tuple[str, Json]] = []
+
+    def told(self) -> Iterator[tuple[str, str]]:
+        """Every record: its kind, and its line of JSON."""
+        for period in range(self.fleet.periods + 1):
+            self._begin(period)
+            yield from self._lines()
+            if period < self.fleet.periods:
+                self._happen(period)
+                self._report(period)
+
+    def record(self, kind: str, at: int, **fields: Any) -> None:
+        """One more record; it can be changed until its period is over."""
+        self.records.append((kind, {"kind": kind, "cluster": self.world.name, "at": at, **fields}))
+
+    def _lines(self) -> Iterator[tuple[str, str]]:
+        for kind, said in self.records:
+            line = {**said, "at": iso(said["at"])}
+            yield kind, json.dumps(line, separators=(",", ":"), allow_nan=False)
+        self.records.clear()
+
+    def _begin(self, period: int) -> None:
+        """A cycle, where one is due; or another leader, who remembers nothing."""
+        now = SECOND * self.fleet.begins(period)
+        if period in self.fleet.settings:
+            self.settings = dict(self.fleet.settings[period])
+            at = now - (SECOND if period else 0)
+            self.record("settings", at, settings=self.settings)
+        if period in self.world.events.leaders:
+            self.memory = Memory()
+            self.record("owners", now, owners=self.world.owners())
+            leader = self.world.brokers[self.world.events.leaders[period]]
+            self.record("leader", now, broker=leader)
+        elif self.fleet.cycle_at(period):
+            if self.fleet.cycles:
+                self.record("cycle", now)
+            self.cycle(now)
+
+    def known(self, now: int) -> dict[str, Json]:
+        """The last reports of the brokers that the leader takes to be there."""
+        oldest = SECOND * self.fleet.seconds
+        there = sorted(self.reports.items())
+        return {name: one.said for name, one in there if now - one.at <= oldest}
+
+    def cycle(self, now: int) -> None:
+        """Load is shed: what the adapter chooses is unloaded and assigned to others."""
+        case = case_of(now, self.settings, self.known(now), self.memory)
+        self.unload(self.ask(case), now)
+        self.remember(case)
+
+    def ask(self, case: Json) -> Pairs:
+        """What the adapter unloads. Errors: `BadFleet` where it does not say."""
+        answer = self.connection.ask("shed.select", [case])[0]
+        if "unload" not in answer:
+            raise BadFleet(f"--decided-by: it does not answer a cycle, but: {json.dumps(answer)}")
+        return [(one["broker"], one["bundle"]) for one in answer["unload"]]
+
+    def remember(self, case: Json) -> None:
+        """Usages count at later cycles, where the settings say so. [THRESHOLD-07]"""
+        if self.settings.get(HISTORY):
+            defaults = specs.load().defaults(DEFAULT_PROFILE)
+            for name, used in usages(case, defaults).items():
+                self.memory.used[name].append(used)
+
+    def unload(self, pairs: Pairs, now: int) -> None:
+        """Each goes to the broker that then has the least to do, of the others."""
+        traffic = self._load(now)
+        for place, (broker, bundle) in enumerate(pairs):
+            at = now + UNLOADED_AFTER + place * APART
+            self.record("unloaded", at, bundle=bundle, broker=broker, cause=SHEDDING)
+            self.memory.unloaded[bundle] = at
+            number, owner = self.world.number[bundle], self.world.brokers.index(broker)
+            if self.world.owner[number] == owner:
+                target = min((one for one in traffic if one != broker), key=lambda n: traffic[n])
+                moved = self._carried(number, now)
+                traffic[target] += moved
+                traffic[broker] -= moved
+                self.assign(number, self.world.brokers.index(target), at + ASSIGNED_AFTER)
+
+    def _load(self, now: int) -> dict[str, float]:
+        """Bytes of each broker that is there."""
+        known = self.known(now)
+        return {n: s["msgThroughputIn"] + s["msgThroughputOut"] for n, s in known.items()}
+
+    def _carried(self, number: int, now: int) -> float:
+        period = (now // SECOND - self.fleet.begins(0)) // self.fleet.seconds - 1
+        return float(self.world.rates[number, period, 2:].sum())
+
+    def assign(self, number: int, broker: int, at: int) -> None:
+        """A bundle has another owner."""
+        self.world.owner[number] = broker
+        owner = self.world.brokers[broker]
+        self.record("assigned", at, bundle=self.world.names[number], broker=owner)
+
+    def _happen(self, period: int) -> None:
+        """Brokers go down, and bundles are split."""
+        now, events = SECOND * self.fleet.begins(period), self.world.events
+        for restart in events.restarts:
+            if restart.down == period:
+                self._down(restart.broker, period, now + DOWN_AFTER)
+        for bundle, when in events.splits.items():
+            if when == period:
+                self.split(bundle, now + SPLIT_AFTER)
+        for bundle, when in events.by_hand.items():
+            if when == period:
+                self._move_by_hand(bundle, period, now + MOVED_AFTER)
+
+    def _move_by_hand(self, bundle: int, period: int, at: int) -> None:
+        """An administrator unloads a bundle; another broker takes it."""
+        owner = int(self.world.owner[bundle])
+        others = [one for one in self.world.up(period) if one != owner]
+        if owner < 0 or owner not in self.world.up(period) or not others:
+            return
+        self._give_up(bundle, at, ADMIN)
+        self.assign(bundle, others[bundle % len(others)], at + ASSIGNED_AFTER)
+
+    def _give_up(self, bundle: int, at: int, cause: str) -> None:
+        owner = self.world.brokers[int(self.world.owner[bundle])]
+        name = self.world.names[bundle]
+        self.record("unloaded", at, bundle=name, broker=owner, cause=cause)
+
+    def _down(self, broker: int, period: int, at: int) -> None:
+        """The bundles of a broker are dealt out to the others, the most traffic first.
+
+        Every other one ends as it should, and unloads them; the others crash.
+        """
+        load = dict.fromkeys(self.world.up(period), 0.0)
+        for one in load:
+            load[one] = float(self.world.rates[self.world.owned(one), period, 2:].sum())
+        for place, number in enumerate(self.world.owned(broker).tolist()):
+            target = min(load, key=lambda one: (load[one], one))
+            load[target] += float(self.world.rates[number, period, 2:].sum())
+            if period % 2:
+                self._give_up(number, at + place % AT_ONCE * APART - 1, SHUTDOWN)
+            self.assign(number, target, at + place % AT_ONCE * APART)
+
+    def split(self, bundle: int, at: int, middle: int | None = None) -> None:
+        """A bundle is divided where it is."""
+        into = self.world.split(bundle, middle)
+        whole = self.world.names[bundle]
+        self.record("split", at, bundle=whole, into=into)
+        if self.settings.get(AUTO_UNLOAD):
+            for part in into:
+                number = self.world.number[part]
+                self._give_up(number, at + OFFLOADED_AFTER, SPLIT)
+                self.assign(number, int(self.world.owner[number]), at + ASSIGNED_AFTER)
+
+    def _report(self, period: int) -> None:
+        for broker in self.world.up(period):
+            said, at = self.world.report(broker, period), self.world.reported_at(broker, period)
+            name = self.world.brokers[broker]
+            self.reports[name] = ReceivedReport(at, said)
+            self.memory.sample(said["lastStats"])
+            self.record("load_report", at, broker=name, report=said)

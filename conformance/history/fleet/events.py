@@ -1,0 +1,130 @@
+"""What happens to a cluster from outside: restarts, changes of the leader, splits."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import astuple, dataclass
+from random import Random
+from typing import Any
+
+from pulsar_conformance.conformance.history.fleet.size import Fleet
+
+RESTART_HOURS = 6
+"""A broker of a cluster goes down about as often."""
+
+LEADER_HOURS = 8
+SPLIT_HOURS = 4
+BY_HAND_HOURS = 3
+
+FEWEST_BROKERS = 3
+"""With fewer none goes down: a bundle needs a choice of other brokers."""
+
+DOWN = (2, 9)
+"""Periods that a broker is down: from, and up to but not including."""
+
+STAYS_DOWN = 0.25
+"""How likely it is that the last broker to go down never comes back."""
+
+
+@dataclass(frozen=True)
+class Restart:
+    """A broker is down from one period on until another, or for good."""
+
+    broker: int
+    down: int
+    up: int
+
+    def covers(self, period: int) -> bool:
+        """Whether the broker does not report in a period."""
+        return self.down <= period < self.up
+
+
+@dataclass(frozen=True)
+class Events:
+    """All of one cluster, by the numbers of brokers, bundles and periods."""
+
+    restarts: tuple[Restart, ...]
+    leaders: Mapping[int, int]
+    """Who leads, by the period in which that begins; no cycle runs then."""
+    splits: Mapping[int, int]
+    """When a bundle is split, by its number."""
+    by_hand: Mapping[int, int]
+    """When an administrator unloads a bundle, by its number."""
+
+
+def events_of(fleet: Fleet, cluster: int) -> Events:
+    """The events of a cluster: the same for the same fleet, cluster and seed."""
+    chance = Random(f"{fleet.seed}/{cluster}/events")
+    restarts = _restarts(fleet, chance)
+    leaders, splits = _leaders(fleet, chance, restarts), _splits(fleet, chance, restarts)
+    return Events(restarts, leaders, splits, _by_hand(fleet, cluster, splits))
+
+
+def _restarts(fleet: Fleet, chance: Random) -> tuple[Restart, ...]:
+    """One in each part of the history, so that no two brokers are down at a time."""
+    grid = fleet.periods // fleet.every
+    count = max(1, fleet.hours // RESTART_HOURS)
+    room = grid // count
+    if fleet.brokers < FEWEST_BROKERS or room < 4:
+        return ()
+    found = []
+    for place in range(count):
+        down = (place * room + chance.randrange(1, room - 1)) * fleet.every
+        end = (place + 1) * room * fleet.every
+        up = min(down + chance.randrange(*DOWN), end)
+        if place == count - 1 and chance.random() < STAYS_DOWN:
+            up = fleet.periods + 1
+        found.append(Restart(chance.randrange(fleet.brokers), down, up))
+    return tuple(found)
+
+
+def _leaders(fleet: Fleet, chance: Random, restarts: tuple[Restart, ...]) -> Mapping[int, int]:
+    """The first, one more every few hours, and another where the leader goes down."""
+    grid = range(fleet.every, fleet.periods, fleet.every)
+    wanted = fleet.hours // LEADER_HOURS
+    changes = set(chance.sample(grid, min(wanted, len(grid))))
+    found = {0: chance.randrange(fleet.brokers)}
+    leader = found[0]
+    for period in grid:
+        gone = {restart.broker for restart in restarts if restart.covers(period)}
+        others = [one for one in range(fleet.brokers) if one != leader and one not in gone]
+        if others and (leader in gone or period in changes):
+            leader = found[period] = chance.choice(others)
+    return found
+
+
+def _splits(fleet: Fleet, chance: Random, restarts: tuple[Restart, ...]) -> Mapping[int, int]:
+    """Some bundles, each at a cycle before and after which nobody goes down or comes up."""
+    near = {p for one in restarts for p in range(one.down - 2, min(one.up, fleet.periods) + 2)}
+    grid = [p for p in range(2 * fleet.every, fleet.periods, fleet.every) if p not in near]
+    count = min(max(1, fleet.hours // SPLIT_HOURS), len(grid), fleet.of_cluster)
+    bundles = chance.sample(range(fleet.of_cluster), count)
+    return dict(zip(bundles, sorted(chance.sample(grid, count)), strict=True))
+
+
+def _by_hand(fleet: Fleet, cluster: int, splits: Mapping[int, int]) -> Mapping[int, int]:
+    """Some bundles that are never split."""
+    chance = Random(f"{fleet.seed}/{cluster}/by hand")
+    whole = [one for one in range(fleet.of_cluster) if one not in splits]
+    periods = range(1, fleet.periods)
+    count = min(max(1, fleet.hours // BY_HAND_HOURS), len(whole), len(periods))
+    bundles = chance.sample(whole, count)
+    return dict(zip(bundles, chance.sample(periods, count), strict=True))
+
+
+COLUMNS = (
+    "cluster int, name string, restarts array<struct<broker int, down int, up int>>, "
+    "leaders map<int, int>, splits map<int, int>"
+)
+"""The events of each cluster, as Spark types."""
+
+
+def rows(fleet: Fleet) -> list[tuple[Any, ...]]:
+    """The events of all clusters, with `COLUMNS`."""
+    found = []
+    for number in range(fleet.clusters):
+        events = events_of(fleet, number)
+        restarts = [astuple(one) for one in events.restarts]
+        splits = dict(events.splits)
+        found.append((number, fleet.cluster(number), restarts, dict(events.leaders), splits))
+    return found

@@ -1,0 +1,91 @@
+"""What bundles carry, as columns of seed, cluster, bundle and period.
+
+Bytes are whole numbers and messages whole eighths, so that sums are exact in any order.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from pulsar_conformance.conformance.history.fleet.chance import share, whole
+from pulsar_conformance.conformance.history.fleet.shape import GROWN
+from pulsar_conformance.conformance.history.fleet.size import Fleet
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+
+LEAST_BYTES = 60_000
+"""Bytes a second into the bundles with the least traffic, at the average hour."""
+
+TAIL = 1.4
+"""Exponent of the power law by which few bundles carry much."""
+
+HEAVIEST = 30
+"""No bundle has more than so many times the least."""
+
+SWING = 0.5
+"""Share of its traffic by which a bundle's day differs from its average hour."""
+
+ZONES = (0, 1, 6, 8)
+"""Hours by which the days of namespaces are shifted."""
+
+HOT = 0.02
+"""Share of bundles that are hot once a day, for 1 to 4 hours and by 3 to 7 times their traffic."""
+
+NOISE = 0.1
+MOST_MESSAGES = 6_000.0
+"""Into a bundle, so that none is split for its rate: out go at most one and a half as many."""
+
+MOST_TOPICS = 400
+
+DAY = 1440
+
+
+def constants(fleet: Fleet, cluster: Column, bundle: Column) -> dict[str, Column]:
+    """What of a bundle never changes; `bundle` is its number in the cluster."""
+
+    def chance(purpose: str) -> Column:
+        return share(fleet.seed, purpose, cluster, bundle)
+
+    def pick(purpose: str, count: int) -> Column:
+        return whole(fleet.seed, purpose, count, cluster, bundle)
+
+    heavy = F.pow(F.lit(1.0) - chance("tail"), F.lit(-1 / TAIL))
+    zone = whole(fleet.seed, "zone", len(ZONES), cluster, F.floor(bundle / 16))
+    begins = pick("hot hour", DAY)
+    return {
+        "base": F.lit(float(LEAST_BYTES)) * F.least(heavy, F.lit(float(HEAVIEST))),
+        "size": F.lit(800.0) + chance("size") * 3000,
+        "fanout": F.lit(0.5) + chance("fanout"),
+        "zone": F.element_at(F.array(*map(F.lit, ZONES)), (zone + 1).cast("int")) * 60,
+        "hot_from": F.when(chance("hot") < HOT, begins),
+        "hot_until": begins + 60 + pick("hot hours", 180),
+        "hot_by": F.lit(3.0) + chance("hot by") * 4,
+        "topics": pick("topics", MOST_TOPICS) + 1,
+    }
+
+
+def rates(fleet: Fleet, cluster: Column, bundle: Column, period: Column) -> dict[str, Column]:
+    """What a bundle carries in a period, from its `constants` in columns of the same row."""
+    minute = F.pmod(period * fleet.report, F.lit(DAY))
+    hour = F.sin((minute + F.col("zone")) * (2 * math.pi / DAY))
+    since = F.pmod(minute - F.col("hot_from"), F.lit(DAY))
+    hot = since < F.col("hot_until") - F.col("hot_from")
+    noise = share(fleet.seed, "noise", cluster, bundle, period) * 2 - 1
+    now = F.col("base") * (1 + hour * SWING) * (1 + noise * NOISE)
+    now = now * F.when(hot, F.col("hot_by")).otherwise(F.lit(1.0))
+    messages = F.least(F.round(now / F.col("size") * 8) / 8, F.lit(MOST_MESSAGES))
+    bytes_in = F.round(messages * F.col("size"))
+    return {
+        "msgRateIn": messages,
+        "msgRateOut": F.round(messages * F.col("fanout") * 8) / 8,
+        "msgThroughputIn": bytes_in,
+        "msgThroughputOut": F.round(bytes_in * F.col("fanout")),
+    }
+
+
+def topics_in(period: Any, ends: Any, topics: Any) -> Column:
+    """How many topics a bundle has in a period, `ends` being when it is split, or null."""
+    before, grown = GROWN
+    last = F.when(period >= ends - 1, F.lit(grown)).otherwise(F.lit(before))
+    return F.when(ends.isNull(), topics).otherwise(last)

@@ -1,0 +1,64 @@
+"""Damaged lines, beside the whole ones of which they are copies: no record gets lost by them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from pulsar_conformance.conformance.history.fleet.chance import share, whole
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+DAMAGED = "damaged"
+"""The kind that rows of damaged lines have here."""
+
+Damage = Callable[[Column], Column]
+
+
+def _first_number(pattern: str, instead: str) -> Damage:
+    """Another text for the first number of a field; a line without that is cut off."""
+
+    def damage(line: Column) -> Column:
+        changed = F.regexp_replace(line, rf'^(.*?"{pattern}":)[-0-9.E]+(.*)$', f"$1{instead}$2")
+        return F.when(changed == line, cut_off(line)).otherwise(changed)
+
+    return damage
+
+
+def cut_off(line: Column) -> Column:
+    """The first half, as a crash leaves it."""
+    return F.substring(line, F.lit(1), (F.length(line) / 2).cast("int"))
+
+
+KINDS: Mapping[str, Damage] = {
+    "cut off": cut_off,
+    "not a number": _first_number("msgRateIn", "NaN"),
+    "below nothing": _first_number("usage", "-4.5"),
+    "absurd": _first_number("msgThroughputOut", "4e300"),
+    "a word for a number": _first_number("limit", '"many"'),
+    "unknown kind": lambda line: F.regexp_replace(line, '^\\{"kind":"', '{"kind":"old_'),
+    "no cluster": lambda line: F.regexp_replace(line, '"cluster":"[^"]*",', ""),
+    "no time": lambda line: F.regexp_replace(line, '"at":"[^"]*"', '"at":"yesterday"'),
+    "not JSON": lambda line: F.concat(F.lit("WARN could not write: "), line),
+    "two at once": lambda line: F.concat(line, cut_off(line)),
+    "said again": lambda line: line,
+}
+"""How a line can be damaged, each as likely as the others."""
+
+
+def with_damage(lines: DataFrame, part: float, seed: int) -> DataFrame:
+    """Lines with damaged ones, so many that these are a part of all: `kind` and `value`.
+
+    Which lines are copied, and how they are damaged, depends on the seed and on their text.
+    """
+    if not part:
+        return lines
+    text = F.col("value")
+    record = text.startswith('{"kind"')
+    chosen = record & (share(seed, "damage", text) < part / (1 - part))
+    which = whole(seed, "kind of damage", len(KINDS), text) + 1
+    damaged = F.element_at(F.array(*(damage(text) for damage in KINDS.values())), which.cast("int"))
+    both = F.array(
+        F.struct("kind", "value"),
+        F.when(chosen, F.struct(F.lit(DAMAGED).alias("kind"), damaged.alias("value"))),
+    )
+    return lines.select(F.inline(F.array_compact(both)))

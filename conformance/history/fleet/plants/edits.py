@@ -1,0 +1,318 @@
+"""What is done wrong, each in one cycle: an honest case and answer, and how it is changed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from itertools import accumulate
+
+from pulsar_conformance.conformance.history.fleet.plants.moment import (
+    FULL,
+    HARDLY,
+    JUST,
+    Pairs,
+    PlantedCycle,
+)
+from pulsar_conformance.conformance.history.fleet.size import SHEDDING
+from pulsar_conformance.reference.cluster import RESOURCES, Broker
+from pulsar_conformance.reference.numbers import Fraction
+from pulsar_conformance.reference.overload import MARGIN, need_of, threshold_of
+from pulsar_conformance.reference.threshold import BELOW_AVERAGE, Levels
+
+APART = 1.6
+"""How many times its traffic the most loaded broker reports, and the least loaded the inverse."""
+
+LESS = 3
+"""Points that brokers are under the overload threshold which have much to do."""
+
+Edit = Callable[[PlantedCycle], Pairs | None]
+"""Changes the case, and what is unloaded; None where the cycle does not lend itself to it."""
+
+Edge = Callable[[PlantedCycle, Broker, Fraction], bool]
+"""Brings a broker so many points over the limit from which on it sheds."""
+
+
+def _over_average(moment: PlantedCycle, broker: Broker, points: Fraction) -> bool:
+    return moment.above(broker.name, Levels(moment.cycle).threshold + points)
+
+
+def _over_threshold(moment: PlantedCycle, broker: Broker, points: Fraction) -> bool:
+    moment.use(broker.name, threshold_of(moment.cycle) + points, "cpu", "bandwidthOut")
+    return True
+
+
+EDGE: Mapping[str, Edge] = {
+    "ThresholdShedder": _over_average,
+    "OverloadShedder": _over_threshold,
+}
+
+SPARE: Mapping[str, Callable[[PlantedCycle], Fraction]] = {
+    "ThresholdShedder": lambda moment: Levels(moment.cycle).threshold + BELOW_AVERAGE,
+    "OverloadShedder": lambda _moment: MARGIN,
+}
+"""What a broker gives up that is at the limit, in percent of its traffic."""
+
+NEED: Mapping[str, Callable[[PlantedCycle, Broker], Fraction]] = {
+    "ThresholdShedder": lambda moment, broker: Levels(moment.cycle).need_of(broker),
+    "OverloadShedder": lambda moment, broker: need_of(moment.cycle, broker),
+}
+
+
+def edge(moment: PlantedCycle, broker: Broker, points: Fraction) -> bool:
+    """Brings a broker to the limit of the strategy; whether that is possible."""
+    return EDGE[moment.cycle.strategy](moment, broker, points)
+
+
+def of(pairs: Pairs, broker: Broker) -> list[str]:
+    """The bundles of one broker."""
+    return [bundle for owner, bundle in pairs if owner == broker.name]
+
+
+def instead(pairs: Pairs, broker: Broker, bundles: list[str]) -> Pairs:
+    """Others of one broker, the rest as it is."""
+    rest = [pair for pair in pairs if pair[0] != broker.name]
+    return [*rest, *((broker.name, bundle) for bundle in bundles)]
+
+
+def shedding(moment: PlantedCycle) -> Broker | None:
+    """A broker that sheds; where there is none, the busiest is brought to it."""
+    pairs = moment.honest if moment.cycle.enabled else []
+    if pairs:
+        return moment.cycle.brokers[pairs[0][0]]
+    for broker in moment.busiest()[:1]:
+        if moment.cycle.strategy in EDGE and edge(moment, broker, JUST):
+            return moment.cycle.brokers[broker.name]
+    return None
+
+
+def switched_off(moment: PlantedCycle) -> Pairs | None:
+    """Shedding is switched off, and goes on."""
+    if shedding(moment) is None:
+        return None
+    pairs = moment.honest
+    moment.case["settings"] = {**moment.case["settings"], SHEDDING: False}
+    return pairs
+
+
+def not_its_own(moment: PlantedCycle) -> Pairs | None:
+    """A bundle of another broker goes, too."""
+    broker = shedding(moment)
+    if broker is None:
+        return None
+    other = next((one for one in moment.busiest() if one.name != broker.name), None)
+    if other is None:
+        return None
+    pairs = moment.honest
+    left = [one for one in moment.cycle.movable(other) if one not in of(pairs, other)]
+    return [*pairs, (broker.name, left[-1])] if left else None
+
+
+def twice(moment: PlantedCycle) -> Pairs | None:
+    """The last bundle goes once more."""
+    pairs = moment.honest if shedding(moment) else []
+    return [*pairs, pairs[-1]] if pairs else None
+
+
+def too_soon(moment: PlantedCycle) -> Pairs | None:
+    """A bundle goes that was unloaded shortly before; then as many as it takes."""
+    cycle = moment.cycle
+    for broker in moment.busiest():
+        moved = [bundle for bundle in broker.bundles if cycle.blocked(bundle)]
+        if moved and edge(moment, broker, JUST):
+            need = NEED[cycle.strategy](moment, moment.cycle.brokers[broker.name])
+            taken = _until(moment, [moved[0], *moment.cycle.movable(broker)], need)
+            return instead(moment.honest, broker, taken)
+    return None
+
+
+def _until(moment: PlantedCycle, bundles: list[str], need: Fraction) -> list[str]:
+    """The first of the bundles that carry what is needed together."""
+    together = accumulate(map(moment.cycle.traffic, bundles))
+    count = next((place for place, sum_ in enumerate(together, 1) if sum_ >= need), len(bundles))
+    return bundles[:count]
+
+
+def lighter_first(moment: PlantedCycle) -> Pairs | None:
+    """The heaviest bundle stays, and lighter ones go for it."""
+    broker = shedding(moment)
+    if broker is None or moment.cycle.strategy not in NEED:
+        return None
+    need = NEED[moment.cycle.strategy](moment, broker)
+    lighter = moment.cycle.movable(broker)[1:]
+    return instead(moment.honest, broker, _until(moment, lighter, need))
+
+
+def nothing(moment: PlantedCycle) -> Pairs | None:
+    """A broker just over the limit gives up nothing."""
+    for broker in moment.busiest()[:1]:
+        if edge(moment, broker, JUST):
+            return instead(moment.honest, broker, [])
+    return None
+
+
+def one_all_the_same(moment: PlantedCycle) -> Pairs | None:
+    """A broker just under the limit gives up its heaviest bundle."""
+    for broker in moment.busiest()[:1]:
+        if edge(moment, broker, -JUST):
+            return instead(moment.honest, broker, moment.cycle.movable(broker)[:1])
+    return None
+
+
+def _with_need(moment: PlantedCycle, share: Fraction) -> Iterator[tuple[Broker, list[str]]]:
+    """Brokers that need just what some of their bundles carry, times a share, and those."""
+    for broker in moment.busiest():
+        cycle = moment.cycle
+        bundles, traffic = cycle.movable(broker), cycle.traffic_of(broker)
+        carried = accumulate(map(cycle.traffic, bundles))
+        for count, together in enumerate(carried, 1):
+            points = 100 * share * together / traffic - SPARE[cycle.strategy](moment)
+            if points > JUST and count < len(bundles) and edge(moment, broker, points):
+                used = Levels(moment.cycle).present[broker.name]
+                if used <= FULL:
+                    yield broker, bundles[:count]
+
+
+def too_little(moment: PlantedCycle) -> Pairs | None:
+    """The last bundle stays, without which a little is lacking."""
+    for broker, bundles in _with_need(moment, 1 + HARDLY):
+        return instead(moment.honest, broker, bundles)
+    return None
+
+
+def too_much(moment: PlantedCycle) -> Pairs | None:
+    """One more bundle goes when there is just enough."""
+    for broker, bundles in _with_need(moment, 1 - HARDLY):
+        more = moment.cycle.movable(broker)[: len(bundles) + 1]
+        return instead(moment.honest, broker, more)
+    return None
+
+
+def not_for_the_idle(moment: PlantedCycle) -> Pairs | None:
+    """A broker that is over the limit because another is idle gives up nothing."""
+    *_, idle = moment.case["brokers"]
+    moment.use(idle, 0, *RESOURCES)
+    return nothing(moment)
+
+
+def not_by_weight(moment: PlantedCycle) -> Pairs | None:
+    """A broker is over the limit by weighted usage alone: the memory of the others is full."""
+    for broker in moment.busiest()[:1]:
+        for name, said in moment.case["brokers"].items():
+            if name != broker.name:
+                said["memory"] = {**said["memory"], "usage": 0.95 * said["memory"]["limit"]}
+        if edge(moment, broker, JUST):
+            return instead(moment.honest, broker, [])
+    return None
+
+
+def never_so_high(moment: PlantedCycle) -> Pairs | None:
+    """The idlest broker that can gives up a bundle, whatever is remembered of it."""
+    idlest = moment.busiest()[-1]
+    return instead(moment.honest, idlest, moment.cycle.movable(idlest)[:1])
+
+
+def for_an_idle_one(moment: PlantedCycle) -> Pairs | None:
+    """Nobody is over the limit, one is far below the average, and the busiest gives up one."""
+    _one_idle(moment)
+    broker = moment.busiest()[0]
+    return [(broker.name, moment.cycle.movable(broker)[0])]
+
+
+def nothing_for_an_idle_one(moment: PlantedCycle) -> Pairs | None:
+    """One is far below the average, and nobody gives up anything."""
+    _one_idle(moment)
+    return [] if moment.honest else None
+
+
+def _one_idle(moment: PlantedCycle) -> None:
+    """Brings the idlest broker just under the average less the threshold."""
+    levels = Levels(moment.cycle)
+    idle = min(levels.usage, key=lambda name: levels.usage[name])
+    moment.above(idle, -levels.threshold - 2 * JUST)
+
+
+def while_level(moment: PlantedCycle) -> Pairs | None:
+    """All brokers use the same, and one gives up a bundle."""
+    for name in moment.case["brokers"]:
+        moment.use(name, 50, *RESOURCES)
+    broker = moment.busiest()[0]
+    return [(broker.name, moment.cycle.movable(broker)[0])]
+
+
+def one_resource_over(moment: PlantedCycle) -> Pairs | None:
+    """A broker with one busy resource gives up nothing."""
+    broker = moment.busiest()[0]
+    moment.use(broker.name, threshold_of(moment.cycle) + JUST)
+    return instead(moment.honest, broker, [])
+
+
+def two_for_one(moment: PlantedCycle) -> Pairs | None:
+    """An overloaded broker gives up the two heaviest of its bundles."""
+    return _of_the_overloaded(moment, slice(2))
+
+
+def the_second(moment: PlantedCycle) -> Pairs | None:
+    """An overloaded broker gives up the second heaviest of its bundles."""
+    return _of_the_overloaded(moment, slice(1, 2))
+
+
+def _of_the_overloaded(moment: PlantedCycle, which: slice) -> Pairs | None:
+    for broker in moment.busiest()[:1]:
+        edge(moment, broker, JUST)
+        return instead(moment.honest, broker, moment.cycle.movable(broker)[which])
+    return None
+
+
+def overloaded_under_another(moment: PlantedCycle) -> Pairs | None:
+    """All brokers have much to do, one is just overloaded, and it gives up nothing."""
+    busiest, *_ = moment.busiest()
+    threshold = threshold_of(moment.cycle)
+    for name in moment.case["brokers"]:
+        moment.use(name, threshold - LESS)
+    moment.use(busiest.name, threshold + JUST)
+    return instead(moment.honest, busiest, [])
+
+
+def its_only_one(moment: PlantedCycle) -> Pairs | None:
+    """An overloaded broker gives up its only bundle."""
+    for broker in moment.cycle.brokers.values():
+        if len(broker.bundles) == 1 and moment.cycle.movable(broker):
+            edge(moment, broker, JUST)
+            return instead(moment.honest, broker, list(broker.bundles))
+    return None
+
+
+def _ends(moment: PlantedCycle) -> tuple[Broker, Broker]:
+    """The brokers with the most and with the least traffic."""
+    cycle = moment.cycle
+    by_traffic = sorted(cycle.brokers.values(), key=cycle.traffic_of)
+    return by_traffic[-1], by_traffic[0]
+
+
+def _apart(moment: PlantedCycle) -> bool:
+    """Brings the most and the least loaded broker clearly apart; whether load is shed then."""
+    most, least = _ends(moment)
+    moment.carry(most.name, APART)
+    moment.carry(least.name, 1 / APART)
+    return bool(moment.honest)
+
+
+def nothing_to_even_out(moment: PlantedCycle) -> Pairs | None:
+    """The most loaded broker gives up nothing."""
+    return [] if _apart(moment) else None
+
+
+def from_the_most_loaded(moment: PlantedCycle) -> Pairs | None:
+    """The most loaded broker gives up a bundle within the thresholds."""
+    if moment.honest:
+        return None
+    most, _ = _ends(moment)
+    return [(most.name, moment.cycle.movable(most)[0])]
+
+
+def from_the_least_loaded(moment: PlantedCycle) -> Pairs | None:
+    """The least loaded broker gives up a bundle, too."""
+    if not _apart(moment):
+        return None
+    _, least = _ends(moment)
+    movable = moment.cycle.movable(least)
+    return [*moment.honest, (least.name, movable[0])] if movable else None

@@ -1,0 +1,107 @@
+"""A cycle that is about to be planted: what the leader knows, and means to bring it to an edge."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from pulsar_conformance import specs
+from pulsar_conformance.conformance import checks
+from pulsar_conformance.conformance.core.check import CHECKS
+from pulsar_conformance.conformance.core.trial import Json, Trial
+from pulsar_conformance.conformance.engine.judge import Court
+from pulsar_conformance.conformance.operations.legality import bad_trial
+from pulsar_conformance.reference import Readings, Settings
+from pulsar_conformance.reference.cluster import RATE_FIELDS, RESOURCES, Broker
+from pulsar_conformance.reference.numbers import Fraction
+from pulsar_conformance.reference.shedding import Cycle
+from pulsar_conformance.reference.threshold import Levels
+
+assert checks.__all__
+
+Pairs = list[tuple[str, str]]
+
+JUST = Fraction(2, 1000)
+"""Points beyond an edge: twice what floating point is granted."""
+
+HARDLY = Fraction(4, 100_000)
+"""The share of a rate that does as much."""
+
+FULL = 100
+IDLER = 0.9
+"""Resources that are not to matter use this much of what the one that matters uses, at most."""
+
+
+@dataclass
+class PlantedCycle:
+    """A case of `shed.select` that may be changed, and who answers it."""
+
+    case: Json
+    profile: str
+    readings: Mapping[str, str]
+    answers: Callable[[Json], Pairs]
+
+    @cached_property
+    def _court(self) -> Court:
+        return Court(specs.load().defaults(self.profile), Readings.of(self.profile, self.readings))
+
+    @property
+    def honest(self) -> Pairs:
+        """What is unloaded in the case as it is now."""
+        return self.answers(self.case)
+
+    @property
+    def cycle(self) -> Cycle:
+        """The case as it is now, as the model sees it."""
+        settings = Settings(self.case["settings"], self._court.defaults)
+        return Cycle(self.case, settings, self._court.readings)
+
+    def broken(self, pairs: Pairs) -> set[str] | None:
+        """The rules that unloading these breaks; None where the case cannot be asked."""
+        trial = Trial.of("shed.select", self.case)
+        if bad_trial(trial, self._court.defaults, self._court.readings) is not None:
+            return None
+        answer = {"unload": [{"broker": broker, "bundle": bundle} for broker, bundle in pairs]}
+        rules = [
+            rule.id
+            for rule in specs.load().rules_of(self.profile)
+            if "shed.select" in rule.operations
+            and rule.id in CHECKS
+            and rule.applies(self._court.readings.choices)
+        ]
+        return {rule for rule in rules if self._court.judge(rule, trial, [answer]).violated}
+
+    def busiest(self) -> list[Broker]:
+        """The brokers that could give up something, the one with the highest usage first."""
+        cycle = self.cycle
+        usage = Levels(cycle).present
+        able = [one for one in cycle.brokers.values() if len(cycle.movable(one)) > 1]
+        return sorted(able, key=lambda one: -usage[one.name])
+
+    def use(self, broker: str, percent: Fraction | float, *resources: str) -> None:
+        """The broker uses this much of some resources, else of CPU alone, and less of others."""
+        said = self.case["brokers"][broker]
+        hot = resources or ("cpu",)
+        for name in RESOURCES:
+            used = said[name]
+            most = float(percent) * (1 if name in hot else IDLER)
+            now = 100 * used["usage"] / used["limit"]
+            share = most if name in hot else min(now, most)
+            said[name] = {**used, "usage": share * used["limit"] / 100}
+
+    def carry(self, broker: str, share: float) -> None:
+        """The broker reports so many times the traffic that it has."""
+        said = self.case["brokers"][broker]
+        said.update({name: share * said[name] for name in RATE_FIELDS})
+
+    def above(self, broker: str, points: Fraction | float) -> bool:
+        """Brings a broker so many points above the average; whether that is possible."""
+        usage = Levels(self.cycle).usage
+        count = len(usage)
+        others = sum((used for name, used in usage.items() if name != broker), Fraction(0))
+        percent = (Fraction(points) + others / count) * count / (count - 1)
+        if not 0 < percent <= FULL:
+            return False
+        self.use(broker, percent)
+        return True

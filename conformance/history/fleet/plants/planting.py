@@ -1,0 +1,107 @@
+"""A history with rules broken on purpose: each in one cycle, and honest before and after it."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+
+from pulsar_conformance.adapters.arguments import DEFAULT_PROFILE
+from pulsar_conformance.conformance.core.trial import Json
+from pulsar_conformance.conformance.history.fleet.course import SPLIT_AFTER, ClusterHistory
+from pulsar_conformance.conformance.history.fleet.leader import case_of
+from pulsar_conformance.conformance.history.fleet.plants.moment import PlantedCycle
+from pulsar_conformance.conformance.history.fleet.plants.plants import PLANTS, Plant
+from pulsar_conformance.conformance.history.fleet.plants.splitting import Due, SplitInput
+from pulsar_conformance.reference.cluster import RATE_FIELDS, RESOURCES
+
+PLANTED = "planted "
+"""What the kind of a row begins with that is no record, and says when a rule is broken."""
+
+BACK_AFTER, BEFORE = 18_000, 1000
+"""Milliseconds after a cycle when its settings end, and before it when they begin."""
+
+LONELY, LEFT_AFTER = "OVERLOAD-07", 40_000
+"""The rule that needs a broker with one bundle, and when it is left with it."""
+
+SETTLED = 6
+"""Cycles that nothing is planted in at first, while load is dealt out."""
+
+
+class Planting(ClusterHistory):
+    """The course of a cluster in which rules are broken, one after the other."""
+
+    left: list[str]
+
+    def plant(self, rules: Sequence[str]) -> None:
+        """Have these broken."""
+        self.left = list(rules)
+        self._wait = SETTLED
+        self._due: Due | None = None
+
+    def cycle(self, now: int) -> None:
+        """As it ought to be, unless a rule can be broken in it."""
+        self._wait -= 1
+        if self.left and self._wait < 0:
+            rule = self.left[0]
+            if self._broken(rule, PLANTS[rule], now):
+                self.left.pop(0)
+                self._wait = 1
+                self.records.append((PLANTED + rule, {"at": now, "cluster": self.world.name}))
+                return
+        super().cycle(now)
+
+    def _broken(self, rule: str, plant: Plant, now: int) -> bool:
+        if plant.split is not None:
+            return self._split_wrong(plant, now)
+        assert plant.edit is not None, "a plant has one or the other"
+        known = self.known(now)
+        case = copy.deepcopy(case_of(now, self.settings, known, self.memory))
+        moment = PlantedCycle(case, DEFAULT_PROFILE, self.fleet.readings, self.ask)
+        pairs = plant.edit(moment)
+        if pairs is None or moment.broken(pairs) != {rule, *plant.also}:
+            return False
+        if moment.broken(moment.honest):
+            return False
+        for broker, said in known.items():
+            changed = case["brokers"][broker]
+            said.update({name: changed[name] for name in (*RESOURCES, *RATE_FIELDS)})
+        self._set_for_now(case["settings"], now)
+        self.unload(pairs, now)
+        self.remember(case)
+        return True
+
+    def _set_for_now(self, settings: Json, now: int) -> None:
+        """Settings that hold for this cycle alone."""
+        if settings != self.settings:
+            self.record("settings", now - BEFORE, settings=settings)
+            self.record("settings", now + BACK_AFTER, settings=self.settings)
+
+    def _split_wrong(self, plant: Plant, now: int) -> bool:
+        """A cycle after which a bundle is split that must not be, or one is not that must."""
+        if any(now == 1000 * self.fleet.begins(one) for one in self.world.events.splits.values()):
+            return False
+        growth = SplitInput(self.known(now), dict(self.settings))
+        self._due = plant.split(growth) if plant.split else None
+        if self._due is None:
+            return False
+        self._set_for_now(growth.settings, now)
+        super().cycle(now)
+        return True
+
+    def _happen(self, period: int) -> None:
+        super()._happen(period)
+        if self._due is not None:
+            if self._due.split:
+                at = 1000 * self.fleet.begins(period) + SPLIT_AFTER
+                self.split(self.world.number[self._due.bundle], at)
+            self._due = None
+        alone = self.left[:1] == [LONELY] and self._wait <= 0
+        if alone and self.fleet.cycle_at(period + 1) and period + 1 < self.fleet.periods:
+            self._leave_one(period)
+
+    def _leave_one(self, period: int) -> None:
+        """All bundles of a broker but one go to others, as if by hand."""
+        first, *others = self.world.up(period)
+        at = 1000 * self.fleet.begins(period) + LEFT_AFTER
+        for place, number in enumerate(self.world.owned(first).tolist()[1:]):
+            self.assign(number, others[place % len(others)], at + place)

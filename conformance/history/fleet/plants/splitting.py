@@ -1,0 +1,104 @@
+"""What is done wrong when bundles are split, or ought to be."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pulsar_conformance.conformance.core.trial import Json
+from pulsar_conformance.reference.ranges import namespace_of
+
+MOST_TOPICS, MOST_SESSIONS = 1000, 1000
+"""The documented limits; a bundle at one of them is left whole."""
+
+SETTLED = 500
+"""A bundle with more topics may be about to be split by itself."""
+
+AUTO_SPLIT = "loadBalancerAutoBundleSplitEnabled"
+MOST_BUNDLES = "loadBalancerNamespaceMaximumBundles"
+
+
+@dataclass
+class SplitInput:
+    """The last reports and the settings of a cycle; both may be changed."""
+
+    reports: Mapping[str, Json]
+    settings: Json
+
+    def pick(self) -> tuple[Json, str] | None:
+        """A report, and the bundle in it with the most topics that is not about to be split."""
+        for said in self.reports.values():
+            known = {name: one["topics"] for name, one in said["lastStats"].items()}
+            small = [name for name, topics in known.items() if topics < SETTLED]
+            if small:
+                return said, max(small, key=lambda name: known[name])
+        return None
+
+    def grow(self, **stats: int) -> str | None:
+        """Has a bundle have so many topics or sessions; which it is."""
+        picked = self.pick()
+        if picked is None:
+            return None
+        said, bundle = picked
+        said["lastStats"][bundle] = {**said["lastStats"][bundle], **stats}
+        return bundle
+
+
+@dataclass(frozen=True)
+class Due:
+    """A bundle, and whether it is split."""
+
+    bundle: str
+    split: bool
+
+
+Edit = Callable[[SplitInput], Due | None]
+"""Changes reports and settings; None where the cycle does not lend itself to it."""
+
+
+def _due(bundle: str | None, split: bool) -> Due | None:
+    return None if bundle is None else Due(bundle, split)
+
+
+def too_many_topics(growth: SplitInput) -> Due | None:
+    """One topic too many, and it stays whole."""
+    return _due(growth.grow(topics=MOST_TOPICS + 1), split=False)
+
+
+def too_many_sessions(growth: SplitInput) -> Due | None:
+    """One session too many, and it stays whole."""
+    half = MOST_SESSIONS // 2
+    return _due(growth.grow(producerCount=half, consumerCount=half + 1), split=False)
+
+
+def at_the_limit(growth: SplitInput) -> Due | None:
+    """As many topics as there may be, and it is split."""
+    return _due(growth.grow(topics=MOST_TOPICS), split=True)
+
+
+def no_room(growth: SplitInput) -> Due | None:
+    """Its namespace has as many bundles as it may have, and it is split."""
+    bundle = growth.grow(topics=MOST_TOPICS + 1)
+    if bundle is None:
+        return None
+    owned = (one for said in growth.reports.values() for one in said["bundles"])
+    growth.settings[MOST_BUNDLES] = Counter(map(namespace_of, owned))[namespace_of(bundle)]
+    return Due(bundle, split=True)
+
+
+def switched_off(growth: SplitInput) -> Due | None:
+    """It has too many topics, splitting is switched off, and it is split."""
+    growth.settings[AUTO_SPLIT] = False
+    return _due(growth.grow(topics=MOST_TOPICS + 1), split=True)
+
+
+PLANTS: Mapping[str, tuple[Any, ...]] = {
+    "SPLIT-01": ("A bundle with one topic too many stays whole.", None, too_many_topics),
+    "SPLIT-02": ("A bundle with one session too many stays whole.", None, too_many_sessions),
+    "SPLIT-05": ("A bundle with as many topics as it may have is split.", None, at_the_limit),
+    "SPLIT-06": ("A bundle is split although its namespace has no room.", None, no_room),
+    "SPLIT-07": ("A bundle is split while splitting is switched off.", None, switched_off),
+}
+"""By rule: in words, nothing about unloading, and what is done."""

@@ -1,0 +1,159 @@
+"""How large a fleet is, for how long, and under which settings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+MINUTE = 60
+START = 1_795_132_800
+"""2026-11-20T00:00:00Z, where every history begins, in seconds since 1970."""
+
+SHEDDING = "loadBalancerSheddingEnabled"
+STRATEGY = "loadBalancerLoadSheddingStrategy"
+INTERVAL = "loadBalancerSheddingIntervalMinutes"
+REPORTS = "loadBalancerReportUpdateMaxIntervalMinutes"
+GRACE = "loadBalancerSheddingGracePeriodMinutes"
+AUTO_UNLOAD = "loadBalancerAutoUnloadSplitBundlesEnabled"
+HISTORY = "loadBalancerHistoryResourcePercentage"
+
+IN_FORCE: Mapping[str, Any] = {
+    SHEDDING: True,
+    GRACE: 30,
+    HISTORY: 0,
+    "loadBalancerBrokerOverloadedThresholdPercentage": 75,
+    "loadBalancerBrokerThresholdShedderPercentage": 10,
+    "loadBalancerMsgRateDifferenceShedderThreshold": 50,
+    "loadBalancerMsgThroughputMultiplierDifferenceShedderThreshold": 1.8,
+    "lowerBoundarySheddingEnabled": False,
+    "loadBalancerAutoBundleSplitEnabled": True,
+    AUTO_UNLOAD: True,
+}
+"""The settings of a fleet unless others are given; several have no documented default."""
+
+LATER_GRACE = 20
+"""Minutes of the grace period in the second half."""
+
+FEWEST = {"clusters": 1, "brokers": 1, "bundles": 1, "hours": 1, "report": 1, "interval": 1}
+OPTION = {"report": "--report-minutes"}
+
+
+NOBODY = "none"
+"""Who decides where no adapter does."""
+
+SLIDING = "sliding"
+"""The reading `window` that averages follow."""
+
+MOST_DAMAGE = 0.5
+
+
+class BadFleet(Exception):
+    """A fleet that cannot be, in one sentence."""
+
+
+@dataclass(frozen=True)
+class Fleet:
+    """What is asked for.
+
+    `bundles` are those of each broker at first; `report` and `interval` are minutes from one report
+    of a broker to the next, and from one shedding cycle to the next.
+    """
+
+    clusters: int
+    brokers: int
+    bundles: int
+    hours: int
+    seed: int = 0
+    report: int = 5
+    interval: int = 5
+    cycles: bool = True
+    strategy: str = "ThresholdShedder"
+    given: Mapping[str, Any] = field(default_factory=dict)
+    """Settings beside those of `IN_FORCE`, None for one that is to be left out."""
+
+    readings: Mapping[str, str] = field(default_factory=dict)
+    """Open places of the documents that whoever decides takes otherwise than usual."""
+
+    def __post_init__(self) -> None:
+        if self.readings.get("window", SLIDING) != SLIDING:
+            problem = "averages slide here, over the newest samples"
+            raise BadFleet(f"--reading window={self.readings['window']}: {problem}")
+        for name, least in FEWEST.items():
+            if getattr(self, name) < least:
+                option = OPTION.get(name, f"--{name}")
+                raise BadFleet(f"{option} {getattr(self, name)}: give a number from {least} on")
+        if self.interval % self.report:
+            problem = f"it is no multiple of --report-minutes {self.report}"
+            raise BadFleet(f"--interval {self.interval}: {problem}, so that cycles lack reports")
+        if self.hours * MINUTE % self.interval:
+            problem = f"{self.hours} hours are no whole number of such intervals"
+            raise BadFleet(f"--interval {self.interval}: {problem}")
+
+    @property
+    def periods(self) -> int:
+        """How often each broker reports."""
+        return self.hours * MINUTE // self.report
+
+    @property
+    def every(self) -> int:
+        """How many periods lie between two cycles."""
+        return self.interval // self.report
+
+    @property
+    def seconds(self) -> int:
+        """The length of a period."""
+        return self.report * MINUTE
+
+    @property
+    def of_cluster(self) -> int:
+        """Bundles of a cluster at first."""
+        return self.brokers * self.bundles
+
+    @property
+    def settings(self) -> dict[int, dict[str, Any]]:
+        """The settings in force, by their names in broker.conf, from a period on.
+
+        Half-way the grace period becomes shorter, unless one was given.
+        """
+        own = {STRATEGY: self.strategy, INTERVAL: self.interval, REPORTS: self.report}
+        both = {**IN_FORCE, **own, **self.given}
+        first = {name: value for name, value in both.items() if value is not None}
+        half = self.periods // 2 // self.every * self.every
+        if GRACE in self.given or not half:
+            return {0: first}
+        return {0: first, half: {**first, GRACE: LATER_GRACE}}
+
+    def begins(self, period: int) -> int:
+        """When a period begins, in seconds since 1970."""
+        return START + period * self.seconds
+
+    def cluster(self, number: int) -> str:
+        """The name of a cluster, counted from 0."""
+        return f"fleet-{number + 1:0{len(str(self.clusters))}}"
+
+    def broker(self, number: int) -> str:
+        """The name of a broker, counted from 0."""
+        return f"broker-{number + 1:0{len(str(self.brokers))}}:8080"
+
+    def cycle_at(self, period: int) -> bool:
+        """Whether a cycle is due when a period begins."""
+        return period > 0 and period % self.every == 0
+
+
+@dataclass(frozen=True)
+class HistoryOptions:
+    """What a history is to be like beside its size; `damaged` is a share of all lines."""
+
+    decided_by: str = NOBODY
+    planted: tuple[str, ...] = ()
+    damaged: float = 0.0
+    format: str = "json"
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.damaged <= MOST_DAMAGE:
+            problem = f"give a share from 0 to {MOST_DAMAGE:g}"
+            raise BadFleet(f"--damage {self.damaged:g}: {problem}")
+        if self.planted and self.decided_by == NOBODY:
+            problem = "somebody has to decide, as with --decided-by reference"
+            raise BadFleet(f"--plant {self.planted[0]}: {problem}")

@@ -1,0 +1,141 @@
+"""One cluster as it really is: who owns what, what that carries, and what brokers say of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from pulsar_conformance.conformance.core.trial import Json
+from pulsar_conformance.conformance.history.fleet import shape
+from pulsar_conformance.conformance.history.fleet.events import Events
+from pulsar_conformance.conformance.history.fleet.shape import GROWN, PARTS, UNITS
+from pulsar_conformance.conformance.history.fleet.size import Fleet
+from pulsar_conformance.reference.cluster import RATE_FIELDS
+from pulsar_conformance.reference.ranges import HashRange, hex_of, namespace_of
+
+Array = Any
+"""A `numpy.ndarray`."""
+
+NOBODY = -1
+EARLIEST, SPAN = 0.3, 0.6
+"""The part of a period in which brokers report, each at its own time."""
+
+
+@dataclass
+class BundleLoads:
+    """What the bundles of a cluster carry: `rates` by bundle, period and field."""
+
+    names: list[str]
+    rates: Array
+    topics: list[int]
+
+
+class SimulatedCluster:
+    """A cluster from period to period. Bundles have numbers: parts of split ones get new ones."""
+
+    def __init__(self, fleet: Fleet, number: int, events: Events, loads: BundleLoads) -> None:
+        self.fleet, self.name, self.events = fleet, fleet.cluster(number), events
+        self.names, self.rates, self._topics = list(loads.names), loads.rates, list(loads.topics)
+        self.number = {name: place for place, name in enumerate(self.names)}
+        self.brokers = [fleet.broker(one) for one in range(fleet.brokers)]
+        self.owner = np.arange(len(self.names)) % fleet.brokers
+
+    def up(self, period: int) -> list[int]:
+        """The brokers that are up in a period."""
+        down = {one.broker for one in self.events.restarts if one.covers(period)}
+        return [broker for broker in range(self.fleet.brokers) if broker not in down]
+
+    def owned(self, broker: int) -> Array:
+        """The numbers of a broker's bundles."""
+        return np.flatnonzero(self.owner == broker)
+
+    def owners(self) -> dict[str, list[str]]:
+        """The bundles of each broker that has any, by their names."""
+        every = {name: self._named(self.owned(n)) for n, name in enumerate(self.brokers)}
+        return {name: owned for name, owned in every.items() if owned}
+
+    def _named(self, bundles: Array) -> list[str]:
+        return sorted(self.names[one] for one in bundles)
+
+    def split(self, bundle: int, middle: int | None = None) -> list[str]:
+        """Divides a bundle, in equal halves unless a boundary is given; its parts stay there."""
+        name = self.names[bundle]
+        whole, space = HashRange.parse(name), namespace_of(name)
+        cut = middle or (whole.lower + whole.upper + whole.last) // 2
+        ranges = ((whole.lower, cut), (cut, whole.upper))
+        names = [f"{space}/{hex_of(low)}_{hex_of(high)}" for low, high in ranges]
+        units = np.array([UNITS[field] for field in RATE_FIELDS])
+        first = np.floor(self.rates[bundle] * PARTS["first"] / units) * units
+        parts = np.stack([first, self.rates[bundle] - first])
+        self.rates = np.concatenate([self.rates, parts])
+        for part in names:
+            self.number[part] = len(self.names)
+            self.names.append(part)
+            self._topics.append(GROWN[1] // 2)
+        self.owner = np.append(self.owner, [self.owner[bundle]] * 2)
+        self.owner[bundle] = NOBODY
+        return names
+
+    def topics(self, bundle: int, period: int) -> int:
+        """How many topics a bundle has; before it is split, too many."""
+        ends = self.events.splits.get(bundle)
+        if ends is None:
+            return self._topics[bundle]
+        return GROWN[period >= ends - 1]
+
+    def reported_at(self, broker: int, period: int) -> int:
+        """Milliseconds since 1970 of the report of a broker in a period."""
+        place = (broker + 0.5) / self.fleet.brokers
+        return 1000 * (
+            self.fleet.begins(period) + int(self.fleet.seconds * (place * SPAN + EARLIEST))
+        )
+
+    def report(self, broker: int, period: int) -> Json:
+        """What a broker reports in a period, as Pulsar writes it."""
+        bundles = self.owned(broker)
+        rates = self.rates[bundles, period]
+        sums = dict(zip(RATE_FIELDS, map(float, rates.sum(axis=0)), strict=True))
+        topics = [self.topics(int(one), period) for one in bundles]
+        stats = {
+            self.names[one]: stats_of(each, count)
+            for one, each, count in zip(bundles, rates.tolist(), topics, strict=True)
+        }
+        at = self.reported_at(broker, period)
+        return report_of(self.fleet.bundles, broker + 1, sums, dict(sorted(stats.items())), at)
+
+
+def stats_of(rates: Sequence[float], topics: int) -> Json:
+    """What a broker says of a bundle."""
+    sessions = {"producerCount": topics * 3 // 5, "consumerCount": topics // 3}
+    return {**dict(zip(RATE_FIELDS, rates, strict=True)), "topics": topics, **sessions}
+
+
+def report_of(size: int, number: int, sums: Json, stats: Json, at: int) -> Json:
+    """A load report of the modular load manager; `at` is milliseconds since 1970."""
+    host = f"broker-{number}.example.com"
+    used = shape.percents(size, sums, min)
+    usages = {
+        name: {"usage": used[name] * (limit / 100), "limit": limit}
+        for name, limit in shape.limits(size).items()
+    }
+    return {
+        "webServiceUrl": f"http://{host}:8080",
+        "pulsarServiceUrl": f"pulsar://{host}:6650",
+        "persistentTopicsEnabled": True,
+        "nonPersistentTopicsEnabled": True,
+        **usages,
+        **sums,
+        "lastUpdate": at,
+        "lastStats": stats,
+        "numTopics": sum(one["topics"] for one in stats.values()),
+        "numBundles": len(stats),
+        "numConsumers": sum(one["consumerCount"] for one in stats.values()),
+        "numProducers": sum(one["producerCount"] for one in stats.values()),
+        "bundles": list(stats),
+        "lastBundleGains": [],
+        "lastBundleLosses": [],
+        "brokerVersionString": shape.VERSION,
+        "loadReportType": "LocalBrokerData",
+    }

@@ -1,0 +1,111 @@
+"""A fleet's history as files."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pulsar_conformance.conformance.history.fleet import bundles, decided, events, undecided
+from pulsar_conformance.conformance.history.fleet.plants.damage import DAMAGED, with_damage
+from pulsar_conformance.conformance.history.fleet.plants.planting import PLANTED
+from pulsar_conformance.conformance.history.fleet.size import (
+    NOBODY,
+    BadFleet,
+    Fleet,
+    HistoryOptions,
+)
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, Observation
+from pyspark.sql import functions as F
+
+FORMATS: Mapping[str, Callable[[DataFrame, str], None]] = {
+    "json": lambda lines, path: lines.write.text(path),
+    "gzip": lambda lines, path: lines.write.option("compression", "gzip").text(path),
+    "parquet": lambda lines, path: lines.withColumnRenamed("value", "line").write.parquet(path),
+}
+"""JSON Lines, plain or compressed, and the same lines in a column of Parquet files."""
+
+LOCAL = "file:"
+
+RAISED = re.compile(r"pulsar_conformance[.\w]*: (.+)")
+"""How an error of ours looks at the end of a traceback."""
+
+
+KINDS = (
+    "load_report",
+    "owners",
+    "unloaded",
+    "assigned",
+    "split",
+    "leader",
+    "cycle",
+    "settings",
+    DAMAGED,
+)
+
+
+@dataclass(frozen=True)
+class Written:
+    """How many lines there are, by kind of record, damaged ones by themselves."""
+
+    counts: Mapping[str, int]
+    planted: Mapping[str, Mapping[str, str]]
+    """By rule, the cluster and the time of the cycle that breaks it."""
+
+    @property
+    def lines(self) -> int:
+        """All of them."""
+        return sum(self.counts.values())
+
+
+def lines(session: Any, fleet: Fleet, told: HistoryOptions) -> DataFrame:
+    """Every record as a line of JSON, and when rules are broken: rows of `kind` and `value`."""
+    rows = bundles.whole(fleet, session.range(fleet.clusters * fleet.of_cluster))
+    if told.decided_by != NOBODY:
+        made = decided.lines(fleet, rows, told.decided_by, told.planted)
+    else:
+        happen = session.createDataFrame(events.rows(fleet), events.COLUMNS)
+        made = undecided.lines(fleet, rows.join(F.broadcast(happen), "cluster"), happen)
+    return with_damage(made, told.damaged, fleet.seed)
+
+
+def write(session: Any, fleet: Fleet, told: HistoryOptions, path: str) -> Written:
+    """Write a history into a folder that is not there yet. Errors: `BadFleet`."""
+    there = Path(path.removeprefix(LOCAL))
+    if there.is_file() or (there.is_dir() and any(there.iterdir())):
+        raise BadFleet(f"--output {path}: it is there already; name a folder that is not")
+    if any(one.exists() and not one.is_dir() for one in there.parents):
+        raise BadFleet(f"--output {path}: a file is where its folder would be; name another one")
+    if there.is_dir():
+        there.rmdir()
+    made, seen = lines(session, fleet, told), Observation("lines")
+    kind = F.col("kind")
+    counts = [F.count(F.when(kind == one, 1)).alias(one) for one in KINDS]
+    notes = [F.max(F.when(kind == PLANTED + one, F.col("value"))) for one in told.planted]
+    named = (note.alias(one) for note, one in zip(notes, told.planted, strict=True))
+    observed = made.observe(seen, *counts, *named).where(~kind.startswith(PLANTED))
+    try:
+        FORMATS[told.format](observed.select("value"), path)
+    except PySparkException as error:
+        raise BadFleet(_said(error)) from None
+    return _written(seen.get, told, path)
+
+
+def _written(seen: Mapping[str, Any], told: HistoryOptions, path: str) -> Written:
+    missing = [rule for rule in told.planted if seen[rule] is None]
+    if missing:
+        problem = f"no cycle lends itself to it, and {path} is without"
+        raise BadFleet(f"--plant {missing[0]}: {problem}; give more --hours, and another --output")
+    planted = {rule: json.loads(seen[rule]) for rule in told.planted}
+    return Written({kind: seen[kind] for kind in KINDS if seen[kind]}, planted)
+
+
+def _said(error: Exception) -> str:
+    """What went wrong in a task, without the pages around it."""
+    lines = [line.strip() for line in str(error).splitlines()]
+    raised = [found[1] for line in lines if (found := RAISED.match(line))]
+    return raised[-1] if raised else f"Spark says: {lines[0] if lines else type(error).__name__}"

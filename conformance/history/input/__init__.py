@@ -1,0 +1,1 @@
+"""What was recorded, line by line: read, checked, used or quarantined."""

@@ -1,0 +1,118 @@
+"""Lines of files that Spark does not read as is needed: of gzip files, up to where one is damaged.
+
+Spark's own reader of such files gives up the whole run where one is cut off, or loses its rest
+without a word. This one gives what comes before the damage, and the damage as a row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from pulsar_conformance.conformance.history.input.files import GZIP, Session, kind
+from pulsar_conformance.conformance.history.input.paths import LOCAL
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+SHAPE = "file string, line binary, damage string"
+DAMAGED = "damaged-gzip"
+
+
+def gzip_lines(spark: Session, path: str) -> DataFrame:
+    """`file`, `line` and `damage` of every gzip file below a path; `line` may be any bytes."""
+    return _read(spark, path, "gzip", F.lit(None).cast("binary"))
+
+
+def distant_gzip_lines(spark: Session, path: str) -> DataFrame:
+    """The same of files that Spark has to fetch: each as a whole, so up to 2 GB."""
+    return _read(spark, path, "distant-gzip", F.col("content"))
+
+
+def colon_lines(spark: Session, path: str) -> DataFrame:
+    """The same of plain files that Spark cannot open by their names."""
+    return _read(spark, path, "colon", F.lit(None).cast("binary"))
+
+
+def _read(spark: Session, path: str, which: str, content: Column) -> DataFrame:
+    files = spark.read.format("binaryFile").option("recursiveFileLookup", True).load(path)
+    file = F.col("_metadata.file_path").alias("file")
+    rows = files.where(kind() == which).select(file, "path", content.alias("content"))
+    lines = rows.mapInArrow(reader(), SHAPE)
+    return lines.withColumn("line", F.col("line").cast("string"))
+
+
+def reader() -> Callable[[Iterator[Any]], Iterator[Any]]:
+    """What reads files, Arrow to Arrow.
+
+    It stands alone: it is sent to where Spark runs, and nothing of this project need be there.
+    """
+    damaged, local, gzip = DAMAGED, LOCAL, GZIP
+    piece, batch, longest = 1 << 20, 1 << 22, 1 << 28
+
+    def read(batches: Iterator[Any]) -> Iterator[Any]:
+        import io
+        import zlib
+        from pathlib import Path
+
+        import pyarrow as pa
+
+        names = ("file", "line", "damage")
+        types = (pa.string(), pa.binary(), pa.string())
+
+        def unzipped(stream: Any) -> Iterator[bytes]:
+            """Pieces of what is compressed; raises where it is damaged or cut off."""
+            engine, given, begun = zlib.decompressobj(31), b"", False
+            while given or (given := stream.read(piece)):
+                if not begun and not given.strip(b"\0"):
+                    given = b""
+                    continue
+                begun, before = True, engine.copy()
+                try:
+                    yield engine.decompress(given, batch)
+                except zlib.error:
+                    for byte in given:
+                        yield before.decompress(bytes((byte,)))
+                given = engine.unconsumed_tail
+                if engine.eof:
+                    given = engine.unused_data
+                    engine, begun = zlib.decompressobj(31), False
+            if begun:
+                raise EOFError
+
+        def plain(stream: Any) -> Iterator[bytes]:
+            """Pieces of what is not."""
+            while given := stream.read(piece):
+                yield given
+
+        def lines(contents: Iterator[bytes]) -> Iterator[tuple[list[bytes], str | None]]:
+            """Lines together; with the rest of the last one, whether there is damage."""
+            rest, mark = b"", b"\xef\xbb\xbf"
+            try:
+                for content in contents:
+                    content, mark = content.removeprefix(mark), b""
+                    whole, newline, after = content.rpartition(b"\n")
+                    if newline:
+                        yield (rest + whole).split(b"\n"), None
+                        rest = after
+                    else:
+                        rest += after
+                    if len(rest) > longest:
+                        raise EOFError
+            except (zlib.error, EOFError, OSError):
+                yield [rest[:batch]], damaged
+            else:
+                if rest:
+                    yield [rest], None
+
+        for files in batches:
+            for row in files.to_pylist():
+                near = row["content"] is None
+                path = Path(row["path"].removeprefix(local))
+                with path.open("rb") if near else io.BytesIO(row["content"]) as stream:
+                    pieces = unzipped if path.name.lower().endswith(gzip) else plain
+                    for texts, damage in lines(pieces(stream)):
+                        filled = ([row["file"]] * len(texts), texts, [damage] * len(texts))
+                        columns = [pa.array(x, t) for x, t in zip(filled, types, strict=True)]
+                        yield pa.RecordBatch.from_arrays(columns, names)
+
+    return read

@@ -1,0 +1,68 @@
+"""Paths that an audit reads and writes: mistakes in them, told before anything is done."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from pulsar_conformance.conformance.history.input.errors import AuditError
+
+LOCAL = "file:"
+"""How addresses of files begin that every part of Spark can open itself."""
+
+GLOB = re.compile(r"([\[\]{}*?\\])")
+"""What has a meaning of its own in a path that Spark is given."""
+
+HIDDEN = ("_", ".")
+"""How names of files and folders begin that are left out."""
+
+
+def literal(path: str) -> str:
+    """A path as Spark is to read it, so that it is taken for what it is."""
+    return GLOB.sub(r"\\\1", path)
+
+
+def as_given(path: str) -> str:
+    """The same of what is there under that very name; anything else may be a pattern.
+
+    A name with a colon is written whole: Spark would take what stands before it for a scheme.
+    """
+    if not Path(path.removeprefix(LOCAL)).exists():
+        return path
+    whole = ":" not in path or path.startswith(LOCAL)
+    return literal(path if whole else str(Path(path).absolute()))
+
+
+def check(source: str, output: str, summary: str | None) -> None:
+    """Errors: `AuditError` for paths that cannot be read from, or written to."""
+    for option, path in (("input", source), ("output", output)):
+        if not path:
+            raise AuditError(f"--{option}: it is empty; give a path")
+    _check_apart(source, output)
+    _check_folder("output", Path(output.removeprefix(LOCAL)))
+    if summary is not None:
+        _check_file(Path(summary))
+
+
+def _check_apart(source: str, output: str) -> None:
+    whole, part = (Path(one.removeprefix(LOCAL)).resolve() for one in (source, output))
+    if whole != part and whole not in part.parents:
+        return
+    below = part.relative_to(whole).parts if whole != part else ()
+    if any(name.startswith(HIDDEN) for name in below):
+        return
+    problem = f"it lies within --input {source}, of which every file is read"
+    raise AuditError(f"--output {output}: {problem}; name a folder outside of it")
+
+
+def _check_folder(option: str, path: Path) -> None:
+    for one in (path, *path.parents):
+        if one.exists() and not one.is_dir():
+            raise AuditError(f"--{option} {path}: {one} is no folder; name another one")
+
+
+def _check_file(path: Path) -> None:
+    if path.is_dir():
+        raise AuditError(f"--json {path}: it is a folder; name a file")
+    if not path.parent.is_dir():
+        raise AuditError(f"--json {path}: there is no folder {path.parent}; make it first")

@@ -1,0 +1,99 @@
+"""Every line as a record: what it says, and whether it is used. Each line is one row, always."""
+
+from __future__ import annotations
+
+from pulsar_conformance.conformance.history.input.damage import REASONS, STRAY, reason
+from pulsar_conformance.conformance.history.input.parsing import FIELDS, parsed
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F
+
+REPORTED_BY = ("load_report", "leader")
+"""Kinds of which each broker may have one at the same time."""
+
+SAME = ("cluster", "day", "part", "kind", "at", "who", "bundle", "name", "alone")
+"""What tells records apart, the first three also what is worked on together."""
+
+PARTS = 64
+"""So many parts have the lines of which no time is known."""
+
+FEW = 0.01
+"""The share of a cluster's records that a stray day has less of."""
+
+
+def records(lines: DataFrame) -> DataFrame:
+    """The table `records` of lines with `file`, `line` and `damage`.
+
+    Cluster, day and time are null where they cannot be believed. Of records that say the same, or
+    something else of the same, the one whose text sorts first is used, wherever it stands.
+    """
+    rows = parsed(lines).withColumn("reason", reason())
+    usable = F.col("reason").isNull()
+    said = F.struct(*FIELDS).alias("said")
+    at = F.when(~unplaced(F.col("reason")), F.col("at"))
+    rows = rows.select(
+        "file",
+        F.make_valid_utf8("line").alias("line"),
+        "kind",
+        at.alias("at"),
+        "reason",
+        F.when(usable, said).alias("said"),
+        F.when(at.isNotNull(), F.col("cluster")).alias("cluster"),
+        at.cast("date").alias("day"),
+    )
+    return once_each(rows)
+
+
+def unplaced(why: Column) -> Column:
+    """Whether a reason leaves open of which cluster or when the record is."""
+    names = list(REASONS)
+    return F.coalesce(why.isin(*names[: names.index("stray-time")]), F.lit(False))
+
+
+def once_each(rows: DataFrame) -> DataFrame:
+    """Rows with `used`, and with a reason for those that are there already."""
+    usable, text = F.col("reason").isNull(), F.xxhash64("file", "line")
+    rows = rows.withColumns(
+        {
+            "part": F.coalesce(F.hour("at"), F.pmod(text, F.lit(PARTS)).cast("int")),
+            "who": F.when(F.col("kind").isin(*REPORTED_BY), F.col("said.broker")),
+            "bundle": F.col("said.bundle"),
+            "name": F.col("said.name"),
+            "alone": F.when(~usable, text),
+        }
+    )
+    same = Window.partitionBy(*SAME).orderBy("line", "file")
+    rows = rows.repartition("cluster", "day", "part").withColumns(
+        {"nth": F.row_number().over(same), "kept": F.first("line").over(same)}
+    )
+    repeated = F.when(F.col("line") == F.col("kept"), "duplicate").otherwise("conflicting")
+    why = F.when(usable & (F.col("nth") > 1), repeated).otherwise(F.col("reason"))
+    return rows.withColumn("reason", why).withColumn("used", F.col("reason").isNull())
+
+
+def quarantine(rows: DataFrame) -> DataFrame:
+    """The table `quarantine` of the table `records`: all that is not used."""
+    return rows.where(~F.col("used"))
+
+
+def stray_days(rows: DataFrame) -> DataFrame:
+    """Cluster and day of records whose clock was wrong, of the table `records`."""
+    days = rows.where("used").groupBy("cluster", "day").agg(F.count(F.lit(1)).alias("number"))
+    cluster = Window.partitionBy("cluster")
+    days = days.withColumns(
+        {
+            "before": F.lag("day").over(cluster.orderBy("day")),
+            "after": F.lead("day").over(cluster.orderBy("day")),
+            "all": F.sum("number").over(cluster),
+        }
+    )
+    far = F.coalesce(F.date_diff("day", "before") > STRAY, F.lit(True))
+    far = far & F.coalesce(F.date_diff("after", "day") > STRAY, F.lit(True))
+    few = F.col("number") < F.col("all") * F.lit(FEW)
+    return days.where(far & few).select("cluster", "day")
+
+
+def as_stray(rows: DataFrame, days: DataFrame) -> DataFrame:
+    """The records of those days, none of them used."""
+    found = rows.join(F.broadcast(days), ["cluster", "day"], "left_semi")
+    why = F.coalesce("reason", F.lit("stray-time"))
+    return found.withColumn("reason", why).withColumn("used", F.lit(False))

@@ -1,0 +1,107 @@
+"""What records say, as tables: samples of brokers and bundles, actions, and what else is known."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from pulsar_conformance.adapters.spark.shapes import RATE_FIELDS, RESOURCES, or_nothing
+from pulsar_conformance.adapters.spark.usage import percents
+from pulsar_conformance.conformance.history.input.conditions import STATS
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+THROUGHPUTS = ("msgThroughputIn", "msgThroughputOut")
+"""In these fields of its report, the simple load manager has the message rates once more."""
+
+ACTIONS = ("unloaded", "assigned", "split")
+CONTEXTS = ("owners", "leader", "cycle", "domain", "group", "settings", "bundle_data")
+
+
+def reports(records: DataFrame) -> DataFrame:
+    """Load reports: `cluster`, `day`, `at`, `broker`, `report`, `simple` and `stats` by bundle."""
+    used = records.where("used and kind = 'load_report'")
+    simple = F.col("said.report.systemResourceUsage").isNotNull()
+    stats = F.when(simple, F.col("said.report.bundleStats"))
+    return used.select(
+        "cluster",
+        "day",
+        "at",
+        F.col("said.broker").alias("broker"),
+        F.col("said.report").alias("report"),
+        simple.alias("simple"),
+        stats.otherwise(F.col("said.report.lastStats")).alias("stats"),
+    )
+
+
+def broker_samples(records: DataFrame) -> DataFrame:
+    """The table, of the table `records`.
+
+    A rate that the report does not have is the sum over its bundles, and nothing without these;
+    a resource that was not measured is used by 0 %.
+    """
+    report, stats = F.col("report"), F.col("stats")
+    owned = F.coalesce(report["bundles"], F.when(F.col("simple"), F.map_keys(stats)))
+    return reports(records).select(
+        "cluster",
+        "day",
+        "at",
+        "broker",
+        percents(_measured()).alias("percent"),
+        *(_rate(name).alias(name) for name in RATE_FIELDS),
+        F.array_distinct(F.coalesce(owned, F.array())).alias("bundles"),
+    )
+
+
+def _measured() -> Column:
+    """The resources of a report, those with a limit below 0 left out."""
+    report = F.col("report")
+    there = F.when(
+        F.col("simple"), F.struct(*(report["systemResourceUsage"][r] for r in RESOURCES))
+    )
+    used = there.otherwise(F.struct(*(report[name] for name in RESOURCES)))
+    return F.struct(
+        *(F.when(used[name]["limit"] >= 0, used[name]).alias(name) for name in RESOURCES)
+    )
+
+
+def _rate(name: str) -> Column:
+    total = F.aggregate(
+        F.map_values("stats"), F.lit(0.0), lambda so_far, one: so_far + or_nothing(one[name])
+    )
+    said = F.col("report")[name]
+    if name in THROUGHPUTS:
+        said = F.when(~F.col("simple") | F.isnull("stats"), said)
+    return F.coalesce(said, total, F.lit(0.0))
+
+
+def bundle_samples(records: DataFrame) -> DataFrame:
+    """The table, of the table `records`; a number that is left out is 0."""
+    each = reports(records).select(
+        "cluster", "day", "at", "broker", F.explode("stats").alias("bundle", "numbers")
+    )
+    numbers = (or_nothing(F.col(f"numbers.{name}")).alias(name) for name in STATS)
+    return each.select("cluster", "day", "at", "broker", "bundle", *numbers)
+
+
+def actions(records: DataFrame) -> DataFrame:
+    """The table, of the table `records`: what was unloaded, assigned and split."""
+    done = records.where("used").where(F.col("kind").isin(*ACTIONS))
+    fields = (F.col(f"said.{name}").alias(name) for name in ("bundle", "broker", "into", "cause"))
+    return done.select("cluster", "day", "at", "kind", *fields)
+
+
+def contexts(records: DataFrame) -> DataFrame:
+    """The table, of the table `records`: owners, leaders, cycles, groups, settings and so on."""
+    known = records.where("used").where(F.col("kind").isin(*CONTEXTS))
+    names = ("broker", "bundle", "name", "members", "owners", "settings", "data")
+    fields = (F.col(f"said.{name}").alias(name) for name in names)
+    return known.select("cluster", "day", "at", "kind", *fields)
+
+
+SILVER: Mapping[str, Callable[[DataFrame], DataFrame]] = {
+    "broker_samples": broker_samples,
+    "bundle_samples": bundle_samples,
+    "actions": actions,
+    "contexts": contexts,
+}
+"""By the table's name, each of the table `records`."""

@@ -1,0 +1,1 @@
+"""What an audit found as one page of HTML that needs no network."""

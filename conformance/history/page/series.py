@@ -1,0 +1,185 @@
+"""What the page draws, of the tables of an audit: few enough points for a page of its size."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pulsar_conformance.adapters.spark.overload import OVERLOAD_THRESHOLD as OVERLOAD
+from pulsar_conformance.adapters.spark.threshold import SHEDDER_THRESHOLD as ABOVE
+from pulsar_conformance.conformance.history.audit.plan import AuditPlan
+from pulsar_conformance.conformance.history.audit.summary import WRONG
+from pulsar_conformance.conformance.history.cycles import cycles
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F
+
+Json = dict[str, Any]
+Tables = Mapping[str, DataFrame]
+
+CLUSTERS = 6
+"""So many clusters are drawn, those with the most faults and unloads first."""
+
+POINTS = 300
+"""So many points at most has a line; several cycles are one point, with the most that was used."""
+
+BROKERS = 100
+"""So many brokers of a cluster are drawn, the busiest ones."""
+
+MARKS = 1000
+"""So many unloads and splits of a cluster are marked, those of broken cycles first."""
+
+ROWS = 1000
+"""So many verdicts stand in the table; those that are allowed do not."""
+
+TO_AND_FRO = 2
+"""A bundle that was unloaded so often went to and fro."""
+
+BUNDLES = 50
+
+
+def drawn(tables: Tables, plan: AuditPlan) -> list[Json]:
+    """Each cluster with its lines, marks and bundles, the one with the most faults first."""
+    return [
+        {
+            "name": name,
+            **_lines(tables, plan, name),
+            "marks": _marks(tables, name),
+            "bundles": _bundles(tables, name),
+        }
+        for name in _clusters(tables)
+    ]
+
+
+def verdicts(tables: Tables) -> list[list[str | None]]:
+    """Rows of rule, verdict, cluster, cycle, evidence and the rule that it follows from."""
+    rank = F.array_position(F.array(*map(F.lit, (*WRONG, "undecided"))), F.col("verdict"))
+    rows = tables["verdicts"].where(F.col("verdict") != "allowed")
+    rows = rows.orderBy(rank, "cycle", "cluster", "rule").limit(ROWS)
+    evidence = F.substring("evidence", 1, 300)
+    told = ("rule", "verdict", "cluster", _time("cycle"), evidence, "follows")
+    return [list(row) for row in rows.select(*told).collect()]
+
+
+def _clusters(tables: Tables) -> list[str]:
+    faults = tables["verdicts"].where(F.col("verdict").isin(*WRONG)).groupBy("cluster")
+    went = tables["unloads"].groupBy("cluster").agg(F.count(F.lit(1)).alias("unloads"))
+    known = tables["broker_usage"].select("cluster").distinct()
+    rows = known.join(faults.agg(F.count(F.lit(1)).alias("faults")), "cluster", "left")
+    rows = rows.join(went, "cluster", "left").na.fill(0)
+    ordered = rows.orderBy(F.desc("faults"), F.desc("unloads"), "cluster").limit(CLUSTERS)
+    return [row["cluster"] for row in ordered.collect()]
+
+
+def _lines(tables: Tables, plan: AuditPlan, cluster: str) -> Json:
+    """Seconds since 1970, and what each broker used, the average and the limit, in percent."""
+    mine = F.col("cluster") == cluster
+    used = tables["broker_usage"].where(mine & (F.col("moment") == F.col("cycle")))
+    ran = cycles.moments({"cycles": tables["cycles"].where(mine)}, plan)
+    ran = ran.where("moment = cycle").select("cycle", "strategy", "settings")
+    rows = used.select("cycle", "broker", F.coalesce("used", "present").alias("used"))
+    rows = rows.withColumn("average", F.avg("used").over(Window.partitionBy("cycle")))
+    rows = rows.join(ran, "cycle").withColumn("limit", _limit())
+    span = rows.agg(
+        F.min(F.unix_seconds("cycle")).alias("first"), F.max(F.unix_seconds("cycle")).alias("last")
+    )
+    rows = rows.crossJoin(F.broadcast(span))
+    step = F.greatest(F.lit(1), F.ceil((F.col("last") - F.col("first") + 1) / POINTS))
+    at = F.col("first") + F.floor((F.unix_seconds("cycle") - F.col("first")) / step) * step
+    points = (
+        rows.withColumn("at", at)
+        .groupBy("at", "broker")
+        .agg(
+            F.round(F.max("used"), 1).alias("used"),
+            F.round(F.avg("average"), 1).alias("average"),
+            F.round(F.avg("limit"), 1).alias("limit"),
+        )
+    )
+    return _in_lines(points)
+
+
+def _limit() -> Column:
+    above, settings = F.col("average") + F.col(f"settings.{ABOVE}"), F.col("settings")
+    return F.when(F.col("strategy") == "ThresholdShedder", above).when(
+        F.col("strategy") == "OverloadShedder", settings[OVERLOAD]
+    )
+
+
+def _in_lines(points: DataFrame) -> Json:
+    """Points as columns: times, the average, the limit, and a line a broker."""
+    every = points.groupBy("at").agg(F.first("average"), F.first("limit")).orderBy("at").collect()
+    times = [row[0] for row in every]
+    place = {at: number for number, at in enumerate(times)}
+    each = points.groupBy("broker").agg(
+        F.max("used").alias("most"),
+        F.array_sort(F.collect_list(F.struct("at", "used"))).alias("line"),
+    )
+    brokers = []
+    for row in each.orderBy(F.desc("most"), "broker").limit(BROKERS).toLocalIterator():
+        line: list[float | None] = [None] * len(times)
+        for at, used in row["line"]:
+            line[place[at]] = used
+        brokers.append({"name": row["broker"], "used": line})
+    return {
+        "times": times,
+        "average": [row[1] for row in every],
+        "limit": [row[2] for row in every],
+        "brokers": sorted(brokers, key=lambda one: str(one["name"])),
+        "left_out": max(0, each.count() - BROKERS),
+    }
+
+
+def _marks(tables: Tables, cluster: str) -> list[list[Any]]:
+    """Rows of seconds, kind, broker, what is told of it, and whether its cycle breaks a rule."""
+    mine = F.col("cluster") == cluster
+    faults = tables["verdicts"].where(mine & F.col("verdict").isin(*WRONG)).groupBy("cycle")
+    broken = faults.agg(F.array_sort(F.collect_set("rule")).alias("rules"))
+    why = (
+        tables["decisions"]
+        .where(mine & (F.col("moment") == F.col("cycle")))
+        .select("cycle", "broker", "bundle", "why")
+    )
+    went = tables["unloads"].where(mine).join(broken, "cycle", "left")
+    went = went.join(why, ["cycle", "broker", "bundle"], "left")
+    either = F.when(F.col("open"), F.lit(" (or not)")).otherwise(F.lit(""))
+    about = F.concat(F.col("cause"), either, F.lit(": "), "basis")
+    told = F.concat_ws("; ", "bundle", about, "why", F.array_join("rules", ", "))
+    wrong = F.col("rules").isNotNull()
+    unloads = went.select(
+        "at", F.lit("unload").alias("kind"), "broker", told.alias("told"), wrong.alias("wrong")
+    )
+    splits = (
+        tables["actions"]
+        .where(mine & (F.col("kind") == "split"))
+        .select(
+            "at",
+            "kind",
+            F.lit(None).cast("string").alias("broker"),
+            F.concat("bundle", F.lit(" was split")).alias("told"),
+            F.lit(False).alias("wrong"),
+        )
+    )
+    rows = unloads.unionByName(splits).distinct().orderBy(F.desc("wrong"), "at").limit(MARKS)
+    rows = rows.withColumn("at", F.round(F.unix_millis("at") / 1000, 1))
+    return [list(row) for row in rows.select("at", "kind", "broker", "told", "wrong").collect()]
+
+
+def _bundles(tables: Tables, cluster: str) -> list[list[Any]]:
+    """Bundles that were unloaded more than once: name, how often, and by whom one after another."""
+    went = tables["unloads"].where(F.col("cluster") == cluster).select("at", "broker", "bundle")
+    rows = (
+        went.distinct()
+        .groupBy("bundle")
+        .agg(
+            F.count(F.lit(1)).alias("times"),
+            F.array_sort(F.collect_list(F.struct("at", "broker"))).alias("way"),
+        )
+    )
+    rows = (
+        rows.where(F.col("times") >= TO_AND_FRO).orderBy(F.desc("times"), "bundle").limit(BUNDLES)
+    )
+    way = F.array_join(F.transform(F.slice("way", 1, 8), lambda one: one["broker"]), " → ")
+    return [list(row) for row in rows.select("bundle", "times", way).collect()]
+
+
+def _time(name: str) -> Column:
+    return F.date_format(name, "yyyy-MM-dd HH:mm:ss")

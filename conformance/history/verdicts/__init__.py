@@ -1,0 +1,1 @@
+"""What was done at each cycle, held against the rules."""

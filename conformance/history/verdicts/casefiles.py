@@ -1,0 +1,47 @@
+"""The questions behind faults, each a file that `explain`, `ask` and every adapter take."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+from pulsar_conformance.conformance.history.audit.summary import WRONG, first_of
+from pyspark.sql import DataFrame, Window
+from pyspark.sql import functions as F
+
+FOLDER = "cases"
+UNFINISHED = ".cases"
+NAME = "name"
+
+
+def write(verdicts: DataFrame, output: str, each: int) -> None:
+    """Writes the first faults of each rule under `output`, as cases/RULE-cluster-time.json.
+
+    Where that is no name of one fault alone, the others have a number behind it.
+
+    Spark writes them, so that none has to fit the driver; it makes a folder of each. Where they are
+    on this machine, the folders are turned into files.
+    """
+    faults = first_of(verdicts.where(F.col("verdict").isin(*WRONG)), each)
+    time = F.date_format("cycle", "yyyyMMdd'T'HHmmss'Z'")
+    cluster = F.regexp_replace("cluster", "[^A-Za-z0-9._-]", "_")
+    cases = faults.where("case is not null").select(
+        "case", "cluster", "cycle", F.concat_ws("-", "rule", cluster, time).alias(NAME)
+    )
+    alike = F.row_number().over(Window.partitionBy(NAME).orderBy("cycle", "cluster"))
+    name = F.concat_ws("-", NAME, F.when(F.col("nth") > 1, F.col("nth")))
+    cases = cases.withColumn("nth", alike).select("case", name.alias(NAME))
+    local = Path(output)
+    folder = f"{output}/{UNFINISHED if local.is_dir() else FOLDER}"
+    cases.write.mode("overwrite").partitionBy(NAME).text(folder)
+    if local.is_dir():
+        _as_files(local / UNFINISHED, local / FOLDER)
+
+
+def _as_files(made: Path, cases: Path) -> None:
+    shutil.rmtree(cases, ignore_errors=True)
+    cases.mkdir()
+    for part in sorted(made.glob(f"{NAME}=*/*.txt")):
+        name = part.parent.name.removeprefix(f"{NAME}=")
+        part.rename(cases / f"{name}.json")
+    shutil.rmtree(made)

@@ -1,0 +1,114 @@
+"""Cycles as cases of `shed.select`, for `explain` and for every adapter."""
+
+from __future__ import annotations
+
+from pulsar_conformance import specs
+from pulsar_conformance.adapters.spark.settings import TYPED
+from pulsar_conformance.adapters.spark.shapes import RATE_FIELDS, RESOURCES
+from pulsar_conformance.adapters.spark.shedding import GRACE
+from pulsar_conformance.conformance.history.audit.plan import AuditPlan, Made
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F
+
+KEY = ["cluster", "cycle", "moment"]
+REMEMBERED = 30
+"""Earlier usages that a case names one by one; those before them are one usage together."""
+
+AVERAGE = f"struct<{', '.join(f'{name} double' for name in RATE_FIELDS)}, numSamples bigint>"
+BUNDLES = f"map<string, struct<shortTermData {AVERAGE}, longTermData {AVERAGE}>>"
+AGO = "map<string, double>"
+
+
+def cases(keys: DataFrame, moments: DataFrame, made: Made, plan: AuditPlan) -> DataFrame:
+    """`KEY` and `case` for each of the keys: a line as `pulsar-conformance ask` reads them.
+
+    What comes in and what goes out of a broker is told as if it all came in.
+    """
+    days = F.broadcast(keys.select("cluster", F.to_date("cycle").alias("day")).distinct())
+    owned = _of_days(made["bundle_averages"], days).join(keys, KEY, "left_semi")
+    used = _of_days(made["broker_usage"], days).join(keys, KEY, "left_semi")
+    settled = moments.withColumn("grace", F.col(f"settings.{GRACE}")).join(keys, KEY, "left_semi")
+    settled = settled.select(*KEY, "strategy", "given", "grace")
+    seen = _history(_of_days(made["broker_usage"], days))
+    brokers = _brokers(used.join(seen, ["cluster", "cycle", "broker"], "left"), owned)
+    bundles = _bundles(owned.join(settled.select(*KEY, "grace"), KEY))
+    rows = settled.join(brokers, KEY).join(bundles, KEY, "left")
+    return rows.select(*KEY, F.to_json(_line(plan)).alias("case"))
+
+
+def _of_days(table: DataFrame, days: DataFrame) -> DataFrame:
+    """The rows of those days alone; where it is partitioned by them, no others are read."""
+    dated = table if "day" in table.columns else table.withColumn("day", F.to_date("cycle"))
+    return dated.join(days, ["cluster", "day"]).drop("day")
+
+
+def _line(plan: AuditPlan) -> Column:
+    case = F.struct(
+        "strategy",
+        _typed(F.col("given")).alias("settings"),
+        "brokers",
+        F.coalesce("bundles", F.from_json(F.lit("{}"), BUNDLES)).alias("bundles"),
+        F.coalesce("ago", F.from_json(F.lit("{}"), AGO)).alias("recentlyUnloaded"),
+    )
+    readings = F.struct(*(F.lit(value).alias(name) for name, value in plan.readings.items()))
+    return F.struct(
+        F.lit("shed.select").alias("ask"),
+        case.alias("case"),
+        F.lit(plan.profile).alias("profile"),
+        readings.alias("readings"),
+    )
+
+
+def _typed(given: Column) -> Column:
+    """The settings that are given, each as JSON writes its type; others are null, and left out."""
+    known = specs.load().settings.items()
+    return F.struct(*(TYPED[one.type](given[name]).alias(name) for name, one in known))
+
+
+def _history(table: DataFrame) -> DataFrame:
+    """What was used at the cycles before each, the oldest first: `cluster`, `cycle`, `broker`."""
+    earlier = Window.partitionBy("cluster", "broker", "since").orderBy("cycle")
+    few = earlier.rowsBetween(-REMEMBERED, -1)
+    first = F.first("before").over(few)
+    presents = F.collect_list("present").over(few)
+    none = F.array().cast("array<double>")
+    seen = F.concat(F.when(first.isNotNull(), F.array(first)).otherwise(none), presents)
+    rows = table.where("cycle = moment").withColumn("usages", seen)
+    return rows.select("cluster", "cycle", "broker", "usages")
+
+
+def _brokers(used: DataFrame, owned: DataFrame) -> DataFrame:
+    """`KEY` and `brokers`, a map."""
+    bundles = owned.groupBy(*KEY, "broker").agg(F.array_sort(F.collect_list("bundle")).alias("has"))
+    rows = used.join(bundles, [*KEY, "broker"], "left")
+    resources = (
+        F.struct(F.col(f"percent.{name}").alias("usage"), F.lit(100).alias("limit")).alias(name)
+        for name in RESOURCES
+    )
+    before = F.col("before")
+    history = F.when(before.isNotNull(), F.coalesce("usages", F.array(before)))
+    report = F.struct(
+        *resources,
+        F.col("messages").alias("msgRateIn"),
+        F.col("bytes").alias("msgThroughputIn"),
+        F.coalesce("has", F.array().cast("array<string>")).alias("bundles"),
+        history.alias("usageHistory"),
+    )
+    named = F.array_sort(F.collect_list(F.struct("broker", report.alias("report"))))
+    return rows.groupBy(*KEY).agg(F.map_from_entries(named).alias("brokers"))
+
+
+def _bundles(owned: DataFrame) -> DataFrame:
+    """`KEY`, `bundles` and `ago`, two maps."""
+    data = F.struct(
+        *(F.col(name).cast(AVERAGE).alias(name) for name in ("shortTermData", "longTermData"))
+    )
+    lately = F.col("moved") <= F.col("grace")
+    each = owned.groupBy(*KEY, "bundle").agg(
+        F.any_value(data).alias("data"), F.min(F.when(lately, F.col("moved"))).alias("ago")
+    )
+    named = F.map_from_entries(F.collect_list(F.struct("bundle", "data")))
+    ago = F.when(F.col("ago").isNotNull(), F.struct("bundle", "ago"))
+    return each.groupBy(*KEY).agg(
+        named.alias("bundles"), F.map_from_entries(F.collect_list(ago)).alias("ago")
+    )

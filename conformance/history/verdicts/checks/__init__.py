@@ -1,0 +1,18 @@
+"""The suite's checks of one shedding cycle as columns, so that a fleet's history can be judged."""
+
+from __future__ import annotations
+
+from pulsar_conformance.conformance.history.verdicts.checks import (
+    bounds,
+    overload,
+    shed,
+    threshold,
+    uniform,
+)
+from pulsar_conformance.conformance.history.verdicts.checks.registry import (
+    BOUNDED,
+    CHECKS,
+    Judged,
+)
+
+__all__ = ["BOUNDED", "CHECKS", "Judged", "bounds", "overload", "shed", "threshold", "uniform"]

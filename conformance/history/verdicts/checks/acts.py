@@ -1,0 +1,135 @@
+"""What each broker had at a cycle and what it gave up: its rows of `decisions` together.
+
+Where something was unloaded that shedding need not have done, there are two `views` of a broker:
+one in which shedding did all of it, and one in which it did only what is sure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pulsar_conformance.adapters.spark.shapes import or_nothing
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+OUT = (
+    "array<struct<at timestamp, less double, bundle string, traffic double, movable boolean, "
+    "messages double, bytes double>>"
+)
+"""Its own bundles that it gave up, in their order: by time, then those with more traffic first."""
+
+VIEW = (
+    f"sure boolean, most_kept double, kept bigint, answered bigint, perhaps bigint, "
+    f"unweighed bigint, out {OUT}, "
+    "alien array<string>, gone array<string>"
+)
+"""`perhaps` is how many unloads are left out of the view, `unweighed` how many are of bundles that
+the broker had and did not report, so that nobody knows what they carry; `alien` were none of its
+own, `gone` are all.
+"""
+
+COLUMNS = (
+    "owned bigint, able bigint, blocked bigint, movable_traffic double, most_messages double, "
+    "most_bytes double, both bigint, narrowing bigint, stuck array<string>, "
+    f"views array<struct<{VIEW}>>"
+)
+"""In numbers, and by name: `stuck` were to stay."""
+
+
+def acts(decided: DataFrame, key: Sequence[str]) -> DataFrame:
+    """A row for each `key`, which tells a broker at a cycle, of rows of the table `decisions`."""
+    keys = list(key)
+    rows = _counted(decided, keys).join(_gone(decided, keys).hint("shuffle_hash"), keys, "left")
+    nobody = F.array().cast("array<string>")
+    rows = rows.withColumn("stuck", F.coalesce("stuck", nobody))
+    whole, sure = _view(sure=False), _view(sure=True)
+    doubt = F.coalesce(F.col("doubt"), F.lit(False))
+    views = F.when(doubt, F.array(whole, sure)).otherwise(F.array(whole))
+    return rows.select(*keys, *COUNTS, "stuck", views.alias("views"))
+
+
+COUNTS = (
+    *("owned", "able", "blocked", "movable_traffic", "most_messages", "most_bytes", "both"),
+    "narrowing",
+)
+
+
+def _counted(decided: DataFrame, keys: list[str]) -> DataFrame:
+    """What each broker has, in numbers."""
+    movable, traffic = F.col("movable"), F.col("traffic")
+    carries = (F.col("messages") > 0) & (F.col("bytes") > 0)
+    left = F.when(movable & ~F.col("unloaded"), traffic)
+    return decided.groupBy(*keys).agg(
+        F.count_if("owned").alias("owned"),
+        F.count_if(movable).alias("able"),
+        F.count_if(_stuck()).alias("blocked"),
+        or_nothing(F.sum(F.when(movable, traffic))).alias("movable_traffic"),
+        F.max(F.when(movable, F.col("messages"))).alias("most_messages"),
+        F.max(F.when(movable, F.col("bytes"))).alias("most_bytes"),
+        F.max(left).alias("most_kept"),
+        F.count_if(movable & ~F.col("unloaded")).alias("kept"),
+        F.count_if(movable & carries).alias("both"),
+        F.count_if(movable & F.col("narrows")).alias("narrowing"),
+    )
+
+
+def _stuck() -> Column:
+    return F.col("owned") & ~F.col("movable") & ~F.col("open")
+
+
+def _gone(decided: DataFrame, keys: list[str]) -> DataFrame:
+    """What each broker gave up, in all and surely, and what was to stay."""
+    gone = decided.where(F.col("unloaded") | _stuck())
+    own, unloaded, less = F.col("owned"), F.col("unloaded"), (-F.col("traffic")).alias("less")
+    sure = F.filter("done", lambda at: ~F.array_contains("doubtful", at))
+    claimed = F.coalesce("claimed", F.lit(False))
+    alien = ~own & unloaded & ~claimed
+    alien_surely = alien & F.col("claimed").isNotNull()
+    both = {
+        "": (F.col("done"), unloaded, alien),
+        "sure_": (sure, unloaded & (F.size(sure) > 0), alien_surely),
+    }
+    collected = {}
+    for name, (times, went, strange) in both.items():
+        known = ("bundle", "traffic", "movable", "messages", "bytes")
+        one = F.struct(times[0].alias("at"), less, *known)
+        names = F.array_repeat("bundle", F.size(times))
+        collected[f"{name}out"] = F.array_sort(F.collect_list(F.when(own & went, one)))
+        collected[f"{name}alien"] = F.collect_list(F.when(strange & went, F.col("bundle")))
+        collected[f"{name}gone"] = F.flatten(F.collect_list(F.when(went, names)))
+        unweighed = went & ~own & ~alien_surely
+        collected[f"{name}unweighed"] = F.count_if(unweighed)
+        collected[f"{name}answered"] = F.sum(F.when(went, F.size(times)))
+    doubtful = (F.size("doubtful") > 0) | (alien & F.col("claimed").isNull())
+    return gone.groupBy(*keys).agg(
+        F.collect_list(F.when(_stuck(), F.col("bundle"))).alias("stuck"),
+        F.bool_or(doubtful).alias("doubt"),
+        *(column.alias(name) for name, column in collected.items()),
+    )
+
+
+def _view(sure: bool) -> Column:
+    prefix = "sure_" if sure else ""
+    answered = F.coalesce(F.col(f"{prefix}answered"), F.lit(0))
+    every = F.coalesce(F.col("answered"), F.lit(0))
+    shape = dict(
+        zip(("out", "alien", "gone"), (OUT, "array<string>", "array<string>"), strict=True)
+    )
+    return F.struct(
+        F.lit(sure).alias("sure"),
+        F.col("most_kept").alias("most_kept"),
+        F.col("kept").alias("kept"),
+        answered.alias("answered"),
+        (every - answered).alias("perhaps"),
+        F.coalesce(F.col(f"{prefix}unweighed"), F.lit(0)).alias("unweighed"),
+        *(
+            F.coalesce(F.col(f"{prefix}{name}"), F.array().cast(type_)).alias(name)
+            for name, type_ in shape.items()
+        ),
+    )
+
+
+def sole(views: Column) -> Column:
+    """Both views of a broker of which only one is told: what it did is sure."""
+    one = views[0]
+    return F.array(one.withField("sure", F.lit(False)), one.withField("sure", F.lit(True)))

@@ -1,0 +1,94 @@
+"""ThresholdShedder after a leader's first cycle, by bounds that hold however history counts.
+
+The documents say that earlier observations count, and not how. Whatever the way, what is compared
+of a broker lies between the least and the most that was observed of it: so does what follows from
+it. What is wrong at both ends is wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+from pulsar_conformance.adapters.spark.threshold import BELOW_AVERAGE, LOWER_BOUNDARY
+from pulsar_conformance.conformance.history.verdicts.checks.facts import SHARE, setting, total
+from pulsar_conformance.conformance.history.verdicts.checks.registry import (
+    Judged,
+    Readings,
+    bounded,
+    false,
+    may_not,
+    must,
+    true,
+)
+from pulsar_conformance.conformance.history.verdicts.checks.telling import amounts
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+
+
+class Excess(NamedTuple):
+    """Points by which a broker's usage is above something, at least and at most."""
+
+    least: Column
+    most: Column
+
+
+def above(share: float = 1.0) -> Excess:
+    """How far a broker is above the average, or above so much of it."""
+    least, most, count = F.col("least"), F.col("most"), F.col("brokers")
+    own = 1 - share / count
+    return Excess(
+        least * own - (total(most) - most) * share / count,
+        most * own - (total(least) - least) * share / count,
+    )
+
+
+def _above_target(readings: Readings) -> Excess:
+    """How far a broker is above what it is brought down to."""
+    if readings["threshold-target"] == "percent":
+        return above(1 - BELOW_AVERAGE / 100)
+    plain = above()
+    return Excess(plain.least + BELOW_AVERAGE, plain.most + BELOW_AVERAGE)
+
+
+RELEASED: Mapping[str, Callable[[Column, Column], Column]] = {
+    "traffic": lambda excess, _used: excess / 100,
+    "usage": lambda excess, used: F.try_divide(excess, used),
+}
+"""The share of its traffic that points of a broker's usage stand for."""
+
+
+def _needs(readings: Readings) -> Excess:
+    """The traffic that a broker above the limit gives up, at least and at most."""
+    excess, released = _above_target(readings), RELEASED[readings["threshold-released"]]
+    return Excess(
+        released(excess.least, F.col("least")) * F.col("weight"),
+        released(excess.most, F.col("most")) * F.col("weight"),
+    )
+
+
+def under(judged: Judged, *more: Column) -> Judged:
+    """What holds under the strategy once a broker has been observed before."""
+    named = F.col("strategy") == "ThresholdShedder"
+    idle = true(setting(LOWER_BOUNDARY))
+    return judged.given(F.col("first"), F.col("enabled"), named, F.col("seen"), ~idle, *more)
+
+
+@bounded("THRESHOLD-03")
+def sheds_what_it_takes_at_least(readings: Readings) -> Judged:
+    """A broker surely above the limit gives up the least that can bring it down, where it can."""
+    need, threshold = _needs(readings).least, F.col("thresholdshedder.threshold")
+    over = true(above().least > threshold) & F.col("loaded")
+    reached = over & (F.col("answered") > 0) & (F.col("movable_traffic") >= need)
+    told = amounts(readings, "shed", F.col("shed"), need)
+    return under(must(reached, F.col("shed") >= need * (1 - SHARE), told))
+
+
+@bounded("THRESHOLD-04")
+def sheds_no_more_than_it_can_take(readings: Readings) -> Judged:
+    """Without the last bundle it would fall short of the most that it can have to give up."""
+    need, threshold = _needs(readings).most, F.col("thresholdshedder.threshold")
+    over = ~false(above().most > threshold) & ~F.col("sheds_under_85")
+    enough = true(F.col("short") > F.greatest(need, F.lit(0.0)) * (1 + SHARE)) & true(need != 0)
+    told = amounts(readings, "before the last one it had shed", F.col("short"), need)
+    return under(may_not(over & (F.size("out") > 0), enough, told))

@@ -1,0 +1,137 @@
+"""OVERLOAD: OverloadShedder."""
+
+from __future__ import annotations
+
+from pulsar_conformance.adapters.spark.overload import FEWEST, OVERLOAD_THRESHOLD
+from pulsar_conformance.adapters.spark.shapes import MEASURE, RESOURCES
+from pulsar_conformance.conformance.history.cycles.words import MEASURED
+from pulsar_conformance.conformance.history.verdicts.checks.facts import SHARE
+from pulsar_conformance.conformance.history.verdicts.checks.registry import (
+    Judged,
+    Readings,
+    check,
+    either,
+    false,
+    may_not,
+    must,
+    true,
+)
+from pulsar_conformance.conformance.history.verdicts.checks.telling import against, amounts
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+
+
+def _under(judged: Judged, *more: Column) -> Judged:
+    named = F.col("strategy") == "OverloadShedder"
+    return judged.given(F.col("first"), F.col("enabled"), named, *more)
+
+
+def _told() -> Column:
+    level = F.col("overloadshedder")
+    return against(level["usage"], "threshold", level["threshold"])
+
+
+def _over() -> Column:
+    return true(F.col("overloaded"))
+
+
+def _must_shed(reached: Column) -> Judged:
+    return must(reached, F.col("answered") > 0, _told())
+
+
+def _must_keep(reached: Column) -> Judged:
+    return may_not(reached, F.col("answered") > 0, _told())
+
+
+@check("OVERLOAD-01")
+def an_overloaded_broker_sheds(_readings: Readings) -> Judged:
+    """A broker over the threshold gives up something."""
+    return _under(_must_shed(_over() & F.col("loaded")))
+
+
+@check("OVERLOAD-02")
+def sheds_its_excess_plus_margin(readings: Readings) -> Judged:
+    """A broker gives up at least its excess and five points of its traffic, where it can."""
+    need = F.col("overloadshedder.need")
+    reached = _over() & F.col("can") & (F.col("movable_traffic") >= need)
+    told = amounts(readings, "shed", F.col("shed"), need)
+    return _under(must(reached, F.col("shed") >= need * (1 - SHARE), told))
+
+
+@check("OVERLOAD-03")
+def sheds_no_more_than_it_takes(readings: Readings) -> Judged:
+    """Without the last bundle, which is that with the least traffic, it would fall short."""
+    need = F.col("overloadshedder.need")
+    least = F.array_min(F.transform("out", lambda one: one["traffic"]))
+    return _under(too_much(readings, _over(), need, F.col("shed") - least))
+
+
+def too_much(readings: Readings, over: Column, need: Column, short: Column | None = None) -> Judged:
+    """Whether what went before the last bundle was enough already."""
+    short = F.col("short") if short is None else short
+    enough = ~((short < need * (1 + SHARE)) | (need == 0))
+    told = amounts(readings, "before the last one it had shed", short, need)
+    return may_not(over & (F.size("out") > 0), enough, told)
+
+
+@check("OVERLOAD-04")
+def other_brokers_keep_all(_readings: Readings) -> Judged:
+    """A broker that is not overloaded gives up nothing."""
+    return _under(_must_keep(false(F.col("overloaded")) & (F.col("owned") > 0)))
+
+
+@check("OVERLOAD-05")
+def sheds_exactly_one_bundle(_readings: Readings) -> Judged:
+    """An overloaded broker that sheds gives up one bundle."""
+    return _under(may_not(_over() & F.col("can"), F.col("answered") > 1, _told()))
+
+
+@check("OVERLOAD-06")
+def the_one_is_the_most_expensive(readings: Readings) -> Judged:
+    """The bundle that goes first is the most expensive of those that may go."""
+    measure = MEASURE[readings["expensive-measure"]]
+    given = F.filter("out", lambda one: one["movable"])
+    at_once = F.filter(given, lambda one: one["at"] == given[0]["at"])
+    first = F.array_max(F.transform(at_once, lambda one: one[measure]))
+    most = F.col(f"most_{measure}")
+    written = MEASURED[readings["expensive-measure"]]
+    told = F.concat(
+        F.lit("the first carries "), written(first), F.lit(", the most expensive "), written(most)
+    )
+    judged = Judged(
+        true(first.isNotNull() & (F.col("able") > 1)),
+        true(first < most * (1 - SHARE)) & (F.col("perhaps") == 0) & ~_open_gone(),
+        told,
+        F.lit(False),
+    )
+    return _under(judged)
+
+
+def _open_gone() -> Column:
+    """Whether something went of which nobody knows whether it might have."""
+    return F.exists("out", lambda one: ~one["movable"] & ~F.array_contains("stuck", one["bundle"]))
+
+
+@check("OVERLOAD-07")
+def a_single_bundle_stays(_readings: Readings) -> Judged:
+    """A broker with fewer than two bundles gives up none."""
+    few = (F.col("owned") < FEWEST) & (F.col("able") > 0)
+    return _under(_must_keep(few & ~false(F.col("overloaded"))))
+
+
+@check("OVERLOAD-09")
+def any_one_resource_suffices(_readings: Readings) -> Judged:
+    """One resource over the threshold overloads a broker, whatever the others are."""
+    threshold = F.col("overloadshedder.threshold")
+    percents = F.array(*(F.col(f"percent.{name}") for name in RESOURCES))
+    hot = F.size(F.filter(percents, lambda percent: percent >= threshold))
+    return _under(_must_shed((hot == 1) & _over() & F.col("loaded")))
+
+
+@check("OVERLOAD-10")
+def the_threshold_is_85_by_default(_readings: Readings) -> Judged:
+    """Where no threshold is set, a broker sheds over 85 % and keeps all below."""
+    sheds = _must_shed(_over() & F.col("loaded"))
+    keeps = _must_keep(false(F.col("overloaded")) & (F.col("owned") > 0))
+    unset = ~F.array_contains("named", OVERLOAD_THRESHOLD)
+    return _under(either(sheds, keeps), unset)

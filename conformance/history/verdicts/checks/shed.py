@@ -1,0 +1,106 @@
+"""SHED: what holds for every shedding strategy."""
+
+from __future__ import annotations
+
+from pulsar_conformance.adapters.spark import shedding
+from pulsar_conformance.conformance.history.cycles.words import plain
+from pulsar_conformance.conformance.history.verdicts.checks.facts import (
+    SHARE,
+    any_of,
+    of_cycle,
+    setting,
+    total,
+)
+from pulsar_conformance.conformance.history.verdicts.checks.registry import (
+    Judged,
+    Readings,
+    check,
+    either,
+    may_not,
+    must,
+    true,
+)
+from pulsar_conformance.conformance.history.verdicts.checks.telling import amounts, gave_up
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+
+
+def not_allowed(reached: Column, done: Column, evidence: Column) -> Judged:
+    """What is never allowed, where the rule is reached and where not."""
+    return Judged(true(reached), true(done), evidence, F.lit(False))
+
+
+@check("SHED-01")
+def nothing_is_shed_when_switched_off(_readings: Readings) -> Judged:
+    """With shedding switched off, nothing is unloaded."""
+    off = ~true(setting(shedding.ENABLED))
+    told = F.concat(gave_up(), F.lit("; shedding is switched off"))
+    return may_not(off, F.col("answered") > 0, told)
+
+
+def _owning() -> Column:
+    return F.col("enabled") & (total(F.col("owned")) > 0)
+
+
+@check("SHED-02")
+def only_owned_bundles_go(_readings: Readings) -> Judged:
+    """A broker gives up bundles that it owns."""
+    told = F.concat(gave_up("alien"), F.lit(", which it did not report"))
+    return not_allowed(_owning(), F.size("alien") > 0, told)
+
+
+@check("SHED-03")
+def each_bundle_goes_once(_readings: Readings) -> Judged:
+    """No bundle is unloaded twice in one cycle."""
+    everywhere = F.flatten(F.collect_list("gone").over(of_cycle()))
+    twice = F.size(F.array_distinct(everywhere)) < F.size(everywhere)
+    told = F.concat(gave_up(), F.lit("; a bundle was unloaded more than once"))
+    return not_allowed(_owning(), twice, told)
+
+
+@check("SHED-04")
+def recently_unloaded_bundles_stay(_readings: Readings) -> Judged:
+    """A bundle that was unloaded within the grace period is left where it is."""
+    stuck = F.flatten(F.collect_list("stuck").over(of_cycle()))
+    again = F.array_intersect("gone", stuck)
+    reached = F.col("enabled") & any_of(F.col("blocked") > 0)
+    told = F.concat(
+        F.col("broker"),
+        F.lit(" gave up "),
+        F.array_join(again, ", "),
+        F.lit(", unloaded within the last "),
+        plain(setting(shedding.GRACE)),
+        F.lit(" minutes"),
+    )
+    return not_allowed(reached, F.size(again) > 0, told)
+
+
+@check("SHED-07")
+def bundles_with_more_traffic_go_first(readings: Readings) -> Judged:
+    """No bundle goes instead of one of its broker's that carries more."""
+    several = F.lit(readings["overload-amount"] != "one")
+    return the_busiest_go().given(F.col("strategy") == "OverloadShedder", several)
+
+
+def the_busiest_go() -> Judged:
+    """The same under any strategy."""
+    given = F.filter("out", lambda one: one["movable"])
+    least = F.array_min(F.transform(given, lambda one: one["traffic"]))
+    both = (F.size(given) > 0) & (F.col("kept") > 0)
+    told = F.concat(gave_up(), F.lit("; one that carries more stayed"))
+    judged = not_allowed(both, true(least < F.col("most_kept") * (1 - SHARE)), told)
+    return judged.given(F.col("first"), F.col("enabled"))
+
+
+@check("SHED-08")
+def overloaded_brokers_shed_under_every_strategy(readings: Readings) -> Judged:
+    """An overloaded broker gives up its excess, whichever strategy is set."""
+    sure, need = true(F.col("overloaded") & F.col("can")), F.col("overloadshedder.need")
+    some = must(sure & F.col("loaded"), F.col("answered") > 0, gave_up())
+    amount = F.lit(readings["overload-amount"] != "one")
+    short = sure & amount & (F.col("movable_traffic") >= need)
+    short = short & (F.col("shed") < need * (1 - SHARE))
+    told = amounts(readings, "shed", F.col("shed"), need)
+    excess = Judged(F.lit(False), true(short), told, F.lit(True))
+    other = F.col("strategy") != "OverloadShedder"
+    return either(some, excess).given(F.col("first"), F.col("enabled"), other)

@@ -1,0 +1,43 @@
+"""Evidence in words: which broker, what it did, and what it had to."""
+
+from __future__ import annotations
+
+from pulsar_conformance.conformance.history.cycles.words import MEASURED, plain, sentence
+from pulsar_conformance.conformance.history.verdicts.checks.registry import Readings
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+
+MANY = 5
+"""So many bundles are named at most."""
+
+
+def gave_up(names: str = "gone") -> Column:
+    """`b1:8080 gave up t/ns/0x…`, or nothing."""
+    some = F.array_join(F.slice(names, 1, MANY), ", ")
+    more = F.when(F.size(names) > MANY, F.concat(F.lit(" and "), _more(names), F.lit(" more")))
+    what = F.concat(some, F.coalesce(more, F.lit("")))
+    return sentence(
+        F.col("broker"), F.when(F.size(names) > 0, sentence("gave up", what)).otherwise("kept all")
+    )
+
+
+def _more(names: str) -> Column:
+    return (F.size(names) - MANY).cast("string")
+
+
+def against(usage: Column, what: str, limit: Column) -> Column:
+    """`b1:8080 kept all; it is at 91 %, threshold 85 %`."""
+    return F.concat(
+        gave_up(),
+        F.lit("; it is at "),
+        plain(usage),
+        F.lit(f" %, {what} "),
+        plain(limit),
+        F.lit(" %"),
+    )
+
+
+def amounts(readings: Readings, what: str, amount: Column, bound: Column) -> Column:
+    """`b1:8080 gave up …; WHAT 3 MB/s of 4 MB/s`."""
+    written = MEASURED[readings["shed-measure"]]
+    return F.concat(gave_up(), F.lit(f"; {what} "), written(amount), F.lit(" of "), written(bound))

@@ -1,0 +1,181 @@
+"""THRESHOLD: ThresholdShedder."""
+
+from __future__ import annotations
+
+from pulsar_conformance.adapters.spark import usage
+from pulsar_conformance.adapters.spark.threshold import LOWER_BOUNDARY
+from pulsar_conformance.conformance.history.cycles.words import plain
+from pulsar_conformance.conformance.history.verdicts.checks.bounds import above
+from pulsar_conformance.conformance.history.verdicts.checks.facts import (
+    POINTS,
+    SHARE,
+    any_of,
+    none_of,
+    of_cycle,
+    setting,
+    total,
+)
+from pulsar_conformance.conformance.history.verdicts.checks.overload import too_much
+from pulsar_conformance.conformance.history.verdicts.checks.registry import (
+    Judged,
+    Readings,
+    check,
+    either,
+    false,
+    may_not,
+    must,
+    true,
+)
+from pulsar_conformance.conformance.history.verdicts.checks.shed import the_busiest_go
+from pulsar_conformance.conformance.history.verdicts.checks.telling import against, amounts, gave_up
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+
+
+def _level(name: str) -> Column:
+    return F.col(f"thresholdshedder.{name}")
+
+
+def _under(judged: Judged, *more: Column, at_first_sight: bool = True) -> Judged:
+    named = F.col("strategy") == "ThresholdShedder"
+    sight = ~F.col("seen") if at_first_sight else F.lit(True)
+    return judged.given(F.col("first"), F.col("enabled"), named, sight, *more)
+
+
+def _told() -> Column:
+    return against(_level("usage"), "limit", _level("limit"))
+
+
+def _must_shed(reached: Column) -> Judged:
+    return must(reached, F.col("answered") > 0, _told())
+
+
+def _must_keep(reached: Column) -> Judged:
+    return may_not(reached, F.col("answered") > 0, _told())
+
+
+def _over() -> Column:
+    return true(F.col("over"))
+
+
+def _keeps() -> Column:
+    return false(F.col("over")) & ~F.col("sheds_under_85")
+
+
+def _for_idle_ones() -> Column:
+    return true(setting(LOWER_BOUNDARY))
+
+
+@check("THRESHOLD-01")
+def a_broker_above_the_limit_sheds(_readings: Readings) -> Judged:
+    """A broker above average and threshold together gives up something."""
+    return _under(_must_shed(_over() & F.col("laden")))
+
+
+@check("THRESHOLD-02")
+def the_others_keep_all(_readings: Readings) -> Judged:
+    """A broker that is not above average and threshold gives up nothing."""
+    return _under(_must_keep(_keeps() & (F.col("owned") > 0)), ~_for_idle_ones())
+
+
+@check("THRESHOLD-03")
+def sheds_enough_to_come_below_the_average(readings: Readings) -> Judged:
+    """A broker above the limit gives up what brings it five below the average, where it can."""
+    need = _level("need")
+    reached = _over() & F.col("loaded") & (F.col("movable_traffic") >= need)
+    told = amounts(readings, "shed", F.col("shed"), need)
+    return _under(must(reached, F.col("shed") >= need * (1 - SHARE), told))
+
+
+@check("THRESHOLD-04")
+def sheds_no_more_than_it_takes(readings: Readings) -> Judged:
+    """Without the last bundle it would fall short."""
+    apart = _over() & ~F.col("sheds_under_85")
+    return _under(too_much(readings, apart, _level("need")))
+
+
+@check("THRESHOLD-05")
+def idle_brokers_count_in_the_average(_readings: Readings) -> Judged:
+    """A broker sheds that is above the limit only because idle ones lower the average."""
+    used, known = _level("usage"), F.col("first")
+    busy = total(F.when(known & (used != 0), 1).otherwise(0))
+    without = total(F.when(known, used)) / F.when(busy > 0, busy) + _level("threshold")
+    only_so = used < without - POINTS
+    some = (busy > 0) & (busy < F.col("brokers"))
+    return _under(_must_shed(true(only_so) & _over() & F.col("loaded")), some)
+
+
+@check("THRESHOLD-06")
+def usage_is_weighted(_readings: Readings) -> Judged:
+    """Where weights decide who is above the limit, they do."""
+    plainly = usage.maximum(F.col("percent"))
+    limit = total(F.when(F.col("first"), plainly)) / F.col("brokers") + _level("threshold")
+    apart = plainly - limit
+    sheds = _must_shed(_over() & true(apart < -POINTS) & F.col("loaded"))
+    keeps = _must_keep(_keeps() & true(apart > POINTS) & F.col("loaded"))
+    return _under(either(sheds, keeps), ~_for_idle_ones())
+
+
+@check("THRESHOLD-07")
+def history_lies_between(_readings: Readings) -> Judged:
+    """The usage compared is none beyond what was observed of the broker, now or before."""
+    lowest, highest = above()
+    threshold = _level("threshold")
+
+    def told(word: str, points: Column) -> Column:
+        above = F.lit(" points above the average; the threshold is ")
+        return F.concat(
+            gave_up(), F.lit(f"; it is {word} "), plain(points), above, plain(threshold)
+        )
+
+    answered = F.col("answered") > 0
+    sheds = must(
+        true(lowest > threshold + POINTS) & F.col("loaded"), answered, told("at least", lowest)
+    )
+    keeps = true(highest < threshold - POINTS) & ~F.col("sheds_under_85") & (F.col("owned") > 0)
+    kept = may_not(keeps, answered, told("at most", highest))
+    return _under(either(sheds, kept), F.col("seen"), ~_for_idle_ones(), at_first_sight=False)
+
+
+def _nobody_over() -> tuple[Column, Column]:
+    over = F.col("first") & ~false(F.col("over"))
+    return none_of(over), none_of(F.col("sheds_under_85"))
+
+
+@check("THRESHOLD-12")
+def bundles_with_more_traffic_go_first(_readings: Readings) -> Judged:
+    """No bundle goes instead of one of its broker's that carries more."""
+    return the_busiest_go().given(F.col("strategy") == "ThresholdShedder")
+
+
+@check("THRESHOLD-08")
+def idle_brokers_trigger_nothing_by_default(_readings: Readings) -> Judged:
+    """Without the lower boundary, nothing is unloaded while nobody is above the limit."""
+    lowest = F.min(_level("usage")).over(of_cycle())
+    far_below = lowest < _level("average") - _level("threshold") - POINTS
+    told = F.concat(gave_up(), F.lit("; nobody is above "), plain(_level("limit")), F.lit(" %"))
+    judged = may_not(far_below, F.col("total") > 0, told)
+    return _under(judged, ~_for_idle_ones(), *_nobody_over())
+
+
+@check("THRESHOLD-09")
+def an_idle_broker_makes_the_busiest_unload(_readings: Readings) -> Judged:
+    """With a broker under the lower boundary, the broker with the highest usage unloads."""
+    known, used, answered = F.col("first"), _level("usage"), F.col("answered") > 0
+    busiest = known & (used >= F.max(F.when(known, used)).over(of_cycle()) - POINTS)
+    able = none_of(busiest & ~F.col("loaded"))
+    perhaps = answered | (F.col("perhaps") > 0)
+    right = any_of(busiest & perhaps) & none_of(~true(busiest) & answered)
+    told = F.concat(gave_up(), F.lit("; one is under "), plain(_level("bound")), F.lit(" %"))
+    judged = must(able, right, told)
+    idle = any_of(F.col("under"))
+    return _under(judged, _for_idle_ones(), *_nobody_over(), idle)
+
+
+@check("THRESHOLD-10")
+def nothing_goes_while_nobody_is_idle(_readings: Readings) -> Judged:
+    """With nobody under the lower boundary and nobody above the limit, nothing is unloaded."""
+    idle = any_of(F.col("first") & ~false(F.col("under")))
+    told = F.concat(gave_up(), F.lit("; nobody is under "), plain(_level("bound")), F.lit(" %"))
+    judged = may_not(~idle, F.col("total") > 0, told)
+    return _under(judged, _for_idle_ones(), *_nobody_over())

@@ -1,0 +1,115 @@
+"""UNIFORM: UniformLoadShedder."""
+
+from __future__ import annotations
+
+from pulsar_conformance.adapters.spark.uniform import (
+    RATE_THRESHOLD,
+    THROUGHPUT_THRESHOLD,
+    TRIGGERED,
+)
+from pulsar_conformance.conformance.history.verdicts.checks.facts import (
+    SHARE,
+    any_of,
+    none_of,
+    of_cycle,
+    setting,
+)
+from pulsar_conformance.conformance.history.verdicts.checks.registry import (
+    Judged,
+    Readings,
+    check,
+    false,
+    may_not,
+    must,
+    true,
+)
+from pulsar_conformance.conformance.history.verdicts.checks.telling import gave_up
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+
+MEASURES = ("messages", "bytes")
+
+
+def _spread(judged: Judged, *more: Column) -> Judged:
+    named = F.col("strategy") == "UniformLoadShedder"
+    return judged.given(F.col("first"), F.col("enabled"), named, *more)
+
+
+def _end(end: str, measure: str) -> Column:
+    return F.col(f"uniformloadshedder.{end}.{measure}")
+
+
+def _carries(measure: str) -> Column:
+    return F.when(F.col("first"), F.col(f"carries.{measure}"))
+
+
+def _least(measure: str) -> Column:
+    """The broker that carries the least, the first of several."""
+    one = F.struct(_carries(measure).alias("carries"), F.col("turn"), F.col("broker"))
+    return F.min(F.when(F.col("first"), one)).over(of_cycle())["broker"]
+
+
+def _is_most() -> Column:
+    carries = (_carries(measure) == _end("most", measure) for measure in MEASURES)
+    return true(next(carries)) & true(next(carries))
+
+
+def _is_least() -> Column:
+    return F.col("broker") == _least("messages")
+
+
+def _has_ends() -> tuple[Column, ...]:
+    """Messages and bytes agree on the least loaded, and on the only most loaded broker."""
+    alone = (
+        F.count_if(_carries(measure) == _end("most", measure)).over(of_cycle()) == 1
+        for measure in MEASURES
+    )
+    return (_least("messages") == _least("bytes"), any_of(_is_most()), *alone)
+
+
+def _clearly(most: Column, bound: Column) -> Column:
+    """Whether an amount is higher than a bound; null where floating point might decide."""
+    close = F.abs(most - bound) <= F.greatest(most, bound) * SHARE
+    return F.when(~close, most > bound)
+
+
+def _triggered(readings: Readings) -> Column:
+    """Whether the thresholds are passed, by the reading `uniform-trigger`; null if unsure."""
+    least, threshold = _end("least", "messages"), setting(RATE_THRESHOLD)
+    percent = readings["uniform-difference"] == "percent"
+    bound = least * (100 + threshold) / 100 if percent else least + threshold
+    rate = _clearly(_end("most", "messages"), bound)
+    more = F.lit(1.0 if readings["uniform-multiplier"] == "difference" else 0.0)
+    multiple = setting(THROUGHPUT_THRESHOLD) + more
+    size = _clearly(_end("most", "bytes"), _end("least", "bytes") * multiple)
+    triggers = TRIGGERED[readings["uniform-trigger"]]
+    return triggers(rate, size)
+
+
+@check("UNIFORM-01")
+def the_most_loaded_broker_unloads(readings: Readings) -> Judged:
+    """Where the difference is higher than the thresholds, the most loaded broker gives up some."""
+    loaded = (_end("least", measure) >= 1 for measure in MEASURES)
+    fitting = (F.col("owned") > 1) & (F.col("narrowing") > 0)
+    reached = true(_triggered(readings)) & _is_most() & fitting
+    told = F.concat(gave_up(), F.lit("; it is the most loaded, and over the thresholds"))
+    return _spread(must(reached, F.col("answered") > 0, told), *_has_ends(), *loaded)
+
+
+@check("UNIFORM-02")
+def nothing_goes_within_the_thresholds(readings: Readings) -> Judged:
+    """Where the difference is within the thresholds, nothing is unloaded."""
+    loaded = (_end("least", measure) >= 1 for measure in MEASURES)
+    told = F.concat(gave_up(), F.lit("; the difference is within the thresholds"))
+    judged = may_not(false(_triggered(readings)), F.col("total") > 0, told)
+    return _spread(judged, *loaded, none_of(F.col("sheds_under_85")))
+
+
+@check("UNIFORM-03")
+def nothing_goes_from_the_least_loaded(_readings: Readings) -> Judged:
+    """The least loaded broker keeps what it has: less there would not even the load."""
+    overloaded = any_of(_is_least() & F.col("sheds_under_85"))
+    apart = _end("least", "messages") < _end("most", "messages")
+    reached = _is_least() & apart & (F.col("able") > 0)
+    told = F.concat(gave_up(), F.lit("; it is the least loaded"))
+    return _spread(may_not(reached, F.col("answered") > 0, told), *_has_ends(), ~overloaded)

@@ -1,0 +1,125 @@
+"""Each cycle held against each rule: whether the rule speaks about it, and is kept."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
+
+from pulsar_conformance.conformance.history.verdicts.checks import CHECKS, Judged
+from pulsar_conformance.conformance.history.verdicts.checks.registry import (
+    JudgedBy,
+    Readings,
+    either,
+)
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F
+
+FOLLOWS: Mapping[str, tuple[str, ...]] = {
+    "OVERLOAD-02": ("OVERLOAD-01",),
+    "OVERLOAD-09": ("OVERLOAD-01",),
+    "OVERLOAD-10": ("OVERLOAD-01", "OVERLOAD-04"),
+    "THRESHOLD-03": ("THRESHOLD-01",),
+    "THRESHOLD-05": ("THRESHOLD-01",),
+    "THRESHOLD-06": ("THRESHOLD-01", "THRESHOLD-02"),
+    "THRESHOLD-07": ("THRESHOLD-01", "THRESHOLD-02"),
+    "THRESHOLD-08": ("THRESHOLD-02",),
+    "THRESHOLD-10": ("THRESHOLD-02",),
+}
+"""Rules that cannot but be broken where others are, by the same broker in the same cycle."""
+
+
+def judged(
+    facts: DataFrame,
+    rules: Iterable[str],
+    readings: Readings,
+    besides: Mapping[str, JudgedBy] = MappingProxyType({}),
+) -> DataFrame:
+    """A row for each cycle and rule that was reached or broken, of rows of `facts.facts`.
+
+    `besides` are more checks of rules; a rule and what is judged besides never speak of one cycle.
+    Columns are `cycle`, `rule`, `reached`, `broken`, `surely` (whether one broker breaks it in each
+    view), `lacking` (whether what is broken was due, and not done), `evidence` (null unless
+    broken), `follows` (a rule from whose breach this one follows) and `brokers` (how many it was
+    about).
+    """
+    checks = {rule: _check(rule, readings, besides) for rule in rules}
+    decided = facts.withColumns(
+        {
+            _name(rule, part): getattr(one, part)
+            for rule, one in checks.items()
+            for part in ("reached", "broken")
+        }
+    )
+    each = F.array(*(_row(rule, one) for rule, one in checks.items()))
+    said = F.filter(each, lambda one: one["reached"] | one["broken"])
+    rows = decided.select("cycle", "broker", "looks", said.alias("said"))
+    rows = rows.select("cycle", "broker", "looks", F.inline("said"))
+    proof = F.when(F.col("broken"), F.struct("aside", "evidence", "lacking"))
+    of_broker = rows.groupBy("cycle", "broker", "rule").agg(
+        F.bool_or("reached").alias("reached"),
+        F.bool_or("broken").alias("broken"),
+        (F.count_if("broken") == F.any_value("looks")).alias("surely"),
+        F.min(proof).alias("proof"),
+    )
+    return _together(of_broker.withColumn("root", _root()))
+
+
+def _check(rule: str, readings: Readings, besides: Mapping[str, JudgedBy]) -> Judged:
+    judged = CHECKS[rule](readings)
+    return either(judged, besides[rule](readings)) if rule in besides else judged
+
+
+def _root() -> Column:
+    """A rule that the same broker broke in the same cycle, and that this breach follows from."""
+    same = Window.partitionBy("cycle", "broker")
+    broken = F.collect_set(F.when(F.col("surely"), F.col("rule"))).over(same)
+    roots = F.lit(None).cast("array<string>")
+    for rule, of in FOLLOWS.items():
+        roots = F.when(F.col("rule") == rule, F.array(*map(F.lit, of))).otherwise(roots)
+    return F.get(F.array_intersect(roots, broken), F.lit(0))
+
+
+def _together(rows: DataFrame) -> DataFrame:
+    """What was found of each broker, together."""
+    culprit = F.struct(
+        (~F.col("surely")).alias("unsure"), "proof.aside", "root", "proof.evidence", "proof.lacking"
+    )
+    grouped = rows.groupBy("cycle", "rule").agg(
+        F.bool_or("reached").alias("reached"),
+        F.bool_or("broken").alias("broken"),
+        F.bool_or("surely").alias("surely"),
+        F.min(F.when(F.col("broken"), culprit)).alias("proof"),
+        F.count_if("reached").alias("brokers"),
+    )
+    return grouped.select(
+        "cycle",
+        "rule",
+        "reached",
+        "broken",
+        "surely",
+        "proof.lacking",
+        "proof.evidence",
+        F.col("proof.root").alias("follows"),
+        "brokers",
+    )
+
+
+def _name(rule: str, part: str) -> str:
+    return f"{rule} {part}"
+
+
+def _row(rule: str, one: Judged) -> Column:
+    reached, broken = (F.col(f"`{_name(rule, part)}`") for part in ("reached", "broken"))
+    return F.struct(
+        F.lit(rule).alias("rule"),
+        reached.alias("reached"),
+        broken.alias("broken"),
+        F.when(broken, one.lacking).alias("lacking"),
+        F.when(broken, one.evidence).alias("evidence"),
+        F.when(broken, _aside(one)).alias("aside"),
+    )
+
+
+def _aside(one: Judged) -> Column:
+    """Whether a broker does not show what is wrong: it is said to have done what it did not do."""
+    return ~one.lacking & (F.col("answered") == 0)

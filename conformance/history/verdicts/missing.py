@@ -1,0 +1,89 @@
+"""What nobody can judge because a setting is neither recorded nor has a documented default."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from pulsar_conformance import specs
+from pulsar_conformance.adapters.spark.shedding import ENABLED
+from pulsar_conformance.adapters.spark.threshold import HISTORY_SHARE
+from pulsar_conformance.conformance.history.audit.plan import AuditPlan
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+UNDECIDED = "undecided"
+NOT_RECORDED = "not recorded, and no document gives a default"
+
+STRATEGY_OF: Mapping[str, str] = {
+    "OVERLOAD": "OverloadShedder",
+    "THRESHOLD": "ThresholdShedder",
+    "UNIFORM": "UniformLoadShedder",
+}
+"""The strategy that the rules of an area are about."""
+
+BY_HISTORY, BOUNDS = "THRESHOLD", "THRESHOLD-07"
+"""The area of the rules that depend on how earlier observations count, and the one that does not.
+"""
+
+
+def needed(rules: Iterable[str], plan: AuditPlan) -> Mapping[str, tuple[str, ...]]:
+    """By rule, the settings that it depends on and that no document gives a default for.
+
+    A switch that is left out is not switched on: it is not among them.
+    """
+    known, defaults = specs.load(), plan.defaults
+    settings = {
+        rule.id: tuple(
+            name
+            for name in rule.settings
+            if name not in defaults and known.settings[name].type != "boolean"
+        )
+        for rule in known.rules_of(plan.profile)
+    }
+    return {rule: settings[rule] for rule in rules if rule.partition("-")[0] in STRATEGY_OF}
+
+
+def undecided(
+    moments: DataFrame, usage: DataFrame, rules: Iterable[str], plan: AuditPlan
+) -> DataFrame:
+    """Cycles and the rules that nobody can judge there, with what is missing as the evidence."""
+    seen = usage.groupBy("cluster", "cycle").agg(
+        F.bool_or("observed").alias("seen"), F.countDistinct("broker").alias("brokers")
+    )
+    ran = moments.where("cycle = moment").join(seen, ["cluster", "cycle"])
+    ran = ran.where(F.col(f"settings.{ENABLED}") & (F.col("brokers") > 1))
+    each = F.array(*(_row(rule, names) for rule, names in needed(rules, plan).items()))
+    rows = ran.select(
+        "cluster", "cycle", F.inline(F.filter(each, lambda one: F.size(one["names"]) > 0))
+    )
+    told = F.concat(F.array_join("names", ", "), F.lit(f": {NOT_RECORDED}"))
+    return rows.select("cluster", "cycle", "rule", told.alias("lack"))
+
+
+def _row(rule: str, names: Iterable[str]) -> Column:
+    area = rule.partition("-")[0]
+    absent = [_absent(name) for name in names if name != HISTORY_SHARE]
+    if area == BY_HISTORY and rule != BOUNDS:
+        absent.append(F.when(F.col("seen"), _absent(HISTORY_SHARE)))
+    under = F.col("strategy") == STRATEGY_OF[area]
+    lacking = F.array_compact(F.array(*absent)) if absent else F.array().cast("array<string>")
+    return F.struct(
+        F.lit(rule).alias("rule"),
+        F.when(under, lacking).otherwise(F.array().cast("array<string>")).alias("names"),
+    )
+
+
+def _absent(name: str) -> Column:
+    return F.when(F.col(f"settings.{name}").isNull(), F.lit(name))
+
+
+def beside(found: DataFrame, lacking: DataFrame) -> DataFrame:
+    """The findings, and what is undecided for want of a setting where they are silent or allow."""
+    both = found.join(lacking.hint("shuffle_hash"), ["cluster", "cycle", "rule"], "full_outer")
+    open_one = F.col("lack").isNotNull() & F.coalesce(F.col("verdict") == "allowed", F.lit(True))
+    return both.withColumns(
+        {
+            "verdict": F.when(open_one, F.lit(UNDECIDED)).otherwise(F.col("verdict")),
+            "evidence": F.when(open_one, F.col("lack")).otherwise(F.col("evidence")),
+        }
+    )

@@ -1,0 +1,121 @@
+"""`verdicts`: whether what was done at each cycle is allowed, by the rules of the suite."""
+
+from __future__ import annotations
+
+from pulsar_conformance import specs
+from pulsar_conformance.conformance.history.audit.plan import AuditPlan, Made, Silver
+from pulsar_conformance.conformance.history.cycles import cycles
+from pulsar_conformance.conformance.history.verdicts import cases, missing
+from pulsar_conformance.conformance.history.verdicts.checks import BOUNDED, CHECKS
+from pulsar_conformance.conformance.history.verdicts.checks.acts import acts
+from pulsar_conformance.conformance.history.verdicts.checks.facts import facts
+from pulsar_conformance.conformance.history.verdicts.judging import judged
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+KEY = ("cluster", "cycle", "moment")
+
+ALLOWED, VIOLATED = "allowed", "violated"
+NOT_DONE, UNDECIDED = "not done though due", "undecided"
+VERDICTS = (ALLOWED, VIOLATED, NOT_DONE, UNDECIDED)
+
+OTHERWISE = "at another moment that the cycle can have been at it is allowed"
+DOUBTFUL = "it is allowed if something was unloaded otherwise than by shedding, or not"
+
+
+def rules_of(plan: AuditPlan) -> tuple[str, ...]:
+    """The rules that are judged: those that apply, and have a check."""
+    rules = {rule.id for rule in specs.load().rules_of(plan.profile) if rule.applies(plan.readings)}
+    return tuple(rule for rule in CHECKS if rule in rules)
+
+
+def broker_decisions(_silver: Silver, made: Made, _plan: AuditPlan) -> DataFrame:
+    """`broker_decisions`: a row for each broker at each look."""
+    return acts(made["decisions"], (*KEY, "broker"))
+
+
+def findings(_silver: Silver, made: Made, plan: AuditPlan) -> DataFrame:
+    """`findings`: a row for each cycle and rule that speaks about it.
+
+    A cycle that is not recorded is judged at each of its moments; where those disagree, or it is
+    in `doubt`, what is broken is undecided. `moment` is the first at which it is broken.
+    """
+    moments = cycles.of_plan(cycles.moments(made, plan), plan)
+    said = judged(_facts(moments, made, plan), rules_of(plan), plan.readings, BOUNDED)
+    said = said.select(*(F.col(f"cycle.{name}").alias(name) for name in KEY), *said.columns[1:])
+    looked = moments.groupBy("cluster", "cycle").agg(
+        F.count(F.lit(1)).alias("looked"), F.any_value("doubt").alias("doubt")
+    )
+    found = _together(said).join(looked, ["cluster", "cycle"])
+    found = found.withColumns({"verdict": _verdict(), "evidence": _evidence()})
+    columns = ("cluster", "cycle", "moment", "rule", "verdict", "evidence", "follows")
+    found = found.select(*columns)
+    open_ones = missing.undecided(moments, made["broker_usage"], rules_of(plan), plan)
+    return missing.beside(found, open_ones).select(*columns)
+
+
+def verdicts(_silver: Silver, made: Made, plan: AuditPlan) -> DataFrame:
+    """The table: the findings, and the case of the cycle of each that is broken, if one is."""
+    found = made["findings"].drop("day")
+    broken = found.where("moment is not null").select(*KEY).distinct()
+    if broken.isEmpty():
+        rows = found.withColumn("case", F.lit(None).cast("string"))
+    else:
+        moments = cycles.of_plan(cycles.moments(made, plan), plan)
+        rows = found.join(cases.cases(broken, moments, made, plan), list(KEY), "left")
+    return rows.select("cluster", "cycle", "rule", "verdict", "evidence", "follows", "case")
+
+
+def _facts(moments: DataFrame, made: Made, plan: AuditPlan) -> DataFrame:
+    key = F.struct(*KEY)
+    acted = made["broker_decisions"].withColumn("cycle", key).drop("cluster", "moment", "day")
+    brokers = made["broker_usage"].select(
+        key.alias("cycle"),
+        "broker",
+        F.col("broker").alias("turn"),
+        "percent",
+        F.col("used").alias("smoothed"),
+        "observed",
+        "least",
+        "most",
+        F.struct("messages", "bytes").alias("carries"),
+    )
+    settled = moments.select(
+        key.alias("cycle"), "settings", F.map_keys("given").alias("named"), "strategy"
+    )
+    return facts(acted, brokers, settled, plan.readings)
+
+
+def _together(said: DataFrame) -> DataFrame:
+    """What was found at each moment of a cycle, together; `moment` is the first one that it
+    is broken at."""
+    proof = F.struct((~F.col("surely")).alias("unsure"), "moment", "evidence", "lacking", "follows")
+    return (
+        said.groupBy("cluster", "cycle", "rule")
+        .agg(
+            F.count_if("broken").alias("times"),
+            F.count_if("surely").alias("sure"),
+            F.min(F.when(F.col("broken"), proof)).alias("proof"),
+            F.max("brokers").alias("brokers"),
+        )
+        .select("cluster", "cycle", "rule", "times", "sure", "brokers", "proof.*")
+    )
+
+
+def _verdict() -> Column:
+    sure = F.col("doubt").isNull() & (F.col("sure") == F.col("looked"))
+    word = F.when(F.col("lacking"), NOT_DONE).otherwise(VIOLATED)
+    return F.when(F.col("times") == 0, ALLOWED).when(sure, word).otherwise(UNDECIDED)
+
+
+def _evidence() -> Column:
+    count = F.col("brokers")
+    about = F.when(count == 1, F.lit("1 broker")).otherwise(
+        F.concat(count.cast("string"), F.lit(" brokers"))
+    )
+    doubt = F.when(F.col("times") < F.col("looked"), F.lit(OTHERWISE)).when(
+        F.col("sure") < F.col("looked"), F.lit(DOUBTFUL)
+    )
+    return F.when(F.col("times") == 0, F.concat(F.lit("as it should be of "), about)).otherwise(
+        F.concat_ws("; ", "evidence", F.coalesce("doubt", doubt))
+    )

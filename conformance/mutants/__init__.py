@@ -1,0 +1,1 @@
+"""How well the suite sees: the model with one thing changed, judged as an implementation."""

@@ -1,0 +1,190 @@
+"""`python -m pulsar_conformance.conformance.mutants`: how well the suite sees."""
+
+from __future__ import annotations
+
+import argparse
+import multiprocessing
+import sys
+from collections.abc import Iterator, Sequence
+from fnmatch import fnmatchcase
+from functools import partial
+from pathlib import Path
+
+from pulsar_conformance import specs
+from pulsar_conformance.conformance.mutants.children import each
+from pulsar_conformance.conformance.mutants.defects import Defect, Exhibit, defects, shown
+from pulsar_conformance.conformance.mutants.evaluations import Evaluation, drawn_for, worked
+from pulsar_conformance.conformance.mutants.explained import all_mutants, explained, stale
+from pulsar_conformance.conformance.mutants.hunting import Catch, hunt
+from pulsar_conformance.conformance.mutants.making import Mutant
+from pulsar_conformance.conformance.mutants.page import page, summary
+from pulsar_conformance.conformance.mutants.results import Fate, Kept
+from pulsar_conformance.specs.errors import SpecError
+
+TO = Path("reports/mutants")
+KEPT = Path(".conformance/mutants.jsonl")
+WIDTH = 78
+CPU_SECONDS = 900
+"""Of one mutant, all questions together."""
+
+STOPPED = 130
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """0 if every mutant is caught or explained and every defect is found, 1 if not, else 2."""
+    args = _arguments(argv)
+    try:
+        return _judged(args)
+    except (SpecError, OSError) as wrong:
+        print(f"mutants: {wrong}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print(f"\nmutants: stopped; the next run goes on, by {args.kept}", file=sys.stderr)
+        return STOPPED
+
+
+def _judged(args: argparse.Namespace) -> int:
+    if "fork" not in multiprocessing.get_all_start_methods():
+        raise OSError("each mutant has a process of its own, made by fork; this system has none")
+    every, known = all_mutants(), explained()
+    chosen = [one for one in every if _chosen(one.id, args.only)]
+    seeded = [one for one in defects() if _chosen(one.name, args.only)]
+    if not chosen and not seeded:
+        raise OSError(f"--only {args.only}: no mutant and no defect has such a name")
+    fates = _fates(chosen, args)
+    told = list(_seeded(seeded, args))
+    caught = [one.id for one in fates if one.verdict == "killed"]
+    wrong = [
+        *(f"{one.id} survived: {one.was} -> {one.becomes}" for one in fates if _lives(one)),
+        *(f"{one.name}: {one.rule} does not see it" for one, case in told if case is None),
+        *stale(known, every, caught),
+    ]
+    for name, count in summary(fates).items():
+        print(f"{name}: {count}")
+    print(f"seeded defects found: {sum(case is not None for _, case in told)} of {len(told)}")
+    print("\n".join(wrong), end="\n" if wrong else "")
+    if args.only is None:
+        args.to.mkdir(parents=True, exist_ok=True)
+        text = page(fates, known, told)
+        (args.to / "README.md").write_text(text, "utf-8")
+        lines = "".join(f"{one.line()}\n" for one in fates)
+        (args.to / "mutants.jsonl").write_text(lines, "utf-8")
+        print(f"written: {args.to}")
+    return int(bool(wrong))
+
+
+def _lives(fate: Fate) -> bool:
+    return fate.verdict == "survived"
+
+
+def _chosen(name: str, only: str | None) -> bool:
+    return only is None or fnmatchcase(name, only)
+
+
+def _fates(chosen: Sequence[Mutant], args: argparse.Namespace) -> list[Fate]:
+    """What becomes of each, in order: by the worked examples, then by drawn cases."""
+    kept, known = Kept(args.kept), explained()
+    earlier = {} if args.anew else kept.earlier()
+    found = {one.id: earlier[one.id].explained_by(known) for one in chosen if one.id in earlier}
+    kept.begin(earlier.values())
+
+    def note(mutant: Mutant, catch: Catch) -> None:
+        found[mutant.id] = Fate.of(mutant, catch, known)
+        kept.add(found[mutant.id])
+
+    left = [one for one in chosen if one.id not in found]
+    if not left:
+        return [found[one.id] for one in chosen]
+    _tell("the worked examples are answered")
+    living: list[tuple[Mutant, Catch]] = []
+    for mutant, catch in _hunted(left, worked(), args, "worked examples"):
+        if catch.caught:
+            note(mutant, catch)
+        else:
+            living.append((mutant, catch))
+    before = {mutant.id: catch.seconds for mutant, catch in living}
+    cases = list(_drawn()) if living else []
+    for mutant, catch in _hunted([mutant for mutant, _ in living], cases, args, "drawn cases"):
+        seconds = before[mutant.id] + catch.seconds
+        note(mutant, Catch(catch.caught, catch.rule, catch.by, seconds))
+    return [found[one.id] for one in chosen]
+
+
+def _drawn() -> Iterator[Evaluation]:
+    """The drawn cases of every rule."""
+    rules = [one for one in specs.load().rules.values() if one.untestable is None]
+    for number, rule in enumerate(rules, start=1):
+        _tell(f"cases are drawn for {rule.id}, {number} of {len(rules)}")
+        yield from drawn_for(rule.id)
+
+
+def _hunted(
+    mutants: Sequence[Mutant], asked: Sequence[Evaluation], args: argparse.Namespace, what: str
+) -> Iterator[tuple[Mutant, Catch]]:
+    lives = 0
+    hunts = each(mutants, partial(_hunt, asked), _lost, args.workers, CPU_SECONDS)
+    for number, (mutant, catch) in enumerate(hunts, start=1):
+        lives += not catch.caught
+        _tell(f"{what}: {number} of {len(mutants)} mutants, {lives} live")
+        yield mutant, catch
+
+
+def _hunt(asked: Sequence[Evaluation], mutant: Mutant) -> Catch:
+    return hunt(mutant, asked)
+
+
+def _lost(_mutant: Mutant, status: int | None) -> Catch:
+    """A mutant that ended its process: no implementation may do that."""
+    return Catch(True, by=f"ended with status {status}")
+
+
+def _seeded(
+    seeded: Sequence[Defect], args: argparse.Namespace
+) -> Iterator[tuple[Defect, Exhibit | None]]:
+    found: dict[str, Exhibit | None] = {}
+    hunts = each(seeded, shown, lambda _one, _status: None, args.workers, CPU_SECONDS)
+    for number, (defect, case) in enumerate(hunts, start=1):
+        found[defect.name] = case
+        _tell(f"seeded defects: {number} of {len(seeded)}")
+    _tell("")
+    yield from ((one, found[one.name]) for one in seeded)
+
+
+def _tell(what: str) -> None:
+    """Overwrites one line of a terminal; anywhere else nothing is shown."""
+    if sys.stderr.isatty():
+        print(f"\r{what[:WIDTH]:<{WIDTH}}", end="" if what else "\r", file=sys.stderr, flush=True)
+
+
+def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="nox -s mutants --", description=__doc__)
+    parser.add_argument(
+        "--only",
+        metavar="PATTERN",
+        help="mutants or defects by name, such as 'overload.py:*'; the page is not written",
+    )
+    parser.add_argument("--workers", type=_positive, default=2, metavar="N", help="(%(default)s)")
+    parser.add_argument("--to", type=Path, default=TO, metavar="DIR", help="(%(default)s)")
+    parser.add_argument(
+        "--kept",
+        type=Path,
+        default=KEPT,
+        metavar="FILE",
+        help="what is known already of the same sources (%(default)s)",
+    )
+    parser.add_argument("--anew", action="store_true", help="forget what is known already")
+    return parser.parse_args(argv)
+
+
+def _positive(text: str) -> int:
+    try:
+        number = int(text)
+    except ValueError:
+        number = 0
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"{text!r}: a whole number from 1 on")
+    return number
+
+
+if __name__ == "__main__":
+    sys.exit(main())

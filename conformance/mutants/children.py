@@ -1,0 +1,91 @@
+"""Work in child processes, a new one for each task: nothing that it leaves behind outlives it."""
+
+from __future__ import annotations
+
+import multiprocessing
+import resource
+import signal
+from collections.abc import Callable, Iterator, Sequence
+from multiprocessing.connection import Connection as Pipe
+from multiprocessing.connection import wait
+from multiprocessing.context import ForkProcess
+from types import FrameType
+from typing import Any, TypeVar, cast
+
+Task = TypeVar("Task")
+Result = TypeVar("Result")
+
+MEMORY = 4 << 30
+"""Bytes that a child may have."""
+
+
+class OutOfTime(BaseException):
+    """A task took longer than it may; no `except Exception` of what it calls stops it."""
+
+
+def each(
+    tasks: Sequence[Task],
+    work: Callable[[Task], Result],
+    lost: Callable[[Task, int | None], Result],
+    workers: int,
+    seconds: int,
+) -> Iterator[tuple[Task, Result]]:
+    """The results of all tasks as they come, `workers` at a time, each within `seconds` of CPU.
+
+    `lost` says what it means that a child ended without a result, from its exit status. Children
+    are forked: they know what this process knows. They are ended where the caller stops early.
+    """
+    context = multiprocessing.get_context("fork")
+    waiting = list(reversed(tasks))
+    running: dict[Pipe[Any, Any], tuple[Task, ForkProcess]] = {}
+    try:
+        while waiting or running:
+            while waiting and len(running) < workers:
+                task = waiting.pop()
+                mine, theirs = context.Pipe(duplex=False)
+                child = context.Process(target=_child, args=(theirs, work, task, seconds))
+                child.start()
+                theirs.close()
+                running[mine] = task, child
+            for ready in wait(list(running)):
+                pipe = cast("Pipe[Any, Any]", ready)
+                task, child = running.pop(pipe)
+                try:
+                    result = pipe.recv()
+                except EOFError:
+                    child.join()
+                    result = lost(task, child.exitcode)
+                child.join()
+                pipe.close()
+                yield task, result
+    finally:
+        for _, child in running.values():
+            child.kill()
+            child.join()
+
+
+def _child(pipe: Pipe, work: Callable[[Task], Result], task: Task, seconds: int) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 5))
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    pipe.send(work(task))
+    pipe.close()
+
+
+def _stop(_signal: int, _frame: FrameType | None) -> None:
+    raise OutOfTime
+
+
+class Limit:
+    """Raises `OutOfTime` after so many seconds of CPU; for the main thread."""
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+
+    def __enter__(self) -> None:
+        self._before = signal.signal(signal.SIGPROF, _stop)
+        signal.setitimer(signal.ITIMER_PROF, self._seconds)
+
+    def __exit__(self, *_error: object) -> None:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, self._before)

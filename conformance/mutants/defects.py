@@ -1,0 +1,145 @@
+"""Seeded defects: implementations with one mistake that somebody made, or is likely to make."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from pulsar_conformance import fixtures, specs
+from pulsar_conformance.conformance.core.trial import Question, Trial
+from pulsar_conformance.conformance.engine.corpus import drawn
+from pulsar_conformance.conformance.engine.failures import smallest
+from pulsar_conformance.conformance.mutants.evaluations import EXAMPLES, PROFILES, SEED
+from pulsar_conformance.conformance.mutants.judged import Bench
+from pulsar_conformance.conformance.mutants.loading import another_model
+from pulsar_conformance.conformance.mutants.making import MODEL
+from pulsar_conformance.conformance.operations.legality import bad_trial
+from pulsar_conformance.specs.errors import unknown
+from pulsar_conformance.specs.lines import Sheet, read
+from pulsar_conformance.specs.schemas import check_shape
+
+SMALL = 4
+"""So many brokers, and so many bundles, a case that convinces has at most."""
+
+
+@dataclass(frozen=True)
+class Defect:
+    """One piece of the model's source, and what stands there instead."""
+
+    name: str
+    stands_for: str
+    """The historical defect or the slip."""
+    rule: str
+    """The rule under which it is to be found."""
+    file: str
+    """Below `reference/`."""
+    was: str
+    becomes: str
+    readings: Mapping[str, str]
+    """Readings without which it changes nothing."""
+
+    @property
+    def source(self) -> str:
+        """The source of its module."""
+        return (MODEL / self.file).read_text("utf-8").replace(self.was, self.becomes)
+
+
+@dataclass(frozen=True)
+class Exhibit:
+    """The case that shows a defect under its own rule."""
+
+    trial: Trial
+    brokers: int
+    bundles: int
+
+    @property
+    def small(self) -> bool:
+        """Whether a person can check it by hand."""
+        return max(self.brokers, self.bundles) <= SMALL
+
+
+@cache
+def defects() -> tuple[Defect, ...]:
+    """Those of `fixtures/mutants/defects.yaml`. Errors: `SpecError`, with file and line."""
+    sheet = read(Path(fixtures.__file__).parent, "mutants/defects.yaml")
+    check_shape(sheet, "seeded-defects")
+    return tuple(_defects(sheet))
+
+
+def _defects(sheet: Sheet) -> Iterator[Defect]:
+    known, names = specs.load(), set()
+    for number, entry in enumerate(sheet.data):
+        one = Defect(**{"readings": {}, **entry})
+        if one.name in names:
+            raise sheet.error((number, "name"), f"{one.name} stands twice; give it another name")
+        names.add(one.name)
+        if one.rule not in known.rules:
+            raise sheet.error((number, "rule"), unknown(one.rule, "rule", known.rules))
+        if not (MODEL / one.file).is_file():
+            raise sheet.error((number, "file"), f"there is no {one.file} in the model")
+        count = (MODEL / one.file).read_text("utf-8").count(one.was)
+        if count != 1:
+            problem = f"{one.file} has that {count} times; write as much as stands there once"
+            raise sheet.error((number, "was"), problem)
+        yield one
+
+
+def shown(defect: Defect, examples: int = EXAMPLES) -> Exhibit | None:
+    """The case that shows a defect under its own rule, a small one if there is any.
+
+    Of the rule's own trials, the first small one that breaks it, and nothing that it builds on;
+    else the first of all, reduced.
+    """
+    rule = specs.load().rules[defect.rule]
+    profile = next(one for one in PROFILES if one in rule.profiles)
+    bench = bench_of(defect, profile)
+    first = None
+    for trial in _trials(rule, profile, examples):
+        if not bench.subject.court.legal(trial) or not bench.own_fault(rule.id, trial):
+            continue
+        found = _sized(trial)
+        if found.small:
+            return found
+        first = first or found
+    return first and _sized(smallest(rule, bench.subject, first.trial))
+
+
+def bench_of(defect: Defect, profile: str) -> Bench:
+    """The model with the defect, before its judges."""
+    modules = another_model({defect.file: defect.source})
+    rule = specs.load().rules[defect.rule]
+    return Bench(modules[""].Model, profile, {**defect.readings, **rule.reading})
+
+
+def _trials(rule: specs.Rule, profile: str, examples: int) -> Iterator[Trial]:
+    defaults = specs.load().defaults(profile)
+    yield from drawn(rule.id, profile, SEED, examples)
+    for example in fixtures.examples():
+        trial = Trial(tuple(Question(*question) for question in example.questions))
+        if rule.id in example.rules and bad_trial(trial, defaults) is None:
+            yield trial
+
+
+def _sized(trial: Trial) -> Exhibit:
+    """A trial with the numbers of brokers and bundles of its largest case."""
+    cases = [case for _, case in trial.questions]
+    return Exhibit(trial, max(map(_brokers, cases)), max(map(_bundles, cases)))
+
+
+def _brokers(case: Mapping[str, Any]) -> int:
+    joined = sum("broker_up" in event for event in case.get("events", ()))
+    return max(joined, len(case.get("brokers", ())), len(case.get("candidates", ())))
+
+
+def _bundles(case: Mapping[str, Any]) -> int:
+    """Those that are measured or owned; of a namespace its ranges, of a story its topics."""
+    brokers = case.get("brokers", {})
+    each = brokers.values() if isinstance(brokers, dict) else ()
+    owned = {bundle for one in each for bundle in one.get("bundles", ())}
+    measured = case.get("bundles")
+    named = owned | set(measured) if isinstance(measured, dict) else owned
+    topics = sum("topic" in event for event in case.get("events", ()))
+    return max(len(named), topics)

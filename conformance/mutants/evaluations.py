@@ -1,0 +1,191 @@
+"""What every mutant is asked: trials, with what the right model answers and where it goes."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from types import FrameType
+from typing import Any
+
+from pulsar_conformance import fixtures, specs
+from pulsar_conformance.conformance.core.check import CHECKS
+from pulsar_conformance.conformance.core.trial import Json, Question, Trial
+from pulsar_conformance.conformance.engine.corpus import drawn
+from pulsar_conformance.conformance.mutants.making import MODEL
+from pulsar_conformance.conformance.operations.legality import bad_trial
+from pulsar_conformance.reference import Model, Readings
+
+PROFILES = ("documented-3.0", "unwritten-3.0", "documented-2.10", "documented-2.4")
+"""The profiles that the model follows; a trial is asked under the first that it fits."""
+
+EXAMPLES = 100
+"""So many cases are drawn for a rule, as in a usual run."""
+
+SEED = 0
+
+Place = tuple[str, int]
+"""A file below `reference/`, and the first line of a function."""
+
+
+@dataclass(frozen=True, eq=False)
+class Evaluation:
+    """One trial under one profile and one set of readings, and what the right model makes of it."""
+
+    origin: str
+    """The worked example, or the rule for which it was drawn."""
+    example: fixtures.Example | None
+    rules: tuple[str, ...]
+    """The rules that judge it."""
+    trial: Trial
+    profile: str
+    readings: tuple[tuple[str, str], ...]
+    answers: Sequence[Json]
+    entered: frozenset[Place]
+    """The functions that the right model enters."""
+    consulted: frozenset[str]
+    """The readings that it looks up."""
+    seconds: float
+    """What that takes it."""
+
+
+def worked() -> list[Evaluation]:
+    """The worked examples, under their readings, and with each reading that matters changed."""
+    found: list[Evaluation] = []
+    for example in fixtures.examples():
+        trial = Trial(tuple(Question(*question) for question in example.questions))
+        profile = _profile_of(example, trial)
+        if profile is None:
+            continue
+        usual = {**specs.load().default_readings(profile), **example.readings}
+        first = _evaluated(example.id, example, example.rules, trial, profile, usual)
+        found.append(first)
+        for name in sorted(first.consulted - example.readings.keys()):
+            for value in specs.load().readings[name].values:
+                if value != usual[name]:
+                    taken = {**usual, name: value}
+                    about = (example.id, example, example.rules, trial, profile, taken)
+                    found.append(_evaluated(*about))
+    return found
+
+
+def _profile_of(example: fixtures.Example, trial: Trial) -> str | None:
+    """The first profile in which a rule of the example is, and its case legal."""
+    known = specs.load()
+    return next(
+        (
+            one
+            for one in PROFILES
+            if any(one in known.rules[rule].profiles for rule in example.rules)
+            and bad_trial(trial, known.defaults(one)) is None
+        ),
+        None,
+    )
+
+
+def rows(rule: specs.Rule, profile: str) -> list[dict[str, str]]:
+    """Readings under which a rule applies: the usual ones, all second ones, all third ones …"""
+    usual, known = specs.load().default_readings(profile), specs.load().readings
+    others = {
+        name: [usual[name], *(one for one in known[name].values if one != usual[name])]
+        for name in usual
+    }
+    longest = max(map(len, others.values()))
+    taken = [
+        {
+            **{name: values[min(row, len(values) - 1)] for name, values in others.items()},
+            **rule.reading,
+        }
+        for row in range(longest)
+    ]
+    return [row for place, row in enumerate(taken) if row not in taken[:place]]
+
+
+def drawn_for(rule: str) -> list[Evaluation]:
+    """The cases drawn for a rule, under every row of readings."""
+    known = specs.load().rules[rule]
+    profile = next((one for one in PROFILES if one in known.profiles), None)
+    if profile is None or rule not in CHECKS:
+        return []
+    trials = drawn(rule, profile, SEED, EXAMPLES)
+    return [
+        one
+        for readings in rows(known, profile)
+        for trial in trials
+        if bad_trial(trial, specs.load().defaults(profile), Readings.of(profile, readings)) is None
+        for one in (_evaluated(rule, None, (rule,), trial, profile, readings),)
+    ]
+
+
+def _evaluated(
+    origin: str,
+    example: fixtures.Example | None,
+    rules: Iterable[str],
+    trial: Trial,
+    profile: str,
+    readings: Mapping[str, str],
+) -> Evaluation:
+    model = Model(profile, readings)
+    entered: set[Place] = set()
+    consulted: set[str] = set()
+    started = time.process_time()
+    with_trace = _tracer(entered, consulted)
+    sys.setprofile(with_trace)
+    try:
+        answers = [_answer(model, *question) for question in trial.questions]
+    finally:
+        sys.setprofile(None)
+    seconds = time.process_time() - started
+    chosen = tuple(sorted(readings.items()))
+    return Evaluation(
+        origin, example, tuple(rules), trial, profile, chosen, answers,
+        frozenset(entered), frozenset(consulted), seconds,
+    )  # fmt: skip
+
+
+def _answer(model: Model, operation: str, case: Json) -> Json:
+    try:
+        return model.answer(operation, case)
+    except Exception as error:
+        return {"failed": str(error)}
+
+
+@cache
+def _below(file: str) -> str:
+    """A file's name below `reference/`, or an empty text."""
+    return file.removeprefix(f"{MODEL}/") if file.startswith(f"{MODEL}/") else ""
+
+
+def _tracer(entered: set[Place], consulted: set[str]) -> Callable[[FrameType, str, Any], None]:
+    """Notes the functions of the model that are entered, and the readings that are looked up."""
+
+    def called(frame: FrameType, event: str, _given: Any) -> None:
+        if event != "call":
+            return
+        file = _below(frame.f_code.co_filename)
+        if file:
+            entered.add((file, frame.f_code.co_firstlineno))
+            if file == "readings.py" and frame.f_code.co_name == "__getitem__":
+                consulted.add(frame.f_locals["name"])
+
+    return called
+
+
+def in_order(
+    evaluations: Iterable[Evaluation], file: str, entered: int | None
+) -> Iterator[Evaluation]:
+    """Those that may show a change there, the cheapest first.
+
+    What is reckoned at the start may show anywhere, likeliest where its module is used.
+    """
+    if entered is not None:
+        there = [one for one in evaluations if (file, entered) in one.entered]
+        yield from sorted(there, key=lambda one: one.seconds)
+        return
+
+    def rank(one: Evaluation) -> tuple[bool, float]:
+        return all(place != file for place, _ in one.entered), one.seconds
+
+    yield from sorted(evaluations, key=rank)

@@ -1,0 +1,76 @@
+"""Mutants that no document tells from the model, each with the reason; and stale ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from pulsar_conformance import fixtures
+from pulsar_conformance.conformance.mutants.making import Mutant, modules, mutants
+from pulsar_conformance.specs.lines import read
+from pulsar_conformance.specs.schemas import check_shape
+
+
+@dataclass(frozen=True)
+class Explained:
+    """Why a mutant may live, and the change that was reviewed."""
+
+    id: str
+    line: str
+    becomes: str
+    why: str
+    place: str
+    """File and line of the explanation."""
+
+
+FOLDER = Path(fixtures.__file__).parent
+FILE = "mutants/explained.yaml"
+
+
+@cache
+def explained() -> Mapping[str, Explained]:
+    """By the mutant's id. Errors: `SpecError`, with file and line."""
+    return explained_in(FOLDER)
+
+
+def explained_in(folder: Path) -> dict[str, Explained]:
+    """Those of a folder that is laid out as `fixtures/` is. Errors: `SpecError`."""
+    sheet = read(folder, FILE)
+    check_shape(sheet, "explained-mutants")
+    found: dict[str, Explained] = {}
+    for number, entry in enumerate(sheet.data):
+        for nth, one in enumerate(entry["mutants"]):
+            where = (number, "mutants", nth)
+            if one["id"] in found:
+                raise sheet.error(where, f"{one['id']} is explained twice; keep one")
+            place = f"fixtures/{FILE}:{sheet.line(where)}"
+            found[one["id"]] = Explained(**one, why=" ".join(entry["why"].split()), place=place)
+    return found
+
+
+def stale(
+    known: Mapping[str, Explained], every: Iterable[Mutant], caught: Iterable[str] = ()
+) -> Iterator[str]:
+    """What is wrong with explanations, one message each.
+
+    `every` are the mutants that there are, `caught` the ids of those that a rule catches.
+    """
+    there, dead = {one.id: one for one in every}, set(caught)
+    for one in known.values():
+        mutant = there.get(one.id)
+        if mutant is None:
+            yield f"{one.place}: the model has no {one.id}; take the explanation out"
+        elif (mutant.line, mutant.becomes) != (one.line, one.becomes):
+            yield (
+                f"{one.place}: {one.id} is another change now, {mutant.line!r} with "
+                f"{mutant.becomes!r}; review it anew"
+            )
+        elif one.id in dead:
+            yield f"{one.place}: {one.id} is caught; take the explanation out"
+
+
+def all_mutants() -> list[Mutant]:
+    """Every mutant of the model, in order."""
+    return [one for file in modules() for one in mutants(file)]

@@ -1,0 +1,79 @@
+"""One mutant, asked until a rule catches it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from pulsar_conformance.conformance.mutants.children import Limit, OutOfTime
+from pulsar_conformance.conformance.mutants.evaluations import Evaluation, in_order
+from pulsar_conformance.conformance.mutants.judged import Bench
+from pulsar_conformance.conformance.mutants.loading import another_model
+from pulsar_conformance.conformance.mutants.making import Mutant, changed
+
+PATIENCE = 10.0
+"""Seconds of CPU for one trial; the right model takes less than one."""
+
+NO_START = "does not start"
+
+
+@dataclass(frozen=True)
+class Catch:
+    """What became of a mutant."""
+
+    caught: bool
+    rule: str = ""
+    """The rule that it breaks; empty where it survives, or does not even start."""
+    by: str = ""
+    """The worked example, or `drawn`; or why it gives no answer at all."""
+    seconds: float = 0.0
+    """Of CPU, from the start of the mutant to its first wrong answer, or to the last question."""
+
+
+def hunt(mutant: Mutant, evaluations: Sequence[Evaluation]) -> Catch:
+    """The first question that shows a mutant, the cheapest that reach its change first."""
+    started = time.process_time()
+    try:
+        with Limit(PATIENCE):
+            modules = another_model({mutant.file: changed(mutant)})
+    except (Exception, OutOfTime):
+        return Catch(True, by=NO_START, seconds=time.process_time() - started)
+    asked = in_order(evaluations, mutant.file, mutant.entered)
+    rule, by = first_wrong(modules[""].Model, asked)
+    return Catch(bool(by), rule, by, time.process_time() - started)
+
+
+def first_wrong(
+    model: Callable[[str, Mapping[str, str]], Any], asked: Iterable[Evaluation]
+) -> tuple[str, str]:
+    """The rule that a model breaks first, and by which question; two empty texts for none."""
+
+    @cache
+    def bench(profile: str, readings: tuple[tuple[str, str], ...]) -> Bench:
+        return Bench(model, profile, dict(readings))
+
+    for one in asked:
+        by = one.origin if one.example is not None else "drawn"
+        try:
+            with Limit(PATIENCE):
+                judges = bench(one.profile, one.readings)
+                if judges.at_once(one.trial) == one.answers:
+                    continue
+                answers = judges.answers(one.trial)
+                rule = _wrong(one, judges, answers)
+        except OutOfTime:
+            return one.rules[0], "no end"
+        if rule is not None:
+            return rule, by
+    return "", ""
+
+
+def _wrong(one: Evaluation, judges: Bench, answers: Sequence[Any] | None) -> str | None:
+    if answers is None:
+        return one.rules[0]
+    if one.example is not None:
+        return judges.unlike(one.example, one.trial, answers)
+    return judges.broken(one.rules[0], one.trial, answers)

@@ -1,0 +1,94 @@
+"""A model of another kind as the implementation under judgment, and what it breaks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pulsar_conformance import fixtures, specs
+from pulsar_conformance.adapters import AdapterError, Connection
+from pulsar_conformance.adapters.reference import ReferenceConnection
+from pulsar_conformance.conformance import checks
+from pulsar_conformance.conformance.core.check import CHECKS
+from pulsar_conformance.conformance.core.trial import Json, Trial
+from pulsar_conformance.conformance.engine.attribution import Fault, Subject, blamed
+from pulsar_conformance.conformance.engine.implementation import Implementation
+from pulsar_conformance.conformance.operations.matching import allows
+
+assert checks.__all__, "importing the checks registers them"
+
+NAME = "mutant"
+
+
+class MutantConnection(ReferenceConnection):
+    """Asks a changed model as the right one is asked."""
+
+    def __init__(self, model: Any, profile: str, readings: Mapping[str, str]) -> None:
+        super().__init__(NAME, profile, readings)
+        self._model = model
+
+
+class Altered(Implementation):
+    """A changed model as an implementation: it declares every reading that it follows."""
+
+    def __init__(self, connection: Connection, profile: str) -> None:
+        self._own = connection
+        super().__init__(NAME, profile, {})
+
+    def _connected(self) -> Connection:
+        return self._own
+
+
+class Bench:
+    """A changed model before its judges, under one profile and one set of readings."""
+
+    def __init__(self, model: Any, profile: str, readings: Mapping[str, str]) -> None:
+        followed = {**specs.load().default_readings(profile), **readings}
+        self._model = model(profile, followed)
+        connection = MutantConnection(self._model, profile, followed)
+        self.profile = profile
+        self.subject = Subject.unasked(Altered(connection, profile))
+        self._rules = [
+            one
+            for one in specs.load().rules_of(profile)
+            if one.id in CHECKS and self.subject.followed.applies(one)
+        ]
+
+    def at_once(self, trial: Trial) -> list[Json]:
+        """What the model answers, neither copied nor checked: enough to see that it is right."""
+        try:
+            return [self._model.answer(*question) for question in trial.questions]
+        except Exception as error:
+            return [{"failed": str(error)}]
+
+    def answers(self, trial: Trial) -> list[Json] | None:
+        """What it answers, or nothing where that is outside the schema."""
+        try:
+            return self.subject.implementation.answers([trial])[0]
+        except AdapterError:
+            return None
+
+    def broken(self, rule: str, trial: Trial, answers: Sequence[Json]) -> str | None:
+        """The rule that answers break, where they break this one: it, or one that it builds on."""
+        outcome = self.subject.court.judge(rule, trial, answers)
+        if not outcome.violated:
+            return None
+        known = specs.load().rules[rule]
+        [blame] = blamed(known, self.subject, [Fault(trial, answers, outcome)])
+        return blame.rule or rule
+
+    def own_fault(self, rule: str, trial: Trial) -> bool:
+        """Whether the answers break a rule, and nothing that it builds on."""
+        answers = self.answers(trial)
+        return answers is not None and self.broken(rule, trial, answers) == rule
+
+    def unlike(
+        self, example: fixtures.Example, trial: Trial, answers: Sequence[Json]
+    ) -> str | None:
+        """The rule that a worked example's answers break, or else the first that it names."""
+        for rule in example.rules:
+            if any(one.id == rule for one in self._rules):
+                broken = self.broken(rule, trial, answers)
+                if broken is not None:
+                    return broken
+        return None if allows(example, answers) else example.rules[0]

@@ -1,0 +1,82 @@
+"""Another model beside the right one: the modules of the model once more, some of them changed."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
+from importlib.util import spec_from_file_location
+from types import CodeType, ModuleType
+
+from pulsar_conformance import reference
+from pulsar_conformance.conformance.mutants.making import MODEL
+
+PACKAGE = reference.__name__
+
+
+def another_model(sources: Mapping[str, str]) -> dict[str, ModuleType]:
+    """The modules of a model of its own, by the name below `reference`, and `""` for the package.
+
+    `sources` are those that differ, by their file below `reference/`. What the suite has imported
+    stays as it is: it judges by the right model. Errors: whatever a changed module raises.
+    """
+    finder = _Finder({_module_of(file): (file, text) for file, text in sources.items()})
+    with _apart():
+        sys.meta_path.insert(0, finder)
+        try:
+            importlib.import_module(PACKAGE)
+            found = {name: module for name, module in sys.modules.items() if _ours(name)}
+        finally:
+            sys.meta_path.remove(finder)
+    return {name.removeprefix(PACKAGE).removeprefix("."): one for name, one in found.items()}
+
+
+@contextmanager
+def _apart() -> Iterator[None]:
+    """Without the modules of the model, which are there again at the end, and no others."""
+    known = {name: sys.modules.pop(name) for name in list(sys.modules) if _ours(name)}
+    parent = sys.modules[PACKAGE.rpartition(".")[0]]
+    try:
+        yield
+    finally:
+        for name in [name for name in sys.modules if _ours(name)]:
+            del sys.modules[name]
+        sys.modules.update(known)
+        setattr(parent, PACKAGE.rpartition(".")[2], known[PACKAGE])
+
+
+def _ours(name: str) -> bool:
+    return name == PACKAGE or name.startswith(f"{PACKAGE}.")
+
+
+def _module_of(file: str) -> str:
+    return f"{PACKAGE}.{file.removesuffix('.py').replace('/', '.')}"
+
+
+class _Finder(MetaPathFinder):
+    """Finds the changed modules before anybody finds the right ones."""
+
+    def __init__(self, sources: Mapping[str, tuple[str, str]]) -> None:
+        self._sources = sources
+
+    def find_spec(
+        self, name: str, _path: Sequence[str] | None, _target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """The module with the changed source, if it is one of those."""
+        if name not in self._sources:
+            return None
+        file, text = self._sources[name]
+        path = MODEL / file
+        return spec_from_file_location(name, path, loader=_Source(compile(text, path, "exec")))
+
+
+class _Source(Loader):
+    def __init__(self, code: CodeType) -> None:
+        self._code = code
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Runs the changed source."""
+        exec(self._code, module.__dict__)

@@ -1,0 +1,184 @@
+"""The mutants of a module: everything in it that decides an answer, changed one at a time."""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pulsar_conformance import reference
+from pulsar_conformance.conformance.mutants.operators import changes
+
+MODEL = Path(reference.__file__).parent
+
+TEXTS = frozenset({"derivation.py", "shedding_steps.py", "split_steps.py", "candidate_steps.py"})
+"""Modules that only say how an answer came about: no rule judges derivations."""
+
+TELLING = frozenset({
+    "WRITTEN", "BELOW_WRITTEN", "SHARE_WRITTEN", "BOUND_WRITTEN", "MULTIPLE_WRITTEN",
+    "DIFFERENCE_WRITTEN", "WHAT_DIFFERS", "PREFACES", "SHOWN", "FEW", "LONG", "explain", "written",
+    "preface", "plain", "tell", "expense_written", "_about", "_quoted", "_passed", "_sum",
+    "_written", "_decision", "_mean_of", "_last_of", "_FULL", "_standing", "_worked", "__all__",
+})  # fmt: skip
+"""Names of functions, tables and variables, in whichever module, that only make such texts."""
+
+TELLING_IN = frozenset({"numbers.py:throughput", "numbers.py:messages", "bundles.py:COUNTED"})
+"""Those whose names stand for something else in other modules."""
+
+SAID = frozenset({"Step", "tell", "Ignored", "Refused", "Unreadable", "ValueError"})
+"""Calls whose texts people read, and no rule compares."""
+
+GUARDS = frozenset({"strict", "maxsize"})
+"""Keyword arguments that change no answer."""
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """The model with one change. `id` stays the same as long as what it changes does."""
+
+    file: str
+    """Below `reference/`, such as `story/world.py`."""
+    function: str
+    """The function or table in which the change lies."""
+    operator: str
+    ordinal: int
+    """Among the changes of one operator in one function, from 1."""
+    line: str
+    """The line of the source, without the blanks around it."""
+    was: str
+    becomes: str
+    entered: int | None = field(compare=False)
+    """The first line of the innermost function, or none for what is reckoned once, at the start."""
+
+    @property
+    def id(self) -> str:
+        """File, function, operator and ordinal."""
+        return f"{self.file}:{self.function}:{self.operator}:{self.ordinal}"
+
+
+@dataclass(frozen=True)
+class Made:
+    """A mutant, and what makes it of a tree."""
+
+    mutant: Mutant
+    node: ast.AST
+    instead: ast.AST
+
+
+def modules() -> list[str]:
+    """The modules of the model that decide as documents say, in order; not as a release does."""
+    files = sorted(file.relative_to(MODEL).as_posix() for file in MODEL.rglob("*.py"))
+    documented = (file for file in files if not file.startswith("released/"))
+    return [file for file in documented if file not in TEXTS and not file.endswith("__init__.py")]
+
+
+def mutants(file: str) -> list[Mutant]:
+    """Every mutant of a module of the model. Errors: `OSError`."""
+    source = (MODEL / file).read_text("utf-8")
+    return [one.mutant for one in made(file, source, ast.parse(source))]
+
+
+def changed(mutant: Mutant) -> str:
+    """The source of the mutant's module. Errors: `LookupError` where the model has no such one."""
+    source = (MODEL / mutant.file).read_text("utf-8")
+    tree = ast.parse(source)
+    for one in made(mutant.file, source, tree):
+        if one.mutant == mutant:
+            whole = _Replacement(one.node, one.instead).visit(tree)
+            return ast.unparse(ast.fix_missing_locations(whole))
+    raise LookupError(mutant.id)
+
+
+class _Replacement(ast.NodeTransformer):
+    def __init__(self, node: ast.AST, instead: ast.AST) -> None:
+        self._node, self._instead = node, instead
+
+    def visit(self, node: ast.AST) -> ast.AST:
+        """The node, or what stands in its place."""
+        return self._instead if node is self._node else self.generic_visit(node)
+
+
+def made(file: str, source: str, tree: ast.Module) -> Iterator[Made]:
+    """Every change of a module, from its first line to its last."""
+    lines = source.splitlines()
+    counts: Counter[tuple[str, str]] = Counter()
+    for node, function, entered in _decisive(tree, file, "", None):
+        for operator, instead in changes(node):
+            counts[function, operator] += 1
+            place = getattr(node, "lineno", None) or node.target.lineno  # type: ignore[attr-defined]
+            yield Made(
+                Mutant(
+                    file, function, operator, counts[function, operator],
+                    lines[place - 1].strip(), _short(node), _short(instead), entered,
+                ),
+                node,
+                instead,
+            )  # fmt: skip
+
+
+def _short(node: ast.AST) -> str:
+    """The text of a node; of a branch or a loop its condition."""
+    if isinstance(node, ast.If | ast.While):
+        return f"{type(node).__name__.lower()} {ast.unparse(node.test)}"
+    return ast.unparse(node).strip()
+
+
+Found = tuple[ast.AST, str, int | None]
+"""A node, the function in which it lies, and the first line of what is entered to get there."""
+
+
+def _decisive(node: ast.AST, file: str, function: str, entered: int | None) -> Iterator[Found]:
+    """A node and those below it that decide an answer: no texts, annotations or guards."""
+    if isinstance(node, ast.FunctionDef | ast.ClassDef):
+        function = f"{function}.{node.name}".lstrip(".")
+    elif not function and isinstance(node, ast.Assign | ast.AnnAssign):
+        function = ast.unparse(node.targets[0] if isinstance(node, ast.Assign) else node.target)
+    if _only_tells(node, file, function):
+        return
+    below: Iterable[ast.AST | None] = ast.iter_child_nodes(node)
+    if isinstance(node, ast.FunctionDef):
+        entered = (
+            None
+            if _cached(node)
+            else min([node.lineno, *(one.lineno for one in node.decorator_list)])
+        )
+        below = (*node.args.defaults, *node.args.kw_defaults, *node.body)
+    elif isinstance(node, ast.ClassDef):
+        below = node.body
+    elif isinstance(node, ast.AnnAssign):
+        below = (node.value,)
+    elif isinstance(node, ast.Lambda):
+        entered, below = node.lineno, (node.body,)
+    yield node, function, entered
+    for one in below:
+        if one is not None:
+            yield from _decisive(one, file, function, entered)
+
+
+def _only_tells(node: ast.AST, file: str, name: str) -> bool:
+    """Whether a node is a text for people, a guard, or no part of an answer for another reason."""
+    own = name.rpartition(".")[2]
+    if isinstance(node, ast.FunctionDef):
+        returned = ast.unparse(node.returns) if node.returns is not None else ""
+        return "Step" in returned or own in TELLING or f"{file}:{name}" in TELLING_IN
+    if isinstance(node, ast.Assign | ast.AnnAssign):
+        target = ast.unparse(node.targets[0] if isinstance(node, ast.Assign) else node.target)
+        alias = target == name and name[0].isupper() and not name.isupper()
+        return alias or target in TELLING or f"{file}:{target}" in TELLING_IN
+    if isinstance(node, ast.Call):
+        called = node.func.attr if isinstance(node.func, ast.Attribute) else ast.unparse(node.func)
+        return called in SAID
+    if isinstance(node, ast.keyword):
+        return node.arg in GUARDS
+    return isinstance(node, ast.Import | ast.ImportFrom | ast.Assert) or _docstring(node)
+
+
+def _docstring(node: ast.AST) -> bool:
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+
+
+def _cached(function: ast.FunctionDef) -> bool:
+    """Whether a function is entered only once for the same arguments."""
+    return any("lru_cache" in ast.unparse(one) for one in function.decorator_list)

@@ -1,0 +1,132 @@
+"""The page that says how well the suite sees, in Markdown."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from statistics import median
+
+from pulsar_conformance.conformance.mutants.defects import Defect, Exhibit
+from pulsar_conformance.conformance.mutants.evaluations import EXAMPLES
+from pulsar_conformance.conformance.mutants.explained import Explained
+from pulsar_conformance.conformance.mutants.hunting import NO_START
+from pulsar_conformance.conformance.mutants.results import Fate
+
+METHOD = f"""\
+Each mutant is the model with one change: a number one up or one down, a unit, a switch, a name, a
+comparison with its edge on the other side or the other way around, an operation of arithmetic or
+logic, a condition or a filter forgotten, an order, an element of a set left out. It is judged as an
+implementation that declares its readings: by the worked examples, and if those do not catch it, by
+{EXAMPLES} drawn cases of every rule, under the usual readings and under the others. It is asked
+until the first wrong answer, which counts against the rule that is broken. Derivations, texts of
+errors, annotations and caches are no part of an answer, and are not changed.
+
+The time is that of the CPU from the start of a mutant to its first wrong answer; what is drawn is
+the same for all implementations and is not in it. `nox -s mutants` makes this page and
+[mutants.jsonl](mutants.jsonl), one mutant a line.
+"""
+
+
+def page(
+    fates: Sequence[Fate],
+    known: Mapping[str, Explained],
+    seeded: Sequence[tuple[Defect, Exhibit | None]],
+) -> str:
+    """The whole page."""
+    parts = [
+        ["# How well the suite sees", "", METHOD],
+        ["## Generated mutants", "", *_counts(fates)],
+        ["## By module of the model", "", *_by_module(fates)],
+        ["## By rule", "", *_by_rule(fates)],
+        ["## Those that live, and why", "", *_explained(fates, known)],
+        ["## Seeded defects", "", *_seeded(seeded)],
+    ]
+    return "\n".join(line for part in parts for line in (*part, ""))[:-1]
+
+
+def summary(fates: Sequence[Fate]) -> dict[str, str]:
+    """How many there are of each kind, and the median time to the first wrong answer."""
+    verdicts = Counter(one.verdict for one in fates)
+    times = [one.seconds for one in fates if one.verdict == "killed"]
+    share = f" ({verdicts['killed'] / len(fates):.1%})" if fates else ""
+    return {
+        "generated": str(len(fates)),
+        "killed": f"{verdicts['killed']}{share}",
+        "equivalent, explained": str(verdicts["explained"]),
+        "survived": str(verdicts["survived"]),
+        "median to the first wrong answer": f"{median(times):.2f} s of CPU" if times else "none",
+    }
+
+
+def _counts(fates: Sequence[Fate]) -> Iterator[str]:
+    by = Counter(_way(one) for one in fates if one.verdict == "killed")
+    yield from _table(["mutants", ""], ([name, what] for name, what in summary(fates).items()))
+    yield ""
+    yield from _table(["killed by", "mutants"], ([name, str(n)] for name, n in by.most_common()))
+
+
+def _way(fate: Fate) -> str:
+    known = {"drawn": "a drawn case", NO_START: "its own start", "no end": "the time limit"}
+    return known.get(fate.by, "a worked example")
+
+
+def _by_module(fates: Sequence[Fate]) -> Iterator[str]:
+    words = ("killed", "explained", "survived")
+    counts: dict[str, Counter[str]] = {}
+    for one in fates:
+        counts.setdefault(one.file, Counter())[one.verdict] += 1
+    rows = ([file, *(str(count[word]) for word in words)] for file, count in counts.items())
+    yield from _table(["module", *words], rows)
+
+
+def _by_rule(fates: Sequence[Fate]) -> Iterator[str]:
+    """How many mutants of each kind a rule was the first to catch."""
+    kinds = sorted({one.operator for one in fates})
+    counts: dict[str, Counter[str]] = {}
+    for one in fates:
+        if one.verdict == "killed":
+            counts.setdefault(one.rule or "(does not start)", Counter())[one.operator] += 1
+    rows = (
+        [rule, *(str(counts[rule][kind] or "") for kind in kinds), str(counts[rule].total())]
+        for rule in sorted(counts)
+    )
+    yield from _table(["rule", *kinds, "all"], rows)
+
+
+def _explained(fates: Sequence[Fate], known: Mapping[str, Explained]) -> Iterator[str]:
+    rows = (
+        [f"`{one.id}`", f"{_code(one.was)} → {_code(one.becomes)}", _why(one, known)]
+        for one in fates
+        if one.verdict != "killed"
+    )
+    yield from _table(["mutant", "change", "why no rule tells it"], rows)
+
+
+def _why(fate: Fate, known: Mapping[str, Explained]) -> str:
+    return known[fate.id].why if fate.id in known else "**survived**"
+
+
+def _seeded(seeded: Sequence[tuple[Defect, Exhibit | None]]) -> Iterator[str]:
+    found = [shown for _, shown in seeded if shown is not None]
+    small = sum(one.small for one in found)
+    yield f"{len(found)} of {len(seeded)} are found under their own rule, {small} of these by a"
+    yield "case of at most 4 brokers and 4 bundles (of a story, 4 topics)."
+    yield ""
+    rows = ([one.name, one.stands_for, one.rule, _size(shown)] for one, shown in seeded)
+    yield from _table(["defect", "stands for", "rule", "brokers, bundles"], rows)
+
+
+def _size(shown: Exhibit | None) -> str:
+    return "**not found**" if shown is None else f"{shown.brokers}, {shown.bundles}"
+
+
+def _code(text: str) -> str:
+    """Source in a cell of a table."""
+    return f"`{' '.join(text.split())}`".replace("|", "\\|")
+
+
+def _table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
+    yield f"| {' | '.join(heads)} |"
+    yield f"|{' --- |' * len(heads)}"
+    for row in rows:
+        yield f"| {' | '.join(row)} |"

@@ -1,0 +1,119 @@
+"""What became of mutants, kept as it comes: a run that was stopped goes on where it was."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from pulsar_conformance.conformance.mutants.explained import Explained
+from pulsar_conformance.conformance.mutants.hunting import Catch
+from pulsar_conformance.conformance.mutants.making import Mutant
+
+HOUSE = Path(__file__).parents[2]
+SUITE = ("core", "views", "facts", "operations", "draws", "checks", "engine", "mutants")
+DECISIVE = (
+    "specs",
+    "reference",
+    "fixtures/examples",
+    "fixtures/reports",
+    *(f"conformance/{room}" for room in SUITE),
+)
+"""Folders on which it depends what becomes of a mutant."""
+
+BESIDES = frozenset({"page.py", "results.py", "explained.py", "defects.py", "__main__.py"})
+"""Modules among them on which it does not."""
+
+
+@dataclass(frozen=True)
+class Fate:
+    """A mutant and what became of it, in the plain values of a line of JSON."""
+
+    id: str
+    was: str
+    becomes: str
+    verdict: str
+    """`killed`, `explained` or `survived`."""
+    rule: str
+    by: str
+    seconds: float
+
+    @classmethod
+    def of(cls, mutant: Mutant, catch: Catch, known: Mapping[str, Explained]) -> Fate:
+        """What a hunt says of a mutant."""
+        lives = "explained" if mutant.id in known else "survived"
+        verdict = "killed" if catch.caught else lives
+        seconds = round(catch.seconds, 3)
+        return cls(mutant.id, mutant.was, mutant.becomes, verdict, catch.rule, catch.by, seconds)
+
+    @property
+    def file(self) -> str:
+        """The module of the model."""
+        return self.id.partition(":")[0]
+
+    @property
+    def operator(self) -> str:
+        """What kind of change it is."""
+        return self.id.split(":")[-2]
+
+    def explained_by(self, known: Mapping[str, Explained]) -> Fate:
+        """The same, by the explanations that there are now."""
+        if self.verdict == "killed":
+            return self
+        return replace(self, verdict="explained" if self.id in known else "survived")
+
+    def line(self) -> str:
+        """As a line of JSON."""
+        return json.dumps(asdict(self), ensure_ascii=False)
+
+
+def digest() -> str:
+    """Of everything that decides about mutants: another one makes earlier results worthless."""
+    found = hashlib.sha256()
+    for folder in DECISIVE:
+        for file in sorted((HOUSE / folder).rglob("*")):
+            besides = file.parent.name == "mutants" and file.name in BESIDES
+            if file.suffix in (".py", ".yaml", ".json") and not besides:
+                found.update(file.relative_to(HOUSE).as_posix().encode())
+                found.update(file.read_bytes())
+    return found.hexdigest()
+
+
+class Kept:
+    """A file of fates: its first line says for which sources they hold."""
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+        self._digest = digest()
+
+    def earlier(self) -> dict[str, Fate]:
+        """By id, what an earlier run found for the same sources."""
+        try:
+            first, *lines = self._file.read_text("utf-8").splitlines()
+            if json.loads(first) != {"sources": self._digest}:
+                return {}
+            found = [Fate(**json.loads(line)) for line in lines]
+        except (OSError, ValueError, TypeError):
+            return {}
+        return {one.id: one for one in found}
+
+    def begin(self, known: Iterable[Fate]) -> None:
+        """Starts the file anew, with what is known already. Errors: `OSError`."""
+        self._file.parent.mkdir(parents=True, exist_ok=True)
+        lines = [json.dumps({"sources": self._digest}), *(one.line() for one in known)]
+        self._file.write_text("".join(f"{line}\n" for line in lines), "utf-8")
+
+    def add(self, fate: Fate) -> None:
+        """Adds one. Errors: `OSError`."""
+        with self._file.open("a", encoding="utf-8") as file:
+            file.write(f"{fate.line()}\n")
+
+
+def read_table(file: Path) -> Iterator[Fate]:
+    """The fates of a published table. Errors: `OSError`, `ValueError`."""
+    for line in file.read_text("utf-8").splitlines():
+        data: dict[str, Any] = json.loads(line)
+        yield Fate(**data)

@@ -1,0 +1,1 @@
+"""Operations in which a balancer decides what is shed, and where bundles go."""

@@ -1,0 +1,1 @@
+"""Operations about namespaces and their bundles."""

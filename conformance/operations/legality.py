@@ -1,0 +1,60 @@
+"""The legality of cases, in one place for drawn, reduced, pasted and saved cases alike."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pulsar_conformance.adapters.validation import wrong_in_case
+from pulsar_conformance.conformance.core.trial import Json, Trial
+from pulsar_conformance.conformance.operations.catalogue import OPERATIONS
+from pulsar_conformance.reference import MissingSetting, Readings, Settings
+from pulsar_conformance.reference.settings import Value
+
+Defaults = Mapping[str, Value]
+"""The documented defaults of a profile: a setting that has none, and on which the answer depends,
+must stand in the case."""
+
+
+def bad_trial(trial: Trial, defaults: Defaults, readings: Readings | None = None) -> str | None:
+    """Why a trial is illegal (under `readings`, if given), or None."""
+    problems = (
+        bad_case(*question, defaults, readings) for question in (*trial.before, *trial.questions)
+    )
+    return next(filter(None, problems), None)
+
+
+def bad_case(
+    operation: str, case: Json, defaults: Defaults, readings: Readings | None = None
+) -> str | None:
+    """Why a case is illegal, with the place of the problem, or None."""
+    if operation not in OPERATIONS:
+        return f"{operation} is no operation; there are {', '.join(OPERATIONS)}"
+    wrong = wrong_in_case(operation, case)
+    if wrong is not None:
+        return wrong
+    try:
+        return _problem(operation, case, defaults, readings)
+    except MissingSetting as missing:
+        return f"case.settings: {missing}"
+
+
+def missing_setting(
+    trial: Trial, defaults: Defaults, readings: Readings | None = None
+) -> str | None:
+    """A setting that well-formed cases need but nobody gives, or None."""
+    for operation, case in trial.questions:
+        if operation in OPERATIONS and wrong_in_case(operation, case) is None:
+            try:
+                _problem(operation, case, defaults, readings)
+            except MissingSetting as missing:
+                return missing.name
+    return None
+
+
+def _problem(
+    operation: str, case: Json, defaults: Defaults, readings: Readings | None
+) -> str | None:
+    settings = Settings(case.get("settings", {}), defaults)
+    if readings is not None:
+        OPERATIONS[operation].needs(case, settings, readings)
+    return next(OPERATIONS[operation].legal(case, settings), None)

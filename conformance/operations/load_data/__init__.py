@@ -1,0 +1,1 @@
+"""Operations about what brokers report, and what is computed from it."""

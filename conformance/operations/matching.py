@@ -1,0 +1,32 @@
+"""Comparing an answer with one that was worked out by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pulsar_conformance.conformance.core.exchange import DECLINED
+from pulsar_conformance.conformance.core.trial import Json
+from pulsar_conformance.conformance.operations.catalogue import OPERATIONS
+from pulsar_conformance.fixtures import Example
+
+
+def allows(example: Example, answers: Sequence[Json]) -> bool:
+    """Whether an example allows these answers, one per question; True if only rules decide."""
+    if example.allowed is None:
+        return True
+    operations = [operation for operation, _case in example.questions]
+    return len(answers) == len(operations) and any(
+        all(matches(*three) for three in zip(operations, allowed, answers, strict=True))
+        for allowed in example.allowed
+    )
+
+
+def matches(operation: str, allowed: Json, answer: Json) -> bool:
+    """Whether an answer equals the allowed one, as far as the operation decides that.
+
+    Free text such as `why` and the reason of a refusal are not compared.
+    """
+    declined = [name for name in DECLINED if name in allowed]
+    if declined or any(name in answer for name in DECLINED):
+        return declined == [name for name in DECLINED if name in answer]
+    return OPERATIONS[operation].matches(allowed, answer)

@@ -1,0 +1,1 @@
+"""The outputs of a run: the terminal, the verdict stream, Allure results, a progress line."""

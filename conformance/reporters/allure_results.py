@@ -1,0 +1,181 @@
+"""The content of a verdict in Allure: its place in the report, its rule, its findings."""
+
+from __future__ import annotations
+
+import json
+from importlib.resources import files
+from itertools import takewhile
+from typing import Any
+
+import allure
+import pytest
+from allure_commons.model2 import StatusDetails
+from pulsar_conformance import fixtures, specs
+from pulsar_conformance.conformance.core.verdict import Failure, Verdict
+from pulsar_conformance.conformance.engine.plan import Plan
+from pulsar_conformance.conformance.engine.worked import place_of
+from pulsar_conformance.conformance.explain.failures import sources_of
+from pulsar_conformance.specs import Rule
+from pulsar_conformance.specs.words import counted
+
+EPICS = {
+    "BUNDLE": "Bundles",
+    "SPLIT": "Bundles",
+    "USAGE": "Load data",
+    "DATA": "Load data",
+    "SHED": "Shedding",
+    "OVERLOAD": "Shedding",
+    "THRESHOLD": "Shedding",
+    "UNIFORM": "Shedding",
+    "REPORT": "Load data",
+    "CONFIG": "Configuration",
+    "MANAGER": "Load managers",
+    "ANSWER": "Answers",
+    "PLACE": "Placement",
+    "ANTI": "Placement",
+    "OWN": "Ownership",
+}
+"""The larger part of load balancing that an area belongs to."""
+
+FEATURES = {
+    "BUNDLE": "Namespaces and ranges",
+    "SPLIT": "Splitting bundles",
+    "USAGE": "Resource usage",
+    "DATA": "Samples and averages",
+    "SHED": "Every strategy",
+    "OVERLOAD": "OverloadShedder",
+    "THRESHOLD": "ThresholdShedder",
+    "UNIFORM": "UniformLoadShedder",
+    "REPORT": "Load reports and the monitor",
+    "CONFIG": "Documented defaults",
+    "MANAGER": "Choice of the manager",
+    "ANSWER": "Taken for granted",
+    "PLACE": "Least long-term message rate",
+    "ANTI": "Anti-affinity groups",
+    "OWN": "Owners, crashes and unloading",
+}
+
+SEVERITIES = {"must": "critical", "should": "normal", "may": "minor", "advice": "trivial"}
+
+
+TAGGED = (
+    *("known_deviation", "unexpected_pass", "unexercised", "undecided", "not_applicable"),
+    "error",
+)
+"""Verdicts whose word a person can filter by; passed and failed are words of Allure itself."""
+
+
+class _Bare:
+    """The value of a parameter; Allure would put quotation marks around text."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def __repr__(self) -> str:
+        return self._text
+
+
+def mark(item: pytest.Item, rule: Rule, profile: str) -> None:
+    """Epic and feature by area, severity by level, links to the documents of the profile."""
+    labels = {
+        "epic": EPICS.get(rule.area, rule.area.title()),
+        "feature": f"{rule.area}: {FEATURES.get(rule.area, rule.area.lower())}",
+        "story": f"{rule.id} {rule.title}",
+        "severity": SEVERITIES[rule.level],
+        "suite": profile,
+        "subSuite": rule.area,
+    }
+    for name, value in labels.items():
+        item.add_marker(pytest.mark.allure_label(value, label_type=name))
+    judged_by = {name for one in specs.load().lineage(profile) for name in one.documents}
+    for name in dict.fromkeys(source.document for source in rule.sources):
+        document = specs.load().documents[name]
+        if document.copy_of is None and name in judged_by:
+            title = f"{document.title}, Pulsar {document.version}"
+            item.add_marker(pytest.mark.allure_link(document.url, link_type="link", name=title))
+
+
+def attach(
+    item: pytest.Item, plan: Plan, rule: Rule, verdict: Verdict, name: str, text: str
+) -> None:
+    """Attaches title, suite, parameters, the rule, and the findings with the case's derivation."""
+    allure.dynamic.title(f"{rule.id} {rule.title} ({name}, {verdict.profile})")
+    item.add_marker(pytest.mark.allure_label(name, label_type="parentSuite"))
+    allure.dynamic.parameter("implementation", _Bare(name), excluded=True)
+    allure.dynamic.parameter("adapter", _Bare(verdict.implementation))
+    allure.dynamic.parameter("profile", _Bare(verdict.profile))
+    allure.dynamic.description(_description(rule, verdict, name))
+    if verdict.warns or verdict.verdict in TAGGED:
+        allure.dynamic.tag(_word(verdict))
+    allure.attach(entry_of(rule), f"rule {rule.id}", allure.attachment_type.YAML)
+    failure = verdict.failure
+    if failure is None:
+        return
+    _text(text, "failure")
+    _text("\n".join(failure.derivation), "derivation")
+    case = json.dumps(case_of(plan, failure), indent=1, ensure_ascii=False)
+    allure.attach(case, "case", allure.attachment_type.JSON)
+
+
+def explain(item: pytest.Item, rule: Rule, verdict: Verdict, name: str, text: str) -> None:
+    """Puts the verdict into the result, in place of the suite's own exception."""
+    listener = item.config.pluginmanager.get_plugin("allure_listener")
+    if listener is None or verdict.verdict == "pass":
+        return
+    result = listener.allure_logger.get_test(None)
+    trace = text if verdict.failure else verdict.why
+    result.statusDetails = StatusDetails(message=message_of(rule, verdict, name), trace=trace)
+
+
+def message_of(rule: Rule, verdict: Verdict, name: str) -> str:
+    """The verdict in words; for a failure, also what would have been allowed."""
+    broken = f"{rule.id} violated by {name}"
+    if verdict.warns:
+        lines = [f"warning: {broken}, but it is no must"]
+    elif verdict.verdict == "fail":
+        lines = [broken]
+    else:
+        lines = [f"{_word(verdict)}: {verdict.why}"]
+    if verdict.failure:
+        lines += [f"allowed: {verdict.failure.allowed}", f"answered: {verdict.failure.answered}"]
+    return "\n".join(lines)
+
+
+def entry_of(rule: Rule) -> str:
+    """The rule's entry in its file."""
+    file = files("pulsar_conformance.specs").joinpath(rule.file)
+    lines = file.read_text("utf-8").splitlines()[rule.line - 1 :]
+    rest = takewhile(lambda line: not line.startswith(("- ", "#")), lines[1:])
+    return "\n".join([*lines[:1], *rest]).rstrip() + "\n"
+
+
+def case_of(plan: Plan, failure: Failure) -> Any:
+    """The saved case, or the questions of the worked example."""
+    for example in fixtures.examples():
+        if failure.case_file == place_of(example):
+            return [{"ask": operation, "case": case} for operation, case in example.questions]
+    return json.loads((plan.root / failure.case_file).read_text("utf-8"))
+
+
+def _description(rule: Rule, verdict: Verdict, name: str) -> str:
+    tried = ((verdict.drawn, "drawn case"), (verdict.examples, "worked example"))
+    counts = [counted(*one) for one in (*tried, (verdict.saved, "saved case"))]
+    reached = f"{verdict.reached} of {', '.join(counts)} reached the rule."
+    paragraphs = [
+        rule.statement,
+        f"{'; '.join(sources_of(rule, verdict.profile))}. Level: {rule.level}.",
+        f"**{_word(verdict).capitalize()}** by {name}. {reached} {verdict.why}".rstrip(),
+    ]
+    if verdict.warns:  # Allure shows no message of what passes
+        paragraphs.append(message_of(rule, verdict, name).replace("\n", "  \n"))
+    if verdict.failure:
+        paragraphs.append(f"Again: `{verdict.failure.again}`")
+    return "\n\n".join(paragraphs)
+
+
+def _word(verdict: Verdict) -> str:
+    return "warning" if verdict.warns else verdict.verdict.replace("_", " ")
+
+
+def _text(text: str, name: str) -> None:
+    allure.attach(text, name, allure.attachment_type.TEXT)

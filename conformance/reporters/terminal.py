@@ -1,0 +1,214 @@
+"""The end of a session: the verdict stream, failures, the table, the exit status."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Generator, Iterator
+from itertools import product
+from pathlib import Path
+from textwrap import wrap
+from typing import Any
+
+import pytest
+from pulsar_conformance import specs
+from pulsar_conformance.adapters import AdapterError
+from pulsar_conformance.conformance.cases.deviations import of_others
+from pulsar_conformance.conformance.compare.replay import said_of_none
+from pulsar_conformance.conformance.core.verdict import Verdict
+from pulsar_conformance.conformance.engine.run import Run
+from pulsar_conformance.conformance.engine.session import Session
+from pulsar_conformance.conformance.explain.failures import told
+from pulsar_conformance.conformance.options import destination
+from pulsar_conformance.conformance.reporters import stream
+from pulsar_conformance.reports import table
+from pulsar_conformance.specs.words import counted, printable
+
+VERDICT = "verdict"
+IMPLEMENTATION = "implementation"
+NOTES = "notes"
+ENDED = (
+    pytest.ExitCode.OK,
+    pytest.ExitCode.TESTS_FAILED,
+    pytest.ExitCode.NO_TESTS_COLLECTED,
+)
+"""The exit statuses of a session that was not interrupted."""
+INTERRUPTED = 130
+"""The exit status of what was stopped by Ctrl-C, as shells have it."""
+WIDTH = 80
+TOLD = ("found", "mixed", "pinned")
+"""The ways of knowing a reading that are printed below the table."""
+
+
+def implementation(run: Run) -> dict[str, Any]:
+    """The part of the stream's first line that describes a run."""
+    about: dict[str, Any] = {
+        "adapter": run.adapter,
+        "profile": run.profile,
+        "name": run.name,
+        "readings": {},
+        "known": {},
+        "neutral": {},
+    }
+    try:
+        followed, hello = run.followed, run.implementation.hello
+    except AdapterError:
+        return about
+    readings = dict(followed.readings.choices)
+    return {**about, "readings": readings, "known": followed.told(), "neutral": dict(hello.neutral)}
+
+
+class Reporter:
+    """Collects the verdicts from all workers, and writes the session's products."""
+
+    def __init__(self, config: pytest.Config, session: Session) -> None:
+        self.config = config
+        self.session = session
+        self.plan = session.plan
+        self.found: dict[tuple[str, str, str], Verdict] = {}
+        self.crashes: list[str] = []
+        """Tracebacks of the suite's own mistakes: a rule that they hit has no verdict."""
+        self.implementations: dict[tuple[str, str], dict[str, Any]] = {}
+        self.notes: dict[tuple[str, str, Any], list[str]] = {}
+        """What each implementation told last of how it worked, in each worker."""
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Keeps the verdict of a report, or the crash that prevented one."""
+        properties = dict(report.user_properties)
+        if VERDICT not in properties:
+            if report.failed:
+                self.crashes.append(f"{report.nodeid}: the suite broke\n{report.longreprtext}")
+            return
+        if report.when != "call":
+            return
+        verdict = Verdict.from_json(json.loads(json.dumps(properties[VERDICT])))
+        self.found[verdict.implementation, verdict.profile, verdict.rule] = verdict
+        told_of: Any = properties[IMPLEMENTATION]
+        self.implementations[verdict.implementation, verdict.profile] = told_of
+        notes: Any = properties[NOTES]
+        worker = getattr(report, "node", None)
+        self.notes[verdict.implementation, verdict.profile, worker] = notes
+
+    @property
+    def verdicts(self) -> list[Verdict]:
+        """Every verdict, in the order of implementations, profiles and rules."""
+        rules = list(specs.load().rules)
+        plan = self.plan
+
+        def place(verdict: Verdict) -> tuple[int, int, int]:
+            return (
+                plan.adapters.index(verdict.implementation),
+                plan.profiles.index(verdict.profile),
+                rules.index(verdict.rule),
+            )
+
+        return sorted(self.found.values(), key=place)
+
+    @property
+    def first_line(self) -> dict[str, Any]:
+        """The description of what was run."""
+        return stream.first_line(self.plan, list(self._known()))
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtestloop(self) -> Generator[None, object, object]:
+        """Turns Ctrl-C into an end of the session without pytest's own words about it."""
+        try:
+            return (yield)
+        except KeyboardInterrupt:
+            pytest.exit("interrupted", INTERRUPTED)
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        """Writes the stream, and sets the exit status from the verdicts."""
+        if self.crashes:
+            session.exitstatus = pytest.ExitCode.INTERNAL_ERROR
+        replayed = self.plan.replay is not None and session.exitstatus in ENDED
+        if session.exitstatus == INTERRUPTED:
+            self._say_what_is_saved()
+        if not self.found and not replayed:
+            return
+        stream.write(self._directory, self.first_line, self.verdicts)
+        if session.exitstatus in ENDED:
+            session.exitstatus = max(
+                (verdict.exit_status(self.plan.enough) for verdict in self.verdicts), default=0
+            )
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        """Prints the failures, the table of areas and verdicts, and the paths of the products."""
+
+        def write(text: str) -> None:
+            terminalreporter.write_line(printable(text))
+
+        for text in (*self.crashes, *self._failures()):
+            write(f"\n{text}")
+        for text in self._unreached():
+            write(text)
+        if not self.found:
+            return
+        lines = [self.first_line, *(verdict.as_json() for verdict in self.verdicts)]
+        for line in ("", *table.lines(lines), *self._readings(), *self._told()):
+            write(line)
+        for line in of_others(self.plan.deviations, self._names):
+            write(line)
+        write(f"verdicts: {self._directory / stream.FILE}")
+
+    def _say_what_is_saved(self) -> None:
+        """One line on the standard error: how far the run came, and where that can be found."""
+        file = self._directory / stream.FILE
+        saved = f"saved in {file}" if self.found else "nothing was saved"
+        said = f"interrupted after {counted(len(self.found), 'verdict')}, {saved}"
+        print(f"\npulsar-conformance: {said}", file=sys.stderr)
+
+    def _known(self) -> Iterator[dict[str, Any]]:
+        """The implementations that were judged, in the order in which they were named."""
+        for pair in product(self.plan.adapters, self.plan.profiles):
+            if pair in self.implementations:
+                yield self.implementations[pair]
+
+    def _readings(self) -> Iterator[str]:
+        """The readings that each implementation follows, as far as they were found."""
+        for one in self._known():
+            known = one["known"]
+            words = [
+                f"{name} as {one['readings'][name]} ({how})"
+                for name, how in known.items()
+                if how in TOLD
+            ]
+            if words:
+                text = f"{one['name']}, {one['profile']}, reads {', '.join(words)}"
+                yield from wrap(text, WIDTH, subsequent_indent="  ", break_on_hyphens=False)
+
+    def _unreached(self) -> Iterator[str]:
+        """The message if a replayed case reaches no rule."""
+        for pair, run in self.session.runs.items():
+            if self.plan.replay and pair not in self.implementations:
+                yield said_of_none(run, run.rules)
+
+    @property
+    def _names(self) -> set[str]:
+        """The names of an implementation: its adapter, its own name, and that without version."""
+        runs = self.implementations.values()
+        names = {name for run in runs for name in (run["adapter"], run["name"])}
+        return names | {name.rpartition(" ")[0] for name in names}
+
+    def _told(self) -> Iterator[str]:
+        """The implementations' notes on how they worked, in the order in which they were named."""
+        for pair in product(self.plan.adapters, self.plan.profiles):
+            for (adapter, profile, _worker), lines in self.notes.items():
+                if (adapter, profile) == pair:
+                    yield from lines
+
+    def _failures(self) -> Iterator[str]:
+        """The text of every unexpected failure, and of every different error once."""
+        rules, errors = specs.load().rules, set()
+        for verdict in self.verdicts:
+            run = self.implementations[verdict.implementation, verdict.profile]
+            if verdict.failure is not None and verdict.verdict != "known_deviation":
+                yield told(rules[verdict.rule], verdict, run["name"])
+            if verdict.verdict == "error" and verdict.why not in errors:
+                errors.add(verdict.why)
+                yield verdict.why
+
+    @property
+    def _directory(self) -> Path:
+        return Path(getattr(self.config.option, destination("--out")))

@@ -1,0 +1,1 @@
+"""Reduction of a failing trial to the smallest one that still fails."""

@@ -1,0 +1,364 @@
+"""Reducing a trial that fails: names are left out by halves, numbers made simpler.
+
+Works on any legal trial, also on one that nobody drew, and asks a whole round of candidates at
+once, because an implementation may take seconds to answer one case and a few more for a thousand.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import combinations
+from typing import Any
+
+from pulsar_conformance.conformance.core.trial import Question, Trial
+from pulsar_conformance.conformance.operations.catalogue import OPERATIONS
+from pulsar_conformance.conformance.shrinking.stories import shorter_story
+
+Failing = Callable[[Sequence[Trial]], Sequence[bool]]
+"""For each trial whether it is legal and still fails in the same way."""
+
+Path = tuple[int | str, ...]
+"""Where something stands in a case; what stands there in several cases of a trial goes at once."""
+
+Replacement = tuple[Path, float, float]
+"""Where a number stands, the number, and a plainer one."""
+
+MOST_CHUNKS = 256
+"""The most parts into which what may be left out is taken apart: 1,000 samples are not left out one
+by one."""
+
+MOST_NUMBERS = 120
+"""Of more numbers, many are made simpler at once."""
+
+MERGED = 8
+"""The most remaining names of which every two are tried as one."""
+
+
+ReductionStep = Callable[[Trial, Failing], Trial]
+"""Makes a trial smaller in one way, as far as it still fails."""
+
+
+def sparing(failing: Failing, most: int) -> Failing:
+    """A predicate for an implementation that takes seconds per case, which asks `most` at most.
+
+    Candidates are asked one after the other until one fails, which is then taken. Once enough were
+    asked, no further candidate fails, and the smallest one found so far is the result.
+    """
+    left = most
+
+    def fails(candidates: Sequence[Trial]) -> list[bool]:
+        nonlocal left
+        verdicts = [False] * len(candidates)
+        for place, candidate in enumerate(candidates):
+            if not left:
+                break
+            left -= 1
+            verdicts[place] = failing([candidate])[0]
+            if verdicts[place]:
+                break
+        return verdicts
+
+    return fails
+
+
+def bounded(failing: Failing, most: int) -> Failing:
+    """A predicate that asks about `most` candidates; no further one fails."""
+    left = most
+
+    def fails(candidates: Sequence[Trial]) -> list[bool]:
+        nonlocal left
+        asked = candidates[:left]
+        left -= len(asked)
+        return [*(failing(asked) if asked else ()), *[False] * (len(candidates) - len(asked))]
+
+    return fails
+
+
+def reduce(trial: Trial, failing: Failing, steps: Sequence[ReductionStep] | None = None) -> Trial:
+    """The smallest failing trial that can be reached by leaving out and simplifying.
+
+    `trial` itself has to fail. The result depends only on `trial` and `failing`.
+    """
+    while True:
+        smaller = trial
+        for step in steps or STEPS:
+            smaller = step(smaller, failing)
+        if smaller == trial:
+            return trial
+        trial = smaller
+
+
+def _without_names(trial: Trial, failing: Failing) -> Trial:
+    return _without(trial, _names, _drop_names, failing)
+
+
+def _without_fields(trial: Trial, failing: Failing) -> Trial:
+    return _without(trial, _fields, _drop_fields, failing)
+
+
+def _without(
+    trial: Trial,
+    units_of: Callable[[Trial], list[Any]],
+    drop: Callable[[Trial, Sequence[Any]], Trial],
+    failing: Failing,
+) -> Trial:
+    """Leaves out units: halves, then quarters, down to single ones."""
+    size = len(units_of(trial))
+    while size:
+        units = units_of(trial)
+        size = min(size, len(units))
+        if not size:
+            break
+        chunks = [units[start : start + size] for start in range(0, len(units), size)]
+        if len(chunks) > MOST_CHUNKS:
+            break
+        smaller = [(chunk, one) for chunk in chunks if (one := drop(trial, chunk)) != trial]
+        verdicts = failing([one for _, one in smaller]) if smaller else ()
+        found = [pair for pair, fails in zip(smaller, verdicts, strict=True) if fails]
+        if not found:
+            size //= 2
+            continue
+        every = drop(trial, [unit for chunk, _ in found for unit in chunk])
+        trial = every if found[1:] and all(failing([every])) else found[0][1]
+    return trial
+
+
+def _first(failing: Failing, candidates: Sequence[Trial]) -> Trial | None:
+    """The first candidate that fails; all candidates of the round are asked together."""
+    if not candidates:
+        return None
+    verdicts = failing(candidates)
+    return next((one for one, fails in zip(candidates, verdicts, strict=True) if fails), None)
+
+
+def _names(trial: Trial) -> list[str]:
+    """Every name that could be left out, once, the last first."""
+    found: dict[str, None] = {}
+    for operation, case in trial.questions:
+        named = OPERATIONS[operation].names
+        for path, value in _walk(case):
+            if isinstance(value, dict) and path and path[-1] in named:
+                found.update(dict.fromkeys(value))
+            if isinstance(value, list) and path and path[-1] in named:
+                found.update(dict.fromkeys(item for item in value if isinstance(item, str)))
+    return list(found)[::-1]
+
+
+def _drop_names(trial: Trial, names: Sequence[str]) -> Trial:
+    gone = frozenset(names)
+    return _edited(trial, lambda case: _pruned(case, gone))
+
+
+def _pruned(value: Any, gone: frozenset[str]) -> Any:
+    if isinstance(value, dict):
+        return {key: _pruned(item, gone) for key, item in value.items() if key not in gone}
+    if isinstance(value, list):
+        kept = (item for item in value if not (isinstance(item, str) and item in gone))
+        return [_pruned(item, gone) for item in kept]
+    return value
+
+
+def _fields(trial: Trial) -> list[Path]:
+    """Every entry of an object and every number of a list; equal paths of all cases together."""
+    found: dict[Path, None] = {}
+    for _, case in trial.questions:
+        for path, value in _walk(case):
+            if isinstance(value, dict) and path:
+                found.update(dict.fromkeys((*path, key) for key in value))
+            if isinstance(value, list):
+                numbers = (i for i, item in enumerate(value) if not isinstance(item, str))
+                found.update(dict.fromkeys((*path, i) for i in numbers))
+    return list(found)
+
+
+def _drop_fields(trial: Trial, paths: Sequence[Path]) -> Trial:
+    def dropped(case: Any) -> Any:
+        case = copy.deepcopy(case)
+        for path in sorted(paths, key=_position, reverse=True):
+            holder = _at(case, path[:-1])
+            if _has(holder, path[-1]):
+                del holder[path[-1]]
+        return case
+
+    return _edited(trial, dropped)
+
+
+def _with_names_merged(trial: Trial, failing: Failing) -> Trial:
+    """Merges two names into one that has the numbers of both, since a sum needs only one."""
+    while True:
+        pairs = [pair for group in _described(trial) for pair in combinations(group[:MERGED], 2)]
+        found = _first(failing, [_merged(trial, *pair) for pair in pairs])
+        if found is None:
+            return trial
+        trial = found
+
+
+def _described(trial: Trial) -> list[list[str]]:
+    """Names that may be left out and have data of their own, by the place of the data."""
+    groups: dict[Path, list[str]] = {}
+    for operation, case in trial.questions:
+        named = OPERATIONS[operation].names
+        for path, value in _walk(case):
+            if isinstance(value, dict) and path and path[-1] in named:
+                groups.setdefault(path, [name for name in value if isinstance(value[name], dict)])
+    return list(groups.values())
+
+
+def _merged(trial: Trial, kept: str, gone: str) -> Trial:
+    def merged(value: Any) -> Any:
+        if isinstance(value, list):
+            return [merged(item) for item in value]
+        if not isinstance(value, dict):
+            return value
+        both = {kept: _sum(value[kept], value[gone])} if {kept, gone} <= value.keys() else {}
+        return {key: merged(item) for key, item in {**value, **both}.items()}
+
+    return _drop_names(_edited(trial, merged), [gone])
+
+
+def _sum(one: Any, other: Any) -> Any:
+    """Adds objects number by number; other values are those of the first."""
+    if isinstance(one, dict) and isinstance(other, dict):
+        return {key: _sum(item, other[key]) if key in other else item for key, item in one.items()}
+    numbers = not {type(one), type(other)} - {int, float}
+    return one + other if numbers else one
+
+
+def _position(path: Path) -> list[tuple[int, str]]:
+    """The order of positions: removing a later one first does not move the earlier ones."""
+    return [(step, "") if isinstance(step, int) else (0, step) for step in path]
+
+
+def _without_questions(trial: Trial, failing: Failing) -> Trial:
+    def drop(now: Trial, gone: Sequence[int]) -> Trial:
+        kept = (one for index, one in enumerate(now.questions) if index not in gone)
+        return Trial(tuple(kept) or now.questions)
+
+    return _without(trial, lambda now: list(range(len(now.questions))), drop, failing)
+
+
+def _at(value: Any, path: Path) -> Any:
+    for step in path:
+        if not _has(value, step):
+            return None
+        value = value[step]
+    return value
+
+
+def _has(holder: Any, step: int | str) -> bool:
+    if isinstance(holder, dict):
+        return step in holder
+    return isinstance(holder, list) and isinstance(step, int) and step < len(holder)
+
+
+def _with_plainer_numbers(trial: Trial, failing: Failing) -> Trial:
+    """Replaces numbers with simpler ones, as many at once as still fail."""
+    if len(_numbers(trial)) > MOST_NUMBERS:
+        return _without(trial, _plainest, _replaced, failing)
+    while True:
+        candidates = [
+            (path, number, plainer)
+            for path, number in _numbers(trial)
+            for plainer in plainer_than(number)
+        ]
+        if not candidates:
+            return trial
+        verdicts = failing([_replaced(trial, [one]) for one in candidates])
+        best: dict[tuple[Path, float], Replacement] = {}
+        for one, fails in zip(candidates, verdicts, strict=True):
+            if fails:
+                best.setdefault(one[:2], one)
+        if not best:
+            return trial
+        trial = _together(trial, list(best.values()), failing)
+
+
+def _plainest(trial: Trial) -> list[Replacement]:
+    """Every number that there is a simpler one for, with the simplest."""
+    pairs = ((path, number, plainer_than(number)) for path, number in _numbers(trial))
+    return [(path, number, plainer[0]) for path, number, plainer in pairs if plainer]
+
+
+def _together(trial: Trial, edits: list[Replacement], failing: Failing) -> Trial:
+    """Applies all edits at once if that still fails, else half of them, down to the first."""
+    sizes = (len(edits) >> shift for shift in range(len(edits).bit_length()))
+    rounds = [_replaced(trial, edits[:size]) for size in sizes]
+    return _first(failing, rounds[:-1]) or rounds[-1]
+
+
+def _numbers(trial: Trial) -> list[tuple[Path, float]]:
+    found = (
+        (path, value)
+        for _, case in trial.questions
+        for path, value in _walk(case)
+        if isinstance(value, int | float) and not isinstance(value, bool)
+    )
+    return list(dict.fromkeys(found))
+
+
+def plainer_than(number: float) -> list[float]:
+    """Simpler numbers, the simplest first: 0, 1, 10, 100, fewer digits, a whole number."""
+    candidates: list[float] = [0, 1, 10, 100, 1000]
+    if number:
+        magnitude = math.floor(math.log10(abs(number)))
+        candidates += [_tidy(round(number, digits - magnitude)) for digits in (0, 1)]
+    candidates.append(round(number))
+    plainer = (one for one in candidates if _plainness(one) < _plainness(number))
+    return list(dict.fromkeys(plainer))
+
+
+def _tidy(number: float) -> float:
+    return int(number) if number == int(number) else number
+
+
+def _plainness(number: float) -> tuple[int, int, float]:
+    """Orders by the number of digits, then by size."""
+    digits = f"{number:.17g}".replace(".", "").replace("-", "").strip("0")
+    order = (0, 1, 10, 100, 1000)
+    known = order.index(number) if number in order else len(order)
+    return (known, len(digits) + (number != int(number)), abs(number))
+
+
+def _replaced(trial: Trial, edits: Sequence[Replacement]) -> Trial:
+    def replaced(case: Any) -> Any:
+        case = copy.deepcopy(case)
+        for path, number, plainer in edits:
+            holder = _at(case, path[:-1])
+            if _has(holder, path[-1]) and holder[path[-1]] == number:
+                holder[path[-1]] = plainer
+        return case
+
+    return _edited(trial, replaced)
+
+
+STEPS = (
+    shorter_story,
+    _without_questions,
+    _without_names,
+    _without_fields,
+    _with_names_merged,
+    _with_plainer_numbers,
+)
+"""The steps that are tried in turn until none makes the trial smaller."""
+
+CONTENT = (_without_names, _without_fields, _with_names_merged, _with_plainer_numbers)
+"""The steps that leave each question of a trial in it."""
+
+
+def _edited(trial: Trial, edit: Callable[[Any], Any]) -> Trial:
+    return Trial(tuple(Question(operation, edit(case)) for operation, case in trial.questions))
+
+
+def _walk(
+    value: Any, path: tuple[int | str, ...] = ()
+) -> Iterator[tuple[tuple[int | str, ...], Any]]:
+    yield path, value
+    items: Iterable[tuple[int | str, Any]] = ()
+    if isinstance(value, dict):
+        items = value.items()
+    elif isinstance(value, list):
+        items = enumerate(value)
+    for key, item in items:
+        yield from _walk(item, (*path, key))

@@ -1,0 +1,144 @@
+"""Reducing a failing story: events are left out by halves, waiting times joined.
+
+Any part of a story is a story, so every event may be left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import pairwise
+
+from pulsar_conformance.conformance.core.trial import Json, Question, Trial
+
+Failing = Callable[[Sequence[Trial]], Sequence[bool]]
+"""For each trial whether it is legal and still fails in the same way."""
+
+Place = tuple[int, int]
+"""A question of the trial, and an event of it."""
+
+
+def shorter_story(trial: Trial, failing: Failing) -> Trial:
+    """The trial with as few events as still fail; a trial without events is unchanged."""
+    size = len(_places(trial))
+    while size:
+        places = _places(trial)
+        size = min(size, len(places))
+        if not size:
+            break
+        chunks = [places[start : start + size] for start in range(0, len(places), size)]
+        found = _first(failing, [_without(trial, chunk) for chunk in reversed(chunks)])
+        if found is None:
+            size //= 2
+        else:
+            trial = found
+    return _with_pairs_joined(_with_namespaces_joined(trial, failing), failing)
+
+
+def _with_namespaces_joined(trial: Trial, failing: Failing) -> Trial:
+    """Moves topics into another namespace wherever that still fails; theirs is then not created."""
+    while True:
+        spaces = [_event(trial, place) for place in _places(trial)]
+        names = list(
+            dict.fromkeys(one["namespace"]["name"] for one in spaces if "namespace" in one)
+        )
+        pairs = [(one, other) for one in names for other in names if one != other]
+        found = _first(failing, [_moved(trial, one, other) for one, other in pairs])
+        if found is None:
+            return trial
+        trial = found
+
+
+def _moved(trial: Trial, space: str, to: str) -> Trial:
+    gone = [place for place in _places(trial) if _creates(_event(trial, place), space)]
+    trial = _without(trial, gone)
+    for place in _places(trial):
+        [(kind, about)] = _event(trial, place).items()
+        named = {key: _renamed(value, space, to) for key, value in about.items()}
+        trial = _replaced(trial, place, {kind: named})
+    return trial
+
+
+def _creates(event: Json, space: str) -> bool:
+    return "namespace" in event and event["namespace"]["name"] == space
+
+
+def _renamed(value: object, space: str, to: str) -> object:
+    if not isinstance(value, str):
+        return value
+    return to if value == space else value.replace(f"://{space}/", f"://{to}/")
+
+
+def _with_pairs_joined(trial: Trial, failing: Failing) -> Trial:
+    """Joins two successive events into an equivalent one wherever that still fails."""
+    while True:
+        joined = (
+            _without(_replaced(trial, first, one), [second])
+            for first, second in pairwise(_places(trial))
+            if first[0] == second[0]
+            for one in _together(_event(trial, first), _event(trial, second))
+        )
+        found = _first(failing, list(joined))
+        if found is None:
+            return trial
+        trial = found
+
+
+def _together(first: Json, second: Json) -> Iterator[Json]:
+    """The equivalent of two events: two ticks are one long tick, a crash and a return a restart."""
+    if "tick" in first and "tick" in second:
+        yield {"tick": {"minutes": first["tick"]["minutes"] + second["tick"]["minutes"]}}
+    if "broker_down" in first and "broker_up" in second:
+        name = first["broker_down"]["broker"]
+        if second["broker_up"]["broker"] == name:
+            yield {"restart": {"broker": name}}
+
+
+def _places(trial: Trial) -> list[Place]:
+    return [
+        (question, event)
+        for question, (_, case) in enumerate(trial.questions)
+        for event in range(len(_events(case)))
+    ]
+
+
+def _events(case: Json) -> list[Json]:
+    events = case.get("events")
+    return events if isinstance(events, list) else []
+
+
+def _event(trial: Trial, place: Place) -> Json:
+    return _events(trial.questions[place[0]].case)[place[1]]
+
+
+def _without(trial: Trial, places: Iterable[Place]) -> Trial:
+    gone = frozenset(places)
+    return Trial(
+        tuple(
+            Question(operation, _kept(case, question, gone))
+            for question, (operation, case) in enumerate(trial.questions)
+        )
+    )
+
+
+def _kept(case: Json, question: int, gone: frozenset[Place]) -> Json:
+    if not _events(case):
+        return case
+    kept = [one for place, one in enumerate(_events(case)) if (question, place) not in gone]
+    return {**case, "events": kept}
+
+
+def _replaced(trial: Trial, place: Place, event: Json) -> Trial:
+    questions = list(trial.questions)
+    operation, case = questions[place[0]]
+    events = list(_events(case))
+    events[place[1]] = event
+    questions[place[0]] = Question(operation, {**case, "events": events})
+    return Trial(tuple(questions))
+
+
+def _first(failing: Failing, candidates: Sequence[Trial]) -> Trial | None:
+    """The first candidate that fails; all candidates of the round are asked together."""
+    if not candidates:
+        return None
+    verdicts = failing(candidates)
+    return next((one for one, fails in zip(candidates, verdicts, strict=True) if fails), None)

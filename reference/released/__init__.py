@@ -1,0 +1,1 @@
+"""What releases decide, in their own arithmetic, where it is otherwise than their documents."""

@@ -1,0 +1,147 @@
+"""Which bundles a release's leader splits, `BundleSplitterTask.findBundlesToSplit`."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+
+from pulsar_conformance.reference.candidates import (
+    AUTO_SPLIT,
+    AUTO_UNLOAD,
+    MAX_BUNDLES,
+    MAX_MEGABYTES,
+    MAX_MESSAGES,
+    MAX_SESSIONS,
+    MAX_TOPICS,
+)
+from pulsar_conformance.reference.derivation import Step
+from pulsar_conformance.reference.numbers import Fraction, plain
+from pulsar_conformance.reference.ranges import HashRange, namespace_of
+from pulsar_conformance.reference.released.java import in_map, wrapped
+from pulsar_conformance.reference.released.loads import Json, Leader
+
+MEBIBYTE = 1024 * 1024
+FEWEST = 2
+"""Brokers, and topics of a bundle, that a split takes."""
+
+
+class Growing:
+    """One look of the leader at what brokers report."""
+
+    def __init__(self, known: Leader) -> None:
+        self.known = known
+
+    @cached_property
+    def off(self) -> str | None:
+        """Why nothing is split at all."""
+        known = self.known
+        if not known.case["leader"]:
+            return "only the leader splits"
+        if not known.settings.flag(AUTO_SPLIT):
+            return f"{AUTO_SPLIT} is not true"
+        if known.way("lone-broker") == "keeps" and len(known.case["brokers"]) < FEWEST:
+            return f"one broker is up ({known.release.place('lone-broker')})"
+        return None
+
+    @cached_property
+    def stats(self) -> list[tuple[str, Json]]:
+        """The latest numbers of each bundle from its owner, in the order of the reports.
+
+        A report of Pulsar's own has numbers of the bundles that it lists, and of no others.
+        """
+        known = self.known
+        return [
+            (bundle, stats)
+            for name in known.brokers
+            for bundle, stats in known.report(name).get("lastStats", {}).items()
+            if bundle in known.owned(name)
+        ]
+
+    @cached_property
+    def limits(self) -> dict[str, float]:
+        """The four limits, bandwidth in bytes per second."""
+        plain_ones = (MAX_TOPICS, MAX_SESSIONS, MAX_MESSAGES)
+        limits = {name: self.known.number(name) for name in plain_ones}
+        limits[MAX_MEGABYTES] = float(wrapped(int(self.known.number(MAX_MEGABYTES)) * MEBIBYTE))
+        return limits
+
+    def over(self, bundle: str, stats: Json) -> dict[str, float]:
+        """What a bundle has more of than a limit allows."""
+        known = self.known
+        rate = throughput = 0.0
+        if bundle in known.case["bundles"]:
+            rate = known.traffic(bundle, "msgRate", "longTermData")
+            throughput = known.traffic(bundle, "msgThroughput", "longTermData")
+        has = {
+            MAX_TOPICS: float(stats.get("topics", 0)),
+            MAX_SESSIONS: float(stats.get("producerCount", 0) + stats.get("consumerCount", 0)),
+            MAX_MESSAGES: rate,
+            MAX_MEGABYTES: throughput,
+        }
+        off = self.limits[MAX_SESSIONS] <= 0 and known.way("session-limit") == "off-at-0"
+        tested = {name: value for name, value in has.items() if not (off and name == MAX_SESSIONS)}
+        return {name: value for name, value in tested.items() if value > self.limits[name]}
+
+    def few(self, stats: Json) -> bool:
+        """Whether a bundle has fewer topics than a split takes."""
+        return self.known.way("few-topics") == "keeps" and stats.get("topics", 0) < FEWEST
+
+    @cached_property
+    def decided(self) -> Mapping[str, str]:
+        """For each bundle what is decided of it: split, or why it stays whole."""
+        found, taken = {}, Counter[str]()
+        most = int(self.known.number(MAX_BUNDLES))
+        counted = self.known.way("room") == "counted"
+        for bundle, stats in self.stats:
+            space = namespace_of(bundle)
+            bundles = int(self.known.case["namespaceBundles"].get(space, 1))
+            if self.few(stats):
+                found[bundle] = f"it has fewer than 2 topics ({self._place('few-topics')})"
+            elif not self.over(bundle, stats):
+                found[bundle] = "nothing is exceeded"
+            elif bundles + (taken[space] if counted else 0) >= most:
+                found[bundle] = f"{space} has {most} bundles at most"
+            else:
+                found[bundle] = ""
+                taken[space] += 1
+        return found
+
+    @cached_property
+    def split(self) -> Sequence[str]:
+        """The bundles that are split; one hash cannot be."""
+        if self.off is not None:
+            return ()
+        chosen = [bundle for bundle, why in self.decided.items() if not why]
+        return [one for one in in_map(chosen) if _wide(one)]
+
+    @property
+    def unload(self) -> Sequence[str]:
+        """Those whose parts are unloaded at once."""
+        return self.split if self.known.settings.flag(AUTO_UNLOAD) else ()
+
+    def steps(self) -> Iterator[Step]:
+        """Each bundle: split and why, or why not."""
+        if self.off is not None:
+            yield Step("splitting", f"{self.off}: nothing is split")
+            return
+        for bundle, stats in self.stats:
+            over = ", ".join(
+                f"{plain(Fraction(value))} > {plain(Fraction(self.limits[name]))} ({name})"
+                for name, value in self.over(bundle, stats).items()
+            )
+            why = self.decided[bundle] or ("" if _wide(bundle) else "it is one hash wide")
+            yield Step(bundle, f"stays whole: {why}" if why else f"split: {over}")
+            if bundle not in self.known.case["bundles"]:
+                unknown = f"the leader has no data of it ({self._place('unknown-growth')})"
+                yield Step("  traffic", f"none counts, as {unknown}")
+        if self.limits[MAX_MEGABYTES] < 0:
+            yield Step(MAX_MEGABYTES, f"overflows an int ({self._place('bandwidth-limit')})")
+
+    def _place(self, way: str) -> str:
+        return self.known.release.place(way)
+
+
+def _wide(bundle: str) -> bool:
+    part = HashRange.parse(bundle)
+    return part.upper - part.lower > 1

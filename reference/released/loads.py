@@ -1,0 +1,133 @@
+"""Brokers and bundles in a release's own numbers and order."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from pulsar_conformance.reference.cluster import RESOURCES
+from pulsar_conformance.reference.numbers import Fraction
+from pulsar_conformance.reference.released.java import in_map, single
+from pulsar_conformance.reference.released.release import ReleasedWays
+from pulsar_conformance.reference.settings import MissingSetting, Settings, Value
+from pulsar_conformance.reference.usage import WEIGHT_SETTINGS
+
+Json = Mapping[str, Any]
+
+PORT = ":8080"
+"""What a host has behind it where brokers are named; it decides their order in a map."""
+
+SPARED = re.compile(r"pulsar/(?:[^/]+/)?[^:]+:\d+|sla-monitor/[^/]+/[^:]+:\d+")
+"""Namespaces by which brokers look after themselves: heartbeat and SLA monitor."""
+
+ASSUMED = {"msgRate": 50.0, "msgThroughput": 50_000.0}
+"""What a bundle that was never measured carries each way."""
+
+SHARE_OF_HEAP = "memory"
+
+
+@dataclass(frozen=True)
+class Leader:
+    """What the leader of a release knows in a case."""
+
+    case: Json
+    settings: Settings
+    release: ReleasedWays
+
+    def way(self, name: str) -> str:
+        """The alternative that the release takes."""
+        return self.release.ways[name]
+
+    def value(self, name: str) -> Value:
+        """A setting, one that no document names included. Errors: `MissingSetting`."""
+        if name in self.settings.given or name not in self.release.hidden:
+            return self.settings.value(name)
+        return self.release.hidden[name]
+
+    def number(self, name: str) -> float:
+        """The same, as a double. Errors: `MissingSetting`."""
+        value = self.value(name)
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise MissingSetting(name)
+        return float(value)
+
+    @cached_property
+    def brokers(self) -> list[str]:
+        """The brokers in the order in which the release goes through them."""
+        names = in_map((name + PORT for name in self.case["brokers"]), concurrent=True)
+        return [name.removesuffix(PORT) for name in names]
+
+    def report(self, broker: str) -> Json:
+        """What a broker reports."""
+        found: Json = self.case["brokers"][broker]
+        return found
+
+    def owned(self, broker: str) -> list[str]:
+        """The bundles of a broker's report."""
+        return list(self.report(broker).get("bundles", ()))
+
+    def carries(self, broker: str, kind: str) -> float:
+        """`msgRate` or `msgThroughput` that a broker reports, both ways."""
+        report = self.report(broker)
+        return float(report.get(f"{kind}In", 0)) + float(report.get(f"{kind}Out", 0))
+
+    @cached_property
+    def bundles(self) -> list[str]:
+        """The bundles of which the leader has data, in the order in which they are looked at.
+
+        It has some of every bundle that it assigned, if only what it assumed then.
+        """
+        assigned = (bundle for name in self.case["brokers"] for bundle in self.owned(name))
+        stored = in_map((*assigned, *self.case["bundles"]), concurrent=True)
+        if self.way("spared-namespaces") == "none":
+            return stored
+        return in_map(one for one in stored if not SPARED.fullmatch(one.rpartition("/")[0]))
+
+    def traffic(self, bundle: str, kind: str, frame: str = "shortTermData") -> float:
+        """What a bundle carries both ways by an average, or what is assumed before a sample."""
+        data = self.case["bundles"].get(bundle, {}).get(frame)
+        if not data or not data["numSamples"]:
+            return 2 * ASSUMED[kind]
+        return float(data.get(f"{kind}In", 0)) + float(data.get(f"{kind}Out", 0))
+
+    def busiest_first(self, bundles: list[str], kind: str) -> list[str]:
+        """Bundles by what they carry, the most first; equal ones stay in the map's order."""
+        return sorted(bundles, key=lambda bundle: -self.traffic(bundle, kind))
+
+    def percents(self, broker: str) -> dict[str, float]:
+        """Percent of each resource, in 32 bits as `ResourceUsage.percentUsage` returns it."""
+        report = self.report(broker)
+        return {name: percent(report.get(name)) for name in RESOURCES}
+
+    def usage(self, broker: str, weighted: bool) -> tuple[float, str]:
+        """A broker's usage as a share of one, and the resource that has it."""
+        used = self.percents(broker)
+        if self.way("heap-memory") in (("left-out",) if weighted else ("left-out", "weighted")):
+            del used[SHARE_OF_HEAP]
+        weight = self.weight if weighted else lambda _name: 1.0
+        shares = {name: used[name] * weight(name) for name in used}
+        busiest = max(shares, key=lambda name: shares[name])
+        most = shares[busiest] / 100
+        return (most if weighted else single(most)), busiest
+
+    def weight(self, resource: str) -> float:
+        """How much a resource counts. Errors: `MissingSetting`."""
+        return self.number(WEIGHT_SETTINGS[resource])
+
+
+def percent(usage: Json | None) -> float:
+    """Percent of a limit in 32 bits; 0 without a limit."""
+    if usage is None:
+        return 0.0
+    limit = single(float(usage.get("limit", 100)))
+    if not limit > 0:
+        return 0.0
+    return single(single(single(float(usage.get("usage", 0))) / limit) * 100)
+
+
+def as_percent(share: float) -> Fraction:
+    """A share of one as percent, to be written."""
+    return Fraction(share) * 100

@@ -1,0 +1,86 @@
+"""What the strategies of a release share: which bundles may go, and how many are taken."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from pulsar_conformance.reference.derivation import Step
+from pulsar_conformance.reference.numbers import Fraction, messages, throughput
+from pulsar_conformance.reference.released.loads import Leader
+
+WRITTEN: dict[str, Callable[[Fraction], str]] = {"msgThroughput": throughput, "msgRate": messages}
+
+
+@dataclass(frozen=True)
+class Glance:
+    """One look of a strategy: what is known, and what was unloaded too recently."""
+
+    known: Leader
+    recent: frozenset[str]
+
+    def free(self, bundles: Sequence[str]) -> list[str]:
+        """The bundles that were not unloaded recently."""
+        return [bundle for bundle in bundles if bundle not in self.recent]
+
+    def free_of(self, broker: str) -> list[str]:
+        """The bundles of a broker that may go, in the order of the leader's map."""
+        owned = set(self.known.owned(broker))
+        return self.free([bundle for bundle in self.known.bundles if bundle in owned])
+
+
+@dataclass(frozen=True)
+class Sheds:
+    """What one broker gives up, in the order of decision, and how that came about."""
+
+    broker: str
+    bundles: tuple[str, ...]
+    explain: Callable[[], Iterator[Step]]
+
+
+def taken(look: Glance, bundles: Sequence[str], need: float) -> list[str]:
+    """Bundles, most bytes first, until they carry what has to go; one at least."""
+    chosen: list[str] = []
+    carried = 0.0
+    for bundle in look.known.busiest_first(list(bundles), "msgThroughput"):
+        if carried < need or not chosen:
+            chosen.append(bundle)
+            carried += look.known.traffic(bundle, "msgThroughput")
+    return chosen
+
+
+def told(
+    look: Glance,
+    eligible: Sequence[str],
+    owned: Sequence[str],
+    chosen: Sequence[str],
+    kind: str = "msgThroughput",
+    stays: str = "enough has gone",
+) -> Iterator[Step]:
+    """Each bundle: why it goes, or why it stays."""
+    known, free = look.known, set(eligible)
+    carried = 0.0
+    for bundle in known.busiest_first(list(eligible), kind):
+        traffic = known.traffic(bundle, kind)
+        if bundle in chosen:
+            carried += traffic
+            together = f", together {WRITTEN[kind](Fraction(carried))}"
+            yield Step("goes", f"{bundle} = {WRITTEN[kind](Fraction(traffic))}{together}")
+        else:
+            yield Step("stays", f"{bundle} = {WRITTEN[kind](Fraction(traffic))}, {stays}")
+    for bundle in owned:
+        if bundle not in free:
+            yield Step("stays", f"{bundle}, {_why(look, bundle)}")
+
+
+def keeps(look: Glance, broker: str, why: str) -> Iterator[Step]:
+    """Why a broker gives up nothing, and every bundle of it."""
+    yield Step("decision", f"{why}: it keeps all")
+    for bundle in look.known.owned(broker):
+        yield Step("stays", f"{bundle}, {broker} keeps all", detail=True)
+
+
+def _why(look: Glance, bundle: str) -> str:
+    if bundle in look.recent:
+        return "unloaded within the grace period"
+    return f"a broker's own ({look.known.release.place('spared-namespaces')})"

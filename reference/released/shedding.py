@@ -1,0 +1,54 @@
+"""One cycle of a release's modular manager, `ModularLoadManagerImpl.doLoadShedding`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+
+from pulsar_conformance.reference.derivation import Derivation, Step
+from pulsar_conformance.reference.released import overload, threshold, uniform
+from pulsar_conformance.reference.released.loads import Leader
+from pulsar_conformance.reference.released.looking import Glance, Sheds
+from pulsar_conformance.reference.released.release import ReleasedWays
+from pulsar_conformance.reference.shedding import Cycle
+
+STRATEGIES: Mapping[str, Callable[[Glance], Iterator[Sheds]]] = {
+    "ThresholdShedder": threshold.sheds,
+    "OverloadShedder": overload.sheds,
+    "UniformLoadShedder": uniform.sheds,
+}
+"""The strategies that the model foresees, by the way that a release has them."""
+
+
+def select(cycle: Cycle, release: ReleasedWays) -> Derivation:
+    """What a cycle unloads. A strategy that it does not foresee is unsupported."""
+    offered = release.ways["shedders"]
+    if cycle.strategy not in STRATEGIES or cycle.strategy not in SHEDDERS[offered]:
+        why = f"the model does not foresee {cycle.strategy} under '{release.title}'"
+        return Derivation({"unsupported": why}, lambda: (Step("refused", why),))
+    known = Leader(cycle.case, cycle.settings, release)
+    found = STRATEGIES[cycle.strategy](Glance(known, cycle.recent)) if cycle.enabled else ()
+    sheds = sorted(found, key=lambda one: list(cycle.brokers).index(one.broker))
+    answer = [{"broker": one.broker, "bundle": bundle} for one in sheds for bundle in one.bundles]
+    return Derivation({"unload": answer}, partial(_steps, cycle, release, sheds))
+
+
+SHEDDERS: Mapping[str, frozenset[str]] = {
+    "all": frozenset(STRATEGIES),
+    "overload": frozenset({"OverloadShedder"}),
+}
+"""By the way `shedders`."""
+
+
+def _steps(cycle: Cycle, release: ReleasedWays, sheds: list[Sheds]) -> Iterator[Step]:
+    yield Step("strategy", f"{cycle.strategy}, as in '{release.title}'")
+    if not cycle.enabled:
+        off = "switched off, or there is no other broker"
+        yield Step("shedding", f"{off}: nothing is unloaded")
+        for name, broker in cycle.brokers.items():
+            for bundle in broker.bundles:
+                yield Step("stays", f"{bundle}, on {name}: {off}", detail=True)
+    for one in sheds:
+        yield Step(one.broker, "")
+        for step in one.explain():
+            yield step.within()

@@ -1,0 +1,158 @@
+"""ThresholdShedder as it is released."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+
+from pulsar_conformance.reference.derivation import Step
+from pulsar_conformance.reference.numbers import Fraction, plain, throughput
+from pulsar_conformance.reference.released.loads import as_percent, percent
+from pulsar_conformance.reference.released.looking import Glance, Sheds, keeps, taken, told
+from pulsar_conformance.reference.threshold import HISTORY_SHARE, LOWER_BOUNDARY, SHEDDER_THRESHOLD
+
+LEAST = "loadBalancerBundleUnloadMinThroughputThreshold"
+MEBIBYTE = 1024.0 * 1024.0
+MARGIN = 0.05
+"""The share that is shed beyond the excess."""
+
+HALF = 0.5
+"""Of the threshold, what the busiest broker gives up for an idle one."""
+
+HISTORY = ("cpu", "bandwidthIn", "bandwidthOut")
+"""The resources of which the first that counts stands for an earlier usage."""
+
+
+@dataclass
+class _Seen:
+    """What the strategy keeps from cycle to cycle: the smoothed usage of each broker."""
+
+    usage: dict[str, float] = field(default_factory=dict)
+    average: float = 0.0
+
+    def see(self, now: Mapping[str, float], kept: float) -> None:
+        """One more observation of each broker."""
+        total = 0.0
+        for broker, usage in now.items():
+            before = self.usage.get(broker)
+            mixed = usage if before is None else before * kept + (1 - kept) * usage
+            self.usage[broker] = mixed
+            total += mixed
+        self.average = total / len(now) if now else 0.0
+
+
+@dataclass(frozen=True)
+class _Cycle:
+    """What came of one look."""
+
+    usage: Mapping[str, float]
+    average: float
+    chosen: Mapping[str, Sequence[str]]
+    need: Mapping[str, float]
+    relieved: str | None = None
+
+
+def sheds(look: Glance) -> Iterator[Sheds]:
+    """What each broker gives up, after the cycles of its history."""
+    seen, reports = _Seen(), look.known.case["brokers"].items()
+    histories = {name: one["usageHistory"] for name, one in reports if one.get("usageHistory")}
+    for ago in range(max(map(len, histories.values()), default=0), 0, -1):
+        then = {
+            name: _earlier(look, histories[name][-ago])
+            for name in look.known.brokers
+            if len(histories.get(name, ())) >= ago
+        }
+        _cycle(Glance(look.known, frozenset()), seen, then)
+    now = {name: look.known.usage(name, weighted=True)[0] for name in look.known.brokers}
+    cycle = _cycle(look, seen, now)
+    for name in look.known.brokers:
+        chosen = cycle.chosen.get(name, ())
+        yield Sheds(name, tuple(chosen), partial(_steps, look, cycle, name))
+
+
+def _earlier(look: Glance, used: float) -> float:
+    """A weighted usage of so many percent, as a share of one."""
+    weight = next((w for w in map(look.known.weight, HISTORY) if w > 0), 0.0)
+    return percent({"usage": used, "limit": 100 * weight}) * weight / 100
+
+
+def _cycle(look: Glance, seen: _Seen, now: Mapping[str, float]) -> _Cycle:
+    known = look.known
+    threshold, kept = known.number(SHEDDER_THRESHOLD) / 100.0, known.number(HISTORY_SHARE)
+    least = known.number(LEAST) * MEBIBYTE
+    seen.see(now, kept)
+    average = seen.average
+    chosen: dict[str, Sequence[str]] = {}
+    need: dict[str, float] = {}
+    if average == 0:
+        return _Cycle(dict(seen.usage), average, chosen, need)
+    for name in now:
+        usage = seen.usage[name]
+        if usage < average + threshold:
+            continue
+        need[name] = known.carries(name, "msgThroughput") * (usage - average - threshold + MARGIN)
+        if need[name] >= least and len(known.owned(name)) > 1:
+            chosen[name] = taken(look, look.free_of(name), need[name])
+    relieved = None
+    looks = known.way("lower-boundary-relief") == "half-threshold"
+    if looks and known.settings.flag(LOWER_BOUNDARY) and not any(chosen.values()):
+        relieved = _relieved(look, seen, now)
+        if relieved is not None:
+            share = known.carries(relieved, "msgThroughput") * threshold * HALF
+            need[relieved] = share
+            if least <= share:
+                chosen[relieved] = taken(look, look.free_of(relieved), share)
+        average = seen.average
+    return _Cycle(dict(seen.usage), average, chosen, need, relieved)
+
+
+def _relieved(look: Glance, seen: _Seen, now: Mapping[str, float]) -> str | None:
+    """The busiest broker, where another is under the boundary; every usage is smoothed anew."""
+    known = look.known
+    threshold = known.number(SHEDDER_THRESHOLD) / 100.0
+    seen.see(now, known.number(HISTORY_SHARE))
+    busiest, most = None, seen.average - threshold
+    for name in now:
+        if seen.usage[name] > most and len(known.owned(name)) > 1:
+            busiest, most = name, seen.usage[name]
+    idle = any(seen.usage[name] < seen.average - threshold for name in now)
+    return busiest if idle else None
+
+
+def _steps(look: Glance, cycle: _Cycle, name: str) -> Iterator[Step]:
+    known, place = look.known, look.known.release.place
+    now, resource = known.usage(name, weighted=True)
+    usage, threshold = cycle.usage[name], known.number(SHEDDER_THRESHOLD) / 100.0
+    yield Step("usage", f"{plain(as_percent(now))} % of {resource}, with its weight")
+    if usage != now:
+        yield Step("history", f"smoothed over the cycles before: {plain(as_percent(usage))} %")
+    yield Step("average", f"{plain(as_percent(cycle.average))} % of all brokers", detail=True)
+    if known.way("heap-memory") == "left-out":
+        yield Step("but for", f"heap memory ({place('heap-memory')})")
+    limit = f"{plain(as_percent(cycle.average))} + {plain(as_percent(threshold))}"
+    if name not in cycle.need:
+        yield from keeps(look, name, f"{name} is under {limit}")
+        return
+    traffic = throughput(Fraction(known.carries(name, "msgThroughput")))
+    need = cycle.need[name]
+    if name == cycle.relieved:
+        why = f"half of {plain(as_percent(threshold))} % of {traffic}, as one is idle"
+        yield Step("to shed", f"{why}: {_amount(need)} ({place('lower-boundary-relief')})")
+    else:
+        sums = f"{plain(as_percent(usage))} - ({limit}) + 5"
+        amount = f"{_amount(need)} ({place('threshold-amount')})"
+        yield Step("to shed", f"{sums} % of {traffic} = {amount}")
+    least = known.number(LEAST) * MEBIBYTE
+    if need < least:
+        floor = f"{plain(Fraction(known.number(LEAST)))} MiB/s of {LEAST}"
+        yield from keeps(look, name, f"less than the {floor} ({place('threshold-least')})")
+    elif len(known.owned(name)) <= 1:
+        yield from keeps(look, name, f"it has no two bundles ({place('only-bundle')})")
+    else:
+        chosen = cycle.chosen.get(name, ())
+        yield from told(look, look.free_of(name), known.owned(name), chosen)
+
+
+def _amount(need: float) -> str:
+    return throughput(Fraction(need)) if need > 0 else "nothing"

@@ -1,0 +1,166 @@
+"""UniformLoadShedder as it is released."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+
+from pulsar_conformance.reference.derivation import Step
+from pulsar_conformance.reference.numbers import Fraction, plain
+from pulsar_conformance.reference.released.java import INT, to_int, wrapped
+from pulsar_conformance.reference.released.looking import WRITTEN, Glance, Sheds, keeps, told
+from pulsar_conformance.reference.uniform import RATE_THRESHOLD, THROUGHPUT_THRESHOLD
+
+MOST_SHARE = "maxUnloadPercentage"
+MOST_BUNDLES = "maxUnloadBundleNumPerShedding"
+LEAST = {"msgRate": "minUnloadMessage", "msgThroughput": "minUnloadMessageThroughput"}
+CONSTANT = {MOST_SHARE: 0.2, LEAST["msgRate"]: 1000.0, LEAST["msgThroughput"]: 1024.0 * 1024.0}
+"""What stands in the source of a release that has no settings for it."""
+
+NEAR_NOTHING = 1e-6
+SLACK = {"none": (), "rate": ("msgRate",), "both": ("msgRate", "msgThroughput")}
+MORE = 1000
+"""By so much a bundle may carry more than what is left."""
+
+
+@dataclass(frozen=True)
+class _Spread:
+    """The busiest and the idlest broker, and how much each carries."""
+
+    busiest: str | None
+    most: float
+    least: float
+
+
+@dataclass(frozen=True)
+class _Decision:
+    """Who unloads, by which measure, and how much at most."""
+
+    broker: str | None
+    kind: str
+    spreads: dict[str, _Spread]
+    over: dict[str, bool]
+    need: int
+    least: float
+    chosen: tuple[str, ...]
+    enough: bool
+
+
+def sheds(look: Glance) -> Iterator[Sheds]:
+    """What the busiest broker gives up."""
+    decision = _decision(look)
+    for name in look.known.brokers:
+        chosen = decision.chosen if name == decision.broker else ()
+        yield Sheds(name, chosen, partial(_steps, look, decision, name))
+
+
+def _decision(look: Glance) -> _Decision:
+    known = look.known
+    mixed = known.way("uniform-pair") == "mixed"
+    spreads = _mixed(look) if mixed else {kind: _apart(look, kind) for kind in LEAST}
+    over = {kind: _over(look, kind, spread) for kind, spread in spreads.items()}
+    kind = "msgRate" if over["msgRate"] else "msgThroughput"
+    spread = spreads[kind]
+    broker = spread.busiest if any(over.values()) else None
+    needs = {one: _need(look, spreads[one]) for one in spreads}
+    floors = {one: _setting(look, LEAST[one]) for one in LEAST}
+    enough = needs[kind] >= floors[kind]
+    if mixed:
+        enough = any(needs[one] >= floors[one] for one in LEAST)
+    chosen: tuple[str, ...] = ()
+    if broker is not None and enough and len(known.owned(broker)) > 1:
+        chosen = tuple(_fitting(look, broker, kind, needs[kind]))
+    return _Decision(broker, kind, spreads, over, needs[kind], floors[kind], chosen, enough)
+
+
+def _setting(look: Glance, name: str) -> float:
+    if look.known.way("uniform-settings") == "constants":
+        return CONSTANT[name]
+    return look.known.number(name)
+
+
+def _need(look: Glance, spread: _Spread) -> int:
+    return to_int((spread.most - spread.least) * _setting(look, MOST_SHARE))
+
+
+def _apart(look: Glance, kind: str) -> _Spread:
+    """The brokers with most and least of one measure."""
+    busiest, most, least = None, -1.0, float(INT - 1)
+    for name in look.known.brokers:
+        carries = look.known.carries(name, kind)
+        if carries > most:
+            busiest, most = name, carries
+        least = min(least, carries)
+    return _Spread(busiest, most, 1.0 if abs(least) <= NEAR_NOTHING else least)
+
+
+def _mixed(look: Glance) -> dict[str, _Spread]:
+    """One pair by either measure: who has more of one is the busiest, whatever the other is."""
+    known = look.known
+    busiest, most, least = None, dict.fromkeys(LEAST, -1.0), dict.fromkeys(LEAST, float(INT - 1))
+    for name in known.brokers:
+        if len(known.owned(name)) <= 1:
+            continue
+        carries = {kind: known.carries(name, kind) for kind in LEAST}
+        if any(carries[kind] > most[kind] for kind in LEAST):
+            busiest, most = name, carries
+        if any(carries[kind] < least[kind] for kind in LEAST):
+            least = carries
+    return {
+        kind: _Spread(busiest, most[kind], 1.0 if abs(least[kind]) <= NEAR_NOTHING else least[kind])
+        for kind in LEAST
+    }
+
+
+def _over(look: Glance, kind: str, spread: _Spread) -> bool:
+    """Whether a difference is over its threshold; a threshold of 0 switches the test off."""
+    if kind == "msgRate":
+        threshold = look.known.number(RATE_THRESHOLD)
+        differs = (spread.most - spread.least) * 100 / spread.least
+    else:
+        threshold = look.known.number(THROUGHPUT_THRESHOLD)
+        differs = spread.most / spread.least
+    return threshold > 0 and differs > threshold
+
+
+def _fitting(look: Glance, broker: str, kind: str, need: int) -> Iterator[str]:
+    """Bundles no larger than what is left, most traffic first; sums overflow an int."""
+    known, left, count = look.known, need, 0
+    more = MORE if kind in SLACK[known.way("uniform-slack")] else 0
+    most = -1 if known.way("uniform-settings") == "constants" else int(known.number(MOST_BUNDLES))
+    for bundle in known.busiest_first(look.free_of(broker), kind):
+        traffic = known.traffic(bundle, kind)
+        if traffic <= wrapped(left + more) and (most == -1 or count < most):
+            yield bundle
+            left = wrapped(left + to_int(-traffic))
+            count += 1
+
+
+def _steps(look: Glance, decision: _Decision, name: str) -> Iterator[Step]:
+    known, place = look.known, look.known.release.place
+    if decision.broker is None:
+        over = "neither difference is over its threshold, and one of 0 tests nothing"
+        yield from keeps(look, name, f"{over} ({place('uniform-share')})")
+        return
+    if name != decision.broker:
+        yield from keeps(look, name, f"{name} is not the most loaded")
+        return
+    kind, spread = decision.kind, decision.spreads[decision.kind]
+    written = WRITTEN[kind]
+    share = f"{plain(Fraction(_setting(look, MOST_SHARE)))} of what lies between"
+    apart = f"{written(Fraction(spread.most))} and {written(Fraction(spread.least))}"
+    need = written(Fraction(decision.need))
+    yield Step("to move", f"{share} {apart}, in whole numbers: {need} ({place('uniform-share')})")
+    if not decision.enough:
+        least = f"less than the {written(Fraction(decision.least))} of {LEAST[kind]}"
+        yield from keeps(look, name, f"{least} ({place('uniform-share')})")
+    elif len(known.owned(name)) <= 1:
+        yield from keeps(look, name, f"it has no two bundles ({place('only-bundle')})")
+    else:
+        slack = known.way("uniform-slack")
+        if kind in SLACK[slack]:
+            more = f"a bundle may carry {MORE} more than is left"
+            yield Step("beyond", f"{more} ({place('uniform-slack')})")
+        free, owned = look.free_of(name), known.owned(name)
+        yield from told(look, free, owned, decision.chosen, kind, "more than is left")

@@ -1,0 +1,128 @@
+"""Cases with their allowed answers as an archive, for tests without Python: `nox -s fixtures`."""
+
+import argparse
+import hashlib
+import io
+import json
+import sys
+import tarfile
+from collections.abc import Iterator, Mapping, Sequence
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from pulsar_conformance.fixtures import Example, examples
+from pulsar_conformance.specs import SpecError, load, operations, schema
+
+TO = Path("reports/out/fixtures")
+PACKAGE = "pulsar-conformance"
+FORMAT = 1
+SHARED = ("message", "shapes")
+READ_ME = """\
+Worked examples of Apache Pulsar's documented load balancing: questions, and every answer that the
+documents allow. index.json lists them; each lies in cases/OPERATION/ID.json:
+
+  id, title, rules   what it is about; rules.json has the statements
+  readings           how the documents are read for it; nothing else is assumed
+  profiles           under which it holds
+  questions          asked in this order, each {"ask": OPERATION, "case": {...}}
+  allowed            a list of alternatives, each with one answer per question;
+                     null where only a rule can judge the answer
+
+schemas/ has the JSON Schemas of cases and answers. An answer that differs from every alternative
+only in the order of what has no order, or in the field "why", is right, too.
+"""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Write the archive and its checksum; 0, or 2 where that fails."""
+    to = _arguments(argv).to
+    name = f"{PACKAGE}-fixtures-{version(PACKAGE)}"
+    try:
+        to.mkdir(parents=True, exist_ok=True)
+        file = to / f"{name}.tar.gz"
+        with tarfile.open(file, "w:gz") as archive:
+            for path, text in contents():
+                _add(archive, f"{name}/{path}", text.encode())
+    except (SpecError, OSError) as problem:
+        print(problem, file=sys.stderr)
+        return 2
+    digest = hashlib.sha256(file.read_bytes()).hexdigest()
+    file.with_suffix(".gz.sha256").write_text(f"{digest}  {file.name}\n", "utf-8")
+    print(f"{len(examples())} cases in {file}")
+    return 0
+
+
+def contents() -> Iterator[tuple[str, str]]:
+    """The path and the text of each file of the archive."""
+    index = [_entry(one) for one in examples()]
+    about = {"format": FORMAT, "version": version(PACKAGE), "cases": index}
+    yield "README.txt", READ_ME
+    yield "index.json", _text(about)
+    yield "rules.json", _text(dict(_rules()))
+    for one in examples():
+        yield _path(one), _text(_case(one))
+    for name in (*SHARED, *(f"operations/{one}" for one in operations())):
+        yield f"schemas/{name}.json", _text(schema(name))
+
+
+def _path(example: Example) -> str:
+    return f"cases/{example.questions[0][0]}/{example.id}.json"
+
+
+def _entry(example: Example) -> Mapping[str, Any]:
+    return {
+        "id": example.id,
+        "file": _path(example),
+        "operations": list(dict.fromkeys(operation for operation, _ in example.questions)),
+        "rules": list(example.rules),
+        "judged": example.allowed is not None,
+    }
+
+
+def _case(example: Example) -> Mapping[str, Any]:
+    rules = [load().rules[rule] for rule in example.rules]
+    profiles = [one for one in load().profiles if any(one in rule.profiles for rule in rules)]
+    return {
+        "id": example.id,
+        "title": example.title,
+        "rules": list(example.rules),
+        "readings": dict(example.readings),
+        "profiles": profiles,
+        "questions": [{"ask": operation, "case": case} for operation, case in example.questions],
+        "allowed": None if example.allowed is None else [list(one) for one in example.allowed],
+        "arithmetic": list(example.arithmetic),
+    }
+
+
+def _rules() -> Iterator[tuple[str, Mapping[str, Any]]]:
+    for rule in load().rules.values():
+        sources = [
+            {"document": one.document, "section": one.section, "sentences": list(one.sentences)}
+            for one in rule.sources
+        ]
+        about = {"title": rule.title, "level": rule.level, "statement": rule.statement}
+        yield rule.id, {**about, "sources": sources}
+
+
+def _text(value: Any) -> str:
+    return json.dumps(value, indent=1, ensure_ascii=False) + "\n"
+
+
+def _add(archive: tarfile.TarFile, path: str, content: bytes) -> None:
+    """Adds a file without the time and the user of this machine."""
+    entry = tarfile.TarInfo(path)
+    entry.size = len(content)
+    archive.addfile(entry, io.BytesIO(content))
+
+
+def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="fixtures", description=__doc__)
+    parser.add_argument(
+        "--to", type=Path, default=TO, metavar="DIR", help="where the archive goes (%(default)s)"
+    )
+    return parser.parse_args(argv)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,96 @@
+"""Stories as a table of time: at which minute what happens, and what comes of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
+from typing import Any
+
+from pulsar_conformance.reference.numbers import Fraction, exact, plain, throughput
+from pulsar_conformance.reports.pages.answers import LINE
+from pulsar_conformance.reports.pages.cells import Json, cell, inline, listed
+from pulsar_conformance.reports.pages.tables import Table
+
+HEADINGS = ("minute", "event", "what comes of it")
+
+KINDS: Mapping[str, str] = {
+    "broker_up": "broker up",
+    "broker_down": "broker down",
+    "leader_lost": "the leader is lost",
+}
+
+
+def course(case: Json, answer: Json) -> Table:
+    """Events and steps side by side; equal ones in a row stand together."""
+    found = []
+    rows = _rows(case["events"], answer.get("steps", ()))
+    for (event, comes), equal in groupby(rows, key=lambda row: row[1:]):
+        minutes = [minute for minute, *_ in equal]
+        times = f", {len(minutes)} times" if len(minutes) > 1 else ""
+        found.append((minutes[0], f"{event}{times}", comes))
+    return Table(HEADINGS, tuple(found))
+
+
+def differences(case: Json, answer: Json, other: Json) -> str:
+    """Where the course would be another one: minute, event, and what comes of it then."""
+    pairs = (_rows(case["events"], one.get("steps", ())) for one in (answer, other))
+    return LINE.join(
+        f"minute {minute}, {event}: {comes}"
+        for before, (minute, event, comes) in zip(*pairs, strict=True)
+        if before != (minute, event, comes)
+    )
+
+
+def _rows(events: Sequence[Json], steps: Sequence[Json]) -> Iterator[tuple[str, str, str]]:
+    clock = Fraction(0)
+    owners: Mapping[str, Any] = {}
+    for event, step in zip(events, steps, strict=True):
+        [(kind, about)] = event.items()
+        before, owners = owners, step.get("owners", owners)
+        yield plain(clock), _event(kind, about), "; ".join(_comes(step, before)) or "–"
+        clock += exact(about["minutes"]) if kind == "tick" else 0
+
+
+def _event(kind: str, about: Json) -> str:
+    """An event as one says it."""
+    if kind == "tick":
+        minutes = plain(exact(about["minutes"]))
+        return f"{minutes} minute{'' if minutes == '1' else 's'} pass"
+    said = dict(about)
+    if "capacity" in said:
+        said["capacity"] = throughput(exact(said["capacity"]))
+    if kind == "topic":
+        name = said.pop("topic")
+        return f"topic {name}: {inline(said)}"
+    if kind == "setting":
+        return f"{said['name']} = {cell('value', said['value'])} ({said['how']})"
+    first, *rest = said.items() if said else [("", "")]
+    more = "".join(f", {name} {cell(name, value)}" for name, value in rest if value is not None)
+    return f"{KINDS.get(kind, kind)} {cell(*first)}{more}".strip()
+
+
+def _comes(step: Json, before: Mapping[str, Any]) -> Iterator[str]:
+    """What a step says, in words."""
+    for word in ("refused", "ignored"):
+        if word in step:
+            yield word if step[word] == "*" else f"{word}: {step[word]}"
+    to = {one["bundle"]: one["to"] for one in step.get("assigned", ())}
+    for one in step.get("split", ()):
+        yield f"{one['bundle']} is split into {listed(one['into'])} ({one['reason']})"
+    for one in step.get("unloaded", ()):
+        where = f", goes to {to.pop(one['bundle'])}" if one["bundle"] in to else ""
+        yield f"{one['bundle']} leaves {one['from']} ({one['reason']}){where}"
+    yield from (f"{bundle} goes to {broker}" for bundle, broker in to.items())
+    told = {(one["bundle"].rpartition("/")[0], one["to"]) for one in step.get("assigned", ())}
+    changed = {
+        topic: owner
+        for topic, owner in step.get("owners", before).items()
+        if before.get(topic) != owner and (_space(topic), owner) not in told
+    }
+    for owner, topics in groupby(sorted(changed, key=lambda one: str(changed[one])), changed.get):
+        yield f"{owner or 'nobody'} owns {listed(list(topics))}"
+
+
+def _space(topic: str) -> str:
+    """The namespace of a topic."""
+    return "/".join(topic.partition("://")[2].split("/")[:2])

@@ -1,0 +1,48 @@
+"""Two reports: what became better, and what became worse."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from pulsar_conformance.reports.runs.making import Report
+from pulsar_conformance.reports.table import WORDS, word_of
+
+RANKS = {word: rank for rank, word in enumerate(WORDS) if word != "not_applicable"}
+"""Worst first. What is not offered is neither better nor worse than anything."""
+
+
+@dataclass(frozen=True)
+class ChangedVerdict:
+    """A rule with two verdicts."""
+
+    rule: str
+    before: str
+    after: str
+
+    @property
+    def direction(self) -> str:
+        """`better`, `worse` or `other`."""
+        if self.before not in RANKS or self.after not in RANKS:
+            return "other"
+        return "better" if RANKS[self.after] > RANKS[self.before] else "worse"
+
+    def __str__(self) -> str:
+        before, after = (WORDS.get(one, one) for one in (self.before, self.after))
+        return f"{self.rule}: {before} -> {after}"
+
+
+def compared(before: Report, after: Report) -> dict[str, list[ChangedVerdict]]:
+    """`better`, `worse` and `other`, each with its rules in order."""
+    old, new = (_words(report) for report in (before, after))
+    found: dict[str, list[ChangedVerdict]] = {"better": [], "worse": [], "other": []}
+    for rule in dict.fromkeys((*old, *new)):
+        one = ChangedVerdict(rule, old.get(rule, "not there"), new.get(rule, "not there"))
+        if one.before != one.after:
+            found[one.direction].append(one)
+    return found
+
+
+def _words(report: Report) -> dict[str, str]:
+    verdicts: list[dict[str, Any]] = report["verdicts"]
+    return {line["rule"]: word_of(line) for line in verdicts}

@@ -1,0 +1,131 @@
+"""A report from the verdict stream of a run: one implementation, one profile."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pulsar_conformance.reports.runs.requirements import checksum, matching
+from pulsar_conformance.reports.table import word_of
+
+Report = dict[str, Any]
+Line = Mapping[str, Any]
+BROKEN = ("fail", "known_deviation", "error", "unexercised")
+"""A `must` with one of these verdicts does not hold, or is not known to hold."""
+VERSION = 1
+
+
+class BadReport(Exception):
+    """A stream or a report that cannot be used; the message is one sentence."""
+
+
+@dataclass(frozen=True)
+class About:
+    """What a person says of a run: the stream cannot know it."""
+
+    date: str
+    project: str
+    url: str
+    contact: str
+    mode: str = "default"
+    known: str = ""
+    """The file of known deviations that the run was given."""
+
+
+def stream(file: Path) -> list[Line]:
+    """The lines of a verdict stream. Errors: `BadReport`."""
+    try:
+        lines = [json.loads(line) for line in file.read_text("utf-8").splitlines()]
+    except (OSError, UnicodeDecodeError) as wrong:
+        raise BadReport(f"{file}: {getattr(wrong, 'strerror', None) or wrong}") from None
+    except json.JSONDecodeError:
+        raise BadReport(f"{file}: it is no verdict stream, which has JSON in each line") from None
+    if not lines or not isinstance(lines[0], dict) or lines[0].get("kind") != "run":
+        raise BadReport(f"{file}: it is no verdict stream; give the verdicts.jsonl of a run")
+    return lines
+
+
+def made(lines: Sequence[Line], about: About) -> Iterator[Report]:
+    """A report for each implementation and profile of a stream, in its order.
+
+    Errors: `BadReport` for a run of only some rules, which says nothing about the others.
+    """
+    first, *verdicts = lines
+    if first["rules"]:
+        chosen = ", ".join(first["rules"])
+        raise BadReport(f"the run judged only {chosen}; a report is about all rules of a profile")
+    if first["known_deviations"] and not about.known:
+        raise BadReport("the run was given known deviations; name their file, so that others can")
+    for one in first["implementations"]:
+        pair = one["adapter"], one["profile"]
+        of_it = [line for line in verdicts if (line["implementation"], line["profile"]) == pair]
+        yield _report(first, one, of_it, about)
+
+
+def _report(first: Line, one: Line, verdicts: Sequence[Line], about: About) -> Report:
+    requirements = matching(one["profile"])
+    report = {
+        "report": VERSION,
+        "date": about.date,
+        "project": {"name": about.project, **({"url": about.url} if about.url else {})},
+        "contact": about.contact,
+        "mode": about.mode,
+        "implementation": dict(one),
+        "requirements": {
+            "profile": requirements.profile,
+            "version": requirements.version,
+            "checksum": requirements.checksum,
+        },
+        "command": _command(first, one, about.known),
+        "seed": first["seed"],
+        "examples": first["examples"],
+        "versions": first["versions"],
+        "conformant": conformant(verdicts),
+        "summary": summary(verdicts),
+        "verdicts": [_verdict(line) for line in verdicts],
+    }
+    return {**report, "checksum": checksum(report)}
+
+
+def _verdict(line: Line) -> Line:
+    """A verdict without what is the same for the whole report."""
+    return {
+        name: value
+        for name, value in line.items()
+        if name not in ("kind", "implementation", "profile")
+    }
+
+
+def _command(first: Line, one: Line, known: str) -> str:
+    words = ["pulsar-conformance", "run", "--adapter", one["adapter"]]
+    words += ["--judge-by", one["profile"]]
+    for name, value in first["readings"].items():
+        words += ["--reading", f"{name}={value}"]
+    words += ["--examples", str(first["examples"]), "--seed", str(first["seed"])]
+    words += ["--known-deviations", known] if known else []
+    return shlex.join(words)
+
+
+def conformant(verdicts: Sequence[Line]) -> bool:
+    """Whether every rule that is a `must` held; what is not offered counts for nothing."""
+    musts = [line["verdict"] for line in verdicts if line["level"] == "must"]
+    return "pass" in musts and not set(BROKEN).intersection(musts)
+
+
+def summary(verdicts: Sequence[Line]) -> dict[str, int]:
+    """How many rules have which verdict; a failure of what is no `must` is a warning."""
+    return dict(sorted(Counter(map(word_of, verdicts)).items()))
+
+
+def write(report: Report, file: Path) -> None:
+    """Writes a report, a line a verdict, so that two of them can be compared by eye."""
+    head = {name: value for name, value in report.items() if name != "verdicts"}
+    text = json.dumps(head, indent=1, ensure_ascii=False).removesuffix("\n}")
+    lines = ",\n".join(f"  {json.dumps(one, ensure_ascii=False)}" for one in report["verdicts"])
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(f'{text},\n "verdicts": [\n{lines}\n ]\n}}\n', "utf-8")

@@ -1,0 +1,125 @@
+"""Requirement sets: what a profile demanded at the time when it was frozen.
+
+A report is held against the set of its version, whatever the rules have become since.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pulsar_conformance import specs
+
+FOLDER = Path(specs.__file__).parent / "requirements"
+Entry = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Requirements:
+    """The testable rules of a profile: their level, and the fingerprint of what they demand."""
+
+    profile: str
+    version: int | None
+    """None for the rules as they are, which no version has frozen."""
+    rules: Mapping[str, Entry]
+    changes: tuple[str, ...] = ()
+    """What is different from the version before, a line each."""
+
+    @property
+    def checksum(self) -> str:
+        """SHA-256 of the rules, whatever the order of their fields."""
+        return checksum(self.rules)
+
+    @property
+    def name(self) -> str:
+        """As it is written: `documented-3.0, version 1`."""
+        return f"{self.profile}, {f'version {self.version}' if self.version else 'not frozen'}"
+
+    def as_json(self) -> dict[str, Any]:
+        """What a frozen file holds."""
+        return {
+            "profile": self.profile,
+            "version": self.version,
+            "checksum": self.checksum,
+            "changes": list(self.changes),
+            "rules": dict(self.rules),
+        }
+
+
+def checksum(value: Any) -> str:
+    """SHA-256 of a JSON value in its one canonical form."""
+    text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return f"sha256:{hashlib.sha256(text.encode()).hexdigest()}"
+
+
+def today(profile: str) -> Requirements:
+    """The testable rules of a profile as they are. Errors: `UnknownName`."""
+    rules = {
+        rule.id: _entry(rule) for rule in specs.load().rules_of(profile) if not rule.untestable
+    }
+    return Requirements(profile, None, rules)
+
+
+def _entry(rule: specs.Rule) -> Entry:
+    demanded = {
+        "statement": " ".join(rule.statement.split()),
+        "operations": list(rule.operations),
+        "any_operation": rule.any_operation,
+        "managers": list(rule.managers),
+        "reading": dict(rule.reading),
+    }
+    return {"level": rule.level, "demand": checksum(demanded)}
+
+
+def frozen(profile: str) -> tuple[Requirements, ...]:
+    """Every version of a profile's set, the oldest first. Errors: `SpecError` for a changed one."""
+    found = [_read(file) for file in FOLDER.glob(f"{profile}-*.json")]
+    return tuple(sorted(found, key=lambda one: one.version or 0))
+
+
+def _read(file: Path) -> Requirements:
+    data = json.loads(file.read_text("utf-8"))
+    rules, changes = data["rules"], tuple(data["changes"])
+    one = Requirements(data["profile"], data["version"], rules, changes)
+    if one.checksum != data["checksum"]:
+        problem = "it was changed after it was frozen; freeze a new version instead"
+        raise specs.SpecError(f"requirements/{file.name}", 1, problem)
+    return one
+
+
+def matching(profile: str) -> Requirements:
+    """The newest frozen set if it is what the rules demand today, else today's, not frozen."""
+    current = today(profile)
+    return next((one for one in frozen(profile) if one.checksum == current.checksum), current)
+
+
+def freeze(profile: str) -> Path | None:
+    """Writes the rules of today as a new version; None where the newest one is the same."""
+    current, before = today(profile), frozen(profile)
+    if before and before[-1].checksum == current.checksum:
+        return None
+    number = (before[-1].version or 0) + 1 if before else 1
+    changes = tuple(differences(before[-1], current)) if before else ()
+    FOLDER.mkdir(exist_ok=True)
+    file = FOLDER / f"{profile}-{number}.json"
+    content = Requirements(profile, number, current.rules, changes).as_json()
+    file.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", "utf-8")
+    return file
+
+
+def differences(before: Requirements, after: Requirements) -> Iterator[str]:
+    """What one set demands and the other does not, a line a rule."""
+    for rule in dict.fromkeys((*before.rules, *after.rules)):
+        old, new = before.rules.get(rule), after.rules.get(rule)
+        if old is None:
+            yield f"{rule} is new"
+        elif new is None:
+            yield f"{rule} is no longer demanded"
+        elif old["level"] != new["level"]:
+            yield f"{rule} is a {new['level']}, it was a {old['level']}"
+        elif old != new:
+            yield f"{rule} demands something else"

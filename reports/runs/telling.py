@@ -1,0 +1,112 @@
+"""A report for other eyes: a badge, a summary for a pull request, JUnit's XML."""
+
+from __future__ import annotations
+
+import json
+from xml.etree import ElementTree
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from pulsar_conformance import specs
+from pulsar_conformance.reports.runs.making import BROKEN, Report
+from pulsar_conformance.reports.table import WORDS, word_of
+
+LABEL = "conformance"
+COLOURS = {"good": "#2e7d32", "bad": "#c62828"}
+PIXELS = 6.6
+"""The width of a letter of the badge, a little more than it is on average."""
+PADDING = 10
+BAD = ("error", "fail", "unexpected_pass", "unexercised")
+"""The verdicts that JUnit's readers are to see as failures."""
+
+
+def message(report: Report) -> str:
+    """What a badge says: how many of the rules that apply hold."""
+    counts = report["summary"]
+    applicable = sum(counts.values()) - counts.get("not_applicable", 0)
+    return f"{report['requirements']['profile']} {counts.get('pass', 0)}/{applicable}"
+
+
+def endpoint(report: Report) -> str:
+    """The badge as the JSON that badge services read from an address."""
+    colour = COLOURS["good" if report["conformant"] else "bad"]
+    badge = {"schemaVersion": 1, "label": LABEL, "message": message(report), "color": colour}
+    return json.dumps(badge) + "\n"
+
+
+def badge(report: Report) -> str:
+    """The badge as SVG, which needs no service."""
+    said = message(report)
+    left, right = (round(len(text) * PIXELS + PADDING) for text in (LABEL, said))
+    return _rendered(
+        "badge.svg.jinja",
+        label=LABEL,
+        message=said,
+        left=left,
+        right=right,
+        colour=COLOURS["good" if report["conformant"] else "bad"],
+    )
+
+
+def markdown(report: Report) -> str:
+    """A summary for a pull request: the counts, and each rule that does not hold."""
+    rules = specs.load().rules
+    broken = [
+        line for line in report["verdicts"] if line["verdict"] in (*BROKEN, "unexpected_pass")
+    ]
+    titles = {name: rule.title for name, rule in rules.items()}
+    return _rendered(
+        "summary.md.jinja", report=report, broken=broken, titles=titles, words=WORDS, word=word_of
+    )
+
+
+def junit(report: Report) -> str:
+    """JUnit's XML: a suite of the implementation, a case a rule."""
+    verdicts = report["verdicts"]
+    name = f"{report['implementation']['name']}, {report['requirements']['profile']}"
+    suite = ElementTree.Element("testsuite", name=name, tests=str(len(verdicts)))
+    counts = {"failures": 0, "errors": 0, "skipped": 0}
+    for line in verdicts:
+        area = line["rule"].partition("-")[0]
+        case = ElementTree.SubElement(
+            suite, "testcase", classname=f"{name}.{area}", name=line["rule"]
+        )
+        if line["verdict"] == "error":
+            counts["errors"] += 1
+            ElementTree.SubElement(case, "error", message=line["why"])
+        elif line["verdict"] in BAD and word_of(line) != "warning":
+            counts["failures"] += 1
+            ElementTree.SubElement(case, "failure", message=_first(line["why"])).text = _told(line)
+        elif line["verdict"] != "pass":
+            counts["skipped"] += 1
+            said = f"{WORDS[word_of(line)]}: {line['why']}"
+            ElementTree.SubElement(case, "skipped", message=_first(said))
+    suite.attrib.update({kind: str(count) for kind, count in counts.items()})
+    root = ElementTree.Element("testsuites")
+    root.append(suite)
+    ElementTree.indent(root)
+    text = ElementTree.tostring(root, encoding="unicode")
+    return f'<?xml version="1.0" encoding="UTF-8"?>\n{text}\n'
+
+
+def _told(line: Report) -> str:
+    failure = line["failure"]
+    if failure is None:
+        return str(line["why"])
+    told = [*failure["derivation"], f"allowed   {failure['allowed']}"]
+    return "\n".join([*told, f"answered  {failure['answered']}", f"again     {failure['again']}"])
+
+
+def _first(text: str) -> str:
+    return text.partition("\n")[0]
+
+
+def _rendered(template: str, **given: object) -> str:
+    environment = Environment(
+        loader=PackageLoader("pulsar_conformance.reports.runs"),
+        undefined=StrictUndefined,
+        autoescape=template.endswith(".svg.jinja"),
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    return environment.get_template(template).render(**given)

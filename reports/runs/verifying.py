@@ -1,0 +1,83 @@
+"""Is a report what it claims to be? Every check that needs no second run."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from pulsar_conformance.reports.runs.making import BadReport, Report, conformant, summary
+from pulsar_conformance.reports.runs.requirements import checksum, frozen
+from pulsar_conformance.specs.schemas import problem_with
+
+SCHEMA = "report"
+
+
+def read(file: Path) -> Report:
+    """A report of the right shape. Errors: `BadReport`."""
+    try:
+        found: Any = json.loads(file.read_text("utf-8"))
+    except (OSError, UnicodeDecodeError) as wrong:
+        raise BadReport(f"{file}: {getattr(wrong, 'strerror', None) or wrong}") from None
+    except json.JSONDecodeError as wrong:
+        raise BadReport(f"{file}: it isn't JSON ({wrong.msg}, line {wrong.lineno})") from None
+    if problem := problem_with(found, SCHEMA):
+        raise BadReport(f"{file}: {problem}")
+    report: Report = found
+    return report
+
+
+def verify(report: Report) -> None:
+    """Holds a report against itself and the frozen requirement set of its version.
+
+    Errors: `BadReport` with the first thing that does not hold.
+    """
+    for problem in _problems(report):
+        raise BadReport(problem)
+
+
+def _problems(report: Report) -> Iterator[str]:
+    verdicts = report["verdicts"]
+    named = report["requirements"]
+    if named["version"] is None:
+        yield (
+            f"it was judged by rules of {named['profile']} that no version has frozen; "
+            "judge it by a release of the suite"
+        )
+    known = {one.version: one for one in frozen(named["profile"])}
+    if named["version"] not in known:
+        have = ", ".join(map(str, known)) or "none"
+        yield f"{named['profile']} has no version {named['version']}; there are: {have}"
+    demanded = known[named["version"]]
+    if named["checksum"] != demanded.checksum:
+        yield f"its checksum of the requirements is not that of {demanded.name}"
+    judged = [line["rule"] for line in verdicts]
+    for rule in judged:
+        if rule not in demanded.rules:
+            yield f"it judges {rule}, which {demanded.name} does not have"
+        if judged.count(rule) > 1:
+            yield f"it judges {rule} more than once"
+    for rule, entry in demanded.rules.items():
+        if rule not in judged:
+            yield f"it has no verdict on {rule}, which {demanded.name} demands"
+        level = next(line["level"] for line in verdicts if line["rule"] == rule)
+        if level != entry["level"]:
+            yield f"it takes {rule} for a {level}, and it is a {entry['level']}"
+    if report["summary"] != summary(verdicts):
+        yield "its summary does not count its verdicts"
+    if report["conformant"] != conformant(verdicts):
+        said = json.dumps(report["conformant"])
+        yield f"it says conformant: {said}, and its verdicts say otherwise"
+    for line in verdicts:
+        if line["verdict"] == "pass" and not line["reached"]:
+            yield f"{line['rule']} passes without a case that reached it"
+        if line["verdict"] == "fail" and line["failure"] is None:
+            yield f"{line['rule']} fails without a case that shows it"
+    implementation = report["implementation"]
+    for word in (implementation["adapter"], implementation["profile"]):
+        if word not in report["command"]:
+            yield f"its command does not name {word}"
+    rest = {name: value for name, value in report.items() if name != "checksum"}
+    if report["checksum"] != checksum(rest):
+        yield "it was changed after it was made: its checksum is that of something else"

@@ -1,0 +1,53 @@
+"""Write the sources of the site, for MkDocs to build: `nox -s site`."""
+
+import argparse
+import shutil
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from pulsar_conformance.reports.allure import cache
+from pulsar_conformance.reports.site import vendored
+from pulsar_conformance.reports.site.making import Site
+from pulsar_conformance.reports.site.vendored import CannotVendor
+from pulsar_conformance.specs import SpecError
+
+HERE = Path(__file__).parent
+TO = Path("reports/out/site-sources")
+ASSETS = "assets"
+VENDOR = "vendor"
+CONFIGURATION = "mkdocs.yml"
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Write every page and MkDocs' configuration; 0, or 2 where that fails."""
+    to = _arguments(argv).to
+    docs = to / "docs"
+    try:
+        shutil.rmtree(docs, ignore_errors=True)
+        made = dict(Site().pages())
+        for name, text in made.items():
+            file = docs / name
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(text, "utf-8", newline="\n")
+        shutil.copytree(HERE / ASSETS, docs / ASSETS)
+        vendored.fetch(cache() / "site", docs / ASSETS / VENDOR)
+        vendored.write_model(docs / ASSETS / VENDOR)
+        shutil.copy(HERE / CONFIGURATION, to / CONFIGURATION)
+    except (SpecError, OSError, CannotVendor) as problem:
+        print(problem, file=sys.stderr)
+        return 2
+    print(f"{len(made)} pages in {docs}")
+    return 0
+
+
+def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="site", description=__doc__)
+    parser.add_argument(
+        "--to", type=Path, default=TO, metavar="DIR", help="where the sources go (%(default)s)"
+    )
+    return parser.parse_args(argv)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,167 @@
+"""The pages of the site as Markdown, from the specifications, the fixtures and the reports."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from pulsar_conformance.conformance.operations.catalogue import OPERATIONS
+from pulsar_conformance.fixtures import examples
+from pulsar_conformance.reference import Model
+from pulsar_conformance.reports.pages.making import TITLES, Shown, environment
+from pulsar_conformance.reports.pages.outcomes import Worked
+from pulsar_conformance.reports.site import subjects
+from pulsar_conformance.reports.site.pictures import pictures
+from pulsar_conformance.reports.site.results import Listed, Result, deviations, results
+from pulsar_conformance.reports.table import WORDS
+from pulsar_conformance.specs import AREAS, Specs, load, operations, schema
+
+GUIDES = Path(__file__).parent / "guides"
+PROFILE = "documented-3.0"
+LONGEST = 50_000
+"""Characters of an example that a page shows; of a longer one, where else it can be seen."""
+CHOICES = ("pass", "fail", "warning", "known_deviation", "not_applicable", "error")
+"""The verdicts that the matrix can be narrowed to."""
+
+
+class Site:
+    """What all pages are made from, read once."""
+
+    def __init__(self) -> None:
+        self.specs: Specs = load()
+        self.results: Sequence[Result] = results()
+        self.deviations: Mapping[str, Sequence[Listed]] = deviations()
+        self.shown: Mapping[str, Sequence[Shown]] = _by_rule()
+        self.templates = environment("pulsar_conformance.reports.site")
+        self.templates.globals.update(
+            areas=AREAS,
+            longest=LONGEST,
+            deviations=self.deviations,
+            pictures=lambda shown: list(pictures(shown)),
+            results=self.results,
+            shown=self.shown,
+            slug=subjects.slug,
+            titles=TITLES,
+            words=WORDS,
+        )
+
+    def pages(self) -> Iterator[tuple[str, str]]:
+        """The path and the text of each page."""
+        yield from self._rules()
+        yield from self._results()
+        yield from self._documents()
+        yield from self._reference()
+        for guide in sorted(GUIDES.glob("*.md")):
+            yield f"guides/{guide.name}", guide.read_text("utf-8")
+        yield "playground.md", self._page("playground")
+        yield "index.md", self._page("index", counts=_counts(self.specs))
+
+    def _page(self, template: str, **given: object) -> str:
+        return self.templates.get_template(f"{template}.md.jinja").render(**given)
+
+    def _rules(self) -> Iterator[tuple[str, str]]:
+        order = list(self.specs.rules.values())
+        for area in AREAS:
+            rules = [rule for rule in order if rule.area == area]
+            yield f"rules/{area.lower()}.md", self._page("area", area=area, rules=rules)
+        for before, rule, after in zip([None, *order], order, [*order[1:], None], strict=False):
+            profiles = [one for one in self.specs.profiles if rule in self.specs.rules_of(one)]
+            about = {"held": subjects.held(rule.id), "profiles": profiles}
+            near = {"before": before, "after": after}
+            yield f"rules/{rule.id}.md", self._page("rule", rule=rule, **about, **near)
+
+    def _results(self) -> Iterator[tuple[str, str]]:
+        judged = {rule for one in self.results for rule in one.verdicts}
+        rules = [rule for rule in self.specs.rules.values() if rule.id in judged]
+        profiles = {
+            one: {rule.id for rule in self.specs.rules_of(one)} for one in self.specs.profiles
+        }
+        yield "matrix.md", self._page("matrix", rules=rules, choices=CHOICES, profiles=profiles)
+        for one in self.results:
+            yield f"implementations/{one.slug}.md", self._page("implementation", result=one)
+        yield "implementations/index.md", self._page("implementations")
+        yield "deviations.md", self._page("deviations")
+
+    def _documents(self) -> Iterator[tuple[str, str]]:
+        yield "documents/index.md", self._page("documents")
+        for document in self.specs.documents.values():
+            claims = subjects.claims(document.id)
+            yield (
+                f"documents/{document.id}.md",
+                self._page("document", document=document, claims=claims),
+            )
+
+    def _reference(self) -> Iterator[tuple[str, str]]:
+        yield "reference/protocol.md", self._page("protocol", operations=list(_exchanges()))
+        yield "reference/settings.md", self._page("settings")
+        yield "reference/readings.md", self._page("readings")
+        yield "reference/commands.md", self._page("commands", commands=list(subjects.commands()))
+        modules: dict[str, list[subjects.Documented]] = defaultdict(list)
+        for one in (*subjects.model(), *subjects.strategies()):
+            modules[one.module].append(one)
+        yield "reference/python.md", self._page("python", modules=modules)
+
+
+def _by_rule() -> Mapping[str, Sequence[Shown]]:
+    """The worked examples of each rule."""
+    found: dict[str, list[Shown]] = defaultdict(list)
+    for example in examples():
+        shown = Shown(Worked.out(example))
+        for rule in example.rules:
+            found[rule].append(shown)
+    return found
+
+
+def _exchanges() -> Iterator[Mapping[str, str]]:
+    """Each operation with its schema, and one exchange as it goes over the wire."""
+    model = Model(PROFILE)
+    for name in operations():
+        case = _smallest(name)
+        asked = {"id": 2, "ask": name, "cases": [case]}
+        answered = {"id": 2, "answers": [dict(model.derive(name, case).answer)]}
+        whole = schema(f"operations/{name}")
+        yield {
+            "name": name,
+            "title": str(whole["title"]),
+            "says": str(whole.get("description", "")),
+            "asked": json.dumps(asked, indent=1, ensure_ascii=False),
+            "answered": json.dumps(answered, indent=1, ensure_ascii=False),
+            "case": json.dumps(whole["$defs"]["case"], indent=1, ensure_ascii=False),
+            "answer": json.dumps(
+                whole["$defs"].get("answered", whole["$defs"]["answer"]),
+                indent=1,
+                ensure_ascii=False,
+            ),
+        }
+
+
+def _smallest(operation: str) -> Mapping[str, object]:
+    """The shortest worked example of an operation that its schema and profile allow."""
+    model = Model(PROFILE)
+    found = []
+    for example in examples():
+        for name, case in example.questions:
+            if name == operation and not example.readings and example.allowed:
+                found.append(case)
+    cases = found or list(OPERATIONS[operation].examples)
+    for case in sorted(cases, key=lambda one: len(json.dumps(one))):
+        answer = model.derive(operation, case).answer
+        if "declined" not in answer and "unsupported" not in answer:
+            return case
+    return cases[0]
+
+
+def _counts(specs: Specs) -> Mapping[str, int]:
+    sentences = [
+        one for doc in specs.documents.values() for sec in doc.sections for one in sec.sentences
+    ]
+    return {
+        "rules": len(specs.rules),
+        "sentences": len(sentences),
+        "examples": len(examples()),
+        "readings": len(specs.readings),
+        "settings": len(specs.settings),
+        "operations": len(operations()),
+    }

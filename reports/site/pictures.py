@@ -1,0 +1,212 @@
+"""Pictures of worked examples, as SVG within the page.
+
+Each draws numbers that the model's derivation or the case already has, and says them in words for
+those who cannot see it. Colours come from the page's style, so that they follow light and dark.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from html import escape
+from itertools import pairwise
+from typing import Any
+
+from pulsar_conformance.reference import Step
+from pulsar_conformance.reports.pages.making import Shown
+
+WIDTH = 480
+LEFT = 100
+RIGHT = 60
+ROW = 26
+HIGHEST = 2**32 - 1
+PERCENT = re.compile(r"(-?\d+(?:\.\d+)?) %")
+RANGE = re.compile(r"(0x[0-9a-f]{8})_(0x[0-9a-f]{8})")
+MOST_ROWS = 12
+LIMITS = ("threshold", "limit")
+
+
+@dataclass
+class MeasuredBroker:
+    """A broker as the derivation tells it: percents, None where it does not say."""
+
+    name: str
+    usage: float | None = None
+    limit: float | None = None
+    gives: list[str] = field(default_factory=list)
+
+
+def pictures(shown: Shown) -> Iterator[str]:
+    """The pictures of an example; mostly one, none where a table says all."""
+    for (operation, case), derived in zip(
+        shown.example.questions, shown.worked.derivations, strict=True
+    ):
+        if operation == "cluster.replay" and shown.course:
+            yield _time_line([(row[0], row[1]) for row in shown.course.rows])
+        elif (drawn := _usage_bars(derived.steps)) or (drawn := _ranges(case, derived.answer)):
+            yield drawn
+
+
+def _usage_bars(steps: Sequence[Step]) -> str:
+    """A bar for each broker's usage, against the average and the limit."""
+    brokers, average, limit = _brokers(steps)
+    measured = [one for one in brokers if one.usage is not None][:MOST_ROWS]
+    if not measured:
+        return ""
+    body, said = [], []
+    scale = (WIDTH - LEFT - RIGHT) / max(100.0, *(one.usage or 0 for one in measured))
+    height = len(measured) * ROW + 34
+    for row, one in enumerate(measured):
+        usage, top = one.usage or 0.0, row * ROW + 4
+        own = one.limit if one.limit is not None else limit
+        kind = "over" if own is not None and usage > own else "bar"
+        body.append(_text(LEFT - 8, top + 13, one.name[:16], "end"))
+        body.append(_rectangle(LEFT, top, usage * scale, ROW - 8, kind))
+        body.append(_text(LEFT + usage * scale + 6, top + 13, f"{usage:g} %"))
+        if one.limit is not None:
+            body.append(_mark(LEFT + one.limit * scale, top - 2, ROW - 4, "limit"))
+        gone = f" and gives up {len(one.gives)}" if one.gives else ""
+        said.append(f"{one.name} is at {usage:g} %{gone}")
+    for value, word in ((average, "average"), (limit, "limit")):
+        if value is not None:
+            body.append(_mark(LEFT + value * scale, 0, height - 30, word))
+            body.append(
+                _text(
+                    LEFT + value * scale,
+                    height - 18 + 15 * (word == "limit"),
+                    f"{word} {value:g} %",
+                    "middle",
+                )
+            )
+            said.append(f"{word} {value:g} %")
+    limits = {one.limit for one in measured if one.limit is not None}
+    if limits:
+        words = ", ".join(f"{one:g} %" for one in sorted(limits))
+        body.append(_text(LEFT, height - 8, f"dashed: threshold {words}"))
+        said.append(f"threshold {words}")
+    return _svg(height + 4, f"Usage by broker: {'; '.join(said)}", body)
+
+
+def _brokers(steps: Sequence[Step]) -> tuple[list[MeasuredBroker], float | None, float | None]:
+    """The brokers of a derivation of shedding, and what they are held against."""
+    found: list[MeasuredBroker] = []
+    average = limit = None
+    for step in steps:
+        inner, label = step.label.startswith(" "), step.label.strip()
+        percents = [float(one) for one in PERCENT.findall(step.text)]
+        if not inner and not step.text:
+            found.append(MeasuredBroker(label))
+        elif not inner and label == "average" and percents:
+            average = percents[-1]
+        elif not inner and label == "limit" and percents:
+            limit = percents[-1]
+        elif inner and found and percents and label == "usage":
+            found[-1].usage = percents[0]
+        elif inner and found and percents and label in LIMITS:
+            found[-1].limit = percents[-1]
+        elif inner and found and label == "goes":
+            found[-1].gives.append(step.text)
+    return found, average, limit
+
+
+def _ranges(case: Mapping[str, Any], answer: Mapping[str, Any]) -> str:
+    """The ring of hashes as a line: what is asked about, and what comes of it."""
+    rows = [
+        (word, parts)
+        for word, value in (
+            ("before", case.get("bundle")),
+            ("boundaries", case.get("boundaries")),
+            ("answer", answer.get("bundles") or answer.get("boundaries")),
+        )
+        if (parts := _parts(value))
+    ]
+    if len({tuple(parts) for _, parts in rows}) < 1 or all(len(parts) > 64 for _, parts in rows):
+        return ""
+    lowest = min(low for _, parts in rows for low, _ in parts)
+    highest = max(high for _, parts in rows for _, high in parts)
+    scale = (WIDTH - LEFT - 10) / max(1, highest - lowest)
+    body, said = [], []
+    for row, (word, parts) in enumerate(rows):
+        top = row * ROW + 4
+        body.append(_text(LEFT - 8, top + 13, word, "end"))
+        for number, (low, high) in enumerate(parts):
+            kind = "bar" if number % 2 else "other"
+            body.append(
+                _rectangle(LEFT + (low - lowest) * scale, top, (high - low) * scale, ROW - 8, kind)
+            )
+        said.append(
+            f"{word}: "
+            + (
+                ", ".join(f"0x{low:08x} to 0x{high:08x}" for low, high in parts)
+                if len(parts) <= 4
+                else f"{len(parts)} ranges"
+            )
+        )
+    bottom = len(rows) * ROW + 14
+    body.append(_text(LEFT, bottom, f"0x{lowest:08x}"))
+    body.append(_text(WIDTH - 10, bottom, f"0x{highest:08x}", "end"))
+    return _svg(bottom + 8, f"Ranges of hashes. {'; '.join(said)}", body)
+
+
+def _parts(value: Any) -> list[tuple[int, int]]:
+    """Ranges of hashes, from boundaries, from names of bundles, or from one name."""
+    names = [value] if isinstance(value, str) else value
+    if not isinstance(names, list) or not all(isinstance(one, str) for one in names):
+        return []
+    ranges = [RANGE.search(one) for one in names]
+    if ranges and all(ranges):
+        found = [(int(one[1], 16), int(one[2], 16)) for one in ranges if one]
+        return list(dict.fromkeys(found))
+    if len(names) > 1 and all(re.fullmatch("0x[0-9a-f]{8}", one) for one in names):
+        return list(pairwise(int(one, 16) for one in names))
+    return []
+
+
+def _time_line(events: Sequence[tuple[str, str]]) -> str:
+    """Events along the minutes at which they happen."""
+    known = [(float(minute), said) for minute, said in events if _is_number(minute)][:MOST_ROWS]
+    if not known:
+        return ""
+    last = max(minute for minute, _ in known) or 1.0
+    scale = 95 / last
+    height = len(known) * ROW + 8
+    body = []
+    for row, (minute, said) in enumerate(known):
+        middle = row * ROW + 14
+        body.append(_mark(70 + minute * scale, 0, height - 4, "tick"))
+        body.append(f'<circle class="pc-dot" cx="{70 + minute * scale:.1f}" cy="{middle}" r="5"/>')
+        body.append(_text(60, middle + 4, f"{minute:g} min", "end"))
+        body.append(_text(180, middle + 4, said if len(said) <= 44 else f"{said[:43]}…"))
+    left_out = len(events) - len(known)
+    more = f"; {left_out} more follow in the table" if left_out > 0 else ""
+    return _svg(height, f"Time line of {len(known)} events up to minute {last:g}{more}", body)
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _svg(height: float, said: str, body: Sequence[str]) -> str:
+    box = f'viewBox="0 0 {WIDTH} {height:g}"'
+    head = f'<svg class="pc-picture" {box} role="img" aria-label="{escape(said)}">'
+    caption = f"<figcaption>{escape(said)}.</figcaption>"
+    return f"<figure>{head}{''.join(body)}</svg>{caption}</figure>"
+
+
+def _rectangle(left: float, top: float, width: float, height: float, kind: str) -> str:
+    size = f'width="{max(width, 0.5):.1f}" height="{height:g}"'
+    return f'<rect class="pc-{kind}" x="{left:.1f}" y="{top:g}" {size}/>'
+
+
+def _mark(left: float, top: float, height: float, kind: str) -> str:
+    ends = f'y1="{top:g}" y2="{top + height:g}"'
+    return f'<line class="pc-{kind}" x1="{left:.1f}" x2="{left:.1f}" {ends}/>'
+
+
+def _text(left: float, top: float, text: str, anchor: str = "start") -> str:
+    return f'<text x="{left:.1f}" y="{top:g}" text-anchor="{anchor}">{escape(text)}</text>'

@@ -1,0 +1,104 @@
+"""What the templates ask for: checks, claims of sentences, commands, and the Python API."""
+
+from __future__ import annotations
+
+import argparse
+import inspect
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from importlib import import_module
+from pkgutil import walk_packages
+from typing import Any
+
+from pulsar_conformance import reference
+from pulsar_conformance.conformance import checks, draws
+from pulsar_conformance.conformance.commands.main import COMMANDS, parser_of
+from pulsar_conformance.conformance.core.check import CHECKS
+from pulsar_conformance.specs import load
+
+WIDTH = 80
+
+assert checks  # importing it registers every check
+
+
+@dataclass(frozen=True)
+class Held:
+    """The function that holds a rule against an answer."""
+
+    name: str
+    file: str
+    says: str
+
+
+@dataclass(frozen=True)
+class Documented:
+    """A function or class of the Python API."""
+
+    module: str
+    name: str
+    signature: str
+    says: str
+
+
+def held(rule: str) -> Held | None:
+    """The check of a rule; None where no question can test it."""
+    if rule not in CHECKS:
+        return None
+    function: Any = CHECKS[rule].predicate.function
+    while isinstance(function, partial):
+        function = function.func
+    file = f"{function.__module__.removeprefix('pulsar_conformance.').replace('.', '/')}.py"
+    return Held(function.__name__, file, inspect.getdoc(function) or "")
+
+
+def claims(document: str) -> Mapping[tuple[str, int], list[str]]:
+    """The rules that claim each sentence of a document, by section and number."""
+    found: dict[tuple[str, int], list[str]] = defaultdict(list)
+    for rule in load().rules.values():
+        for source in rule.sources:
+            for number in source.sentences if source.document == document else ():
+                found[source.section, number].append(rule.id)
+    return found
+
+
+def slug(title: str) -> str:
+    """The anchor that a page of the documentation has for a section."""
+    return re.sub(r"[^a-z0-9_-]", "", title.lower().replace(" ", "-"))
+
+
+def commands() -> Iterator[tuple[str, str, str]]:
+    """Each command, what it is for, and its help in 80 columns."""
+    for name, (_, purpose) in COMMANDS.items():
+        parser = parser_of(name)
+        parser.formatter_class = partial(argparse.HelpFormatter, width=WIDTH)
+        yield name, purpose, parser.format_help()
+
+
+def strategies() -> Iterator[Documented]:
+    """The strategies that draw cases: every public function of the rooms of draws."""
+    for found in walk_packages(draws.__path__, f"{draws.__name__}."):
+        yield from _public(import_module(found.name))
+
+
+def model() -> Iterator[Documented]:
+    """What the model offers to whoever imports it."""
+    for name in reference.__all__:
+        yield _documented(reference.__name__, name, getattr(reference, name))
+
+
+def _public(module: Any) -> Iterator[Documented]:
+    for name, one in vars(module).items():
+        here = getattr(one, "__module__", None) == module.__name__
+        if here and inspect.isfunction(one) and not name.startswith("_"):
+            yield _documented(module.__name__, name, one)
+
+
+def _documented(module: str, name: str, one: Any) -> Documented:
+    try:
+        signature = str(inspect.signature(one))
+    except (TypeError, ValueError):
+        signature = ""
+    return Documented(module, name, signature, inspect.getdoc(one) or "")

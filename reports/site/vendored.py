@@ -1,0 +1,108 @@
+"""What the site takes from npm when it is built: nothing of it is committed.
+
+Pyodide is Python in WebAssembly, for the playground; iframe-worker lets the search work without a
+server. Both are unpacked as they are, and never run here.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import tarfile
+import zipfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+import yaml
+from pulsar_conformance import reference, specs
+from pulsar_conformance.fixtures import examples
+from pulsar_conformance.reports.pages.outcomes import profiles_of
+
+PACKAGES: Mapping[str, tuple[str, tuple[str, ...]]] = {
+    "iframe-worker": ("1.0.4", ("shim/index.js", "LICENSE")),
+    "pyodide": (
+        "314.0.7",
+        (
+            "pyodide.mjs",
+            "pyodide.asm.mjs",
+            "pyodide.asm.wasm",
+            "python_stdlib.zip",
+            "pyodide-lock.json",
+            "package.json",
+        ),
+    ),
+}
+"""npm package -> its version, and the files of it that the site needs."""
+MODEL = "model.zip"
+EXAMPLES = "playground.json"
+DATA = (".py", ".yaml", ".json")
+
+
+class CannotVendor(Exception):
+    """Why something of another project cannot be had, in one sentence."""
+
+
+def fetch(cache: Path, to: Path) -> None:
+    """Puts the files of every package below `to`; what was fetched once stays in `cache`.
+
+    Errors: `CannotVendor`.
+    """
+    for name, (version, files) in PACKAGES.items():
+        archive = cache / f"{name}-{version}.tgz"
+        if not archive.exists():
+            _pack(f"{name}@{version}", cache)
+        with tarfile.open(archive) as packed:
+            for file in files:
+                held = packed.extractfile(f"package/{file}")
+                if held is None:
+                    raise CannotVendor(f"{archive}: there is no {file} in it; remove the archive")
+                target = to / name / file
+                target.parent.mkdir(parents=True, exist_ok=True)
+                target.write_bytes(held.read())
+
+
+def _pack(package: str, cache: Path) -> None:
+    npm = shutil.which("npm")
+    if npm is None:
+        raise CannotVendor(f"the site needs npm for {package}, and there is none on the PATH")
+    cache.mkdir(parents=True, exist_ok=True)
+    words = [npm, "pack", package, "--ignore-scripts", "--loglevel=error"]
+    done = subprocess.run(words, cwd=cache, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise CannotVendor(f"npm could not fetch {package}: {done.stderr.strip()[:200]}")
+
+
+def write_model(to: Path) -> None:
+    """The model, the rules, a reader of YAML, and the worked examples, for the browser."""
+    to.mkdir(parents=True, exist_ok=True)
+    with zipfile.ZipFile(to / MODEL, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in _modules():
+            archive.writestr(name, content)
+    (to / EXAMPLES).write_text(json.dumps(list(_examples()), ensure_ascii=False), "utf-8")
+
+
+def _modules() -> Iterator[tuple[str, bytes]]:
+    roots = {"pulsar_conformance/specs": specs, "pulsar_conformance/reference": reference}
+    for name, package in {**roots, "yaml": yaml}.items():
+        folder = Path(package.__file__ or "").parent
+        for file in sorted(folder.rglob("*")):
+            if file.suffix in DATA and "__pycache__" not in file.parts:
+                yield (
+                    str(PurePosixPath(name, file.relative_to(folder).as_posix())),
+                    file.read_bytes(),
+                )
+
+
+def _examples() -> Iterator[Mapping[str, Any]]:
+    for example in examples():
+        operation, case = example.questions[0]
+        yield {
+            "id": example.id,
+            "title": example.title,
+            "profile": profiles_of(example)[0],
+            "readings": dict(example.readings),
+            "ask": operation,
+            "case": case,
+        }

@@ -1,0 +1,49 @@
+"""The model in this process, which breaks on some cases; it counts what it is asked."""
+
+from pulsar_conformance.adapters import AdapterError
+from pulsar_conformance.adapters.reference import ReferenceConnection
+
+SAID = {
+    "crashes": "exited with status 7",
+    "hangs": "said nothing for 0.5 s, the time limit",
+    "refuses": "it answered with an error, internal: oh",
+    "answers nonsense": "answers[",
+}
+"""What becomes of a message with a bad case, and what is said of it."""
+
+
+class Breaking(ReferenceConnection):
+    """Breaks in one way on each message that has a bad case in it."""
+
+    how = ""
+    asked: list
+
+    @staticmethod
+    def bad(operation, case):
+        """Whether it breaks on a case."""
+        return False
+
+    def exchange(self, operation, batch):
+        self.asked.append(len(batch))
+        places = [place for place, case in enumerate(batch) if self.bad(operation, case)]
+        if places and self.how != "answers nonsense":
+            count = f"{len(batch)} case{'s' if len(batch) > 1 else ''}"
+            problem = f"{operation}, {count}: {SAID[self.how]}"
+            code = "internal" if self.how == "refuses" else ""
+            raise AdapterError("ask", problem, "mend it", "", self.adapter, code)
+        answers = super().exchange(operation, batch)
+        for place in places:
+            answers[place] = {"nonsense": 1}
+        return answers
+
+
+def breaking(how, bad):
+    """What connects to the model that breaks so on these cases, and the messages it gets."""
+    asked = []
+    told = {"how": how, "bad": staticmethod(bad), "asked": asked}
+    kind = type("OnSome", (Breaking,), told)
+
+    def connected(name, profile, readings, *_limits):
+        return kind(name, profile, readings)
+
+    return connected, asked

@@ -1,0 +1,472 @@
+"""Answers that are the model's but for one deviation, by operation, for any case.
+
+A deviation takes a case, the model's answer and the number of the question in its trial.
+"""
+
+from itertools import pairwise
+
+STEP = 0x1000
+NOTHING = {"minutes": [], "bundles": {}}
+"""What a leader has written that wrote nothing."""
+
+
+def other_manager(_case, told, _turn):
+    return {**told, "manager": "modular" if told.get("manager") == "simple" else "simple"}
+
+
+def extensible(_case, _told, _turn):
+    return {"manager": "extensible"}
+
+
+def simple(_case, _told, _turn):
+    return {"manager": "simple"}
+
+
+def broken(_case, _told, _turn):
+    return {"failed": "out of order"}
+
+
+def refused(_case, _told, _turn):
+    return {"refused": "not today"}
+
+
+def other_values(_case, told, _turn):
+    def other(value):
+        if isinstance(value, bool):
+            return not value
+        return value + 1 if isinstance(value, int | float) else f"{value}x"
+
+    return {"settings": {name: other(value) for name, value in told["settings"].items()}}
+
+
+def boundaries(*cuts):
+    return {"boundaries": [f"0x{cut:08x}" for cut in cuts]}
+
+
+def one_bundle(_case, _told, _turn):
+    return boundaries(0, 0xFFFFFFFF)
+
+
+def a_gap(_case, told, _turn):
+    first, *rest = (int(one, 16) for one in told["boundaries"])
+    return boundaries(first + STEP, *rest)
+
+
+def first_range(case, _told, _turn):
+    return {"bundles": ["_".join(case["boundaries"][:2])] * len(case["topics"])}
+
+
+def last_range(case, _told, _turn):
+    return {"bundles": ["_".join(case["boundaries"][-2:])] * len(case["topics"])}
+
+
+def in_turns(case, _told, turn):
+    """A range for each topic in turn, whatever it is called."""
+    ranges = [f"{one}_{two}" for one, two in pairwise(case["boundaries"])]
+    places = range(turn, turn + len(case["topics"]))
+    return {"bundles": [ranges[place % len(ranges)] for place in places]}
+
+
+def without_suffix(case, told, _turn):
+    """Every topic lies where the first one does."""
+    return {"bundles": told["bundles"][:1] * len(told["bundles"])}
+
+
+def beside(case, told, _turn):
+    """Every topic lies in the range before its own."""
+    ranges = [f"{one}_{two}" for one, two in pairwise(case["boundaries"])]
+    return {"bundles": [ranges[ranges.index(one) - 1] for one in told["bundles"]]}
+
+
+def parts_at(*cuts):
+    return {"bundles": [f"0x{one:08x}_0x{two:08x}" for one, two in pairwise(cuts)]}
+
+
+def ends_of(case):
+    return [int(end, 16) for end in case["bundle"].split("_")]
+
+
+def cut_at(share):
+    def cut(case, _told, _turn):
+        lower, upper = ends_of(case)
+        return parts_at(lower, lower + int((upper - lower) * share), upper)
+
+    return cut
+
+
+def in_three(case, _told, _turn):
+    lower, upper = ends_of(case)
+    third = (upper - lower) // 3
+    return parts_at(lower, lower + third, upper - third, upper)
+
+
+def beyond(case, _told, _turn):
+    lower, upper = ends_of(case)
+    return parts_at(lower, (lower + upper) // 2, upper - 1)
+
+
+def at_positions(case, _told, _turn):
+    lower, upper = ends_of(case)
+    cuts = sorted({int(one, 16) for one in case.get("positions", ())})
+    return parts_at(lower, *(cut for cut in cuts if lower < cut < upper), upper)
+
+
+def bundles_of(case):
+    return list(dict.fromkeys(one for b in case["brokers"].values() for one in b["bundles"]))
+
+
+def every_bundle(case, _told, _turn):
+    return {"split": bundles_of(case), "unload": bundles_of(case)}
+
+
+def split_alone(_case, told, _turn):
+    return {**told, "unload": []}
+
+
+def unload_too(_case, told, _turn):
+    return {**told, "unload": told["split"]}
+
+
+def no_split(_case, _told, _turn):
+    return {"split": [], "unload": []}
+
+
+def unloading(case, brokers=None):
+    chosen = case["brokers"] if brokers is None else brokers
+    pairs = [(name, one) for name in chosen for one in case["brokers"][name].get("bundles", ())]
+    return {"unload": [{"broker": name, "bundle": one} for name, one in pairs]}
+
+
+def everything(case, _told, _turn):
+    return unloading(case)
+
+
+def nothing(_case, _told, _turn):
+    return {"unload": []}
+
+
+def one_each(case, _told, _turn):
+    """The last bundle of each broker."""
+    pairs = [(name, one["bundles"][-1]) for name, one in case["brokers"].items() if one["bundles"]]
+    return {"unload": [{"broker": name, "bundle": one} for name, one in pairs]}
+
+
+def twice(_case, told, _turn):
+    return {"unload": told["unload"] * 2}
+
+
+def a_stranger(case, told, _turn):
+    first = next(iter([*case["brokers"], "nobody"]))
+    return {
+        "unload": [*told["unload"], {"broker": first, "bundle": "no/where/0x00000000_0xffffffff"}]
+    }
+
+
+def first_broker(case, _told, _turn):
+    return unloading(case, list(case["brokers"])[:1])
+
+
+def idle_broker(case, _told, _turn):
+    """All bundles of the broker that has the fewest."""
+    owned = {name: len(one.get("bundles", ())) for name, one in case["brokers"].items()}
+    return unloading(case, [min(owned, key=owned.get)] if owned else [])
+
+
+def by_turns(case, told, turn):
+    """All bundles at the first of several questions, none at the others."""
+    return unloading(case) if turn == 0 else {"unload": []}
+
+
+def percent_off(off):
+    return lambda _case, told, _turn: {**told, "percent": max(0, told["percent"] + off)}
+
+
+def resource_named(name):
+    return lambda _case, told, _turn: {**told, "resource": name}
+
+
+def speed_off(_case, told, _turn):
+    return {"gbps": (told.get("gbps") or 0) + 1}
+
+
+def rates_off(_case, told, _turn):
+    def off(frame):
+        return {name: one + (1000 if name.startswith("msg") else 0) for name, one in frame.items()}
+
+    return {name: off(frame) for name, frame in told.items()}
+
+
+def samples_off(_case, told, _turn):
+    return {name: {**one, "numSamples": one["numSamples"] + 1} for name, one in told.items()}
+
+
+def frames_swapped(_case, told, _turn):
+    return {"shortTermData": told["longTermData"], "longTermData": told["shortTermData"]}
+
+
+def candidate(place):
+    def chosen(case, told, _turn):
+        names = sorted(case["candidates"])
+        return {**told, "broker": names[place % len(names)] if names else "nobody"}
+
+    return chosen
+
+
+def nobody(_case, told, _turn):
+    return {**told, "broker": None}
+
+
+def a_stranger_takes_it(_case, told, _turn):
+    return {**told, "broker": "nobody"}
+
+
+def all_candidates(case, told, _turn):
+    return {**told, "domains": sorted(case["domains"]), "candidates": sorted(case["candidates"])}
+
+
+def empty_report(_case, told, _turn):
+    return {**told, "broker": {}}
+
+
+def doubled_report(_case, told, _turn):
+    if "broker" not in told:
+        return told
+
+    def more(value):
+        if isinstance(value, dict):
+            return {name: more(one) for name, one in value.items()}
+        return value * 2 + 1 if isinstance(value, int | float) else []
+
+    return {**told, "broker": {name: more(one) for name, one in told["broker"].items()}}
+
+
+def full_report(_case, told, _turn):
+    resources = ("cpu", "memory", "directMemory", "bandwidthIn", "bandwidthOut")
+    made_up = {name: {"usage": 7, "limit": 10} for name in resources}
+    return {**told, "broker": {**made_up, "msgRateIn": 7, **told.get("broker", {})}}
+
+
+def steps(change):
+    def changed(case, told, _turn):
+        new = []
+        for event, step in zip(case["events"], told["steps"], strict=True):
+            new.append(change(event, step, new))
+        return {"steps": new}
+
+    return changed
+
+
+def nobody_owns(_event, step, _before):
+    return step if "owners" not in step else {**step, "owners": dict.fromkeys(step["owners"])}
+
+
+def the_stranger_owns(_event, step, _before):
+    return {**step, "owners": dict.fromkeys(step["owners"], "nobody")} if "owners" in step else step
+
+
+def as_before(_event, step, before):
+    """Owners stay, whatever happens; nothing is unloaded or assigned anew."""
+    past = next((one["owners"] for one in reversed(before) if "owners" in one), {})
+    if "owners" not in step:
+        return step
+    kept = {"owners": {**step["owners"], **past}, "leader": step.get("leader")}
+    return kept | {name: step[name] for name in ("split",) if name in step}
+
+
+def each_topic_for_itself(_event, step, _before):
+    if "owners" not in step:
+        return step
+    names = sorted({one for one in step["owners"].values() if one} | {step.get("leader") or "b"})
+    owners = {one: names[place % len(names)] for place, one in enumerate(sorted(step["owners"]))}
+    return {**step, "owners": owners}
+
+
+def to_the_last(event, step, before):
+    """Whatever is moved, goes to the broker that joined last; and is moved at each event."""
+    if "owners" not in step:
+        return step
+    names = [one["lately"] for one in before if "lately" in one]
+    names += [event["broker_up"]["broker"]] if "broker_up" in event else []
+    if not names:
+        return step
+    past = next((one["owners"] for one in reversed(before) if "owners" in one), {})
+    had = {one: past[one] for one in step["owners"] if past.get(one)}
+    last = names[-1]
+    bundles = sorted(
+        {f"{one.split('://')[1].rpartition('/')[0]}/0x00000000_0xffffffff" for one in had}
+    )
+    owner = next(iter(had.values()), last)
+    return {
+        "owners": dict.fromkeys(step["owners"], last),
+        "leader": last,
+        "decidedBy": "nobody",
+        "lately": last,
+        "assigned": [{"bundle": one, "to": last} for one in bundles],
+        "unloaded": [{"bundle": one, "from": owner, "reason": "shed"} for one in bundles],
+    }
+
+
+def never_moves_by_itself(_event, step, _before):
+    moves = ("unloaded", "split", "assigned")
+    return {name: one for name, one in step.items() if name not in moves}
+
+
+def back_where_it_was(_event, step, before):
+    """What is unloaded returns to whom it was taken from."""
+    if not step.get("unloaded"):
+        return step
+    past = next((one["owners"] for one in reversed(before) if "owners" in one), {})
+    had = {one["bundle"]: one["from"] for one in step["unloaded"]}
+    assigned = [
+        {**one, "to": had.get(one["bundle"], one["to"])} for one in step.get("assigned", ())
+    ]
+    return {**step, "owners": {**step["owners"], **past}, "assigned": assigned}
+
+
+def decided_by_nobody(_event, step, _before):
+    return {**step, "decidedBy": "nobody", "leader": "nobody else"}
+
+
+def split_often(_event, step, before):
+    """Every step splits a bundle into very many."""
+    if "owners" not in step:
+        return step
+    spaces = {one.split("://")[1].rpartition("/")[0] for one in step["owners"]}
+    cuts = [f"0x{0x400000 * place:08x}" for place in range(0x3FF)] + ["0xffffffff"]
+    parts = [f"{one}_{two}" for one, two in pairwise(cuts)]
+    whole = [
+        {
+            "bundle": f"{space}/0x00000000_0xffffffff",
+            "into": [f"{space}/{part}" for part in parts],
+            "reason": "broker",
+        }
+        for space in sorted(spaces)
+    ]
+    return {**step, "split": whole}
+
+
+def refuses_nothing(_event, step, before):
+    past = next((one["owners"] for one in reversed(before) if "owners" in one), {})
+    return step if "owners" in step else {"owners": past}
+
+
+def writes_nothing(_event, step, _before):
+    seen = {name: one for name, one in (("reports", {}), ("written", NOTHING)) if name in step}
+    return {**step, **seen}
+
+
+def counts_one_sample(_event, step, _before):
+    if not step.get("written"):
+        return step
+    bundles = step["written"]["bundles"]
+    once = {name: {**one, "numSamples": 1} for name, one in bundles.items()}
+    return {**step, "written": {**step["written"], "bundles": once}}
+
+
+def turned_down(_event, _step, _before):
+    return {"refused": "not today"}
+
+
+def passed_over(_event, _step, _before):
+    return {"ignored": "not today"}
+
+
+def outside(_case, told, _turn):
+    """Ranges that the namespace does not have."""
+    return {"bundles": ["0x00000001_0x00000002"] * len(told["bundles"])}
+
+
+def breaks_down(_case, _told, _turn):
+    """No answer at all, where one is possible."""
+    return {"failed": "out of order"}
+
+
+def renamed(_case, told, turn):
+    """Names that nothing has, others each time."""
+
+    def other(value):
+        if isinstance(value, str):
+            return f"{value}-{turn}"
+        if isinstance(value, list):
+            return [other(one) for one in value]
+        if isinstance(value, dict):
+            return {name: other(one) for name, one in value.items()}
+        return value
+
+    return other(told)
+
+
+def without(case, setting):
+    """A case as one sees it who overlooks a setting, or has a switch the other way."""
+    value = case["settings"][setting]
+    rest = {name: one for name, one in case["settings"].items() if name != setting}
+    return {**case, "settings": {**rest, setting: not value} if isinstance(value, bool) else rest}
+
+
+def deaf_to(case, kind):
+    """A story as one sees it who overlooks the last event of a kind."""
+    last = max(place for place, event in enumerate(case["events"]) if kind in event)
+    events = [
+        {"tick": {"minutes": 0}} if place == last else event
+        for place, event in enumerate(case["events"])
+    ]
+    return {**case, "events": events}
+
+
+def misheard(case):
+    """The case as others see it who overlook one thing."""
+    for setting in case.get("settings", ()):
+        yield f"without {setting}", without(case, setting)
+    for kind in sorted({kind for event in case.get("events", ()) for kind in event} - {"tick"}):
+        yield f"deaf to {kind}", deaf_to(case, kind)
+
+
+COMMON = (broken, refused)
+ANY_CANDIDATE = tuple(map(candidate, range(8)))
+
+DEVIATIONS = {
+    "settings.defaults": (other_values,),
+    "bundles.create": (one_bundle, a_gap),
+    "bundles.locate": (first_range, last_range, in_turns, beside, without_suffix, outside),
+    "bundles.split": (cut_at(0.3), cut_at(0.5), in_three, beyond, at_positions),
+    "bundles.split_candidates": (every_bundle, split_alone, unload_too, no_split),
+    "usage.max": (percent_off(50), percent_off(-50), *map(resource_named, ("memory", "cpu"))),
+    "usage.nic": (speed_off,),
+    "average.bundle": (rates_off, samples_off, frames_swapped),
+    "average.broker": (rates_off, frames_swapped),
+    "shed.select": (
+        everything,
+        nothing,
+        one_each,
+        twice,
+        a_stranger,
+        first_broker,
+        idle_broker,
+        by_turns,
+    ),
+    "place.select": (*ANY_CANDIDATE, nobody, a_stranger_takes_it),
+    "place.anti_affinity": (*ANY_CANDIDATE, nobody, a_stranger_takes_it, all_candidates),
+    "manager.choose": (other_manager, extensible, simple),
+    "report.read": (other_manager, empty_report, doubled_report, full_report),
+    "cluster.replay": tuple(
+        map(
+            steps,
+            (
+                nobody_owns,
+                the_stranger_owns,
+                as_before,
+                each_topic_for_itself,
+                to_the_last,
+                never_moves_by_itself,
+                back_where_it_was,
+                decided_by_nobody,
+                split_often,
+                refuses_nothing,
+                writes_nothing,
+                counts_one_sample,
+                turned_down,
+                passed_over,
+            ),
+        )
+    ),
+}

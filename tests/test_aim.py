@@ -1,0 +1,93 @@
+"""Draws aim between the right and the hardly wrong: each wrong number is found by its own rule."""
+
+import pytest
+from pulsar_conformance import specs
+from pulsar_conformance.conformance import checks
+from pulsar_conformance.conformance.engine.corpus import drawn
+from pulsar_conformance.conformance.engine.judge import Court
+from pulsar_conformance.reference import Readings
+from standins.mistakes import (
+    function_off,
+    level_off,
+    mistaken,
+    number,
+    placement_threshold_off,
+    window_off,
+)
+
+assert checks.__all__
+
+PROFILE, EXAMPLES, SEED = "documented-3.0", 100, 7
+MEASURES = [{"shed-measure": measure} for measure in ("throughput", "message-rate")]
+TARGETS = [
+    {"threshold-target": target, "threshold-released": released, **measure}
+    for target, measure in zip(("points", "percent"), MEASURES, strict=True)
+    for released in ("traffic", "usage")
+]
+BOUNDS = [{"lower-boundary": bound} for bound in ("average-minus-threshold", "average-minus-10")]
+WINDOWS = [{"window": window} for window in ("sliding", "fading")]
+OVER, UNDER = 0.5, -0.5
+
+MISTAKES = [
+    *(
+        (rule, measure, number("overload", "MARGIN", margin))
+        for rule, margin in (
+            ("OVERLOAD-02", 4),
+            ("OVERLOAD-02", 4.5),
+            ("OVERLOAD-03", 5.5),
+            ("OVERLOAD-03", 6),
+        )
+        for measure in MEASURES
+    ),
+    *(
+        (rule, target, number("threshold", "BELOW_AVERAGE", below))
+        for rule, below in (
+            ("THRESHOLD-03", 4),
+            ("THRESHOLD-03", 4.5),
+            ("THRESHOLD-04", 5.5),
+            ("THRESHOLD-04", 6),
+        )
+        for target in TARGETS
+    ),
+    *(
+        (rule, bound, number("threshold", "LOWER_BOUNDARY_LOAD", load))
+        for rule, load in (("THRESHOLD-10", 9), ("THRESHOLD-09", 11))
+        for bound in BOUNDS
+        if bound["lower-boundary"] != "average-minus-threshold"
+    ),
+    *(
+        (rule, BOUNDS[1], level_off("bound", off))
+        for rule, off in (("THRESHOLD-10", 1), ("THRESHOLD-09", -1))
+    ),
+    *(("DATA-02", window, window_off(off)) for off in (-1, 1) for window in WINDOWS),
+    *(("DATA-04", {}, number("cluster", "NEVER_MEASURED_MESSAGES", rate)) for rate in (49, 51)),
+    ("OVERLOAD-01", {}, function_off("overload", "threshold_of", OVER)),
+    ("OVERLOAD-04", {}, function_off("overload", "threshold_of", UNDER)),
+    ("OVERLOAD-10", {}, function_off("overload", "threshold_of", OVER)),
+    ("OVERLOAD-10", {}, function_off("overload", "threshold_of", UNDER)),
+    ("THRESHOLD-01", {}, level_off("threshold", OVER)),
+    ("THRESHOLD-02", {}, level_off("threshold", UNDER)),
+    ("PLACE-04", {}, placement_threshold_off(OVER)),
+    ("PLACE-02", {}, placement_threshold_off(UNDER)),
+    ("PLACE-09", {}, placement_threshold_off(OVER)),
+    ("PLACE-10", {}, placement_threshold_off(OVER)),
+    ("PLACE-10", {}, placement_threshold_off(UNDER)),
+]
+
+
+def cases_that_show(rule, readings, change, seed):
+    """How many of the rule's own cases show the mistake."""
+    readings = {**readings, **specs.load().rules[rule].reading}
+    court = Court(specs.load().defaults(PROFILE), Readings.of(PROFILE, readings))
+    model = mistaken(change, PROFILE, readings)
+    trials = drawn(rule, PROFILE, seed, EXAMPLES)
+    answers = [[model.answer(*question) for question in trial.questions] for trial in trials]
+    return sum(
+        court.judge(rule, trial, answer).violated
+        for trial, answer in zip(trials, answers, strict=True)
+    )
+
+
+@pytest.mark.parametrize(("rule", "readings", "change"), MISTAKES)
+def test_a_number_that_is_hardly_wrong_is_found_by_its_own_rule(rule, readings, change):
+    assert cases_that_show(rule, readings, change, SEED)

@@ -1,0 +1,154 @@
+"""The rooms of the house: who may import whom, and how much stands in one."""
+
+import ast
+import re
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+FOLDERS = ("specs", "reference", "conformance", "adapters", "fixtures", "reports")
+PACKAGE = "pulsar_conformance."
+
+UPWARDS = (
+    "core",
+    "views",
+    "facts",
+    "operations",
+    "draws",
+    "checks",
+    "cases",
+    "shrinking",
+    "explain",
+    "engine",
+    "compare",
+    "history",
+    "options",
+    "reporters",
+    "plugin",
+    "bench",
+    "mutants",
+    "commands",
+    "__main__",
+)
+"""The rooms of `conformance/`: each imports only those that stand before it."""
+
+FORBIDDEN = {
+    "specs": ("reference", "conformance", "adapters", "fixtures", "reports"),
+    "reference": ("conformance", "adapters", "fixtures", "reports"),
+    "fixtures": ("reference", "conformance", "adapters", "reports"),
+    "adapters": ("conformance", "reports"),
+    "adapters/spark": ("reference", "conformance", "fixtures", "reports"),
+    "conformance/history/verdicts/checks": ("reference.overload", "reference.threshold"),
+    "conformance/core": ("adapters",),
+    "conformance/checks": ("adapters", "fixtures"),
+    "conformance/engine": ("adapters.spark", "adapters.pulsar", "adapters.cluster"),
+}
+"""Folder to what nothing in it imports. A number that is written in several places is written
+independently: the engine on Spark knows nothing of the model, a check nothing of an adapter."""
+
+DECISIONS = ("derive", "answer", "Model", "unloads", "chosen", "replay")
+"""What the model decides: a check may use its quantities, and none of these."""
+
+MODULES = 15
+LINES = 400
+ASKED_IN = 8
+
+
+def sources(folder=""):
+    names = [folder] if folder else FOLDERS
+    return [file for name in names for file in sorted((ROOT / name).rglob("*.py"))]
+
+
+def imports(file):
+    """Whatever a file imports of the house, without the package's name."""
+    for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(PACKAGE[:-1]):
+            module = node.module.removeprefix(PACKAGE[:-1]).removeprefix(".")
+            yield from (f"{module}.{one.name}".removeprefix(".") for one in node.names)
+        if isinstance(node, ast.Import):
+            named = (one.name for one in node.names)
+            yield from (one.removeprefix(PACKAGE) for one in named if one.startswith(PACKAGE))
+
+
+def room_of(file):
+    return file.relative_to(ROOT / "conformance").parts[0].removesuffix(".py")
+
+
+@pytest.mark.parametrize("folder", FORBIDDEN)
+def test_a_folder_imports_nothing_that_it_must_not_know(folder):
+    wrong = [
+        f"{file.relative_to(ROOT)} imports {name}"
+        for file in sources(folder)
+        for name in imports(file)
+        if any(f"{name}.".startswith(f"{one}.") for one in FORBIDDEN[folder])
+    ]
+    assert wrong == []
+
+
+def test_the_rooms_of_the_suite_are_all_in_the_order():
+    rooms = {room_of(file) for file in sources("conformance")} - {"__init__"}
+    assert rooms == set(UPWARDS)
+
+
+def test_imports_go_one_way():
+    wrong = []
+    for file in sources("conformance"):
+        room = room_of(file)
+        if room == "__init__":
+            continue
+        for name in imports(file):
+            other = name.removeprefix("conformance.").split(".")[0]
+            inside = name.startswith("conformance.") and other in UPWARDS
+            if inside and UPWARDS.index(other) > UPWARDS.index(room):
+                wrong.append(f"{file.relative_to(ROOT)} imports {name}")
+    assert wrong == []
+
+
+def test_a_check_decides_by_itself():
+    wrong = [
+        f"{file.relative_to(ROOT)} imports {name}"
+        for folder in ("conformance/checks", "conformance/facts")
+        for file in sources(folder)
+        for name in imports(file)
+        if name.startswith("reference.") and name.rpartition(".")[2] in DECISIONS
+    ]
+    assert wrong == []
+
+
+def test_a_class_name_stands_for_one_thing():
+    names = Counter(
+        name
+        for file in sources()
+        for name in re.findall(r"^class (\w+)", file.read_text("utf-8"), re.MULTILINE)
+    )
+    assert [name for name, count in names.items() if count > 1] == []
+
+
+def test_no_room_is_too_full_to_see_what_it_holds():
+    modules = Counter(
+        file.parent.relative_to(ROOT).as_posix()
+        for file in sources("conformance")
+        if file.name != "__init__.py"
+    )
+    assert {room: count for room, count in modules.items() if count > MODULES} == {}
+
+
+def test_no_file_is_longer_than_a_few_screens():
+    long = {
+        file.relative_to(ROOT).as_posix(): count
+        for file in sources()
+        if (count := len(file.read_text("utf-8").splitlines())) > LINES
+    }
+    assert long == {}
+
+
+def test_an_operation_is_named_where_it_is_answered_and_hardly_elsewhere():
+    naming = [file for file in sources() if '"shed.select"' in file.read_text("utf-8")]
+    assert len(naming) <= ASKED_IN
+
+
+def test_the_page_names_every_room():
+    page = (ROOT / "ARCHITECTURE.md").read_text("utf-8")
+    assert [room for room in UPWARDS if f"{room}" not in page] == []

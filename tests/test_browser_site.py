@@ -1,0 +1,207 @@
+"""The built site in Chromium: pages of every kind, the matrix, the search, the playground."""
+
+import copy
+import functools
+import json
+import os
+import shutil
+import subprocess
+import tarfile
+import threading
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+from pulsar_conformance.fixtures import examples
+from pulsar_conformance.reference import Model
+from pulsar_conformance.reports.allure import cache
+from pulsar_conformance.reports.site.results import results
+from selenium import webdriver
+from selenium.webdriver.chrome.service import Service
+from selenium.webdriver.common.by import By
+from selenium.webdriver.support.ui import Select, WebDriverWait
+
+ROOT = Path(__file__).parent.parent
+SITE = Path(os.environ.get("PULSAR_CONFORMANCE_SITE", ROOT / "reports" / "out" / "site"))
+AXE = "4.14.1"
+KINDS = (
+    "index",
+    "matrix",
+    "playground",
+    "deviations",
+    "rules/overload",
+    "rules/OVERLOAD-02",
+    "rules/SPLIT-01",
+    "rules/OWN-01",
+    "implementations/index",
+    "implementations/reference-0.1.0-documented-3.0",
+    "documents/index",
+    "documents/load-balance-3.0",
+    "guides/judge-your-own",
+    "reference/protocol",
+    "reference/settings",
+    "reference/readings",
+    "reference/commands",
+    "reference/python",
+)
+LARGEST = 300_000
+SERIOUS = ("serious", "critical")
+
+
+@pytest.fixture(scope="module")
+def axe():
+    """The source of axe-core, from npm, once."""
+    folder = cache() / "tests"
+    archive = folder / f"axe-core-{AXE}.tgz"
+    if not archive.exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        words = ["npm", "pack", f"axe-core@{AXE}", "--ignore-scripts", "--loglevel=error"]
+        subprocess.run(words, cwd=folder, check=True, capture_output=True)
+    with tarfile.open(archive) as packed:
+        return packed.extractfile("package/axe.min.js").read().decode()
+
+
+@pytest.fixture(scope="module")
+def served():
+    """The address of the site on a server of its own."""
+    quiet = type("Quiet", (SimpleHTTPRequestHandler,), {"log_message": lambda *_: None})
+    handler = functools.partial(quiet, directory=str(SITE))
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+
+
+@pytest.fixture(scope="module")
+def browser():
+    options = webdriver.ChromeOptions()
+    for word in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"):
+        options.add_argument(word)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    driver = webdriver.Chrome(options=options, service=Service(shutil.which("chromedriver")))
+    driver.set_script_timeout(120)
+    yield driver
+    driver.quit()
+
+
+def errors(browser):
+    return [one["message"] for one in browser.get_log("browser") if one["level"] == "SEVERE"]
+
+
+def test_no_page_is_too_large_and_none_calls_the_network():
+    pages = sorted(SITE.rglob("*.html"))
+    assert len(pages) > 200
+    assert [page.name for page in pages if page.stat().st_size > LARGEST] == []
+    for page in pages:
+        text = page.read_text("utf-8")
+        assert '<script src="http' not in text
+        assert 'rel="stylesheet" href="http' not in text
+        assert '<img src="http' not in text
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("width", [360, 1440])
+def test_a_page_opens_without_a_server_and_without_an_error(kind, width, browser):
+    browser.set_window_size(width, 900)
+    browser.get((SITE / f"{kind}.html").as_uri())
+    assert browser.find_element(By.TAG_NAME, "h1").text
+    wide = browser.execute_script("return document.documentElement.scrollWidth - innerWidth")
+    assert wide <= 0
+    assert errors(browser) == []
+
+
+@pytest.mark.parametrize("scheme", ["default", "slate"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_page_can_be_read_by_everybody(kind, scheme, browser, served, axe):
+    browser.set_window_size(1440, 900)
+    browser.get(f"{served}/{kind}.html")
+    browser.execute_script(
+        "document.body.setAttribute('data-md-color-scheme', arguments[0]);"
+        "for (const one of document.querySelectorAll('details')) one.open = true",
+        scheme,
+    )
+    browser.execute_script(axe)
+    found = browser.execute_async_script(
+        "axe.run('.md-content').then((found) => arguments[0](found.violations))"
+    )
+    told = [(one["id"], one["nodes"][0]["html"][:120]) for one in found if one["impact"] in SERIOUS]
+    assert told == []
+
+
+def test_the_matrix_is_narrowed_and_leads_to_the_counterexample(browser, served):
+    browser.get(f"{served}/matrix.html")
+    form = browser.find_element(By.ID, "pc-filters")
+    Select(form.find_element(By.NAME, "area")).select_by_value("SPLIT")
+    Select(form.find_element(By.NAME, "verdict")).select_by_value("known_deviation")
+    shown = [
+        row.find_element(By.TAG_NAME, "th").text
+        for row in browser.find_elements(By.CSS_SELECTOR, "#pc-matrix tbody tr")
+        if row.is_displayed()
+    ]
+    judged = {rule: one for one in results() for rule in one.verdicts if rule.startswith("SPLIT-")}
+    expected = {
+        rule for rule in judged if any(one.word(rule) == "known_deviation" for one in results())
+    }
+    assert set(shown) == expected
+    assert browser.find_element(By.ID, "pc-count").text.startswith(str(len(expected)))
+    assert "area=SPLIT" in browser.current_url
+    cell = next(
+        one
+        for one in browser.find_elements(By.CSS_SELECTOR, "td[data-verdict=known_deviation] a")
+        if one.is_displayed()
+    )
+    cell.click()
+    assert f"/rules/{shown[0]}.html#" in browser.current_url
+    anchor = browser.current_url.rpartition("#")[2]
+    assert browser.find_element(By.ID, anchor).is_displayed()
+
+
+def test_the_search_finds_a_rule_without_a_server(browser):
+    browser.set_window_size(1440, 900)
+    browser.get((SITE / "index.html").as_uri())
+    field = browser.find_element(By.CSS_SELECTOR, "[data-md-component=search-query]")
+    field.click()
+    field.send_keys("five-point margin")
+    WebDriverWait(browser, 60).until(
+        lambda one: one.find_elements(By.CSS_SELECTOR, ".md-search-result__link")
+    )
+    links = browser.find_elements(By.CSS_SELECTOR, ".md-search-result__link")
+    assert any("OVERLOAD-02" in link.get_attribute("href") for link in links)
+
+
+def said(browser, part):
+    return browser.find_element(By.CSS_SELECTOR, f"[data-part={part}]")
+
+
+def answered(browser):
+    return json.loads(said(browser, "answer").text or "null")
+
+
+def test_a_number_changed_in_the_playground_is_answered_as_by_the_model(browser, served):
+    name = "overload-95-over-85"
+    [example] = [one for one in examples() if one.id == name]
+    operation, case = copy.deepcopy(example.questions[0])
+    model = Model("documented-3.0", dict(example.readings))
+    browser.get(f"{served}/playground.html#{name}")
+    wait = WebDriverWait(browser, 240)
+    before = dict(model.derive(operation, case).answer)
+    wait.until(lambda _: answered(browser) == before)
+    label = next(
+        one
+        for one in said(browser, "numbers").find_elements(By.TAG_NAME, "label")
+        if one.text.endswith("b1 › cpu › usage")
+    )
+    field = label.find_element(By.TAG_NAME, "input")
+    field.clear()
+    field.send_keys("80")
+    case["brokers"]["b1"]["cpu"]["usage"] = 80
+    after = model.derive(operation, case)
+    assert dict(after.answer) != before
+    wait.until(lambda _: answered(browser) == dict(after.answer))
+    shown = said(browser, "steps").get_attribute("textContent")
+    assert shown.splitlines() == list(after.lines())
+    kept = browser.current_url
+    browser.get("about:blank")
+    browser.get(kept)
+    wait.until(lambda _: answered(browser) == dict(after.answer))
+    assert errors(browser) == []

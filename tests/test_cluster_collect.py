@@ -1,0 +1,384 @@
+"""`pulsar-conformance collect` on a scripted admin API: what is recorded, and when it is not."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+
+import pytest
+from pulsar_conformance.adapters.cluster.remote import TOKEN, Access, AdminApi
+from pulsar_conformance.conformance.commands.main import main
+from pulsar_conformance.conformance.history.collect.files import Recording
+from pulsar_conformance.conformance.history.collect.in_force import documented
+from pulsar_conformance.conformance.history.collect.looking import Looker
+from pulsar_conformance.conformance.history.collect.recording import Recorder
+from standins.admin import FakeCluster
+
+ONE = "shop/eu/0x00000000_0x80000000"
+TWO = "shop/eu/0x80000000_0xffffffff"
+HALVES = ["shop/eu/0x00000000_0x40000000", "shop/eu/0x40000000_0x80000000"]
+
+
+@pytest.fixture
+def cluster():
+    fake = FakeCluster()
+    yield fake
+    fake.close()
+
+
+class Recorded:
+    """A recorder that is told when to look."""
+
+    def __init__(self, cluster, folder, seconds=5.0):
+        self.folder, self.told = folder, []
+        api = AdminApi(Access(cluster.url, seconds=seconds))
+        self._recorder = Recorder(Looker.of(api, None), Recording(folder, "eu-1"), self.told.append)
+        self._first = True
+
+    def look(self):
+        count = len(self.lines())
+        self._recorder.once(first=self._first)
+        self._first = False
+        return self.lines()[count:]
+
+    def lines(self):
+        files = sorted(self.folder.glob("*.jsonl"))
+        return [json.loads(line) for file in files for line in file.read_text().splitlines()]
+
+
+def happened(lines):
+    """What lines tell without cluster and time, load reports aside."""
+    return [
+        {key: value for key, value in line.items() if key not in ("cluster", "at")}
+        for line in lines
+        if line["kind"] != "load_report"
+    ]
+
+
+@pytest.fixture
+def recorded(cluster, tmp_path):
+    cluster.owned[cluster.names[0]] = [ONE, TWO]
+    found = Recorded(cluster, tmp_path / "history")
+    found.look()
+    return found
+
+
+def test_a_history_begins_with_all_that_is_known(cluster, recorded):
+    one, two = cluster.names
+    lines = recorded.lines()
+    assert {line["cluster"] for line in lines} == {"eu-1"}
+    assert [line["kind"] for line in lines] == [
+        "settings", "leader", "owners", "load_report", "load_report",
+    ]  # fmt: skip
+    assert lines[2]["owners"] == {one: [ONE, TWO], two: []} or lines[2]["owners"] == {
+        two: [],
+        one: [ONE, TWO],
+    }
+    assert "bundle data" in recorded.told[0]
+
+
+def test_settings_that_no_document_names_are_not_recorded(recorded):
+    assert recorded.lines()[0]["settings"] == {"loadBalancerSheddingEnabled": True}
+    assert "secret" not in json.dumps(recorded.lines())
+
+
+def test_settings_are_read_as_a_broker_writes_them():
+    told = {
+        "defaultNumberOfNamespaceBundles": "4",
+        "loadBalancerOverrideBrokerNicSpeedGbps": "Optional[1.5]",
+        "loadBalancerBandwidthInResourceWeight": "0.5",
+        "supportedNamespaceBundleSplitAlgorithms": "[range_equally_divide, topic_count]",
+        "loadBalancerLoadSheddingStrategy": "org.acme.Shedder",
+        "loadBalancerHistoryResourcePercentage": "much",
+        "loadManagerClassName": "null",
+    }
+    assert documented(told) == {
+        "defaultNumberOfNamespaceBundles": 4,
+        "loadBalancerOverrideBrokerNicSpeedGbps": 1.5,
+        "loadBalancerBandwithInResourceWeight": 0.5,
+        "supportedNamespaceBundleSplitAlgorithms": "range_equally_divide,topic_count",
+        "loadBalancerLoadSheddingStrategy": "org.acme.Shedder",
+    }
+    assert documented({"loadBalancerOverrideBrokerNicSpeedGbps": "Optional.empty"}) == {}
+
+
+def test_nothing_new_is_nothing_but_reports(recorded):
+    assert happened(recorded.look()) == []
+
+
+def moved(cluster, bundle=ONE):
+    one, two = cluster.names
+    cluster.owned[one].remove(bundle)
+    cluster.owned[two].append(bundle)
+    return [
+        {"kind": "unloaded", "bundle": bundle, "broker": one},
+        {"kind": "assigned", "bundle": bundle, "broker": two},
+    ]
+
+
+@pytest.mark.parametrize(("counted", "cause"), [(1, "shedding"), (0, "admin"), (2, "unknown")])
+def test_the_leaders_count_tells_the_cause(cluster, recorded, counted, cause):
+    unloaded, assigned = moved(cluster)
+    cluster.shed += counted
+    assert happened(recorded.look()) == [{**unloaded, "cause": cause}, assigned]
+
+
+def test_a_new_leader_has_counted_nothing_yet(cluster, recorded):
+    unloaded, assigned = moved(cluster)
+    cluster.leader = cluster.names[1]
+    leader = {"kind": "leader", "broker": cluster.names[1]}
+    assert happened(recorded.look()) == [leader, {**unloaded, "cause": "unknown"}, assigned]
+
+
+def test_a_split_and_where_its_parts_go(cluster, recorded):
+    one, two = cluster.names
+    cluster.boundaries["shop/eu"] = ["0x00000000", "0x40000000", "0x80000000", "0xffffffff"]
+    cluster.owned[one] = [TWO, HALVES[0]]
+    cluster.owned[two] = [HALVES[1]]
+    assert happened(recorded.look()) == [
+        {"kind": "split", "bundle": ONE, "into": HALVES},
+        {"kind": "unloaded", "bundle": HALVES[1], "broker": one, "cause": "split"},
+        {"kind": "assigned", "bundle": HALVES[1], "broker": two},
+    ]
+
+
+def test_a_broker_that_is_gone(cluster, recorded):
+    one, two = cluster.names
+    cluster.stop(one)
+    cluster.leader, cluster.owned[two] = two, [ONE]
+    assert happened(recorded.look()) == [
+        {"kind": "leader", "broker": two},
+        {"kind": "unloaded", "bundle": ONE, "broker": one, "cause": "shutdown"},
+        {"kind": "unloaded", "bundle": TWO, "broker": one, "cause": "shutdown"},
+        {"kind": "assigned", "bundle": ONE, "broker": two},
+    ]
+
+
+def test_a_slow_broker_is_not_lost(cluster, tmp_path):
+    cluster.owned[cluster.names[1]] = [ONE]
+    recorded = Recorded(cluster, tmp_path / "history", seconds=0.3)
+    recorded.look()
+    cluster.slow.add(cluster.names[1])
+    lines = recorded.look()
+    assert [line["broker"] for line in lines] == [cluster.names[0]]
+    assert any("no answer in time" in line for line in recorded.told)
+    cluster.slow.clear()
+    cluster.let_go.set()
+    assert happened(recorded.look()) == []
+    assert recorded.told[-1].endswith("answers again")
+
+
+def test_domains_and_groups(cluster, recorded):
+    cluster.domains["north"] = [cluster.names[0]]
+    assert happened(recorded.look()) == [
+        {"kind": "domain", "name": "north", "members": [cluster.names[0]]}
+    ]
+    cluster.domains.clear()
+    assert happened(recorded.look()) == [{"kind": "domain", "name": "north", "members": []}]
+
+
+def test_a_later_run_goes_on_where_the_first_was_stopped(cluster, recorded, tmp_path):
+    moved(cluster)
+    again = Recorded(cluster, tmp_path / "history")
+    kinds = [line["kind"] for line in happened(again.look())]
+    assert kinds == ["unloaded", "assigned"]
+    assert happened(again.look()) == []
+    texts = [json.dumps(line, sort_keys=True) for line in again.lines()]
+    assert len(set(texts)) == len(texts)
+
+
+def test_a_line_that_was_cut_off_is_taken_away(cluster, recorded, tmp_path):
+    [file] = (tmp_path / "history").glob("*.jsonl")
+    whole = file.read_bytes()
+    file.write_bytes(whole + b'{"kind": "assigned", "bro')
+    Recording(tmp_path / "history", "eu-1")
+    assert file.read_bytes() == whole
+
+
+def test_only_reading_requests_are_made(cluster, recorded):
+    moved(cluster)
+    recorded.look()
+    assert {command for _, command, _ in cluster.seen} == {"GET"}
+
+
+def command(*words, **environment):
+    return subprocess.Popen(
+        [
+            sys.executable,
+            "-c",
+            "import sys; from pulsar_conformance.conformance.commands.main import main; "
+            "sys.exit(main())",
+            "collect",
+            *words,
+        ],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, **environment},
+    )
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_whenever_it_is_killed_the_history_can_be_read(cluster, tmp_path, number):
+    process = command(cluster.url, "--output", str(tmp_path), "--every", "0.05")
+    end = time.monotonic() + 60
+    while sum(path.stat().st_size for path in tmp_path.glob("*")) < 3000:
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < end
+    process.send_signal(number)
+    out, _err = process.communicate(timeout=30)
+    lines = b"".join(path.read_bytes() for path in tmp_path.glob("*")).split(b"\n")
+    for line in lines[:-1]:
+        assert json.loads(line)["cluster"] == "eu-1"
+    if number != signal.SIGKILL:
+        assert process.returncode == 0
+        assert f"{len(lines) - 1} lines" in out
+
+
+def test_a_token_is_sent_and_never_told(cluster, tmp_path, capsys, monkeypatch):
+    cluster.token = "very-secret"
+    words = ["collect", cluster.url, "--output", str(tmp_path / "one"), "--for", "0.01"]
+    assert main(words) == 2
+    assert "HTTP 401, not allowed" in capsys.readouterr().err
+    monkeypatch.setenv(TOKEN, "very-secret")
+    assert main(words) == 0
+    monkeypatch.delenv(TOKEN)
+    file = tmp_path / "token"
+    file.write_text("very-secret\n")
+    words[3] = str(tmp_path / "two")
+    assert main([*words, "--token-file", str(file)]) == 0
+    said = "".join(capsys.readouterr())
+    written = "".join(path.read_text() for path in tmp_path.glob("*/*.jsonl"))
+    assert "very-secret" not in said + written + repr(Access("http://x", "very-secret"))
+
+
+@pytest.mark.parametrize(
+    ("url", "said"),
+    [
+        ("localhost:8080", "is no admin URL"),
+        ("ftp://localhost", "is no admin URL"),
+        ("http://", "is no admin URL"),
+        ("http://localhost:port", "is no URL"),
+        ("http://me:secret@localhost:8080", "a URL holds no secret"),
+        ("http://localhost:8080/admin", "write scheme, host and port alone"),
+    ],
+)
+def test_a_url_that_is_none(url, said, tmp_path, capsys):
+    assert main(["collect", url, "--output", str(tmp_path)]) == 2
+    err = capsys.readouterr().err
+    assert said in err
+    assert err.count("\n") == 1
+    assert "me:secret" not in err
+
+
+def test_nobody_listens(tmp_path, capsys):
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{free.getsockname()[1]}"
+        assert main(["collect", url, "--output", str(tmp_path)]) == 2
+    assert "nobody listens there" in capsys.readouterr().err
+
+
+def endless(handler):
+    handler.send_response(200)
+    handler.end_headers()
+    while not handler.server.over.is_set():
+        handler.wfile.write(b" " * 100)
+        time.sleep(0.01)
+
+
+def html(handler):
+    body = b"<html><body>Welcome</body></html>"
+    handler.send_response(200)
+    handler.send_header("Content-Length", str(len(body)))
+    handler.end_headers()
+    handler.wfile.write(body)
+
+
+def silent(handler):
+    handler.server.over.wait(30)
+
+
+def around(handler):
+    handler.send_response(307)
+    handler.send_header("Location", handler.path)
+    handler.send_header("Content-Length", "0")
+    handler.end_headers()
+
+
+def nonsense(handler):
+    handler.wfile.write(b"SSH-2.0-OpenSSH\r\n\r\n")
+    handler.close_connection = True
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        (endless, "the answer has no end within"),
+        (html, "is this the admin URL of a broker?"),
+        (silent, "no answer in time"),
+        (around, "is redirected more than"),
+        (nonsense, "does not speak HTTP"),
+    ],
+)
+def test_whatever_answers_there_is_one_clear_error(answer, said, tmp_path, capsys):
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self):
+            try:
+                answer(self)
+            except OSError:
+                self.close_connection = True
+
+        def log_message(self, *words):
+            pass
+
+    with HTTPServer(("127.0.0.1", 0), Handler) as server:
+        server.over = threading.Event()
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        url = f"http://127.0.0.1:{server.server_address[1]}"
+        words = ["collect", url, "--output", str(tmp_path), "--time-limit", "0.5"]
+        try:
+            assert main(words) == 2
+        finally:
+            server.over.set()
+            server.shutdown()
+            thread.join()
+    err = capsys.readouterr().err
+    assert said in err
+    assert err.count("\n") == 1
+
+
+def test_tls_is_not_left_for_plain_http():
+    from pulsar_conformance.adapters.cluster.remote import NoAnswer
+
+    with pytest.raises(NoAnswer, match="redirects to plain HTTP, at other:80"):
+        AdminApi._check("https://here:8443/admin", "http://other:80/admin")
+
+
+def test_another_cluster_than_there_is(cluster, tmp_path, capsys):
+    words = ["collect", cluster.url, "--output", str(tmp_path), "--cluster", "us-1"]
+    assert main(words) == 2
+    assert "--cluster us-1: there are eu-1" in capsys.readouterr().err
+
+
+def test_a_folder_that_cannot_be_written(cluster, tmp_path, capsys):
+    file = tmp_path / "file"
+    file.write_text("")
+    assert main(["collect", cluster.url, "--output", str(file)]) == 2
+    assert str(file) in capsys.readouterr().err
+
+
+def test_nothing_imports_a_jvm():
+    code = (
+        "import sys, pulsar_conformance.conformance.commands.collect; print('jpype' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"
+    assert Path.cwd().exists()

@@ -1,0 +1,77 @@
+"""Histories that `collect` recorded of running clusters: each thing that happened is there."""
+
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+from pulsar_conformance.conformance.history.collect.sight import folded
+
+FOLDER = Path(__file__).parents[1] / "fixtures" / "histories"
+
+
+@pytest.fixture(params=["3.0.7", "4.2.4"])
+def history(request):
+    with gzip.open(FOLDER / f"cluster-{request.param}.json.gz", "rt") as lines:
+        return [json.loads(line) for line in lines]
+
+
+def of_users(history, kind):
+    """Lines of a kind, without the namespaces that each broker keeps for itself."""
+    return [
+        one for one in history if one["kind"] == kind and "pulsar/" not in one.get("bundle", "")
+    ]
+
+
+def test_an_unload_by_shedding_and_one_by_hand(history):
+    by_cause = {one["bundle"]: one["cause"] for one in of_users(history, "unloaded")[:2]}
+    assert by_cause == {
+        "shop/ns-1/0x00000000_0xffffffff": "shedding",
+        "shop/ns-2/0x00000000_0xffffffff": "admin",
+    }
+
+
+def test_a_split_whose_parts_are_released_at_its_time(history):
+    [split] = of_users(history, "split")
+    assert split["bundle"] == "shop/ns-3/0x00000000_0xffffffff"
+    released = [one for one in of_users(history, "unloaded") if one["cause"] == "split"]
+    assert {one["bundle"] for one in released} == set(split["into"])
+    assert {one["at"] for one in released} == {split["at"]}
+
+
+def test_a_crash_takes_all_that_the_broker_had(history):
+    lost = [one for one in of_users(history, "unloaded") if one["cause"] == "shutdown"]
+    [gone] = {one["broker"] for one in lost}
+    before = [one for one in history if one["at"] < lost[0]["at"]]
+    had = {bundle for bundle in folded(iter(before)).owners[gone] if "pulsar/" not in bundle}
+    assert {one["bundle"] for one in lost} == had != set()
+    assert gone not in {
+        one["broker"]
+        for one in history
+        if one["kind"] == "load_report" and one["at"] >= lost[0]["at"]
+    }
+
+
+def test_a_change_of_leader(history):
+    assert len({one["broker"] for one in of_users(history, "leader")}) >= 2
+
+
+def test_whoever_releases_a_bundle_had_it(history):
+    holder = {}
+    for one in history:
+        if one["kind"] == "owners":
+            holder = {bundle: broker for broker, held in one["owners"].items() for bundle in held}
+        elif one["kind"] == "split" and one["bundle"] in holder:
+            holder |= dict.fromkeys(one["into"], holder.pop(one["bundle"]))
+        elif one["kind"] == "unloaded":
+            assert holder.pop(one["bundle"]) == one["broker"]
+        elif one["kind"] == "assigned":
+            assert one["bundle"] not in holder
+            holder[one["bundle"]] = one["broker"]
+
+
+def test_times_ascend_and_no_line_stands_twice(history):
+    times = [one["at"] for one in history]
+    assert times == sorted(times)
+    texts = {json.dumps(one, sort_keys=True) for one in history}
+    assert len(texts) == len(history)

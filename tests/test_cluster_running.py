@@ -1,0 +1,215 @@
+"""Clusters that run on loopback: what a story shows, and that nothing is left behind."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from pulsar_conformance.adapters import AdapterError, connect
+from pulsar_conformance.adapters.pulsar.connect import released_jars
+from pulsar_conformance.adapters.pulsar.target import Target
+from standins.recorded_story import EVENTS
+
+PROFILE = "documented-3.0"
+STORY = Path(__file__).parent / "standins" / "recorded_story.py"
+CALM = {
+    "loadBalancerSheddingEnabled": False,
+    "loadBalancerAutoBundleSplitEnabled": False,
+    "loadBalancerReportUpdateMaxIntervalMinutes": 1,
+    "loadBalancerSheddingIntervalMinutes": 1,
+    "loadBalancerBrokerOverloadedThresholdPercentage": 85,
+    "defaultNamespaceBundleSplitAlgorithm": "range_equally_divide",
+}
+ORDERS = "persistent://shop/eu/orders"
+
+
+def up(number):
+    return {"broker_up": {"broker": f"broker-{number}", "capacity": 1e8}}
+
+
+def story(*events):
+    return {"settings": CALM, "events": list(events)}
+
+
+USED = (up(1), {"namespace": {"name": "shop/eu", "bundles": 1}}, {"topic": {"topic": ORDERS}})
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    with connect("cluster:3.0.7", PROFILE, {}) as connection:
+        yield connection
+
+
+def steps(cluster, *events):
+    [answer] = cluster.ask("cluster.replay", [story(*events)])
+    return answer["steps"]
+
+
+def processes(parent):
+    """The process and those beneath it that still run."""
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            stat = (folder / "stat").read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        if int(folder.name) == parent and stat[0] != "Z":
+            found.append(int(folder.name))
+    return found
+
+
+def sockets(process, listening):
+    """The addresses at which a process listens, or which it talks to."""
+    inodes = set()
+    for link in Path(f"/proc/{process}/fd").iterdir():
+        try:
+            inodes.add(str(link.readlink()))
+        except OSError:
+            continue
+    found = set()
+    for table in ("tcp", "tcp6"):
+        for line in Path(f"/proc/{process}/net/{table}").read_text().splitlines()[1:]:
+            words = line.split()
+            if f"socket:[{words[9]}]" in inodes and (words[3] == "0A") == listening:
+                found.add(words[1 if listening else 2].partition(":")[0])
+    return found
+
+
+LOOPBACK = {"0100007F", "0000000000000000FFFF00000100007F"}
+
+
+def test_a_first_use_is_decided_by_the_leader(cluster):
+    *_, used = steps(cluster, *USED)
+    assert used["owners"] == {ORDERS: "broker-1"}
+    assert used["assigned"] == [{"bundle": "shop/eu/0x00000000_0xffffffff", "to": "broker-1"}]
+    assert used["decidedBy"] == used["leader"] == "broker-1"
+
+
+def test_what_a_crashed_leader_had_others_take(cluster):
+    *_, down = steps(cluster, *USED, up(2), {"broker_down": {"broker": "broker-1"}})
+    assert down["owners"] == {ORDERS: "broker-2"}
+    assert down["leader"] == "broker-2"
+    assert "unloaded" not in down
+
+
+def test_without_brokers_nobody_owns_anything(cluster):
+    told = steps(cluster, *USED[1:], up(1), {"broker_down": {"broker": "broker-1"}})
+    assert [one["owners"] for one in told[1:]] == [
+        {ORDERS: None}, {ORDERS: "broker-1"}, {ORDERS: None},
+    ]  # fmt: skip
+
+
+def test_a_split_releases_its_parts(cluster):
+    *_, split = steps(cluster, *USED, {"split": {"bundleOf": ORDERS}})
+    [divided] = split["split"]
+    assert divided["into"] == ["shop/eu/0x00000000_0x7fffffff", "shop/eu/0x7fffffff_0xffffffff"]
+    assert [one["reason"] for one in split["unloaded"]] == ["split", "split"]
+
+
+def test_events_without_sense_are_ignored(cluster):
+    told = steps(
+        cluster,
+        {"broker_down": {"broker": "broker-1"}},
+        {"leader_lost": {}},
+        {"topic": {"topic": ORDERS}},
+        up(1),
+        up(1),
+        {"setting": {"name": "noSuchSetting", "value": 1, "how": "dynamic"}},
+        {"unload": {"topic": ORDERS}},
+    )
+    assert [one for one, step in enumerate(told) if "ignored" not in step] == [3]
+
+
+def test_the_same_story_three_times_is_the_same(cluster):
+    events = (*USED, up(2), {"unload": {"namespace": "shop/eu"}}, {"tick": {"minutes": 1}})
+    told = [steps(cluster, *events) for _ in range(3)]
+    kinds = [[sorted(step) for step in one] for one in told]
+    assert kinds[0] == kinds[1] == kinds[2]
+
+
+def test_nothing_but_loopback(cluster):
+    steps(cluster, *USED, up(2))
+    assert sockets(cluster.pid, listening=True) <= LOOPBACK
+    assert sockets(cluster.pid, listening=False) <= LOOPBACK
+
+
+def test_a_setting_that_the_release_does_not_have():
+    with pytest.raises(AdapterError) as caught:
+        connect("cluster:3.0.7,set=noSuchSetting=1", PROFILE, {})
+    assert "Pulsar 3.0.7 has no setting noSuchSetting" in str(caught.value)
+
+
+def folders(pid):
+    return list(Path("/tmp").glob(f"pulsar-conformance-cluster-{pid}-*"))
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_a_cluster_that_is_killed_is_one_clear_error(number):
+    connection = connect("cluster:3.0.7", PROFILE, {})
+    pid = connection.pid
+    os.kill(pid, number)
+    with pytest.raises(AdapterError) as caught:
+        connection.ask("cluster.replay", [story(*USED)])
+    connection.close()
+    assert "exited with status" in str(caught.value) or "was killed by" in str(caught.value)
+    assert processes(pid) == []
+    if number == signal.SIGTERM:
+        assert folders(pid) == []
+
+
+def test_a_suite_that_is_killed_leaves_no_cluster():
+    code = (
+        "import sys, time; from pulsar_conformance.adapters import connect; "
+        f"c = connect('cluster:3.0.7', '{PROFILE}', {{}}); print(c.pid, flush=True); "
+        "time.sleep(600)"
+    )
+    suite = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
+    pid = int(suite.stdout.readline())
+    assert processes(pid) == [pid]
+    suite.kill()
+    suite.wait()
+    end = time.monotonic() + 20
+    while processes(pid) and time.monotonic() < end:
+        time.sleep(0.05)
+    assert processes(pid) == []
+    assert folders(pid) == []
+
+
+def test_simple_manager():
+    with connect("cluster:3.0.7,manager=simple", PROFILE, {}) as connection:
+        assert connection.hello.manager == "simple"
+        *_, down = steps(connection, *USED, up(2), {"broker_down": {"broker": "broker-1"}})
+        assert down["owners"] == {ORDERS: "broker-2"}
+
+
+@pytest.mark.parametrize("version", ["3.0.7", "4.2.4"])
+def test_a_story_is_recorded_as_it_happens(version, tmp_path):
+    _, jars = released_jars(Target(version))
+    (tmp_path / "cluster").mkdir()
+    words = [version, str(jars), str(tmp_path / "cluster"), str(tmp_path / "history")]
+    done = subprocess.run(
+        [sys.executable, str(STORY), *words], capture_output=True, text=True, timeout=300
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    told = [json.loads(line) for line in done.stdout.splitlines()]
+    assert len(told) == len(EVENTS)
+    named = told[-1]["ports"]
+    [file] = (tmp_path / "history").glob("*.jsonl")
+    lines = [json.loads(line) for line in file.read_text().splitlines()]
+    for reason, cause in (("shed", "shedding"), ("split", "split")):
+        asked = {
+            (one["bundle"], named[one["from"]])
+            for step in told
+            for one in step["step"].get("unloaded", ())
+            if one["reason"] == reason
+        }
+        recorded = {
+            (one["bundle"], one["broker"])
+            for one in lines
+            if one["kind"] == "unloaded" and one["cause"] == cause
+        }
+        assert recorded == asked != set()

@@ -1,0 +1,93 @@
+"""Where a case takes seconds, fewer are drawn, and each serves every rule that it reaches."""
+
+import json
+from collections import Counter
+from dataclasses import replace
+
+import pytest
+from pulsar_conformance.adapters.reference import ReferenceConnection
+from pulsar_conformance.conformance.cases.saved import load
+from pulsar_conformance.conformance.engine import implementation as implementations
+from pulsar_conformance.conformance.engine.plan import Plan
+from pulsar_conformance.conformance.engine.run import Run
+from standins import machines
+
+PROFILE = "documented-3.0"
+EXAMPLES = 4
+STORIES = ("OWN-*", "MANAGER-*")
+
+
+class Slow(ReferenceConnection):
+    """The model, which says that stories take it seconds, or does not."""
+
+    def __init__(self, costly):
+        super().__init__("slow", PROFILE, {})
+        self._hello = replace(self._hello, name="slow", costly=costly)
+        self.asked = Counter()
+
+    def exchange(self, operation, batch):
+        self.asked[operation] += len(batch)
+        return super().exchange(operation, batch)
+
+
+@pytest.fixture
+def judged(monkeypatch, tmp_path):
+    """The verdicts on a connection, by rule."""
+
+    def by(connection):
+        monkeypatch.setattr(implementations, "connect", lambda *_: connection)
+        plan = Plan.make(["reference"], [PROFILE], (), STORIES, examples=EXAMPLES, root=tmp_path)
+        run = Run(plan, "reference", PROFILE)
+        return {
+            rule.id: run.verdict(rule) for rule in run.rules if "cluster.replay" in rule.operations
+        }
+
+    return by
+
+
+def test_fewer_stories_are_asked_and_more_are_judged(judged):
+    usual, slow = Slow(()), Slow(("cluster.replay",))
+    alone, shared = judged(usual), judged(slow)
+    assert slow.asked["cluster.replay"] < usual.asked["cluster.replay"]
+    assert slow.asked["manager.choose"] == usual.asked["manager.choose"]
+    judged_here = {rule: one for rule, one in shared.items() if one.verdict != "not_applicable"}
+    assert len(judged_here) > 10
+    for rule, verdict in judged_here.items():
+        assert verdict.verdict in ("pass", "unexercised"), rule
+        assert verdict.drawn > alone[rule].drawn, rule
+        assert verdict.reached >= alone[rule].reached / 2, rule
+
+
+def test_a_fault_is_found_all_the_same(judged, monkeypatch):
+    machines.released_and_left(monkeypatch)
+    assert judged(Slow(("cluster.replay",)))["OWN-09"].verdict == "fail"
+
+
+class Once(Slow):
+    """Leaves a bundle without an owner the first time it is asked, and not again."""
+
+    def __init__(self):
+        super().__init__(("cluster.replay",))
+        self.known = set()
+
+    def exchange(self, operation, batch):
+        answers = super().exchange(operation, batch)
+        for case, answer in zip(batch, answers, strict=True):
+            text = json.dumps(case, sort_keys=True)
+            if operation == "cluster.replay" and text not in self.known:
+                self.known.add(text)
+                for step in answer.get("steps", ()):
+                    step.pop("assigned", None)
+                    step["owners"] = dict.fromkeys(step.get("owners", ()))
+        return answers
+
+
+def test_what_a_repeat_does_not_confirm_is_no_violation(judged, tmp_path):
+    found = judged(Once())
+    assert not [one for one in found.values() if one.verdict == "fail"]
+    wavering = [one for one in found.values() if one.verdict == "undecided"]
+    assert wavering
+    for one in wavering:
+        assert one.exit_status(enough=True) == 0
+        case = one.why.partition("broken on ")[2].partition(",")[0]
+        assert load(tmp_path / case).trial.operations == {"cluster.replay"}

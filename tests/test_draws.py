@@ -1,0 +1,142 @@
+"""What is drawn: afresh, each case another, the same for the same seed, and by plain Hypothesis."""
+
+import os
+import subprocess
+import sys
+from collections import Counter
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.internal.conjecture.provider_conformance import run_conformance_test
+from pulsar_conformance import specs
+from pulsar_conformance.conformance import checks
+from pulsar_conformance.conformance.core.check import CHECKS
+from pulsar_conformance.conformance.draws import (
+    averages,
+    domains,
+    growth,
+    loads,
+    namespaces,
+    placements,
+    reports,
+    shedding,
+    splits,
+    usages,
+)
+from pulsar_conformance.conformance.draws.backend import Afresh
+from pulsar_conformance.conformance.draws.drawing import draw
+from pulsar_conformance.conformance.operations.legality import bad_case, bad_trial
+
+assert checks.__all__
+
+EXAMPLES = 100
+PROFILES = ("documented-3.0", "documented-2.10", "documented-2.4", "unwritten-3.0")
+RULES = sorted(
+    {rule.id for one in PROFILES for rule in specs.load().rules_of(one) if rule.untestable is None}
+)
+FEW = {
+    **{rule: 1 for rule in RULES if rule.startswith("CONFIG-")},
+    "BUNDLE-01": 17,
+    "BUNDLE-02": 17,
+    "MANAGER-01": 2,
+    "MANAGER-03": 1,
+    "PLACE-05": 16,
+    "REPORT-10": 1,
+    "USAGE-05": 25,
+    "USAGE-06": 15,
+    "USAGE-07": 25,
+}
+"""Rules that have fewer cases than are asked for, and how many."""
+
+DEFAULTS = specs.load().defaults("documented-3.0")
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_each_case_is_another_one(rule):
+    drawn = draw(CHECKS[rule].draws, EXAMPLES, f"distinct/{rule}")
+    assert len({trial.fingerprint for trial in drawn}) == len(drawn) == FEW.get(rule, EXAMPLES)
+
+
+def test_the_backend_is_one_as_hypothesis_wants_it():
+    run_conformance_test(Afresh, settings=settings(max_examples=20, stateful_step_count=10))
+
+
+@pytest.mark.parametrize(
+    ("strategy", "count"),
+    [
+        (st.just("one"), 1),
+        (st.sampled_from(range(34)), 34),
+        (st.tuples(st.integers(1, 4), st.booleans(), st.sampled_from("abc")), 24),
+        (st.one_of(st.just(1), st.integers(3, 5), st.integers(4, 7)), 6),
+        (st.integers(0, 20).filter(lambda number: number % 2), 10),
+        (st.lists(st.booleans(), max_size=3), 15),
+        (st.integers(0, 2**64).map(lambda number: number % 5), 5),
+    ],
+)
+def test_a_finite_strategy_gives_each_value_once_and_ends(strategy, count):
+    drawn = draw(strategy, 100, "finite")
+    assert len(drawn) == len(set(map(str, drawn))) == count
+
+
+def test_nothing_that_is_imported_or_hashed_changes_what_is_drawn():
+    program = (
+        "from pulsar_conformance.conformance.draws import shedding, stories, questions\n"
+        "from pulsar_conformance.conformance.draws.drawing import draw\n"
+        "for trial in draw(shedding.cycles(shedding.any_strategy), 20, 'process'):\n"
+        "    print(trial.fingerprint)\n"
+    )
+    here = [one.fingerprint for one in draw(shedding.cycles(shedding.any_strategy), 20, "process")]
+    for seed in ("1", "2"):
+        done = subprocess.run(
+            [sys.executable, "-c", program],
+            check=True,
+            capture_output=True,
+            text=True,
+            env={**os.environ, "PYTHONHASHSEED": seed},
+        )
+        assert done.stdout.split() == here
+
+
+def test_the_smallest_value_comes_first():
+    assert draw(st.integers(3, 10**6), 5, "smallest")[0] == 3
+
+
+@pytest.mark.parametrize("fewest", [1, 2, 3])
+def test_clusters_are_of_any_size(fewest):
+    sizes = draw(loads.sizes(fewest), 300, "sizes")
+    brokers = Counter(size.brokers for size in sizes)
+    assert {*range(fewest, 12), 60} == set(brokers)
+    assert max(brokers.values()) < len(sizes) / 4
+    assert max(Counter(size.bundles for size in sizes).values()) < len(sizes) / 5
+
+
+@settings(max_examples=20)
+@given(shedding.cases(shedding.overload, shedding.threshold, shedding.uniform))
+def test_shedding_cases_are_strategies_like_any_other(case):
+    assert bad_case("shed.select", case, DEFAULTS) is None
+    owned = [bundle for one in case["brokers"].values() for bundle in one["bundles"]]
+    assert len(owned) == len(set(owned))
+
+
+@settings(max_examples=20)
+@given(placements.cases(placements.balanced, placements.around_the_threshold, fewest=1))
+def test_placement_cases_are_strategies_like_any_other(case):
+    assert set(case["candidates"]) <= set(case["brokers"])
+
+
+@settings(max_examples=30)
+@given(
+    st.one_of(
+        averages.any_number(),
+        averages.brokers(),
+        domains.spreading(domains.even),
+        growth.growths(),
+        namespaces.locate(),
+        reports.any_report(),
+        splits.any_split(),
+        usages.any_broker(),
+    )
+)
+def test_trials_of_other_operations_are_strategies_like_any_other(trial):
+    assert bad_trial(trial, DEFAULTS) is None

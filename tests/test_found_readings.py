@@ -1,0 +1,148 @@
+"""What an implementation leaves unsaid is found from its answers, in the run that judges it."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from pulsar_conformance import specs
+from pulsar_conformance.adapters.reference import ReferenceConnection
+from pulsar_conformance.conformance.engine import implementation as implementations
+from pulsar_conformance.conformance.engine.corpus import asked_by
+from pulsar_conformance.conformance.engine.plan import Plan
+from pulsar_conformance.conformance.engine.readings import alternatives_of, readings_of
+from pulsar_conformance.conformance.engine.run import Run
+from pulsar_conformance.reference import Model
+
+PROFILES = ("documented-3.0", "documented-2.10", "documented-2.4")
+EXAMPLES = 5
+
+
+class Speaking(ReferenceConnection):
+    """The model under some readings, which says others, or nothing, of them."""
+
+    def __init__(self, profile, follows, says):
+        super().__init__("speaking", profile, follows)
+        self._hello = replace(self._hello, name="speaking", readings=says)
+
+
+class Wavering(Speaking):
+    """Takes one reading one way where a case mentions a word, and the other way elsewhere."""
+
+    def __init__(self, profile, name, value, word):
+        super().__init__(profile, {}, {})
+        self._other = Model(profile, {name: value})
+        self._word = word
+
+    def exchange(self, operation, batch):
+        answers = super().exchange(operation, batch)
+        for place, case in enumerate(batch):
+            if self._word in json.dumps(case):
+                answers[place] = self._other.answer(operation, case)
+        return answers
+
+
+@pytest.fixture
+def judged(monkeypatch, tmp_path):
+    """Judges a connection by the rules that a reading may bear on; the run and its verdicts."""
+
+    def judge(connection, profile, reading, pinned=()):
+        monkeypatch.setattr(implementations, "connect", lambda *_: connection)
+        about = asked_by(reading)
+        rules = [rule for rule in specs.load().rules_of(profile) if about & set(rule.operations)]
+        chosen = [rule.id for rule in rules if rule.untestable is None]
+        plan = Plan.make(["reference"], [profile], pinned, chosen, examples=EXAMPLES, root=tmp_path)
+        run = Run(plan, "reference", profile)
+        return run, [run.verdict(rule) for rule in run.rules]
+
+    return judge
+
+
+def others():
+    """Every documented alternative that is not the profile's own."""
+    for profile in PROFILES:
+        usual = specs.load().default_readings(profile)
+        for name in readings_of(profile):
+            for value in alternatives_of(profile)[name]:
+                if value != usual[name]:
+                    yield profile, name, value
+
+
+def wider(name):
+    """Whether a reading has an alternative that allows all that the others do."""
+    return any(one.open for one in specs.load().readings[name].alternatives)
+
+
+UNTOLD = {"expensive-measure": "only who follows overload-amount=one is asked for it"}
+"""Readings that answers under the usual ones cannot tell, and why."""
+
+
+def judges_shedding(profile, name):
+    """Whether a reading that shedding alone can tell has rules of shedding to tell it."""
+    areas = {rule.area for rule in specs.load().rules_of(profile)}
+    return name not in ("shed-window", "broker-rates") or "OVERLOAD" in areas
+
+
+def failed(verdicts):
+    return [one.rule for one in verdicts if one.verdict in ("fail", "error")]
+
+
+@pytest.mark.parametrize(("profile", "name", "value"), list(others()))
+def test_an_alternative_that_nobody_declared_is_found_and_demanded(profile, name, value, judged):
+    run, verdicts = judged(Speaking(profile, {name: value}, {}), profile, name)
+    assert failed(verdicts) == []
+    if wider(name) or name in UNTOLD or not judges_shedding(profile, name):
+        assert run.followed.how[name] == "undecided"
+        assert value in run.followed.domains[name]
+    else:
+        assert (run.followed.readings[name], run.followed.how[name]) == (value, "found")
+    usual = specs.load().default_readings(profile)
+    kept = [one for one in readings_of(profile) if one != name]
+    assert [one for one in kept if run.followed.readings[one] != usual[one]] == []
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+def test_every_alternative_is_tried(profile):
+    named = {(name, value) for one, name, value in others() if one == profile}
+    usual = specs.load().default_readings(profile)
+    documented = alternatives_of(profile)
+    every = {(name, value) for name, values in documented.items() for value in values}
+    assert named == {(name, value) for name, value in every if usual[name] != value}
+
+
+def test_what_is_declared_is_held_to(judged):
+    profile, name = "documented-3.0", "overload-trigger"
+    connection = Speaking(profile, {name: "exceeds"}, {name: "reaches"})
+    run, verdicts = judged(connection, profile, name)
+    assert run.followed.how[name] == "declared"
+    broken = {one.rule: one.failure for one in verdicts if one.verdict == "fail"}
+    assert "OVERLOAD-01" in broken
+    assert "overload-trigger=reaches (declared)" in broken["OVERLOAD-01"].readings
+    assert broken["OVERLOAD-01"].passes_under == ("overload-trigger=exceeds",)
+
+
+def test_what_is_pinned_is_held_to(judged):
+    profile, name = "documented-3.0", "grace-edge"
+    connection = Speaking(profile, {name: "free"}, {name: "free"})
+    run, verdicts = judged(connection, profile, name, ["grace-edge=blocked"])
+    assert run.followed.how[name] == "pinned"
+    broken = {one.rule: one.failure for one in verdicts if one.verdict == "fail"}
+    assert broken["SHED-04"].passes_under == ("grace-edge=free",)
+
+
+MIXED = {
+    "overload-trigger": ("reaches", '"loadBalancerBrokerOverloadedThresholdPercentage": 50'),
+    "threshold-target": ("percent", '"broker-2": {"cpu"'),
+    "shed-measure": ("message-rate", '"strategy": "OverloadShedder"'),
+}
+"""Reading to its other alternative, and a word of the cases that are answered by it."""
+
+
+@pytest.mark.parametrize("name", MIXED)
+def test_two_alternatives_mixed_fail_and_the_reading_is_named(name, judged):
+    profile, (value, word) = "documented-3.0", MIXED[name]
+    run, verdicts = judged(Wavering(profile, name, value, word), profile, name)
+    assert run.followed.how[name] in ("mixed", "found"), "found on the cases that aim at it"
+    failures = [one.failure for one in verdicts if one.verdict == "fail"]
+    assert any(any(name in one for one in failure.readings) for failure in failures)
+    assert all(Path(failure.case_file).suffix == ".json" for failure in failures)

@@ -1,0 +1,77 @@
+"""Adapters that mean ill: one clear error, exit status 2, no process left, no escape code."""
+
+import io
+import json
+import re
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from pulsar_conformance.adapters import child, descendants
+from pulsar_conformance.conformance.commands.main import main
+from standins import hostile_traits
+from standins.examples import EXAMPLES
+
+HOSTILE = Path(__file__).parent / "standins" / "hostile.py"
+QUESTION = json.dumps({"ask": "usage.max", "case": EXAMPLES["usage.max"][0]})
+UNSHOWN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\ud800-\udfff]")
+SOON = 25.0
+"""Seconds in which every one of them is told, on a machine that is busy."""
+
+
+@pytest.fixture
+def marks(tmp_path, monkeypatch):
+    """The marks of all children that a test starts; nothing of them may be left."""
+    given = []
+    new = descendants.new_mark
+
+    def noted():
+        given.append(new())
+        return given[-1]
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(descendants, "new_mark", noted)
+    monkeypatch.setattr(child, "TERMINATE", 0.2)
+    yield given
+    assert given
+    assert [descendants.marked(mark) for mark in given] == [set()] * len(given)
+    assert list(tmp_path.rglob("*.partial")) == []
+
+
+@pytest.mark.parametrize("trait", hostile_traits.TRAITS)
+def test_it_is_told_in_one_error(trait, marks, monkeypatch, capfd):
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(QUESTION.encode())))
+    adapter = f"exec:{sys.executable} {HOSTILE} {trait!r}"
+    began = time.monotonic()
+    assert main(["ask", adapter, "--time-limit", "1"]) == 2
+    assert time.monotonic() - began < SOON
+    out, err = capfd.readouterr()
+    assert out == ""
+    assert err.startswith(("exec:", "lines 1 to 1: ")), err
+    assert "Traceback" not in err
+    assert UNSHOWN.search(err) is None
+    assert len(re.findall("^exec:", err, re.MULTILINE)) == 1
+    assert any(one in err for one in hostile_traits.TRAITS[trait].split("|"))
+
+
+def test_silence_from_the_start_ends_with_the_time_limit(marks, capfd):
+    adapter = f"exec:{sys.executable} {HOSTILE} 'silence from the start'"
+    began = time.monotonic()
+    assert main(["check", adapter, "--time-limit", "1"]) == 2
+    assert time.monotonic() - began < SOON
+    assert "said nothing for 5 s" in capfd.readouterr().out
+
+
+def test_what_cleared_its_mark_is_found_by_its_parent(marks):
+    script = "import os, subprocess, sys, time; subprocess.Popen([sys.executable, '-c', "
+    script += "'import time; time.sleep(120)'], env={}, start_new_session=True); time.sleep(120)"
+    one = child.Child([sys.executable, "-c", script], 1 << 20)
+    deadline = time.monotonic() + SOON
+    while not descendants.below(one.pid) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    [left] = descendants.below(one.pid)
+    one.close()
+    while Path(f"/proc/{left}").exists() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not Path(f"/proc/{left}").exists()

@@ -1,0 +1,113 @@
+"""What the suite knows, as its commands print it."""
+
+import json
+
+import pytest
+from pulsar_conformance import specs
+from pulsar_conformance.adapters.protocol import OPERATIONS
+from pulsar_conformance.conformance.commands.main import main
+
+EVERY = specs.load()
+
+
+@pytest.fixture
+def said(capsys):
+    """What a command prints, of which no line is too long for a terminal."""
+
+    def say(*words):
+        assert main(words) == 0
+        lines = capsys.readouterr().out.splitlines()
+        long = [line for line in lines if len(line) > 80]
+        assert [line for line in long if max(map(len, line.split())) < 60] == []
+        return lines
+
+    return say
+
+
+def test_every_rule_is_listed_once(said):
+    lines = said("rules")
+    listed = [line.split()[0] for line in lines[:-1] if not line.startswith(" ")]
+    assert listed == list(EVERY.rules)
+    assert lines[-1] == f"{len(EVERY.rules)} rules"
+
+
+def test_rules_are_chosen_by_pattern_and_by_profile(said):
+    lines = said("rules", "UNIFORM-*", "BUNDLE-01", "--judge-by", "documented-3.0")
+    listed = {line.split()[0] for line in lines[:-1] if not line.startswith(" ")}
+    of_it = {rule.id for rule in EVERY.rules_of("documented-3.0") if rule.area == "UNIFORM"}
+    assert listed == {*of_it, "BUNDLE-01"}
+
+
+@pytest.mark.parametrize("rule", EVERY.rules)
+def test_a_rule_says_what_it_says_and_where(rule, said):
+    text = " ".join(" ".join(said("rule", rule)).split())
+    assert " ".join(EVERY.rules[rule].statement.split()) in text
+    for source in EVERY.rules[rule].sources:
+        assert source.document in text
+        assert EVERY.documents[source.document].url in text
+
+
+def test_profiles_have_so_many_rules(said):
+    found = {line.split()[0]: int(line.split()[1]) for line in said("profiles") if line[0] != " "}
+    assert found == {name: len(EVERY.rules_of(name)) for name in EVERY.profiles}
+
+
+def test_readings_mark_what_a_profile_takes(said):
+    lines = said("readings", "overload-scope", "--judge-by", "documented-2.10")
+    assert [line.split()[1] for line in lines if line.startswith("  * ")] == ["all"]
+    named = {line.partition(":")[0] for line in said("readings") if not line.startswith((" ", "*"))}
+    assert named == set(EVERY.readings)
+
+
+def test_settings_have_the_default_of_a_profile(said):
+    lines = said("settings", "loadBalancerSheddingEnabled", "--judge-by", "released-3.0")
+    assert lines[0] == "loadBalancerSheddingEnabled"
+    assert lines[-1].split() == ["default", "true"]
+    names = [line for line in said("settings") if not line.startswith(" ")]
+    assert names == list(EVERY.settings)
+
+
+@pytest.mark.parametrize("operation", [*OPERATIONS, "message", "shapes"])
+def test_a_schema_can_be_read_by_a_program(operation, capsys):
+    assert main(["schema", operation]) == 0
+    printed = json.loads(capsys.readouterr().out)
+    assert printed["$id"].startswith("urn:pulsar-conformance:")
+
+
+def test_the_schemas_are_listed(said):
+    assert [line.split()[0] for line in said("schema") if line[0] != " "] == [
+        *specs.operations(),
+        "message",
+        "shapes",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (
+            ("rules", "OVERLAOD-*"),
+            "OVERLAOD-* is no rule or pattern of rules; there are 15, the nearest: OVERLOAD-*",
+        ),
+        (("rules", "shed-*"), "nearest: SHED-*"),
+        (("rules", "--judge-by", "documented-3"), "documented-3 is no profile"),
+        (("rule", "OVERLOAD-2"), "nearest: OVERLOAD-02"),
+        (("rule", "overload-02"), "nearest: OVERLOAD-02"),
+        (("readings", "overload-amont"), "nearest: overload-amount"),
+        (("settings", "loadbalancersheddingenabled"), "nearest: loadBalancerSheddingEnabled"),
+        (("schema", "shed.selct"), "shed.select"),
+    ],
+)
+def test_a_name_that_there_is_not_is_told_with_the_nearest(words, told, capsys):
+    assert main(words) == 2
+    written = capsys.readouterr()
+    assert written.out == ""
+    assert told in written.err
+    assert len(written.err.splitlines()) == 1
+
+
+def test_the_version_is_that_of_the_package(capsys):
+    with pytest.raises(SystemExit) as ended:
+        main(["--version"])
+    assert ended.value.code == 0
+    assert capsys.readouterr().out.startswith("pulsar-conformance ")

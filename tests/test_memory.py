@@ -1,0 +1,153 @@
+"""What was asked before must not matter: a failure of memory is told as one, and replayed."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from pulsar_conformance.adapters.reference import ReferenceConnection
+from pulsar_conformance.conformance.cases.saved import content_of, load, trial_of
+from pulsar_conformance.conformance.core.trial import Question, Trial
+from pulsar_conformance.conformance.engine import implementation as implementations
+from pulsar_conformance.conformance.engine.implementation import Implementation
+from pulsar_conformance.conformance.engine.plan import Plan
+from pulsar_conformance.conformance.engine.run import Run
+from pulsar_conformance.conformance.engine.troubles import memory
+from standins.rememberers import REMEMBERING, EachThird, StaleUsage
+
+PROFILE = "documented-3.0"
+TESTS = Path(__file__).parent
+MAIN = "import sys; from pulsar_conformance.conformance.commands.main import main; sys.exit(main())"
+FEW = 4
+"""The most questions that a row of these stand-ins needs."""
+
+
+@pytest.fixture
+def connected(monkeypatch):
+    """Lets `reference` be another implementation in this process."""
+
+    def connect(kind):
+        def made(name, profile, readings, *_limits):
+            return kind(name, profile, readings)
+
+        monkeypatch.setattr(implementations, "connect", made)
+
+    return connect
+
+
+def verdicts(root, rules, replay=None):
+    plan = Plan.make(["reference"], [PROFILE], rules=[rules], examples=20, root=root, replay=replay)
+    run = Run(plan, "reference", PROFILE)
+    try:
+        return {rule.id: run.verdict(rule) for rule in run.rules}
+    finally:
+        run.close()
+
+
+@pytest.mark.parametrize("kind", REMEMBERING, ids=lambda kind: kind.__name__)
+def test_a_failure_of_memory_is_a_row_that_fails_when_it_is_replayed(kind, connected, tmp_path):
+    connected(kind)
+    found = verdicts(tmp_path, REMEMBERING[kind])
+    failed = [one for one in found.values() if one.verdict == "fail"]
+    rows = [one for one in failed if load(tmp_path / one.failure.case_file).trial.before]
+    assert rows, {rule: one.verdict for rule, one in found.items()}
+    for one in rows:
+        alone, after = one.failure.answers
+        assert alone.startswith("asked alone: ")
+        assert after.startswith("asked after ")
+        assert alone.partition(": ")[2] != after.partition(": ")[2]
+        file = tmp_path / one.failure.case_file
+        assert len(load(file).trial.before) < FEW
+        again = verdicts(tmp_path / "again", one.rule, str(file))
+        assert again[one.rule].verdict == "fail"
+        assert again[one.rule].failure.answers == one.failure.answers
+    connected(ReferenceConnection)
+    for one in rows:
+        again = verdicts(tmp_path / "model", one.rule, str(tmp_path / one.failure.case_file))
+        assert again[one.rule].verdict == "pass"
+
+
+def test_what_fails_alone_is_no_failure_of_memory(connected, tmp_path):
+    class Low(ReferenceConnection):
+        def _answer(self, operation, case):
+            answer = super()._answer(operation, case)
+            return {**answer, "percent": 0} if operation == "usage.max" else answer
+
+    connected(Low)
+    found = verdicts(tmp_path, "USAGE-*")
+    failed = [one for one in found.values() if one.verdict == "fail"]
+    assert failed
+    for one in failed:
+        assert one.failure.answers == ()
+        assert not load(tmp_path / one.failure.case_file).trial.before
+
+
+def test_a_row_is_asked_in_its_order_after_a_start(connected):
+    connected(EachThird)
+    one = Implementation("reference", PROFILE, {})
+    case = {"settings": {}, "weighted": False, "broker": {"cpu": {"usage": 50, "limit": 100}}}
+    trial = Trial.of("usage.max", case)
+    question = Question("usage.max", case)
+    [[first], [third], [again]] = one.answers(
+        [trial, trial.after([question, question]), trial.after([question] * 3)]
+    )
+    assert [answer["percent"] for answer in (first, third, again)] == [50, 0, 50]
+
+
+def test_a_row_is_a_file_of_its_own():
+    case = {"settings": {}, "weighted": False, "broker": {}}
+    trial = Trial.of("usage.max", case)
+    row = trial.after(trial.questions)
+    assert row.fingerprint != trial.fingerprint
+    assert trial_of(json.loads(json.dumps(content_of(row)))) == row
+    assert row.size.startswith("2 cases")
+
+
+def test_no_more_rows_are_looked_for_than_tell_something(connected, tmp_path, monkeypatch):
+    monkeypatch.setattr(memory, "MOST_ROWS", 1)
+    connected(StaleUsage)
+    found = verdicts(tmp_path, "USAGE-*")
+    failed = [one.failure for one in found.values() if one.verdict == "fail"]
+    others = [one for one in failed if not load(tmp_path / one.case_file).trial.before]
+    assert len(others) == len(failed) - 1 > 0
+    for one in others:
+        assert one.answered.endswith("asked alone, it is answered as allowed")
+
+
+SCRIPT = """
+from pulsar_conformance.reference import Model
+
+class Shares(Model):
+    settings = {}
+
+    def hello(self, profile, readings):
+        return {"name": "shares", "operations": ["usage.max"]}
+
+    def answer(self, operation, case):
+        self.settings.update(case["settings"])
+        return super().answer(operation, {**case, "settings": self.settings})
+"""
+
+
+def test_a_program_is_started_anew_for_each_row(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("balancer.py").write_text(SCRIPT, "utf-8")
+    paths = [str(tmp_path), *filter(None, [os.environ.get("PYTHONPATH")])]
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(paths))
+
+    def run(*words):
+        words = ["run", "--adapter", "python:balancer:Shares", "--rules", "USAGE-0[245]", *words]
+        done = subprocess.run([sys.executable, "-c", MAIN, *words], capture_output=True, text=True)
+        assert done.returncode == 1, done.stdout + done.stderr
+        lines = Path("reports/out/verdicts.jsonl").read_text("utf-8").splitlines()[1:]
+        return done.stdout, [one for one in map(json.loads, lines) if one["failure"]]
+
+    out, failed = run("--examples", "20")
+    assert "asked alone: " in out
+    file = next(one["failure"]["case_file"] for one in failed if one["failure"]["answers"])
+    assert json.loads(Path(file).read_text("utf-8"))["after"]
+    out, failed = run("--replay", file)
+    assert failed
+    assert "asked alone: " in out

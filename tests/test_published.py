@@ -1,0 +1,292 @@
+"""Reports of runs: made from a stream, verified, compared, and shown in other forms."""
+
+import copy
+import json
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+from pulsar_conformance import specs
+from pulsar_conformance.conformance.commands.main import main
+from pulsar_conformance.reports.runs import making, requirements
+from pulsar_conformance.reports.runs.requirements import checksum
+
+ROOT = Path(__file__).parent.parent
+PUBLISHED = sorted((ROOT / "reports" / "published").glob("*.json"))
+REFERENCE = ROOT / "reports" / "published" / "reference-0.1.0-documented-3.0.json"
+RULE = "OVERLOAD-02"
+
+
+@pytest.fixture
+def report():
+    return json.loads(REFERENCE.read_text("utf-8"))
+
+
+@pytest.fixture
+def verified(tmp_path, capsys):
+    """Verifies a report; the exit status and what was said."""
+
+    def verify(content, *, anew=True):
+        rest = {name: value for name, value in content.items() if name != "checksum"}
+        sealed = {**content, "checksum": checksum(rest)} if anew else content
+        file = tmp_path / "report.json"
+        file.write_text(json.dumps(sealed), "utf-8")
+        status = main(["report", "verify", str(file)])
+        said = capsys.readouterr()
+        assert len((said.out + said.err).splitlines()) == 1
+        return status, said.out + said.err
+
+    return verify
+
+
+def line_of(report, rule=RULE):
+    return next(line for line in report["verdicts"] if line["rule"] == rule)
+
+
+def dropped(report):
+    report["verdicts"] = [line for line in report["verdicts"] if line["rule"] != RULE]
+    report["summary"] = making.summary(report["verdicts"])
+
+
+def twice(report):
+    report["verdicts"].append(line_of(report))
+
+
+def stranger(report):
+    report["verdicts"].append({**line_of(report), "rule": "OVERLOAD-99"})
+
+
+FORGED = {
+    "a verdict left out": (
+        dropped,
+        f"it has no verdict on {RULE}, which documented-3.0, version 1",
+    ),
+    "a verdict twice": (twice, f"it judges {RULE} more than once"),
+    "a rule that is none": (
+        stranger,
+        "it judges OVERLOAD-99, which documented-3.0, version 1 does",
+    ),
+    "another level": (
+        lambda report: line_of(report).update(level="may"),
+        f"it takes {RULE} for a may, and it is a must",
+    ),
+    "a summary that flatters": (
+        lambda report: report["summary"].update({"pass": 999}),
+        "its summary does not count its verdicts",
+    ),
+    "not what it says of itself": (
+        lambda report: report.update(conformant=False),
+        "it says conformant: false, and its verdicts say otherwise",
+    ),
+    "a pass out of nothing": (
+        lambda report: line_of(report).update(reached=0),
+        f"{RULE} passes without a case that reached it",
+    ),
+    "another requirement set": (
+        lambda report: report["requirements"].update(checksum="sha256:" + "0" * 64),
+        "its checksum of the requirements is not that of documented-3.0, version 1",
+    ),
+    "a version that there is not": (
+        lambda report: report["requirements"].update(version=99),
+        "documented-3.0 has no version 99; there are: 1",
+    ),
+    "no version": (
+        lambda report: report["requirements"].update(version=None),
+        "it was judged by rules of documented-3.0 that no version has frozen",
+    ),
+    "another command": (
+        lambda report: report.update(command="pulsar-conformance run --judge-by documented-3.0"),
+        "its command does not name reference",
+    ),
+}
+
+
+@pytest.mark.parametrize("file", PUBLISHED, ids=lambda file: file.stem)
+def test_what_is_published_verifies(file, capsys):
+    assert main(["report", "verify", str(file)]) == 0
+    assert capsys.readouterr().out.startswith(f"{file}: holds against")
+
+
+@pytest.mark.parametrize("name", FORGED)
+def test_what_was_tampered_with_does_not_verify(name, report, verified):
+    """The forger knows how the checksum is made, and makes it anew."""
+    change, told = FORGED[name]
+    change(report)
+    status, said = verified(report)
+    assert status == 1
+    assert told in said
+
+
+def test_a_change_without_a_new_checksum_does_not_verify(report, verified):
+    line_of(report)["reached"] += 1
+    status, said = verified(report, anew=False)
+    assert status == 1
+    assert "it was changed after it was made" in said
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (lambda report: report.pop("contact"), "contact is missing"),
+        (lambda report: report.update(date="yesterday"), "date: "),
+        (lambda report: line_of(report).update(verdict="fine"), '"fine" is none of pass, fail'),
+        (lambda report: report.update(stars=5), "stars"),
+    ],
+)
+def test_another_shape_is_told_with_its_place(report, verified, change, told):
+    change(report)
+    status, said = verified(report)
+    assert status == 2
+    assert told in said
+
+
+def test_frozen_sets_are_as_they_were_frozen():
+    for profile in specs.load().profiles:
+        versions = [one.version for one in requirements.frozen(profile)]
+        assert versions == list(range(1, len(versions) + 1))
+        for before, after in zip(
+            requirements.frozen(profile), requirements.frozen(profile)[1:], strict=False
+        ):
+            assert list(after.changes) == list(requirements.differences(before, after))
+
+
+def test_a_frozen_set_that_was_changed_is_refused(tmp_path, monkeypatch):
+    whole = json.loads((requirements.FOLDER / "documented-3.0-1.json").read_text("utf-8"))
+    whole["rules"][RULE]["level"] = "may"
+    (tmp_path / "documented-3.0-1.json").write_text(json.dumps(whole))
+    monkeypatch.setattr(requirements, "FOLDER", tmp_path)
+    with pytest.raises(specs.SpecError, match="changed after it was frozen"):
+        requirements.frozen("documented-3.0")
+
+
+def test_a_change_makes_a_new_version_with_the_difference(tmp_path, monkeypatch):
+    monkeypatch.setattr(requirements, "FOLDER", tmp_path)
+    first = requirements.freeze("documented-3.0")
+    assert requirements.freeze("documented-3.0") is None
+    current = requirements.today("documented-3.0")
+    rules = copy.deepcopy(dict(current.rules))
+    rules[RULE]["level"] = "should"
+    rules["OVERLOAD-03"]["demand"] = "sha256:0"
+    del rules["OVERLOAD-04"]
+    rules["OVERLOAD-98"] = {"level": "must", "demand": "sha256:1"}
+    changed = requirements.Requirements("documented-3.0", None, rules)
+    monkeypatch.setattr(requirements, "today", lambda profile: changed)
+    second = requirements.freeze("documented-3.0")
+    assert [first.name, second.name] == ["documented-3.0-1.json", "documented-3.0-2.json"]
+    assert json.loads(second.read_text("utf-8"))["changes"] == [
+        f"{RULE} is a should, it was a must",
+        "OVERLOAD-03 demands something else",
+        "OVERLOAD-04 is no longer demanded",
+        "OVERLOAD-98 is new",
+    ]
+
+
+def test_what_is_not_frozen_is_told(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(requirements, "FOLDER", tmp_path)
+    assert main(["report", "freeze", "--check"]) == 1
+    assert "documented-3.0, not frozen" in capsys.readouterr().out
+    assert list(tmp_path.iterdir()) == []
+    assert main(["report", "freeze"]) == 0
+    assert main(["report", "freeze", "--check"]) == 0
+
+
+def test_from_a_run_to_a_report(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    stream = Path("verdicts.jsonl")
+    report = json.loads(REFERENCE.read_text("utf-8"))
+    first = {
+        "kind": "run", "seed": 0, "examples": 100, "versions": report["versions"], "readings": {},
+        "profiles": ["documented-3.0"], "rules": [], "known_deviations": [], "saved_cases": [],
+        "implementations": [report["implementation"]],
+    }  # fmt: skip
+    about = {"kind": "verdict", "implementation": "reference", "profile": "documented-3.0"}
+    lines = [first, *({**about, **line} for line in report["verdicts"])]
+    stream.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    words = ["--project", "mine", "--contact", "me@example.org", "--date", "2026-01-31"]
+    assert main(["report", "make", str(stream), *words]) == 0
+    assert "conformant" in capsys.readouterr().out
+    made = json.loads(Path(REFERENCE.name).read_text("utf-8"))
+    assert made["verdicts"] == report["verdicts"]
+    assert (made["date"], made["project"]) == ("2026-01-31", {"name": "mine"})
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        ("", "it is no verdict stream; give the verdicts.jsonl"),
+        ("nonsense", "it is no verdict stream, which has JSON in each line"),
+        (
+            '{"kind": "run", "rules": ["SHED-*"]}',
+            "the run judged only SHED-*; a report is about all",
+        ),
+        (
+            '{"kind": "run", "rules": [], "known_deviations": ["SHED-01 *"]}',
+            "the run was given known deviations; name their file",
+        ),
+    ],
+)
+def test_a_stream_that_makes_no_report_is_told(content, told, tmp_path, capsys):
+    stream = tmp_path / "verdicts.jsonl"
+    stream.write_text(content)
+    words = ["--project", "mine", "--contact", "me"]
+    assert main(["report", "make", str(stream), *words]) == 2
+    assert told in capsys.readouterr().err
+
+
+def test_a_difference_says_what_became_better_and_worse(report, tmp_path, capsys):
+    other = copy.deepcopy(report)
+    line_of(other).update(verdict="fail")
+    line_of(other, "SHED-01").update(verdict="not_applicable")
+    file = tmp_path / "other.json"
+    file.write_text(json.dumps(other))
+    assert main(["report", "diff", str(REFERENCE), str(file)]) == 1
+    assert capsys.readouterr().out.splitlines() == [
+        "worse: 1",
+        f"  {RULE}: pass -> FAIL",
+        "other: 1",
+        "  SHED-01: pass -> -",
+    ]
+    assert main(["report", "diff", str(file), str(REFERENCE)]) == 0
+    assert capsys.readouterr().out.startswith(f"better: 1\n  {RULE}: FAIL -> pass\n")
+    assert main(["report", "diff", str(REFERENCE), str(REFERENCE)]) == 0
+    assert capsys.readouterr().out == "no rule has another verdict\n"
+
+
+def test_a_badge_says_how_many_rules_hold(report, capsys):
+    holding, applying = report["summary"]["pass"], report["summary"]["pass"]
+    assert main(["report", "badge", str(REFERENCE)]) == 0
+    svg = ElementTree.fromstring(capsys.readouterr().out)
+    assert svg.get("aria-label") == f"conformance: documented-3.0 {holding}/{applying}"
+    assert main(["report", "endpoint", str(REFERENCE)]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["schemaVersion"] == 1
+    assert told["message"] == f"documented-3.0 {holding}/{applying}"
+
+
+def test_juint_has_a_case_a_rule(report, tmp_path, capsys):
+    failure = {
+        "case_file": "case.json", "size": "1 case", "derivation": ["95 > 85"], "allowed": "<= 3",
+        "answered": "4", "again": "pulsar-conformance run",
+    }  # fmt: skip
+    line_of(report).update(verdict="fail", failure=failure, why="")
+    line_of(report, "SHED-01").update(verdict="error", why="it ended")
+    file = tmp_path / "broken.json"
+    file.write_text(json.dumps(report))
+    assert main(["report", "junit", str(file)]) == 0
+    suite = ElementTree.fromstring(capsys.readouterr().out).find("testsuite")
+    assert len(suite.findall("testcase")) == int(suite.get("tests")) == len(report["verdicts"])
+    [failed] = suite.findall("testcase/failure")
+    assert "answered  4" in failed.text
+    assert (suite.get("failures"), suite.get("errors")) == ("1", "1")
+    assert int(suite.get("skipped")) == report["summary"]["not_applicable"]
+
+
+def test_a_summary_lists_what_does_not_hold(report, tmp_path, capsys):
+    line_of(report).update(verdict="known_deviation", why="it waits | for a release")
+    report["conformant"] = False
+    file = tmp_path / "broken.json"
+    file.write_text(json.dumps(report))
+    assert main(["report", "summary", str(file)]) == 0
+    said = capsys.readouterr().out
+    assert "Not every rule that is a *must* holds." in said
+    assert "deviation | it waits \\| for a release |" in said

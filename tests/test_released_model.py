@@ -1,0 +1,149 @@
+"""What the model decides under a released profile: by the release's source, worked by hand."""
+
+import json
+
+import pytest
+from pulsar_conformance import specs
+from pulsar_conformance.adapters.pulsar import versions
+from pulsar_conformance.conformance.commands.main import main
+from pulsar_conformance.reference import Model
+from pulsar_conformance.reference.released.java import hash_of, in_map, single, to_int, wrapped
+
+LEFT, RIGHT = "t/ns/0x00000000_0x80000000", "t/ns/0x80000000_0xffffffff"
+MB = 1_000_000
+RELEASED = [name for name, one in specs.load().profiles.items() if one.kind == "released"]
+
+
+def average(throughput=0.0, messages=0.0):
+    one = {"msgThroughputIn": throughput, "msgRateIn": messages, "numSamples": 10}
+    return {"shortTermData": one, "longTermData": one}
+
+
+def broker(percent=0, throughput=0.0, bundles=(), messages=0.0, **resources):
+    usages = {name: {"usage": usage, "limit": 100} for name, usage in resources.items()}
+    carries = {"msgThroughputIn": throughput, "msgRateIn": messages}
+    return {"cpu": {"usage": percent, "limit": 100}, **usages, **carries, "bundles": list(bundles)}
+
+
+def shed(profile, strategy, brokers, bundles, **settings):
+    case = {"strategy": strategy, "settings": settings, "brokers": brokers, "bundles": bundles}
+    answer = Model(profile).answer("shed.select", {**case, "recentlyUnloaded": {}})
+    return [one["bundle"] for one in answer["unload"]]
+
+
+def three(throughput):
+    """40, 10 and 10 %: 20 on average, 10 over the limit of 30 and five points are 15 %."""
+    brokers = {"b1": broker(40, throughput, [LEFT, RIGHT]), "b2": broker(10), "b3": broker(10)}
+    return brokers, {LEFT: average(throughput * 0.2), RIGHT: average(throughput * 0.1)}
+
+
+def test_a_release_takes_the_threshold_off_the_amount_too():
+    """15 % of 100 MB/s are less than the larger bundle's 20; the documents shed 25 %."""
+    assert shed("released-3.0", "ThresholdShedder", *three(100 * MB)) == [LEFT]
+    by_documents = {
+        "loadBalancerBrokerThresholdShedderPercentage": 10,
+        "loadBalancerHistoryResourcePercentage": 0.9,
+    }
+    assert shed("documented-3.0", "ThresholdShedder", *three(100 * MB), **by_documents) == [
+        LEFT,
+        RIGHT,
+    ]
+
+
+def test_under_ten_mebibytes_nothing_is_shed_unless_the_hidden_setting_says_so():
+    """15 % of 60 MB/s are 9 MB/s, and 10 MiB/s are 10.49."""
+    assert shed("released-3.0", "ThresholdShedder", *three(60 * MB)) == []
+    name = "loadBalancerBundleUnloadMinThroughputThreshold"
+    assert shed("released-3.0", "ThresholdShedder", *three(60 * MB), **{name: 8}) == [LEFT]
+
+
+@pytest.mark.parametrize(
+    ("profile", "shown"), [("released-2.4", [LEFT]), ("released-2.10", []), ("released-3.0", [])]
+)
+def test_heap_memory_counts_in_the_oldest_alone(profile, shown):
+    brokers = {"b1": broker(0, 100.0, [LEFT, RIGHT], memory=95), "b2": broker()}
+    bundles = {LEFT: average(60.0), RIGHT: average(40.0)}
+    assert shed(profile, "OverloadShedder", brokers, bundles) == shown
+
+
+@pytest.mark.parametrize(("percent", "sheds"), [(85, True), (70, False), (90, False)])
+def test_floats_of_32_bits_decide_at_the_threshold(percent, sheds):
+    """0.7 in 32 bits is less than 0.7; 0.85 is more than 0.85."""
+    brokers = {"b1": broker(percent, 100.0, [LEFT, RIGHT]), "b2": broker()}
+    bundles = {LEFT: average(60.0), RIGHT: average(40.0)}
+    at = {"loadBalancerBrokerOverloadedThresholdPercentage": percent}
+    assert bool(shed("released-3.0", "OverloadShedder", brokers, bundles, **at)) is sheds
+    assert shed("released-4.0", "OverloadShedder", brokers, bundles, **at) == [LEFT]
+
+
+@pytest.mark.parametrize(("profile", "moved"), [("released-3.0", 2), ("released-4.2", 1)])
+def test_a_thousand_messages_more_are_moved_until_4_2(profile, moved):
+    """A fifth of 10000 - 1 is 1999: one bundle of 1500 fits, and 1000 more let another go."""
+    brokers = {"b1": broker(bundles=[LEFT, RIGHT], messages=10000.0), "b2": broker(messages=1.0)}
+    bundles = {LEFT: average(messages=1500.0), RIGHT: average(messages=1400.0)}
+    assert len(shed(profile, "UniformLoadShedder", brokers, bundles)) == moved
+
+
+def growing(profile, topics=2, brokers=2, **settings):
+    first = {"bundles": [LEFT], "lastStats": {LEFT: {"topics": topics, "producerCount": 2000}}}
+    reports = {"b1": first, **({"b2": {}} if brokers > 1 else {})}
+    case = {"settings": settings, "leader": True, "brokers": reports, "bundles": {}}
+    return Model(profile).answer(
+        "bundles.split_candidates", {**case, "namespaceBundles": {"t/ns": 1}}
+    )["split"]
+
+
+def test_few_topics_one_broker_and_no_limit_keep_a_bundle_whole():
+    assert growing("released-3.0") == [LEFT]
+    assert growing("released-3.0", topics=1) == []
+    assert growing("released-3.0", brokers=1) == []
+    assert growing("released-2.4", topics=1, brokers=1) == [LEFT]
+    assert growing("released-3.0", loadBalancerNamespaceBundleMaxSessions=0) == []
+
+
+def test_a_limit_of_2048_megabytes_overflows_an_int():
+    limits = {"loadBalancerNamespaceBundleMaxSessions": 5000}
+    name = "loadBalancerNamespaceBundleMaxBandwidthMbytes"
+    assert growing("released-3.0", **limits, **{name: 2047}) == []
+    assert growing("released-3.0", **limits, **{name: 2048}) == [LEFT]
+
+
+def test_what_the_model_does_not_foresee_is_refused_in_a_sentence(capsys, tmp_path):
+    case = {"strategy": "AvgShedder", "settings": {}, "brokers": {}, "bundles": {}}
+    file = tmp_path / "case.json"
+    file.write_text(json.dumps({"ask": "shed.select", "case": {**case, "recentlyUnloaded": {}}}))
+    main(["explain", str(file), "--judge-by", "released-3.0"])
+    said = " ".join(capsys.readouterr().out.split())
+    assert "the model does not foresee AvgShedder under 'What Pulsar 3.0.7 does'" in said
+
+
+def test_lines_from_the_source_name_their_class():
+    case = {"strategy": "ThresholdShedder", "settings": {}, "recentlyUnloaded": {}}
+    brokers, bundles = three(100 * MB)
+    found = Model("released-3.0").derive(
+        "shed.select", {**case, "brokers": brokers, "bundles": bundles}
+    )
+    [line] = [step.text for step in found.steps if step.label.strip() == "to shed"]
+    assert line.endswith("= 15 MB/s (ThresholdShedder.findBundlesForUnloading)")
+
+
+@pytest.mark.parametrize("profile", RELEASED)
+def test_every_way_of_a_release_that_is_not_documented_has_a_place(profile):
+    bundled = specs.load()
+    for name, value in bundled.profile(profile).ways.items():
+        assert bundled.ways[name].alternatives[value].place
+
+
+def test_neutral_values_are_those_of_the_adapter():
+    of_adapter = {one.name: one.value for one in versions.neutral()}
+    assert of_adapter == {**of_adapter, **specs.load().neutral}
+
+
+def test_java_s_numbers_and_maps():
+    """A hash is 31 times what was before, and the next letter; a and q have one place of 16."""
+    assert hash_of("ab") == 97 * 31 + 98
+    assert single(0.7) < 0.7 < single(0.7) * 1.001
+    assert to_int(-3.9) == -3
+    assert to_int(1e300) == 2**31 - 1
+    assert wrapped(2**31) == -(2**31)
+    assert in_map(["b", "a", "q"]) == ["a", "q", "b"]

@@ -1,0 +1,22 @@
+"""Each seeded defect is found under its own rule, by a case that a person can check."""
+
+import pytest
+from pulsar_conformance import specs
+from pulsar_conformance.conformance.mutants import defects
+
+LARGE = frozenset({"a count that goes on"})
+"""Defects that no small case can show: a namespace has to be nearly full of bundles."""
+
+
+@pytest.mark.parametrize("defect", defects.defects(), ids=lambda one: one.name.replace(" ", "_"))
+def test_a_defect_is_found_under_its_own_rule(defect):
+    found = defects.shown(defect)
+    assert found is not None, f"{defect.rule} does not see it"
+    assert found.small or defect.name in LARGE, (found.brokers, found.bundles)
+
+
+def test_there_are_defects_of_every_area_with_rules_of_its_own():
+    areas = {specs.load().rules[one.rule].area for one in defects.defects()}
+    assert len(defects.defects()) >= 60
+    assert areas >= {"USAGE", "DATA", "SHED", "OVERLOAD", "THRESHOLD", "UNIFORM", "PLACE", "ANTI"}
+    assert areas >= {"BUNDLE", "SPLIT", "MANAGER", "OWN", "REPORT", "ANSWER"}

@@ -1,0 +1,121 @@
+"""Deviations that show in few cases only: each is found among what its rule draws."""
+
+import pytest
+from pulsar_conformance import specs
+from pulsar_conformance.conformance import checks
+from pulsar_conformance.conformance.core.check import CHECKS
+from pulsar_conformance.conformance.draws.drawing import draw
+from pulsar_conformance.conformance.engine.judge import Court
+from pulsar_conformance.conformance.operations.legality import bad_trial
+from pulsar_conformance.reference import Model, Readings
+from pulsar_conformance.reference.candidates import MAX_BUNDLES
+from pulsar_conformance.reference.ranges import namespace_of
+from pulsar_conformance.reference.splitting import RANGE, TOPICS
+from pulsar_conformance.reference.threshold import SHEDDER_THRESHOLD
+
+assert checks.__all__, "importing the checks registers them"
+
+PROFILE = "documented-3.0"
+DEFAULTS = specs.load().defaults(PROFILE)
+MODEL = Model(PROFILE)
+EXAMPLES = 100
+
+WEIGHTS = [name for name in DEFAULTS if name.endswith("ResourceWeight")]
+
+
+def breaks(rule, answer):
+    """Whether an implementation breaks the rule in one of 100 drawn cases."""
+    court = Court(DEFAULTS, Readings.of(PROFILE, specs.load().rules[rule].reading))
+    share = -(-EXAMPLES // len(CHECKS[rule].parts))
+    for part in CHECKS[rule].parts:
+        for trial in draw(part, share, f"deviations/{rule}"):
+            if bad_trial(trial, DEFAULTS) is None:
+                answers = [answer(*question) for question in trial.questions]
+                if court.judge(rule, trial, answers).violated:
+                    return True
+    return False
+
+
+def seen_as(change):
+    """The model, for whom each case is another one."""
+    return lambda operation, case: MODEL.answer(operation, change(case))
+
+
+def with_brokers(change):
+    def changed(case):
+        brokers = {name: change(case, one) for name, one in case["brokers"].items()}
+        return {**case, "brokers": brokers}
+
+    return seen_as(changed)
+
+
+def threshold_of_ten(case):
+    return {**case, "settings": {**case["settings"], SHEDDER_THRESHOLD: 10}}
+
+
+def weighted(case, broker):
+    """The resources as they count for ThresholdShedder."""
+    weight = {
+        name.removeprefix("loadBalancer").removesuffix("ResourceWeight"): value
+        for name, value in case["settings"].items()
+        if name in WEIGHTS
+    }
+    names = {"CPU": "cpu", "Memory": "memory", "DirectMemory": "directMemory"}
+    names |= {"BandwithIn": "bandwidthIn", "BandwithOut": "bandwidthOut"}
+    lighter = {
+        name: {**broker[name], "usage": broker[name]["usage"] * weight[key]}
+        for key, name in names.items()
+        if key in weight and name in broker
+    }
+    return {**broker, **lighter}
+
+
+def remembered(_case, broker):
+    """A broker that is used as much as it ever was."""
+    past = max(broker.get("usageHistory", ()), default=None)
+    return broker if past is None else {**broker, "cpu": {"usage": past, "limit": 100}}
+
+
+def stops_early(operation, case):
+    """No split where the namespace would come within two bundles of its maximum."""
+    told = MODEL.answer(operation, case)
+    most = case["settings"].get(MAX_BUNDLES, DEFAULTS[MAX_BUNDLES])
+    counts = case["namespaceBundles"]
+    roomy = [one for one in told["split"] if counts[namespace_of(one)] < most - 3]
+    return {"split": roomy, "unload": [one for one in told["unload"] if one in roomy]}
+
+
+def many_by_range(operation, case):
+    """Topics are counted up to sixty."""
+    if operation == "bundles.split" and len(case["topics"]) > 60:
+        case = {**case, "algorithm": RANGE}
+    return MODEL.answer(operation, case)
+
+
+def always_by_topics(case):
+    return {**case, "algorithm": TOPICS}
+
+
+DEVIATIONS = {
+    "the lower boundary by a fixed threshold": ("THRESHOLD-10", seen_as(threshold_of_ten)),
+    "weights under OverloadShedder": ("OVERLOAD-01", with_brokers(weighted)),
+    "history under OverloadShedder": ("OVERLOAD-04", with_brokers(remembered)),
+    "topics near the maximum": ("SPLIT-01", stops_early),
+    "sessions near the maximum": ("SPLIT-02", stops_early),
+    "messages near the maximum": ("SPLIT-03", stops_early),
+    "bandwidth near the maximum": ("SPLIT-04", stops_early),
+    "more than sixty topics": ("SPLIT-11", many_by_range),
+    "an algorithm that is named is ignored": ("SPLIT-17", seen_as(always_by_topics)),
+}
+"""The rule that is broken, and by whom."""
+
+
+@pytest.mark.parametrize("name", DEVIATIONS)
+def test_a_deviation_is_found(name):
+    rule, answer = DEVIATIONS[name]
+    assert breaks(rule, answer)
+
+
+@pytest.mark.parametrize("rule", sorted({rule for rule, _ in DEVIATIONS.values()}))
+def test_the_model_does_not_deviate(rule):
+    assert not breaks(rule, MODEL.answer)

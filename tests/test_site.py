@@ -1,0 +1,219 @@
+"""The sources of the site: every page there, every link leads somewhere, pictures say numbers."""
+
+import json
+import re
+import zipfile
+from html.parser import HTMLParser
+from pathlib import Path, PurePosixPath
+from posixpath import normpath
+
+import pytest
+from pulsar_conformance import specs
+from pulsar_conformance.fixtures import examples
+from pulsar_conformance.reports.pages.making import Shown
+from pulsar_conformance.reports.pages.outcomes import Worked
+from pulsar_conformance.reports.site import subjects, vendored
+from pulsar_conformance.reports.site.making import Site
+from pulsar_conformance.reports.site.pictures import pictures
+from pulsar_conformance.reports.site.results import deviations, results
+
+HERE = Path(vendored.__file__).parent
+EVERY = specs.load()
+LINK = re.compile(r"\]\(([^)#\s]+\.md)(?:#([^)\s]+))?\)")
+RAW = re.compile(r'href="([^"#:]+)\.html')
+
+
+@pytest.fixture(scope="module")
+def pages():
+    return dict(Site().pages())
+
+
+def test_there_is_a_page_for_everything(pages):
+    expected = {f"rules/{rule}.md" for rule in EVERY.rules}
+    expected |= {f"documents/{document}.md" for document in EVERY.documents}
+    expected |= {f"implementations/{one.slug}.md" for one in results()}
+    assert expected - set(pages) == set()
+
+
+def test_every_page_in_the_navigation_is_there(pages):
+    named = re.findall(r": (\S+\.md)$", (HERE / "mkdocs.yml").read_text("utf-8"), re.MULTILINE)
+    assert len(named) > 20
+    assert [name for name in named if name not in pages] == []
+
+
+def test_every_link_leads_to_a_page(pages):
+    wrong = []
+    for name, text in pages.items():
+        folder = PurePosixPath(name).parent.as_posix()
+        linked = [link for link, _ in LINK.findall(text)]
+        linked += [f"{link}.md" for link in RAW.findall(text)]
+        wrong += [(name, link) for link in linked if normpath(f"{folder}/{link}") not in pages]
+    assert wrong == []
+
+
+@pytest.mark.parametrize("rule", ["OVERLOAD-02", "SPLIT-01", "BUNDLE-04"])
+def test_a_rule_says_what_it_says_and_what_came_of_it(rule, pages):
+    text = pages[f"rules/{rule}.md"]
+    assert " ".join(EVERY.rules[rule].statement.split()) in " ".join(text.split())
+    for one in results():
+        if rule in one.verdicts:
+            assert f"[{one.name}](../implementations/{one.slug}.md)" in text
+    for example in examples():
+        if rule in example.rules:
+            assert f'id="{example.id}"' in text
+            assert "\n".join(example.arithmetic) in text
+
+
+def test_a_deviation_stands_with_its_rule_and_with_its_release(pages):
+    assert deviations()
+    for rule, listed in deviations().items():
+        for one in listed:
+            assert f"[{one.implementation}](../deviations.md#" in pages[f"rules/{rule}.md"]
+            assert f"## {one.file} " in pages["deviations.md"]
+
+
+class Cells(HTMLParser):
+    """Counts the rows and the verdicts of the matrix."""
+
+    def __init__(self):
+        super().__init__()
+        self.rows, self.verdicts = 0, []
+
+    def handle_starttag(self, tag, attrs):
+        self.rows += tag == "tr" and "data-area" in dict(attrs)
+        if "data-verdict" in dict(attrs):
+            self.verdicts.append(dict(attrs)["data-verdict"])
+
+
+def test_the_matrix_has_a_verdict_for_each_rule_and_report(pages):
+    found = Cells()
+    found.feed(pages["matrix.md"])
+    judged = {rule for one in results() for rule in one.verdicts}
+    assert found.rows == len(judged)
+    expected = [one.word(rule) for rule in EVERY.rules if rule in judged for one in results()]
+    assert found.verdicts == expected
+
+
+def test_a_document_maps_each_sentence_to_its_rules(pages):
+    for document in EVERY.documents.values():
+        text = pages[f"documents/{document.id}.md"]
+        claims = subjects.claims(document.id)
+        for section in document.sections:
+            for sentence in section.sentences:
+                anchor = f"{subjects.slug(section.title) or 'start'}-{sentence.number}"
+                row = next(line for line in text.splitlines() if f'<span id="{anchor}">' in line)
+                rules = re.findall(r"\[([A-Z]+-\d+)\]", row)
+                assert set(claims.get((section.title, sentence.number), ())) <= set(rules)
+
+
+def test_the_protocol_shows_an_exchange_of_every_operation(pages):
+    text = pages["reference/protocol.md"]
+    for operation in specs.operations():
+        assert f'"ask": "{operation}"' in text
+        assert f"## {operation} " in text
+
+
+def drawn(name):
+    example = next(one for one in examples() if one.id == name)
+    return "".join(pictures(Shown(Worked.out(example))))
+
+
+def test_usage_is_drawn_against_average_and_limit():
+    said = drawn("shed-threshold-busiest-first")
+    assert "b1 is at 95 % and gives up 1; b2 is at 30 %" in said
+    assert "average 62.5 %; limit 72.5 %" in said
+    assert said.count('class="pc-over"') == 1
+
+
+def test_a_threshold_of_each_broker_is_drawn():
+    said = drawn("overload-95-over-85")
+    assert "b1 is at 95 %" in said
+    assert "threshold 85 %" in said
+    assert said.count('class="pc-over"') == 1
+
+
+def test_ranges_are_drawn_before_and_after_a_split():
+    example = next(
+        one
+        for one in examples()
+        if one.questions[0][0] == "bundles.split" and one.allowed and "bundles" in one.allowed[0][0]
+    )
+    said = drawn(example.id)
+    low, high = example.questions[0][1]["bundle"].split("_")
+    assert f"before: {low} to {high}" in said
+    assert said.count("<rect") == 1 + len(example.allowed[0][0]["bundles"])
+
+
+def test_a_story_is_drawn_along_its_minutes():
+    example = next(one for one in examples() if one.questions[0][0] == "cluster.replay")
+    assert "Time line of " in drawn(example.id)
+
+
+def test_what_is_drawn_is_well_formed():
+    for example in examples():
+        for picture in pictures(Shown(Worked.out(example))):
+            assert picture.startswith("<figure><svg ")
+            assert "nan" not in picture
+            assert picture.count("<text") == picture.count("</text>")
+
+
+def test_the_playground_has_the_model_and_the_examples(tmp_path):
+    vendored.write_model(tmp_path)
+    with zipfile.ZipFile(tmp_path / vendored.MODEL) as archive:
+        names = set(archive.namelist())
+    assert {"yaml/__init__.py", "pulsar_conformance/specs/rules/overload.yaml"} <= names
+    assert "pulsar_conformance/reference/model.py" in names
+    listed = json.loads((tmp_path / vendored.EXAMPLES).read_text("utf-8"))
+    assert [one["id"] for one in listed] == [one.id for one in examples()]
+
+
+PLAYGROUND = """
+import json, sys
+sys.modules["jsonschema_rs"] = sys.modules["jsonschema"] = None
+sys.path.insert(0, sys.argv[1])
+exec(open(sys.argv[2]).read())
+for line in sys.stdin:
+    print(answer(line))
+"""
+
+
+def test_the_playground_answers_without_compiled_validators(tmp_path):
+    """As in a browser: nothing is there but the archive and the standard library."""
+    import subprocess
+    import sys
+
+    vendored.write_model(tmp_path)
+    listed = json.loads((tmp_path / vendored.EXAMPLES).read_text("utf-8"))
+    words = [sys.executable, "-S", "-c", PLAYGROUND, str(tmp_path / vendored.MODEL)]
+    with zipfile.ZipFile(tmp_path / vendored.MODEL) as archive:
+        archive.extractall(tmp_path / "model")
+    words[-1] = str(tmp_path / "model")
+    done = subprocess.run(
+        [*words, str(HERE / "assets" / "playground.py")],
+        input="".join(f"{json.dumps(one)}\n" for one in listed),
+        capture_output=True,
+        text=True,
+        check=True,
+        env={"PYTHONPATH": ""},
+    )
+    said = [json.loads(line) for line in done.stdout.splitlines()]
+    assert len(said) == len(listed)
+    for asked, answered in zip(listed, said, strict=True):
+        example = next(one for one in examples() if one.id == asked["id"])
+        if example.allowed and len(example.questions) == 1:
+            assert "answer" in answered, (asked["id"], answered)
+
+
+@pytest.mark.parametrize(
+    ("asked", "told"),
+    [
+        ({"ask": "shed.selct", "case": {}}, "shed.selct is no operation"),
+        ({"ask": "shed.select", "case": {}}, "the model can make nothing of the case"),
+        ({"ask": "shed.select"}, "the model can make nothing of the case"),
+    ],
+)
+def test_the_playground_tells_a_mistake_in_a_sentence(asked, told):
+    names = {}
+    exec((HERE / "assets" / "playground.py").read_text("utf-8"), names)
+    said = json.loads(names["answer"](json.dumps({"profile": "documented-3.0", **asked})))
+    assert told in said["wrong"]

@@ -1,0 +1,182 @@
+"""Histories written by hand: nobody is accused who did right, and what is surely wrong is found."""
+
+import json
+from collections import defaultdict
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+import yaml
+
+pytest.importorskip("pyspark", reason="needs the extra: nox -s spark")
+
+from pulsar_conformance.conformance.history.audit.plan import AuditPlan
+from pulsar_conformance.conformance.history.audit.report import tables
+from standins.sparks import spark
+
+assert spark
+
+PROFILE = "documented-3.0"
+START = datetime(2026, 11, 20, tzinfo=UTC)
+MEGABYTE = 1_000_000
+SETTINGS = {
+    "loadBalancerSheddingEnabled": True,
+    "loadBalancerBrokerOverloadedThresholdPercentage": 85,
+    "loadBalancerBrokerThresholdShedderPercentage": 10,
+    "loadBalancerHistoryResourcePercentage": 0,
+    "loadBalancerMsgRateDifferenceShedderThreshold": 50,
+    "loadBalancerMsgThroughputMultiplierDifferenceShedderThreshold": 4,
+    "loadBalancerSheddingGracePeriodMinutes": 30,
+    "loadBalancerSheddingIntervalMinutes": 5,
+}
+HISTORIES = [
+    one
+    for file in sorted(Path(__file__).with_name("histories").glob("*.yaml"))
+    for one in yaml.safe_load(file.read_text("utf-8"))
+]
+WRONG = ("violated", "not done though due")
+
+
+def bundle(word):
+    """`3` is a bundle, `3a` and `3b` are its halves, and `n3` is one of another namespace."""
+    space, number = ("other", word[1:]) if word[0] == "n" else ("ns", word)
+    half = number[-1] if number[-1] in "ab" else ""
+    first = int(number.removesuffix(half)) * 16
+    ends = {"": (first, first + 16), "a": (first, first + 8), "b": (first + 8, first + 16)}[half]
+    low, high = ends
+    return f"t/{space}/0x{low:08x}_0x{high:08x}"
+
+
+def bundles(words):
+    """Names and megabytes per second of `0-3`, `7`, `5=40`: where none is given, the number's."""
+    for word in words:
+        number, _, rate = word.partition("=")
+        first, _, last = number.partition("-")
+        for one in [str(n) for n in range(int(first), int(last) + 1)] if last else [first]:
+            weight = int("".join(filter(str.isdigit, one))) + 1
+            yield bundle(one), float(rate or weight)
+
+
+def report(words):
+    """`50 0-3` is a report of 50 % of CPU and of these bundles."""
+    percent, *carried = words
+    stats = {}
+    for name, megabytes in bundles(carried):
+        stats[name] = {
+            "msgRateIn": megabytes,
+            "msgRateOut": 0,
+            "msgThroughputIn": megabytes * MEGABYTE,
+            "msgThroughputOut": 0,
+        }
+    sums = {
+        name: sum(one[name] for one in stats.values())
+        for name in ("msgRateIn", "msgRateOut", "msgThroughputIn", "msgThroughputOut")
+    }
+    limit = {"usage": 0, "limit": 100}
+    used = {"cpu": {"usage": float(percent), "limit": 100}, "memory": limit, "directMemory": limit}
+    used |= {"bandwidthIn": limit, "bandwidthOut": limit}
+    return {"report": {**used, **sums, "bundles": list(stats), "lastStats": stats}}
+
+
+def said(event):
+    """The records of one event, such as `b1 unloads 3 admin`."""
+    words = event.split()
+    match words:
+        case ["cycle"]:
+            yield {"kind": "cycle"}
+        case ["leader", broker]:
+            yield {"kind": "leader", "broker": f"{broker}:8080"}
+        case ["split", one]:
+            into = [bundle(f"{one}a"), bundle(f"{one}b")]
+            yield {"kind": "split", "bundle": bundle(one), "into": into}
+        case ["assigned", one, broker]:
+            yield {"kind": "assigned", "bundle": bundle(one), "broker": f"{broker}:8080"}
+        case ["owners", broker, *owned]:
+            names = [name for name, _ in bundles(owned)]
+            yield {"kind": "owners", "owners": {f"{broker}:8080": names}}
+        case [broker, "unloads", *gone]:
+            cause = {"cause": gone.pop()} if gone[-1].isalpha() else {}
+            for one in gone:
+                name = {"bundle": bundle(one), "broker": f"{broker}:8080"}
+                yield {"kind": "unloaded", **name, **cause}
+        case [broker, *told]:
+            yield {"kind": "load_report", "broker": f"{broker}:8080", **report(told)}
+
+
+def records(history):
+    """All of a history, in the order of time; what one event says is a millisecond apart."""
+    cluster = history["name"]
+    begun = history.get("leader", START)
+    if begun is not None:
+        at = begun.astimezone(UTC).isoformat()
+        yield {"kind": "leader", "cluster": cluster, "at": at, "broker": "b1:8080"}
+    if history.get("settings", {}) is not None:
+        strategy = {"loadBalancerLoadSheddingStrategy": history.get("strategy", "OverloadShedder")}
+        given = {**SETTINGS, **strategy, **history.get("settings", {})}
+        settings = {name: value for name, value in given.items() if value is not None}
+        at = START.isoformat()
+        yield {"kind": "settings", "cluster": cluster, "at": at, "settings": settings}
+    for one in history["events"]:
+        for minutes, event in one.items():
+            for minute in str(minutes).split(","):
+                at = START + timedelta(minutes=float(minute))
+                for place, record in enumerate(said(event)):
+                    time = at + timedelta(milliseconds=place)
+                    yield {"cluster": cluster, "at": time.isoformat(), **record}
+
+
+@pytest.fixture(scope="module")
+def audited(spark, tmp_path_factory):
+    """The verdicts and the causes of all histories: each is a cluster of one audit."""
+    folder = tmp_path_factory.mktemp("histories")
+    lines = [json.dumps(one) for history in HISTORIES for one in records(history)]
+    (folder / "history").mkdir()
+    (folder / "history" / "all.json").write_text("\n".join(lines) + "\n")
+    plan = AuditPlan.of(PROFILE)
+    made = tables(spark.session, str(folder / "history"), str(folder / "audit"), plan, None)
+    assert made["quarantine"].collect() == []
+    found = defaultdict(list)
+    for table in ("verdicts", "unloads"):
+        for row in made[table].collect():
+            found[table, row["cluster"]].append(row)
+    return found
+
+
+def minute(time):
+    return round((time.replace(tzinfo=UTC) - START) / timedelta(minutes=1), 3)
+
+
+def by_cycle(rows, verdicts):
+    found = defaultdict(set)
+    for row in rows:
+        if row["verdict"] in verdicts:
+            found[minute(row["cycle"])].add(row["rule"])
+    return found
+
+
+@pytest.mark.parametrize("history", HISTORIES, ids=lambda history: history["name"])
+def test_what_is_wrong_is_found_and_nobody_else_is_accused(audited, history):
+    rows = audited["verdicts", history["name"]]
+    wrong = {float(at): set(rules) for at, rules in history.get("wrong", {}).items()}
+    shown = [tuple(row) for row in rows if row["verdict"] != "allowed"]
+    assert by_cycle(rows, WRONG) == wrong, shown
+    undecided = by_cycle(rows, ("undecided",))
+    for at, rules in history.get("undecided", {}).items():
+        assert set(rules) <= undecided[float(at)], shown
+    for rule, root in history.get("follows", {}).items():
+        assert {row["follows"] for row in rows if row["rule"] == rule and row["follows"]} == {root}
+
+
+@pytest.mark.parametrize(
+    "history", [one for one in HISTORIES if "causes" in one], ids=lambda history: history["name"]
+)
+def test_causes_are_told(audited, history):
+    rows = audited["unloads", history["name"]]
+    for at, cause in history["causes"].items():
+        told = {row["cause"] for row in rows if abs(minute(row["at"]) - float(at)) < 0.01}
+        assert told == {cause}, rows
+
+
+def test_there_are_as_many_histories_as_names():
+    names = [one["name"] for one in HISTORIES]
+    assert len(names) == len(set(names)) >= 60

@@ -1,0 +1,97 @@
+"""The page of an audit: whole in itself, and with what the tables say."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("pyspark", reason="needs the extra: nox -s spark")
+
+from pulsar_conformance.conformance.commands.main import main
+from pulsar_conformance.conformance.history.page.making import PAGE, rendered
+from standins.sparks import CORES, spark
+
+assert spark
+HISTORY = Path(__file__).parent.parent / "fixtures" / "history"
+FAR = re.compile(r"""(?:src|href)\s*=|@import|url\(|fetch\(|XMLHttpRequest|WebSocket""")
+
+
+def data_of(page):
+    return json.loads(re.search(r'id="data">(.*?)</script>', page, re.DOTALL)[1])
+
+
+def test_a_name_cannot_end_the_script():
+    evil = "</script><script>alert(1)</script>"
+    clusters = [{"name": evil, "times": [], "average": [], "limit": [], "brokers": []}]
+    page = rendered({"clusters": clusters, "verdicts": [[evil] * 6]}, [evil])
+    assert evil not in page
+    assert data_of(page)["clusters"][0]["name"] == evil
+    assert "&lt;/script&gt;" in page
+
+
+@pytest.fixture(scope="module")
+def audited(spark, tmp_path_factory):
+    output = tmp_path_factory.mktemp("audit") / "out"
+    words = ["audit", "--input", str(HISTORY), "--output", str(output), "--spark", CORES]
+    assert main(words) == 1
+    return words, output
+
+
+def test_the_page_has_what_the_tables_say_and_needs_nothing_else(audited):
+    page = (audited[1] / PAGE).read_text("utf-8")
+    assert not FAR.search(page)
+    assert len(page.encode()) < 2_000_000
+    found = data_of(page)
+    (cluster,) = found["clusters"]
+    assert cluster["name"] == "fleet-1"
+    assert len(cluster["times"]) == 72
+    assert len(cluster["brokers"]) == 4
+    assert all(len(one["used"]) == 72 for one in cluster["brokers"])
+    assert all(0 <= used <= 100 for one in cluster["brokers"] for used in one["used"] if used)
+    wrong = [mark for mark in cluster["marks"] if mark[4]]
+    assert len(wrong) == 1
+    assert "SHED-04" in wrong[0][3]
+    unloads = [mark for mark in cluster["marks"] if mark[1] == "unload"]
+    causes = {mark[3].split("; ")[1].partition(":")[0] for mark in unloads}
+    assert causes == {"shedding", "admin", "split"}
+    assert found["verdicts"][0][:3] == ["SHED-04", "violated", "fleet-1"]
+    assert cluster["bundles"]
+
+
+def test_what_happened_to_a_bundle_and_at_a_broker(audited, capsys):
+    words, output = audited
+    (found,) = data_of((output / PAGE).read_text("utf-8"))["clusters"]
+    (wrong,) = (mark for mark in found["marks"] if mark[4])
+    bundle = wrong[3].partition(";")[0]
+    assert main([*words, "--why", bundle]) == 0
+    told = capsys.readouterr().out
+    assert "SHED-04 violated" in told
+    assert "unloaded by" in told
+    assert re.search(rf"stays +{bundle} = ", told)
+    assert main([*words, "--broker", wrong[2], "--at", "2026-11-20T01:00:00Z"]) == 0
+    told = capsys.readouterr().out
+    assert "cycle of 2026-11-20T01:00:00Z" in told
+    assert main([*words, "--why", "t/ns/0x00000000_0x00000001"]) == 2
+    assert "no load report and no unload names it" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("more", "told"),
+    [
+        (["--at", "2026-11-20"], "it needs --why BUNDLE or --broker NAME"),
+        (
+            ["--why", "t/ns/0x00000000_0x80000000", "--json", "x"],
+            "--json: they do not go with --why or --broker",
+        ),
+        (["--spark", "foo"], "'foo' is no place for Spark to run"),
+        (["--spark", "local[x]"], "'local[x]' is no place for Spark to run"),
+    ],
+)
+def test_options_that_cannot_be(more, told, tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    words = ["audit", "--input", str(HISTORY), "--output", str(tmp_path / "out"), *more]
+    assert main(words) == 2
+    shown = capsys.readouterr().err
+    assert told in shown
+    assert "Traceback" not in shown

@@ -1,0 +1,162 @@
+"""What brokers write down, and when: kept by those who do, and broken by those who do not."""
+
+from functools import cache
+
+import pytest
+from pulsar_conformance import specs
+from pulsar_conformance.conformance import checks
+from pulsar_conformance.conformance.core.check import CHECKS
+from pulsar_conformance.conformance.draws.drawing import draw
+from pulsar_conformance.conformance.engine.judge import Court
+from pulsar_conformance.conformance.operations.legality import bad_trial
+from pulsar_conformance.reference import Model, Readings
+
+assert checks.__all__, "importing the checks registers them"
+
+PROFILE = "documented-3.0"
+RULES = ("MANAGER-08", "REPORT-11", "REPORT-12", "DATA-11", "DATA-12")
+COURT = Court(specs.load().defaults(PROFILE), Readings.of(PROFILE))
+EXAMPLES = 20
+
+
+@cache
+def answered(rule):
+    """Legal trials of a rule, each with the model's steps."""
+    trials = draw(CHECKS[rule].draws, EXAMPLES, f"written/{rule}")
+    legal = [one for one in trials if bad_trial(one, COURT.defaults) is None]
+    model = Model(PROFILE)
+    return [(one, model.answer(*one.questions[0])["steps"]) for one in legal]
+
+
+def broken(change):
+    """The rules that the model breaks after a change of its steps."""
+    found = set()
+    for rule in RULES:
+        for trial, steps in answered(rule):
+            changed = [change(step) for step in steps]
+            if COURT.judge(rule, trial, [{"steps": changed}]).violated:
+                found.add(rule)
+                break
+    return found
+
+
+def with_reports(change):
+    def changed(step):
+        reports = step.get("reports")
+        return step if not reports else {**step, "reports": change(reports)}
+
+    return changed
+
+
+def each_report(change):
+    return with_reports(lambda reports: {name: change(one) for name, one in reports.items()})
+
+
+def with_written(change):
+    def changed(step):
+        return step if "written" not in step else {**step, "written": change(step["written"])}
+
+    return changed
+
+
+def node_of(name):
+    return lambda step: {**step, "leaderNode": name} if step.get("leaderNode") else step
+
+
+def without_the_first(reports):
+    return dict(list(reports.items())[1:])
+
+
+def every_fourth(one):
+    return {**one, "minutes": [minute for minute in one["minutes"] if minute % 4 == 0]}
+
+
+def last_says(**more):
+    return lambda one: {**one, "last": {**one["last"], **more}}
+
+
+def one_way_only(one):
+    return {**one, "last": {**one["last"], "msgThroughputOut": 0}}
+
+
+def every_other(written):
+    return {**written, "minutes": written["minutes"][1::2] if written["minutes"][1:] else []}
+
+
+def a_sample_each_time(written):
+    bundles = {
+        name: {**one, "numSamples": 1 + one["numSamples"] // 4}
+        for name, one in written["bundles"].items()
+    }
+    return {**written, "bundles": bundles}
+
+
+FORBIDDEN = {
+    "another broker stands in the node": (node_of("broker-9"), {"MANAGER-08"}),
+    "a broker that never reports": (with_reports(without_the_first), {"REPORT-11"}),
+    "reports every fourth minute": (each_report(every_fourth), {"REPORT-11"}),
+    "a rate that is not added up": (each_report(one_way_only), {"REPORT-12"}),
+    "topics that are not counted": (each_report(last_says(numTopics=0)), {"REPORT-12"}),
+    "more bundles than are named": (each_report(last_says(numBundles=99)), {"REPORT-12"}),
+    "an idle CPU": (each_report(last_says(cpu={"usage": 0, "limit": 100})), {"REPORT-12"}),
+    "every other writing": (with_written(every_other), {"DATA-12"}),
+    "a sample in four": (with_written(a_sample_each_time), {"DATA-11"}),
+}
+"""A change of each step, and the rules that it breaks."""
+
+
+def more_often(one):
+    minutes = sorted({*one["minutes"], *(minute - 0.5 for minute in one["minutes"])})
+    return {**one, "minutes": minutes}
+
+
+def a_little_later(one):
+    return {**one, "minutes": [minute + 0.9 for minute in one["minutes"]]}
+
+
+def more_samples(written):
+    bundles = {
+        name: {**one, "numSamples": min(3 * one["numSamples"], one["maxSamples"])}
+        for name, one in written["bundles"].items()
+    }
+    return {**written, "bundles": bundles}
+
+
+def nothing_told(step):
+    return {
+        name: one for name, one in step.items() if name not in ("reports", "written", "leaderNode")
+    }
+
+
+def reporting(change):
+    """Reports at other times, and samples enough for them."""
+    return lambda step: with_written(more_samples)(each_report(change)(step))
+
+
+ALLOWED = {
+    "nothing is seen of it": nothing_told,
+    "reports twice as often": reporting(more_often),
+    "a sample of each broker's report": with_written(more_samples),
+}
+
+
+@pytest.mark.parametrize("name", FORBIDDEN)
+def test_what_the_sentence_forbids_is_found(name):
+    change, rules = FORBIDDEN[name]
+    assert rules <= broken(change)
+
+
+@pytest.mark.parametrize("name", ALLOWED)
+def test_what_the_sentence_allows_passes(name):
+    assert broken(ALLOWED[name]) == set()
+
+
+def test_a_report_may_be_nearly_a_minute_late():
+    assert "REPORT-11" not in broken(each_report(a_little_later))
+
+
+def test_the_model_writes_as_the_sentences_say():
+    assert broken(lambda step: step) == set()
+    for rule in RULES:
+        words = {COURT.judge(rule, one, [{"steps": steps}]).word for one, steps in answered(rule)}
+        assert "allowed" in words
