@@ -10,7 +10,7 @@ from pulsar_conformance.conformance import checks
 from pulsar_conformance.conformance.core.trial import Trial
 from pulsar_conformance.conformance.engine.judge import Court
 from pulsar_conformance.conformance.operations.legality import bad_trial
-from pulsar_conformance.conformance.shrinking.reduction import plainer_than, reduce
+from pulsar_conformance.conformance.shrinking.reduction import bounded, plainer_than, reduce
 from pulsar_conformance.reference import Model, Readings
 
 assert checks.__all__
@@ -197,3 +197,9 @@ def test_nothing_that_does_not_fail_is_kept():
 def test_plainer_numbers(number, plainest_first):
     assert [one for one in plainer_than(number) if one in plainest_first] == plainest_first
     assert number not in plainer_than(number)
+
+
+def test_what_fails_in_each_half_is_reduced_to_one_question():
+    trial = Trial(Trial.of("shed.select", report(Random(0), brokers=2)).questions * 8)
+    small = reduce(trial, bounded(lambda trials: [True] * len(trials), 10_000))
+    assert len(small.questions) == 1

@@ -19,6 +19,7 @@ from pulsar_conformance.reference import Model
 from pulsar_conformance.reference.averages import MEAN, average
 from pulsar_conformance.reference.cluster import Rates
 from pulsar_conformance.reference.story.averages import WINDOWS, Samples
+from pulsar_conformance.reference.story.due import LOOKS, REPORTS, WRITES
 from standins import machines
 
 assert checks.__all__
@@ -177,6 +178,16 @@ def test_any_part_of_a_story_is_a_story():
         assert bad_case("cluster.replay", case, model.defaults) is None
         steps = model.answer("cluster.replay", case)["steps"]
         assert len(steps) == len(kept)
+
+
+@pytest.mark.parametrize("interval", [LOOKS, REPORTS, WRITES])
+def test_what_falls_due_every_0_minutes_is_no_story(interval):
+    tale = Tale(Random(3), {**SHEDDING, interval: 0}, large=False)
+    tale.up(1)
+    tale.tick(1)
+    case = {"settings": tale.settings, "events": tale.events}
+    why = bad_case("cluster.replay", case, Model(PROFILE).defaults)
+    assert why == f"case.settings.{interval}: {interval} cannot be 0"
 
 
 def test_a_story_of_200_events_takes_no_second():

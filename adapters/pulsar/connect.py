@@ -55,7 +55,6 @@ def connect_pulsar(
     """Finds or fetches the jars, and starts the child."""
     with starting(name):
         target = Target.parse(rest)
-        check_machine()
         version, jars = released_jars(target)
         shells = _fetched("the shells of Pulsar", f"shells-{SHELLS.rpartition(':')[2]}", SHELLS)
         _in_a_class_path(shells, jars, *target.class_path)
@@ -84,6 +83,7 @@ def released_jars(target: Target) -> tuple[str, Path]:
     """The version, and the folder of its jars. Errors: `BadTarget`, `maven.CannotFetch`."""
     known = versions.releases()
     if target.release in known:
+        check_machine()
         release = known[target.release]
         pom = maven.pulsar_pom(release.version, release.pins)
         what = f"Pulsar {release.version}"
@@ -107,6 +107,7 @@ def released_jars(target: Target) -> tuple[str, Path]:
     for jar in jars:
         if not zipfile.is_zipfile(jar):
             raise BadTarget(f"{jar} is not whole: copy or build it again")
+    check_machine()
     return found[0], folder.resolve()
 
 

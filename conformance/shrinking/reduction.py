@@ -121,7 +121,8 @@ def _without(
             size //= 2
             continue
         every = drop(trial, [unit for chunk, _ in found for unit in chunk])
-        trial = every if found[1:] and all(failing([every])) else found[0][1]
+        together = found[1:] and every != trial and all(failing([every]))
+        trial = every if together else found[0][1]
     return trial
 
 

@@ -13,7 +13,7 @@ from pulsar_conformance.reference import Settings, candidates, overload, splitti
 from pulsar_conformance.reference.answers.stories import named_strategies
 from pulsar_conformance.reference.numbers import exact
 from pulsar_conformance.reference.shedding import ENABLED, GRACE, PACKAGE, STRATEGY
-from pulsar_conformance.reference.story.due import LOOKS, REPORTS
+from pulsar_conformance.reference.story.due import LOOKS, REPORTS, WRITES
 from pulsar_conformance.reference.story.events import DEFAULT_BUNDLES
 from pulsar_conformance.reference.story.settings import senseless
 from pulsar_conformance.reference.threshold import SHEDDER_THRESHOLD
@@ -33,7 +33,7 @@ LIMITS = (
 def legal_story(case: Json, settings: Settings) -> Problems:
     """What is wrong with a story."""
     events = [(kind, about) for event in case["events"] for kind, about in event.items()]
-    for name in (LOOKS, REPORTS, DEFAULT_BUNDLES):
+    for name in (LOOKS, REPORTS, WRITES, DEFAULT_BUNDLES):
         wrong = senseless(name, settings.given[name]) if name in settings.given else None
         if wrong:
             yield f"case.settings.{name}: {wrong}"
