@@ -242,12 +242,62 @@ def the_dead_lead(patch):
         found = told(happened, world, owners)
         ghost = getattr(world, "ghost", None)
         if ghost is not None and ghost not in world.brokers:
-            found["leader"] = ghost
+            found["leader"] = found["leaderNode"] = ghost
         return found
 
     told = Happened.step
     patch.setattr(World, "leave", leave)
     patch.setattr(Happened, "step", step)
+
+
+def the_node_is_never_written_again(patch):
+    right = Happened.step
+
+    def step(happened, world, owners):
+        found = right(happened, world, owners)
+        world.node = getattr(world, "node", None) or world.leader
+        found["leaderNode"] = world.node
+        return found
+
+    patch.setattr(Happened, "step", step)
+
+
+def the_first_never_reports(patch):
+    right = Happened.reported
+
+    def reported(happened, world):
+        right(happened, world)
+        happened.reports.pop(next(iter(world.brokers)), None)
+
+    patch.setattr(Happened, "reported", reported)
+
+
+def reports_no_topics(patch):
+    right = World.local_data
+    patch.setattr(World, "local_data", lambda world, name: {**right(world, name), "numTopics": 0})
+
+
+def writes_once(patch):
+    right = Happened.wrote
+
+    def wrote(happened, world):
+        if not getattr(world, "written_once", False):
+            right(happened, world)
+        world.written_once = True
+
+    patch.setattr(Happened, "wrote", wrote)
+
+
+def counts_half_the_samples(patch):
+    right = Happened.wrote
+
+    def wrote(happened, world):
+        right(happened, world)
+        for counts in happened.written["bundles"].values():
+            for frame in counts:
+                counts[frame] //= 2
+
+    patch.setattr(Happened, "wrote", wrote)
 
 
 def a_new_leader_starts_afresh(patch):

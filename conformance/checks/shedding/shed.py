@@ -95,7 +95,7 @@ def the_setting_selects_the_strategy(
     _as_named([by_setting, named], expect)
 
 
-@SHED.check("SHED-07", draws=draws.cycles(draws.overload))
+@SHED.check("SHED-07", draws=draws.changed(draws.with_another_long_term, draws.overload))
 def bundles_with_more_traffic_go_first(case: Cycle, answer: Unloading, expect: Expect) -> None:
     """No bundle goes instead of one of its broker's that carries more."""
     expect.given(facts.strategy_is(case, "OverloadShedder"), "OverloadShedder sheds")

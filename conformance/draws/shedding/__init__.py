@@ -16,6 +16,7 @@ from pulsar_conformance.conformance.draws.shedding.changes import (
     after_splits,
     by_settings,
     unnamed,
+    with_another_long_term,
     with_another_overload_threshold,
     with_other_brokers_changed,
 )
@@ -70,6 +71,7 @@ __all__ = (
     "threshold_without_ties",
     "uniform",
     "unnamed",
+    "with_another_long_term",
     "with_another_overload_threshold",
     "with_other_brokers_changed",
     "without_ties",

@@ -55,3 +55,13 @@ def with_another_overload_threshold(random: Random, case: Json) -> Json:
     """The same cycle with another overload threshold."""
     case["settings"][OVERLOAD] = random.choice((1, 10, 30, 99))
     return case
+
+
+def with_another_long_term(random: Random, case: Json) -> Json:
+    """The same cycle, a third of the time with long-term averages that bundles have exchanged."""
+    known = [data for data in case["bundles"].values() if "longTermData" in data]
+    if random.random() < 1 / 3:
+        exchanged = random.sample([data["longTermData"] for data in known], len(known))
+        for data, other in zip(known, exchanged, strict=True):
+            data["longTermData"] = other
+    return case
