@@ -47,11 +47,19 @@ def total(numbers: Iterable[Fraction]) -> Fraction:
     return sum(known, ZERO)
 
 
+PLACES = 3
+"""So many places are written where there are no more."""
+
+
 def plain(number: Fraction, digits: int = 2) -> str:
-    """Decimal notation, rounded to `digits`, without trailing zeros: 72.73, 80, 0.5."""
+    """Decimal notation without trailing zeros: 80, 0.5, 189.315 as it is, 800 / 11 as 72.73.
+
+    What takes no more than three places stands as it is; anything else is rounded to `digits`.
+    """
     if number >= LONG:
         return f"{Decimal(number.numerator) / number.denominator:.4g}"
-    text = f"{float(number):.{digits}f}"
+    nearest = float(number)
+    text = f"{nearest:.{PLACES if round(nearest, PLACES) == nearest else digits}f}"
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
