@@ -95,10 +95,10 @@ def _judgeable(rows: DataFrame, readings: Readings) -> DataFrame:
             "enabled": true(setting(shedding.ENABLED)) & (F.col("brokers") > 1),
             "total": total(F.col("answered")),
             "shed": F.when(F.col("unweighed") > 0, F.lit(float("inf"))).otherwise(
-                or_nothing(_carried(F.col("out")))
+                or_nothing(carried(F.col("out")))
             ),
             "short": or_nothing(
-                _carried(F.slice("out", 1, F.greatest(F.size("out") - 1, F.lit(0))))
+                carried(F.slice("out", 1, F.greatest(F.size("out") - 1, F.lit(0))))
             ),
             "laden": _laden(),
             "loaded": (F.col("owned") >= overload.FEWEST) & _laden(),
@@ -129,7 +129,8 @@ def _laden() -> Column:
     return (F.col("both") > 0) & true(whole)
 
 
-def _carried(bundles: Column) -> Column:
+def carried(bundles: Column) -> Column:
+    """The traffic of bundles together."""
     return F.aggregate(bundles, F.lit(0.0), lambda sum_, one: sum_ + one["traffic"])
 
 

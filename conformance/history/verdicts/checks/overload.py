@@ -5,7 +5,7 @@ from __future__ import annotations
 from pulsar_conformance.adapters.spark.overload import FEWEST, OVERLOAD_THRESHOLD
 from pulsar_conformance.adapters.spark.shapes import MEASURE, RESOURCES
 from pulsar_conformance.conformance.history.cycles.words import MEASURED
-from pulsar_conformance.conformance.history.verdicts.checks.facts import SHARE
+from pulsar_conformance.conformance.history.verdicts.checks.facts import SHARE, carried
 from pulsar_conformance.conformance.history.verdicts.checks.registry import (
     Judged,
     Readings,
@@ -63,7 +63,7 @@ def sheds_no_more_than_it_takes(readings: Readings) -> Judged:
     """Without the last bundle, which is that with the least traffic, it would fall short."""
     need = F.col("overloadshedder.need")
     least = F.array_min(F.transform("out", lambda one: one["traffic"]))
-    return _under(too_much(readings, _over(), need, F.col("shed") - least))
+    return _under(too_much(readings, _over(), need, carried(F.col("out")) - least))
 
 
 def too_much(readings: Readings, over: Column, need: Column, short: Column | None = None) -> Judged:
