@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from pulsar_conformance.reference import managers
 from pulsar_conformance.reference.derivation import Derivation, Step
 from pulsar_conformance.reference.door import Answer, Case, Door, Refused
+from pulsar_conformance.reference.released import answers
 
 
 def choose(door: Door, case: Case) -> Derivation:
@@ -15,15 +16,14 @@ def choose(door: Door, case: Case) -> Derivation:
     if dynamic in managers.NOT_DYNAMIC:
         raise Refused(f"pulsar-admin cannot enable {dynamic}")
     name = managers.ABSENT[door.readings["absent-manager"]](conf) if dynamic is None else dynamic
-    release, mistake = door.release, name is not None and name not in managers.MANAGERS
-    if release is not None and mistake and release.ways["bad-manager"] == "refused":
-        raise Refused(f"no broker starts with '{name}' ({release.place('bad-manager')})")
+    answers.check_manager(name, door.release)
     manager = managers.manager_of(name)
 
     def explain() -> Iterator[Step]:
         yield Step("dynamic", _written(dynamic))
         yield Step("broker.conf", _written(conf))
         yield Step("in use", _written(name, nothing="the default one"))
+        mistake = name is not None and name not in managers.MANAGERS
         yield Step("manager", f"{manager}, as after any mistake" if mistake else manager)
 
     return Derivation({"manager": manager}, explain)

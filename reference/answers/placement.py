@@ -9,14 +9,13 @@ from pulsar_conformance.reference.derivation import Derivation, Step
 from pulsar_conformance.reference.door import Answer, Case, Door
 from pulsar_conformance.reference.numbers import messages, plain
 from pulsar_conformance.reference.placement import Candidate, Placement, placement
-from pulsar_conformance.reference.released.loads import Leader
-from pulsar_conformance.reference.released.placement import ReleasedPlacement
+from pulsar_conformance.reference.released import answers
 
 
 def select(door: Door, case: Case) -> Derivation:
     """[PLACE-01 … 13]"""
     if door.release is not None:
-        return _released(door, ReleasedPlacement(Leader(case, door.settings(case), door.release)))
+        return answers.select(door, case, door.release)
     placed = placement(case, door.settings(case), door.readings)
     nth = door.turn("place.select", case) if placed.by_chance else 0
 
@@ -28,13 +27,6 @@ def select(door: Door, case: Case) -> Derivation:
         yield Step("decision", _decision(placed))
 
     return Derivation({"broker": placed.chosen(nth)}, explain)
-
-
-def _released(door: Door, placing: ReleasedPlacement) -> Derivation:
-    """What a release's strategy chooses; among equals those that may be drawn take turns."""
-    best = placing.best
-    nth = door.turn("place.select", placing.known.case) if len(best) > 1 else 0
-    return Derivation({"broker": best[nth % len(best)] if best else None}, placing.steps)
 
 
 def _standing(placed: Placement, candidate: Candidate) -> str:

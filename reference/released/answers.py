@@ -1,0 +1,62 @@
+"""What a release answers where it does otherwise than its documents say."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pulsar_conformance.reference import managers, splitting
+from pulsar_conformance.reference.derivation import Derivation, Step
+from pulsar_conformance.reference.door import Case, Door, Refused
+from pulsar_conformance.reference.ranges import hex_of
+from pulsar_conformance.reference.released.growth import Growing
+from pulsar_conformance.reference.released.loads import Leader
+from pulsar_conformance.reference.released.placement import ReleasedPlacement
+from pulsar_conformance.reference.released.release import ReleasedWays
+
+
+def split_candidates(door: Door, case: Case, release: ReleasedWays) -> Derivation:
+    """The bundles that a release's leader splits, and those whose parts it unloads."""
+    growing = Growing(Leader(case, door.settings(case), release))
+    decided = {"split": list(growing.split), "unload": list(growing.unload)}
+    return Derivation(decided, growing.steps)
+
+
+def halves(
+    split: splitting.Split, algorithm: str, release: ReleasedWays | None
+) -> Derivation | None:
+    """Two parts by topics as a release cuts them, or none where it does as documented."""
+    if release is None or algorithm != splitting.TOPICS:
+        return None
+    if release.ways["topic-halves"] != "rounded-down":
+        return None
+    positions, (below, above) = [], (0, 0)
+    if len(split.hashes) > 1:
+        middle = len(split.hashes) // 2
+        below, above = split.hashes[middle - 1], split.hashes[middle]
+        positions = split.inside([below + (above - below) // 2])
+    parts = split.bundle.cut(positions)
+
+    def explain() -> Iterator[Step]:
+        between = f"half-way between {hex_of(below)} and {hex_of(above)}, rounded down"
+        where = ", ".join(map(hex_of, positions)) or "nowhere"
+        yield Step("middle", f"{between}: {where} ({release.place('topic-halves')})")
+        for part in parts:
+            yield Step("part", part.name)
+
+    return Derivation({"bundles": [part.name for part in parts]}, explain)
+
+
+def check_manager(name: str | None, release: ReleasedWays | None) -> None:
+    """Errors: `Refused` for a load manager with which no broker of a release starts."""
+    if release is None or name is None or name in managers.MANAGERS:
+        return
+    if release.ways["bad-manager"] == "refused":
+        raise Refused(f"no broker starts with '{name}' ({release.place('bad-manager')})")
+
+
+def select(door: Door, case: Case, release: ReleasedWays) -> Derivation:
+    """What a release's strategy chooses; among equals those that may be drawn take turns."""
+    placing = ReleasedPlacement(Leader(case, door.settings(case), release))
+    best = placing.best
+    nth = door.turn("place.select", case) if len(best) > 1 else 0
+    return Derivation({"broker": best[nth % len(best)] if best else None}, placing.steps)
