@@ -46,6 +46,9 @@ RELEASED = ("tests/test_pulsar_released*.py", "tests/test_pulsar_deviations.py",
 IN_A_BROWSER = "tests/test_browser_site.py"
 """Tests of the built site in Chromium: the session `site` runs them."""
 
+ENDS = ("--timeout", "900")
+"""Seconds after which a test that hangs fails by its name; the slowest takes two minutes."""
+
 ON_SPARK = "tests/test_spark_*.py"
 """Tests that need Spark: the session `spark` runs them."""
 
@@ -105,7 +108,7 @@ def tests(session: nox.Session) -> None:
     elsewhere = (
         word for files in (*RELEASED, ON_SPARK, IN_A_BROWSER) for word in ("--ignore-glob", files)
     )
-    session.run("pytest", "-n", "2", "-q", *elsewhere, *session.posargs)
+    session.run("pytest", "-n", "2", "-q", *ENDS, *elsewhere, *session.posargs)
 
 
 @nox.session
@@ -114,7 +117,7 @@ def spark(session: nox.Session) -> None:
     install(session, "tests", extra="spark")
     session.run("pulsar-conformance", "check", "spark:local[2]")
     files = sorted(map(str, Path().glob(ON_SPARK)))
-    session.run("pytest", "-q", *files, *session.posargs)
+    session.run("pytest", "-q", *ENDS, *files, *session.posargs)
 
 
 @nox.session
@@ -160,7 +163,7 @@ def pulsar(session: nox.Session) -> None:
         session.run("pulsar-conformance", "run", *words, "--known-deviations", known)
     session.run("python", "-m", "pulsar_conformance.reports.releases", *outs)
     files = sorted(map(str, Path("tests").glob("test_pulsar_*.py")))
-    session.run("pytest", "-q", *files, "--releases", ",".join(chosen))
+    session.run("pytest", "-q", *ENDS, *files, "--releases", ",".join(chosen))
 
 
 @nox.session
@@ -175,7 +178,7 @@ def clusters(session: nox.Session) -> None:
         listed = ["--known-deviations", str(known)] if known.exists() else []
         session.run("pulsar-conformance", "run", *words, "--examples", "5", *listed)
     session.run("python", "-m", "pulsar_conformance.reports.releases", *outs)
-    session.run("pytest", "-q", RUNNING)
+    session.run("pytest", "-q", *ENDS, RUNNING)
 
 
 @nox.session

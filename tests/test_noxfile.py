@@ -141,7 +141,8 @@ def test_what_follows_the_dashes_goes_through(noxfile, monkeypatch, tmp_path):
     noxfile.tests(session)
     files = (*noxfile.RELEASED, noxfile.ON_SPARK, noxfile.IN_A_BROWSER)
     elsewhere = [word for one in files for word in ("--ignore-glob", one)]
-    assert session.did[-1] == ("pytest", "-n", "2", "-q", *elsewhere, "-k", "overload")
+    expected = ("pytest", "-n", "2", "-q", *noxfile.ENDS, *elsewhere, "-k", "overload")
+    assert session.did[-1] == expected
 
 
 def test_each_release_is_judged_by_the_documents_that_its_file_names(noxfile):
