@@ -18,12 +18,21 @@ class Skeleton:
     shipped: str
     written: str
     adapter: str
+    build: str = ""
+    """The command that makes the program of the written file, where there is one to make."""
 
 
 SKELETONS: Mapping[str, Skeleton] = {
     "python": Skeleton("my_balancer.py.txt", "my_balancer.py", "python:my_balancer:MyBalancer"),
     "java": Skeleton("Main.java", "Main.java", "exec:java Main.java"),
     "javascript": Skeleton("main.mjs", "main.mjs", "exec:node main.mjs"),
+    "go": Skeleton("main.go", "main.go", "exec:./my-balancer", "go build -o my-balancer main.go"),
+    "rust": Skeleton(
+        "main.rs",
+        "main.rs",
+        "exec:./my-balancer",
+        "rustc --edition 2021 -O -o my-balancer main.rs",
+    ),
 }
 
 QUESTION = '{"ask": "bundles.create", "case": {"bundles": 16, "settings": {}}}'
@@ -41,12 +50,16 @@ def write_skeleton(language: str, folder: Path) -> Path:
 
 
 def next_commands(language: str, folder: Path) -> list[str]:
-    """Two commands to paste: one checks the protocol, the other shows an answer."""
-    adapter = shlex.quote(SKELETONS[language].adapter)
+    """Commands to paste: build it where it must be, check the protocol, show an answer."""
+    skeleton = SKELETONS[language]
+    adapter = shlex.quote(skeleton.adapter)
+    built = [skeleton.build] if skeleton.build else []
     away = folder.resolve() != Path.cwd()
-    inside = f"cd {shlex.quote(os.fspath(folder))}\n" if away else ""
+    inside = [f"cd {shlex.quote(os.fspath(folder))}"] if away else []
     return [
-        f"{inside}pulsar-conformance check {adapter}",
+        *inside,
+        *built,
+        f"pulsar-conformance check {adapter}",
         f"echo '{QUESTION}' | pulsar-conformance ask {adapter}",
     ]
 

@@ -1,0 +1,127 @@
+// A load balancer to be judged, built by `go build -o my-balancer main.go`: fill in what you have,
+// and name it in operations. Standard output is for messages alone; print to os.Stderr.
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log"
+	"os"
+)
+
+const (
+	hashes         = 1 << 32
+	defaultBundles = 4
+)
+
+// Operation to a function from one case to its answer. Instead of an answer, for one case:
+// object{"refused": why} where the rules forbid the request, object{"unsupported": why} where it
+// isn't offered. An error, or a panic, is the failure of that case alone.
+var operations = map[string]func(asked json.RawMessage) (any, error){
+	"bundles.create": create,
+}
+
+func create(asked json.RawMessage) (any, error) {
+	var given struct {
+		Bundles  *int64
+		Settings struct{ DefaultNumberOfNamespaceBundles *int64 }
+	}
+	if err := json.Unmarshal(asked, &given); err != nil {
+		return nil, err
+	}
+	count := int64(defaultBundles)
+	if given.Bundles != nil {
+		count = *given.Bundles
+	} else if given.Settings.DefaultNumberOfNamespaceBundles != nil {
+		count = *given.Settings.DefaultNumberOfNamespaceBundles
+	}
+	boundaries := []string{}
+	for i := int64(0); i < count; i++ {
+		boundaries = append(boundaries, fmt.Sprintf("0x%08x", i*(hashes/count)))
+	}
+	return object{"boundaries": append(boundaries, "0xffffffff")}, nil
+}
+
+// The message holds the profile and readings by which it will be judged.
+func hello(message) any {
+	names := []string{}
+	for name := range operations {
+		names = append(names, name)
+	}
+	return object{
+		"protocol":   1,
+		"name":       "my-balancer",
+		"version":    "0.1",
+		"batch":      1000,
+		"manager":    "modular",
+		"operations": names,
+		"strategies": []string{}, // shedding strategies, once shed.select is offered
+		"algorithms": []string{}, // split algorithms, once bundles.split is offered
+		"readings":   object{},   // those that you follow; without a name, the profile's
+		"neutral":    object{},   // settings that change nothing here, each with why
+	}
+}
+
+type object = map[string]any
+
+type message struct {
+	ID       int64             `json:"id"`
+	Ask      string            `json:"ask"`
+	Profile  string            `json:"profile"`
+	Readings map[string]string `json:"readings"`
+	Cases    []json.RawMessage `json:"cases"`
+}
+
+func reply(to message) any {
+	if to.Ask == "hello" {
+		return object{"id": to.ID, "answer": hello(to)}
+	}
+	operation, offered := operations[to.Ask]
+	if !offered {
+		why := object{"code": "unknown-operation", "message": to.Ask + " is not offered"}
+		return object{"id": to.ID, "error": why}
+	}
+	answers := []any{}
+	for _, asked := range to.Cases {
+		answers = append(answers, answer(operation, asked))
+	}
+	return object{"id": to.ID, "answers": answers}
+}
+
+func answer(operation func(json.RawMessage) (any, error), asked json.RawMessage) (found any) {
+	defer func() {
+		if wrong := recover(); wrong != nil {
+			found = object{"failed": fmt.Sprint(wrong)}
+		}
+	}()
+	found, err := operation(asked)
+	if err != nil {
+		return object{"failed": err.Error()}
+	}
+	return found
+}
+
+func main() {
+	// A line may be longer than what a bufio.Scanner takes.
+	in, out := bufio.NewReader(os.Stdin), json.NewEncoder(os.Stdout)
+	for {
+		line, err := in.ReadBytes('\n')
+		if err == io.EOF {
+			return
+		} else if err != nil {
+			log.Fatal(err)
+		}
+		var asked message
+		if err := json.Unmarshal(line, &asked); err != nil {
+			log.Fatal(err)
+		}
+		if asked.Ask == "bye" {
+			return
+		}
+		if err := out.Encode(reply(asked)); err != nil {
+			log.Fatal(err)
+		}
+	}
+}
