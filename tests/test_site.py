@@ -12,7 +12,7 @@ from pulsar_conformance import specs
 from pulsar_conformance.fixtures import examples
 from pulsar_conformance.reports.pages.making import Shown
 from pulsar_conformance.reports.pages.outcomes import Worked
-from pulsar_conformance.reports.site import subjects, vendored
+from pulsar_conformance.reports.site import shapes, subjects, vendored
 from pulsar_conformance.reports.site.making import Site
 from pulsar_conformance.reports.site.pictures import pictures
 from pulsar_conformance.reports.site.results import deviations, results
@@ -111,6 +111,24 @@ def test_the_protocol_shows_an_exchange_of_every_operation(pages):
     for operation in specs.operations():
         assert f'"ask": "{operation}"' in text
         assert f"## {operation} " in text
+
+
+def test_the_protocol_explains_every_shape_that_it_names(pages):
+    text = pages["reference/protocol.md"]
+    for anchor in set(re.findall(r"\]\(#(shape-[^)]+)\)", text)):
+        assert f'<span id="{anchor}">' in text or f"{{ #{anchor} }}" in text
+    for name in specs.schema("shapes")["$defs"]["broker"]["properties"]:
+        assert f"| `{name}` (may be left out) |" in text
+    assert "| `unload[].bundle` | [bundleName](#shape-bundleName) |" in text
+    assert "| `strategies` (may be left out) | list of string |" in text
+
+
+def test_an_exchange_is_written_in_few_lines_and_says_the_same():
+    value = {"one": [1, {"two": []}], "long": ["x" * 50, "y" * 50], "null": None}
+    text = shapes.written(value)
+    assert json.loads(text) == value
+    assert text.splitlines()[1] == '  "one": [1, {"two": []}],'
+    assert len(text.splitlines()) == 8
 
 
 def drawn(name):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -12,7 +13,7 @@ from pulsar_conformance.fixtures import examples
 from pulsar_conformance.reference import Model
 from pulsar_conformance.reports.pages.making import TITLES, Shown, environment
 from pulsar_conformance.reports.pages.outcomes import Worked
-from pulsar_conformance.reports.site import subjects
+from pulsar_conformance.reports.site import shapes, subjects
 from pulsar_conformance.reports.site.pictures import pictures
 from pulsar_conformance.reports.site.results import Listed, Result, deviations, results
 from pulsar_conformance.reports.table import WORDS
@@ -22,6 +23,15 @@ GUIDES = Path(__file__).parent / "guides"
 PROFILE = "documented-3.0"
 LONGEST = 50_000
 """Characters of an example that a page shows; of a longer one, where else it can be seen."""
+ADDRESS = re.compile(r"https?://[^\s<>]*[^\s<>.,;:)]")
+"""A link in a text for people, without what ends the sentence."""
+TELLING = (
+    "bundle-four-by-default",
+    "split-range-in-halves",
+    "overload-95-over-85",
+    "usage-weight-changes-the-busiest",
+)
+"""Examples that the protocol shows; of other operations, it shows the shortest that says enough."""
 CHOICES = ("pass", "fail", "warning", "known_deviation", "not_applicable", "error")
 """The verdicts that the matrix can be narrowed to."""
 
@@ -35,6 +45,7 @@ class Site:
         self.deviations: Mapping[str, Sequence[Listed]] = deviations()
         self.shown: Mapping[str, Sequence[Shown]] = _by_rule()
         self.templates = environment("pulsar_conformance.reports.site")
+        self.templates.filters["linked"] = lambda text: ADDRESS.sub(r"<\g<0>>", text)
         self.templates.globals.update(
             areas=AREAS,
             longest=LONGEST,
@@ -93,8 +104,13 @@ class Site:
                 self._page("document", document=document, claims=claims),
             )
 
+    def _protocol(self) -> str:
+        hello = shapes.fields_of(schema("message")["$defs"]["implementation"])
+        asked = list(_exchanges(self.specs))
+        return self._page("protocol", operations=asked, hello=hello, shared=shapes.shared())
+
     def _reference(self) -> Iterator[tuple[str, str]]:
-        yield "reference/protocol.md", self._page("protocol", operations=list(_exchanges()))
+        yield "reference/protocol.md", self._protocol()
         yield "reference/settings.md", self._page("settings")
         yield "reference/readings.md", self._page("readings")
         yield "reference/commands.md", self._page("commands", commands=list(subjects.commands()))
@@ -114,43 +130,45 @@ def _by_rule() -> Mapping[str, Sequence[Shown]]:
     return found
 
 
-def _exchanges() -> Iterator[Mapping[str, str]]:
-    """Each operation with its schema, and one exchange as it goes over the wire."""
+def _exchanges(every: Specs) -> Iterator[Mapping[str, object]]:
+    """Each operation with its fields, what it is judged by, and one exchange over the wire."""
     model = Model(PROFILE)
     for name in operations():
-        case = _smallest(name)
-        asked = {"id": 2, "ask": name, "cases": [case]}
-        answered = {"id": 2, "answers": [dict(model.derive(name, case).answer)]}
+        case = _telling(name)
         whole = schema(f"operations/{name}")
+        rules = [rule for rule in every.rules_of(PROFILE) if name in rule.operations]
         yield {
             "name": name,
             "title": str(whole["title"]),
             "says": str(whole.get("description", "")),
-            "asked": json.dumps(asked, indent=1, ensure_ascii=False),
-            "answered": json.dumps(answered, indent=1, ensure_ascii=False),
-            "case": json.dumps(whole["$defs"]["case"], indent=1, ensure_ascii=False),
-            "answer": json.dumps(
-                whole["$defs"].get("answered", whole["$defs"]["answer"]),
-                indent=1,
-                ensure_ascii=False,
-            ),
+            "asked": shapes.written({"id": 2, "ask": name, "cases": [case]}),
+            "answered": shapes.written({"id": 2, "answers": [model.derive(name, case).answer]}),
+            "case": shapes.fields_of(whole["$defs"]["case"], name),
+            "answer": shapes.fields_of(whole["$defs"]["answered"], name),
+            "own": shapes.own(name),
+            "rules": rules,
+            "settings": sorted({one for rule in rules for one in rule.settings}),
         }
 
 
-def _smallest(operation: str) -> Mapping[str, object]:
-    """The shortest worked example of an operation that its schema and profile allow."""
+def _telling(operation: str) -> Mapping[str, object]:
+    """The question of a worked example that shows most of what a case and its answer hold."""
     model = Model(PROFILE)
     found = []
     for example in examples():
         for name, case in example.questions:
+            if name == operation and example.id in TELLING:
+                return case
             if name == operation and not example.readings and example.allowed:
                 found.append(case)
-    cases = found or list(OPERATIONS[operation].examples)
-    for case in sorted(cases, key=lambda one: len(json.dumps(one))):
+
+    def lacks(case: Mapping[str, object]) -> tuple[int, int, int]:
         answer = model.derive(operation, case).answer
-        if "declined" not in answer and "unsupported" not in answer:
-            return case
-    return cases[0]
+        declines = sum(one in answer for one in ("refused", "unsupported", "failed"))
+        empty = [one for part in (case, answer) for one in part.values() if one in ([], {})]
+        return declines, len(empty), len(json.dumps(case))
+
+    return min(found or list(OPERATIONS[operation].examples), key=lacks)
 
 
 def _counts(specs: Specs) -> Mapping[str, int]:

@@ -11,6 +11,7 @@
   if (location.protocol === "file:") {
     state.textContent =
       "The playground needs a web server: run “python -m http.server” in the folder of this site."
+    root.dataset.idle = ""
     return
   }
 

@@ -1,0 +1,136 @@
+"""The schemas of the protocol as tables that people read: a row a field, links between shapes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pulsar_conformance.specs import schema
+
+SHARED = "urn:pulsar-conformance:shapes#/$defs/"
+LOCAL = "#/$defs/"
+WIDTH = 88
+"""Columns of an exchange, beyond which a value goes over several lines."""
+TOLD_ELSEWHERE = ("declining", "declined", "why")
+"""What may stand in place of any answer, which the page tells once."""
+
+Schema = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Field:
+    """One field: its path from the object that has it, what it holds, and what it means."""
+
+    path: str
+    holds: str
+    required: bool
+    says: str
+
+
+@dataclass(frozen=True)
+class Shape:
+    """A shape with a name: what it is, in one line, and its fields if it is an object with some."""
+
+    name: str
+    anchor: str
+    holds: str
+    says: str
+    fields: tuple[Field, ...]
+
+
+def shared() -> tuple[Shape, ...]:
+    """The shapes that several operations use."""
+    return tuple(_shapes(schema("shapes")["$defs"], ""))
+
+
+def own(operation: str) -> tuple[Shape, ...]:
+    """The shapes that one operation alone uses."""
+    every = schema(f"operations/{operation}")["$defs"]
+    inner = {name: every[name] for name in every if name not in ("case", "answer", "answered")}
+    return tuple(_shapes(inner, operation))
+
+
+def fields_of(whole: Schema, operation: str = "") -> tuple[Field, ...]:
+    """The fields of an object, those of the objects in it right after it."""
+    return tuple(_fields(whole, operation, ""))
+
+
+def _shapes(every: Mapping[str, Schema], operation: str) -> Iterator[Shape]:
+    for name, one in every.items():
+        if name not in TOLD_ELSEWHERE:
+            rows = fields_of(one, operation)
+            says = str(one.get("description", ""))
+            yield Shape(name, _anchor(name, operation), _holds(one, operation), says, rows)
+
+
+def _fields(whole: Schema, operation: str, before: str) -> Iterator[Field]:
+    for name, one in whole.get("properties", {}).items():
+        if name in TOLD_ELSEWHERE:
+            continue
+        path = f"{before}{name}"
+        required = name in whole.get("required", ())
+        yield Field(path, _holds(one, operation), required, str(one.get("description", "")))
+        for inner, then in ((one, "."), (one.get("items"), "[]."), (_values(one), ".*.")):
+            if inner:
+                yield from _fields(inner, operation, f"{path}{then}")
+
+
+def _values(one: Schema) -> Schema | None:
+    """What the values of a map hold; None for what is no map."""
+    found = one.get("additionalProperties")
+    return found if isinstance(found, dict) else None
+
+
+def _holds(one: Schema, operation: str) -> str:
+    """What a value may be, as Markdown with links to the shapes."""
+    if "$ref" in one:
+        target = str(one["$ref"])
+        name = target.rpartition("/")[2]
+        return f"[{name}](#{_anchor(name, '' if target.startswith(SHARED) else operation)})"
+    if "const" in one:
+        return f"`{json.dumps(one['const'])}`"
+    if "enum" in one:
+        return " or ".join(f"`{json.dumps(value)}`" for value in one["enum"])
+    if "anyOf" in one and "type" not in one:
+        return " or ".join(_holds(each, operation) for each in one["anyOf"])
+    types = one.get("type", "any")
+    if types == "array":
+        return f"list of {_holds(one['items'], operation)}"
+    values = _values(one)
+    if types == "object" and values:
+        names = _holds(one["propertyNames"], operation) if "propertyNames" in one else "name"
+        return f"object, {names} → {_holds(values, operation)}"
+    told = " or ".join([types] if isinstance(types, str) else types)
+    if one.get("maxProperties") == 1:
+        told = "object with exactly one of these fields"
+    return " ".join([told, *_limits(one)])
+
+
+def _limits(one: Schema) -> Iterator[str]:
+    if "pattern" in one:
+        yield f"`{one['pattern']}`"
+    if one.get("minimum"):
+        yield f"from {one['minimum']}"
+    if one.get("maximum", 1e300) < 1e300:
+        yield f"up to {one['maximum']}"
+
+
+def _anchor(name: str, operation: str) -> str:
+    return "-".join(["shape", *operation.split("."), name] if operation else ["shape", name])
+
+
+def written(value: Any, indent: str = "", used: int = 0) -> str:
+    """JSON in few lines: what fits in the width stays on one."""
+    flat = json.dumps(value, ensure_ascii=False)
+    if len(flat) + len(indent) + used <= WIDTH or not value or not isinstance(value, (dict, list)):
+        return flat
+    inner = f"{indent}  "
+    if isinstance(value, dict):
+        keys = [f"{json.dumps(name, ensure_ascii=False)}: " for name in value]
+        items = zip(keys, value.values(), strict=True)
+        lines = [f"{inner}{key}{written(one, inner, len(key) + 1)}" for key, one in items]
+        return "{\n" + ",\n".join(lines) + f"\n{indent}}}"
+    lines = [f"{inner}{written(one, inner, 1)}" for one in value]
+    return "[\n" + ",\n".join(lines) + f"\n{indent}]"
