@@ -167,6 +167,27 @@ def pulsar(session: nox.Session) -> None:
 
 
 @nox.session
+def publish(session: nox.Session) -> None:
+    """Make reports/published anew: the model and every release, or those after --; needs Maven."""
+    install(session, extra="pulsar")
+    for name in session.posargs or ("reference", *RELEASES):
+        adapter = f"pulsar:{name}" if name in RELEASES else name
+        out = f"reports/out/published-{name}"
+        known, about = [], ["--project", PACKAGE, "--mode", "in the process of the suite"]
+        if name in RELEASES:
+            known = ["--known-deviations", f"fixtures/deviations/pulsar-{name}.yaml"]
+            about = ["--project", "Apache Pulsar", "--url", "https://pulsar.apache.org/"]
+            about += ["--mode", "the classes of the release, one decision at a time"]
+        judge = ["--adapter", adapter, "--judge-by", RELEASES.get(name, PROFILES[0]), "--out", out]
+        session.run("pulsar-conformance", "run", *judge, *known, success_codes=[0, 1])
+        about += ["--contact", f"the maintainers of {PACKAGE}", "--to", "reports/published"]
+        stream = f"{out}/verdicts.jsonl"
+        session.run("pulsar-conformance", "report", "make", stream, *about, *known)
+    made = sorted(map(str, Path("reports", "published").glob("*.json")))
+    session.run("pulsar-conformance", "report", "verify", *made)
+
+
+@nox.session
 def clusters(session: nox.Session) -> None:
     """Judge clusters on loopback: every version, or those after --; needs Java and Maven."""
     install(session, "tests", extra="cluster")
