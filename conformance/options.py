@@ -55,7 +55,8 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
     },
     "--replay": {
         "metavar": "FILE",
-        "help": "judge only this saved case, by the rules that it reaches",
+        "help": "judge only this saved case, by the rules that it reaches; of a folder, ask every "
+        "saved case again, and tell which are FIXED",
     },
     "--examples": {
         "type": int,

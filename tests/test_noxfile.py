@@ -35,7 +35,7 @@ def test_the_sessions_are_listed_with_what_they_do():
     assert [name for star, name in listed if star == "*"] == ["lint", "tests", "conformance"]
     assert asked == {
         "audit", "bench", "clusters", "coverage", "examples", "fixtures", "fleet", "mutants",
-        "pulsar", "release", "report", "site", "spark",
+        "publish", "pulsar", "release", "report", "site", "spark",
     }  # fmt: skip
 
 

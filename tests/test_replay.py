@@ -93,3 +93,55 @@ def test_an_adapter_that_cannot_be_asked_is_an_error():
     assert status == 2
     assert {one["verdict"] for one in verdicts} == {"error"}
     assert out.count("command not found: no-such-program\n") <= 2
+
+
+def replayed_folder(*words):
+    command = [sys.executable, "-c", MAIN, "run", "--replay", "cases", *words]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert "Traceback" not in done.stdout + done.stderr
+    return done
+
+
+def test_every_case_of_a_folder_is_told_fixed_failed_or_unusable():
+    nothing = "python:standins.nulls:Nothing"
+    usage = {"ask": "usage.max", "case": EXAMPLES["usage.max"][0], "profile": "documented-2.10"}
+    story = {"ask": "cluster.replay", "case": {"settings": {}, "events": []}}
+    for name, content in {"a/usage": usage, "b/split": SPLIT, "c/story": story}.items():
+        file = Path("cases", f"{name}.json")
+        file.parent.mkdir(parents=True)
+        file.write_text(json.dumps(content))
+    Path("cases/cut.json").write_text("{")
+    done = replayed_folder("--adapter", nothing, "--adapter", "reference")
+    assert done.returncode == 2
+    told = [
+        json.loads(line) for line in Path("reports/out/replayed.jsonl").read_text().splitlines()
+    ]
+    assert [(Path(one["file"]).stem, one["outcome"]) for one in told] == [
+        ("usage", "FAILED"),
+        ("usage", "FIXED"),
+        ("split", "FAILED"),
+        ("split", "FIXED"),
+        ("story", "UNJUDGED"),
+        ("story", "UNJUDGED"),
+        ("cut", "ERROR"),
+    ]
+    assert {one["profile"] for one in told[:2]} == {"documented-2.10"}
+    assert "USAGE-01" in told[0]["rules"]
+    assert "7 replayed: 2 FIXED, 2 FAILED, 2 UNJUDGED, 1 ERROR\n" in done.stdout
+    assert "ERROR    cases/cut.json\n" in done.stdout
+    assert not STREAM.exists()
+
+
+def test_a_folder_of_fixed_cases_passes_and_mistakes_are_told_once():
+    Path("cases").mkdir()
+    done = replayed_folder("--adapter", "reference")
+    assert done.returncode == 2
+    assert done.stderr.startswith("pulsar-conformance: --replay cases: there is no case in it")
+    for name in ("one", "two"):
+        Path("cases", f"{name}.json").write_text(json.dumps(SPLIT))
+    assert replayed_folder("--adapter", "reference").returncode == 0
+    done = replayed_folder("--adapter", "refrence")
+    assert (done.returncode, len(done.stderr.splitlines())) == (2, 1)
+    done = replayed_folder("--adapter", "reference", "--", "-n", "2")
+    assert done.returncode == 2
+    assert "takes no options of pytest" in done.stderr

@@ -23,10 +23,11 @@ class BadCase(Exception):
 
 
 class Saved(NamedTuple):
-    """A saved trial and the rule that it broke, if the file names it."""
+    """A saved trial, with the rule that it broke and the profile of that if the file names them."""
 
     trial: Trial
     rule: str | None
+    profile: str | None = None
 
 
 def path_of(trial: Trial) -> Path:
@@ -75,7 +76,7 @@ def load(file: Path, defaults: Mapping[str, Any] | None = None) -> Saved:
     problem = None if defaults is None else bad_trial(trial, defaults)
     if problem:
         raise BadCase(f"{file}: {problem}")
-    return Saved(trial, data.get("rule"))
+    return Saved(trial, data.get("rule"), data.get("profile"))
 
 
 def trial_of(data: Any) -> Trial | None:

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import argparse
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from pulsar_conformance.adapters.arguments import DEFAULT_PROFILE
 from pulsar_conformance.adapters.bundled import runnable
 from pulsar_conformance.adapters.errors import AdapterError
+from pulsar_conformance.conformance.cases.saved import BadCase, load
 from pulsar_conformance.conformance.commands.characterize import characterize
-from pulsar_conformance.conformance.engine.plan import BadPlan
+from pulsar_conformance.conformance.compare.folder import cases_in, counted, replayed, write
+from pulsar_conformance.conformance.engine.plan import BadPlan, Plan
 from pulsar_conformance.conformance.options import (
     ALIASES,
     OPTIONS,
@@ -41,16 +45,18 @@ def run(args: argparse.Namespace) -> int:
     left_out: list[str] = []
     if not args.conformance_adapter:
         args.conformance_adapter, left_out = runnable()
+    out = Path(args.conformance_out)
+    there = next(one for one in (out, *out.absolute().parents) if one.exists())
+    if not there.is_dir():
+        return _told(f"--out {out}: {there} is a file; name a folder")
     try:
+        if args.conformance_replay and Path(args.conformance_replay).is_dir():
+            return _replay(args, left_out)
         plan = plan_of(args)
         if args.conformance_characterize:
             return characterize(plan)
     except (BadPlan, AdapterError) as wrong:
         return _told(str(wrong))
-    out = Path(args.conformance_out)
-    there = next(one for one in (out, *out.absolute().parents) if one.exists())
-    if not there.is_dir():
-        return _told(f"--out {out}: {there} is a file; name a folder")
     words = [str(rules_folder()), "-p", "pulsar_conformance.conformance.plugin"]
     words += ["-p", "no:cacheprovider", "-q", "--no-header", "--tb=no", "-rN", "-c", "/dev/null"]
     words += ["-W", "ignore::pytest.PytestAssertRewriteWarning"]
@@ -59,6 +65,33 @@ def run(args: argparse.Namespace) -> int:
     for why in left_out:
         print(f"left out: {why}")
     return status if status < UNUSABLE or status == INTERRUPTED else UNUSABLE
+
+
+def _replay(args: argparse.Namespace, left_out: list[str]) -> int:
+    """Asks every saved case of a folder again. Errors: `BadPlan`."""
+    given = args.conformance_judge_by
+
+    def plan_for(file: Path) -> Plan:
+        """The plan of the run for one case, by the profile under which it was saved."""
+        options = argparse.Namespace(**vars(args))
+        options.conformance_replay = str(file)
+        with suppress(BadCase):  # the plan says so
+            profile = load(file).profile
+            options.conformance_judge_by = given or [profile or DEFAULT_PROFILE]
+        return plan_of(options)
+
+    if args.pytest:
+        raise BadPlan("--replay of a folder takes no options of pytest; leave out what follows --")
+    files = cases_in(Path(args.conformance_replay))
+    outcomes = []
+    for one in replayed(files, plan_for):
+        print(one.line(), flush=True)
+        outcomes.append(one)
+    print(f"\n{len(outcomes)} replayed: {counted(outcomes)}")
+    print(f"outcomes: {write(outcomes, Path(args.conformance_out))}")
+    for why in left_out:
+        print(f"left out: {why}")
+    return max(one.status for one in outcomes)
 
 
 def _told(wrong: str) -> int:

@@ -22,6 +22,14 @@ class BadPlan(Exception):
     """A mistake in the request: what is wrong, and what would be right."""
 
 
+class UnusableCase(BadPlan):
+    """A case file that cannot be used."""
+
+
+class NothingToJudge(BadPlan):
+    """A case that is asked again, and that no chosen rule is about."""
+
+
 @dataclass(frozen=True)
 class Plan:
     """A run: its implementations, profiles, readings and number of cases."""
@@ -72,7 +80,9 @@ class Plan:
             listed = known.load(Path(deviations)) if deviations else ()
             earlier = () if replay else tuple(saved.saved_before(root))
             trial = _replayed(replay, profiles) if replay else None
-        except (AdapterError, specs.UnknownName, specs.SpecError, saved.BadCase) as wrong:
+        except saved.BadCase as wrong:
+            raise UnusableCase(str(wrong)) from None
+        except (AdapterError, specs.UnknownName, specs.SpecError) as wrong:
             raise BadPlan(str(wrong)) from None
         if examples < 1:
             raise BadPlan(f"--examples {examples}: at least one case must be drawn")
@@ -94,7 +104,7 @@ class Plan:
             raise BadPlan(f"{', '.join(self.profiles)} has no rule{chosen}")
         if self.replay is not None and not any(map(self.replayable, self.profiles)):
             asks = ", ".join(sorted(self.replay.operations))
-            raise BadPlan(f"--replay: the case asks {asks}; no rule chosen judges that")
+            raise NothingToJudge(f"--replay: the case asks {asks}; no rule chosen judges that")
 
     def rules_of(self, profile: str) -> tuple[specs.Rule, ...]:
         """The testable rules of a profile that were chosen, in order."""
@@ -139,5 +149,4 @@ def chosen_readings(readings: Sequence[str]) -> dict[str, str]:
 
 
 def _replayed(file: str, profiles: Sequence[str]) -> Trial:
-    [trial, _] = saved.load(Path(file), specs.load().defaults(profiles[0]))
-    return trial
+    return saved.load(Path(file), specs.load().defaults(profiles[0])).trial
