@@ -15,7 +15,7 @@ from pulsar_conformance.reports.pages.outcomes import Worked
 from pulsar_conformance.reports.site import shapes, subjects, vendored
 from pulsar_conformance.reports.site.making import Site
 from pulsar_conformance.reports.site.pictures import pictures
-from pulsar_conformance.reports.site.results import deviations, results
+from pulsar_conformance.reports.site.results import deviations, results, steps
 
 HERE = Path(vendored.__file__).parent
 EVERY = specs.load()
@@ -92,6 +92,22 @@ def test_the_matrix_has_a_verdict_for_each_rule_and_report(pages):
     assert found.rows == len(judged)
     expected = [one.word(rule) for rule in EVERY.rules if rule in judged for one in results()]
     assert found.verdicts == expected
+
+
+def test_versions_stand_in_their_order_with_what_changed(pages, tmp_path):
+    for version, usage in (("2.10.5", "pass"), ("2.4.2", "fail")):
+        lines = [("USAGE-01", usage), ("SPLIT-01", "pass")]
+        verdicts = [{"rule": rule, "verdict": one, "level": "must"} for rule, one in lines]
+        report = {"implementation": {"name": f"pulsar {version}"}, "verdicts": verdicts}
+        (tmp_path / f"pulsar-{version}.json").write_text(json.dumps(report))
+    older, newer = results(tmp_path)
+    assert (older.name, newer.name) == ("pulsar 2.4.2", "pulsar 2.10.5")
+    [step] = steps([older, newer])
+    assert [str(one) for one in step.changes["better"]] == ["USAGE-01: FAIL -> pass"]
+    assert step.changes["worse"] == []
+    text = pages["implementations/index.md"]
+    for one in steps(results()):
+        assert f"| {one.before.name} | {one.after.name} | " in text
 
 
 def test_a_document_maps_each_sentence_to_its_rules(pages):

@@ -15,7 +15,7 @@ from pulsar_conformance.reports.pages.making import TITLES, Shown, environment
 from pulsar_conformance.reports.pages.outcomes import Worked
 from pulsar_conformance.reports.site import shapes, subjects
 from pulsar_conformance.reports.site.pictures import pictures
-from pulsar_conformance.reports.site.results import Listed, Result, deviations, results
+from pulsar_conformance.reports.site.results import Listed, Result, deviations, results, steps
 from pulsar_conformance.reports.table import WORDS
 from pulsar_conformance.specs import AREAS, Specs, load, operations, schema
 
@@ -92,7 +92,7 @@ class Site:
         yield "matrix.md", self._page("matrix", rules=rules, choices=CHOICES, profiles=profiles)
         for one in self.results:
             yield f"implementations/{one.slug}.md", self._page("implementation", result=one)
-        yield "implementations/index.md", self._page("implementations")
+        yield "implementations/index.md", self._page("implementations", steps=steps(self.results))
         yield "deviations.md", self._page("deviations")
 
     def _documents(self) -> Iterator[tuple[str, str]]:

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import yaml
 from pulsar_conformance import fixtures
+from pulsar_conformance.reports.runs.comparing import ChangedVerdict, compared
+from pulsar_conformance.reports.runs.making import Report
 from pulsar_conformance.reports.table import WORDS, word_of
 
 PUBLISHED = Path(__file__).parent.parent / "published"
@@ -23,7 +27,7 @@ class Result:
     """A published report, as its page and the matrix show it."""
 
     file: str
-    report: Line
+    report: Report
 
     @property
     def slug(self) -> str:
@@ -68,9 +72,37 @@ class Listed:
 
 
 def results(folder: Path = PUBLISHED) -> list[Result]:
-    """Every published report, by the name of its file."""
-    files = sorted(folder.glob("*.json"))
-    return [Result(file.name, json.loads(file.read_text("utf-8"))) for file in files]
+    """Every published report, by the implementation and its version, 2.4.2 before 2.10.5."""
+    found = [
+        Result(file.name, json.loads(file.read_text("utf-8"))) for file in folder.glob("*.json")
+    ]
+    return sorted(found, key=_in_order)
+
+
+def _in_order(result: Result) -> tuple[str, list[int], str]:
+    name, _, version = result.name.rpartition(" ")
+    return name, [int(number) for number in re.findall(r"\d+", version)], result.file
+
+
+@dataclass(frozen=True)
+class Succession:
+    """What became better, worse or otherwise different from one version to the next."""
+
+    before: Result
+    after: Result
+    changes: Mapping[str, Sequence[ChangedVerdict]]
+
+
+def steps(every: Sequence[Result]) -> list[Succession]:
+    """Each step between versions of one implementation, with the rules that both were judged by."""
+    found = []
+    for before, after in pairwise(every):
+        if before.name.rpartition(" ")[0] == after.name.rpartition(" ")[0]:
+            changed = compared(before.report, after.report).items()
+            shared = before.verdicts.keys() & after.verdicts.keys()
+            changes = {way: [one for one in ones if one.rule in shared] for way, ones in changed}
+            found.append(Succession(before, after, changes))
+    return found
 
 
 def deviations(folder: Path = DEVIATIONS) -> Mapping[str, Sequence[Listed]]:
