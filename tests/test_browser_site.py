@@ -35,6 +35,7 @@ KINDS = (
     "rules/OWN-01",
     "implementations/index",
     "implementations/reference-0.1.0-documented-3.0",
+    "implementations/pulsar-3.0.7-documented-3.0",
     "documents/index",
     "documents/load-balance-3.0",
     "guides/judge-your-own",
@@ -44,6 +45,18 @@ KINDS = (
     "reference/commands",
     "reference/python",
 )
+SWITCHES = (
+    "--headless=new",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-dev-shm-usage",
+    "--disable-quic",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--no-first-run",
+)
+"""What lets it run anywhere, and keeps it from calling home."""
 LARGEST = 300_000
 SERIOUS = ("serious", "critical")
 
@@ -73,10 +86,11 @@ def served():
 
 
 @pytest.fixture(scope="module")
-def browser():
+def browser(tmp_path_factory):
     options = webdriver.ChromeOptions()
-    for word in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"):
+    for word in SWITCHES:
         options.add_argument(word)
+    options.add_argument(f"--user-data-dir={tmp_path_factory.mktemp('chromium')}")
     options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
     driver = webdriver.Chrome(options=options, service=Service(shutil.which("chromedriver")))
     driver.set_script_timeout(120)
