@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from pulsar_conformance import specs
@@ -41,6 +42,28 @@ class Model:
         other = Model(self.profile, self.readings.choices)
         other.defaults = defaults
         other._door = Door(defaults, other.readings)
+        return other
+
+    def otherwise(
+        self,
+        ways: Mapping[str, str],
+        readings: Mapping[str, str],
+        defaults: Mapping[str, Any],
+        hidden: Mapping[str, Any],
+    ) -> Model:
+        """The same model, but for some ways of its release, some readings and some defaults.
+
+        A default of None is left out. `hidden` has settings that the release may lack.
+        """
+        other = Model(self.profile, {**self.readings.choices, **readings})
+        every = {**self.defaults, **defaults}
+        gone = {name for name, value in defaults.items() if value is None}
+        other.defaults = {name: value for name, value in every.items() if name not in gone}
+        release = self._door.release
+        if release is not None:
+            every = {**hidden, **release.hidden}
+            release = replace(release, ways={**release.ways, **ways}, hidden=every)
+        other._door = Door(other.defaults, other.readings, release)
         return other
 
     def answer(self, operation: str, case: Case) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from pulsar_conformance.conformance.cases.saved import FOLDER
 from pulsar_conformance.conformance.commands import (
     audit,
     case,
+    changes,
     check,
     collect,
     diff,
@@ -42,6 +43,10 @@ COMMANDS = {
     "case": (case, "make a case from load reports and bundle data of a real cluster"),
     "explain": (explain, "show step by step how the model arrives at its answer to a case"),
     "diff": (diff, "show the smallest cases that two implementations decide differently"),
+    "changes": (
+        changes,
+        "show what two releases of Pulsar decide otherwise, and where in their source",
+    ),
     "audit": (audit, "judge what clusters did, from their recorded history"),
     "collect": (collect, "record the history of a running cluster for an audit"),
     "predict": (

@@ -31,14 +31,14 @@ def derivation(steps: Sequence[Step]) -> Iterator[str]:
         yield from entry(step.label.strip(), step.text, depth, widths[depth])
 
 
-def answer(value: Mapping[str, Any]) -> Iterator[str]:
+def answer(value: Mapping[str, Any], indent: int = 2) -> Iterator[str]:
     """An answer, its fields one below the other."""
     width = max((len(name) for name in value if len(name) <= LABEL), default=0)
     for name, item in value.items():
         first, *rest = _told(item)
-        yield from entry(name, first, 2, width)
+        yield from entry(name, first, indent, width)
         for line in rest:
-            yield from entry("", line, 2, width)
+            yield from entry("", line, indent, width)
 
 
 def entry(label: str, text: str, indent: int, width: int) -> Iterator[str]:

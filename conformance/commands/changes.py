@@ -1,0 +1,186 @@
+"""`pulsar-conformance changes OLDER NEWER`: what two releases of Pulsar decide otherwise."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from pulsar_conformance import specs
+from pulsar_conformance.adapters import AdapterError
+from pulsar_conformance.adapters.arguments import TIME_LIMIT, add_drawn, limits_of, seconds
+from pulsar_conformance.adapters.connection import Limits
+from pulsar_conformance.adapters.pulsar.versions import releases
+from pulsar_conformance.conformance import checks
+from pulsar_conformance.conformance.cases import saved
+from pulsar_conformance.conformance.compare.changes import Comparison
+from pulsar_conformance.conformance.compare.changes_told import (
+    as_json,
+    heading,
+    lines_of,
+    profile_of,
+    settings_lines,
+    summary,
+)
+from pulsar_conformance.conformance.compare.differences import Pair
+from pulsar_conformance.conformance.engine.attribution import Subject
+from pulsar_conformance.conformance.engine.implementation import Implementation
+from pulsar_conformance.conformance.engine.plan import BadPlan
+from pulsar_conformance.conformance.explain import paper
+
+assert checks.__all__, "importing the checks registers them"
+
+UNUSABLE = 2
+WIDTH = 78
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The two releases, or all, and what to ask them."""
+    known = ", ".join(releases())
+    parser.add_argument("releases", nargs="*", metavar="RELEASE", help=f"two of {known}")
+    parser.add_argument(
+        "--all",
+        action="store_true",
+        help="walk all releases in order, and say with which one a decision turned",
+    )
+    add_drawn(parser)
+    parser.add_argument("--json", metavar="FILE", help="also write what was found as JSON")
+    parser.add_argument(
+        "--time-limit", type=seconds, default=None, metavar="SECONDS", help=TIME_LIMIT
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    """Prints each kind of change with its smallest case; 2 where the releases cannot be asked."""
+    walk = _Walk(limits_of(args.time_limit))
+    try:
+        versions = _versions(args.releases, args.all)
+        _writable(args.json)
+        found = []
+        for older, newer in pairwise(versions):
+            with_newer = walk.between(older, newer)
+            operations = _operations(with_newer, args.operation)
+            print(heading(older, newer))
+            found.append(_pair(with_newer, (older, newer), operations, args))
+            print()
+        if args.all:
+            print("\n".join(summary(found)))
+        if args.json:
+            Path(args.json).write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n")
+    except (AdapterError, BadPlan, specs.UnknownName) as wrong:
+        print(f"pulsar-conformance: {wrong}", file=sys.stderr)
+        return UNUSABLE
+    finally:
+        _tell("")
+        walk.close()
+    return 0
+
+
+def adapter_of(version: str) -> str:
+    """The name of a release's adapter, with its hidden settings at the release's own defaults."""
+    hidden = specs.load().profile(profile_of(version)).hidden
+    neutral = specs.load().neutral
+    own = "".join(f",set={one}={value}" for one, value in hidden.items() if one in neutral)
+    return f"pulsar:{version}{own}"
+
+
+class _Walk:
+    """Releases one after the other, at most two of which run at a time."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+        self._open: dict[str, Implementation] = {}
+
+    def between(self, older: str, newer: str) -> Comparison:
+        """The comparison of two releases. Errors: `AdapterError`."""
+        for version in [one for one in self._open if one not in (older, newer)]:
+            self._open.pop(version).close()
+        return Comparison(Pair(*map(self._subject, (older, newer))), _tell)
+
+    def _subject(self, version: str) -> Subject:
+        if version not in self._open:
+            _tell(f"starting {version}")
+            self._open[version] = Implementation(
+                adapter_of(version), profile_of(version), {}, self._limits, patient=True
+            )
+        return Subject.unasked(self._open[version])
+
+    def close(self) -> None:
+        """Stops whatever runs."""
+        for one in self._open.values():
+            one.close()
+
+
+def _versions(given: Sequence[str], every: bool) -> list[str]:
+    """The releases to compare. Errors: `BadPlan`, `specs.UnknownName`."""
+    if every:
+        if given:
+            raise BadPlan(f"--all walks all releases; leave out {' '.join(given)}")
+        return list(releases())
+    for version in given:
+        if version not in releases():
+            raise specs.UnknownName(version, "release", releases())
+    if len(given) != 2:
+        raise BadPlan(f"name two releases, or --all; there are {', '.join(releases())}")
+    if given[0] == given[1]:
+        raise BadPlan(f"{given[0]} is given twice; name two releases")
+    return list(given)
+
+
+def _writable(file: str | None) -> None:
+    """Errors: `BadPlan` for a file in no folder."""
+    if file and not Path(file).absolute().parent.is_dir():
+        raise BadPlan(f"--json {file}: there is no folder {Path(file).parent}")
+    if file and Path(file).is_dir():
+        raise BadPlan(f"--json {file}: it is a folder; name a file")
+
+
+def _operations(comparison: Comparison, wanted: Sequence[str] | None) -> list[str]:
+    """The operations that both answer, limited to the wanted ones. Errors: `BadPlan`."""
+    both = comparison.operations
+    for operation in wanted or ():
+        if operation not in both:
+            raise BadPlan(f"{operation} is not answered by both; there are {', '.join(both)}")
+    return [one for one in both if wanted is None or one in wanted]
+
+
+def _pair(
+    comparison: Comparison,
+    versions: tuple[str, str],
+    operations: Sequence[str],
+    args: argparse.Namespace,
+) -> dict[str, Any]:
+    """Prints and returns what changed between two releases."""
+    found = [comparison.changes(one, args.seed, args.examples) for one in operations]
+    unchanged = [one for one in found if not (one.found or one.apart)]
+    _tell("")
+    files = [
+        str(saved.save(one.trial, Path(), {"profile": comparison.profiles[1]}))
+        for each in found
+        for one in each.found
+    ]
+    left = iter(files)
+    for each in found:
+        if each not in unchanged:
+            _print(lines_of(each, versions, comparison.profiles, left))
+    if unchanged:
+        names = ", ".join(f"{one.operation} ({one.asked})" for one in unchanged)
+        _print(["", *paper.paragraph(f"nothing changed, with so many cases: {names}")])
+    settings = comparison.settings()
+    _print(settings_lines(settings, versions))
+    return as_json(versions, found, files, settings)
+
+
+def _print(lines: Iterator[str] | Sequence[str]) -> None:
+    print("\n".join(lines), flush=True)
+
+
+def _tell(text: str) -> None:
+    """Overwrites one line on a terminal with what is being done; elsewhere says nothing."""
+    if sys.stderr.isatty():
+        sys.stderr.write(f"\r{text[:WIDTH]:<{WIDTH}}" + ("" if text else "\r"))
+        sys.stderr.flush()

@@ -1,0 +1,258 @@
+"""What two releases decide otherwise: one smallest case for each kind of change."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import cycle, product
+from typing import Any, NamedTuple
+
+from pulsar_conformance import specs
+from pulsar_conformance.conformance.compare.causes import Answers, Causes, Factor, often
+from pulsar_conformance.conformance.compare.differences import Difference, Pair, decided_otherwise
+from pulsar_conformance.conformance.core.trial import Question, Trial
+from pulsar_conformance.conformance.engine.attribution import Subject
+from pulsar_conformance.conformance.engine.corpus import questions_drawn
+from pulsar_conformance.conformance.operations.catalogue import OPERATIONS
+from pulsar_conformance.conformance.operations.legality import bad_trial
+from pulsar_conformance.conformance.shrinking.reduction import bounded, reduce
+from pulsar_conformance.reference import Settings
+
+DEFAULTS = "settings.defaults"
+"""What this operation answers is told as settings, not as a case."""
+
+TWICE = 2
+MOST_FORESEEN, MOST_ASKED = 3000, 600
+"""How many smaller cases the models are asked, or the releases where the models do not know."""
+
+Tell = Callable[[str], None]
+"""Hears in words what is being done."""
+
+
+class Cause(NamedTuple):
+    """Why two releases decide a case otherwise."""
+
+    factors: tuple[Factor, ...]
+    """The changed ways, readings and defaults that explain it."""
+    rules: tuple[str, ...]
+    """Otherwise the rules that one of the two breaks on it."""
+
+
+@dataclass(frozen=True)
+class Change:
+    """One kind of change, with the smallest case found of it.
+
+    Attributes:
+        often: how many of the cases asked were decided otherwise for this reason.
+        broken: for each release, the rules that it alone breaks on the case.
+    """
+
+    cause: Cause
+    often: int
+    trial: Trial
+    answers: Answers
+    broken: tuple[tuple[str, ...], tuple[str, ...]]
+
+
+@dataclass(frozen=True)
+class Changes:
+    """What was found of one operation.
+
+    Attributes:
+        asked: how many cases both releases were asked.
+        apart: how many of them were decided otherwise where a tie, a lot or rounding may decide.
+        together: how many were for several reasons at once, each of which has a case of its own.
+    """
+
+    operation: str
+    asked: int
+    apart: int
+    together: int
+    found: tuple[Change, ...]
+
+
+class Comparison:
+    """Two releases, the older one first, each under the profile that says what it does."""
+
+    def __init__(self, pair: Pair, tell: Tell) -> None:
+        self._pair = pair
+        self._tell = tell
+        self.profiles = tuple(one.followed.profile for one in pair)
+        self._causes = Causes(*self.profiles)
+
+    @property
+    def operations(self) -> list[str]:
+        """What both answer, but for the defaults of settings."""
+        first, second = (one.implementation.hello.operations for one in self._pair)
+        return [one for one in first if one in second and one != DEFAULTS]
+
+    def changes(self, operation: str, seed: int, examples: int) -> Changes:
+        """The kinds of changes in what is drawn for an operation. Errors: `AdapterError`."""
+        trials = self._drawn(operation, seed, examples)
+        self._tell(f"{operation}: asking both {len(trials)} cases")
+        kinds: dict[Cause, list[Difference]] = {}
+        apart = 0
+        for one in self._certain([one.trial for one in self._pair.differences(trials)]):
+            cause = self._cause(one)
+            if cause is None:
+                apart += 1
+            else:
+                kinds.setdefault(cause, []).append(one)
+        several = _of_several(kinds)
+        together = sum(len(kinds.pop(cause)) for cause in several)
+        found = tuple(self._told(cause, some) for cause, some in kinds.items())
+        return Changes(operation, len(trials), apart, together, found)
+
+    def settings(self) -> list[Factor]:
+        """The settings whose defaults changed, by what both answer. Errors: `AdapterError`."""
+        asked = [DEFAULTS in one.implementation.hello.operations for one in self._pair]
+        if all(asked):
+            trial = Trial((Question(DEFAULTS, {}),))
+            told = [one.implementation.answers([trial])[0][0]["settings"] for one in self._pair]
+        else:
+            told = [specs.load().defaults(one) for one in self.profiles]
+        hidden = [specs.load().profile(one).hidden for one in self.profiles]
+        older, newer = ({**a, **b} for a, b in zip(told, hidden, strict=True))
+        return [
+            Factor("setting", name, older.get(name), newer.get(name))
+            for name in dict.fromkeys((*older, *newer))
+            if older.get(name) != newer.get(name)
+        ]
+
+    def _drawn(self, operation: str, seed: int, examples: int) -> list[Trial]:
+        """The questions of the documents that either release goes by, legal for both."""
+        based = dict.fromkeys(specs.load().profile(one).based_on or one for one in self.profiles)
+        found = {
+            trial.fingerprint: trial
+            for base in based
+            for trial in questions_drawn(operation, base, seed, examples)
+        }
+        return self._with_hidden([one for one in found.values() if self._legal(one)])
+
+    def _legal(self, trial: Trial) -> bool:
+        every = specs.load()
+        return all(bad_trial(trial, every.defaults(one)) is None for one in self.profiles)
+
+    def _with_hidden(self, trials: Sequence[Trial]) -> list[Trial]:
+        """Every other question with the hidden settings that both have where they do nothing."""
+        hidden = [specs.load().profile(one).hidden for one in self.profiles]
+        neutral = {
+            name: value
+            for name, value in specs.load().neutral.items()
+            if all(name in one for one in hidden)
+        }
+        return [
+            Trial(tuple(_given(one, set_so) for one in trial.questions))
+            for trial, set_so in zip(trials, cycle((neutral, {})), strict=False)
+        ]
+
+    def _certain(self, trials: Sequence[Trial]) -> list[Difference]:
+        """The questions that are decided otherwise each time that they are asked.
+
+        Where a release draws, nothing that one of the two may draw is what the other may draw.
+        """
+        rows = [Trial(one.questions * often(one, TWICE)) for one in trials]
+        asked = [one.implementation.answers(rows) for one in self._pair]
+        return [
+            Difference(trial, (older[0], newer[0]))
+            for trial, older, newer in zip(trials, *asked, strict=True)
+            if all(decided_otherwise(trial.operation, *two) for two in product(older, newer))
+        ]
+
+    def _cause(self, difference: Difference) -> Cause | None:
+        """Why it is decided otherwise; None where a tie, a lot or rounding may decide."""
+        explained = self._causes.of(*difference)
+        if explained:
+            return Cause(explained, ())
+        broken = self._broken(difference)
+        if any(broken):
+            return Cause((), tuple(dict.fromkeys((*broken[0], *broken[1]))))
+        return Cause((), ()) if all(_settled(one, difference) for one in self._pair) else None
+
+    def _told(self, cause: Cause, some: Sequence[Difference]) -> Change:
+        self._tell(f"{some[0].trial.operation}: looking for the smallest case of {named(cause)}")
+        small = self._smallest(some[0], cause)
+        return Change(cause, len(some), *small, self._broken(small))
+
+    def _smallest(self, difference: Difference, cause: Cause) -> Difference:
+        """The smallest difference found with the same cause.
+
+        It is looked for with the models where they know the cause: they answer a thousand times as
+        fast. What they find counts where the releases say the same.
+        """
+
+        def foreseen(candidates: Sequence[Trial]) -> list[bool]:
+            known = self._causes.foreseen
+            return [self._legal(one) and known(one, cause.factors) for one in candidates]
+
+        def asked(candidates: Sequence[Trial]) -> list[bool]:
+            legal = [one for one in candidates if self._legal(one)]
+            kept = {id(one.trial) for one in self._certain(legal) if self._cause(one) == cause}
+            return [id(one) in kept for one in candidates]
+
+        ways = [(asked, MOST_ASKED)]
+        if cause.factors and self._causes.foreseen(difference.trial, cause.factors):
+            ways.insert(0, (foreseen, MOST_FORESEEN))
+        for failing, most in ways:
+            small = reduce(difference.trial, bounded(failing, most))
+            for one in self._certain([small]):
+                if self._cause(one) == cause:
+                    return one
+        return difference
+
+    def _broken(self, difference: Difference) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """For each release the documented rules that it breaks and the other does not.
+
+        A rule that builds on another of them is not named.
+        """
+        each = [set(_breaches(*two, difference.trial)) for two in self._answered(difference)]
+        older, newer = (_lowest(each[place] - each[1 - place]) for place in (0, 1))
+        return older, newer
+
+    def _answered(self, difference: Difference) -> Iterator[tuple[Subject, Any]]:
+        return zip(self._pair, difference.answers, strict=True)
+
+
+def named(cause: Cause) -> str:
+    """A cause by the names of what it consists of."""
+    names = [one.name for one in cause.factors] or cause.rules
+    return ", ".join(names) or "what no rule speaks of"
+
+
+def _of_several(kinds: Mapping[Cause, Sequence[Difference]]) -> list[Cause]:
+    """The causes that are made up of others."""
+    alone = {cause.factors[0] for cause in kinds if len(cause.factors) == 1}
+    return [one for one in kinds if len(one.factors) > 1 and alone.issuperset(one.factors)]
+
+
+def _given(question: Question, hidden: Mapping[str, float]) -> Question:
+    """A question about shedding with some settings more."""
+    operation, case = question
+    if "strategy" not in case or "settings" not in case:
+        return question
+    return Question(operation, {**case, "settings": {**hidden, **case["settings"]}})
+
+
+def _breaches(subject: Subject, answer: Any, trial: Trial) -> Iterator[str]:
+    for profile in specs.load().lineage(subject.followed.profile):
+        for rule in specs.load().rules_of(profile.id):
+            asked = trial.operation in rule.operations and rule.untestable is None
+            if not asked or rule.area == "ANSWER" or subject.inapplicable(rule):
+                continue
+            if subject.court.judge(rule.id, trial, [answer]).violated:
+                yield rule.id
+
+
+def _lowest(rules: set[str]) -> tuple[str, ...]:
+    known = specs.load().rules
+    return tuple(one for one in known if one in rules and not rules & {*known[one].presupposes})
+
+
+def _settled(subject: Subject, difference: Difference) -> bool:
+    """Whether the documents leave one answer: no ties, nothing near a threshold."""
+    operation, case = difference.trial.questions[0]
+    court = subject.court
+    view = OPERATIONS[operation].view(
+        case, Settings(case.get("settings", {}), court.defaults), court.readings
+    )
+    return OPERATIONS[operation].settled(view, court.readings)

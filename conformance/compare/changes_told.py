@@ -1,0 +1,200 @@
+"""What changed between two releases, as `changes` prints it in 80 columns, and as JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+from pulsar_conformance import specs
+from pulsar_conformance.conformance.compare.causes import Factor
+from pulsar_conformance.conformance.compare.changes import Cause, Change, Changes, named
+from pulsar_conformance.conformance.explain import paper
+from pulsar_conformance.conformance.explain.failures import sources_of
+from pulsar_conformance.reference import MissingSetting, Model, folded
+from pulsar_conformance.specs.words import counted
+
+Versions = tuple[str, str]
+CONFIGURATION = "ServiceConfiguration"
+"""The class of Pulsar that has the defaults."""
+
+UNSPOKEN = "no document speaks of it, and no way or reading is recorded that explains it"
+
+
+def heading(older: str, newer: str) -> str:
+    """The title of a comparison."""
+    title = f"What changed from {older} to {newer}"
+    return f"{title}\n{'=' * len(title)}"
+
+
+def lines_of(
+    changes: Changes, versions: Versions, profiles: Sequence[str], files: Iterator[str]
+) -> Iterator[str]:
+    """An operation: how many cases were decided otherwise, then each kind of change."""
+    yield ""
+    often = sum(one.often for one in changes.found) + changes.together
+    yield f"{changes.operation}: {counted(changes.asked, 'case')}, {often} decided otherwise"
+    if changes.together:
+        yield from paper.paragraph(f"{changes.together} of them for several reasons at once", 2)
+    if changes.apart:
+        apart = f"{changes.apart} more, where a tie, a lot or rounding may decide, are not told"
+        yield from paper.paragraph(apart, 2)
+    for one in changes.found:
+        yield ""
+        yield from paper.paragraph(f"{named(one.cause)} ({counted(one.often, 'case')})", 2)
+        yield from _concerned(one, versions, profiles)
+        yield from paper.entry("smallest case", f"{next(files)}  ({one.trial.size})", 4, 13)
+        for place in (0, 1):
+            yield from _decided(one, place, versions, profiles)
+
+
+def settings_lines(settings: Sequence[Factor], versions: Versions) -> Iterator[str]:
+    """The settings whose defaults changed."""
+    yield ""
+    older, newer = versions
+    if not settings:
+        yield "settings: no default changed"
+        return
+    yield f"settings whose defaults changed from {older} to {newer}"
+    for one in settings:
+        yield from paper.paragraph(f"{one.name}: {_default(one.older)} → {_default(one.newer)}", 2)
+
+
+def summary(found: Sequence[dict[str, Any]]) -> Iterator[str]:
+    """With which release each decision, and each default, turned."""
+    yield from ("With which release what turned", "==============================")
+    turned: dict[tuple[str, str], list[str]] = {}
+    for pair in found:
+        for one in pair["changes"]:
+            turned.setdefault((one["operation"], one["cause"]), []).append(pair["newer"])
+        for one in pair["settings"]:
+            turned.setdefault(("settings", one["name"]), []).append(pair["newer"])
+    for (operation, cause), versions in sorted(turned.items()):
+        yield from paper.paragraph(f"{operation}, {cause}: {', '.join(versions)}")
+    if not turned:
+        yield "nothing"
+
+
+def as_json(
+    versions: Versions, found: Sequence[Changes], files: Sequence[str], settings: Sequence[Factor]
+) -> dict[str, Any]:
+    """The same for programs."""
+    left = iter(files)
+    return {
+        "older": versions[0],
+        "newer": versions[1],
+        "operations": [
+            {"operation": one.operation, "cases": one.asked, "apart": one.apart} for one in found
+        ],
+        "changes": [
+            {
+                "operation": each.operation,
+                "cause": named(one.cause),
+                "cases": one.often,
+                "file": next(left),
+                "case": one.trial.questions[0].case,
+                "answers": dict(zip(versions, one.answers, strict=True)),
+                "breaks": dict(zip(versions, map(list, one.broken), strict=True)),
+                "factors": [
+                    {**_factor(factor), "places": [_place(factor, place) for place in (0, 1)]}
+                    for factor in one.cause.factors
+                ],
+                "places": {
+                    version: _from_code(one.cause, profile)
+                    for version, profile in zip(versions, map(profile_of, versions), strict=True)
+                },
+            }
+            for each in found
+            for one in each.found
+        ],
+        "settings": [_factor(one) for one in settings],
+    }
+
+
+def profile_of(version: str) -> str:
+    """The profile that says what a release does."""
+    every = specs.load().profiles.values()
+    return next(one.id for one in every if one.kind == "released" and version in one.title.split())
+
+
+def _factor(one: Factor) -> dict[str, Any]:
+    return {"kind": one.kind, "name": one.name, "older": one.older, "newer": one.newer}
+
+
+def _concerned(change: Change, versions: Versions, profiles: Sequence[str]) -> Iterator[str]:
+    """What is decided otherwise: the question of a way or reading, the setting, the rules."""
+    every = specs.load()
+    for one in change.cause.factors:
+        if one.kind == "way":
+            yield from paper.paragraph(every.ways[one.name].question, 4)
+        elif one.kind == "reading":
+            yield from paper.paragraph(every.readings[one.name].question, 4)
+        else:
+            yield from paper.paragraph("The default of this setting counts.", 4)
+    for place, version in enumerate(versions):
+        for rule in change.broken[place]:
+            title = every.rules[rule].title
+            source = ", ".join(sources_of(every.rules[rule], profiles[place]))
+            yield from paper.paragraph(f"{version} breaks {rule}: {title} ({source})", 4)
+    if not change.cause.factors and not any(change.broken):
+        yield from paper.paragraph(f"{UNSPOKEN}.", 4)
+
+
+def _decided(
+    change: Change, place: int, versions: Versions, profiles: Sequence[str]
+) -> Iterator[str]:
+    """What a release decides: why, where in its source, the arithmetic, the answer."""
+    yield f"    {versions[place]}"
+    for one in change.cause.factors:
+        means = _means(one, place)
+        yield from paper.paragraph(f"{one.name}: {means}" if means else one.name, 6)
+        yield from paper.paragraph(_place(one, place), 6)
+    for why in _from_code(change.cause, profiles[place]):
+        yield from paper.paragraph(why, 6)
+    if change.cause.factors:
+        yield from _derivation(change, profiles[place])
+    yield "      answer"
+    yield from paper.answer(change.answers[place], 8)
+
+
+def _derivation(change: Change, profile: str) -> Iterator[str]:
+    """The case in short, as `explain` shows it."""
+    try:
+        steps = Model(profile).derive(*change.trial.questions[0]).steps
+    except MissingSetting:
+        return
+    deeper = [replace(step, label=f"      {step.label}") for step in folded(steps)]
+    yield from paper.derivation(deeper)
+
+
+def _means(one: Factor, place: int) -> str:
+    value = (one.older, one.newer)[place]
+    every = specs.load()
+    if one.kind == "way":
+        return every.ways[one.name].alternatives[value].means
+    if one.kind == "reading":
+        alternatives = every.readings[one.name].alternatives
+        return next(each.means for each in alternatives if each.value == value)
+    return _default(value)
+
+
+def _place(one: Factor, place: int) -> str:
+    """Class and method of the source. What is as documented stands where the other stands."""
+    if one.kind == "setting":
+        return f"{CONFIGURATION}.{one.name}"
+    if one.kind == "reading":
+        return "no place in the source is recorded"
+    alternatives = specs.load().ways[one.name].alternatives
+    own, other = (one.older, one.newer)[:: 1 if place == 0 else -1]
+    return alternatives[own].place or alternatives[other].place
+
+
+def _from_code(cause: Cause, profile: str) -> list[str]:
+    """What a profile says of rules that its release breaks, with class and method."""
+    known = specs.load().profile(profile).without
+    return [f"{one}: {known[one]}" for one in cause.rules if one in known]
+
+
+def _default(value: Any) -> str:
+    return "none" if value is None else json.dumps(value, ensure_ascii=False)

@@ -1,0 +1,156 @@
+"""What two releases decide otherwise, told with its cause; the releases are stood in for."""
+
+import json
+import os
+import re
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from pulsar_conformance.adapters.pulsar.versions import releases
+from pulsar_conformance.conformance.commands import changes
+from pulsar_conformance.conformance.commands.main import main
+from pulsar_conformance.conformance.compare.causes import Causes, factors
+from pulsar_conformance.conformance.compare.changes_told import profile_of
+from pulsar_conformance.conformance.core.trial import Trial
+from pulsar_conformance.reference import Model
+
+TESTS = Path(__file__).parent
+USAGES = ("--operation", "usage.max", "--examples", "8")
+LEFT, RIGHT = "t/ns/0x00000000_0x80000000", "t/ns/0x80000000_0xffffffff"
+
+
+@pytest.fixture(autouse=True)
+def _elsewhere(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    paths = [str(TESTS), *filter(None, [os.environ.get("PYTHONPATH")])]
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(paths))
+    stands_in(monkeypatch, lambda _version: "Same")
+
+
+def stands_in(monkeypatch, variant_of):
+    """Has releases answer as the model does, but for what a variant of it does otherwise."""
+    name = "python:standins.variants:{}".format
+    monkeypatch.setattr(changes, "adapter_of", lambda version: name(variant_of(version)))
+
+
+def told(capfd, *words):
+    status = main(["changes", *words])
+    out, err = capfd.readouterr()
+    assert "Traceback" not in out + err
+    long = [line for line in out.splitlines() if len(line) > 80]
+    assert long == []
+    assert "\x1b" not in out
+    return status, out, err
+
+
+def test_the_way_that_explains_a_change_is_named_with_the_place_of_both(capfd):
+    status, out, err = told(capfd, "3.0.7", "4.2.4", *USAGES)
+    assert (status, err) == (0, "")
+    [entry] = re.findall(r"^  overload-usage \(\d+ cases?\)\n(.*?)\n(?:\n|\Z)", out, re.M | re.S)
+    older, newer = entry.split("    4.2.4\n")
+    assert "overload-usage: The largest of the resources." in older
+    assert "overload-usage: The largest after each was multiplied by its weight." in newer
+    assert all("OverloadShedder.findBundlesForUnloading" in one for one in (older, newer))
+    assert re.search(r"maximum +100 % of ", older)
+    assert "4.2.4 breaks USAGE-01" in older
+
+
+def test_defaults_that_changed_are_listed_once(capfd):
+    _, out, _ = told(capfd, "3.0.7", "4.2.4", *USAGES)
+    assert out.count("loadBalancerMemoryResourceWeight: 1.0 → 0.0") == 1
+    assert out.rstrip().endswith("loadBalancerDirectMemoryResourceWeight: 1.0 → 0.0")
+
+
+def test_the_smallest_case_of_a_slack_has_two_brokers(capfd):
+    words = ("--operation", "shed.select", "--examples", "4", "--json", "found.json")
+    told(capfd, "4.0.7", "4.2.4", *words)
+    [pair] = json.loads(Path("found.json").read_text())
+    [slack] = pair["changes"]
+    assert slack["cause"] == "uniform-slack"
+    assert len(slack["case"]["brokers"]) == 2
+    assert len(slack["answers"]["4.0.7"]["unload"]) > len(slack["answers"]["4.2.4"]["unload"])
+    [factor] = slack["factors"]
+    assert factor["places"] == ["UniformLoadShedder.findBundlesForUnloading"] * 2
+    assert json.loads(Path(slack["file"]).read_text())["case"] == slack["case"]
+
+
+def test_ties_are_counted_and_not_told(capfd, monkeypatch):
+    stands_in(monkeypatch, lambda version: "Same" if version == "4.2.4" else "Contrary")
+    words = ("--operation", "shed.select", "--examples", "4")
+    _, out, _ = told(capfd, "4.2.4", "5.0.0-M1", *words)
+    assert re.search(r"^shed.select: \d+ cases, 0 decided otherwise$", out, re.MULTILINE)
+    assert "where a tie, a lot or rounding may decide, are not told" in " ".join(out.split())
+    assert "smallest case" not in out
+
+
+def test_what_the_models_do_not_foresee_is_told_by_the_rule_that_is_broken(capfd, monkeypatch):
+    stands_in(monkeypatch, lambda version: "Same" if version == "4.2.4" else "Speechless")
+    words = ("--operation", "bundles.locate", "--examples", "4")
+    _, out, _ = told(capfd, "4.2.4", "5.0.0-M1", *words)
+    assert re.search(r"^  BUNDLE-04", out, re.MULTILINE)
+    assert "5.0.0-M1 breaks BUNDLE-04" in out
+    assert "NamespaceBundles.getBundle" in out
+
+
+def test_equal_releases_changed_in_nothing(capfd):
+    _, out, _ = told(capfd, "4.2.4", "5.0.0-M1", *USAGES)
+    assert re.search(r"nothing changed, with so many cases: usage.max \(\d+\)", out)
+    assert "settings: no default changed" in out
+
+
+def test_all_releases_are_walked_and_what_turned_is_summed_up(capfd):
+    _, out, _ = told(capfd, "--all", *USAGES)
+    walked = re.findall(r"^What changed from (\S+) to (\S+)$", out, re.MULTILINE)
+    versions = list(releases())
+    assert walked == list(pairwise(versions))
+    summary = out.partition("With which release what turned")[2]
+    assert re.search(r"^usage.max, overload-usage: 4.0.7$", summary, re.MULTILINE)
+    assert "settings, loadBalancerMemoryResourceWeight: 2.10.5" not in summary
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["3.0.7", "3.0.8"], "3.0.8 is no release; there are"),
+        (["3.0.7", "3.0.7"], "3.0.7 is given twice; name two releases"),
+        (["3.0.7"], "name two releases, or --all; there are 2.4.2, "),
+        (["3.0.7", "--all"], "--all walks all releases; leave out 3.0.7"),
+        (["3.0.7", "4.2.4", "--operation", "shed.slect"], "shed.slect is not answered by both"),
+        (["3.0.7", "4.2.4", "--json", "no/such.json"], "there is no folder no"),
+    ],
+)
+def test_a_mistake_is_one_clear_message(words, said, capfd):
+    status, out, err = told(capfd, *words)
+    assert (status, out) == (2, "")
+    assert said in err
+    assert len(err.splitlines()) == 1
+
+
+def test_every_release_has_its_profile():
+    assert [profile_of(one) for one in releases()] == [
+        f"released-{one}" for one in ("2.4", "2.10", "3.0", "4.0", "4.2", "5.0")
+    ]
+
+
+def test_the_factors_of_neighbours_are_what_their_profiles_differ_in():
+    changed = [one for one in factors("released-4.0", "released-4.2") if one.older != one.newer]
+    assert [(one.name, one.older, one.newer) for one in changed] == [
+        ("uniform-slack", "both", "none"),
+        ("bad-manager", "simple", "refused"),
+    ]
+
+
+def test_two_changes_explain_together_what_neither_does_alone():
+    """100 % of direct memory: weighted since 4.0.7, by a weight of 1 no less, and of 0 nothing."""
+    case = {"settings": {}, "weighted": False}
+    trial = Trial.of(
+        "usage.max", {**case, "broker": {"directMemory": {"usage": 100, "limit": 100}}}
+    )
+    answers = tuple(Model(f"released-{one}").answer(*trial.questions[0]) for one in ("3.0", "4.0"))
+    assert [answer["percent"] for answer in answers] == [100, 0]
+    explained = Causes("released-3.0", "released-4.0").of(trial, answers)
+    assert [one.name for one in explained] == [
+        "overload-usage",
+        "loadBalancerDirectMemoryResourceWeight",
+    ]
