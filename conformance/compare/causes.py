@@ -59,7 +59,7 @@ class Causes:
         """
         older, newer = answers
         foreseen = _tells(self.models[0], trial, older) and _tells(self.models[1], trial, newer)
-        if not foreseen:
+        if not foreseen or _tells(self.models[0], trial, newer):
             return ()
         for one in self._factors:
             if _tells(self._turned((one,)), trial, newer):
@@ -101,11 +101,19 @@ def _tells(model: Model, trial: Trial, answer: Json) -> bool:
             told = model.answer(operation, case)
             if "unsupported" in told:
                 return False
-            if not decided_otherwise(operation, told, answer):
+            if not decided_otherwise(operation, _sorted(told), _sorted(answer)):
                 return True
     except MissingSetting:
         return False
     return False
+
+
+def _sorted(answer: Json) -> Json:
+    """An answer with what goes in one order: that of brokers is the order of a hash table."""
+    going = answer.get("unload")
+    if not isinstance(going, list):
+        return answer
+    return {**answer, "unload": sorted(going, key=lambda one: (one["broker"], one["bundle"]))}
 
 
 def often(trial: Trial, least: int = 1) -> int:

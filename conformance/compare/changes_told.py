@@ -10,6 +10,7 @@ from typing import Any
 from pulsar_conformance import specs
 from pulsar_conformance.conformance.compare.causes import Factor
 from pulsar_conformance.conformance.compare.changes import Cause, Change, Changes, named
+from pulsar_conformance.conformance.compare.differences import decided_otherwise
 from pulsar_conformance.conformance.explain import paper
 from pulsar_conformance.conformance.explain.failures import sources_of
 from pulsar_conformance.reference import MissingSetting, Model, folded
@@ -20,6 +21,8 @@ CONFIGURATION = "ServiceConfiguration"
 """The class of Pulsar that has the defaults."""
 
 UNSPOKEN = "no document speaks of it, and no way or reading is recorded that explains it"
+
+UNFORESEEN = "The model does not foresee this answer, and explains nothing here."
 
 
 def heading(older: str, newer: str) -> str:
@@ -152,19 +155,23 @@ def _decided(
         yield from paper.paragraph(_place(one, place), 6)
     for why in _from_code(change.cause, profiles[place]):
         yield from paper.paragraph(why, 6)
-    if change.cause.factors:
-        yield from _derivation(change, profiles[place])
+    yield from _derivation(change, place, profiles[place])
     yield "      answer"
     yield from paper.answer(change.answers[place], 8)
 
 
-def _derivation(change: Change, profile: str) -> Iterator[str]:
-    """The case in short, as `explain` shows it."""
+def _derivation(change: Change, place: int, profile: str) -> Iterator[str]:
+    """The case in short, as `explain` shows it where the model decides as the release does."""
+    trial = change.trial
     try:
-        steps = Model(profile).derive(*change.trial.questions[0]).steps
+        derived = Model(profile).derive(*trial.questions[0])
     except MissingSetting:
+        derived = None
+    answer = change.answers[place]
+    if derived is None or decided_otherwise(trial.operation, dict(derived.answer), answer):
+        yield from paper.paragraph(UNFORESEEN, 6)
         return
-    deeper = [replace(step, label=f"      {step.label}") for step in folded(steps)]
+    deeper = [replace(step, label=f"      {step.label}") for step in folded(derived.steps)]
     yield from paper.derivation(deeper)
 
 
