@@ -41,7 +41,7 @@ class Model:
         """A model of the same readings, by other defaults."""
         other = Model(self.profile, self.readings.choices)
         other.defaults = defaults
-        other._door = Door(defaults, other.readings)
+        other._door = Door(defaults, other.readings, self._door.release)
         return other
 
     def otherwise(

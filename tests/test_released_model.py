@@ -147,3 +147,37 @@ def test_java_s_numbers_and_maps():
     assert to_int(1e300) == 2**31 - 1
     assert wrapped(2**31) == -(2**31)
     assert in_map(["b", "a", "q"]) == ["a", "q", "b"]
+
+
+IMPL = "org.apache.pulsar.broker.loadbalance.impl."
+
+
+def manager(profile, conf, dynamic=None):
+    return Model(profile).answer("manager.choose", {"conf": conf, "dynamic": dynamic})
+
+
+@pytest.mark.parametrize("profile", RELEASED)
+def test_the_modular_manager_runs_where_none_is_named(profile):
+    for conf in (None, "", " "):
+        assert manager(profile, conf) == {"manager": "modular"}
+    assert manager(profile, None, IMPL + "SimpleLoadManagerImpl") == {"manager": "simple"}
+    assert "dynamic" in manager(profile, None, "x.Y")["refused"]
+    assert "dynamic" in manager(profile, None, IMPL + "ExtensibleLoadManagerImpl")["refused"]
+
+
+@pytest.mark.parametrize("name", ["x.Y", IMPL + "ExtensibleLoadManagerImpl"])
+def test_before_4_2_the_simple_manager_runs_after_a_mistake_in_the_files(name):
+    for profile in ("released-2.4", "released-2.10", "released-3.0", "released-4.0"):
+        assert manager(profile, name) == {"manager": "simple"}
+    for profile in ("released-4.2", "released-5.0"):
+        assert "LoadManager.create" in manager(profile, name)["refused"]
+
+
+def test_a_release_stays_itself_by_other_defaults():
+    model, (brokers, bundles) = Model("released-3.0"), three(100 * MB)
+    case = {"strategy": "ThresholdShedder", "settings": {}, "brokers": brokers, "bundles": bundles}
+    case |= {"recentlyUnloaded": {}}
+    again = model.by(dict(model.defaults)).answer("shed.select", case)
+    assert (
+        again == model.answer("shed.select", case) == {"unload": [{"broker": "b1", "bundle": LEFT}]}
+    )

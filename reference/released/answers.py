@@ -46,12 +46,34 @@ def halves(
     return Derivation({"bundles": [part.name for part in parts]}, explain)
 
 
-def check_manager(name: str | None, release: ReleasedWays | None) -> None:
-    """Errors: `Refused` for a load manager with which no broker of a release starts."""
-    if release is None or name is None or name in managers.MANAGERS:
-        return
-    if release.ways["bad-manager"] == "refused":
+def manager_of(conf: str | None, dynamic: str | None, release: ReleasedWays) -> Derivation:
+    """The load manager of a broker of a release. Errors: `Refused` where none starts so."""
+    elsewhere = release.ways["extensible-class"] == "elsewhere"
+    known = {name: one for name, one in managers.MANAGERS.items() if one != "extensible"}
+    known = known if elsewhere else dict(managers.MANAGERS)
+    if dynamic is not None and dynamic not in known and _refused(release, "bad-dynamic-manager"):
+        place = release.place("bad-dynamic-manager")
+        raise Refused(f"no dynamic setting takes '{dynamic}' ({place})")
+    name = dynamic if dynamic is not None else (conf or "").strip()
+    if name and name not in known and _refused(release, "bad-manager"):
         raise Refused(f"no broker starts with '{name}' ({release.place('bad-manager')})")
+    way = "bad-manager" if name else "no-manager"
+    manager = known.get(name, release.ways[way])
+
+    def explain() -> Iterator[Step]:
+        yield Step("dynamic", dynamic or "names none")
+        yield Step("broker.conf", conf or "names none")
+        if name and name not in known:
+            yield Step("in use", f"'{name}', which there is not: the {manager} one")
+        elif not name:
+            yield Step("in use", f"the default one ({release.place(way)})")
+        yield Step("manager", manager)
+
+    return Derivation({"manager": manager}, explain)
+
+
+def _refused(release: ReleasedWays, way: str) -> bool:
+    return release.ways[way] == "refused"
 
 
 def select(door: Door, case: Case, release: ReleasedWays) -> Derivation:
