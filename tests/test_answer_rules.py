@@ -197,7 +197,7 @@ def test_a_mistake_breaks_one_rule_and_is_made_small(mistake, planted, tmp_path)
     found = verdicts(tmp_path)
     broken = [rule for rule, one in found.items() if one.verdict != "pass"]
     assert broken == [MISTAKES[mistake]]
-    trial, _ = load(tmp_path / found[broken[0]].failure.case_file)
+    trial = load(tmp_path / found[broken[0]].failure.case_file).trial
     assert len(trial.questions) <= 3
     assert all(len(case.get("brokers", ())) <= 3 for _, case in trial.questions)
 

@@ -128,7 +128,7 @@ def test_a_planted_mistake_is_found(name, tmp_path, drawn, monkeypatch):
     others = [rule for rule in elsewhere if rule not in mistake.beside]
     assert others == []
     assert [rule for rule, verdict in found.items() if verdict.verdict == "error"] == []
-    small, _ = load(tmp_path / found[mistake.rule].failure.case_file)
+    small = load(tmp_path / found[mistake.rule].failure.case_file).trial
     [(_, case)] = small.questions
     bundles = {b for broker in case.get("brokers", {}).values() for b in broker.get("bundles", ())}
     assert len(case.get("brokers", ())) <= 3

@@ -18,9 +18,10 @@ TEXTS = frozenset({"derivation.py", "shedding_steps.py", "split_steps.py", "cand
 
 TELLING = frozenset({
     "WRITTEN", "BELOW_WRITTEN", "SHARE_WRITTEN", "BOUND_WRITTEN", "MULTIPLE_WRITTEN",
-    "DIFFERENCE_WRITTEN", "WHAT_DIFFERS", "PREFACES", "SHOWN", "FEW", "LONG", "explain", "written",
-    "preface", "plain", "tell", "expense_written", "_about", "_quoted", "_passed", "_sum",
-    "_written", "_decision", "_mean_of", "_last_of", "_FULL", "_standing", "_worked", "__all__",
+    "DIFFERENCE_WRITTEN", "WHAT_DIFFERS", "PREFACES", "SHOWN", "FEW", "LONG", "PLACES", "explain",
+    "written", "preface", "plain", "tell", "expense_written", "_about", "_quoted", "_passed",
+    "_sum", "_written", "_decision", "_mean_of", "_last_of", "_FULL", "_standing", "_worked",
+    "__all__",
 })  # fmt: skip
 """Names of functions, tables and variables, in whichever module, that only make such texts."""
 
