@@ -144,6 +144,52 @@ def test_check_finds_wrong_order_misspelt_operations_and_death():
     assert "note  not tried, the connection is gone: ends on bye" in told
 
 
+GREETS = """
+import json, sys
+for line in sys.stdin:
+    asked = json.loads(line)
+    hello = {"protocol": 1, "name": "greets", "operations": ["usage.max"], **%r}
+    print(json.dumps({"id": asked["id"], "answer": hello}), flush=True)
+"""
+
+
+@pytest.mark.parametrize(
+    ("declared", "told"),
+    [
+        (
+            {"strategies": ["OverloadSheder"]},
+            "note  offers OverloadSheder, of which no document speaks and no rule judges; did you "
+            "mean OverloadShedder?",
+        ),
+        (
+            {"strategies": ["com.example.Fair"]},
+            "note  offers com.example.Fair, of which no document speaks and no rule judges",
+        ),
+        (
+            {"readings": {"grace-edge": "sometimes"}},
+            "FAIL  follows readings that there are: sometimes is no value of grace-edge; there",
+        ),
+        (
+            {"readings": {"edge": "free"}},
+            "FAIL  follows readings that there are: edge is no reading; there are",
+        ),
+    ],
+)
+def test_check_remarks_on_what_hello_says_that_there_is_not(declared, told, tmp_path):
+    program = tmp_path / "greets.py"
+    program.write_text(GREETS % declared, "utf-8")
+    assert told in found_by_check(f"exec:{sys.executable} {program}")
+
+
+def test_check_has_nothing_against_a_full_name(tmp_path):
+    full = "org.apache.pulsar.broker.loadbalance.impl.OverloadShedder"
+    program = tmp_path / "greets.py"
+    program.write_text(GREETS % {"strategies": [full], "readings": {"grace-edge": "free"}}, "utf-8")
+    told = found_by_check(f"exec:{sys.executable} {program}")
+    assert "offers" not in told
+    assert "readings" not in told
+
+
 @pytest.mark.parametrize(
     ("bug", "told"),
     [

@@ -20,7 +20,8 @@ from pulsar_conformance.adapters.errors import AdapterError
 from pulsar_conformance.adapters.names import connect
 from pulsar_conformance.adapters.protocol import JSON
 from pulsar_conformance.conformance.operations.catalogue import OPERATIONS
-from pulsar_conformance.specs import SpecError, UnknownName
+from pulsar_conformance.reference.answers.shedding import STRATEGIES
+from pulsar_conformance.specs import SpecError, UnknownName, load
 from pulsar_conformance.specs.words import counted
 
 NO_SUCH = "no.such_operation"
@@ -81,6 +82,7 @@ def check(
         called = f"{hello.name} {hello.version}".strip()
         found.good(f"says hello in protocol 1: {called}, batches of {hello.batch}")
         _operations(found, connection)
+        _declared(found, connection)
         operations = _asked(connection)
         for operation in operations:
             found.attempt(f"answers {operation}", connection, partial(_one, connection, operation))
@@ -116,6 +118,21 @@ def _operations(found: Checkup, connection: Connection) -> None:
         found.bad(f"names an operation that the suite asks: it offers none of {known}")
     elif set(offered) <= set(OPERATIONS):
         found.good(f"names operations that the suite knows: {', '.join(asked)}")
+
+
+def _declared(found: Checkup, connection: Connection) -> None:
+    """Checks the readings that it says it follows, and remarks on strategies of its own."""
+    hello = connection.hello
+    try:
+        load().check_readings(hello.readings)
+    except UnknownName as wrong:
+        found.bad(f"follows readings that there are: {wrong}")
+    for strategy in hello.strategies or ():
+        name = strategy.rpartition(".")[2]
+        if name not in STRATEGIES:
+            near = get_close_matches(name, STRATEGIES, n=1)
+            meant = f"; did you mean {near[0]}?" if near else ""
+            found.note(f"offers {strategy}, of which no document speaks and no rule judges{meant}")
 
 
 def _one(connection: Connection, operation: str) -> str:
