@@ -155,7 +155,7 @@ class Asking(ABC):
                 raise AdapterError(
                     "answer",
                     f"{operation}: {error} (answer {error.index + 1} of {len(got)})",
-                    f"compare it with specs/schema/operations/{operation}.json, answer",
+                    f"compare it with what pulsar-conformance schema {operation} prints, answer",
                     self.stderr_tail(),
                     self.adapter,
                     index=first + error.index,

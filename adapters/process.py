@@ -134,7 +134,11 @@ class ProcessConnection(Asking):
                 f"take a version of the implementation that speaks protocol {PROTOCOL}",
             )
         if wrong := wrong_in_hello(answer):
-            self._break("hello", wrong, "compare it with specs/schema/message.json, implementation")
+            self._break(
+                "hello",
+                wrong,
+                "compare it with what pulsar-conformance schema message prints, implementation",
+            )
         return Hello.of(answer)
 
     def _next(self) -> int:

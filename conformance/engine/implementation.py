@@ -311,5 +311,8 @@ class Implementation:
         except specs.UnknownName as unknown:
             self.close()
             raise AdapterError(
-                "hello", str(unknown), "see specs/readings.yaml", adapter=self.adapter
+                "hello",
+                str(unknown),
+                "pulsar-conformance readings lists them all",
+                adapter=self.adapter,
             ) from None

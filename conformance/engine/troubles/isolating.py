@@ -169,5 +169,5 @@ def what_broke(error: AdapterError) -> str:
 
 def _of_no_case(error: AdapterError) -> AdapterError:
     problem = f"{error.problem}; asked apart, every case of them is answered"
-    hint = "look for what it keeps from one case to the next, or for what many cases use up"
+    hint = "look for what it keeps from case to case, what many cases use up, or a longest line"
     return AdapterError(error.phase, problem, hint, error.stderr_tail, error.adapter, error.code)
