@@ -31,11 +31,11 @@ from pulsar_conformance.conformance.engine.attribution import Subject
 from pulsar_conformance.conformance.engine.implementation import Implementation
 from pulsar_conformance.conformance.engine.plan import BadPlan
 from pulsar_conformance.conformance.explain import paper
+from pulsar_conformance.conformance.reporters.progress import tell
 
 assert checks.__all__, "importing the checks registers them"
 
 UNUSABLE = 2
-WIDTH = 78
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -75,7 +75,7 @@ def run(args: argparse.Namespace) -> int:
         print(f"pulsar-conformance: {wrong}", file=sys.stderr)
         return UNUSABLE
     finally:
-        _tell("")
+        tell("")
         walk.close()
     return 0
 
@@ -99,11 +99,11 @@ class _Walk:
         """The comparison of two releases. Errors: `AdapterError`."""
         for version in [one for one in self._open if one not in (older, newer)]:
             self._open.pop(version).close()
-        return Comparison(Pair(*map(self._subject, (older, newer))), _tell)
+        return Comparison(Pair(*map(self._subject, (older, newer))), tell)
 
     def _subject(self, version: str) -> Subject:
         if version not in self._open:
-            _tell(f"starting {version}")
+            tell(f"starting {version}")
             self._open[version] = Implementation(
                 adapter_of(version), profile_of(version), {}, self._limits, patient=True
             )
@@ -157,7 +157,7 @@ def _pair(
     """Prints and returns what changed between two releases."""
     found = [comparison.changes(one, args.seed, args.examples) for one in operations]
     unchanged = [one for one in found if not (one.found or one.apart)]
-    _tell("")
+    tell("")
     files = [
         str(saved.save(one.trial, Path(), {"profile": comparison.profiles[1]}))
         for each in found
@@ -177,10 +177,3 @@ def _pair(
 
 def _print(lines: Iterator[str] | Sequence[str]) -> None:
     print("\n".join(lines), flush=True)
-
-
-def _tell(text: str) -> None:
-    """Overwrites one line on a terminal with what is being done; elsewhere says nothing."""
-    if sys.stderr.isatty():
-        sys.stderr.write(f"\r{text[:WIDTH]:<{WIDTH}}" + ("" if text else "\r"))
-        sys.stderr.flush()

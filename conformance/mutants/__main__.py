@@ -19,11 +19,11 @@ from pulsar_conformance.conformance.mutants.hunting import Catch, hunt
 from pulsar_conformance.conformance.mutants.making import Mutant
 from pulsar_conformance.conformance.mutants.page import page, summary
 from pulsar_conformance.conformance.mutants.results import Fate, Kept
+from pulsar_conformance.conformance.reporters.progress import tell
 from pulsar_conformance.specs.errors import SpecError
 
 TO = Path("reports/mutants")
 KEPT = Path(".conformance/mutants.jsonl")
-WIDTH = 78
 CPU_SECONDS = 900
 """Of one mutant, all questions together."""
 
@@ -95,7 +95,7 @@ def _fates(chosen: Sequence[Mutant], args: argparse.Namespace) -> list[Fate]:
     left = [one for one in chosen if one.id not in found]
     if not left:
         return [found[one.id] for one in chosen]
-    _tell("the worked examples are answered")
+    tell("the worked examples are answered")
     living: list[tuple[Mutant, Catch]] = []
     for mutant, catch in _hunted(left, worked(), args, "worked examples"):
         if catch.caught:
@@ -114,7 +114,7 @@ def _drawn() -> Iterator[Evaluation]:
     """The drawn cases of every rule."""
     rules = [one for one in specs.load().rules.values() if one.untestable is None]
     for number, rule in enumerate(rules, start=1):
-        _tell(f"cases are drawn for {rule.id}, {number} of {len(rules)}")
+        tell(f"cases are drawn for {rule.id}, {number} of {len(rules)}")
         yield from drawn_for(rule.id)
 
 
@@ -125,7 +125,7 @@ def _hunted(
     hunts = each(mutants, partial(_hunt, asked), _lost, args.workers, CPU_SECONDS)
     for number, (mutant, catch) in enumerate(hunts, start=1):
         lives += not catch.caught
-        _tell(f"{what}: {number} of {len(mutants)} mutants, {lives} live")
+        tell(f"{what}: {number} of {len(mutants)} mutants, {lives} live")
         yield mutant, catch
 
 
@@ -145,15 +145,9 @@ def _seeded(
     hunts = each(seeded, shown, lambda _one, _status: None, args.workers, CPU_SECONDS)
     for number, (defect, case) in enumerate(hunts, start=1):
         found[defect.name] = case
-        _tell(f"seeded defects: {number} of {len(seeded)}")
-    _tell("")
+        tell(f"seeded defects: {number} of {len(seeded)}")
+    tell("")
     yield from ((one, found[one.name]) for one in seeded)
-
-
-def _tell(what: str) -> None:
-    """Overwrites one line of a terminal; anywhere else nothing is shown."""
-    if sys.stderr.isatty():
-        print(f"\r{what[:WIDTH]:<{WIDTH}}", end="" if what else "\r", file=sys.stderr, flush=True)
 
 
 def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:

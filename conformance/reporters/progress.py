@@ -10,6 +10,19 @@ from pulsar_conformance.specs.words import printable
 WIDTH = 78
 
 
+def overwrite(text: str) -> None:
+    """Puts a text in the place of the line before it; an empty one clears the line."""
+    shown = printable(text, lines=False)[:WIDTH]
+    sys.stderr.write(f"\r{shown:<{WIDTH}}" + ("" if text else "\r"))
+    sys.stderr.flush()
+
+
+def tell(text: str) -> None:
+    """Shows what is being done on a terminal; anywhere else nothing is shown."""
+    if sys.stderr.isatty():
+        overwrite(text)
+
+
 class Progress:
     """Overwrites one line with each event; prints nothing if standard error is not a terminal."""
 
@@ -19,8 +32,4 @@ class Progress:
     def tell(self, event: Event) -> None:
         """Shows what is being done now; pytest shows the verdicts."""
         if self._show:
-            shown = printable(str(event), lines=False)[:WIDTH]
-            text = "" if isinstance(event, VerdictReached) else shown
-            end = "\r" if isinstance(event, VerdictReached) else ""
-            sys.stderr.write(f"\r{text:<{WIDTH}}{end}")
-            sys.stderr.flush()
+            overwrite("" if isinstance(event, VerdictReached) else str(event))
