@@ -28,16 +28,18 @@ def add_adapter(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("adapter", metavar="ADAPTER", help=ADAPTER)
 
 
+def add_profile(
+    parser: argparse.ArgumentParser, what: str, default: str | None = DEFAULT_PROFILE
+) -> None:
+    """Adds `--judge-by`, also `--profile`; `what` is its help."""
+    parser.add_argument(
+        "--judge-by", "--profile", dest="profile", default=default, metavar="PROFILE", help=what
+    )
+
+
 def add_judged_by(parser: argparse.ArgumentParser) -> None:
     """Adds `--judge-by`, `--reading` and `--time-limit`."""
-    parser.add_argument(
-        "--judge-by",
-        "--profile",
-        dest="profile",
-        default=DEFAULT_PROFILE,
-        metavar="PROFILE",
-        help="the documents or release that it is asked to follow (%(default)s)",
-    )
+    add_profile(parser, "the documents or release that it is asked to follow (%(default)s)")
     parser.add_argument(
         "--reading",
         action="append",

@@ -108,6 +108,7 @@ def made(file: str, source: str, tree: ast.Module) -> Iterator[Made]:
     for node, function, entered in _decisive(tree, file, "", None):
         for operator, instead in changes(node):
             counts[function, operator] += 1
+            # A `for` of a comprehension alone has no line of its own, and a target that has one.
             place = getattr(node, "lineno", None) or node.target.lineno  # type: ignore[attr-defined]
             yield Made(
                 Mutant(

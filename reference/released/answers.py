@@ -48,9 +48,9 @@ def halves(
 
 def manager_of(conf: str | None, dynamic: str | None, release: ReleasedWays) -> Derivation:
     """The load manager of a broker of a release. Errors: `Refused` where none starts so."""
-    elsewhere = release.ways["extensible-class"] == "elsewhere"
-    known = {name: one for name, one in managers.MANAGERS.items() if one != "extensible"}
-    known = known if elsewhere else dict(managers.MANAGERS)
+    known = dict(managers.MANAGERS)
+    if release.ways["extensible-class"] == "elsewhere":
+        del known[managers.EXTENSIBLE]
     if dynamic is not None and dynamic not in known and _refused(release, "bad-dynamic-manager"):
         place = release.place("bad-dynamic-manager")
         raise Refused(f"no dynamic setting takes '{dynamic}' ({place})")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator
 
-from pulsar_conformance.adapters.arguments import DEFAULT_PROFILE
+from pulsar_conformance.adapters.arguments import add_profile
 from pulsar_conformance.conformance.commands.look_up.lines import columns, paragraph, show
 from pulsar_conformance.specs import UnknownName, load
 
@@ -13,14 +13,7 @@ from pulsar_conformance.specs import UnknownName, load
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The readings, and the profile whose own are marked."""
     parser.add_argument("name", nargs="*", metavar="NAME", help="only these readings")
-    parser.add_argument(
-        "--judge-by",
-        "--profile",
-        dest="profile",
-        default=DEFAULT_PROFILE,
-        metavar="PROFILE",
-        help="mark what this profile takes (%(default)s)",
-    )
+    add_profile(parser, "mark what this profile takes (%(default)s)")
 
 
 def run(args: argparse.Namespace) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator
 
+from pulsar_conformance.adapters.arguments import add_profile
 from pulsar_conformance.conformance.commands.look_up.lines import columns, show
 from pulsar_conformance.specs import load
 from pulsar_conformance.specs.words import counted
@@ -15,13 +16,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "pattern", nargs="*", metavar="PATTERN", help="IDs of rules, as in 'OVERLOAD-*'"
     )
-    parser.add_argument(
-        "--judge-by",
-        "--profile",
-        dest="profile",
-        metavar="PROFILE",
-        help="only the rules of these documents or of this release",
-    )
+    add_profile(parser, "only the rules of these documents or of this release", default=None)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
 
-from pulsar_conformance.adapters.arguments import DEFAULT_PROFILE
+from pulsar_conformance.adapters.arguments import add_profile
 from pulsar_conformance.conformance.commands.look_up.lines import columns, paragraph, show
 from pulsar_conformance.specs import JSON, Setting, UnknownName, load
 
@@ -17,14 +17,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "pattern", nargs="*", metavar="PATTERN", help="names of settings, as in '*Shedding*'"
     )
-    parser.add_argument(
-        "--judge-by",
-        "--profile",
-        dest="profile",
-        default=DEFAULT_PROFILE,
-        metavar="PROFILE",
-        help="print the defaults of this profile (%(default)s)",
-    )
+    add_profile(parser, "print the defaults of this profile (%(default)s)")
 
 
 def run(args: argparse.Namespace) -> int:
