@@ -11,11 +11,12 @@ from pulsar_conformance.adapters.reference import ReferenceConnection
 from pulsar_conformance.conformance.cases.saved import load
 from pulsar_conformance.conformance.core.trial import CASE_CHANGED, Trial
 from pulsar_conformance.conformance.engine import implementation as implementations
-from pulsar_conformance.conformance.engine.attribution import Fault, Subject, blamed
+from pulsar_conformance.conformance.engine.hearing import Hearing
 from pulsar_conformance.conformance.engine.implementation import Implementation
-from pulsar_conformance.conformance.engine.judge import Outcome
+from pulsar_conformance.conformance.engine.judge import Fault, Outcome
 from pulsar_conformance.conformance.engine.plan import Plan
 from pulsar_conformance.conformance.engine.run import Run
+from pulsar_conformance.conformance.engine.subject import Subject
 
 PROFILE = "unwritten-3.0"
 STRANGER = "shop/eu/0x00000001_0x00000002"
@@ -222,7 +223,7 @@ def test_who_takes_an_overloaded_broker_for_an_equal_is_told_that_alone(memory, 
     trial = Trial.of("place.select", case, case)
     answers = [{"broker": "b1"}, {"broker": "b2"}]
     rule = specs.load().rules["ANSWER-03"]
-    [blame] = blamed(rule, one, [Fault(trial, answers, Outcome("violated"))])
+    [blame] = Hearing(rule, one).blamed([Fault(trial, answers, Outcome("violated"))])
     assert blame.rule == beneath
 
 

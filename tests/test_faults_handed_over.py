@@ -7,13 +7,13 @@ from pulsar_conformance import fixtures, specs
 from pulsar_conformance.adapters.reference import ReferenceConnection
 from pulsar_conformance.conformance.core.trial import Question, Trial
 from pulsar_conformance.conformance.engine import implementation as implementations
-from pulsar_conformance.conformance.engine.attribution import Subject, dependents_first
 from pulsar_conformance.conformance.engine.corpus import Tried
-from pulsar_conformance.conformance.engine.findings import attributed
+from pulsar_conformance.conformance.engine.findings import attributed, dependents_first
 from pulsar_conformance.conformance.engine.implementation import Implementation
 from pulsar_conformance.conformance.engine.judge import ALLOWED, Outcome
 from pulsar_conformance.conformance.engine.plan import Plan
 from pulsar_conformance.conformance.engine.run import Run
+from pulsar_conformance.conformance.engine.subject import Subject
 from pulsar_conformance.reference import Settings
 from pulsar_conformance.reference.shedding import Cycle
 

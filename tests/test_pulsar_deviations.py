@@ -10,8 +10,9 @@ from pulsar_conformance.adapters.pulsar.versions import releases
 from pulsar_conformance.conformance import checks
 from pulsar_conformance.conformance.cases.deviations import load
 from pulsar_conformance.conformance.cases.saved import load as load_case
-from pulsar_conformance.conformance.engine.attribution import Subject, violations
+from pulsar_conformance.conformance.engine.hearing import Hearing
 from pulsar_conformance.conformance.engine.implementation import Implementation
+from pulsar_conformance.conformance.engine.subject import Subject
 from pulsar_conformance.reference import Readings
 
 assert checks.__all__
@@ -83,7 +84,7 @@ def test_each_case_breaks_its_rule_as_the_file_says(version):
         for one in load(ROOT / "fixtures" / "deviations" / f"pulsar-{version}.yaml"):
             rule = specs.load().rules[one.rule]
             trials = [load_case(case).trial for case in one.cases]
-            broken = violations(rule, subject, trials)
+            broken = Hearing(rule, subject).own_faults(trials)
             assert all(broken), one.rule
             assert broken[0].answered == one.answers
     finally:

@@ -12,10 +12,11 @@ import yaml
 from pulsar_conformance import fixtures, specs
 from pulsar_conformance.conformance.core.trial import Question, Trial
 from pulsar_conformance.conformance.core.verdict import Failure, Verdict
-from pulsar_conformance.conformance.engine.attribution import Subject
+from pulsar_conformance.conformance.engine.failing.worked import unlike
+from pulsar_conformance.conformance.engine.hearing import Hearing
 from pulsar_conformance.conformance.engine.implementation import Implementation
 from pulsar_conformance.conformance.engine.plan import Plan
-from pulsar_conformance.conformance.engine.worked import unlike
+from pulsar_conformance.conformance.engine.subject import Subject
 from pulsar_conformance.conformance.reporters import allure_results
 from pulsar_conformance.reports import allure
 
@@ -205,7 +206,7 @@ def test_a_worked_example_answered_otherwise_has_its_case():
     example = next(one for one in fixtures.examples() if one.rules[0] == "OVERLOAD-03")
     rule = specs.load().rules["OVERLOAD-03"]
     trial = Trial(tuple(Question(*question) for question in example.questions))
-    failure = unlike(rule, example, subject, plan, trial, [{"unload": []}])
+    failure = unlike(Hearing(rule, subject), example, plan, trial, [{"unload": []}])
     [question] = allure_results.case_of(plan, failure)
     assert question == {"ask": "shed.select", "case": example.questions[0][1]}
 

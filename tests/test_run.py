@@ -16,7 +16,8 @@ from pulsar_conformance.conformance.core.verdict import Verdict
 from pulsar_conformance.conformance.engine.findings import Findings
 from pulsar_conformance.conformance.engine.judge import Outcome
 from pulsar_conformance.conformance.engine.plan import Plan
-from pulsar_conformance.conformance.engine.run import Run, _unexercised
+from pulsar_conformance.conformance.engine.run import Run
+from pulsar_conformance.conformance.engine.verdicts import unreached
 
 TESTS = Path(__file__).parent
 MAIN = "import sys; from pulsar_conformance.conformance.commands.main import main; sys.exit(main())"
@@ -127,7 +128,7 @@ CHECKS["USAGE-02"] = replace(CHECKS["USAGE-02"], predicate=None)
 def test_a_run_that_is_stopped_says_so():
     stopping = """
 from pulsar_conformance.conformance.engine.judge import Outcome
-from pulsar_conformance.conformance.engine.run import Run, _unexercised
+from pulsar_conformance.conformance.engine.run import Run
 from pulsar_conformance.conformance.core.verdict import Verdict
 judge, judged = Run.verdict, []
 def verdict(self, rule):
@@ -277,6 +278,6 @@ def test_saved_cases_of_other_rules_do_not_make_a_rule_applicable():
     tried = [(SimpleNamespace(origin=origin), []) for origin in origins]
     declined = Outcome("unsupported", why="no such algorithm")
     outcomes = [Outcome("not_reached", why="not given"), declined, declined]
-    found = _unexercised(verdict, Findings(tried, outcomes))
+    found = unreached(verdict, Findings(tried, outcomes))
     assert (found.verdict, found.why) == ("not_applicable", "no such algorithm")
-    assert _unexercised(verdict, Findings(tried[:1], outcomes[:1])).verdict == "unexercised"
+    assert unreached(verdict, Findings(tried[:1], outcomes[:1])).verdict == "unexercised"

@@ -9,10 +9,11 @@ from pulsar_conformance import specs
 from pulsar_conformance.conformance import checks
 from pulsar_conformance.conformance.core.trial import Trial
 from pulsar_conformance.conformance.draws.stories.tales import SHEDDING, Tale
-from pulsar_conformance.conformance.engine.attribution import Subject, violations
 from pulsar_conformance.conformance.engine.corpus import drawn
-from pulsar_conformance.conformance.engine.failures import smallest
+from pulsar_conformance.conformance.engine.failing.reducing import smallest
+from pulsar_conformance.conformance.engine.hearing import Hearing
 from pulsar_conformance.conformance.engine.implementation import Implementation
+from pulsar_conformance.conformance.engine.subject import Subject
 from pulsar_conformance.conformance.operations.legality import bad_case
 from pulsar_conformance.conformance.shrinking.stories import shorter_story
 from pulsar_conformance.reference import Model
@@ -101,8 +102,8 @@ def asked(rule):
 def broken(rule, subject, examples=EXAMPLES):
     """The drawn stories that break a rule, and nothing that it builds on."""
     trials = drawn(rule.id, subject.followed.profile, 0, examples)
-    found = violations(rule, subject, trials)
-    return [trial for trial, outcome in zip(trials, found, strict=True) if outcome]
+    found = Hearing(rule, subject).own_faults(trials)
+    return [trial for trial, fault in zip(trials, found, strict=True) if fault]
 
 
 def rules_in_time(profile, subject):
@@ -112,7 +113,7 @@ def rules_in_time(profile, subject):
 
 
 def shortest(rule, subject, trial):
-    [question] = smallest(rule, subject, trial).questions
+    [question] = smallest(Hearing(rule, subject), trial).questions
     return question.case["events"]
 
 

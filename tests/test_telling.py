@@ -13,12 +13,13 @@ from pulsar_conformance.conformance.commands.main import main
 from pulsar_conformance.conformance.core.expect import Expect, Violated, as_text
 from pulsar_conformance.conformance.core.trial import Question, Trial
 from pulsar_conformance.conformance.core.verdict import Failure, Verdict
-from pulsar_conformance.conformance.engine.attribution import Fault, Subject
-from pulsar_conformance.conformance.engine.failures import FailureWriter
+from pulsar_conformance.conformance.engine.failing.failures import FailureWriter
+from pulsar_conformance.conformance.engine.failing.worked import unlike
+from pulsar_conformance.conformance.engine.hearing import Hearing
 from pulsar_conformance.conformance.engine.implementation import Implementation
-from pulsar_conformance.conformance.engine.judge import Outcome
+from pulsar_conformance.conformance.engine.judge import Fault, Outcome
 from pulsar_conformance.conformance.engine.plan import Plan
-from pulsar_conformance.conformance.engine.worked import unlike
+from pulsar_conformance.conformance.engine.subject import Subject
 from pulsar_conformance.conformance.explain.failures import MOST_LINES, told
 from pulsar_conformance.reference import Readings
 
@@ -29,7 +30,8 @@ def failure_of(example, answers):
     plan = Plan(("reference",), (PROFILE,), {"overload-trigger": "reaches"})
     subject = Subject.unasked(Implementation("reference", PROFILE, plan.readings))
     trial = Trial(tuple(Question(*question) for question in example.questions))
-    return unlike(specs.load().rules[example.rules[-1]], example, subject, plan, trial, answers)
+    hearing = Hearing(specs.load().rules[example.rules[-1]], subject)
+    return unlike(hearing, example, plan, trial, answers)
 
 
 WRITTEN = [one for one in fixtures.examples() if one.allowed is not None]
@@ -152,6 +154,6 @@ def test_a_fault_that_does_not_show_again_says_what_was_allowed(tmp_path):
     outcome = Outcome("violated", "nothing: b1 is not overloaded", "a bundle of b1")
     fault = Fault(Trial((Question(operation, case),)), [shed], outcome)
     rule = specs.load().rules["OVERLOAD-04"]
-    failure = FailureWriter(subject, plan, lambda _text: None).write(rule, fault)
+    failure = FailureWriter(Hearing(rule, subject), plan, lambda _text: None).write(fault)
     assert failure.allowed == outcome.allowed
     assert failure.answered == "a bundle of b1; asked alone, it is answered as allowed"

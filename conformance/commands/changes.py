@@ -27,9 +27,9 @@ from pulsar_conformance.conformance.compare.changes_told import (
     summary,
 )
 from pulsar_conformance.conformance.compare.differences import Pair
-from pulsar_conformance.conformance.engine.attribution import Subject
 from pulsar_conformance.conformance.engine.implementation import Implementation
 from pulsar_conformance.conformance.engine.plan import BadPlan
+from pulsar_conformance.conformance.engine.subject import Subject
 from pulsar_conformance.conformance.explain import paper
 from pulsar_conformance.conformance.reporters.progress import tell
 

@@ -14,12 +14,12 @@ from pulsar_conformance.adapters.arguments import ADAPTER, add_drawn, add_judged
 from pulsar_conformance.conformance import checks
 from pulsar_conformance.conformance.cases import saved
 from pulsar_conformance.conformance.compare.differences import Difference, Pair
-from pulsar_conformance.conformance.engine.attribution import Subject
 from pulsar_conformance.conformance.engine.corpus import questions_drawn
-from pulsar_conformance.conformance.engine.failures import derivation
+from pulsar_conformance.conformance.engine.failing.retelling import derivation
 from pulsar_conformance.conformance.engine.implementation import Implementation
 from pulsar_conformance.conformance.engine.plan import BadPlan, chosen_readings
 from pulsar_conformance.conformance.engine.readings import followed_by
+from pulsar_conformance.conformance.engine.subject import Subject
 from pulsar_conformance.specs.words import counted
 
 assert checks.__all__, "importing the checks registers them"

@@ -11,8 +11,8 @@ from pulsar_conformance import specs
 from pulsar_conformance.conformance.compare.causes import Answers, Causes, Factor, often
 from pulsar_conformance.conformance.compare.differences import Difference, Pair, decided_otherwise
 from pulsar_conformance.conformance.core.trial import Question, Trial
-from pulsar_conformance.conformance.engine.attribution import Subject
 from pulsar_conformance.conformance.engine.corpus import questions_drawn
+from pulsar_conformance.conformance.engine.subject import Subject
 from pulsar_conformance.conformance.operations.catalogue import OPERATIONS
 from pulsar_conformance.conformance.operations.legality import bad_trial
 from pulsar_conformance.conformance.shrinking.reduction import bounded, reduce

@@ -8,7 +8,9 @@ from typing import NamedTuple
 
 from pulsar_conformance import specs
 from pulsar_conformance.conformance.core.trial import Json, Trial
-from pulsar_conformance.conformance.engine.attribution import Fault, Subject, blamed
+from pulsar_conformance.conformance.engine.hearing import Hearing
+from pulsar_conformance.conformance.engine.judge import Fault
+from pulsar_conformance.conformance.engine.subject import Subject
 from pulsar_conformance.conformance.operations.matching import matches
 from pulsar_conformance.conformance.shrinking.reduction import reduce
 
@@ -57,7 +59,7 @@ class Pair(NamedTuple):
         outcome = subject.court.judge(rule.id, trial, answers)
         if not outcome.violated:
             return False
-        [blame] = blamed(rule, subject, [Fault(trial, answers, outcome)])
+        [blame] = Hearing(rule, subject).blamed([Fault(trial, answers, outcome)])
         return blame.rule is None
 
     def _reduced(self, difference: Difference, alike: Callable[[Difference], bool]) -> Difference:

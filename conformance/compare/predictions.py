@@ -11,7 +11,9 @@ from itertools import cycle
 from pulsar_conformance import specs
 from pulsar_conformance.conformance.compare.differences import Difference, decided_otherwise
 from pulsar_conformance.conformance.core.trial import Json, Question, Trial
-from pulsar_conformance.conformance.engine.attribution import Fault, Subject, blamed
+from pulsar_conformance.conformance.engine.hearing import Hearing
+from pulsar_conformance.conformance.engine.judge import Fault
+from pulsar_conformance.conformance.engine.subject import Subject
 from pulsar_conformance.reference import MissingSetting, Model
 
 DRAWN = frozenset({"place.select"})
@@ -89,7 +91,8 @@ class Predictor:
                 continue
             outcome = self.subject.court.judge(rule.id, trial, [answer])
             if outcome.violated:
-                [blame] = blamed(rule, self.subject, [Fault(trial, [answer], outcome)])
+                hearing = Hearing(rule, self.subject)
+                [blame] = hearing.blamed([Fault(trial, [answer], outcome)])
                 return self._told(blame.rule or rule.id)
         for name, value, model in self._otherwise:
             try:

@@ -4,21 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from graphlib import TopologicalSorter
 from itertools import islice, product
 
 from pulsar_conformance import specs
 from pulsar_conformance.adapters import AdapterError
 from pulsar_conformance.conformance.core.trial import Json
-from pulsar_conformance.conformance.engine.attribution import (
-    Fault,
-    Subject,
-    blamed,
-    dependents_first,
-)
 from pulsar_conformance.conformance.engine.corpus import Tried
-from pulsar_conformance.conformance.engine.evidence import Choices, consulted
-from pulsar_conformance.conformance.engine.judge import Outcome
-from pulsar_conformance.reference import MissingSetting, Model
+from pulsar_conformance.conformance.engine.evidence import Choices
+from pulsar_conformance.conformance.engine.hearing import Hearing
+from pulsar_conformance.conformance.engine.judge import Fault, Outcome
+from pulsar_conformance.conformance.engine.subject import Subject
 
 Answered = tuple[Tried, Sequence[Json]]
 
@@ -73,8 +69,7 @@ def settled(
     outcomes = _judged(rules, docket, subject)
     best = _broken(outcomes), subject, outcomes
     for choices in _excuses(rules, docket, outcomes, subject):
-        followed = subject.followed.choosing(choices)
-        other = Subject.of(subject.implementation, followed, subject.rules)
+        other = subject.choosing(choices)
         outcomes = _judged(rules, docket, other)
         if _broken(outcomes) < best[0]:
             best = _broken(outcomes), other, outcomes
@@ -83,7 +78,7 @@ def settled(
 
 def _judged(rules: Sequence[specs.Rule], docket: Docket, subject: Subject) -> Outcomes:
     return {
-        rule.id: [_outcome(rule, subject, *one) for one in docket[rule.id]]
+        rule.id: [_outcome(Hearing(rule, subject), *one) for one in docket[rule.id]]
         for rule in rules
         if rule.id in docket and subject.followed.applies(rule)
     }
@@ -105,10 +100,12 @@ def _excuses(
         faulty = [one for one, outcome in pairs if outcome.violated]
         if not faulty:
             continue
-        rests = [consulted(rule, subject.court, one.trial, answers) for one, answers in faulty]
+        hearing = Hearing(rule, subject)
+        rests = [hearing.consulted(one.trial, answers) for one, answers in faulty]
         names = [name for name in followed.open if any(name in choices for choices in rests)]
         likely = _likely(names, subject)
-        excuse = next((c for c in likely if _allows(c, rule, faulty, docket, subject)), None)
+        asked = [*faulty, *docket[rule.id]]  # most choices are ruled out by a faulty one
+        excuse = next((one for one in likely if _excused(hearing, one, asked)), None)
         found += [excuse] if excuse is not None and excuse not in found else []
     return found[:MOST_EXCUSES]
 
@@ -122,20 +119,22 @@ def _likely(names: Sequence[str], subject: Subject) -> Iterator[Choices]:
         yield dict(zip(names, values, strict=True))
 
 
-def _allows(
-    choices: Choices,
-    rule: specs.Rule,
-    faulty: Sequence[Answered],
-    docket: Docket,
-    subject: Subject,
-) -> bool:
+def _excused(hearing: Hearing, choices: Choices, asked: Sequence[Answered]) -> bool:
     """Whether a rule is not broken where open readings are taken so."""
-    followed = subject.followed.choosing(choices)
-    other = Subject.of(subject.implementation, followed, subject.rules)
-    # Those that are broken now come first: most choices are ruled out by one of them.
-    return not followed.applies(rule) or not any(
-        _outcome(rule, other, *one).violated for one in (*faulty, *docket[rule.id])
-    )
+    other = Hearing(hearing.rule, hearing.subject.choosing(choices))
+    applies = other.subject.followed.applies(hearing.rule)
+    return not applies or not any(_outcome(other, *one).violated for one in asked)
+
+
+def dependents_first(rules: Sequence[specs.Rule]) -> list[specs.Rule]:
+    """The rules in an order in which each comes after those that build on it."""
+    known = {rule.id: rule for rule in rules}
+    builders: dict[str, list[str]] = {rule.id: [] for rule in rules}
+    for rule in rules:
+        for presupposed in rule.presupposes:
+            if presupposed in known:
+                builders[presupposed].append(rule.id)
+    return [known[name] for name in TopologicalSorter(builders).static_order()]
 
 
 def attributed(
@@ -156,7 +155,7 @@ def attributed(
         ]
         handed, mine.own = mine.own, []
         try:
-            blames = blamed(rule, subject, [*faults, *handed])
+            blames = Hearing(rule, subject).blamed([*faults, *handed])
         except AdapterError as error:
             mine.wrong = error
             continue
@@ -170,16 +169,16 @@ def attributed(
     return findings
 
 
-def _outcome(rule: specs.Rule, subject: Subject, tried: Tried, answers: Sequence[Json]) -> Outcome:
+def _outcome(hearing: Hearing, tried: Tried, answers: Sequence[Json]) -> Outcome:
     if tried.origin in ("saved", "example"):
-        if not subject.court.legal(tried.trial):
+        if not hearing.subject.court.legal(tried.trial):
             return ILLEGAL
-        if tried.origin == "saved" and _beside(rule, subject, tried, answers):
+        if tried.origin == "saved" and _beside(hearing, tried, answers):
             return UNSPOKEN
-    return subject.court.judge(rule.id, tried.trial, answers)
+    return hearing.outcome(tried.trial, answers)
 
 
-def _beside(rule: specs.Rule, subject: Subject, tried: Tried, answers: Sequence[Json]) -> bool:
+def _beside(hearing: Hearing, tried: Tried, answers: Sequence[Json]) -> bool:
     """Whether a saved case has no answer, and is none that the rule has a say in.
 
     A failure tells nothing of the case: without this, a saved one would break every rule of its
@@ -187,11 +186,5 @@ def _beside(rule: specs.Rule, subject: Subject, tried: Tried, answers: Sequence[
     """
     if not any("failed" in one for one in answers):
         return False
-    model = Model(subject.followed.profile, subject.followed.readings.choices)
-    if not tried.trial.operations <= set(model.operations):
-        return False
-    try:
-        right = [model.answer(operation, case) for operation, case in tried.trial.questions]
-    except MissingSetting:
-        return False
-    return subject.court.judge(rule.id, tried.trial, right).word not in SPOKEN
+    right = hearing.subject.right(tried.trial)
+    return right is not None and hearing.outcome(tried.trial, right).word not in SPOKEN

@@ -34,6 +34,15 @@ class Outcome:
         return self.word == "violated"
 
 
+@dataclass(frozen=True)
+class Fault:
+    """Answers that break a rule."""
+
+    trial: Trial
+    answers: Sequence[Json]
+    outcome: Outcome
+
+
 KEPT = 512
 """The number of trials to keep parsed: those that aim at readings are judged by many rules."""
 

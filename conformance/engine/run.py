@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import cached_property
 
 from pulsar_conformance import specs
 from pulsar_conformance.adapters import AdapterError
 from pulsar_conformance.conformance import checks
-from pulsar_conformance.conformance.cases import saved
-from pulsar_conformance.conformance.cases.deviations import Deviation
 from pulsar_conformance.conformance.core.check import CHECKS
 from pulsar_conformance.conformance.core.verdict import Verdict
 from pulsar_conformance.conformance.engine.asking import Asker, Asking, at_once
-from pulsar_conformance.conformance.engine.attribution import Subject, own_faults
 from pulsar_conformance.conformance.engine.corpus import Tried, aimed_at, asked_by, trials_of
 from pulsar_conformance.conformance.engine.events import (
     ReadingFound,
@@ -25,10 +21,9 @@ from pulsar_conformance.conformance.engine.events import (
     VerdictReached,
     nobody,
 )
-from pulsar_conformance.conformance.engine.failures import FailureWriter
 from pulsar_conformance.conformance.engine.findings import Answered, Findings, attributed, settled
+from pulsar_conformance.conformance.engine.hearing import Hearing
 from pulsar_conformance.conformance.engine.implementation import Implementation
-from pulsar_conformance.conformance.engine.judge import Outcome
 from pulsar_conformance.conformance.engine.plan import Plan
 from pulsar_conformance.conformance.engine.readings import (
     Followed,
@@ -37,15 +32,11 @@ from pulsar_conformance.conformance.engine.readings import (
     readings_of,
     telling,
 )
+from pulsar_conformance.conformance.engine.subject import Subject
 from pulsar_conformance.conformance.engine.troubles.answering import hand_over
-from pulsar_conformance.conformance.engine.troubles.declining import not_declined
-from pulsar_conformance.conformance.engine.troubles.repeats import confirmed, wavers
-from pulsar_conformance.conformance.engine.worked import first_unlike
+from pulsar_conformance.conformance.engine.verdicts import VerdictWriter
 
 assert checks.__all__, "importing the checks registers them"
-
-UNSHOWN = ("pass", "unexercised")
-"""Verdicts under which a known deviation is stale, unless its own cases show it."""
 
 
 class Run:
@@ -98,6 +89,12 @@ class Run:
     def name(self) -> str:
         """The implementation's own name, or its adapter if it gives none."""
         return self._reached.name if isinstance(self._reached, Implementation) else self.adapter
+
+    @property
+    def _names(self) -> tuple[str, ...]:
+        """What a known deviation may call the implementation."""
+        one = self._reached
+        return (self.adapter, one.name, one.hello.name) if isinstance(one, Implementation) else ()
 
     @property
     def notes(self) -> list[str]:
@@ -229,108 +226,26 @@ class Run:
         return map(self._verdict, self.rules)
 
     def _verdict(self, rule: specs.Rule) -> Verdict:
-        verdict = self._considered(rule, self._found(rule))
+        blank = Verdict(rule.id, self.adapter, self.profile, rule.level, "pass")
+        try:
+            verdict = self._found(rule, blank)
+        except AdapterError as error:
+            verdict = replace(blank, verdict="error", why=str(error))
         self._tell(VerdictReached(self.name, verdict))
         return verdict
 
-    def _found(self, rule: specs.Rule) -> Verdict:
-        verdict = Verdict(rule.id, self.adapter, self.profile, rule.level, "pass")
+    def _found(self, rule: specs.Rule, blank: Verdict) -> Verdict:
+        """The verdict on a rule. Errors: `AdapterError`."""
         if rule.id not in CHECKS:
-            return replace(verdict, verdict="error", why="the rule is testable and has no check")
-        try:
-            why = self.implementation.unoffered(rule)
-            if why is None:
-                subject, findings, errors = self._judged
-                if rule.id in errors:
-                    raise errors[rule.id]
-                why = subject.followed.why_not(rule)
-            if why is not None:
-                return replace(verdict, verdict="not_applicable", why=why)
-            return self._said(rule, subject, findings[rule.id], verdict)
-        except AdapterError as error:
-            return replace(verdict, verdict="error", why=str(error))
-
-    def _said(
-        self, rule: specs.Rule, subject: Subject, findings: Findings, verdict: Verdict
-    ) -> Verdict:
-        """The verdict that follows from findings. Errors: `AdapterError`."""
-        if findings.wrong is not None:
-            raise findings.wrong
-        counts = Counter(one.origin for one, _ in findings.answered)
-        verdict = replace(
-            verdict,
-            saved=counts["saved"],
-            examples=counts["example"],
-            drawn=counts["drawn"],
-            reached=findings.reached,
-        )
-        if findings.own:
-            fault = confirmed(rule, subject, findings.own)
-            if fault is None:
-                return replace(verdict, verdict="undecided", why=wavers(self.plan, findings.own))
-            writer = FailureWriter(subject, self.plan, self._tell)
-            failure = writer.write(rule, fault, findings)
-            return replace(verdict, verdict="fail", failure=failure)
-        wrong = first_unlike(rule, subject, self.plan, findings.answered)
-        if wrong is not None:
-            return replace(verdict, verdict="fail", failure=wrong)
-        if findings.reached == 0:
-            verdict = _unexercised(verdict, findings)
-            replayed = self.plan.replay is not None
-            return verdict if replayed else not_declined(rule, self.implementation, verdict)
-        if findings.aside:
-            why = f"{findings.aside} more cases break a rule that it builds on, and count "
-            return replace(verdict, why=f"{why}against that one")
-        return verdict
-
-    def _considered(self, rule: specs.Rule, verdict: Verdict) -> Verdict:
-        """The verdict on a rule with a known deviation."""
-        names = [self.adapter]
-        if isinstance(self._reached, Implementation):
-            names += [self._reached.name, self._reached.hello.name]
-        deviation = self.plan.deviation(rule.id, *names)
-        passes = self.plan.replay is not None and verdict.verdict != "fail"  # one case, no proof
-        if deviation is None or verdict.verdict == "error" or passes:
-            return verdict
-        if verdict.verdict in UNSHOWN:
-            verdict = self._shown(rule, deviation, verdict)
-        why = deviation.why
-        if verdict.verdict == "fail":
-            return replace(verdict, verdict="known_deviation", why=why)
-        stale = f"listed as a known deviation, but {verdict.verdict.replace('_', ' ')}: {why}"
-        return replace(verdict, verdict="unexpected_pass", why=stale)
-
-    def _shown(self, rule: specs.Rule, deviation: Deviation, verdict: Verdict) -> Verdict:
-        """What the deviation's own cases show, if no other case showed it."""
-        subject, _, _ = self._judged
-        for file in deviation.cases:
-            try:
-                trial = saved.load(file, subject.court.defaults).trial
-                [fault] = own_faults(rule, subject, [trial])
-                if fault is not None:
-                    writer = FailureWriter(subject, self.plan, self._tell)
-                    failure = writer.write(rule, fault)
-                    return replace(verdict, verdict="fail", failure=failure)
-            except (saved.BadCase, AdapterError):
-                continue
-        return verdict
-
-
-def _unexercised(verdict: Verdict, findings: Findings) -> Verdict:
-    """A verdict on a rule that no case reached: all were unsupported, or no guard held.
-
-    Saved cases may belong to any rule, so they count only if there are no others.
-    """
-    pairs = list(zip(findings.answered, findings.outcomes, strict=True))
-    own = [outcome for (one, _), outcome in pairs if one.origin not in ("saved", "aimed")]
-    outcomes: Sequence[Outcome] = own or findings.outcomes
-    unsupported = [outcome.why for outcome in outcomes if outcome.word == "unsupported"]
-    if unsupported and len(unsupported) == len(outcomes):
-        return replace(verdict, verdict="not_applicable", why=unsupported[0])
-    reasons = Counter(outcome.why for outcome in outcomes if outcome.word == "not_reached")
-    why = reasons.most_common(1)[0][0] if reasons else "no case was drawn"
-    if any(outcome.unanswered for outcome in outcomes):
-        why = "no case that reached it was answered"
-    if findings.aside:
-        why = "a rule that it builds on is broken on every case that reached it"
-    return replace(verdict, verdict="unexercised", why=why)
+            return replace(blank, verdict="error", why="the rule is testable and has no check")
+        why = self.implementation.unoffered(rule)
+        if why is None:
+            subject, findings, errors = self._judged
+            if rule.id in errors:
+                raise errors[rule.id]
+            why = subject.followed.why_not(rule)
+        deviation = self.plan.deviation(rule.id, *self._names)
+        writer = VerdictWriter(self.plan, self._tell, blank, deviation)
+        if why is not None:
+            return writer.not_applicable(why)
+        return writer.write(Hearing(rule, subject), findings[rule.id])

@@ -11,7 +11,8 @@ from typing import Any
 from pulsar_conformance import fixtures, specs
 from pulsar_conformance.conformance.core.trial import Question, Trial
 from pulsar_conformance.conformance.engine.corpus import drawn
-from pulsar_conformance.conformance.engine.failures import smallest
+from pulsar_conformance.conformance.engine.failing.reducing import smallest
+from pulsar_conformance.conformance.engine.hearing import Hearing
 from pulsar_conformance.conformance.mutants.evaluations import EXAMPLES, PROFILES, SEED
 from pulsar_conformance.conformance.mutants.judged import Bench
 from pulsar_conformance.conformance.mutants.loading import another_model
@@ -104,7 +105,7 @@ def shown(defect: Defect, examples: int = EXAMPLES) -> Exhibit | None:
         if found.small:
             return found
         first = first or found
-    return first and _sized(smallest(rule, bench.subject, first.trial))
+    return first and _sized(smallest(Hearing(rule, bench.subject), first.trial))
 
 
 def bench_of(defect: Defect, profile: str) -> Bench:

@@ -11,8 +11,10 @@ from pulsar_conformance.adapters.reference import ReferenceConnection
 from pulsar_conformance.conformance import checks
 from pulsar_conformance.conformance.core.check import CHECKS
 from pulsar_conformance.conformance.core.trial import Json, Trial
-from pulsar_conformance.conformance.engine.attribution import Fault, Subject, blamed
+from pulsar_conformance.conformance.engine.hearing import Hearing
 from pulsar_conformance.conformance.engine.implementation import Implementation
+from pulsar_conformance.conformance.engine.judge import Fault
+from pulsar_conformance.conformance.engine.subject import Subject
 from pulsar_conformance.conformance.operations.matching import allows
 
 assert checks.__all__, "importing the checks registers them"
@@ -74,7 +76,7 @@ class Bench:
         if not outcome.violated:
             return None
         known = specs.load().rules[rule]
-        [blame] = blamed(known, self.subject, [Fault(trial, answers, outcome)])
+        [blame] = Hearing(known, self.subject).blamed([Fault(trial, answers, outcome)])
         return blame.rule or rule
 
     def own_fault(self, rule: str, trial: Trial) -> bool:

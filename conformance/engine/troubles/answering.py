@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 
 from pulsar_conformance import specs
 from pulsar_conformance.conformance.core.trial import BROKE, Question, Trial, canonical
-from pulsar_conformance.conformance.engine.attribution import Fault, Subject
 from pulsar_conformance.conformance.engine.findings import Findings
-from pulsar_conformance.conformance.engine.judge import Outcome, lacking_in
+from pulsar_conformance.conformance.engine.judge import Fault, Outcome, lacking_in
+from pulsar_conformance.conformance.engine.subject import Subject
 from pulsar_conformance.conformance.shrinking.reduction import reduce
 
 ANSWERING = "ANSWER-05"

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from pulsar_conformance import specs
 from pulsar_conformance.conformance.core.verdict import Verdict
-from pulsar_conformance.conformance.engine.implementation import Implementation
+from pulsar_conformance.conformance.engine.hearing import Hearing
 
 
-def not_declined(rule: specs.Rule, implementation: Implementation, verdict: Verdict) -> Verdict:
+def not_declined(hearing: Hearing, verdict: Verdict) -> Verdict:
     """The verdict, or an error where an operation of the rule is offered and always declined."""
     if verdict.verdict != "not_applicable":
         return verdict
-    declined = next(filter(implementation.declines, rule.operations), None)
+    implementation = hearing.subject.implementation
+    declined = next(filter(implementation.declines, hearing.rule.operations), None)
     if declined is None:
         return verdict
     problem = f"it offers {declined}, and answers no case of it: unsupported, {verdict.why}"

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from pulsar_conformance import specs
 from pulsar_conformance.adapters import AdapterError
 from pulsar_conformance.conformance.core.trial import Question, Trial
-from pulsar_conformance.conformance.engine.attribution import Fault, Subject
+from pulsar_conformance.conformance.engine.hearing import Hearing
+from pulsar_conformance.conformance.engine.judge import Fault
 from pulsar_conformance.conformance.shrinking.reduction import CONTENT, reduce, sparing
 
 MOST_STARTS = 60
@@ -31,13 +31,14 @@ Asked = Callable[[int], None]
 
 
 class Recollection:
-    """Finds out whether failures of one implementation are failures of memory."""
+    """Finds out whether failures of a rule are failures of memory."""
 
-    def __init__(self, subject: Subject, tell: Asked) -> None:
-        self._subject = subject
+    def __init__(self, hearing: Hearing, tell: Asked) -> None:
+        self._hearing = hearing
+        self._subject = hearing.subject
         self._tell = tell
 
-    def asked_alone(self, rule: specs.Rule, trial: Trial) -> Fault | None:
+    def asked_alone(self, trial: Trial) -> Fault | None:
         """What the rule says of a trial that is asked alone after a start, with the answers.
 
         None if that is not to be found out: a start takes long, or enough were asked so.
@@ -47,9 +48,9 @@ class Recollection:
         if not one.restarts or one.checked_alone >= MOST_CHECKED:
             return None
         one.checked_alone += 1
-        return self._judged(rule, trial)
+        return self._judged(trial)
 
-    def row(self, rule: specs.Rule, fault: Fault) -> Fault | None:
+    def row(self, fault: Fault) -> Fault | None:
         """The shortest row of questions found that ends in a fault, or None.
 
         Errors: `AdapterError`.
@@ -59,23 +60,23 @@ class Recollection:
         if not before or one.rows_sought >= MOST_ROWS:
             return None
         one.rows_sought += 1
-        search = _Rows(lambda trial: self._fails(rule, trial), fault.trial)
+        search = _Rows(self._fails, fault.trial)
         trial = search.shortest(before)
-        row = None if trial is None else self._judged(rule, trial)
+        row = None if trial is None else self._judged(trial)
         return row if row is not None and row.outcome.violated else None
 
-    def _fails(self, rule: specs.Rule, trial: Trial) -> bool:
+    def _fails(self, trial: Trial) -> bool:
         self._tell(len(trial.before) + len(trial.questions))
         if not self._subject.court.legal(trial):
             return False
         try:
-            return self._judged(rule, trial).outcome.violated
+            return self._judged(trial).outcome.violated
         except AdapterError:
             return False
 
-    def _judged(self, rule: specs.Rule, trial: Trial) -> Fault:
+    def _judged(self, trial: Trial) -> Fault:
         answers = self._subject.implementation.afresh(trial)
-        return Fault(trial, answers, self._subject.court.judge(rule.id, trial, answers))
+        return Fault(trial, answers, self._hearing.outcome(trial, answers))
 
 
 class _Rows:

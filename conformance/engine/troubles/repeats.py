@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pulsar_conformance import specs
 from pulsar_conformance.conformance.cases import saved
-from pulsar_conformance.conformance.engine.attribution import Fault, Subject, own_faults
+from pulsar_conformance.conformance.engine.hearing import Hearing
+from pulsar_conformance.conformance.engine.judge import Fault
 from pulsar_conformance.conformance.engine.plan import Plan
 
 REPEATS = 2
@@ -16,15 +16,15 @@ MOST_FAULTS = 3
 """So many faults of a rule are asked about again until one is confirmed."""
 
 
-def confirmed(rule: specs.Rule, subject: Subject, faults: Sequence[Fault]) -> Fault | None:
+def confirmed(hearing: Hearing, faults: Sequence[Fault]) -> Fault | None:
     """The first fault, or of an implementation that takes seconds, the first that comes each time.
 
     Errors: `AdapterError`.
     """
-    if not subject.implementation.costly(rule):
+    if not hearing.costly:
         return faults[0]
     for fault in faults[:MOST_FAULTS]:
-        if all(own_faults(rule, subject, [fault.trial])[0] for _ in range(REPEATS)):
+        if all(hearing.own_faults([fault.trial])[0] for _ in range(REPEATS)):
             return fault
     return None
 

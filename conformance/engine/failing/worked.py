@@ -9,32 +9,32 @@ from pulsar_conformance import fixtures, specs
 from pulsar_conformance.conformance.core.check import CHECKS
 from pulsar_conformance.conformance.core.trial import Json, Trial
 from pulsar_conformance.conformance.core.verdict import Failure
-from pulsar_conformance.conformance.engine.attribution import Fault, Subject, blamed
 from pulsar_conformance.conformance.engine.corpus import holds
-from pulsar_conformance.conformance.engine.failures import again, derivation
+from pulsar_conformance.conformance.engine.failing.retelling import again, derivation
 from pulsar_conformance.conformance.engine.findings import Answered
-from pulsar_conformance.conformance.engine.judge import ALLOWED
+from pulsar_conformance.conformance.engine.hearing import Hearing
+from pulsar_conformance.conformance.engine.judge import ALLOWED, Fault
 from pulsar_conformance.conformance.engine.plan import Plan
+from pulsar_conformance.conformance.engine.subject import Subject
 from pulsar_conformance.conformance.operations.matching import allows
 
 
-def first_unlike(
-    rule: specs.Rule, subject: Subject, plan: Plan, asked: Iterable[Answered]
-) -> Failure | None:
+def first_unlike(hearing: Hearing, plan: Plan, asked: Iterable[Answered]) -> Failure | None:
     """The failure of the first worked example whose answer differs from that by hand.
 
     It counts against the first rule that the example names, unless a check rejects the answer: a
     check says more than that the answer differs.
     """
+    subject = hearing.subject
     for one, answers in asked:
         example = one.example
-        if example is None or example.rules[0] != rule.id or _declined(answers):
+        if example is None or example.rules[0] != hearing.rule.id or _declined(answers):
             continue
         if not _worked_for(example, subject) or not subject.court.legal(one.trial):
             continue
         right = example.allowed is None or allows(example, answers)
-        if not right and not _faulted(rule, subject, one.trial, answers):
-            return unlike(rule, example, subject, plan, one.trial, answers)
+        if not right and not _faulted(hearing, one.trial, answers):
+            return unlike(hearing, example, plan, one.trial, answers)
     return None
 
 
@@ -49,8 +49,9 @@ def _declined(answers: Sequence[Json]) -> bool:
     return any("unsupported" in answer for answer in answers)
 
 
-def _faulted(rule: specs.Rule, subject: Subject, trial: Trial, answers: Sequence[Json]) -> bool:
+def _faulted(hearing: Hearing, trial: Trial, answers: Sequence[Json]) -> bool:
     """Whether a check rejects the answers, or a rule that this one builds on is broken."""
+    subject = hearing.subject
     every = specs.load().rules_of(subject.followed.profile)
     chosen = [one for one in every if one.id in CHECKS and subject.followed.applies(one)]
     apart = [
@@ -59,14 +60,13 @@ def _faulted(rule: specs.Rule, subject: Subject, trial: Trial, answers: Sequence
     judge = subject.court.judge
     if any(judge(one.id, *part).violated for part in ((trial, answers), *apart) for one in chosen):
         return True
-    [blame] = blamed(rule, subject, [Fault(trial, answers, ALLOWED)])
+    [blame] = hearing.blamed([Fault(trial, answers, ALLOWED)])
     return blame.rule is not None
 
 
 def unlike(
-    rule: specs.Rule,
+    hearing: Hearing,
     example: fixtures.Example,
-    subject: Subject,
     plan: Plan,
     trial: Trial,
     answers: Sequence[Json],
@@ -75,10 +75,10 @@ def unlike(
     return Failure(
         case_file=place_of(example),
         size=f"worked example {example.id}",
-        derivation=(*example.arithmetic, *derivation(subject, trial)),
+        derivation=(*example.arithmetic, *derivation(hearing.subject, trial)),
         allowed=" or ".join(map(_as_json, example.allowed or ())),
         answered=_as_json(answers),
-        again=again(subject, plan, "--rules", rule.id),
+        again=again(hearing.subject, plan, "--rules", hearing.rule.id),
     )
 
 

@@ -1,0 +1,41 @@
+"""The smallest trial on which an implementation breaks the same rule."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pulsar_conformance.adapters import AdapterError
+from pulsar_conformance.conformance.core.trial import Trial
+from pulsar_conformance.conformance.engine.events import CaseReduced, Tell, nobody
+from pulsar_conformance.conformance.engine.hearing import Hearing
+from pulsar_conformance.conformance.shrinking.reduction import bounded, reduce, sparing
+
+MOST_ASKED = 24
+"""The most candidates to ask one by one: a cluster takes seconds for each."""
+
+MOST_CANDIDATES = 6000
+"""The most smaller cases that are asked to reduce one."""
+
+
+def smallest(hearing: Hearing, trial: Trial, tell: Tell = nobody) -> Trial:
+    """The smallest legal trial on which the implementation breaks the same rule.
+
+    This is the original trial if it does not fail again, or if the implementation breaks down
+    during the reduction.
+    """
+    subject, told = hearing.subject, hearing.tells_why(trial)
+
+    def failing(candidates: Sequence[Trial]) -> list[bool]:
+        legal = list(filter(subject.court.legal, candidates))
+        tell(CaseReduced(subject.implementation.name, hearing.rule.id, len(legal)))
+        broken = dict(zip(map(id, legal), hearing.own_faults(legal), strict=True))
+        return [
+            broken.get(id(one)) is not None and (not told or hearing.tells_why(one))
+            for one in candidates
+        ]
+
+    asked = failing if subject.implementation.hello.batch > 1 else sparing(failing, MOST_ASKED)
+    try:
+        return reduce(trial, bounded(asked, MOST_CANDIDATES)) if all(failing([trial])) else trial
+    except AdapterError:
+        return trial
