@@ -14,9 +14,12 @@ from pulsar_conformance.adapters import Limits
 from pulsar_conformance.conformance.commands.main import main
 from pulsar_conformance.conformance.core.verdict import Verdict
 from pulsar_conformance.conformance.engine.findings import Findings
+from pulsar_conformance.conformance.engine.hearing import Hearing
+from pulsar_conformance.conformance.engine.implementation import Implementation
 from pulsar_conformance.conformance.engine.judge import Outcome
 from pulsar_conformance.conformance.engine.plan import Plan
 from pulsar_conformance.conformance.engine.run import Run
+from pulsar_conformance.conformance.engine.subject import Subject
 from pulsar_conformance.conformance.engine.verdicts import unreached
 
 TESTS = Path(__file__).parent
@@ -276,8 +279,10 @@ def test_saved_cases_of_other_rules_do_not_make_a_rule_applicable():
     verdict = Verdict("SPLIT-13", "mine", "documented-2.10", "must", "pass")
     origins = ("saved", "example", "drawn")
     tried = [(SimpleNamespace(origin=origin), []) for origin in origins]
+    subject = Subject.unasked(Implementation("reference", "documented-2.10", {}))
+    hearing = Hearing(specs.load().rules[verdict.rule], subject)
     declined = Outcome("unsupported", why="no such algorithm")
     outcomes = [Outcome("not_reached", why="not given"), declined, declined]
-    found = unreached(verdict, Findings(tried, outcomes))
+    found = unreached(verdict, Findings(hearing, tried, outcomes))
     assert (found.verdict, found.why) == ("not_applicable", "no such algorithm")
-    assert unreached(verdict, Findings(tried[:1], outcomes[:1])).verdict == "unexercised"
+    assert unreached(verdict, Findings(hearing, tried[:1], outcomes[:1])).verdict == "unexercised"

@@ -1,9 +1,7 @@
 """Every line of a history is used, or told with the reason why not; nothing stops a run."""
 
 import gzip
-import json
-from collections import Counter, defaultdict
-from datetime import datetime
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -16,56 +14,23 @@ from pulsar_conformance.conformance.history.input.lines import lines
 from pulsar_conformance.conformance.history.input.paths import as_given
 from pulsar_conformance.conformance.history.input.records import quarantine, records
 from pulsar_conformance.conformance.history.input.silver import SILVER
-from pyspark.sql import functions as F
+from standins.records import (
+    GOOD,
+    HALVES,
+    STATS,
+    WHOLE,
+    as_bytes,
+    data,
+    history,
+    line,
+    reasons,
+    report,
+    said,
+    told,
+)
 from standins.sparks import spark
 
 assert spark
-
-HALVES = ["t/ns/0x00000000_0x80000000", "t/ns/0x80000000_0xffffffff"]
-WHOLE = "t/ns/0x00000000_0xffffffff"
-RATES = {"msgRateIn": 1.5, "msgRateOut": 2, "msgThroughputIn": 3e6, "msgThroughputOut": 4e6}
-STATS = {**RATES, "topics": 3, "producerCount": 2, "consumerCount": 1}
-
-
-def line(kind, at="2026-11-20T10:00:00Z", **fields):
-    return json.dumps({"kind": kind, "cluster": "eu-1", "at": at, **fields})
-
-
-def said(**changes):
-    """A load report with other fields."""
-    return {
-        "cpu": {"usage": 50, "limit": 200},
-        **RATES,
-        "bundles": HALVES,
-        "lastStats": dict.fromkeys(HALVES, STATS),
-        **changes,
-    }
-
-
-def report(at="2026-11-20T10:00:00Z", broker="b1:8080", **changes):
-    return line("load_report", at, broker=broker, report=said(**changes))
-
-
-def data(**changes):
-    average = {**RATES, "numSamples": 3}
-    return line("bundle_data", bundle=WHOLE, data={"shortTermData": average, **changes})
-
-
-GOOD = [
-    report(),
-    report(broker="[::1]:8080", webServiceUrl="http://x", extra=[{"a": None}]),
-    line("owners", owners={"b1:8080": HALVES, "b2:8080": []}),
-    line("unloaded", bundle=WHOLE, broker="b1:8080"),
-    line("assigned", bundle="p/c/ns/0x00000000_0xffffffff", broker="b1:8080"),
-    line("split", bundle=WHOLE, into=HALVES),
-    line("leader", broker="b1:8080"),
-    line("cycle", at="2026-11-20T11:00:00.123456+01:00"),
-    line("domain", name="rack-1", members=["b1:8080"]),
-    line("group", name="far-apart", members=["t/ns"]),
-    line("settings", settings={"loadBalancerSheddingEnabled": True, "other": {"a": 1}}),
-    data(longTermData={**RATES, "numSamples": 900, "maxSamples": 1000}),
-    report("2026-11-20T10:05:00Z", memory={"usage": -1, "limit": -1}) + "\r",
-]
 
 DAMAGED = {
     b'{"kind":"cycle","cluster":"\xff"}': "not-utf8",
@@ -150,30 +115,9 @@ DAMAGED = {
 """Line -> why it is not used, beside the good ones."""
 
 
-def as_bytes(text):
-    return text if isinstance(text, bytes) else text.encode()
-
-
-def history(folder, texts, name="history.jsonl"):
-    folder.mkdir(exist_ok=True, parents=True)
-    (folder / name).write_bytes(b"".join(as_bytes(text) + b"\n" for text in texts))
-    return folder
-
-
 @pytest.fixture(scope="module")
 def session(spark):
     return spark.session
-
-
-def told(session, folder, whole=True):
-    """Every row of `records`: file name, line, whether it is used, and why not."""
-    rows = records(lines(session, str(folder), found(session, str(folder)), whole))
-    chosen = rows.select("file", "line", "used", "reason").collect()
-    return [(row[0].rpartition("/")[2], row[1], row[2], row[3]) for row in chosen]
-
-
-def reasons(rows):
-    return Counter(reason for _, _, _, reason in rows)
 
 
 def test_each_damage_has_its_reason_and_every_line_is_there(session, tmp_path):
@@ -235,107 +179,6 @@ def test_gzip_files_are_used_up_to_where_they_are_damaged(session, tmp_path):
     assert 100 < of["cut-off.gz"] < 600
     assert set(reasons(rows)) == {None, "duplicate", "damaged-gzip"}
     assert reasons(rows)[None] == 601
-
-
-def test_parquet_files_of_records_in_columns_or_as_text(session, tmp_path):
-    texts = session.createDataFrame([(text,) for text in GOOD], "line string")
-    texts.coalesce(1).write.parquet(str(tmp_path / "texts"))
-    fields = "kind string, cluster string, at {}, broker string"
-    row = "'leader', 'eu-2', {}'2026-11-20 10:00:00', 'b1:8080'"
-    for name in ("timestamp", "timestamp_ntz"):
-        value = F.expr(f"named_struct('one', struct({row.format(name)}))")
-        columns = session.range(1).select(value.alias("x")).select("x.one.*")
-        named = columns.toDF(*(part.split()[0] for part in fields.split(", ")))
-        named.coalesce(1).write.parquet(str(tmp_path / name))
-    nested = session.range(1).selectExpr(
-        "'load_report' kind", "'eu-2' cluster", "'2026-11-20T10:00:00Z' at", "'b1' broker",
-        f"'{json.dumps(said())}' report",
-    )  # fmt: skip
-    nested.coalesce(1).write.parquet(str(tmp_path / "nested"))
-    (tmp_path / "broken.parquet").write_bytes(b"PAR1 and no more")
-    rows = told(session, tmp_path)
-    assert reasons(rows) == {None: len(GOOD) + 2, "duplicate": 1, "damaged-parquet": 1}
-
-
-def test_a_parquet_file_that_breaks_off_when_it_is_read(session, tmp_path):
-    texts = [line("leader", f"2026-11-20T10:00:{n:02}Z", broker=f"b{n}") for n in range(60)]
-    frame = session.createDataFrame([(text,) for text in texts], "line string")
-    frame.coalesce(1).write.option("compression", "none").parquet(str(tmp_path / "whole"))
-    (tmp_path / "whole" / "_SUCCESS").unlink()
-    (file,) = (tmp_path / "whole").glob("*.parquet")
-    content = bytearray(file.read_bytes())
-    content[4:60] = b"\xff" * 56
-    file.write_bytes(content)
-    for hidden in (tmp_path / "whole").glob(".*"):
-        hidden.unlink()
-    rows = told(session, history(tmp_path, GOOD), whole=False)
-    assert reasons(rows) == {None: len(GOOD), "damaged-parquet": 60}
-
-
-def rows_of(number, count=60):
-    return [
-        line("leader", f"2026-11-20T10:{number:02}:{n:02}Z", broker=f"b{n}") for n in range(count)
-    ]
-
-
-def parquet_of(path, texts, **options):
-    arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
-    table = arrow.table([texts], ["line"])
-    usual = {"compression": "none", "use_dictionary": False, "row_group_size": 20}
-    parquet.write_table(table, str(path), **{**usual, **options})
-    return bytearray(path.read_bytes())
-
-
-def flipped(content, place, width=56):
-    content[place : place + width] = b"\xff" * width
-    return content
-
-
-BROKEN = {
-    "no-footer": (lambda made: made[:-8], 1),
-    "cut-in-two": (lambda made: made[: len(made) // 2], 1),
-    "no-magic": (lambda made: b"XXXX" + made[4:-4] + b"XXXX", 1),
-    "footer-length": (lambda made: made[:-8] + b"\xff\xff\xff\x7f" + made[-4:], 1),
-    "footer": (lambda made: flipped(made, len(made) - 200), 1),
-    "empty-but-magic": (lambda _made: bytearray(b"PAR1PAR1"), 1),
-    "text": (lambda _made: bytearray(b"kind: cycle"), 1),
-    "first-page-header": (lambda made: flipped(made, 4), 20),
-    "page-header-of-the-second-group": (
-        lambda made: flipped(made, made.find(b"10:09:20") - 80),
-        20,
-    ),
-    "page-header-of-the-last-group": (lambda made: flipped(made, made.find(b"10:09:40") - 80), 20),
-}
-"""Ways to damage a file of 60 rows in three groups, and how many lines of damage that is."""
-
-
-def test_a_damaged_parquet_file_costs_its_own_rows(session, tmp_path):
-    for number, (name, (damage, _)) in enumerate(BROKEN.items()):
-        file = tmp_path / f"{name}.parquet"
-        made = parquet_of(file, rows_of(9 if "group" in name else 20 + number))
-        file.write_bytes(damage(made))
-    for number in range(3):
-        parquet_of(tmp_path / f"whole-{number}.parquet", rows_of(40 + number))
-    rows = told(session, tmp_path, whole=False)
-    of = defaultdict(Counter)
-    for name, _, _, why in rows:
-        of[name.removesuffix(".parquet")][why == "damaged-parquet"] += 1
-    assert all(of[f"whole-{number}"] == {False: 60} for number in range(3))
-    for name, (_, lost) in BROKEN.items():
-        assert of[name][True] == lost, (name, of)
-        assert of[name][False] == (0 if lost == 1 else 60 - lost), name
-
-
-def test_a_bad_footer_beside_a_bad_page(session, tmp_path):
-    """What is read in one go, and breaks while it is, is read again file by file."""
-    made = parquet_of(tmp_path / "page.parquet", rows_of(1))
-    (tmp_path / "page.parquet").write_bytes(flipped(made, 4))
-    (tmp_path / "footer.parquet").write_bytes(
-        parquet_of(tmp_path / "footer.parquet", rows_of(2))[:-8]
-    )
-    parquet_of(tmp_path / "whole.parquet", rows_of(3, 36))
-    rows = told(session, tmp_path)
-    assert reasons(rows) == {None: 40 + 36, "damaged-parquet": 20 + 1}
 
 
 def test_a_folder_names_the_cluster(session, tmp_path):
@@ -407,16 +250,3 @@ def test_names_with_what_spark_takes_for_more_are_read(session, tmp_path):
     (folder / "rest-{1}?.json.gz").write_bytes(gzip.compress("\n".join(GOOD[9:]).encode()))
     rows = told(session, as_given(str(folder)))
     assert reasons(rows) == {None: len(GOOD)}
-
-
-def test_parquet_of_other_writers(session, tmp_path):
-    arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
-    time = arrow.array([datetime(2026, 11, 20, 10)], arrow.timestamp("ns"))
-    text = [arrow.array([one]) for one in (b"leader", b"eu-1", b"b1:8080")]
-    names = ["kind", "cluster", "broker", "at", "odd`name"]
-    columns = [*text, time, arrow.array([1])]
-    parquet.write_table(arrow.table(columns, names), str(tmp_path / "ns.parquet"))
-    number = [*text, arrow.array([1_795_168_800_000]), arrow.array([1])]
-    parquet.write_table(arrow.table(number, names), str(tmp_path / "ms.parquet"))
-    rows = told(session, tmp_path)
-    assert reasons(rows) == {None: 1, "unreadable-time": 1}

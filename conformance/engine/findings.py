@@ -42,6 +42,7 @@ SPOKEN = frozenset({"allowed", "violated"})
 class Findings:
     """What was found about one rule."""
 
+    hearing: Hearing
     answered: Sequence[Answered]
     outcomes: Sequence[Outcome]
     own: list[Fault] = field(default_factory=list)
@@ -144,8 +145,12 @@ def attributed(
 
     A rule that a release is known to break is no rule of its profile: there the fault ends.
     """
-    findings = {name: Findings(docket[name], row) for name, row in outcomes.items()}
-    for rule in dependents_first([rule for rule in rules if rule.id in findings]):
+    findings = {
+        rule.id: Findings(Hearing(rule, subject), docket[rule.id], outcomes[rule.id])
+        for rule in rules
+        if rule.id in outcomes
+    }
+    for rule in dependents_first([one.hearing.rule for one in findings.values()]):
         mine = findings[rule.id]
         trials = zip(mine.answered, mine.outcomes, strict=True)
         faults = [
@@ -155,7 +160,7 @@ def attributed(
         ]
         handed, mine.own = mine.own, []
         try:
-            blames = Hearing(rule, subject).blamed([*faults, *handed])
+            blames = mine.hearing.blamed([*faults, *handed])
         except AdapterError as error:
             mine.wrong = error
             continue

@@ -22,7 +22,6 @@ from pulsar_conformance.conformance.engine.events import (
     nobody,
 )
 from pulsar_conformance.conformance.engine.findings import Answered, Findings, attributed, settled
-from pulsar_conformance.conformance.engine.hearing import Hearing
 from pulsar_conformance.conformance.engine.implementation import Implementation
 from pulsar_conformance.conformance.engine.plan import Plan
 from pulsar_conformance.conformance.engine.readings import (
@@ -248,4 +247,4 @@ class Run:
         writer = VerdictWriter(self.plan, self._tell, blank, deviation)
         if why is not None:
             return writer.not_applicable(why)
-        return writer.write(Hearing(rule, subject), findings[rule.id])
+        return writer.write(findings[rule.id])

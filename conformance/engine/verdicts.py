@@ -38,23 +38,24 @@ class VerdictWriter:
         """That the rule does not apply."""
         return self._listed(replace(self.blank, verdict="not_applicable", why=why))
 
-    def write(self, hearing: Hearing, findings: Findings) -> Verdict:
+    def write(self, findings: Findings) -> Verdict:
         """The verdict that follows from findings. Errors: `AdapterError`."""
         if findings.wrong is not None:
             raise findings.wrong
         counts = Counter(one.origin for one, _ in findings.answered)
         verdict = replace(
-            self._decided(hearing, findings),
+            self._decided(findings),
             saved=counts["saved"],
             examples=counts["example"],
             drawn=counts["drawn"],
             reached=findings.reached,
         )
         if self._stale(verdict) and verdict.verdict in UNSHOWN:
-            verdict = self._shown(hearing, verdict)
+            verdict = self._shown(findings.hearing, verdict)
         return self._listed(verdict)
 
-    def _decided(self, hearing: Hearing, findings: Findings) -> Verdict:
+    def _decided(self, findings: Findings) -> Verdict:
+        hearing = findings.hearing
         if findings.own:
             fault = confirmed(hearing, findings.own)
             if fault is None:
