@@ -39,6 +39,15 @@ def exact(number: float | int | Fraction) -> Fraction:
     return number if isinstance(number, Fraction) else Fraction(number)
 
 
+def written(text: str) -> Fraction:
+    """The number that a decimal text says. Errors: `decimal.InvalidOperation`.
+
+    No text is given to a compiled `Fraction`: quicktions 1.24 reads "1" and writes over the byte
+    string that Python keeps for b"\\0", for whatever else runs in the process.
+    """
+    return Fraction(Decimal(text))
+
+
 def total(numbers: Iterable[Fraction]) -> Fraction:
     """The sum; whole numbers, as most are, are added as such."""
     known = list(numbers)

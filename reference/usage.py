@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from pulsar_conformance.reference.cluster import RESOURCES, Broker
-from pulsar_conformance.reference.numbers import ZERO, Fraction, Percent
+from pulsar_conformance.reference.numbers import ZERO, Fraction, Percent, written
 from pulsar_conformance.reference.settings import Settings
 
 WEIGHT_SETTINGS: Mapping[str, str] = {
@@ -55,4 +55,4 @@ def nic_speed(settings: Settings, reported: Fraction | None) -> Fraction | None:
     override = settings.given.get(NIC_SPEED, settings.defaults.get(NIC_SPEED))
     if override is None or override == "":
         return reported
-    return Fraction(str(override))
+    return written(str(override))
