@@ -2,47 +2,61 @@
 
 from __future__ import annotations
 
-import shlex
+import os
 import shutil
-from collections.abc import Callable, Mapping
+import subprocess
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
+from tempfile import mkdtemp
 
 from pulsar_conformance.adapters.programs import major_version
+from pulsar_conformance.adapters.pulsar.cache import root
 from pulsar_conformance.adapters.spark import session
 
 SAMPLES = Path(__file__).parent / "samples"
+BUILD = 300
+"""Seconds that a build may take; the first one compiles Go's own library, in about ten."""
+
+
+class NotBuilt(Exception):
+    """A sample that could not be compiled; the message is the compiler's."""
 
 
 @dataclass(frozen=True)
 class Sample:
-    """A sample implementation: its command, and what is needed to run it."""
+    """A sample implementation: what it is written in, and what is needed to run it."""
 
     program: str
-    file: Path
+    place: Path
+    """A file that the program runs, or the folder that it compiles."""
     version: tuple[str, ...]
     least: int
-    """The oldest major version of the program that will do."""
+    """The oldest version of the program that will do."""
+    series: str = ""
+    """What stands before that number, where it is not the first one of a version."""
 
-    @property
-    def command(self) -> str:
-        """The command line, as `exec:` takes it."""
-        return shlex.join([self.program, str(self.file)])
+    def command(self) -> list[str]:
+        """The words that start it. Raises NotBuilt where it has to be compiled and can't be."""
+        return [str(built(self))] if self.place.is_dir() else [self.program, str(self.place)]
 
     def lacking(self) -> str | None:
         """What this machine lacks to run it, in words, or an empty text."""
+        wanted = f"it needs {self.program} {self.series}{self.least} or newer"
         if shutil.which(self.program) is None:
-            return f"it needs {self.program} {self.least} or newer, and there is none on the PATH"
+            return f"{wanted}, and there is none on the PATH"
         found = major_version(self.program, *self.version)
         if found is None or found < self.least:
-            which = "of no known version" if found is None else f"version {found}"
-            return f"it needs {self.program} {self.least} or newer; the one on the PATH is {which}"
+            which = "of no known version" if found is None else f"version {self.series}{found}"
+            return f"{wanted}; the one on the PATH is {which}"
         return None
 
 
 BUNDLED: Mapping[str, Sample] = {
     "java": Sample("java", SAMPLES / "java" / "Main.java", ("-version",), 17),
     "javascript": Sample("node", SAMPLES / "javascript" / "main.mjs", ("--version",), 20),
+    "go": Sample("go", SAMPLES / "go", ("version",), 21, "1."),
 }
 """By the name that follows `sample:`."""
 
@@ -50,6 +64,51 @@ SPARK = "spark"
 """The engine, on this machine."""
 
 Lacking = Callable[[], str | None]
+
+
+def built(sample: Sample) -> Path:
+    """The compiled program of a sample, made the first time that its source is met.
+
+    It is kept in the cache, under a name that its source decides. Raises NotBuilt.
+    """
+    digest = sha256()
+    for file in sorted(sample.place.glob("*.*")):
+        digest.update(f"{file.name}\0".encode() + file.read_bytes() + b"\0")
+    program = root() / "samples" / f"{sample.place.name}-{digest.hexdigest()[:16]}"
+    if program.exists():
+        return program
+    try:
+        program.parent.mkdir(parents=True, exist_ok=True)
+        made_in = Path(mkdtemp(prefix=f"{program.name}-", dir=program.parent))
+    except OSError as error:
+        raise NotBuilt(f"{program.parent} can't be written: {error.strerror}") from None
+    try:
+        made = made_in / program.name
+        _compile([sample.program, "build", "-o", str(made), "."], sample.place)
+        made.replace(program)  # another run may have been faster, with the same program
+    finally:
+        shutil.rmtree(made_in, ignore_errors=True)
+    return program
+
+
+def _compile(words: Sequence[str], folder: Path) -> None:
+    # What the machine sets for its own modules is not meant for this one, which needs none.
+    environment = {**os.environ, "GOFLAGS": "", "GOWORK": "off", "GOTOOLCHAIN": "local"}
+    try:
+        done = subprocess.run(
+            words,
+            cwd=folder,
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=BUILD,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise NotBuilt(f"{words[0]} build: {error}") from None
+    if done.returncode:
+        said = (done.stderr or done.stdout).strip() or f"exit status {done.returncode}"
+        raise NotBuilt(f"{words[0]} build in {folder}: {said}")
 
 
 def runnable() -> tuple[list[str], list[str]]:

@@ -1,9 +1,10 @@
 """Names of implementations, such as `reference`, `spark` or `exec:COMMAND ARG ...`."""
 
+import shlex
 from collections.abc import Mapping
 from difflib import get_close_matches
 
-from pulsar_conformance.adapters.bundled import BUNDLED
+from pulsar_conformance.adapters.bundled import BUNDLED, NotBuilt
 from pulsar_conformance.adapters.cluster.connect import connect_cluster
 from pulsar_conformance.adapters.cluster.target import FORM as CLUSTER_FORM
 from pulsar_conformance.adapters.connection import Connect, Connection, Limits
@@ -26,7 +27,12 @@ def connect_sample(
     lacking = BUNDLED[rest].lacking()
     if lacking:
         raise AdapterError("start", lacking, "install it, or leave this one out", "", name)
-    return connect_exec(BUNDLED[rest].command, name, profile, readings, limits)
+    try:
+        words = BUNDLED[rest].command()
+    except NotBuilt as problem:
+        hint = "set GOCACHE to a folder that can be written, or leave this one out"
+        raise AdapterError("start", str(problem), hint, "", name) from None
+    return connect_exec(shlex.join(words), name, profile, readings, limits)
 
 
 KINDS: Mapping[str, tuple[str, Connect]] = {

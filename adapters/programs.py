@@ -13,14 +13,14 @@ JAVA = 17
 
 
 def major_version(program: str, *arguments: str) -> int | None:
-    """The major version that a program prints."""
+    """The major version that a program prints; of Go, which stays at 1, the number after it."""
     try:
         done = subprocess.run(
             [program, *arguments], capture_output=True, text=True, timeout=30, check=False
         )
     except (OSError, subprocess.TimeoutExpired):
         return None
-    found = re.search(r'\bv(?:ersion ")?(\d+)', done.stdout + done.stderr)
+    found = re.search(r'\b(?:v|version "|go1\.)(\d+)', done.stdout + done.stderr)
     return int(found[1]) if found else None
 
 

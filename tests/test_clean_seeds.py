@@ -11,14 +11,16 @@ FEW = 3
 """Cases a rule and seed; a rule that so few do not reach says nothing."""
 
 needs_java = pytest.mark.skipif(shutil.which("java") is None, reason="needs java 17")
+needs_go = pytest.mark.skipif(shutil.which("go") is None, reason="needs go 1.21")
 needs_node = pytest.mark.skipif(shutil.which("node") is None, reason="needs node 20")
 
 SEEDS = {
     "reference": range(100, 105),
     "sample:java": range(20),
     "sample:javascript": range(200, 205),
+    "sample:go": range(300, 305),
 }
-MARKS = {"sample:java": needs_java, "sample:javascript": needs_node}
+MARKS = {"sample:java": needs_java, "sample:javascript": needs_node, "sample:go": needs_go}
 
 
 @pytest.fixture(scope="module")

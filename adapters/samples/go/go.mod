@@ -1,0 +1,3 @@
+module sample-go
+
+go 1.21

@@ -1,0 +1,149 @@
+// A load balancer that speaks the adapter protocol, version 1. Build it with `go build` and run it.
+// Rates are messages a second, throughput is bytes a second, usage and thresholds are percent.
+// To make it yours, keep this file, and replace what stands behind `operations`.
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log"
+	"os"
+	"sort"
+)
+
+// From an operation to what answers one case of it.
+var operations = map[string]func(asked json.RawMessage) (any, error){
+	"bundles.create":           answering(createBundles),
+	"bundles.locate":           answering(locateTopics),
+	"bundles.split":            answering(splitBundle),
+	"bundles.split_candidates": answering(splitCandidates),
+	"usage.max":                answering(maximumUsage),
+	"average.bundle":           answering(averageOfBundle),
+	"average.broker":           answering(averageOfBroker),
+	"manager.choose":           answering(chooseManager),
+	"shed.select":              answering(selectUnloads),
+	"place.select":             answering(placeBundle),
+	"place.anti_affinity":      answering(placeApart),
+}
+
+// How this implementation takes the ambiguous places that its operations meet, whatever is asked.
+var readings = map[string]string{
+	"overload-trigger": "exceeds", "overload-amount": "margin", "overload-scope": "overload-shedder",
+	"shed-measure": "throughput", "shed-window": "short-term", "broker-rates": "reported",
+	"threshold-trigger": "exceeds", "threshold-target": "points", "threshold-released": "traffic",
+	"threshold-order": "traffic", "lower-boundary": "average-minus-threshold",
+	"lower-boundary-amount": "some", "uniform-trigger": "both", "uniform-difference": "percent",
+	"uniform-multiplier": "ratio", "grace-of": "bundle", "grace-edge": "blocked",
+	"split-key": "default", "split-ways": "several", "split-rate-window": "long-term",
+	"range-halves": "equal", "megabyte": "decimal", "kilobyte": "decimal", "window": "sliding",
+	"placement-at-threshold": "eligible", "placement-score": "weighted", "domain-counts": "all",
+	"absent-manager": "conf", "partitions": "hashed",
+}
+
+type object = map[string]any
+
+type message struct {
+	ID    json.RawMessage   `json:"id"`
+	Ask   string            `json:"ask"`
+	Cases []json.RawMessage `json:"cases"`
+}
+
+// Turned down by the rules ("refused"), or not offered ("unsupported"); any other error is the
+// failure of its case alone.
+type declined struct{ kind, why string }
+
+func (d declined) Error() string { return d.why }
+
+// Makes one type of case out of the JSON that was asked.
+func answering[Case any](answer func(Case) (any, error)) func(json.RawMessage) (any, error) {
+	return func(asked json.RawMessage) (any, error) {
+		var given Case
+		if err := json.Unmarshal(asked, &given); err != nil {
+			return nil, err
+		}
+		return answer(given)
+	}
+}
+
+func main() {
+	// A line may be longer than what a bufio.Scanner takes.
+	in, out := bufio.NewReader(os.Stdin), json.NewEncoder(os.Stdout)
+	out.SetEscapeHTML(false)
+	for {
+		line, err := in.ReadBytes('\n')
+		if err == io.EOF {
+			return
+		} else if err != nil {
+			log.Fatal(err)
+		}
+		var asked message
+		said := object{}
+		if err := json.Unmarshal(line, &asked); err != nil {
+			said = object{"error": object{"code": "protocol", "message": err.Error()}}
+		} else if asked.Ask == "bye" {
+			return
+		} else {
+			said = reply(asked)
+		}
+		said["id"] = asked.ID
+		if err := out.Encode(said); err != nil {
+			log.Fatal(err)
+		}
+	}
+}
+
+func reply(to message) object {
+	if to.Ask == "hello" {
+		return object{"answer": hello()}
+	}
+	operation, offered := operations[to.Ask]
+	if !offered {
+		why := "there is no operation " + to.Ask + " here"
+		return object{"error": object{"code": "unsupported", "message": why}}
+	}
+	answers := []json.RawMessage{}
+	for _, asked := range to.Cases {
+		answers = append(answers, answered(operation, asked))
+	}
+	return object{"answers": answers}
+}
+
+func hello() object {
+	return object{
+		"protocol": 1, "name": "sample-go", "version": "1.0", "batch": 500, "manager": "modular",
+		"operations": sorted(operations), "strategies": sorted(strategies),
+		"algorithms": sorted(algorithms), "readings": readings,
+	}
+}
+
+// The answer to one case. Whatever goes wrong, a panic too, is the finding of this case alone.
+func answered(operation func(json.RawMessage) (any, error), asked json.RawMessage) (said json.RawMessage) {
+	defer func() {
+		if wrong := recover(); wrong != nil {
+			said, _ = json.Marshal(object{"failed": fmt.Sprint(wrong)})
+		}
+	}()
+	found, err := operation(asked)
+	if no, ok := err.(declined); ok {
+		found = object{no.kind: no.why}
+	} else if err != nil {
+		found = object{"failed": err.Error()}
+	}
+	said, err = json.Marshal(found)
+	if err != nil { // a number that JSON doesn't have
+		said, _ = json.Marshal(object{"failed": err.Error()})
+	}
+	return said
+}
+
+// The names in a map, in order: what Go walks through by itself comes in another order every time.
+func sorted[V any](named map[string]V) []string {
+	names := make([]string, 0, len(named))
+	for name := range named {
+		names = append(names, name)
+	}
+	sort.Strings(names)
+	return names
+}

@@ -1,0 +1,104 @@
+package main
+
+import "math"
+
+// The candidate with the least long-term message rate, weighed by its distance to the overload
+// threshold. Brokers over the threshold take nothing while others do not stand over it.
+func placeBundle(asked struct {
+	Settings     settings
+	Candidates   []string
+	Brokers      map[string]broker
+	Bundles      map[string]bundle
+	Preallocated map[string][]string
+}) (any, error) {
+	threshold := asked.Settings.number("loadBalancerBrokerOverloadedThresholdPercentage")
+	var best any
+	least := math.Inf(1)
+	for _, name := range asked.Candidates {
+		usage, _ := asked.Brokers[name].usage(unweighed)
+		if usage > threshold {
+			continue
+		}
+		rate, counted := 0.0, map[string]bool{}
+		for _, owned := range [][]string{asked.Brokers[name].Bundles, asked.Preallocated[name]} {
+			for _, bundle := range owned {
+				if !counted[bundle] {
+					rate += asked.Bundles[bundle].LongTermData.assumed().messages()
+					counted[bundle] = true
+				}
+			}
+		}
+		score := math.Inf(1) // at the threshold itself there is no such weight
+		if usage < threshold {
+			score = rate / (threshold - usage)
+		}
+		if best == nil || score < least {
+			best, least = name, score
+		}
+	}
+	if best == nil && len(asked.Candidates) > 0 {
+		best = inTurn(asked.Candidates)
+	}
+	return object{"broker": best}, nil
+}
+
+var turn int
+
+// Where nothing tells candidates apart, chance may decide. Here they take turns, so that runs are alike.
+func inTurn(candidates []string) string {
+	turn++
+	return candidates[turn%len(candidates)]
+}
+
+// A namespace goes to the failure domain with the fewest of its group, and there to the broker with
+// the fewest. Brokers without a domain are taken where no candidate has one.
+func placeApart(asked struct {
+	Domains    map[string][]string
+	Groups     map[string]string
+	Owned      map[string][]string
+	Candidates []string
+	Namespace  string
+}) (any, error) {
+	if len(asked.Candidates) == 0 {
+		return object{"broker": nil}, nil
+	}
+	group, grouped := asked.Groups[asked.Namespace]
+	of := func(broker string) (together int) {
+		for _, namespace := range asked.Owned[broker] {
+			if grouped && asked.Groups[namespace] == group {
+				together++
+			}
+		}
+		return together
+	}
+	candidate := map[string]bool{}
+	for _, name := range asked.Candidates {
+		candidate[name] = true
+	}
+	from, least, domains := asked.Candidates, math.MaxInt, []string{}
+	for _, domain := range sorted(asked.Domains) {
+		together, up := 0, []string{}
+		for _, name := range asked.Domains[domain] {
+			together += of(name)
+			if candidate[name] {
+				up = append(up, name)
+			}
+		}
+		if len(up) == 0 || together > least {
+			continue
+		}
+		if together < least {
+			from, domains = nil, nil
+		}
+		least, from, domains = together, append(from, up...), append(domains, domain)
+	}
+	fewest, apart := math.MaxInt, []string{}
+	for _, name := range from {
+		if count := of(name); count < fewest {
+			fewest, apart = count, []string{name}
+		} else if count == fewest {
+			apart = append(apart, name)
+		}
+	}
+	return object{"broker": apart[0], "domains": domains, "candidates": apart}, nil
+}

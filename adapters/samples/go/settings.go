@@ -1,0 +1,72 @@
+package main
+
+import "fmt"
+
+const builtIn = "org.apache.pulsar.broker.loadbalance.impl."
+
+type settings map[string]any
+
+// The documented defaults. A setting without one stands in every case that needs it.
+var defaults = settings{
+	"defaultNumberOfNamespaceBundles":                 4.0,
+	"defaultNamespaceBundleSplitAlgorithm":            "range_equally_divide",
+	"loadBalancerAutoBundleSplitEnabled":              true,
+	"loadBalancerAutoUnloadSplitBundlesEnabled":       true,
+	"loadBalancerNamespaceBundleMaxTopics":            1000.0,
+	"loadBalancerNamespaceBundleMaxSessions":          1000.0,
+	"loadBalancerNamespaceBundleMaxMsgRate":           30000.0,
+	"loadBalancerNamespaceBundleMaxBandwidthMbytes":   100.0,
+	"loadBalancerNamespaceMaximumBundles":             128.0,
+	"loadBalancerSheddingEnabled":                     true,
+	"loadBalancerSheddingGracePeriodMinutes":          30.0,
+	"loadBalancerLoadSheddingStrategy":                builtIn + "ThresholdShedder",
+	"loadBalancerBrokerOverloadedThresholdPercentage": 85.0,
+	"loadBalancerCPUResourceWeight":                   1.0,
+	"loadBalancerMemoryResourceWeight":                1.0,
+	"loadBalancerDirectMemoryResourceWeight":          1.0,
+	"loadBalancerBandwithInResourceWeight":            1.0,
+	"loadBalancerBandwithOutResourceWeight":           1.0,
+	"lowerBoundarySheddingEnabled":                    false,
+}
+
+func (s settings) number(name string) float64 { return given[float64](s, name) }
+func (s settings) text(name string) string    { return given[string](s, name) }
+func (s settings) on(name string) bool        { return given[bool](s, name) }
+
+// The value of a setting. Panics where the case needs one that it hasn't, or of another kind.
+func given[T any](s settings, name string) T {
+	value := s[name]
+	if value == nil {
+		value = defaults[name]
+	}
+	found, fits := value.(T)
+	if !fits {
+		panic(fmt.Sprintf("setting %s is needed, and the case says %v", name, value))
+	}
+	return found
+}
+
+const extensible = builtIn + "ExtensibleLoadManagerImpl"
+
+var managers = map[string]string{
+	builtIn + "SimpleLoadManagerImpl":  "simple",
+	builtIn + "ModularLoadManagerImpl": "modular",
+	extensible:                         "extensible",
+}
+
+// By the dynamic setting, and by broker.conf where there is none.
+func chooseManager(asked struct{ Conf, Dynamic *string }) (any, error) {
+	name := asked.Conf
+	if asked.Dynamic != nil {
+		name = asked.Dynamic
+		if *name == extensible {
+			return nil, declined{"refused", "pulsar-admin can't enable " + *name}
+		}
+	}
+	if name != nil {
+		if manager, known := managers[*name]; known {
+			return object{"manager": manager}, nil
+		}
+	}
+	return object{"manager": "simple"}, nil
+}
