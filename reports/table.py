@@ -38,6 +38,12 @@ WIDEST = 24
 GAP = 3
 """Columns of the terminal between two of the table."""
 
+LACKING = "it does not offer "
+"""How the reason begins that an implementation has not what a rule is about."""
+
+BUILT_IN = "org.apache.pulsar.broker.loadbalance.impl."
+"""What is left out of the names of strategies that everybody knows."""
+
 BOUND = "\ue000"
 """Stands for a space at which no line is broken: a number stays with its word."""
 
@@ -57,6 +63,7 @@ def lines(stream: Sequence[Line]) -> list[str]:
         *found[1:],
         "",
         *_totals(verdicts),
+        *_absent(names, verdicts),
         *_others(names, run["profiles"], verdicts),
         *_neutral(run),
     ]
@@ -144,6 +151,30 @@ def _totals(verdicts: Sequence[Line]) -> Iterator[str]:
     reached = sum(line["reached"] for line in verdicts)
     told = f"{counted(len(verdicts), 'verdict')}: {', '.join(said)}"
     yield from wrap(f"{told}; {counted(reached, 'case')} judged", WIDTH, subsequent_indent="  ")
+
+
+def _absent(names: Mapping[Run, str], verdicts: Iterable[Line]) -> Iterator[str]:
+    """Why there is a `-` in the tables: what each implementation says that it does not offer."""
+    reasons: dict[tuple[str, str], dict[str, bool]] = defaultdict(dict)
+    counts: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
+    for line in verdicts:
+        name = names[line["implementation"], line["profile"]]
+        area = (name, f"{line['profile']} {line['rule'].partition('-')[0]}")
+        counts[area][line["verdict"]] += 1
+        reasons[area][_reason(line)] = True
+    told: dict[str, dict[str, bool]] = defaultdict(dict)
+    for area, words in counts.items():
+        if set(words) == {"not_applicable"}:
+            told[area[0]] |= reasons[area]
+    for name, whys in told.items():
+        lacking = [why.removeprefix(LACKING) for why in whys if why.startswith(LACKING)]
+        short = sorted(one.removeprefix(BUILT_IN) for one in {*", ".join(lacking).split(", ")})
+        said = [LACKING + ", ".join(short)] if lacking else []
+        said += [why for why in whys if not why.startswith(LACKING)]
+        text = f"  -: {name}: {'; '.join(said)}"
+        yield from wrap(
+            text, WIDTH, subsequent_indent="     ", break_on_hyphens=False, break_long_words=False
+        )
 
 
 def _others(

@@ -130,3 +130,28 @@ def test_what_is_no_pass_has_a_line_with_its_reason():
     ]
     found = table.lines(stream(["mine"], ["documented-3.0", "documented-2.10"], verdicts))
     assert found[-1] == "  error: 4 rules (mine, documented-3.0): gone"
+
+
+def lacking(rule, name, what):
+    return verdict(rule, name, word="not_applicable", why=what)
+
+
+def test_a_dash_has_its_reason_below_the_table():
+    offered = "it does not offer "
+    uniform = "org.apache.pulsar.broker.loadbalance.impl.UniformLoadShedder"
+    verdicts = [
+        verdict("SHED-01", "mine 1"),
+        lacking("SHED-02", "mine 1", f"{offered}usage.max"),  # its area has a pass: no dash
+        lacking("DATA-01", "mine 1", f"{offered}average.bundle"),
+        lacking("DATA-02", "mine 1", f"{offered}average.broker, average.bundle"),
+        lacking("UNIFORM-01", "mine 1", f"{offered}{uniform}"),
+        lacking("OWN-01", "mine 1", "it follows unload-topic=moves"),
+        verdict("SHED-01", "yours 2"),
+    ]
+    found = shown(["mine 1", "yours 2"], ["documented-3.0"], verdicts)
+    told = [line for line in found if line.startswith("  -:") or line.startswith("     ")]
+    assert " ".join(" ".join(told).split()) == (
+        "-: mine 1: it does not offer UniformLoadShedder, average.broker, average.bundle;"
+        " it follows unload-topic=moves"
+    )
+    assert max(map(cell_len, told)) <= 80
