@@ -1,9 +1,10 @@
-"""The Allure report of the last run, one HTML file: `nox -s report`.
+"""The Allure report of the last run, one HTML file: `nox -s report`, with the runs before it.
 
 Exit status: 0 all well, 2 where there are no results or no tool to make a report of them.
 """
 
 import argparse
+import csv
 import json
 import os
 import re
@@ -11,9 +12,12 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
+from io import StringIO
 from pathlib import Path
 from tempfile import TemporaryDirectory, mkdtemp
 from typing import Any
+
+from pulsar_conformance.reports.table import WORDS, named, word_of
 
 ALLURE = "3.18.0"
 """The version of the npm package `allure`."""
@@ -22,6 +26,11 @@ NODE = 20
 OUT = Path("reports/out")
 TRACKER = re.compile(r'<script async src="https://www\.googletagmanager\.com/[^"]*"></script>')
 """What would make a report call home whenever it is opened; no option of Allure leaves it out."""
+HISTORY = "allure-history.jsonl"
+"""What earlier reports leave beside a report, a run a line: trends, and each rule's own history."""
+RUNS = 30
+"""So many runs are kept."""
+MATRIX = "matrix.csv"
 SUITE = {"pulsar-conformance": "suite"}
 """Names that are too long for the place that a report has for them."""
 CATEGORIES = (
@@ -43,14 +52,18 @@ class CannotReport(Exception):
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Make the report, say where it is; return the exit status."""
-    options = _arguments(argv)
+    return run(_arguments(argv))
+
+
+def run(options: argparse.Namespace) -> int:
+    """Make the report of parsed arguments, say where it is; return the exit status."""
     try:
         _check_results(options.results)
         index = make(options.results, options.to)
     except (CannotReport, OSError) as problem:
         print(problem, file=sys.stderr)
         return 2
-    print(f"open {index}")
+    print(f"open {index.absolute().as_uri()}")
     return 0
 
 
@@ -60,14 +73,54 @@ def make(results: Sequence[Path], to: Path) -> Path:
     Raises CannotReport where Node or npm is missing or one of them fails.
     """
     node, tool = _node(), installed(cache() / f"allure-{ALLURE}")
+    history = to.absolute().parent / HISTORY
     with TemporaryDirectory() as folder:
         config = Path(folder, "allurerc.json")
-        config.write_text(json.dumps(_config(results)), encoding="utf-8")
+        attached = Path(folder, MATRIX)
+        attached.write_text(matrix(results), encoding="utf-8")
+        config.write_text(json.dumps(_config(results, attached, history)), encoding="utf-8")
+        forget(history, results)
         words = [node, tool, "generate", "--config", config, "--output", to, *results]
         _run(words, "Allure made no report")
     index = to / "index.html"
     index.write_text(TRACKER.sub("", index.read_text("utf-8")), "utf-8")
     return index
+
+
+def matrix(results: Sequence[Path]) -> str:
+    """Rules and implementations as a table, from the verdicts that lie beside results."""
+    out = StringIO()
+    table = csv.writer(out, lineterminator="\n")
+    columns: dict[str, dict[str, str]] = {}
+    for first, *verdicts in filter(None, map(_stream, results)):
+        names = named(first["implementations"])
+        for line in verdicts:
+            name = names[line["implementation"], line["profile"]]
+            column = f"{name}, {line['profile']}"
+            columns.setdefault(column, {})[line["rule"]] = WORDS[word_of(line)]
+    table.writerow(["rule", *columns])
+    for rule in dict.fromkeys(rule for column in columns.values() for rule in column):
+        table.writerow([rule, *(column.get(rule, "") for column in columns.values())])
+    return out.getvalue()
+
+
+def forget(history: Path, results: Sequence[Path]) -> None:
+    """Take the newest run out of a history if it is this one: its report is made anew.
+
+    Allure adds what it reports to the history each time. When a rule was begun tells runs apart.
+    """
+    *before, last = (history.read_text("utf-8") if history.exists() else "").splitlines() or [""]
+    if not last:
+        return
+    try:
+        reported = {one["start"] for one in json.loads(last)["testResults"].values()}
+    except (ValueError, LookupError, TypeError, AttributeError):
+        raise CannotReport(f"{history} is no history of Allure; delete it") from None
+    files = (file for folder in results for file in folder.glob("*-result.json"))
+    if reported == {json.loads(file.read_text("utf-8")).get("start") for file in files}:
+        partial = history.with_suffix(".partial")
+        partial.write_text("".join(f"{line}\n" for line in before), encoding="utf-8")
+        partial.replace(history)
 
 
 def installed(folder: Path) -> Path:
@@ -99,6 +152,12 @@ def cache() -> Path:
 
 def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="report", description="The Allure report of a run.")
+    add_arguments(parser)
+    return parser.parse_args(argv)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """What is reported, and where to."""
     parser.add_argument(
         "results",
         type=Path,
@@ -111,9 +170,8 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
         type=Path,
         default=OUT / "report",
         metavar="DIR",
-        help=f"where the report goes ({OUT / 'report'})",
+        help=f"where the report goes ({OUT / 'report'}); {HISTORY} beside it is its history",
     )
-    return parser.parse_args(argv)
 
 
 def _check_results(folders: Sequence[Path]) -> None:
@@ -141,10 +199,14 @@ def _run(words: Sequence[object], problem: str) -> None:
         raise CannotReport(f"{problem} (exit status {status}); see above")
 
 
-def _config(results: Sequence[Path]) -> Mapping[str, Any]:
-    """The configuration of Allure: one file, by epic and feature, with what the run says."""
-    awesome = {"singleFile": True, "reportLanguage": "en", "groupBy": ["epic", "feature", "story"]}
+def _config(results: Sequence[Path], attached: Path, history: Path) -> Mapping[str, Any]:
+    """The configuration of Allure: one file, by implementation, with what the run says."""
+    suites = ["parentSuite", "suite", "epic", "feature"]
+    awesome = {"singleFile": True, "reportLanguage": "en", "groupBy": suites}
     return {
+        "historyPath": str(history),
+        "historyLimit": RUNS,
+        "globalAttachments": [str(attached)],
         "name": "Conformance to the documented load balancing",
         "variables": _said_of_run(results),
         "categories": [
@@ -157,11 +219,9 @@ def _config(results: Sequence[Path]) -> Mapping[str, Any]:
 
 def _said_of_run(results: Sequence[Path]) -> dict[str, str]:
     """What was judged by what, from the first line of the verdicts that lie beside results."""
-    stream = results[0].parent / "verdicts.jsonl"
-    if len(results) > 1 or not stream.exists():
+    run, *_ = _stream(results[0]) or [{}]
+    if len(results) > 1 or not run:
         return {}
-    with stream.open(encoding="utf-8") as lines:
-        run = json.loads(next(lines))
     versions = {SUITE.get(name, name): str(version) for name, version in run["versions"].items()}
     readings = (f"{name}={value}" for name, value in run["readings"].items())
     return {
@@ -172,6 +232,14 @@ def _said_of_run(results: Sequence[Path]) -> dict[str, str]:
         "examples": str(run["examples"]),
         **versions,
     }
+
+
+def _stream(results: Path) -> list[dict[str, Any]]:
+    """The lines of the verdicts that lie beside results; none where there are no verdicts."""
+    stream = results.parent / "verdicts.jsonl"
+    if not stream.exists():
+        return []
+    return [json.loads(line) for line in stream.read_text("utf-8").splitlines()]
 
 
 if __name__ == "__main__":

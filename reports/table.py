@@ -57,7 +57,7 @@ Cells = Mapping[tuple[str, str], Counter[str]]
 def lines(stream: Sequence[Line]) -> list[str]:
     """The tables in 80 columns, what they sum up to, and every verdict that is no pass."""
     run, verdicts = stream[0], stream[1:]
-    names = _names(run["implementations"])
+    names = named(run["implementations"])
     found = [line for profile in run["profiles"] for line in _profile(profile, names, verdicts)]
     return [
         *found[1:],
@@ -76,7 +76,7 @@ def word_of(line: Line) -> str:
     return str(line["verdict"])
 
 
-def _names(implementations: Iterable[Line]) -> dict[Run, str]:
+def named(implementations: Iterable[Line]) -> dict[Run, str]:
     """What each implementation calls itself; two of one name are told apart by their adapters."""
     called = {(one["adapter"], one["profile"]): str(one["name"]) for one in implementations}
     alike: dict[str, set[str]] = defaultdict(set)

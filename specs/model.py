@@ -4,6 +4,8 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from pulsar_conformance.specs.words import anchor
+
 JSON = Any
 """A JSON value: null, boolean, number, string, list or object."""
 
@@ -68,6 +70,10 @@ class Document:
     def section(self, title: str) -> Section | None:
         """Return the section of that title, None where there is none."""
         return next((section for section in self.sections if section.title == title), None)
+
+    def link(self, title: str) -> str:
+        """The address of the section of that title; of what stands above all, of the page."""
+        return f"{self.url}#{anchor(title)}" if title else self.url
 
 
 @dataclass(frozen=True)

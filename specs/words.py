@@ -1,4 +1,4 @@
-"""How numbers of things are written, and what a terminal must not be told."""
+"""How numbers of things and anchors are written, and what a terminal must not be told."""
 
 from __future__ import annotations
 
@@ -8,6 +8,11 @@ import re
 def counted(number: int, noun: str) -> str:
     """`1 verdict`, `2 verdicts`."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def anchor(title: str) -> str:
+    """The anchor that a page of the documentation has for a section."""
+    return re.sub(r"[^a-z0-9_-]", "", title.lower().replace(" ", "-"))
 
 
 UNPRINTABLE = re.compile(

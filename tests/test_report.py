@@ -122,11 +122,21 @@ def test_a_result_names_rule_implementation_and_profile(results):
     suites = [found[name] for name in ("parentSuite", "suite", "subSuite")]
     assert suites == ["forgetful 1", "documented-3.0", "OVERLOAD"]
     parameters = {one["name"]: one["value"] for one in result["parameters"]}
-    assert parameters == {
+    told = {
         "implementation": "forgetful 1",
         "adapter": "python:standin:Forgetful",
         "profile": "documented-3.0",
     }
+    assert parameters.items() >= told.items()
+
+
+def test_the_settings_that_decide_a_case_are_told_with_it(results):
+    parameters = {one["name"]: one for one in results["OVERLOAD-01"]["parameters"]}
+    decides = parameters["loadBalancerBrokerOverloadedThresholdPercentage"]
+    assert float(decides["value"].split()[0]) >= 0
+    assert decides["excluded"], "or a rule would be another one in the history after each case"
+    passed = {one["name"] for one in results["BUNDLE-03"]["parameters"]}
+    assert passed == {"implementation", "adapter", "profile"}
 
 
 def test_a_result_is_the_same_wherever_the_suite_is_installed(results):
@@ -134,10 +144,16 @@ def test_a_result_is_the_same_wherever_the_suite_is_installed(results):
     assert len({result["historyId"] for result in results.values()}) == len(RULES)
 
 
-def test_a_result_links_once_to_each_document_of_its_profile(results):
-    [link] = results["OVERLOAD-01"]["links"]
-    assert link["url"].startswith("https://pulsar.apache.org/docs/3.0")
-    assert link["name"] == "Load balance across brokers, Pulsar 3.0"
+def test_a_result_links_once_to_each_section_of_its_profile(results):
+    address = specs.load().documents["load-balance-3.0"].url
+    page = "Load balance across brokers, Pulsar 3.0"
+    assert address.startswith("https://pulsar.apache.org/docs/3.0")
+    assert {link["url"]: link["name"] for link in results["OVERLOAD-02"]["links"]} == {
+        f"{address}#shed-load-automatically": f"Shed load automatically: {page}"
+    }
+    for result in results.values():
+        links = [link["url"] for link in result["links"]]
+        assert len(set(links)) == len(links) > 0
 
 
 @pytest.mark.parametrize("rule", RULES)
@@ -281,6 +297,8 @@ while [ "$1" != --prefix ]; do shift; done
 """
 MAKES = """
 [ "$1" = --version ] && echo v20.1.0 && exit
+while [ "$1" != --config ]; do shift; done
+/bin/cp "$2" "${0%/*}/../seen.json"
 while [ "$1" != --output ]; do shift; done
 /bin/mkdir -p "$2"
 tag='<script async src="https://www.googletagmanager.com/gtag/js?id=G"></script>'
@@ -296,7 +314,10 @@ def test_the_tool_is_installed_once_and_the_report_calls_nobody(run, tmp_path, m
     assert report(run, monkeypatch, path, tmp_path) == 0
     said = capsys.readouterr().out
     assert said.startswith(f"installing allure {allure.ALLURE} by npm into ")
-    assert said.endswith(f"open {index.relative_to(run)}\n")
+    assert said.endswith(f"open {index.as_uri()}\n")
+    asked = json.loads((tmp_path / "seen.json").read_text())
+    assert asked["plugins"]["awesome"]["options"]["groupBy"][:2] == ["parentSuite", "suite"]
+    assert asked["historyPath"] == str(index.parent.parent / "allure-history.jsonl")
     assert index.read_text() == "report\n"
     (path / "npm").unlink()
     assert report(run, monkeypatch, path, tmp_path) == 0
@@ -319,3 +340,68 @@ def test_the_report_says_what_the_run_was(run):
     assert (said["implementations"], said["judged by"]) == ("forgetful 1", "documented-3.0")
     shutil.copytree(run / "reports" / "out" / "allure", run / "alone", dirs_exist_ok=True)
     assert allure._said_of_run([run / "alone"]) == {}
+
+
+def test_the_matrix_has_a_row_for_each_rule(run, tmp_path):
+    rows = allure.matrix([run / "reports" / "out" / "allure"]).splitlines()
+    assert rows[0] == 'rule,"forgetful 1, documented-3.0"'
+    assert set(rows[1:]) >= {"OVERLOAD-01,FAIL", "BUNDLE-03,pass", "OVERLOAD-05,-"}
+    assert len(rows) == 1 + len(RULES)
+    assert allure.matrix([tmp_path / "allure"]) == "rule\n"
+
+
+def remembered(folder, *runs):
+    """A history with runs, each by when its rules were begun; and results of the last one."""
+    lines = [{"testResults": {str(n): {"start": n} for n in starts}} for starts in runs]
+    history = folder / "allure-history.jsonl"
+    history.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    return history
+
+
+def test_a_report_that_is_made_again_is_no_second_run(tmp_path):
+    results = tmp_path / "allure"
+    results.mkdir()
+    for start in (3, 4):
+        (results / f"{start}-result.json").write_text(json.dumps({"start": start}))
+    history = remembered(tmp_path, (1, 2), (3, 4))
+    allure.forget(history, [results])
+    assert [json.loads(line) for line in history.read_text().splitlines()] == [
+        {"testResults": {"1": {"start": 1}, "2": {"start": 2}}}
+    ]
+    kept = history.read_text()
+    allure.forget(history, [results])
+    assert history.read_text() == kept, "another run is kept"
+    allure.forget(tmp_path / "none.jsonl", [results])
+
+
+@pytest.mark.parametrize("content", ["no JSON\n", "[]\n", "{}\n", ""])
+def test_what_is_no_history_is_told_and_kept(tmp_path, content):
+    history = tmp_path / "allure-history.jsonl"
+    history.write_text(content)
+    if content:
+        with pytest.raises(allure.CannotReport, match="is no history of Allure; delete it"):
+            allure.forget(history, [])
+    assert history.read_text() == content
+
+
+def test_the_summary_names_the_command_that_makes_a_page(tmp_path):
+    words = ["-m", "pulsar_conformance.conformance", "run", "--adapter", "reference"]
+    words += ["--rules", "BUNDLE-03", "--examples", "1"]
+    environment = {name: value for name, value in os.environ.items() if "NOX" not in name}
+
+    def last(*more, **extra):
+        done = subprocess.run(
+            [sys.executable, *words, *more],
+            cwd=tmp_path,
+            env={**environment, **extra},
+            capture_output=True,
+            text=True,
+        )
+        return next(line for line in done.stdout.splitlines() if line.startswith("as a page: "))
+
+    started = "as a page: python -m pulsar_conformance.conformance report allure"
+    assert last() == started
+    assert last("--out", "else where") == f"{started} 'else where/allure' --to 'else where/report'"
+    assert last(NOX_CURRENT_SESSION="conformance") == "as a page: nox -s report"
+    session = last("--out", "other", NOX_CURRENT_SESSION="conformance")
+    assert session == "as a page: nox -s report -- other/allure --to other/report"

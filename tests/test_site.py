@@ -16,6 +16,7 @@ from pulsar_conformance.reports.site import shapes, subjects, vendored
 from pulsar_conformance.reports.site.making import Site
 from pulsar_conformance.reports.site.pictures import pictures
 from pulsar_conformance.reports.site.results import deviations, results, steps
+from pulsar_conformance.specs.words import anchor as anchor_of
 
 HERE = Path(vendored.__file__).parent
 EVERY = specs.load()
@@ -116,7 +117,7 @@ def test_a_document_maps_each_sentence_to_its_rules(pages):
         claims = subjects.claims(document.id)
         for section in document.sections:
             for sentence in section.sentences:
-                anchor = f"{subjects.slug(section.title) or 'start'}-{sentence.number}"
+                anchor = f"{anchor_of(section.title) or 'start'}-{sentence.number}"
                 row = next(line for line in text.splitlines() if f'<span id="{anchor}">' in line)
                 rules = re.findall(r"\[([A-Z]+-\d+)\]", row)
                 assert set(claims.get((section.title, sentence.number), ())) <= set(rules)

@@ -9,6 +9,7 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 
 from pulsar_conformance.adapters.arguments import DEFAULT_PROFILE
+from pulsar_conformance.reports import allure
 from pulsar_conformance.reports.runs import comparing, making, requirements, telling, verifying
 from pulsar_conformance.reports.runs.making import BadReport
 from pulsar_conformance.specs import UnknownName
@@ -48,6 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     diff = acts.add_parser("diff", help="print what became better and worse")
     diff.add_argument("before", type=Path, metavar="A")
     diff.add_argument("after", type=Path, metavar="B")
+    allure.add_arguments(acts.add_parser("allure", help="make an Allure report; needs Node"))
     for form, purpose in PURPOSES.items():
         acts.add_parser(form, help=purpose).add_argument("file", type=Path, metavar="FILE")
     freeze = acts.add_parser("freeze", help="freeze the rules of a profile as a new version")
@@ -65,6 +67,8 @@ def _day(text: str) -> str:
 def run(args: argparse.Namespace) -> int:
     """Does it; 1 where a report does not verify or became worse, 2 for what cannot be read."""
     acts = {"make": _make, "verify": _verify, "diff": _diff, "freeze": _freeze}
+    if args.act == "allure":
+        return allure.run(args)
     try:
         return acts.get(args.act, _tell)(args)
     except (BadReport, UnknownName) as wrong:

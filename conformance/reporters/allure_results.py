@@ -76,7 +76,7 @@ class _Bare:
 
 
 def mark(item: pytest.Item, rule: Rule, profile: str) -> None:
-    """Epic and feature by area, severity by level, links to the documents of the profile."""
+    """Epic and feature by area, severity by level, links to sections of the profile's documents."""
     labels = {
         "epic": EPICS.get(rule.area, rule.area.title()),
         "feature": f"{rule.area}: {FEATURES.get(rule.area, rule.area.lower())}",
@@ -88,17 +88,24 @@ def mark(item: pytest.Item, rule: Rule, profile: str) -> None:
     for name, value in labels.items():
         item.add_marker(pytest.mark.allure_label(value, label_type=name))
     judged_by = {name for one in specs.load().lineage(profile) for name in one.documents}
-    for name in dict.fromkeys(source.document for source in rule.sources):
-        document = specs.load().documents[name]
-        if document.copy_of is None and name in judged_by:
-            title = f"{document.title}, Pulsar {document.version}"
-            item.add_marker(pytest.mark.allure_link(document.url, link_type="link", name=title))
+    links = {}
+    for source in rule.sources:
+        document = specs.load().documents[source.document]
+        if document.copy_of is None and document.id in judged_by:
+            page = f"{document.title}, Pulsar {document.version}"
+            title = f"{source.section}: {page}" if source.section else page
+            links[document.link(source.section)] = title
+    for address, title in links.items():
+        item.add_marker(pytest.mark.allure_link(address, link_type="link", name=title))
 
 
 def attach(
     item: pytest.Item, plan: Plan, rule: Rule, verdict: Verdict, name: str, text: str
 ) -> None:
-    """Attaches title, suite, parameters, the rule, and the findings with the case's derivation."""
+    """Attaches title, suite, parameters, the rule, and the findings with the case's derivation.
+
+    A case's settings are told, and do not make its rule another test in the history.
+    """
     allure.dynamic.title(f"{rule.id} {rule.title} ({name}, {verdict.profile})")
     item.add_marker(pytest.mark.allure_label(name, label_type="parentSuite"))
     allure.dynamic.parameter("implementation", _Bare(name), excluded=True)
@@ -111,6 +118,9 @@ def attach(
     failure = verdict.failure
     if failure is None:
         return
+    for setting in failure.settings:
+        called, _, value = setting.partition("=")
+        allure.dynamic.parameter(called, _Bare(value), excluded=True)
     _text(text, "failure")
     _text("\n".join(failure.derivation), "derivation")
     case = json.dumps(case_of(plan, failure), indent=1, ensure_ascii=False)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import shlex
 import sys
 from collections.abc import Generator, Iterator
 from itertools import product
@@ -16,12 +18,13 @@ from pulsar_conformance.adapters import AdapterError
 from pulsar_conformance.conformance.cases.deviations import of_others
 from pulsar_conformance.conformance.compare.replay import said_of_none
 from pulsar_conformance.conformance.core.verdict import Verdict
+from pulsar_conformance.conformance.engine.failures import IN_A_SESSION, SCRIPT
 from pulsar_conformance.conformance.engine.run import Run
 from pulsar_conformance.conformance.engine.session import Session
 from pulsar_conformance.conformance.explain.failures import told
 from pulsar_conformance.conformance.options import destination
 from pulsar_conformance.conformance.reporters import stream
-from pulsar_conformance.reports import table
+from pulsar_conformance.reports import allure, table
 from pulsar_conformance.specs.words import counted, printable
 
 VERDICT = "verdict"
@@ -151,6 +154,18 @@ class Reporter:
         for line in of_others(self.plan.deviations, self._names):
             write(line)
         write(f"verdicts: {self._directory / stream.FILE}")
+        write(f"as a page: {self._reporting()}")
+
+    def _reporting(self) -> str:
+        """The command that makes an Allure report of this run, where the person stands."""
+        results = str(self._directory / "allure")
+        words = [] if results == str(allure.OUT / "allure") else [results]
+        words += ["--to", str(self._directory / "report")] if words else []
+        if IN_A_SESSION in os.environ:
+            return shlex.join(["nox", "-s", "report", *(["--", *words] if words else [])])
+        script = Path(sys.argv[0]).stem == SCRIPT
+        started = [SCRIPT] if script else ["python", "-m", "pulsar_conformance.conformance"]
+        return shlex.join([*started, "report", "allure", *words])
 
     def _say_what_is_saved(self) -> None:
         """One line on the standard error: how far the run came, and where that can be found."""

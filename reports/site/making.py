@@ -18,6 +18,7 @@ from pulsar_conformance.reports.site.pictures import pictures
 from pulsar_conformance.reports.site.results import Listed, Result, deviations, results, steps
 from pulsar_conformance.reports.table import WORDS
 from pulsar_conformance.specs import AREAS, Specs, load, operations, schema
+from pulsar_conformance.specs.words import anchor
 
 GUIDES = Path(__file__).parent / "guides"
 PROFILE = "documented-3.0"
@@ -53,7 +54,7 @@ class Site:
             pictures=lambda shown: list(pictures(shown)),
             results=self.results,
             shown=self.shown,
-            slug=subjects.slug,
+            anchor=anchor,
             titles=TITLES,
             words=WORDS,
         )

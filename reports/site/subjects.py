@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import inspect
-import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -62,11 +61,6 @@ def claims(document: str) -> Mapping[tuple[str, int], list[str]]:
             for number in source.sentences if source.document == document else ():
                 found[source.section, number].append(rule.id)
     return found
-
-
-def slug(title: str) -> str:
-    """The anchor that a page of the documentation has for a section."""
-    return re.sub(r"[^a-z0-9_-]", "", title.lower().replace(" ", "-"))
 
 
 def commands() -> Iterator[tuple[str, str, str]]:
