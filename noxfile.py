@@ -43,6 +43,9 @@ RUNNING = "tests/test_cluster_running.py"
 RELEASED = ("tests/test_pulsar_released*.py", "tests/test_pulsar_deviations.py", RUNNING)
 """Tests that need released Pulsar: the sessions `pulsar` and `clusters` run them."""
 
+BUILT = "tests/test_built_site.py"
+"""Tests of the pages of the built site: the session `site` runs them."""
+
 IN_A_BROWSER = "tests/test_browser_site.py"
 """Tests of the built site in Chromium: the session `site` runs them."""
 
@@ -106,7 +109,9 @@ def tests(session: nox.Session) -> None:
     """Run the suite's own tests; after --, options and files for pytest."""
     install(session, "tests")
     elsewhere = (
-        word for files in (*RELEASED, ON_SPARK, IN_A_BROWSER) for word in ("--ignore-glob", files)
+        word
+        for files in (*RELEASED, ON_SPARK, BUILT, IN_A_BROWSER)
+        for word in ("--ignore-glob", files)
     )
     session.run("pytest", "-n", "2", "-q", *ENDS, *elsewhere, *session.posargs)
 
@@ -238,9 +243,10 @@ def site(session: nox.Session) -> None:
     session.run("mkdocs", "build", "--strict", "--quiet", "-f", SITE)
     session.log("open reports/out/site/index.html")
     if shutil.which("chromium") and shutil.which("chromedriver"):
-        session.install("pytest", "selenium>=4.20")
-        session.run("pytest", "-q", IN_A_BROWSER)
+        session.install("selenium>=4.20")
+        session.run("pytest", "-q", BUILT, IN_A_BROWSER)
     else:
+        session.run("pytest", "-q", BUILT)
         session.warn(f"no Chromium and chromedriver on the PATH: {IN_A_BROWSER} was not run")
 
 

@@ -139,7 +139,7 @@ def test_what_follows_the_dashes_goes_through(noxfile, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     session = Session("uv", "-k", "overload")
     noxfile.tests(session)
-    files = (*noxfile.RELEASED, noxfile.ON_SPARK, noxfile.IN_A_BROWSER)
+    files = (*noxfile.RELEASED, noxfile.ON_SPARK, noxfile.BUILT, noxfile.IN_A_BROWSER)
     elsewhere = [word for one in files for word in ("--ignore-glob", one)]
     expected = ("pytest", "-n", "2", "-q", *noxfile.ENDS, *elsewhere, "-k", "overload")
     assert session.did[-1] == expected
