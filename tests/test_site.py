@@ -184,6 +184,22 @@ def test_a_story_is_drawn_along_its_minutes():
     assert "Time line of " in drawn(example.id)
 
 
+def test_the_table_of_a_group_is_filled_step_by_step():
+    first, second, third = (drawn(f"anti-table-row-{row}") for row in (1, 2, 3))
+    assert first.count('class="pc-open"') == 4
+    assert "Domain1, Broker1: none" in first
+    assert "Domain1, Broker1: Namespace1; Domain1, Broker2: none" in second
+    assert "Namespace2 may go to Broker3, Broker4." in second
+    assert (second.count('class="pc-other"'), second.count('class="pc-open"')) == (1, 2)
+    assert (third.count('class="pc-other"'), third.count('class="pc-open"')) == (2, 2)
+
+
+def test_deviations_stand_in_the_order_of_versions():
+    files = list(dict.fromkeys(one.file for ones in deviations().values() for one in ones))
+    assert files == sorted(files, key=lambda name: [int(n) for n in re.findall(r"\d+", name)])
+    assert files.index("pulsar-2.4.2") < files.index("pulsar-2.10.5")
+
+
 def test_what_is_drawn_is_well_formed():
     for example in examples():
         for picture in pictures(Shown(Worked.out(example))):

@@ -9,21 +9,22 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from html import escape
 from itertools import pairwise
 from typing import Any
 
 from pulsar_conformance.reference import Step
 from pulsar_conformance.reports.pages.making import Shown
+from pulsar_conformance.reports.site.drawing import ROW, WIDTH, mark, rectangle, svg, text
+from pulsar_conformance.reports.site.groups import domains
 
-WIDTH = 480
-LEFT = 100
-RIGHT = 60
-ROW = 26
+LEFT = 76
+RIGHT = 52
 HIGHEST = 2**32 - 1
 PERCENT = re.compile(r"(-?\d+(?:\.\d+)?) %")
 RANGE = re.compile(r"(0x[0-9a-f]{8})_(0x[0-9a-f]{8})")
 MOST_ROWS = 12
+CUT = 38
+"""The most characters of an event; the table has all of them."""
 LIMITS = ("threshold", "limit")
 
 
@@ -44,6 +45,8 @@ def pictures(shown: Shown) -> Iterator[str]:
     ):
         if operation == "cluster.replay" and shown.course:
             yield _time_line([(row[0], row[1]) for row in shown.course.rows])
+        elif operation == "place.anti_affinity":
+            yield domains(case, derived.answer)
         elif (drawn := _usage_bars(derived.steps)) or (drawn := _ranges(case, derived.answer)):
             yield drawn
 
@@ -61,18 +64,18 @@ def _usage_bars(steps: Sequence[Step]) -> str:
         usage, top = one.usage or 0.0, row * ROW + 4
         own = one.limit if one.limit is not None else limit
         kind = "over" if own is not None and usage > own else "bar"
-        body.append(_text(LEFT - 8, top + 13, one.name[:16], "end"))
-        body.append(_rectangle(LEFT, top, usage * scale, ROW - 8, kind))
-        body.append(_text(LEFT + usage * scale + 6, top + 13, f"{usage:g} %"))
+        body.append(text(LEFT - 8, top + 13, one.name[:12], "end"))
+        body.append(rectangle(LEFT, top, usage * scale, ROW - 8, kind))
+        body.append(text(LEFT + usage * scale + 6, top + 13, f"{usage:g} %"))
         if one.limit is not None:
-            body.append(_mark(LEFT + one.limit * scale, top - 2, ROW - 4, "limit"))
+            body.append(mark(LEFT + one.limit * scale, top - 2, ROW - 4, "limit"))
         gone = f" and gives up {len(one.gives)}" if one.gives else ""
         said.append(f"{one.name} is at {usage:g} %{gone}")
     for value, word in ((average, "average"), (limit, "limit")):
         if value is not None:
-            body.append(_mark(LEFT + value * scale, 0, height - 30, word))
+            body.append(mark(LEFT + value * scale, 0, height - 30, word))
             body.append(
-                _text(
+                text(
                     LEFT + value * scale,
                     height - 18 + 15 * (word == "limit"),
                     f"{word} {value:g} %",
@@ -83,9 +86,9 @@ def _usage_bars(steps: Sequence[Step]) -> str:
     limits = {one.limit for one in measured if one.limit is not None}
     if limits:
         words = ", ".join(f"{one:g} %" for one in sorted(limits))
-        body.append(_text(LEFT, height - 8, f"dashed: threshold {words}"))
+        body.append(text(LEFT, height - 8, f"dashed: threshold {words}"))
         said.append(f"threshold {words}")
-    return _svg(height + 4, f"Usage by broker: {'; '.join(said)}", body)
+    return svg(height + 4, f"Usage by broker: {'; '.join(said)}", body)
 
 
 def _brokers(steps: Sequence[Step]) -> tuple[list[MeasuredBroker], float | None, float | None]:
@@ -129,11 +132,11 @@ def _ranges(case: Mapping[str, Any], answer: Mapping[str, Any]) -> str:
     body, said = [], []
     for row, (word, parts) in enumerate(rows):
         top = row * ROW + 4
-        body.append(_text(LEFT - 8, top + 13, word, "end"))
+        body.append(text(LEFT - 8, top + 13, word, "end"))
         for number, (low, high) in enumerate(parts):
             kind = "bar" if number % 2 else "other"
             body.append(
-                _rectangle(LEFT + (low - lowest) * scale, top, (high - low) * scale, ROW - 8, kind)
+                rectangle(LEFT + (low - lowest) * scale, top, (high - low) * scale, ROW - 8, kind)
             )
         said.append(
             f"{word}: "
@@ -144,9 +147,9 @@ def _ranges(case: Mapping[str, Any], answer: Mapping[str, Any]) -> str:
             )
         )
     bottom = len(rows) * ROW + 14
-    body.append(_text(LEFT, bottom, f"0x{lowest:08x}"))
-    body.append(_text(WIDTH - 10, bottom, f"0x{highest:08x}", "end"))
-    return _svg(bottom + 8, f"Ranges of hashes. {'; '.join(said)}", body)
+    body.append(text(LEFT, bottom, f"0x{lowest:08x}"))
+    body.append(text(WIDTH - 10, bottom, f"0x{highest:08x}", "end"))
+    return svg(bottom + 8, f"Ranges of hashes. {'; '.join(said)}", body)
 
 
 def _parts(value: Any) -> list[tuple[int, int]]:
@@ -169,18 +172,18 @@ def _time_line(events: Sequence[tuple[str, str]]) -> str:
     if not known:
         return ""
     last = max(minute for minute, _ in known) or 1.0
-    scale = 95 / last
+    scale = 36 / last
     height = len(known) * ROW + 8
     body = []
     for row, (minute, said) in enumerate(known):
         middle = row * ROW + 14
-        body.append(_mark(70 + minute * scale, 0, height - 4, "tick"))
-        body.append(f'<circle class="pc-dot" cx="{70 + minute * scale:.1f}" cy="{middle}" r="5"/>')
-        body.append(_text(60, middle + 4, f"{minute:g} min", "end"))
-        body.append(_text(180, middle + 4, said if len(said) <= 44 else f"{said[:43]}…"))
+        body.append(mark(64 + minute * scale, 0, height - 4, "tick"))
+        body.append(f'<circle class="pc-dot" cx="{64 + minute * scale:.1f}" cy="{middle}" r="5"/>')
+        body.append(text(54, middle + 4, f"{minute:g} min", "end"))
+        body.append(text(114, middle + 4, said if len(said) <= CUT else f"{said[: CUT - 1]}…"))
     left_out = len(events) - len(known)
     more = f"; {left_out} more follow in the table" if left_out > 0 else ""
-    return _svg(height, f"Time line of {len(known)} events up to minute {last:g}{more}", body)
+    return svg(height, f"Time line of {len(known)} events up to minute {last:g}{more}", body)
 
 
 def _is_number(text: str) -> bool:
@@ -189,24 +192,3 @@ def _is_number(text: str) -> bool:
     except ValueError:
         return False
     return True
-
-
-def _svg(height: float, said: str, body: Sequence[str]) -> str:
-    box = f'viewBox="0 0 {WIDTH} {height:g}"'
-    head = f'<svg class="pc-picture" {box} role="img" aria-label="{escape(said)}">'
-    caption = f"<figcaption>{escape(said)}.</figcaption>"
-    return f"<figure>{head}{''.join(body)}</svg>{caption}</figure>"
-
-
-def _rectangle(left: float, top: float, width: float, height: float, kind: str) -> str:
-    size = f'width="{max(width, 0.5):.1f}" height="{height:g}"'
-    return f'<rect class="pc-{kind}" x="{left:.1f}" y="{top:g}" {size}/>'
-
-
-def _mark(left: float, top: float, height: float, kind: str) -> str:
-    ends = f'y1="{top:g}" y2="{top + height:g}"'
-    return f'<line class="pc-{kind}" x1="{left:.1f}" x2="{left:.1f}" {ends}/>'
-
-
-def _text(left: float, top: float, text: str, anchor: str = "start") -> str:
-    return f'<text x="{left:.1f}" y="{top:g}" text-anchor="{anchor}">{escape(text)}</text>'

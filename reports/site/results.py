@@ -81,7 +81,12 @@ def results(folder: Path = PUBLISHED) -> list[Result]:
 
 def _in_order(result: Result) -> tuple[str, list[int], str]:
     name, _, version = result.name.rpartition(" ")
-    return name, [int(number) for number in re.findall(r"\d+", version)], result.file
+    return name, numbers(version), result.file
+
+
+def numbers(version: str) -> list[int]:
+    """The numbers in a version, by which 2.4.2 comes before 2.10.5."""
+    return [int(number) for number in re.findall(r"\d+", version)]
 
 
 @dataclass(frozen=True)
@@ -108,7 +113,7 @@ def steps(every: Sequence[Result]) -> list[Succession]:
 def deviations(folder: Path = DEVIATIONS) -> Mapping[str, Sequence[Listed]]:
     """Every known deviation, by the rule that it breaks."""
     found: dict[str, list[Listed]] = {}
-    for file in sorted(folder.glob("*.yaml")):
+    for file in sorted(folder.glob("*.yaml"), key=lambda file: numbers(file.stem)):
         for entry in yaml.safe_load(file.read_text("utf-8")):
             found.setdefault(entry["rule"], []).append(Listed(file.stem, entry))
     return found

@@ -1,0 +1,37 @@
+"""The parts of a picture, as SVG; colours are those of the page.
+
+A picture is as wide as a phone, so that nobody has to scroll it, and lengths are its pixels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+
+WIDTH = 360
+ROW = 26
+
+
+def svg(height: float, said: str, body: Sequence[str]) -> str:
+    """A picture of that height; what it says stands below, for those who do not see it, too."""
+    box = f'viewBox="0 0 {WIDTH} {height:g}"'
+    head = f'<svg class="pc-picture" {box} role="img" aria-label="{escape(said)}">'
+    caption = f"<figcaption>{escape(said)}.</figcaption>"
+    return f"<figure>{head}{''.join(body)}</svg>{caption}</figure>"
+
+
+def rectangle(left: float, top: float, width: float, height: float, kind: str) -> str:
+    """A box of a kind that the style knows."""
+    size = f'width="{max(width, 0.5):.1f}" height="{height:g}"'
+    return f'<rect class="pc-{kind}" x="{left:.1f}" y="{top:g}" {size}/>'
+
+
+def mark(left: float, top: float, height: float, kind: str) -> str:
+    """An upright line of a kind that the style knows."""
+    ends = f'y1="{top:g}" y2="{top + height:g}"'
+    return f'<line class="pc-{kind}" x1="{left:.1f}" x2="{left:.1f}" {ends}/>'
+
+
+def text(left: float, top: float, words: str, anchor: str = "start") -> str:
+    """Words on their base line."""
+    return f'<text x="{left:.1f}" y="{top:g}" text-anchor="{anchor}">{escape(words)}</text>'
