@@ -15,7 +15,14 @@ from pulsar_conformance.reports.pages.making import TITLES, Shown, environment
 from pulsar_conformance.reports.pages.outcomes import Worked
 from pulsar_conformance.reports.site import shapes, subjects
 from pulsar_conformance.reports.site.pictures import pictures
-from pulsar_conformance.reports.site.results import Listed, Result, deviations, results, steps
+from pulsar_conformance.reports.site.results import (
+    Listed,
+    Result,
+    deviations,
+    releases,
+    results,
+    steps,
+)
 from pulsar_conformance.reports.table import WORDS
 from pulsar_conformance.specs import AREAS, Specs, load, operations, schema
 from pulsar_conformance.specs.words import anchor
@@ -94,7 +101,7 @@ class Site:
         for one in self.results:
             yield f"implementations/{one.slug}.md", self._page("implementation", result=one)
         yield "implementations/index.md", self._page("implementations", steps=steps(self.results))
-        yield "deviations.md", self._page("deviations")
+        yield "deviations.md", self._page("deviations", releases=releases())
 
     def _documents(self) -> Iterator[tuple[str, str]]:
         yield "documents/index.md", self._page("documents")

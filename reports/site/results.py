@@ -110,10 +110,19 @@ def steps(every: Sequence[Result]) -> list[Succession]:
     return found
 
 
+def releases(folder: Path = DEVIATIONS) -> Mapping[str, Sequence[Listed]]:
+    """Every known deviation, by the file that lists it, the oldest version first."""
+    files = sorted(folder.glob("*.yaml"), key=lambda file: numbers(file.stem))
+    return {
+        file.stem: [Listed(file.stem, entry) for entry in yaml.safe_load(file.read_text("utf-8"))]
+        for file in files
+    }
+
+
 def deviations(folder: Path = DEVIATIONS) -> Mapping[str, Sequence[Listed]]:
     """Every known deviation, by the rule that it breaks."""
     found: dict[str, list[Listed]] = {}
-    for file in sorted(folder.glob("*.yaml"), key=lambda file: numbers(file.stem)):
-        for entry in yaml.safe_load(file.read_text("utf-8")):
-            found.setdefault(entry["rule"], []).append(Listed(file.stem, entry))
+    for listed in releases(folder).values():
+        for one in listed:
+            found.setdefault(one.entry["rule"], []).append(one)
     return found
