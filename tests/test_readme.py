@@ -15,7 +15,7 @@ from pulsar_conformance import fixtures, specs
 from pulsar_conformance.adapters.names import KINDS
 from pulsar_conformance.conformance.cases.deviations import load
 from pulsar_conformance.conformance.cases.given_settings import given_settings
-from pulsar_conformance.conformance.commands.main import COMMANDS, main
+from pulsar_conformance.conformance.commands.main import COMMANDS, main, parser_of
 from pulsar_conformance.conformance.core.verdict import WORST_FIRST
 from pulsar_conformance.conformance.options import OPTIONS
 
@@ -82,6 +82,39 @@ def everything():
     return "\n".join(map(text, PAGES))
 
 
+INLINE = re.compile(r"`((?:pulsar-conformance|nox -s) [^`{]+)`")
+PLACEHOLDERS = {"ID": "overload-95-over-85", "OPERATION": "shed.select", "VERSIONS": "3.0.7"}
+"""What stands for something in a command within a sentence, and one such thing."""
+OPEN = {"OPTIONS", "PARTS", "RESULTS", "COMMAND"}
+"""What stands for any arguments."""
+SENTENCES = (
+    *PAGES,
+    "ARCHITECTURE.md",
+    "adapters/samples/README.md",
+    "reports/examples/README.md",
+    *sorted(str(one.relative_to(ROOT)) for one in (ROOT / "reports/site/templates").glob("*.md.*")),
+)
+
+
+def inline(page):
+    """Each command that stands within a sentence, or is indented in a list."""
+    for found in INLINE.findall(" ".join(text(page).split())):
+        yield shlex.split(found)
+    for line in re.findall(r"^    (pulsar-conformance .*)$", text(page), re.MULTILINE):
+        yield shlex.split(line)
+
+
+def helped():
+    """Each command that the help of a command shows."""
+    for name in COMMANDS:
+        said = " ".join(parser_of(name).format_help().split())
+        for found in re.findall(r"[`'\"](pulsar-conformance [a-z][^`'\"]*)[`'\"]", said):
+            yield f"{name} --help", shlex.split(found)
+
+
+WITHIN = [(page, words) for page in SENTENCES for words in inline(page)] + list(helped())
+
+
 def test_the_readme_is_short():
     assert len(text("README.md").splitlines()) <= LONGEST
 
@@ -112,8 +145,26 @@ def test_every_verdict_is_explained():
     assert set(explained) >= set(WORST_FIRST)
 
 
+@pytest.mark.parametrize(("page", "words"), WITHIN, ids=lambda words: " ".join(words))
+def test_a_command_within_a_sentence_can_be_given(page, words):
+    left = [PLACEHOLDERS.get(word, word) for word in words if word not in OPEN]
+    if left[:1] == ["pulsar-conformance"] and (len(left) == 2 or "--help" in left):
+        assert left[1:] == ["--help"] or left[1] in COMMANDS
+    elif left[:2] == ["pulsar-conformance", "report"] and len(left) == 3:
+        assert left[2] in parser_of("report").format_help()
+    elif left[0] == "nox" and left[-1] == "--":
+        assert left[2] in SESSIONS
+    else:
+        given(left)
+
+
 @pytest.mark.parametrize(("page", "words"), COMMANDS_THERE, ids=lambda words: " ".join(words))
 def test_a_command_can_be_given(page, words):
+    given(words)
+
+
+def given(words):
+    """Parses a command as its program would; what it names exists."""
     program, *rest = words
     if program.endswith("nox"):
         assert rest[:1] == ["-s"]

@@ -1,0 +1,113 @@
+"""The commands of the pages, pasted into a shell, page by page, as a reader would.
+
+A page's commands run one after the other in a folder that has what a clone has. Left out are those
+that download, need a cluster, Spark or a build of the site; test_readme.py parses these, too. A run
+draws few cases, so that all of it takes a minute.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+
+import pytest
+from test_readme import GUIDES, ROOT, fences, written
+
+DEAR = re.compile(
+    r"--characterize|diff reference sample|pulsar:|cluster:|adapter '?spark|changes|nox -s (?!conformance)|\.venv|curl|javac|spark-submit"
+    r"|\baudit\b|\bfleet\b|\bcollect\b|http\.server|report allure|report freeze|python3 -m"
+)
+"""What is not run; `report freeze` would write into the installed package."""
+MAY_END_WITH_1 = re.compile(r"report diff")
+"""It ends with 1 where something became worse."""
+NEEDS = {"java": r"\bjava\b", "node": r"\bnode\b"}
+AS_EXPLAINED = ("before.json", "after.json")
+"""Reports that a page says are there."""
+SHIM = """#!{python}
+import sys
+from pulsar_conformance.conformance.commands.main import main
+words = sys.argv[1:]
+if {nox}:
+    words = ["run", *([] if "--rules" in words else ["--rules", "OVERLOAD-*"]), *words[3:]]
+if words[:1] == ["run"] and "--examples" not in words:
+    words[1:1] = ["--examples", "2"]
+sys.exit(main(words))
+"""
+LINKED = ("adapters", "fixtures")
+CASES = ".conformance/cases/shed.select"
+PAGES = ("README.md", *GUIDES)
+
+
+def lines(page):
+    """The commands of a page in their order, without those that are dear or lack their program."""
+    lacking = [needed for program, needed in NEEDS.items() if shutil.which(program) is None]
+    for language, _, content in fences(page):
+        for line in content.splitlines() if language == "sh" else ():
+            said = line.partition("  #")[0].strip()
+            if said and not DEAR.search(said) and not any(re.search(one, said) for one in lacking):
+                yield said
+
+
+PASTED = {page: found for page in PAGES if (found := list(lines(page)))}
+
+
+@pytest.fixture
+def clone(tmp_path):
+    """A folder with what a clone has, and the environment in which its commands are found."""
+    folder, programs = tmp_path / "clone", tmp_path / "bin"
+    (folder / "reports").mkdir(parents=True)
+    programs.mkdir()
+    for name in LINKED:
+        (folder / name).symlink_to(ROOT / name)
+    shutil.copytree(ROOT / "reports" / "published", folder / "reports" / "published")
+    for name in AS_EXPLAINED:
+        shutil.copy(ROOT / "reports/published/reference-0.1.0-documented-3.0.json", folder / name)
+    cases = folder / CASES
+    cases.mkdir(parents=True)
+    shutil.copy(ROOT / "fixtures/cases/shed.select/1969b24e1ae2.json", cases / "d3f471a3ccb7.json")
+    for name in ("pulsar-conformance", "nox"):
+        file = programs / name
+        file.write_text(SHIM.format(python=sys.executable, nox=name == "nox"))
+        file.chmod(0o755)
+    environment = {name: value for name, value in os.environ.items() if "NOX" not in name}
+    return folder, {**environment, "PATH": f"{programs}:{environment['PATH']}"}
+
+
+def pasted(commands, folder, environment):
+    """The status of each command, and all that was said, of one shell."""
+    done = subprocess.run(
+        ["sh"],
+        input="\n".join(f'{line}\nprintf "\\n@@ %s\\n" "$?"' for line in commands),
+        cwd=folder,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=600,
+    )
+    statuses = re.findall(r"^@@ (\d+)$", done.stdout, re.MULTILINE)
+    return [int(status) for status in statuses], done.stdout
+
+
+@pytest.mark.parametrize("page", PASTED)
+def test_every_cheap_command_of_a_page_does_what_it_should(page, clone):
+    folder, environment = clone
+    for file, content in written().items():
+        for place in (folder, folder / "mine"):
+            place.mkdir(exist_ok=True)
+            (place / file).write_text(content)
+    if not any("new-adapter" in line for line in PASTED[page]):  # as the page before had it
+        pasted(["pulsar-conformance new-adapter --lang python"], folder, environment)
+    statuses, said = pasted(PASTED[page], folder, environment)
+    wrong = [
+        (command, status)
+        for command, status in zip(PASTED[page], statuses, strict=True)
+        if status not in ((0, 1) if MAY_END_WITH_1.search(command) else (0,))
+    ]
+    assert wrong == [], said
+    assert "Traceback" not in said
+
+
+def test_most_of_what_is_shown_is_pasted():
+    assert sum(map(len, PASTED.values())) > 40
