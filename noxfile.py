@@ -23,6 +23,8 @@ VERSION = PROJECT["project"]["version"]
 SITE = "reports/out/site-sources/mkdocs.yml"
 PROFILES = ("documented-3.0", "unwritten-3.0")
 """The profiles for a run that names none."""
+PYTHONS = ("3.11", "3.12", "3.13")
+"""The versions of Python in which the package is tried."""
 JAVA = 17
 """The oldest Java that runs Spark."""
 
@@ -255,6 +257,25 @@ def fixtures(session: nox.Session) -> None:
     """Write cases with their allowed answers as an archive, for tests without Python."""
     install(session)
     session.run("python", "-m", "pulsar_conformance.reports.archive", *session.posargs)
+
+
+@nox.session(python=PYTHONS)
+def package(session: nox.Session) -> None:
+    """Install the wheel in an empty environment, from a folder of wheels alone, and use it."""
+    shutil.rmtree(Path("build", "lib"), ignore_errors=True)
+    folder = Path(session.create_tmp()).absolute()
+    wheels, empty = folder / "wheels", folder / "empty"
+    shutil.rmtree(wheels, ignore_errors=True)
+    session.install("pip")
+    session.run("python", "-m", "pip", "wheel", "--quiet", "--wheel-dir", str(wheels), ".")
+    session.run("python", "-m", "venv", "--clear", str(empty))
+    offline = ("--no-index", "--find-links", str(wheels))
+    session.run(f"{empty}/bin/pip", "install", "--quiet", *offline, PACKAGE, external=True)
+    tool = f"{empty}/bin/{PACKAGE}"
+    with session.chdir(folder):  # where no file of the clone lies
+        session.run(tool, "--version", external=True)
+        session.run(tool, "check", "reference", external=True)
+        session.run(tool, "run", "--adapter", "reference", "--examples", "5", external=True)
 
 
 @nox.session

@@ -35,7 +35,9 @@ REPORTS = {
     "fixtures": "archive",
 }
 """Session -> the module of `reports` that it runs."""
-SESSIONS = re.findall(r"^@nox\.session\ndef (\w+)", (ROOT / "noxfile.py").read_text(), re.MULTILINE)
+SESSIONS = re.findall(
+    r"^@nox\.session.*\ndef (\w+)", (ROOT / "noxfile.py").read_text(), re.MULTILINE
+)
 
 
 def text(page):

@@ -12,7 +12,7 @@ from pulsar_conformance import specs
 from pulsar_conformance.fixtures import examples
 from pulsar_conformance.reports.pages.making import Shown
 from pulsar_conformance.reports.pages.outcomes import Worked
-from pulsar_conformance.reports.site import shapes, subjects, vendored
+from pulsar_conformance.reports.site import mutants, shapes, subjects, vendored
 from pulsar_conformance.reports.site.making import Site
 from pulsar_conformance.reports.site.pictures import pictures
 from pulsar_conformance.reports.site.results import deviations, results, steps
@@ -63,6 +63,25 @@ def test_a_rule_says_what_it_says_and_what_came_of_it(rule, pages):
         if rule in example.rules:
             assert f'id="{example.id}"' in text
             assert "\n".join(example.arithmetic) in text
+
+
+def test_a_rule_names_the_defects_that_it_finds(pages):
+    assert "The smallest is taken for the largest." in pages["rules/USAGE-01.md"]
+    assert pages["rules/USAGE-01.md"].count("# becomes") == len(mutants.seeded()["USAGE-01"])
+    without = next(rule for rule in specs.load().rules if rule not in mutants.seeded())
+    if without not in mutants.killed():
+        assert "## Mutants it finds" not in pages[f"rules/{without}.md"]
+
+
+def test_the_published_table_of_mutants_is_read_by_rule(tmp_path):
+    fates = [
+        {"id": "usage.py:9 max", "was": "max", "becomes": "min", "verdict": "killed", "rule": "A"},
+        {"id": "usage.py:9 any", "was": "1", "becomes": "2", "verdict": "explained", "rule": ""},
+    ]
+    table = tmp_path / "mutants.jsonl"
+    table.write_text("".join(f"{json.dumps(fate)}\n" for fate in fates))
+    assert mutants.killed(table) == {"A": [mutants.Replaced("usage.py:9 max", "max", "min")]}
+    assert mutants.killed(tmp_path / "none.jsonl") == {}
 
 
 def test_a_deviation_stands_with_its_rule_and_with_its_release(pages):

@@ -13,7 +13,7 @@ from pulsar_conformance.fixtures import examples
 from pulsar_conformance.reference import Model
 from pulsar_conformance.reports.pages.making import TITLES, Shown, environment
 from pulsar_conformance.reports.pages.outcomes import Worked
-from pulsar_conformance.reports.site import shapes, subjects
+from pulsar_conformance.reports.site import mutants, shapes, subjects
 from pulsar_conformance.reports.site.pictures import pictures
 from pulsar_conformance.reports.site.results import (
     Listed,
@@ -58,6 +58,8 @@ class Site:
             areas=AREAS,
             longest=LONGEST,
             deviations=self.deviations,
+            seeded=mutants.seeded(),
+            killed=mutants.killed(),
             pictures=lambda shown: list(pictures(shown)),
             results=self.results,
             shown=self.shown,

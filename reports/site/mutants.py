@@ -1,0 +1,44 @@
+"""What is known of how well each rule sees: seeded defects, and mutants of the published table."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import yaml
+from pulsar_conformance import fixtures
+
+SEEDED = Path(fixtures.__file__).parent / "mutants" / "defects.yaml"
+TABLE = Path(__file__).parent.parent / "mutants" / "mutants.jsonl"
+"""A line for each generated mutant, where the table was published."""
+
+
+@dataclass(frozen=True)
+class Replaced:
+    """A piece of the model's source and what stood there instead, and what that amounts to."""
+
+    title: str
+    was: str
+    becomes: str
+
+
+def seeded(file: Path = SEEDED) -> Mapping[str, Sequence[Replaced]]:
+    """The seeded defects by the rule that finds them."""
+    found: dict[str, list[Replaced]] = defaultdict(list)
+    for one in yaml.safe_load(file.read_text("utf-8")):
+        title = f"{one['name']}: {one['stands_for']}"
+        found[one["rule"]].append(Replaced(title, one["was"], one["becomes"]))
+    return found
+
+
+def killed(file: Path = TABLE) -> Mapping[str, Sequence[Replaced]]:
+    """The generated mutants by the rule that was broken first; none without a published table."""
+    found: dict[str, list[Replaced]] = defaultdict(list)
+    for line in file.read_text("utf-8").splitlines() if file.exists() else ():
+        one = json.loads(line)
+        if one.get("verdict") == "killed":
+            found[one["rule"]].append(Replaced(one["id"], one["was"], one["becomes"]))
+    return found
