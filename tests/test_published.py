@@ -263,13 +263,13 @@ def test_a_badge_says_how_many_rules_hold(report, capsys):
     assert told["message"] == f"documented-3.0 {holding}/{applying}"
 
 
-def test_juint_has_a_case_a_rule(report, tmp_path, capsys):
+def test_junit_has_a_case_a_rule(report, tmp_path, capsys):
     failure = {
         "case_file": "case.json", "size": "1 case", "derivation": ["95 > 85"], "allowed": "<= 3",
         "answered": "4", "again": "pulsar-conformance run",
     }  # fmt: skip
     line_of(report).update(verdict="fail", failure=failure, why="")
-    line_of(report, "SHED-01").update(verdict="error", why="it ended")
+    line_of(report, "SHED-01").update(verdict="error", why="it ended \x1b[31mred")  # no XML
     file = tmp_path / "broken.json"
     file.write_text(json.dumps(report))
     assert main(["report", "junit", str(file)]) == 0

@@ -62,7 +62,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="the format of the files (%(default)s)",
     )
     parser.add_argument(
-        "--strategy", choices=STRATEGIES, help=f"shedding strategy ({STRATEGIES[0]})"
+        "--strategy",
+        choices=STRATEGIES,
+        metavar="STRATEGY",
+        help=f"{', '.join(STRATEGIES[:-1])} or {STRATEGIES[-1]} ({STRATEGIES[0]})",
     )
     parser.add_argument(
         "--setting",

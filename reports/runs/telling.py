@@ -9,6 +9,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from pulsar_conformance import specs
 from pulsar_conformance.reports.runs.making import BROKEN, Report
 from pulsar_conformance.reports.table import WORDS, word_of
+from pulsar_conformance.specs.words import printable
 
 LABEL = "conformance"
 COLOURS = {"good": "#2e7d32", "bad": "#c62828"}
@@ -84,7 +85,7 @@ def junit(report: Report) -> str:
     root = ElementTree.Element("testsuites")
     root.append(suite)
     ElementTree.indent(root)
-    text = ElementTree.tostring(root, encoding="unicode")
+    text = printable(ElementTree.tostring(root, encoding="unicode"))  # XML can't hold the rest
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{text}\n'
 
 
