@@ -18,7 +18,7 @@ from pulsar_conformance.adapters import AdapterError
 from pulsar_conformance.conformance.cases.deviations import of_others
 from pulsar_conformance.conformance.compare.replay import said_of_none
 from pulsar_conformance.conformance.core.verdict import Verdict
-from pulsar_conformance.conformance.engine.failures import IN_A_SESSION, SCRIPT
+from pulsar_conformance.conformance.engine.failing.retelling import IN_A_SESSION, SCRIPT
 from pulsar_conformance.conformance.engine.run import Run
 from pulsar_conformance.conformance.engine.session import Session
 from pulsar_conformance.conformance.explain.failures import told
