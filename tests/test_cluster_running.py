@@ -110,6 +110,21 @@ def test_a_split_releases_its_parts(cluster):
     assert [one["reason"] for one in split["unloaded"]] == ["split", "split"]
 
 
+def test_what_brokers_and_the_leader_write_is_seen(cluster):
+    case = story(*USED, {"tick": {"minutes": 4}})
+    case["settings"] = {**CALM, "loadBalancerResourceQuotaUpdateIntervalMinutes": 2}
+    [answer] = cluster.ask("cluster.replay", [case])
+    tick = answer["steps"][-1]
+    reported = tick["reports"]["broker-1"]
+    assert reported["minutes"] == [1, 2, 3, 4]
+    assert reported["last"]["bundles"] == ["shop/eu/0x00000000_0xffffffff"]
+    assert reported["last"]["numTopics"] == 1
+    assert tick["written"]["minutes"] == [2, 4]
+    [(bundle, samples)] = tick["written"]["bundles"].items()
+    assert bundle == "shop/eu/0x00000000_0xffffffff"
+    assert samples["numSamples"] >= 4
+
+
 def test_events_without_sense_are_ignored(cluster):
     told = steps(
         cluster,

@@ -37,6 +37,17 @@ KEPT = frozenset({"zookeeper", "ledgers", "bookies"})
 
 OWNED, BROKERS, LOCAL_POLICIES = "/namespace", "/loadbalance/brokers", "/admin/local-policies"
 LEADER = "/loadbalance/leader"
+BUNDLES, AVERAGES = "/loadbalance/bundle-data", "/loadbalance/broker-time-average"
+"""Where the leader writes the data of bundles, and that of brokers."""
+
+
+@dataclass(frozen=True)
+class Node:
+    """What is written somewhere: since when, and how often it was written since."""
+
+    data: Any
+    since: int
+    times: int
 
 
 @dataclass(frozen=True)
@@ -110,6 +121,15 @@ class Metadata:
                 found[name] = int(state.getVersion())
         return found
 
+    def nodes(self, path: str) -> Iterator[tuple[str, Node]]:
+        """Each node beneath a path that holds JSON, by the rest of its path."""
+        for name in self.tree(path):
+            read = self._read(name, empty=True)
+            if read is not None:
+                data, state = read
+                since, times = int(state.getCzxid()), int(state.getVersion())
+                yield name.removeprefix(f"{path}/"), Node(data, since, times)
+
     def end_session(self, broker: str) -> None:
         """ZooKeeper takes a broker for dead at once."""
         state = self._client.exists(f"{BROKERS}/{broker}", False)
@@ -138,7 +158,11 @@ class Metadata:
                 return []
             raise
 
-    def _read(self, path: str) -> tuple[Any, Java] | None:
+    def _read(self, path: str, *, empty: bool = False) -> tuple[Any, Java] | None:
+        """What a node holds, and its state; none where there is no node.
+
+        With `empty`, none where it holds nothing, either.
+        """
         state = named("org.apache.zookeeper.data.Stat")()
         try:
             data = self._client.getData(path, False, state)
@@ -146,6 +170,8 @@ class Metadata:
             if _absent(error):
                 return None
             raise
+        if empty and not (data and len(data)):
+            return None
         return json.loads(bytes(data)), state
 
     def tree(self, path: str = "") -> Iterator[str]:

@@ -24,6 +24,12 @@ class SeenStep:
     unloaded: list[dict[str, Any]] = field(default_factory=list)
     split: list[dict[str, Any]] = field(default_factory=list)
     decided_by: str | None = None
+    reports: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """Broker to the local data that it wrote: when, and the last of it."""
+    written: dict[str, Any] = field(default_factory=lambda: {"minutes": [], "bundles": {}})
+    """When the leader wrote bundle data, and on how many samples that stands."""
+    time_passed: bool = False
+    """Whether it is to be told, too, that nothing was written."""
     leader_node: str | None = None
     """The broker that the leader's node names when the step is over."""
 
@@ -36,6 +42,10 @@ class SeenStep:
         found: dict[str, Any] = {"owners": dict(owners), "leader": leader}
         lists = {"assigned": self.assigned, "unloaded": self.unloaded, "split": self.split}
         found |= {name: one for name, one in lists.items() if one}
+        if self.reports or self.time_passed:
+            found["reports"] = self.reports
+        if self.written["minutes"] or self.time_passed:
+            found["written"] = self.written
         if self.decided_by is not None:
             found["decidedBy"] = self.decided_by
         if self.leader_node is not None:

@@ -13,6 +13,7 @@ from pulsar_conformance.adapters.cluster.requests import Request, namespace_of
 from pulsar_conformance.adapters.cluster.timers import KINDS
 from pulsar_conformance.adapters.cluster.waiting import Unsettled
 from pulsar_conformance.adapters.cluster.web import Reply
+from pulsar_conformance.adapters.cluster.written import Written
 from pulsar_conformance.adapters.pulsar.configuration import Configurations
 from pulsar_conformance.adapters.pulsar.jvm import field
 from pulsar_conformance.reference.story.settings import senseless
@@ -50,6 +51,7 @@ class LiveStory:
         self._above = above
         self._clock = 0.0
         self._observed = Observed(cluster)
+        self._written = Written(cluster)
         self._spaces: list[str] = []
         self._topics: dict[str, dict[str, float]] = {}
         self._bundle: dict[str, str] = {}
@@ -69,6 +71,7 @@ class LiveStory:
         except Declined as declined:
             return {declined.how: declined.why}
         self._settle(step)
+        self._written.look(self._clock, step)
         step.leader_node = self._cluster.leader_node()
         return step.answer(self._owners, self._cluster.leader())
 
@@ -200,7 +203,7 @@ class LiveStory:
     def tick(self, about: Mapping[str, Any], step: SeenStep) -> None:
         """Time passes, and brokers do what they have scheduled."""
         end = self._clock + about["minutes"]
-        self._sheds = True
+        step.time_passed = self._sheds = True
         try:
             while self._run_next(end, step):
                 pass
@@ -229,6 +232,7 @@ class LiveStory:
         self._cluster.notified(run)
         for broker in self._cluster.brokers.values():
             broker.timers.set_aside(self._clock)
+        self._written.look(self._clock, step)
         self._settle(step)
         return True
 

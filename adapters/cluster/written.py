@@ -1,0 +1,78 @@
+"""What brokers and their leader write down about load, and when."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from pulsar_conformance.adapters.cluster.cluster import LiveCluster
+from pulsar_conformance.adapters.cluster.metadata import AVERAGES, BROKERS, BUNDLES, Node
+from pulsar_conformance.adapters.cluster.observed import SeenStep
+
+RESOURCES = ("cpu", "memory", "directMemory", "bandwidthIn", "bandwidthOut")
+RATES = ("msgRateIn", "msgRateOut", "msgThroughputIn", "msgThroughputOut")
+COUNTS = ("numTopics", "numBundles", "numProducers", "numConsumers")
+SAMPLES = ("numSamples", "maxSamples")
+
+Stamps = Mapping[str, tuple[int, int]]
+"""By the name of a node, since when it is there, and how often it was written since."""
+
+
+class Written:
+    """The local data of brokers and the data of bundles, as they were when last looked at."""
+
+    def __init__(self, cluster: LiveCluster) -> None:
+        self._cluster = cluster
+        self._reports = stamps(self._nodes(BROKERS))
+        self._bundles = stamps(self._nodes(BUNDLES))
+        self._averages = stamps(self._nodes(AVERAGES))
+
+    def look(self, clock: float, step: SeenStep) -> None:
+        """Note in a step what was written since the last look, at this minute of the story."""
+        self._look_at_reports(clock, step)
+        self._look_at_data(clock, step)
+
+    def _look_at_reports(self, clock: float, step: SeenStep) -> None:
+        nodes = dict(self._nodes(BROKERS))
+        told, self._reports = self._reports, stamps(nodes.items())
+        for broker, name in self._cluster.names().items():
+            before, now = told.get(name), self._reports.get(name)
+            # Whoever registers writes, too; it was not up before.
+            if before is not None and now is not None and before[0] == now[0] and before != now:
+                said = step.reports.setdefault(broker, {"minutes": []})
+                said["minutes"].append(clock)
+                said["last"] = report_of(nodes[name].data)
+
+    def _look_at_data(self, clock: float, step: SeenStep) -> None:
+        """What the leader writes: the data of bundles, or that of brokers while there is none."""
+        nodes = dict(self._nodes(BUNDLES))
+        bundles, self._bundles = self._bundles, stamps(nodes.items())
+        averages, self._averages = self._averages, stamps(self._nodes(AVERAGES))
+        wrote = self._bundles.items() - bundles.items()
+        if not nodes:
+            wrote = self._averages.items() - averages.items()
+        if wrote:
+            step.written["minutes"].append(clock)
+            step.written["bundles"] = {
+                name: {one: int(node.data["longTermData"][one]) for one in SAMPLES}
+                for name, node in nodes.items()
+            }
+
+    def _nodes(self, path: str) -> Iterator[tuple[str, Node]]:
+        return self._cluster.metadata.nodes(path)
+
+
+def stamps(nodes: Iterable[tuple[str, Node]]) -> Stamps:
+    """When each of these nodes was written."""
+    return {name: (node.since, node.times) for name, node in nodes}
+
+
+def report_of(data: Mapping[str, Any]) -> dict[str, Any]:
+    """A broker's local data in the shape of the protocol."""
+    found: dict[str, Any] = {
+        name: {"usage": data[name]["usage"], "limit": data[name]["limit"]}
+        for name in RESOURCES
+        if data.get(name)
+    }
+    found |= {name: data[name] for name in (*RATES, *COUNTS) if data.get(name) is not None}
+    return found | {"bundles": sorted(data.get("bundles") or ())}
