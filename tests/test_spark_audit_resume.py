@@ -194,9 +194,13 @@ def killed_when(process, sign):
     process.communicate()
 
 
-def test_killed_while_each_table_is_written_it_goes_on(history, undisturbed, tmp_path):
+KILLED_IN = (*list(TABLES)[:2], *list(TABLES)[-2:])
+"""A table of each kind. Between any two of them one process is stopped, above."""
+
+
+def test_killed_while_a_table_is_written_it_goes_on(history, undisturbed, tmp_path):
     output = tmp_path / "out"
-    for table in TABLES:
+    for table in KILLED_IN:
         killed_when(begun(history, output), (output / table / "_temporary").exists)
         assert not (output / DONE / f"table={table}").exists()
     process = begun(history, output)
