@@ -17,6 +17,8 @@ from pulsar_conformance.conformance.engine.judge import Fault, Outcome
 from pulsar_conformance.conformance.engine.presupposed.suspicions import Suspicion, beneath
 from pulsar_conformance.conformance.engine.subject import Subject
 
+OTHERWISE = Outcome("not_reached", why="the release itself decides otherwise here")
+
 
 @dataclass(frozen=True)
 class Blame:
@@ -40,8 +42,23 @@ class Hearing:
         return self.subject.implementation.costly(self.rule)
 
     def outcome(self, trial: Trial, answers: Sequence[Json]) -> Outcome:
-        """What the rule says of answers."""
+        """What the rule says of answers.
+
+        By a release's profile it says nothing where that release itself decides against it.
+        """
+        found = self._judged(trial, answers)
+        if found.violated and not found.unanswered and self._released:
+            right = self.subject.right(trial)
+            if right is not None and self._judged(trial, right).violated:
+                return OTHERWISE
+        return found
+
+    def _judged(self, trial: Trial, answers: Sequence[Json]) -> Outcome:
         return self.subject.court.judge(self.rule.id, trial, answers)
+
+    @property
+    def _released(self) -> bool:
+        return specs.load().profile(self.subject.followed.profile).kind == "released"
 
     def consulted(self, trial: Trial, answers: Sequence[Json]) -> Choices:
         """The readings, with their alternatives, on which the outcome depends."""
@@ -81,9 +98,10 @@ class Hearing:
         return [self._blame(*pair) for pair in zip(faults, asked, strict=True)]
 
     def _blame(self, fault: Fault, suspicions: Sequence[Suspicion]) -> Blame:
+        rules = specs.load().rules
         for one in suspicions:
             answers = one.answers or []
-            outcome = self.subject.court.judge(one.rule, one.trial, answers)
+            outcome = Hearing(rules[one.rule], self.subject).outcome(one.trial, answers)
             # What has no answer shows no fault in the content of one.
             if outcome.violated and outcome.unanswered is fault.outcome.unanswered:
                 return Blame(fault, one.rule, Fault(one.trial, answers, outcome))

@@ -101,6 +101,11 @@ class Implementation:
         """The readings that it says it follows."""
         return self.hello.readings
 
+    @property
+    def neutral(self) -> bool:
+        """Whether settings that no document names do nothing in it."""
+        return self._asked_by == MODEL_MADE_NEUTRAL or bool(self.hello.neutral)
+
     def costly(self, rule: specs.Rule) -> bool:
         """Whether each case of a rule takes it seconds."""
         return any(one in self.hello.costly for one in rule.operations)

@@ -56,8 +56,9 @@ class Subject:
 
     @property
     def model(self) -> Model:
-        """The model under the same profile and readings."""
-        return Model(self.followed.profile, self.court.readings.choices)
+        """The model under the same profile and readings, its hidden settings as they are there."""
+        readings = self.court.readings.choices
+        return Model(self.followed.profile, readings, self.implementation.neutral)
 
     def right(self, trial: Trial) -> list[Json] | None:
         """What the model answers to a trial, if it has an answer to it."""
