@@ -22,11 +22,11 @@ class Spread:
     owned: Mapping[str, Collection[str]]
     """Broker to the namespaces that it serves."""
     candidates: Sequence[str]
-    counted: str = "all"
+    counted: str
     """Whose namespaces a domain counts, by the reading `domain-counts`."""
 
     @classmethod
-    def of(cls, case: Mapping[str, Any], counted: str = "all") -> Spread:
+    def of(cls, case: Mapping[str, Any], counted: str) -> Spread:
         """From a `place.anti_affinity` case, and what `domain-counts` says."""
         names = ("namespace", "groups", "domains", "owned", "candidates")
         return cls(**{name: case[name] for name in names}, counted=counted)
@@ -68,7 +68,7 @@ class Spread:
     @cached_property
     def best_domains(self) -> tuple[str | None, ...]:
         """The domains with the fewest namespaces of the group. [ANTI-01]"""
-        fewest = min(self.in_domain.values(), default=0)
+        fewest = min(self.in_domain.values(), default=None)
         return tuple(name for name, count in self.in_domain.items() if count == fewest)
 
     @cached_property
@@ -96,7 +96,7 @@ class Spread:
 
 
 COUNTED: Mapping[str, Callable[[Spread], Collection[str]]] = {
-    "all": lambda spread: dict.fromkeys((*spread.candidates, *spread.home, *spread.owned)),
+    "all": lambda spread: spread.owned,
     "candidates": lambda spread: spread.candidates,
 }
 """The brokers whose namespaces count in their domain, by the reading `domain-counts`. [ANTI-01]"""

@@ -19,9 +19,9 @@ class Turns:
     def __init__(self) -> None:
         self._asked: Counter[bytes] = Counter()
 
-    def next(self, operation: str, case: Mapping[str, Any]) -> int:
+    def next(self, case: Mapping[str, Any]) -> int:
         """How often the question was asked before."""
-        text = json.dumps([operation, case], sort_keys=True)
+        text = json.dumps(case, sort_keys=True)
         question = hashlib.sha256(text.encode()).digest()
         asked = self._asked[question]
         self._asked[question] += 1

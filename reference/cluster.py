@@ -75,8 +75,14 @@ class Stats:
     @classmethod
     def read(cls, data: Json) -> Stats:
         """Sessions are producers and consumers together. [SPLIT-02]"""
-        sessions = data.get("producerCount", 0) + data.get("consumerCount", 0)
-        return cls(Rates.read(data), data.get("topics", 0), sessions)
+        sessions = _counted(data, "producerCount") + _counted(data, "consumerCount")
+        return cls(Rates.read(data), _counted(data, "topics"), sessions)
+
+
+def _counted(data: Json, name: str) -> int:
+    """A number of things; absent is none."""
+    count: int = data.get(name, 0)
+    return count
 
 
 @dataclass(frozen=True)
@@ -105,9 +111,9 @@ class Broker:
 
 def percent_of(usage: Json | None) -> Percent:
     """Usage of a resource over its limit, in percent; without a limit nothing can be used."""
-    if not usage or not usage.get("limit", 100):
+    if not usage or not usage["limit"]:
         return ZERO
-    return _percent(usage.get("usage", 0), usage.get("limit", 100))
+    return _percent(usage["usage"], usage["limit"])
 
 
 @lru_cache(REMEMBERED)
@@ -118,7 +124,7 @@ def _percent(usage: float, limit: float) -> Percent:
 def average_of(bundle: Json | None, frame: str) -> Rates | None:
     """A bundle's `shortTermData` or `longTermData`, or none where nothing was ever measured."""
     data = (bundle or {}).get(frame)
-    if not data or not data.get("numSamples", 0):
+    if not data or not data["numSamples"]:
         return None
     return Rates.read(data)
 

@@ -29,9 +29,9 @@ class Door:
     """What a released profile does otherwise than its documents."""
     turns: Turns = field(default_factory=Turns)
 
-    def turn(self, operation: str, case: Case) -> int:
+    def turn(self, case: Case) -> int:
         """How often a case was asked before that the documents leave to chance."""
-        return self.turns.next(operation, case)
+        return self.turns.next(case)
 
     def settings(self, case: Case) -> Settings:
         """The settings in force in a case."""

@@ -31,4 +31,4 @@ def manager_of(name: str | None) -> str:
     Any mistake gives the default one, and so does none: no document says what broker.conf begins
     with.
     """
-    return MANAGERS.get(name or "", DEFAULT)
+    return DEFAULT if name is None else MANAGERS.get(name, DEFAULT)

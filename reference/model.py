@@ -11,6 +11,7 @@ from pulsar_conformance.reference.answers import ANSWERS
 from pulsar_conformance.reference.derivation import Derivation, Step
 from pulsar_conformance.reference.door import Case, Door, Refused
 from pulsar_conformance.reference.readings import Readings
+from pulsar_conformance.reference.released import answers
 from pulsar_conformance.reference.released.release import ReleasedWays
 
 
@@ -73,9 +74,9 @@ class Model:
     def derive(self, operation: str, case: Case) -> Derivation:
         """The answer to a legal case, and how it comes about."""
         release = self._door.release
-        unsayable = release.unsayable(case.get("settings", {})) if release else None
+        unsayable = answers.unsayable(case, release) if release is not None else None
         if unsayable is not None:
-            return Derivation({"unsupported": unsayable}, lambda: (Step("refused", unsayable),))
+            return unsayable
         try:
             return ANSWERS[operation](self._door, case)
         except Refused as refused:

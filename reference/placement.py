@@ -99,16 +99,16 @@ class Placement:
     @property
     def by_chance(self) -> bool:
         """Whether all candidates are overloaded, so that chance decides. [PLACE-05]"""
-        return bool(self.candidates) and not self.considered
+        return not self.considered
 
-    def chosen(self, nth: int = 0) -> str | None:
-        """The broker that takes the bundle when this is asked for the `nth` time, from 0.
+    def chosen(self, turn: Callable[[], int]) -> str | None:
+        """The broker that takes the bundle.
 
         Where chance decides, the candidates take turns; of equal ones the first is taken.
         """
         if not self.best:
             return None
-        return self.best[nth % len(self.best) if self.by_chance else 0]
+        return self.best[turn() % len(self.best) if self.by_chance else 0]
 
 
 def long_term_messages(bundle: Json | None) -> Rate:

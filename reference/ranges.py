@@ -25,7 +25,7 @@ def hex_of(value: int) -> str:
 
 def hash_of(topic: str) -> int:
     """CRC-32 of the complete topic name, as an unsigned number. [BUNDLE-11]"""
-    return zlib.crc32(topic.encode("utf-8"))
+    return zlib.crc32(topic.encode())
 
 
 @dataclass(frozen=True, order=True)

@@ -78,7 +78,7 @@ def _placed(random: Random, case: Json, evenly: bool) -> Json:
     others = [name for name in case["groups"] if name != case["namespace"]]
     others += case.pop("ungrouped")
     for name in others:
-        best = Spread.of({**case, "namespace": name}).best if evenly else case["candidates"]
+        best = Spread.of({**case, "namespace": name}, "all").best if evenly else case["candidates"]
         case["owned"].setdefault(random.choice(best), []).append(name)
     return case
 

@@ -75,5 +75,5 @@ def _wrong(one: Evaluation, judges: Bench, answers: Sequence[Any] | None) -> str
     if answers is None:
         return one.rules[0]
     if one.example is not None:
-        return judges.unlike(one.example, one.trial, answers)
+        return judges.unlike(one.example, one.trial, answers, one.answers)
     return judges.broken(one.rules[0], one.trial, answers)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 
 from pulsar_conformance.reference.anti_affinity import Spread
 from pulsar_conformance.reference.derivation import Derivation, Step
@@ -17,7 +18,6 @@ def select(door: Door, case: Case) -> Derivation:
     if door.release is not None:
         return answers.select(door, case, door.release)
     placed = placement(case, door.settings(case), door.readings)
-    nth = door.turn("place.select", case) if placed.by_chance else 0
 
     def explain() -> Iterator[Step]:
         yield Step("bundle", f"{case['bundle']}, {messages(placed.bundle_rate)} long-term")
@@ -26,7 +26,7 @@ def select(door: Door, case: Case) -> Derivation:
             yield Step(candidate.name, _standing(placed, candidate))
         yield Step("decision", _decision(placed))
 
-    return Derivation({"broker": placed.chosen(nth)}, explain)
+    return Derivation({"broker": placed.chosen(partial(door.turn, case))}, explain)
 
 
 def _standing(placed: Placement, candidate: Candidate) -> str:
@@ -54,9 +54,9 @@ def _worked(placed: Placement, candidate: Candidate) -> str:
 
 def _decision(placed: Placement) -> str:
     any_of = " or ".join(placed.best)
-    if placed.by_chance:
-        return f"{any_of}, by chance: all are overloaded"
-    return f"{any_of}: the least" if any_of else "nowhere: no broker may take it"
+    if not any_of:
+        return "nowhere: no broker may take it"
+    return f"{any_of}{', by chance: all are overloaded' if placed.by_chance else ': the least'}"
 
 
 def anti_affinity(door: Door, case: Case) -> Derivation:

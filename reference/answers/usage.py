@@ -8,15 +8,14 @@ from pulsar_conformance.reference import usage
 from pulsar_conformance.reference.cluster import Broker
 from pulsar_conformance.reference.derivation import Derivation, Step
 from pulsar_conformance.reference.door import Answer, Case, Door, Refused
-from pulsar_conformance.reference.numbers import Fraction, exact, jsonable, plain
-from pulsar_conformance.reference.released.loads import Leader, as_percent
-from pulsar_conformance.reference.released.release import ReleasedWays
+from pulsar_conformance.reference.numbers import exact, jsonable, plain
+from pulsar_conformance.reference.released import answers
 
 
 def maximum(door: Door, case: Case) -> Derivation:
     """[USAGE-01 … 04]"""
     if door.release is not None:
-        return _released(door.release, door, case)
+        return answers.maximum(door, case, door.release)
     broker = Broker.read("broker", case["broker"])
     weight = usage.weights(door.settings(case)) if case["weighted"] else usage.UNWEIGHTED
     used = usage.weighted_maximum(broker, weight)
@@ -29,26 +28,6 @@ def maximum(door: Door, case: Case) -> Derivation:
 
     answer = {"percent": jsonable(used.percent), "resource": used.resource}
     return Derivation(answer, explain)
-
-
-def _released(release: ReleasedWays, door: Door, case: Case) -> Derivation:
-    """What a release's strategies go by."""
-    one = {"brokers": {"broker": case["broker"]}, "bundles": {}}
-    known = Leader(one, door.settings(case), release)
-    if case["weighted"] and release.ways["shedders"] == "overload":
-        return Derivation({"unsupported": f"'{release.title}': there are no weights"}, tuple)
-    weighted = case["weighted"] or release.ways["overload-usage"] == "weighted"
-    share, resource = known.usage("broker", weighted)
-
-    def explain() -> Iterator[Step]:
-        for name, percent in known.percents("broker").items():
-            weighed = f" x {plain(Fraction(known.weight(name)))}" if weighted else ""
-            yield Step(name, f"{plain(Fraction(percent))} %{weighed}")
-        if release.ways["heap-memory"] != "counted":
-            yield Step("but for", f"heap memory ({release.place('heap-memory')})")
-        yield Step("maximum", f"{plain(as_percent(share))} % of {resource if share else 'nothing'}")
-
-    return Derivation({"percent": share * 100, "resource": resource if share else None}, explain)
 
 
 def nic(door: Door, case: Case) -> Derivation:

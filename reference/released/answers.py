@@ -7,11 +7,40 @@ from collections.abc import Iterator
 from pulsar_conformance.reference import managers, splitting
 from pulsar_conformance.reference.derivation import Derivation, Step
 from pulsar_conformance.reference.door import Case, Door, Refused
+from pulsar_conformance.reference.numbers import Fraction, plain
 from pulsar_conformance.reference.ranges import hex_of
 from pulsar_conformance.reference.released.growth import Growing
-from pulsar_conformance.reference.released.loads import Leader
+from pulsar_conformance.reference.released.loads import Leader, as_percent
 from pulsar_conformance.reference.released.placement import ReleasedPlacement
 from pulsar_conformance.reference.released.release import ReleasedWays
+
+
+def unsayable(case: Case, release: ReleasedWays) -> Derivation | None:
+    """Why no broker of a release can be asked this; none where one can."""
+    why = release.unsayable(case.get("settings", {}))
+    if why is None:
+        return None
+    return Derivation({"unsupported": why}, lambda: (Step("refused", why),))
+
+
+def maximum(door: Door, case: Case, release: ReleasedWays) -> Derivation:
+    """What a release's strategies go by."""
+    one = {"brokers": {"broker": case["broker"]}, "bundles": {}}
+    known = Leader(one, door.settings(case), release)
+    if case["weighted"] and release.ways["shedders"] == "overload":
+        return Derivation({"unsupported": f"'{release.title}': there are no weights"}, tuple)
+    weighted = case["weighted"] or release.ways["overload-usage"] == "weighted"
+    share, resource = known.usage("broker", weighted)
+
+    def explain() -> Iterator[Step]:
+        for name, percent in known.percents("broker").items():
+            weighed = f" x {plain(Fraction(known.weight(name)))}" if weighted else ""
+            yield Step(name, f"{plain(Fraction(percent))} %{weighed}")
+        if release.ways["heap-memory"] != "counted":
+            yield Step("but for", f"heap memory ({release.place('heap-memory')})")
+        yield Step("maximum", f"{plain(as_percent(share))} % of {resource if share else 'nothing'}")
+
+    return Derivation({"percent": share * 100, "resource": resource if share else None}, explain)
 
 
 def split_candidates(door: Door, case: Case, release: ReleasedWays) -> Derivation:
@@ -80,5 +109,5 @@ def select(door: Door, case: Case, release: ReleasedWays) -> Derivation:
     """What a release's strategy chooses; among equals those that may be drawn take turns."""
     placing = ReleasedPlacement(Leader(case, door.settings(case), release))
     best = placing.best
-    nth = door.turn("place.select", case) if len(best) > 1 else 0
+    nth = door.turn(case) if len(best) > 1 else 0
     return Derivation({"broker": best[nth % len(best)] if best else None}, placing.steps)

@@ -35,7 +35,7 @@ def assign(
     if not brokers:
         return
     placed = _placement(world, bundle, _apart(world, bundle, brokers))
-    broker = placed.chosen(world.changes)
+    broker = placed.chosen(lambda: world.changes)
     assert broker is not None, "there is a candidate"
     world.own(bundle, broker)
     happened.assigned.append({"bundle": bundle, "to": broker})

@@ -64,7 +64,7 @@ def leader_lost(world: World, _event: Mapping[str, Any], happened: Happened) -> 
         raise Ignored("no broker leads")
     names = list(world.brokers)
     world.leader = names[(names.index(world.leader) + 1) % len(names)]
-    world.changes += 1
+    world.changed()
     happened.tell(world.leader, "leads from now on")
 
 

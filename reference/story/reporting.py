@@ -23,7 +23,7 @@ def report_all(world: World) -> None:
     for bundle in world.owner:
         samples = world.samples.setdefault(bundle, Samples(kind))
         if samples.add(world.load_of(bundle)):
-            world.changes += 1
+            world.changed()
 
 
 def split_grown(world: World, happened: Happened) -> None:

@@ -55,5 +55,5 @@ def change(world: World, name: str, value: Value, how: str) -> str:
         world.file[name] = value
         return f"{value} in the files: in force after a restart"
     world.dynamic[name] = value
-    world.changes += 1
+    world.changed()
     return f"{value} from now on, or after a restart where it needs one"

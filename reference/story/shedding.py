@@ -82,7 +82,7 @@ def _remember(world: World, cycle: Cycle) -> None:
     for name, usage in Levels(cycle).usage.items():
         if world.brokers[name].history != usage:
             world.brokers[name].history = usage
-            world.changes += 1
+            world.changed()
 
 
 def _steps(given: Unloads) -> Iterator[Step]:

@@ -78,8 +78,12 @@ class World:
     """When the leader last wrote the bundle data."""
     seen: tuple[int, int] | None = None
     """What the last shedding cycle saw: `changes`, and how many bundles it could not move."""
-    grown_at: int = -1
+    grown_at: int | None = None
     """`changes` when the leader last looked for bundles to split."""
+
+    def changed(self) -> None:
+        """Something changes on which a later decision may depend."""
+        self.changes += 1
 
     @property
     def settings(self) -> Settings:
@@ -101,7 +105,7 @@ class World:
         strategy = {**self.file, **self.dynamic}.get(STRATEGY)
         self.brokers[name] = Member(capacity, dict(self.file), strategy)
         self.leader = self.leader or name
-        self.changes += 1
+        self.changed()
 
     def leave(self, name: str) -> list[str]:
         """A broker goes down; the bundles that it owned, and nobody owns now. [OWN-04]"""
@@ -111,7 +115,7 @@ class World:
         lost = self.owned_by(name)
         for bundle in lost:
             del self.owner[bundle]
-        self.changes += 1
+        self.changed()
         return lost
 
     def owned_by(self, broker: str) -> list[str]:
@@ -134,7 +138,7 @@ class World:
         self.topics[topic] = rates
         bundle = self.bundle_of[topic]
         self.carried.pop(bundle, None)
-        self.changes += 1
+        self.changed()
         return bundle
 
     def load_of(self, bundle: str) -> Rates:
@@ -148,7 +152,7 @@ class World:
     def own(self, bundle: str, broker: str) -> None:
         """A broker takes a bundle, and reports it. [OWN-01]"""
         self.owner[bundle] = broker
-        self.changes += 1
+        self.changed()
         self.report(broker)
 
     def release(self, bundle: str) -> str:
@@ -162,7 +166,7 @@ class World:
         carried = together(map(self.load_of, self.owned_by(broker)))
         if carried != self.brokers[broker].reported:
             self.brokers[broker].reported = carried
-            self.changes += 1
+            self.changed()
 
     def local_data(self, broker: str) -> dict[str, Any]:
         """What a broker writes of itself: its CPU in percent, and totals over its bundles."""
@@ -192,7 +196,7 @@ class World:
         if bundle in self.owner:
             owner = self.owner.pop(bundle)
             self.owner.update(dict.fromkeys(names, owner))
-        self.changes += 1
+        self.changed()
         return names
 
     def data(self) -> dict[str, Any]:
