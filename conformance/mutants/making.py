@@ -37,8 +37,11 @@ BESIDE = frozenset({
 SAID = frozenset({"Step", "tell", "Ignored", "Refused", "Unreadable", "ValueError"})
 """Calls whose texts people read, and no rule compares."""
 
-GUARDS = frozenset({"strict", "maxsize"})
+GUARDS = frozenset({"strict", "maxsize", "above"})
 """Keyword arguments that change no answer."""
+
+PLACES = ("f'{place}", "f'{where}")
+"""How a text begins that says where in a load report something is wrong."""
 
 ILLEGAL = "MissingSetting"
 """The error of a case that is not legal: no question comes to where nothing else is raised."""
@@ -189,6 +192,8 @@ def _only_tells(node: ast.AST, file: str, name: str) -> bool:
         return node.arg in GUARDS
     if isinstance(node, ast.Constant):
         return isinstance(node.value, str) and " " in node.value
+    if isinstance(node, ast.JoinedStr):
+        return ast.unparse(node).startswith(PLACES)
     if isinstance(node, ast.If):
         return all(isinstance(one, ast.Raise) and ILLEGAL in ast.unparse(one) for one in node.body)
     return isinstance(node, ast.Import | ast.ImportFrom | ast.Assert) or _docstring(node)
