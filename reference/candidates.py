@@ -86,7 +86,7 @@ class Growth:
     def room(self, namespace: str) -> int:
         """How many more bundles a namespace may have. [SPLIT-06]"""
         most = self.settings.number(MAX_BUNDLES)
-        return int(most) - int(self.case["namespaceBundles"].get(namespace, 0))
+        return int(most) - int(self.case["namespaceBundles"][namespace])
 
     @property
     def enabled(self) -> bool:

@@ -127,13 +127,13 @@ def _evaluated(
     profile: str,
     readings: Mapping[str, str],
 ) -> Evaluation:
-    model = Model(profile, readings)
     entered: set[Place] = set()
     consulted: set[str] = set()
     started = time.process_time()
     with_trace = _tracer(entered, consulted)
     sys.setprofile(with_trace)
     try:
+        model = Model(profile, readings)
         answers = [_answer(model, *question) for question in trial.questions]
     finally:
         sys.setprofile(None)

@@ -18,6 +18,8 @@ PATIENCE = 10.0
 """Seconds of CPU for one trial; the right model takes less than one."""
 
 NO_START = "does not start"
+UNREACHED = "reaches no case"
+"""A rule that no case reaches: a run passes none."""
 
 
 @dataclass(frozen=True)
@@ -42,14 +44,21 @@ def hunt(mutant: Mutant, evaluations: Sequence[Evaluation]) -> Catch:
     except (Exception, OutOfTime):
         return Catch(True, by=NO_START, seconds=time.process_time() - started)
     asked = in_order(evaluations, mutant.file, mutant.entered)
-    rule, by = first_wrong(modules[""].Model, asked)
+    rule, by = first_wrong(modules[""].Model, asked, evaluations)
     return Catch(bool(by), rule, by, time.process_time() - started)
 
 
 def first_wrong(
-    model: Callable[[str, Mapping[str, str]], Any], asked: Iterable[Evaluation]
+    model: Callable[[str, Mapping[str, str]], Any],
+    asked: Iterable[Evaluation],
+    whole: Sequence[Evaluation] = (),
 ) -> tuple[str, str]:
-    """The rule that a model breaks first, and by which question; two empty texts for none."""
+    """The rule that a model breaks first, and by which question; two empty texts for none.
+
+    What is drawn for a rule may break nothing because the rule is reached no more. `whole` is all
+    that is drawn for the rules.
+    """
+    otherwise: dict[Evaluation, Sequence[Any]] = {}
 
     @cache
     def bench(profile: str, readings: tuple[tuple[str, str], ...]) -> Bench:
@@ -59,7 +68,10 @@ def first_wrong(
         by = one.origin if one.example is not None else "drawn"
         try:
             with Limit(PATIENCE):
-                judges = bench(one.profile, one.readings)
+                try:
+                    judges = bench(one.profile, one.readings)
+                except Exception:
+                    return one.rules[0], NO_START
                 if judges.at_once(one.trial) == one.answers:
                     continue
                 answers = judges.answers(one.trial)
@@ -68,7 +80,29 @@ def first_wrong(
             return one.rules[0], "no end"
         if rule is not None:
             return rule, by
-    return "", ""
+        if one.example is None:
+            otherwise[one] = answers or ()
+    unreached = _unreached(otherwise, whole, bench)
+    return (unreached, UNREACHED) if unreached else ("", "")
+
+
+def _unreached(
+    otherwise: Mapping[Evaluation, Sequence[Any]],
+    whole: Sequence[Evaluation],
+    bench: Callable[[str, tuple[tuple[str, str], ...]], Bench],
+) -> str | None:
+    """A rule that is reached by none of its cases, though by what the right model answers."""
+    for rule in dict.fromkeys(one.rules[0] for one in otherwise):
+        cases = [one for one in whole if one.rules[0] == rule]
+
+        def reached(one: Evaluation, answers: Sequence[Any]) -> bool:
+            return bench(one.profile, one.readings).reached(one.rules[0], one.trial, answers)
+
+        if any(reached(one, otherwise.get(one, one.answers)) for one in cases):
+            continue
+        if any(reached(one, one.answers) for one in cases if one in otherwise):
+            return rule
+    return None
 
 
 def _wrong(one: Evaluation, judges: Bench, answers: Sequence[Any] | None) -> str | None:

@@ -83,6 +83,10 @@ class Bench:
         [blame] = Hearing(known, self.subject).blamed([Fault(trial, answers, outcome)])
         return blame.rule or rule
 
+    def reached(self, rule: str, trial: Trial, answers: Sequence[Json]) -> bool:
+        """Whether a rule applies to a trial with these answers."""
+        return self.subject.court.judge(rule, trial, answers).word == "allowed"
+
     def own_fault(self, rule: str, trial: Trial) -> bool:
         """Whether the answers break a rule, and nothing that it builds on."""
         answers = self.answers(trial)

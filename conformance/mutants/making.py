@@ -195,7 +195,8 @@ def _only_tells(node: ast.AST, file: str, name: str) -> bool:
     if isinstance(node, ast.JoinedStr):
         return ast.unparse(node).startswith(PLACES)
     if isinstance(node, ast.If):
-        return all(isinstance(one, ast.Raise) and ILLEGAL in ast.unparse(one) for one in node.body)
+        guard = all(isinstance(one, ast.Raise) and ILLEGAL in ast.unparse(one) for one in node.body)
+        return guard or ast.unparse(node.test) == "TYPE_CHECKING"
     return isinstance(node, ast.Import | ast.ImportFrom | ast.Assert) or _docstring(node)
 
 

@@ -9,7 +9,7 @@ from statistics import median
 from pulsar_conformance.conformance.mutants.defects import Defect, Exhibit
 from pulsar_conformance.conformance.mutants.evaluations import EXAMPLES
 from pulsar_conformance.conformance.mutants.explained import Explained
-from pulsar_conformance.conformance.mutants.hunting import NO_START
+from pulsar_conformance.conformance.mutants.hunting import NO_START, UNREACHED
 from pulsar_conformance.conformance.mutants.results import Fate
 
 METHOD = f"""\
@@ -18,8 +18,10 @@ comparison with its edge on the other side or the other way around, an operation
 logic, a condition or a filter forgotten, an order, an element of a set left out. It is judged as an
 implementation that declares its readings: by the worked examples, and if those do not catch it, by
 {EXAMPLES} drawn cases of every rule, under the usual readings and under the others. It is asked
-until the first wrong answer, which counts against the rule that is broken. Derivations, texts of
-errors, annotations and caches are no part of an answer, and are not changed.
+until the first wrong answer, which counts against the rule that is broken, or against one that
+none of its cases reaches any more, since no run passes such a rule. Derivations, texts that people
+read, annotations and caches are no part of an answer, and are not changed; nor is what keeps out
+illegal cases, of which none is asked, and what the suite alone asks of the model's parts.
 
 The time is that of the CPU from the start of a mutant to its first wrong answer; what is drawn is
 the same for all implementations and is not in it. `nox -s mutants` makes this page and
@@ -66,7 +68,12 @@ def _counts(fates: Sequence[Fate]) -> Iterator[str]:
 
 
 def _way(fate: Fate) -> str:
-    known = {"drawn": "a drawn case", NO_START: "its own start", "no end": "the time limit"}
+    known = {
+        "drawn": "a drawn case",
+        UNREACHED: "a rule that no case reaches",
+        NO_START: "its own start",
+        "no end": "the time limit",
+    }
     return known.get(fate.by, "a worked example")
 
 

@@ -39,7 +39,7 @@ class Frame:
     def add(self, rates: Rates) -> None:
         """Takes one more sample."""
         last = self.taken[-1] if self.taken else rates
-        if self.totals is None and last is not rates and last != rates:
+        if self.totals is None and last != rates:
             self.totals = tuple(rate * len(self.taken) for rate in last.each())
         full = len(self.taken) == self.window
         oldest = self.taken.popleft() if full else None

@@ -31,7 +31,7 @@ def assign(
 
     Of the preferred brokers one is chosen where there are any.
     """
-    brokers = [name for name in preferred or () if name in world.brokers] or list(world.brokers)
+    brokers = preferred or list(world.brokers)
     if not brokers:
         return
     placed = _placement(world, bundle, _apart(world, bundle, brokers))

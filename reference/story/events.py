@@ -21,11 +21,8 @@ from pulsar_conformance.reference.story.world import World
 Event = Callable[[World, Mapping[str, Any], Happened], None]
 """Errors: `Ignored` for an event without sense, `Refused` for one that is turned down."""
 
-STARTS_GRACE: Mapping[str, frozenset[str]] = {
-    "shed": frozenset({"shed"}),
-    "unload": frozenset({"shed", "admin"}),
-}
-"""The reasons of an unload after which a bundle is left alone, by `grace-starts`. [SHED-12, 14]"""
+STARTS_GRACE: Mapping[str, bool] = {"shed": False, "unload": True}
+"""Whether a bundle is left alone after an unload by hand, too, by `grace-starts`. [SHED-12, 14]"""
 
 DEFAULT_BUNDLES = "defaultNumberOfNamespaceBundles"
 
@@ -152,7 +149,7 @@ def unload(world: World, event: Mapping[str, Any], happened: Happened) -> None:
     released = [(bundle, world.release(bundle)) for bundle in bundles]
     for bundle, owner in released:
         happened.unloaded.append({"bundle": bundle, "from": owner, "reason": "admin"})
-        if "admin" in STARTS_GRACE[world.readings["grace-starts"]]:
+        if STARTS_GRACE[world.readings["grace-starts"]]:
             world.unloaded_at[bundle] = world.clock
     for bundle, owner in released:
         assign(world, happened, bundle, others(world, owner, "unload-destination"))
@@ -166,7 +163,8 @@ def split(world: World, event: Mapping[str, Any], happened: Happened) -> None:
     algorithm = splitting.algorithm_of(
         event.get("algorithm"), "admin", world.settings, world.readings
     )
-    if not part(world, happened, world.bundle_of[name], algorithm, event.get("positions", ())):
+    positions = event.get("positions", ())
+    if not part(world, happened, world.bundle_of[name], algorithm, positions, "admin"):
         raise Ignored(f"there is no position at which to split {world.bundle_of[name]}")
 
 

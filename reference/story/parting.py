@@ -16,8 +16,8 @@ def part(
     happened: Happened,
     bundle: str,
     algorithm: str,
-    positions: Sequence[str] = (),
-    by: str = "admin",
+    positions: Sequence[str],
+    by: str,
 ) -> bool:
     """Whether the bundle could be divided; its parts are unloaded, where that is set.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,12 +20,16 @@ from pulsar_conformance.reference.story.world import World
 class Told:
     """The steps of a story, and what there is to tell about each."""
 
+    events: Sequence[Mapping[str, Any]]
     steps: list[dict[str, Any]]
-    telling: list[tuple[str, list[Telling]]]
+    telling: list[list[Telling]]
 
     def explain(self) -> Iterator[Step]:
         """Each event with the time at which it is over, and what came of it."""
-        for (heading, told), step in zip(self.telling, self.steps, strict=True):
+        each = enumerate(zip(self.events, self.steps, self.telling, strict=True), start=1)
+        for number, (event, step, told) in each:
+            [(kind, about)] = event.items()
+            heading = f"{number} {kind} {_about(about)}".rstrip()
             why = next((f"{key}: {step[key]}" for key in ("ignored", "refused") if key in step), "")
             yield Step(heading, why)
             for tell in told:
@@ -36,9 +40,9 @@ def replay(case: Mapping[str, Any], defaults: Mapping[str, Value], readings: Rea
     """One step an event. A step that is ignored or refused changes nothing. [OWN]"""
     world = World(defaults, readings, dict(case["settings"]))
     steps: list[dict[str, Any]] = []
-    telling: list[tuple[str, list[Telling]]] = []
+    telling: list[list[Telling]] = []
     owners: dict[str, str | None] = {}
-    for number, event in enumerate(case["events"], start=1):
+    for event in case["events"]:
         [(kind, about)] = event.items()
         happened = Happened()
         try:
@@ -51,8 +55,8 @@ def replay(case: Mapping[str, Any], defaults: Mapping[str, Value], readings: Rea
             found = world.owners()
             owners = owners if found == owners else found
             steps.append(happened.step(world, owners))
-        telling.append((f"{number} {kind} {_about(about)}".rstrip(), happened.told))
-    return Told(steps, telling)
+        telling.append(happened.told)
+    return Told(case["events"], steps, telling)
 
 
 def _about(about: Mapping[str, Any]) -> str:

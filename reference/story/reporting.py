@@ -35,8 +35,7 @@ def split_grown(world: World, happened: Happened) -> None:
     for bundle in growth.split:
         try:
             algorithm = splitting.algorithm_of(None, "broker", settings, world.readings)
-            if part(world, happened, bundle, algorithm, by="broker"):
-                happened.decided_by = world.leader
+            part(world, happened, bundle, algorithm, (), "broker")
         except Refused as refused:
             happened.tell(bundle, f"stays whole: {refused}")
     world.grown_at = world.changes

@@ -8,8 +8,7 @@ from typing import Any
 
 from pulsar_conformance.reference.answers.shedding import decided
 from pulsar_conformance.reference.derivation import Step
-from pulsar_conformance.reference.settings import Settings
-from pulsar_conformance.reference.shedding import ENABLED, GRACE, Cycle, Unloads
+from pulsar_conformance.reference.shedding import ENABLED, Cycle, Unloads
 from pulsar_conformance.reference.story.averages import fields
 from pulsar_conformance.reference.story.destination import assign, less_loaded
 from pulsar_conformance.reference.story.happened import Happened
@@ -28,14 +27,13 @@ def look(world: World, happened: Happened) -> None:
     settings = world.settings
     if not settings.flag(ENABLED) or len(world.brokers) < FEWEST_BROKERS:
         return
-    cycle = Cycle(_case(world, settings), settings, world.readings)
+    cycle = Cycle(_case(world), settings, world.readings)
     seen = (world.changes, len(cycle.recent))
     if world.seen == seen:
         return
     usage = {name: member.cpu for name, member in world.brokers.items()}
     for given in decided(cycle):
-        if given.bundles:
-            happened.told.append(partial(_steps, given))
+        happened.told.append(partial(_steps, given))
         for bundle in given:
             _move(world, happened, bundle, less_loaded(world, given.broker, usage))
     _remember(world, cycle)
@@ -53,7 +51,7 @@ def _move(world: World, happened: Happened, bundle: str, idler: list[str]) -> No
     assign(world, happened, bundle, idler)
 
 
-def _case(world: World, settings: Settings) -> dict[str, Any]:
+def _case(world: World) -> dict[str, Any]:
     """What the leader knows, as a `shed.select` case."""
     brokers = {
         name: {
@@ -64,14 +62,12 @@ def _case(world: World, settings: Settings) -> dict[str, Any]:
         }
         for name, member in world.brokers.items()
     }
-    grace = settings.number(GRACE)
     ago = {bundle: world.clock - moment for bundle, moment in world.unloaded_at.items()}
-    recent = {bundle: minutes for bundle, minutes in ago.items() if minutes <= grace}
     return {
         "strategy": None,
         "brokers": brokers,
         "bundles": world.data(),
-        "recentlyUnloaded": recent,
+        "recentlyUnloaded": ago,
     }
 
 
@@ -86,6 +82,8 @@ def _remember(world: World, cycle: Cycle) -> None:
 
 
 def _steps(given: Unloads) -> Iterator[Step]:
+    if not given.bundles:
+        return
     yield Step(given.broker, "gives up load")
     for step in given.explain():
         yield step.within()

@@ -91,9 +91,9 @@ class World:
 
         What is set dynamically is in force at once, but for the shedding strategy. [SHED-10]
         """
-        member = self.brokers.get(self.leader or "")
-        if member is None:
+        if self.leader is None:
             return Settings({**self.file, **self.dynamic}, self.defaults)
+        member = self.brokers[self.leader]
         given = {**member.file, **self.dynamic}
         given.pop(STRATEGY, None)
         if member.strategy is not None:
