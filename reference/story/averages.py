@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pulsar_conformance.reference.cluster import RATE_FIELDS, Rates
-from pulsar_conformance.reference.numbers import Fraction, Rate
+from pulsar_conformance.reference.numbers import ZERO, Fraction, Rate
 
 WINDOWS: Mapping[str, int] = {"shortTermData": 10, "longTermData": 1000}
 """The two time frames, and how many samples each holds. [DATA-03]"""
@@ -18,6 +18,9 @@ PUSHED: Mapping[str, Callable[[Rate, Rate, Rate, int], Rate]] = {
     "fading": lambda total, _oldest, new, window: total * Fraction(window - 1, window) + new,
 }
 """The sum of a full window after one more sample, by the reading `window`. [DATA-02]"""
+
+
+NOTHING = Rates(ZERO, ZERO, ZERO, ZERO)
 
 
 def fields(rates: Rates) -> dict[str, Rate]:
@@ -33,33 +36,22 @@ class Frame:
     kind: str
     """The reading `window`."""
     taken: deque[Rates] = field(default_factory=deque)
-    totals: tuple[Rate, ...] | None = None
-    """None as long as all samples are equal."""
+    totals: tuple[Rate, ...] = NOTHING.each()
 
     def add(self, rates: Rates) -> None:
         """Takes one more sample."""
-        last = self.taken[-1] if self.taken else rates
-        if self.totals is None and last != rates:
-            self.totals = tuple(rate * len(self.taken) for rate in last.each())
         full = len(self.taken) == self.window
-        oldest = self.taken.popleft() if full else None
+        oldest = self.taken.popleft() if full else rates
         self.taken.append(rates)
-        if self.totals is not None:
-            self.totals = tuple(
-                PUSHED[self.kind](total, old, new, self.window) if full else total + new
-                for total, old, new in zip(
-                    self.totals, (oldest or rates).each(), rates.each(), strict=True
-                )
-            )
+        self.totals = tuple(
+            PUSHED[self.kind](total, old, new, self.window) if full else total + new
+            for total, old, new in zip(self.totals, oldest.each(), rates.each(), strict=True)
+        )
 
     @property
-    def data(self) -> dict[str, Any]:
-        """The average in the shape of bundle data."""
-        count = len(self.taken)
-        rates = self.taken[-1]
-        if self.totals is not None:
-            rates = Rates(*(total / count for total in self.totals))
-        return {**fields(rates), "numSamples": count, "maxSamples": self.window}
+    def rates(self) -> Rates:
+        """The average over what was taken."""
+        return Rates(*(total / len(self.taken) for total in self.totals))
 
 
 class Samples:
@@ -67,16 +59,22 @@ class Samples:
 
     def __init__(self, kind: str) -> None:
         self._frames = {name: Frame(window, kind) for name, window in WINDOWS.items()}
-        self._data: dict[str, Any] | None = None
+        self._rates: dict[str, Rates] = {}
+        self.data: dict[str, Any] = {}
+        """In the shape of bundle data; empty before the first sample."""
 
     def add(self, rates: Rates) -> bool:
-        """Takes one more sample; whether an average may be another one now."""
-        first = self._data is None
+        """Takes one more sample; whether an average is another one now."""
         for frame in self._frames.values():
             frame.add(rates)
-        moving = first or any(frame.totals is not None for frame in self._frames.values())
+        averages = {name: frame.rates for name, frame in self._frames.items()}
+        moving = averages != self._rates
         if moving:
-            self._data = {name: frame.data for name, frame in self._frames.items()}
+            self._rates = averages
+            count = self.counted["numSamples"]
+            self.data = {
+                name: {**fields(average), "numSamples": count} for name, average in averages.items()
+            }
         return moving
 
     @property
@@ -84,8 +82,3 @@ class Samples:
         """On how many samples the long term stands, and on how many at most."""
         frame = self._frames["longTermData"]
         return {"numSamples": len(frame.taken), "maxSamples": frame.window}
-
-    @property
-    def data(self) -> dict[str, Any]:
-        """In the shape of bundle data; empty before the first sample."""
-        return self._data or {}

@@ -6,7 +6,7 @@ from collections import Counter
 from typing import Any
 
 from pulsar_conformance.reference import splitting
-from pulsar_conformance.reference.candidates import AUTO_SPLIT, Growth
+from pulsar_conformance.reference.candidates import Growth
 from pulsar_conformance.reference.door import Refused
 from pulsar_conformance.reference.ranges import namespace_of
 from pulsar_conformance.reference.story.averages import Samples, fields
@@ -29,7 +29,7 @@ def report_all(world: World) -> None:
 def split_grown(world: World, happened: Happened) -> None:
     """The leader splits the bundles that exceed a threshold, as far as there is room. [SPLIT]"""
     settings = world.settings
-    if not settings.flag(AUTO_SPLIT) or world.grown_at == world.changes:
+    if world.grown_at == world.changes:
         return
     growth = Growth(_reports(world), settings, world.readings)
     for bundle in growth.split:

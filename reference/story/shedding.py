@@ -8,15 +8,12 @@ from typing import Any
 
 from pulsar_conformance.reference.answers.shedding import decided
 from pulsar_conformance.reference.derivation import Step
-from pulsar_conformance.reference.shedding import ENABLED, Cycle, Unloads
+from pulsar_conformance.reference.shedding import Cycle, Unloads
 from pulsar_conformance.reference.story.averages import fields
 from pulsar_conformance.reference.story.destination import assign, less_loaded
 from pulsar_conformance.reference.story.happened import Happened
 from pulsar_conformance.reference.story.world import World
-from pulsar_conformance.reference.threshold import HISTORY_SHARE, Levels
-
-FEWEST_BROKERS = 2
-"""With fewer a bundle has nowhere to go."""
+from pulsar_conformance.reference.threshold import Levels
 
 
 def look(world: World, happened: Happened) -> None:
@@ -25,9 +22,9 @@ def look(world: World, happened: Happened) -> None:
     Where nothing has changed since a look that moved nothing, it moves nothing again.
     """
     settings = world.settings
-    if not settings.flag(ENABLED) or len(world.brokers) < FEWEST_BROKERS:
-        return
     cycle = Cycle(_case(world), settings, world.readings)
+    if not cycle.enabled:
+        return
     seen = (world.changes, len(cycle.recent))
     if world.seen == seen:
         return
@@ -73,7 +70,7 @@ def _case(world: World) -> dict[str, Any]:
 
 def _remember(world: World, cycle: Cycle) -> None:
     """ThresholdShedder mixes what it saw into what it will see. [THRESHOLD-07]"""
-    if cycle.strategy != "ThresholdShedder" or not cycle.settings.number(HISTORY_SHARE):
+    if cycle.strategy != "ThresholdShedder":
         return
     for name, usage in Levels(cycle).usage.items():
         if world.brokers[name].history != usage:
