@@ -28,8 +28,9 @@ class Readings:
         Errors: `specs.UnknownName` for a profile, a reading or a value that there is not.
         """
         bundled = specs.load()
-        bundled.check_readings(chosen or {})
-        return cls({**bundled.default_readings(profile), **(chosen or {})})
+        taken = chosen or {}
+        bundled.check_readings(taken)
+        return cls({**bundled.default_readings(profile), **taken})
 
     def __getitem__(self, name: str) -> str:
         return self.choices[name]

@@ -74,13 +74,13 @@ def manager_of(report: Mapping[str, Any]) -> str:
 
 
 def _modular(report: Mapping[str, Any]) -> dict[str, Any]:
-    return _fields(report, (*RESOURCES, *LOAD))
+    return _fields(report, (*RESOURCES, *LOAD), above="")
 
 
 def _simple(report: Mapping[str, Any]) -> dict[str, Any]:
     """Its bundles are those of which it has statistics."""
     resources = _fields(_object(report[NESTED], NESTED), RESOURCES, above=f"{NESTED}.")
-    load = _fields(report, LOAD, called=SIMPLE_NAMES)
+    load = _fields(report, LOAD, above="", called=SIMPLE_NAMES)
     if "lastStats" in load:
         load.setdefault("bundles", list(load["lastStats"]))
     return {**resources, **load}
@@ -89,7 +89,7 @@ def _simple(report: Mapping[str, Any]) -> dict[str, Any]:
 def _fields(
     data: Mapping[str, Any],
     names: Iterable[str],
-    above: str = "",
+    above: str,
     called: Mapping[str, str] = MappingProxyType({}),
 ) -> dict[str, Any]:
     """Those fields that are there, each read in its own way.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -91,11 +91,11 @@ class Cycle:
 
     def blocked(self, bundle: str) -> bool:
         """Whether a bundle may not move again yet. [SHED-04]"""
-        return self.moved_with(bundle) is not None
+        return bool(self.moved_with(bundle))
 
-    def moved_with(self, bundle: str) -> str | None:
+    def moved_with(self, bundle: str) -> Sequence[str]:
         """What moved too recently for the bundle to move again, by the reading `grace-of`."""
-        return MOVED_WITH[self.readings["grace-of"]](self, bundle) if self.recent else None
+        return MOVED_WITH[self.readings["grace-of"]](self, bundle) if self.recent else ()
 
     def rates(self, bundle: str) -> Rates:
         """What a bundle carries: its average, else what is assumed. [DATA-04 … 06]"""
@@ -143,24 +143,21 @@ class Cycle:
         return sorted(bundles, key=lambda bundle: (-self.traffic(bundle), bundle))
 
 
-def _itself(cycle: Cycle, bundle: str) -> str | None:
-    return bundle if bundle in cycle.recent else None
+def _itself(cycle: Cycle, bundle: str) -> Sequence[str]:
+    return (bundle,) if bundle in cycle.recent else ()
 
 
-def _its_topics(cycle: Cycle, bundle: str) -> str | None:
+def _its_topics(cycle: Cycle, bundle: str) -> Sequence[str]:
     """Its topics moved with a bundle that held its range and was split since."""
     part = HashRange.parse(bundle)
-    moved = (
+    return [
         moved
         for moved in cycle.recent
         if namespace_of(moved) == namespace_of(bundle) and HashRange.parse(moved).covers(part)
-    )
-    return min(
-        moved, key=lambda name: (exact(cycle.case["recentlyUnloaded"][name]), name), default=None
-    )
+    ]
 
 
-MOVED_WITH: Mapping[str, Callable[[Cycle, str], str | None]] = {
+MOVED_WITH: Mapping[str, Callable[[Cycle, str], Sequence[str]]] = {
     "bundle": _itself,
     "topic": _its_topics,
 }

@@ -27,7 +27,7 @@ def walk(
             carried += cycle.traffic(bundle)
             so_far = "" if need is None else f", together {_of(cycle, carried, need)}"
             yield Step("goes", f"{carrying}{so_far}")
-        elif moved is not None:
+        elif moved:
             yield Step("stays", f"{carrying}, {_lately(cycle, bundle, moved)}")
         else:
             yield Step("stays", f"{carrying}, {stays(bundle, carried)}")
@@ -56,7 +56,9 @@ def _of(cycle: Cycle, carried: Rate, need: Rate) -> str:
     return f"{number} of {whole}" if whole.endswith(f" {unit}") else f"{number} {unit} of {whole}"
 
 
-def _lately(cycle: Cycle, bundle: str, moved: str) -> str:
-    ago, grace = plain(exact(cycle.case["recentlyUnloaded"][moved])), plain(cycle.grace)
-    part = "" if moved == bundle else f"as a part of {moved} "
-    return f"unloaded {part}{ago} minutes ago, grace {grace}"
+def _lately(cycle: Cycle, bundle: str, moved: Iterable[str]) -> str:
+    """What moved last of that with which a bundle moved, and when."""
+    known = {name: exact(cycle.case["recentlyUnloaded"][name]) for name in moved}
+    last = min(known, key=lambda name: (known[name], name))
+    part = "" if last == bundle else f"as a part of {last} "
+    return f"unloaded {part}{plain(known[last])} minutes ago, grace {plain(cycle.grace)}"

@@ -21,9 +21,10 @@ TELLING = frozenset({
     "DIFFERENCE_WRITTEN", "WHAT_DIFFERS", "PREFACES", "SHOWN", "FEW", "LONG", "PLACES", "explain",
     "written", "preface", "plain", "tell", "expense_written", "_about", "_quoted", "_passed",
     "_sum", "_written", "_decision", "_mean_of", "_last_of", "_FULL", "_standing", "_worked",
-    "__all__",
+    "__all__", "REMEMBERED",
 })  # fmt: skip
-"""Names of functions, tables and variables, in whichever module, that only make such texts."""
+"""Names of functions, tables and variables, in whichever module, that only make such texts, and of
+the size of caches."""
 
 TELLING_IN = frozenset({"numbers.py:throughput", "numbers.py:messages", "bundles.py:COUNTED"})
 """Those whose names stand for something else in other modules."""
