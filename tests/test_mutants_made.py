@@ -3,7 +3,7 @@
 import ast
 
 import pytest
-from pulsar_conformance.conformance.mutants import hunting
+from pulsar_conformance.conformance.mutants import evaluations, hunting
 from pulsar_conformance.conformance.mutants.children import each
 from pulsar_conformance.conformance.mutants.evaluations import worked
 from pulsar_conformance.conformance.mutants.explained import (
@@ -14,7 +14,7 @@ from pulsar_conformance.conformance.mutants.explained import (
 )
 from pulsar_conformance.conformance.mutants.hunting import Catch, first_wrong, hunt
 from pulsar_conformance.conformance.mutants.loading import another_model
-from pulsar_conformance.conformance.mutants.making import MODEL, changed, made, mutants
+from pulsar_conformance.conformance.mutants.making import BESIDE, MODEL, changed, made, mutants
 from pulsar_conformance.reference import Model, overload
 from pulsar_conformance.specs.errors import SpecError
 
@@ -50,6 +50,33 @@ def test_everything_that_decides_is_changed_and_nothing_else():
     texts = " ".join(was for _, _, was, _ in found)
     assert "words" not in texts
     assert "last ones" not in texts
+
+
+KEPT_OUT = """
+def number(data, place):
+    if not isinstance(data, int):
+        raise MissingSetting(place)
+    why = f"{place}.limit"
+    return {"unsupported": f"{data} is not documented", "why": why}
+"""
+
+
+def test_texts_and_what_keeps_illegal_cases_out_are_not_changed():
+    changed_there = {one.was for one, _ in of_source(KEPT_OUT)}
+    assert changed_there == {"'unsupported'", "'why'"}
+
+
+def test_what_the_suite_alone_asks_of_the_model_makes_no_answer(examples):
+    entered = {place for one in examples for place in one.entered}
+    for name in BESIDE:
+        file, _, function = name.partition(":")
+        tree = ast.parse((MODEL / file).read_text("utf-8"))
+        [line] = [
+            min([one.lineno, *(decorator.lineno for decorator in one.decorator_list)])
+            for one in ast.walk(tree)
+            if isinstance(one, ast.FunctionDef) and one.name == function.rpartition(".")[2]
+        ]
+        assert (file, line) not in entered, name
 
 
 def test_a_mutant_has_the_same_name_as_long_as_its_function_is_the_same():
@@ -116,6 +143,26 @@ def test_a_mutant_without_end_is_caught(examples, monkeypatch):
     ]
     [(_, catch)] = each([mutant], lambda one: hunt(one, examples), lost, 1, 60)
     assert catch.by == "no end"
+
+
+def only(file, was, becomes):
+    """The model with one piece of its source changed."""
+    source = (MODEL / file).read_text("utf-8")
+    assert source.count(was) == 1
+    return another_model({file: source.replace(was, becomes)})[""].Model
+
+
+def test_an_example_that_rules_judge_has_to_be_answered(examples):
+    refusing = only("splitting.py", "    TOPICS: halves_of_the_topics,\n", "")
+    asked = [one for one in examples if one.origin == "split-four-topics"]
+    assert first_wrong(refusing, asked) == ("SPLIT-11", "split-four-topics")
+
+
+def test_a_rule_that_no_case_reaches_any_more_is_told():
+    drawn = evaluations.drawn_for("SPLIT-23")[:20]
+    never = only("story/reporting.py", "for bundle in growth.split:", "for bundle in ():")
+    assert first_wrong(never, drawn, drawn) == ("SPLIT-23", hunting.UNREACHED)
+    assert first_wrong(never, drawn) == ("", "")
 
 
 def test_what_a_child_does_to_its_process_is_told_and_ends_there():
