@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections import Counter
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from itertools import count
 from typing import Any
 
 
@@ -17,12 +18,10 @@ class Turns:
     """
 
     def __init__(self) -> None:
-        self._asked: Counter[bytes] = Counter()
+        self._asked: defaultdict[bytes, Iterator[int]] = defaultdict(count)
 
     def next(self, case: Mapping[str, Any]) -> int:
         """How often the question was asked before."""
         text = json.dumps(case, sort_keys=True)
         question = hashlib.sha256(text.encode()).digest()
-        asked = self._asked[question]
-        self._asked[question] += 1
-        return asked
+        return next(self._asked[question])

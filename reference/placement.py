@@ -35,18 +35,12 @@ class Candidate:
     rate: Rate
 
 
-def weight(usage: Percent, threshold: Percent) -> Fraction | None:
-    """1 / (threshold - usage); at the threshold there is none. [PLACE-02]
-
-    At 45 % with a threshold of 85 % the rate counts 1/40.
-    """
-    return 1 / (threshold - usage) if usage != threshold else None
-
-
 def weighted(rate: Rate, usage: Percent, threshold: Percent) -> Fraction | None:
-    """A message rate times its weight, if it has one. [PLACE-02]"""
-    by = weight(usage, threshold)
-    return None if by is None else rate * by
+    """A message rate times its weight, 1 / (threshold - usage). [PLACE-02]
+
+    At 45 % with a threshold of 85 % the rate counts 1/40; at the threshold there is no weight.
+    """
+    return rate / (threshold - usage) if usage != threshold else None
 
 
 SCORE: Mapping[str, Callable[[Candidate, Percent, Rate], Fraction | None]] = {

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import Any
 
 from pulsar_conformance.reference import splitting
 from pulsar_conformance.reference.candidates import Growth
 from pulsar_conformance.reference.door import Refused
-from pulsar_conformance.reference.ranges import namespace_of
 from pulsar_conformance.reference.story.averages import Samples, fields
 from pulsar_conformance.reference.story.happened import Happened
 from pulsar_conformance.reference.story.parting import part
@@ -43,16 +41,18 @@ def split_grown(world: World, happened: Happened) -> None:
 
 def _reports(world: World) -> dict[str, Any]:
     """What the leader knows of bundles, as a `bundles.split_candidates` case."""
-    brokers: dict[str, Any] = {name: {"bundles": [], "lastStats": {}} for name in world.brokers}
-    counted: Counter[str] = Counter()
-    for bundle, owner in world.owner.items():
-        stats = fields(world.load_of(bundle)) | {"topics": len(world.within.get(bundle, ()))}
-        brokers[owner]["bundles"].append(bundle)
-        brokers[owner]["lastStats"][bundle] = stats
-        counted[namespace_of(bundle)] = len(world.namespaces[namespace_of(bundle)])
     return {
         "leader": True,
-        "brokers": brokers,
+        "brokers": {
+            broker: {"bundles": owned, "lastStats": {one: _stats(world, one) for one in owned}}
+            for broker in world.brokers
+            for owned in (world.owned_by(broker),)
+        },
         "bundles": world.data(),
-        "namespaceBundles": counted,
+        "namespaceBundles": {name: len(ranges) for name, ranges in world.namespaces.items()},
     }
+
+
+def _stats(world: World, bundle: str) -> dict[str, Any]:
+    """What a bundle carries now, and how many topics are in it."""
+    return {**fields(world.load_of(bundle)), "topics": len(world.within.get(bundle, ()))}

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import count
 from typing import Any
 
 from pulsar_conformance.reference.averages import together
@@ -67,8 +68,9 @@ class World:
     samples: dict[str, Samples] = field(default_factory=dict)
     unloaded_at: dict[str, Minutes] = field(default_factory=dict)
     """When bundles were last unloaded, for a reason that starts their grace period."""
-    changes: int = 0
+    changes: int = field(init=False)
     """Grows with whatever a later decision may depend on."""
+    counted: Iterator[int] = field(default_factory=count)
     carried: dict[str, Rates] = field(default_factory=dict)
     """What bundles carry, as far as it was added up."""
     reported_at: Minutes = ZERO
@@ -81,9 +83,12 @@ class World:
     grown_at: int | None = None
     """`changes` when the leader last looked for bundles to split."""
 
+    def __post_init__(self) -> None:
+        self.changed()
+
     def changed(self) -> None:
         """Something changes on which a later decision may depend."""
-        self.changes += 1
+        self.changes = next(self.counted)
 
     @property
     def settings(self) -> Settings:
