@@ -82,9 +82,15 @@ def _chosen(name: str, only: str | None) -> bool:
 
 
 def _fates(chosen: Sequence[Mutant], args: argparse.Namespace) -> list[Fate]:
-    """What becomes of each, in order: by the worked examples, then by drawn cases."""
+    """What becomes of each, in order: by the worked examples, then by drawn cases.
+
+    Drawn cases cost minutes of a mutant that lives, so that those that are explained are asked
+    only where that is wanted.
+    """
     kept, known = Kept(args.kept), explained()
     earlier = {} if args.anew else kept.earlier()
+    if args.explained:
+        earlier = {name: one for name, one in earlier.items() if one.verdict == "killed"}
     found = {one.id: earlier[one.id].explained_by(known) for one in chosen if one.id in earlier}
     kept.begin(earlier.values())
 
@@ -98,7 +104,7 @@ def _fates(chosen: Sequence[Mutant], args: argparse.Namespace) -> list[Fate]:
     tell("the worked examples are answered")
     living: list[tuple[Mutant, Catch]] = []
     for mutant, catch in _hunted(left, worked(), args, "worked examples"):
-        if catch.caught:
+        if catch.caught or (mutant.id in known and not args.explained):
             note(mutant, catch)
         else:
             living.append((mutant, catch))
@@ -165,6 +171,9 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
         default=KEPT,
         metavar="FILE",
         help="what is known already of the same sources (%(default)s)",
+    )
+    parser.add_argument(
+        "--explained", action="store_true", help="ask drawn cases of explained mutants, too"
     )
     parser.add_argument("--anew", action="store_true", help="forget what is known already")
     return parser.parse_args(argv)

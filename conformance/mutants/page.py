@@ -17,7 +17,8 @@ Each mutant is the model with one change: a number one up or one down, a unit, a
 comparison with its edge on the other side or the other way around, an operation of arithmetic or
 logic, a condition or a filter forgotten, an order, an element of a set left out. It is judged as an
 implementation that declares its readings: by the worked examples, and if those do not catch it, by
-{EXAMPLES} drawn cases of every rule, under the usual readings and under the others. It is asked
+{EXAMPLES} drawn cases of every rule, under the usual readings and under the others; where it is
+explained, only with `--explained`, as it takes minutes to ask one that lives. It is asked
 until the first wrong answer, which counts against the rule that is broken, or against one that
 none of its cases reaches any more, since no run passes such a rule. Derivations, texts that people
 read, annotations and caches are no part of an answer, and are not changed; nor is what keeps out

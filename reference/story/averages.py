@@ -53,6 +53,11 @@ class Frame:
         """The average over what was taken."""
         return Rates(*(total / len(self.taken) for total in self.totals))
 
+    @property
+    def data(self) -> dict[str, Any]:
+        """The same in the shape of bundle data."""
+        return {**fields(self.rates), "numSamples": len(self.taken)}
+
 
 class Samples:
     """Both time frames of one bundle."""
@@ -71,10 +76,7 @@ class Samples:
         moving = averages != self._rates
         if moving:
             self._rates = averages
-            count = self.counted["numSamples"]
-            self.data = {
-                name: {**fields(average), "numSamples": count} for name, average in averages.items()
-            }
+            self.data = {name: frame.data for name, frame in self._frames.items()}
         return moving
 
     @property
