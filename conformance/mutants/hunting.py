@@ -106,7 +106,7 @@ def _unreached(
 
 
 def _wrong(one: Evaluation, judges: Bench, answers: Sequence[Any] | None) -> str | None:
-    if answers is None:
+    if answers is None or any("failed" in answer for answer in answers):
         return one.rules[0]
     if one.example is not None:
         return judges.unlike(one.example, one.trial, answers, one.answers)
