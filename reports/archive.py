@@ -76,7 +76,7 @@ def _entry(example: Example) -> Mapping[str, Any]:
         "file": _path(example),
         "operations": list(dict.fromkeys(operation for operation, _ in example.questions)),
         "rules": list(example.rules),
-        "judged": example.allowed is not None,
+        "judged": example.demanded is not None,
     }
 
 
@@ -90,7 +90,7 @@ def _case(example: Example) -> Mapping[str, Any]:
         "readings": dict(example.readings),
         "profiles": profiles,
         "questions": [{"ask": operation, "case": case} for operation, case in example.questions],
-        "allowed": None if example.allowed is None else [list(one) for one in example.allowed],
+        "allowed": None if example.demanded is None else [list(one) for one in example.demanded],
         "arithmetic": list(example.arithmetic),
     }
 

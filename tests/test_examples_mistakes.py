@@ -91,7 +91,7 @@ MISTAKES = {
         "  allowed:\n    - unload: [*first, *second]\n",
         "",
         "- id: overload-95-over-85-no-more",
-        "give either every allowed answer, or judged_by_rules: why there is none",
+        "give every allowed answer, or judged_by_rules: why only the rules judge",
     ),
     "no arithmetic": Mistake(
         '  arithmetic:\n    - "95 > 85, but 1 bundle < 2"',

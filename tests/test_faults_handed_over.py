@@ -16,6 +16,7 @@ from pulsar_conformance.conformance.engine.run import Run
 from pulsar_conformance.conformance.engine.subject import Subject
 from pulsar_conformance.reference import Settings
 from pulsar_conformance.reference.shedding import Cycle
+from pulsar_conformance.reference.threshold import Levels
 
 PROFILE = "documented-3.0"
 RULES = specs.load().rules
@@ -48,6 +49,9 @@ class SmallestFirst(ReferenceConnection):
         broker = cycle.brokers[answer["unload"][0]["broker"]]
         least_first = cycle.movable(broker)[::-1]
         carried, needed = 0, sum(cycle.traffic(one["bundle"]) for one in answer["unload"])
+        levels = Levels(cycle)
+        if levels.is_over(broker):
+            needed = levels.need_of(broker)
         unload = []
         for bundle in least_first:
             if carried < needed:

@@ -46,11 +46,16 @@ def verdicts(root, rules, replay=None):
         run.close()
 
 
+def _worked(failure):
+    """Whether it is a worked example that is answered otherwise: that has a file of its own."""
+    return failure.size.startswith("worked example")
+
+
 @pytest.mark.parametrize("kind", REMEMBERING, ids=lambda kind: kind.__name__)
 def test_a_failure_of_memory_is_a_row_that_fails_when_it_is_replayed(kind, connected, tmp_path):
     connected(kind)
     found = verdicts(tmp_path, REMEMBERING[kind])
-    failed = [one for one in found.values() if one.verdict == "fail"]
+    failed = [one for one in found.values() if one.verdict == "fail" and not _worked(one.failure)]
     rows = [one for one in failed if load(tmp_path / one.failure.case_file).trial.before]
     assert rows, {rule: one.verdict for rule, one in found.items()}
     for one in rows:

@@ -13,7 +13,7 @@ from pulsar_conformance.adapters.cluster.requests import Request, namespace_of
 from pulsar_conformance.adapters.cluster.timers import KINDS
 from pulsar_conformance.adapters.cluster.waiting import Unsettled
 from pulsar_conformance.adapters.cluster.web import Reply
-from pulsar_conformance.adapters.cluster.written import Written
+from pulsar_conformance.adapters.cluster.written import Writings
 from pulsar_conformance.adapters.pulsar.configuration import Configurations
 from pulsar_conformance.adapters.pulsar.jvm import field
 from pulsar_conformance.reference.story.settings import senseless
@@ -51,7 +51,7 @@ class LiveStory:
         self._above = above
         self._clock = 0.0
         self._observed = Observed(cluster)
-        self._written = Written(cluster)
+        self._written = Writings(cluster)
         self._spaces: list[str] = []
         self._topics: dict[str, dict[str, float]] = {}
         self._bundle: dict[str, str] = {}

@@ -18,7 +18,7 @@ Stamps = Mapping[str, tuple[int, int]]
 """By the name of a node, since when it is there, and how often it was written since."""
 
 
-class Written:
+class Writings:
     """The local data of brokers and the data of bundles, as they were when last looked at."""
 
     def __init__(self, cluster: LiveCluster) -> None:

@@ -52,9 +52,12 @@ class Evaluation:
 
 
 def worked() -> list[Evaluation]:
-    """The worked examples, under their readings, and with each reading that matters changed."""
+    """The worked examples, under their readings, and with each reading that matters changed.
+
+    Those come last that say what the model alone does.
+    """
     found: list[Evaluation] = []
-    for example in fixtures.examples():
+    for example in sorted(fixtures.examples(), key=lambda one: one.of_the_model):
         trial = Trial(tuple(Question(*question) for question in example.questions))
         profile = _profile_of(example, trial)
         if profile is None:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from statistics import median
 
+from pulsar_conformance import fixtures
 from pulsar_conformance.conformance.mutants.defects import Defect, Exhibit
 from pulsar_conformance.conformance.mutants.evaluations import EXAMPLES
 from pulsar_conformance.conformance.mutants.explained import Explained
@@ -23,6 +25,10 @@ until the first wrong answer, which counts against the rule that is broken, or a
 none of its cases reaches any more, since no run passes such a rule. Derivations, texts that people
 read, annotations and caches are no part of an answer, and are not changed; nor is what keeps out
 illegal cases, of which none is asked, and what the suite alone asks of the model's parts.
+
+Where the documents leave open what is right, a worked example says what the model does, and holds
+no implementation to it. A mutant that nothing else tells apart is told by one of these, which are
+asked last: no implementation fails for what such a mutant does.
 
 The time is that of the CPU from the start of a mutant to its first wrong answer; what is drawn is
 the same for all implementations and is not in it. `nox -s mutants` makes this page and
@@ -75,7 +81,15 @@ def _way(fate: Fate) -> str:
         NO_START: "its own start",
         "no end": "the time limit",
     }
+    if fate.by in _of_the_model():
+        return "a worked example of the model alone"
     return known.get(fate.by, "a worked example")
+
+
+@cache
+def _of_the_model() -> frozenset[str]:
+    """The worked examples that no implementation is held to."""
+    return frozenset(one.id for one in fixtures.examples() if one.of_the_model)
 
 
 def _by_module(fates: Sequence[Fate]) -> Iterator[str]:

@@ -32,7 +32,7 @@ def first_unlike(hearing: Hearing, plan: Plan, asked: Iterable[Answered]) -> Fai
             continue
         if not _worked_for(example, subject) or not subject.court.legal(one.trial):
             continue
-        right = example.allowed is None or allows(example, answers)
+        right = example.demanded is None or allows(example, answers)
         if not right and not _faulted(hearing, one.trial, answers):
             return unlike(hearing, example, plan, one.trial, answers)
     return None
