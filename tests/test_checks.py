@@ -85,3 +85,16 @@ def test_clusters_are_as_large_as_real_ones(rule_id):
 def test_the_same_seed_draws_the_same(rule_id):
     again = draw(CHECKS[rule_id].draws, 10, f"again/{rule_id}")
     assert again == draw(CHECKS[rule_id].draws, 10, f"again/{rule_id}")
+
+
+@pytest.mark.parametrize("rule_id", ["REPORT-09", "SPLIT-11"])
+def test_a_question_of_another_operation_that_fails_is_left_unanswered(rule_id):
+    """A rule over questions of two operations cannot read what is no answer."""
+    profile = profile_of(rule_id)
+    model = Model(profile)
+    court = Court(specs.load().defaults(profile), Readings.of(profile))
+    trial = legal(rule_id)[0]
+    answers = [model.answer(*question) for question in trial.questions]
+    for place in range(len(answers)):
+        failing = [*answers[:place], {"failed": "oh"}, *answers[place + 1 :]]
+        assert court.judge(rule_id, trial, failing).unanswered

@@ -15,6 +15,7 @@ from pulsar_conformance.conformance.core.check import (
     register,
 )
 from pulsar_conformance.conformance.core.exchange import Asked, Exchange
+from pulsar_conformance.conformance.core.expect import LeftUnanswered
 from pulsar_conformance.conformance.core.trial import Json
 from pulsar_conformance.reference import Readings, Settings
 
@@ -107,8 +108,25 @@ class Operation(Generic[Case, Answer]):
 
         return registered
 
+    def lacking_in(self, answer: Json) -> str | None:
+        """What was said in place of an answer to a legal case, or None if it is one.
+
+        A refusal is an answer where rules turn some requests down.
+        """
+        if "failed" in answer:
+            return f"failed: {answer['failed']}"
+        if "refused" in answer and not self.refusable:
+            return f"refused: {answer['refused']}"
+        return None
+
     def seen(self, exchange: Exchange) -> Asked[Case, Answer]:
-        """An exchange of this operation, as its checks see it."""
+        """An exchange of this operation, as its checks see it.
+
+        Errors: `LeftUnanswered` for a legal case that has no answer.
+        """
+        lacking = self.lacking_in(exchange.answer)
+        if lacking is not None:
+            raise LeftUnanswered("an answer", lacking)
         return Asked(cast(Case, exchange.view), cast(Answer, exchange.answered))
 
 

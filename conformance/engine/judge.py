@@ -116,12 +116,5 @@ def _answered(exchanges: Sequence[Exchange]) -> None:
 
 
 def lacking_in(question: Question, answer: Json) -> str | None:
-    """What was said in place of an answer to a legal case, or None if it is one.
-
-    A refusal is an answer where rules turn some requests down.
-    """
-    if "failed" in answer:
-        return f"failed: {answer['failed']}"
-    if "refused" in answer and not OPERATIONS[question.operation].refusable:
-        return f"refused: {answer['refused']}"
-    return None
+    """What was said in place of an answer to a legal case, or None if it is one."""
+    return OPERATIONS[question.operation].lacking_in(answer)
