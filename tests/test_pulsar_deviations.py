@@ -86,6 +86,6 @@ def test_each_case_breaks_its_rule_as_the_file_says(version):
             trials = [load_case(case).trial for case in one.cases]
             broken = Hearing(rule, subject).own_faults(trials)
             assert all(broken), one.rule
-            assert broken[0].answered == one.answers
+            assert broken[0].outcome.answered == one.answers
     finally:
         implementation.close()
