@@ -27,7 +27,7 @@ from pulsar_conformance.conformance.reporters.terminal import (
     implementation,
 )
 from pulsar_conformance.specs.words import printable
-from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]
+from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]  # it has none
 
 SESSION = pytest.StashKey["Session"]()
 LETTERS = {

@@ -94,7 +94,7 @@ class Specs:
         """
         found = self.profile(profile)
         names = {found.id}
-        if found.kind == "released":
+        if found.released:
             names |= {one.id for one in self.lineage(profile)}
         return tuple(
             rule

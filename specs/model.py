@@ -189,6 +189,11 @@ class Profile:
     without: Mapping[str, str] = field(default_factory=dict)
     """Rules of the profile below that do not hold in the release, each with why."""
 
+    @property
+    def released(self) -> bool:
+        """Whether it is what a release does."""
+        return self.kind == "released"
+
 
 @dataclass(frozen=True)
 class Rule:

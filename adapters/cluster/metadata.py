@@ -43,7 +43,7 @@ BUNDLES, AVERAGES = "/loadbalance/bundle-data", "/loadbalance/broker-time-averag
 
 @dataclass(frozen=True)
 class Node:
-    """What is written somewhere: since when, and how often it was written since."""
+    """What is written somewhere, the transaction by which it came, and how often it was changed."""
 
     data: Any
     since: int
@@ -98,10 +98,9 @@ class Metadata:
         for part in self._children(f"{OWNED}/{namespace}"):
             read = self._read(f"{OWNED}/{namespace}/{part}")
             if read is not None:
-                data, state = read
-                port = urlsplit(str(data["httpUrl"])).port
+                port = urlsplit(str(read.data["httpUrl"])).port
                 assert port is not None, "a broker listens at a port"
-                found[part] = Lock(port, int(state.getCzxid()))
+                found[part] = Lock(port, read.since)
         return found
 
     def ranges(self, namespace: str) -> list[str]:
@@ -109,7 +108,7 @@ class Metadata:
         read = self._read(f"{LOCAL_POLICIES}/{namespace}")
         if read is None:
             return []
-        cuts = read[0]["bundles"]["boundaries"]
+        cuts = read.data["bundles"]["boundaries"]
         return [f"{first}_{last}" for first, last in pairwise(cuts)]
 
     def reports(self) -> dict[str, int]:
@@ -124,11 +123,9 @@ class Metadata:
     def nodes(self, path: str) -> Iterator[tuple[str, Node]]:
         """Each node beneath a path that holds JSON, by the rest of its path."""
         for name in self.tree(path):
-            read = self._read(name, empty=True)
+            read = self._read(name)
             if read is not None:
-                data, state = read
-                since, times = int(state.getCzxid()), int(state.getVersion())
-                yield name.removeprefix(f"{path}/"), Node(data, since, times)
+                yield name.removeprefix(f"{path}/"), read
 
     def end_session(self, broker: str) -> None:
         """ZooKeeper takes a broker for dead at once."""
@@ -144,7 +141,7 @@ class Metadata:
     def leader_port(self) -> int | None:
         """The web port of the broker that the leader's node names; none where it names nobody."""
         read = self._read(LEADER)
-        return None if read is None else urlsplit(str(read[0].get("serviceUrl"))).port
+        return None if read is None else urlsplit(str(read.data.get("serviceUrl"))).port
 
     def depose(self) -> None:
         """Whoever leads has lost the lead."""
@@ -158,11 +155,8 @@ class Metadata:
                 return []
             raise
 
-    def _read(self, path: str, *, empty: bool = False) -> tuple[Any, Java] | None:
-        """What a node holds, and its state; none where there is no node.
-
-        With `empty`, none where it holds nothing, either.
-        """
+    def _read(self, path: str) -> Node | None:
+        """What a node holds; none where there is no node, or nothing in it."""
         state = named("org.apache.zookeeper.data.Stat")()
         try:
             data = self._client.getData(path, False, state)
@@ -170,9 +164,9 @@ class Metadata:
             if _absent(error):
                 return None
             raise
-        if empty and not (data and len(data)):
+        if data is None or not len(data):
             return None
-        return json.loads(bytes(data)), state
+        return Node(json.loads(bytes(data)), int(state.getCzxid()), int(state.getVersion()))
 
     def tree(self, path: str = "") -> Iterator[str]:
         """Every node beneath a path."""

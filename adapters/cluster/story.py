@@ -16,9 +16,9 @@ from pulsar_conformance.adapters.cluster.web import Reply
 from pulsar_conformance.adapters.cluster.written import Writings
 from pulsar_conformance.adapters.pulsar.configuration import Configurations
 from pulsar_conformance.adapters.pulsar.jvm import field
+from pulsar_conformance.reference.cluster import RATE_FIELDS
 from pulsar_conformance.reference.story.settings import senseless
 
-RATES = ("msgRateIn", "msgRateOut", "msgThroughputIn", "msgThroughputOut")
 UNLOADS_PARTS = "loadBalancerAutoUnloadSplitBundlesEnabled"
 NOT_FOUND, CONFLICT = 404, 409
 PARTS_GO = 5.0
@@ -126,7 +126,7 @@ class LiveStory:
         if namespace_of(name) not in self._spaces:
             raise Declined("ignored", f"there is no namespace {namespace_of(name)}")
         first = name not in self._topics
-        self._topics[name] = {rate: float(about.get(rate, 0)) for rate in RATES}
+        self._topics[name] = {rate: float(about.get(rate, 0)) for rate in RATE_FIELDS}
         if first:
             self._owners[name] = None
             self._settle(step)

@@ -8,9 +8,8 @@ from typing import Any
 from pulsar_conformance.adapters.cluster.cluster import LiveCluster
 from pulsar_conformance.adapters.cluster.metadata import AVERAGES, BROKERS, BUNDLES, Node
 from pulsar_conformance.adapters.cluster.observed import SeenStep
+from pulsar_conformance.reference.cluster import RATE_FIELDS, RESOURCES
 
-RESOURCES = ("cpu", "memory", "directMemory", "bandwidthIn", "bandwidthOut")
-RATES = ("msgRateIn", "msgRateOut", "msgThroughputIn", "msgThroughputOut")
 COUNTS = ("numTopics", "numBundles", "numProducers", "numConsumers")
 SAMPLES = ("numSamples", "maxSamples")
 
@@ -74,5 +73,5 @@ def report_of(data: Mapping[str, Any]) -> dict[str, Any]:
         for name in RESOURCES
         if data.get(name)
     }
-    found |= {name: data[name] for name in (*RATES, *COUNTS) if data.get(name) is not None}
+    found |= {name: data[name] for name in (*RATE_FIELDS, *COUNTS) if data.get(name) is not None}
     return found | {"bundles": sorted(data.get("bundles") or ())}

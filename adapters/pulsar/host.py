@@ -24,7 +24,7 @@ class Released:
     """Speaks the protocol for the release that the command line tells."""
 
     # Every host is told readings; a release has its own.
-    def __init__(self, profile: str, readings: Mapping[str, str]) -> None:  # noqa: ARG002
+    def __init__(self, profile: str, readings: Mapping[str, str]) -> None:  # noqa: ARG002  see above
         told = json.loads(sys.argv[2])
         self._start(told)
         try:
@@ -59,7 +59,7 @@ class Released:
         self._algorithms = operations.algorithms(self._release)
 
     # Every host is told both; a release is what it is, whatever it is judged by.
-    def hello(self, profile: str, readings: Mapping[str, str]) -> dict[str, Any]:  # noqa: ARG002
+    def hello(self, profile: str, readings: Mapping[str, str]) -> dict[str, Any]:  # noqa: ARG002  see above
         """Who answers, what it offers, and what was made neutral.
 
         It names no readings: whoever asks says by which it is judged, the documents' usual ones

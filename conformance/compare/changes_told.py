@@ -118,7 +118,7 @@ def as_json(
 def profile_of(version: str) -> str:
     """The profile that says what a release does."""
     every = specs.load().profiles.values()
-    return next(one.id for one in every if one.kind == "released" and version in one.title.split())
+    return next(one.id for one in every if one.released and version in one.title.split())
 
 
 def _factor(one: Factor) -> dict[str, Any]:

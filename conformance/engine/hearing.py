@@ -47,7 +47,7 @@ class Hearing:
         By a release's profile it says nothing where that release itself decides against it.
         """
         found = self._judged(trial, answers)
-        if found.violated and not found.unanswered and self._released:
+        if found.violated and not found.unanswered and self.subject.released:
             right = self.subject.right(trial)
             if right is not None and self._judged(trial, right).violated:
                 return OTHERWISE
@@ -55,10 +55,6 @@ class Hearing:
 
     def _judged(self, trial: Trial, answers: Sequence[Json]) -> Outcome:
         return self.subject.court.judge(self.rule.id, trial, answers)
-
-    @property
-    def _released(self) -> bool:
-        return specs.load().profile(self.subject.followed.profile).kind == "released"
 
     def consulted(self, trial: Trial, answers: Sequence[Json]) -> Choices:
         """The readings, with their alternatives, on which the outcome depends."""
@@ -98,11 +94,10 @@ class Hearing:
         return [self._blame(*pair) for pair in zip(faults, asked, strict=True)]
 
     def _blame(self, fault: Fault, suspicions: Sequence[Suspicion]) -> Blame:
-        rules = specs.load().rules
         for one in suspicions:
             answers = one.answers or []
-            outcome = Hearing(rules[one.rule], self.subject).outcome(one.trial, answers)
+            outcome = Hearing(one.rule, self.subject).outcome(one.trial, answers)
             # What has no answer shows no fault in the content of one.
             if outcome.violated and outcome.unanswered is fault.outcome.unanswered:
-                return Blame(fault, one.rule, Fault(one.trial, answers, outcome))
+                return Blame(fault, one.rule.id, Fault(one.trial, answers, outcome))
         return Blame(fault)

@@ -279,7 +279,7 @@ class Implementation:
     @property
     def _asked_by(self) -> str:
         """The adapter's name; a release's model is made neutral as the release itself is."""
-        released = specs.load().profile(self.profile).kind == "released"
+        released = specs.load().profile(self.profile).released
         return MODEL_MADE_NEUTRAL if released and self.adapter == MODEL else self.adapter
 
     def _ask(self, operation: str, cases: Sequence[Json]) -> list[Json]:

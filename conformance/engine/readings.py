@@ -107,7 +107,7 @@ def before_asking(implementation: Implementation) -> Followed:
     profile = implementation.profile
     usual = specs.load().default_readings(profile)
     settled = specs.load().profile(profile)
-    fixed = dict(settled.readings) if settled.kind == "released" else {}
+    fixed = dict(settled.readings) if settled.released else {}
     known: dict[str, tuple[Sequence[str], How]] = {}
     for name, documented in alternatives_of(profile).items():
         others = (value for value in documented if value != usual[name])

@@ -55,6 +55,11 @@ class Subject:
         return self.implementation.unoffered(rule) or self.followed.why_not(rule)
 
     @property
+    def released(self) -> bool:
+        """Whether it is judged by what a release does."""
+        return specs.load().profile(self.followed.profile).released
+
+    @property
     def model(self) -> Model:
         """The model under the same profile and readings, its hidden settings as they are there."""
         readings = self.court.readings.choices

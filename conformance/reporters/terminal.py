@@ -18,7 +18,7 @@ from pulsar_conformance.adapters import AdapterError
 from pulsar_conformance.conformance.cases.deviations import of_others
 from pulsar_conformance.conformance.compare.replay import said_of_none
 from pulsar_conformance.conformance.core.verdict import Verdict
-from pulsar_conformance.conformance.engine.failing.retelling import IN_A_SESSION, SCRIPT
+from pulsar_conformance.conformance.engine.failing.retelling import IN_A_SESSION, started
 from pulsar_conformance.conformance.engine.run import Run
 from pulsar_conformance.conformance.engine.session import Session
 from pulsar_conformance.conformance.explain.failures import told
@@ -163,9 +163,7 @@ class Reporter:
         words += ["--to", str(self._directory / "report")] if words else []
         if IN_A_SESSION in os.environ:
             return shlex.join(["nox", "-s", "report", *(["--", *words] if words else [])])
-        script = Path(sys.argv[0]).stem == SCRIPT
-        started = [SCRIPT] if script else ["python", "-m", "pulsar_conformance.conformance"]
-        return shlex.join([*started, "report", "allure", *words])
+        return shlex.join([*started(), "report", "allure", *words])
 
     def _say_what_is_saved(self) -> None:
         """One line on the standard error: how far the run came, and where that can be found."""

@@ -42,6 +42,10 @@ def _run() -> tuple[str, ...]:
     """How the person who started this run starts another one."""
     if IN_A_SESSION in os.environ:
         return ("nox", "-s", "conformance", "--")
-    if Path(sys.argv[0]).stem == SCRIPT:
-        return (SCRIPT, "run")
-    return ("python", "-m", "pulsar_conformance.conformance", "run")
+    return (*started(), "run")
+
+
+def started() -> tuple[str, ...]:
+    """What the person who started this run types before a command."""
+    script = Path(sys.argv[0]).stem == SCRIPT
+    return (SCRIPT,) if script else ("python", "-m", "pulsar_conformance.conformance")

@@ -21,7 +21,7 @@ FRAMES = ("shortTermData", "longTermData")
 class Suspicion:
     """A trial of a presupposed rule that is already answered or still to be asked."""
 
-    rule: str
+    rule: specs.Rule
     trial: Trial
     answers: Sequence[Json] | None
 
@@ -35,13 +35,13 @@ def beneath(rule: specs.Rule, subject: Subject, fault: Fault) -> Iterator[Suspic
             continue
         for question, answer in zip(fault.trial.questions, fault.answers, strict=True):
             if question.operation in presupposed.operations:
-                yield Suspicion(name, Trial((question,)), [answer])
+                yield Suspicion(presupposed, Trial((question,)), [answer])
             elif question.operation == REPLAY.id:
                 about = (presupposed, question, answer, court.defaults, court.readings)
                 for moment in moments.questions(*about):
-                    yield Suspicion(name, Trial((moment,)), None)
+                    yield Suspicion(presupposed, Trial((moment,)), None)
             for derived in DERIVED.get(name, _nothing)(question):
-                yield Suspicion(name, Trial((derived,)), None)
+                yield Suspicion(presupposed, Trial((derived,)), None)
 
 
 def _nothing(_question: Question) -> Iterator[Question]:
