@@ -35,14 +35,14 @@ class Rates:
     bytes_in: Rate
     bytes_out: Rate
 
-    @classmethod
-    def read(cls, data: Json) -> Rates:
+    @staticmethod
+    def read(data: Json) -> Rates:
         """From `msgRateIn`, `msgRateOut`, `msgThroughputIn`, `msgThroughputOut`; absent is 0."""
-        return cls(
-            exact(data.get("msgRateIn", 0)),
-            exact(data.get("msgRateOut", 0)),
-            exact(data.get("msgThroughputIn", 0)),
-            exact(data.get("msgThroughputOut", 0)),
+        return _rates(
+            data.get("msgRateIn", 0),
+            data.get("msgRateOut", 0),
+            data.get("msgThroughputIn", 0),
+            data.get("msgThroughputOut", 0),
         )
 
     def each(self) -> tuple[Rate, Rate, Rate, Rate]:
@@ -62,6 +62,11 @@ class Rates:
     def throughput(self) -> Rate:
         """Bytes per second, in + out."""
         return self.bytes_in + self.bytes_out
+
+
+@lru_cache(REMEMBERED)
+def _rates(messages_in: float, messages_out: float, bytes_in: float, bytes_out: float) -> Rates:
+    return Rates(exact(messages_in), exact(messages_out), exact(bytes_in), exact(bytes_out))
 
 
 @dataclass(frozen=True)

@@ -60,6 +60,7 @@ def run(args: argparse.Namespace) -> int:
     words = [str(rules_folder()), "-p", "pulsar_conformance.conformance.plugin"]
     words += ["-p", "no:cacheprovider", "-q", "--no-header", "--tb=no", "-rN", "-c", "/dev/null"]
     words += ["-W", "ignore::pytest.PytestAssertRewriteWarning"]
+    words += ["-p", "no:unraisableexception"]  # it looks through the whole memory, twice
     words += ["--alluredir", str(out / "allure"), "--clean-alluredir"]
     status = int(pytest.main([*words, *_options(args), *_after_dashes(args.pytest)]))
     for why in left_out:

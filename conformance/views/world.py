@@ -93,11 +93,10 @@ def moments(events: Iterable[Json], settings: Settings) -> Iterator[Moment]:
     now = Moment.first(settings)
     for place, event in enumerate(events, start=1):
         [(kind, about)] = event.items()
-        now = replace(now, place=place, kind=kind, about=about, sense=_sense(now, kind, about))
-        if now.sense and kind in AFTER:
-            now = replace(now, **AFTER[kind](now, about))
-        if kind == "domain" and _elsewhere(now, about):
-            now = replace(now, torn=True)
+        sense = _sense(now, kind, about)
+        torn = now.torn or (kind == "domain" and _elsewhere(now, about))
+        after = AFTER[kind](now, about) if sense and kind in AFTER else {}
+        now = replace(now, place=place, kind=kind, about=about, sense=sense, torn=torn, **after)
         yield now
 
 

@@ -16,8 +16,10 @@ from pulsar_conformance.reference.story.world import World
 def report_all(world: World) -> None:
     """Every broker writes its local data; each of its bundles gets a sample. [DATA-01]"""
     kind = world.readings["window"]
-    for broker in world.brokers:
-        world.report(broker)
+    if world.told_at != world.changes:
+        for broker in world.brokers:
+            world.report(broker)
+        world.told_at = world.changes
     for bundle in world.owner:
         samples = world.samples.setdefault(bundle, Samples(kind))
         if samples.add(world.load_of(bundle)):

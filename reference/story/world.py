@@ -80,6 +80,8 @@ class World:
     """When the leader last wrote the bundle data."""
     seen: tuple[int, int] | None = None
     """What the last shedding cycle saw: `changes`, and how many bundles it could not move."""
+    told_at: int | None = None
+    """`changes` when every broker last reported what it carries."""
     grown_at: int | None = None
     """`changes` when the leader last looked for bundles to split."""
 
