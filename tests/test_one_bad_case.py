@@ -86,6 +86,26 @@ def test_who_breaks_on_every_case_is_asked_little_more(how, monkeypatch):
     assert len(asked) <= MOST_BREAKS + 1
 
 
+UNIFORM = "UniformLoadShedder"
+
+
+@pytest.mark.parametrize("how", SAID)
+def test_who_breaks_on_every_case_of_a_strategy_is_judged_by_the_others(how, monkeypatch, tmp_path):
+    rules = ["SHED-0*", "UNIFORM-*", "OVERLOAD-*"]
+    plain = verdicts(tmp_path / "without", "documented-3.0", rules)
+    connected, asked = breaking(how, lambda _, case: str(case.get("strategy")).endswith(UNIFORM))
+    monkeypatch.setattr(implementations, "connect", connected)
+    found = verdicts(tmp_path / "with", "documented-3.0", rules)
+    [broken] = [rule for rule, one in found.items() if one.verdict == "fail"]
+    assert SAID[how] in found[broken].failure.answered
+    others = [rule for rule in plain if not rule.startswith("UNIFORM") and rule != broken]
+    assert [found[rule].verdict for rule in others] == [plain[rule].verdict for rule in others]
+    silent = {one.verdict for rule, one in found.items() if rule not in (broken, *others)}
+    assert silent <= {"not_applicable", "unexercised"}
+    assert len(cases_in(tmp_path / "with")) == 1
+    assert len(asked) <= 40
+
+
 def test_what_breaks_on_no_single_case_is_said_so(monkeypatch):
     cases = [{**OPERATIONS["usage.max"].examples[0], "number": n} for n in range(9)]
     one, asked = implementation(monkeypatch, "crashes", lambda *_: len(asked) == 1)

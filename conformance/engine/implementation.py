@@ -23,6 +23,7 @@ from pulsar_conformance.conformance.engine.judge import lacking_in
 from pulsar_conformance.conformance.engine.troubles.isolating import (
     ABOUT_CASES,
     Isolation,
+    kind_of,
     what_broke,
 )
 from pulsar_conformance.conformance.operations.balancing.place_select import PLACE
@@ -251,7 +252,7 @@ class Implementation:
             found += [next(answers) if answer is None else answer for answer in known]
         for case, answer in zip(cases, found, strict=True):
             if "unsupported" in answer:
-                self._declined[operation].add(case.get("strategy") or case.get("algorithm"))
+                self._declined[operation].add(kind_of(case))
             else:
                 self._supported.add(operation)
         return found

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 
 from pulsar_conformance.adapters import AdapterError
 from pulsar_conformance.conformance.core.trial import BROKE, Json
@@ -24,11 +25,23 @@ PROBES = (0.0, 1.0, 0.5)
 """Where in a batch the cases stand that are asked first, until one is answered: who breaks on each
 of them breaks on anything."""
 
+FRUITLESS = 1 + len(PROBES)
+"""After so many breaks and no answer, it breaks on anything of one strategy or algorithm."""
+
 COUNTED = re.compile(r"^[a-z_]+\.[a-z_]+(, [0-9]+ cases?)?: | \(answer [0-9]+ of [0-9]+\)$")
 """What an error says of the message, not of the case."""
 
+NOT_ASKED: Json = {"unsupported": "it was not asked, since too many cases broke it before"}
+"""The answer in place of one that was never asked for."""
+
 ABOUT_CASES = ("ask", "answer")
 """Phases of an error that a case may have caused; not a start that fails."""
+
+
+def kind_of(case: Json) -> str | None:
+    """The strategy, without its package, or the algorithm that a case asks for, if it names one."""
+    kind: str | None = case.get("strategy") or case.get("algorithm")
+    return kind and kind.rpartition(".")[2]
 
 
 class Isolation:
@@ -44,38 +57,69 @@ class Isolation:
         self._answers: list[Json | None] = [None] * len(cases)
         self._broken: list[int] = []
         self._breaks = 0
+        self._fruitless = -MOST_BREAKS
+        """How many messages of a kind broke before one was answered."""
         self.asked = 0
 
     def answers(self, error: AdapterError) -> list[Json]:
         """An answer for each case: `failed`, with `BROKE`, for each that breaks it by itself.
 
+        Strategies and algorithms are asked apart first, since one of them may break it on any
+        case. Where too much breaks it, what is left is not asked, and its answer says so.
+
         `error` is what the whole batch ended in. It is raised again where no single case is at
         fault: if each of the first few, or of all, breaks it by itself, if all are answered when
-        asked apart, if it cannot be started again, or if too much was asked.
+        asked apart, or if it cannot be started again.
         """
-        places = list(range(len(self._cases)))
+        kinds = self._kinds()
         try:
-            if error.index is None and len(places) > len(PROBES):
-                self._after_probes(places, error)
+            if len(kinds) == 1:
+                self._as_far_as_possible(kinds[0], error, asked=False)
             else:
-                self._among(places, error)
-        except _Hopeless:
+                for places in kinds:
+                    self._kind(places)
+        except _Gone:
             raise error from None
         found = [one for one in self._answers if one is not None]
         broken = [one for one in found if BROKE in one]
-        if not broken:
+        if not broken and len(found) == len(self._cases):
             raise _of_no_case(error)
-        if len(broken) == len(found) > 1:
+        if not broken or (len(broken) == len(found) and len(self._cases) > 1):
             raise error
         for one in broken:
             one[BROKE] = self.asked
-        return found
+        return [dict(NOT_ASKED) if one is None else one for one in self._answers]
+
+    def _kinds(self) -> list[list[int]]:
+        """The places of the cases of each strategy or algorithm."""
+        kinds: dict[str | None, list[int]] = {}
+        for place, case in enumerate(self._cases):
+            kinds.setdefault(kind_of(case), []).append(place)
+        return list(kinds.values())
+
+    def _kind(self, places: list[int]) -> None:
+        """Asks the cases of a kind, and takes them apart if need be."""
+        self._fruitless = 0
+        try:
+            error = self._tried(places)
+        except _Hopeless:
+            return
+        if error is not None:
+            self._as_far_as_possible(places, error, asked=True)
+
+    def _as_far_as_possible(self, places: list[int], error: AdapterError, asked: bool) -> None:
+        """Takes cases apart until all is known, or there is no hope."""
+        with suppress(_Hopeless):
+            if error.index is None and len(places) > len(PROBES):
+                self._after_probes(places, error)
+            else:
+                self._among(places, error, asked)
 
     def _after_probes(self, places: list[int], error: AdapterError) -> None:
         """Takes the rest apart once one of a few cases is answered alone."""
         last = len(places) - 1
         for probed, share in enumerate(PROBES, 1):
-            place = round(last * share)
+            place = places[round(last * share)]
             if self._alone(place):
                 rest = [one for one in places if self._answers[one] is None]
                 self._among(rest, error) if probed == 1 else self._among_unasked(rest)
@@ -142,17 +186,19 @@ class Isolation:
 
     def _tried(self, places: Sequence[int]) -> AdapterError | None:
         """Asks cases together and keeps the answers, or returns what they end in."""
-        least = UNANSWERED if self._breaks == self.asked else MOST_BREAKS
-        if self.asked == MOST_ASKED or self._breaks >= least:
+        anything = self._breaks == self.asked >= UNANSWERED or self._fruitless == FRUITLESS
+        if anything or self.asked == MOST_ASKED or self._breaks == MOST_BREAKS:
             raise _Hopeless
         self.asked += 1
         try:
             answers = self._ask([self._cases[place] for place in places])
         except AdapterError as error:
             if error.phase not in ABOUT_CASES:
-                raise _Hopeless from None
+                raise _Gone from None
             self._breaks += 1
+            self._fruitless += 1
             return error
+        self._fruitless = -MOST_BREAKS
         for place, answer in zip(places, answers, strict=True):
             self._answers[place] = answer
         return None
@@ -160,6 +206,10 @@ class Isolation:
 
 class _Hopeless(Exception):
     """It cannot be told which case it is."""
+
+
+class _Gone(Exception):
+    """It cannot be started again."""
 
 
 def what_broke(error: AdapterError) -> str:
