@@ -7,20 +7,17 @@ from typing import Any
 
 import jpype
 from pulsar_conformance.adapters.pulsar.configuration import weight
-from pulsar_conformance.adapters.pulsar.jvm import Java, exists, named
+from pulsar_conformance.adapters.pulsar.jvm import Java, named
 from pulsar_conformance.adapters.pulsar.loads import RESOURCES, broker_id, broker_name
 from pulsar_conformance.adapters.pulsar.manager import Manager
 from pulsar_conformance.adapters.pulsar.release import Answer, Case, Release, Unsupported
 from pulsar_conformance.adapters.pulsar.service import Service
 from pulsar_conformance.adapters.pulsar.shells import some
+from pulsar_conformance.adapters.pulsar.strategies import SHEDDING, NoStrategy, found, released
 
-PACKAGE = "org.apache.pulsar.broker.loadbalance.impl."
 STRATEGY = "loadBalancerLoadSheddingStrategy"
-INTERFACE = "org.apache.pulsar.broker.loadbalance.LoadSheddingStrategy"
 ONLY = "OverloadShedder"
 """The strategy of a release without a setting that names one."""
-BUILT_IN = ("ThresholdShedder", "OverloadShedder", "UniformLoadShedder")
-"""The strategies that documents name."""
 
 MINUTE = 60_000
 SLACK = 2_000
@@ -34,7 +31,7 @@ def strategies(release: Release) -> list[str]:
         return [release.shedder] if release.shedder else []
     if not release.configurations.knows(STRATEGY):
         return [ONLY]
-    return [name for name in BUILT_IN if exists(PACKAGE + name)]
+    return [name.rpartition(".")[2] for name in released(SHEDDING)]
 
 
 def made(release: Release) -> Java:
@@ -68,12 +65,11 @@ def _strategy(release: Release, case: Case) -> Mapping[str, Any]:
     asked = case["strategy"] or case["settings"].get(STRATEGY) or release.shedder
     if asked is None:
         return {}
-    name = next((one for one in (asked, PACKAGE + asked) if exists(one)), None)
-    if name is None:
-        raise Unsupported(f"this release has no class {asked}, and no {PACKAGE}{asked}")
-    if not named(INTERFACE).class_.isAssignableFrom(named(name).class_):
-        raise Unsupported(f"{name} is no shedding strategy of the modular manager")
-    if not release.configurations.knows(STRATEGY) and name != PACKAGE + ONLY:
+    try:
+        name = found(asked, (SHEDDING,), release.version)
+    except NoStrategy as none:
+        raise Unsupported(str(none)) from None
+    if not release.configurations.knows(STRATEGY) and name.rpartition(".")[2] != ONLY:
         raise Unsupported(f"this release has no {STRATEGY}, and sheds by {ONLY} alone")
     return {STRATEGY: name}
 
@@ -135,7 +131,7 @@ def _used(percent: float, configuration: Java) -> Case:
     return {name: {"usage": percent, "limit": 100 * weights[name]}}
 
 
-@jpype.JImplements(INTERFACE, deferred=True)
+@jpype.JImplements(SHEDDING, deferred=True)
 class _Watched:
     """The strategy itself, with a record of what it chose and from which broker."""
 
