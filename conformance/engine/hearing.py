@@ -45,12 +45,14 @@ class Hearing:
     def outcome(self, trial: Trial, answers: Sequence[Json]) -> Outcome:
         """What the rule says of answers.
 
-        By a release's profile it says nothing where that release itself decides against it.
+        By a release's profile it says nothing where that release itself decides against it, draws
+        what is answered by lot, or has no answer, either.
         """
         found = self._judged(trial, answers)
-        if found.violated and not found.unanswered and self.subject.released:
+        if found.violated and self.subject.released:
             right = self.subject.right(trial)
-            if right is not None and self._judged(trial, right).violated:
+            its = None if right is None else self._judged(trial, right)
+            if its is not None and its.violated and its.unanswered >= found.unanswered:
                 return OTHERWISE
             if any(self._as(trial, answers, one) for one in self.subject.by_lot(trial)):
                 return OTHERWISE

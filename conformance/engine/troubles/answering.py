@@ -29,8 +29,7 @@ def hand_over(rules: Sequence[specs.Rule], findings: dict[str, Findings]) -> Non
     """Holds each case without an answer against one rule.
 
     It is the rule about answering where that is judged; else the first rule that had such a case
-    and is not broken otherwise, for each operation. By a release's profile no rule is held against
-    what that release itself leaves without an answer.
+    and is not broken otherwise, for each operation.
     """
     lacking: dict[str, dict[str, Fault]] = {}
     holders: dict[str, str] = {}
@@ -54,7 +53,6 @@ def hand_over(rules: Sequence[specs.Rule], findings: dict[str, Findings]) -> Non
 
 def _without_answer(found: Findings) -> list[Fault]:
     """Each question that was not answered, alone."""
-    subject = found.hearing.subject
     broken = (
         zip(tried.trial.questions, answers, strict=True)
         for (tried, answers), outcome in zip(found.answered, found.outcomes, strict=True)
@@ -65,14 +63,7 @@ def _without_answer(found: Findings) -> list[Fault]:
         for pairs in broken
         for question, answer in pairs
         if (lacking := lacking_in(question, answer)) is not None
-        and not (subject.released and _left_unanswered(subject, question))
     ]
-
-
-def _left_unanswered(subject: Subject, question: Question) -> bool:
-    """Whether the release by which is judged has no answer, either."""
-    right = subject.right(Trial((question,)))
-    return right is not None and lacking_in(question, right[0]) is not None
 
 
 def without_answer(lacking: str) -> Outcome:
