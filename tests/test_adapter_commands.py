@@ -158,12 +158,13 @@ for line in sys.stdin:
     [
         (
             {"strategies": ["OverloadSheder"]},
-            "note  offers OverloadSheder, of which no document speaks and no rule judges; did you "
-            "mean OverloadShedder?",
+            "note  offers OverloadSheder, of which no document speaks: the rules for every "
+            "strategy alone judge it; did you mean OverloadShedder?",
         ),
         (
             {"strategies": ["com.example.Fair"]},
-            "note  offers com.example.Fair, of which no document speaks and no rule judges",
+            "note  offers com.example.Fair, of which no document speaks: the rules for every "
+            "strategy alone judge it",
         ),
         (
             {"readings": {"grace-edge": "sometimes"}},

@@ -113,3 +113,32 @@ def test_no_case_is_left_over():
     found = set((ROOT / "fixtures" / "cases").glob("*/*.json"))
     assert named <= found
     assert all(file.stem in asked_elsewhere for file in found - named)
+
+
+def given(tmp_path, readings):
+    file = tmp_path / "known.yaml"
+    entry = {"rule": "UNIFORM-02", "implementation": "mine", "reason": "r", "link": "l"}
+    file.write_text(json.dumps([{**entry, "readings": readings}]), "utf-8")
+    return str(file)
+
+
+def test_readings_that_an_entry_takes_for_given_hold_for_its_implementation(tmp_path):
+    file = given(tmp_path, {"uniform-trigger": "either"})
+    plan = Plan.make(["reference"], ["documented-3.0"], deviations=file)
+    assert plan.listed_readings("documented-3.0", "mine") == {"uniform-trigger": "either"}
+    assert plan.listed_readings("documented-3.0", "another") == {}
+    pinned = Plan.make(["reference"], ["documented-3.0"], ["uniform-trigger=both"], deviations=file)
+    assert pinned.listed_readings("documented-3.0", "mine") == {"uniform-trigger": "both"}
+
+
+@pytest.mark.parametrize(
+    ("readings", "said"),
+    [
+        ({"uniform-triger": "both"}, "uniform-triger"),
+        ({"uniform-trigger": "neither"}, "neither"),
+    ],
+)
+def test_a_reading_that_there_is_not_is_told_with_its_line(tmp_path, readings, said):
+    with pytest.raises(specs.SpecError, match=said) as told:
+        load(Path(given(tmp_path, readings)))
+    assert "known.yaml:1" in str(told.value)

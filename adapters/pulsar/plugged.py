@@ -8,36 +8,38 @@ from difflib import get_close_matches
 import jpype
 from pulsar_conformance.adapters.errors import CannotLoad
 from pulsar_conformance.adapters.pulsar.configuration import Configurations
-from pulsar_conformance.adapters.pulsar.jvm import Java, exists, named
+from pulsar_conformance.adapters.pulsar.jvm import Java, named
 from pulsar_conformance.adapters.pulsar.release import Release
+from pulsar_conformance.adapters.pulsar.strategies import PLACEMENT, SHEDDING, NoStrategy, found
 
-PACKAGE = "org.apache.pulsar.broker.loadbalance."
 KINDS = {
-    "shedder": (f"{PACKAGE}LoadSheddingStrategy", "loadBalancerLoadSheddingStrategy"),
-    "placer": (f"{PACKAGE}ModularLoadManagerStrategy", "loadBalancerLoadPlacementStrategy"),
+    "shedder": (SHEDDING, "loadBalancerLoadSheddingStrategy"),
+    "placer": (PLACEMENT, "loadBalancerLoadPlacementStrategy"),
 }
 """Each kind's interface, and the setting that names a class of it."""
 
 
-def kinds_of(strategy: str, configurations: Configurations, version: str) -> dict[str, str]:
-    """The places that a class takes, shedder or placer or both. Errors: `CannotLoad`."""
-    if not exists(strategy):
-        raise CannotLoad(f"there is no class {strategy}; name its jar or folder by classpath=")
+def kinds_of(asked: str, configurations: Configurations, version: str) -> dict[str, str]:
+    """The places that a class takes, shedder or placer or both. Errors: `CannotLoad`.
+
+    The last part of its name is enough for one of the release's own.
+    """
     try:
-        found = named(strategy).class_
+        strategy = found(asked, (SHEDDING, PLACEMENT), version)
+        java = named(strategy).class_
+    except NoStrategy as none:
+        yours = "; a class of yours is named in full, and its jar or folder by classpath="
+        raise CannotLoad(f"{none}{yours if none.absent else ''}") from None
     except jpype.JException as error:
         taken = [setting for _, setting in KINDS.values() if configurations.knows(setting)]
         names = " and ".join(taken) or "no setting for a strategy"
-        problem = f"cannot load {strategy}: {error.toString()}; it has {names}"
+        problem = f"cannot load {asked}: {error.toString()}; it has {names}"
         raise CannotLoad(f"Pulsar {version} {problem}") from None
     kinds = {
         kind: setting
         for kind, (interface, setting) in KINDS.items()
-        if named(interface).class_.isAssignableFrom(found)
+        if named(interface).class_.isAssignableFrom(java)
     }
-    if not kinds:
-        interfaces = " nor ".join(interface for interface, _ in KINDS.values())
-        raise CannotLoad(f"{strategy} implements neither {interfaces}")
     taken = [kind for kind, setting in kinds.items() if configurations.knows(setting)]
     if not taken:
         settings = " or ".join(kinds.values())

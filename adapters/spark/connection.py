@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from pulsar_conformance.adapters.connection import Asking, Connection, Limits
 from pulsar_conformance.adapters.errors import AdapterError
 from pulsar_conformance.adapters.protocol import JSON, PROTOCOL, Hello, text_of
-from pulsar_conformance.adapters.spark import session
+from pulsar_conformance.adapters.spark import rows, session
 from pulsar_conformance.specs import load
 from pulsar_conformance.specs.words import counted
 
@@ -63,7 +63,7 @@ class SparkConnection(Asking):
             name=NAME,
             version=_version(),
             batch=BATCH,
-            operations=tuple(OPERATIONS),
+            operations=(*OPERATIONS, rows.NAME),
             strategies=STRATEGIES,
             algorithms=ALGORITHMS,
             readings=followed,
@@ -95,6 +95,11 @@ class SparkConnection(Asking):
         if operation not in self._hello.operations:
             problem = f"{operation} is not offered"
             raise AdapterError("ask", problem, "", "", self.adapter, "unknown-operation")
+        if operation == rows.NAME:
+            return rows.answers(batch, self._in_jobs)
+        return self._in_jobs(operation, batch)
+
+    def _in_jobs(self, operation: str, batch: Sequence[JSON]) -> list[JSON]:
         answers: list[JSON] = []
         for texts in portions(map(text_of, batch)):
             answers += map(json.loads, self._job(operation, texts))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -41,6 +41,8 @@ class Deviation:
     """Files of cases that show it, the smallest first."""
     answers: str = ""
     """What is answered to the first of them."""
+    readings: Mapping[str, str] = field(default_factory=dict)
+    """Those that the entry takes for given, since the answers do not tell."""
     proposed: str = ""
     """A sentence for the documents."""
 
@@ -69,11 +71,21 @@ def load(file: Path) -> tuple[Deviation, ...]:
     for place, entry in enumerate(sheet.data):
         if entry["rule"] not in rules:
             raise _wrong(sheet, place, unknown(entry["rule"], "rule", rules))
+        _check_readings(sheet, place)
         deviation = _deviation(entry, list(_cases(sheet, place, file)))
         if _listed(found, deviation):
             raise _wrong(sheet, place, f"{deviation.rule} is listed twice")
         found.append(deviation)
     return tuple(found)
+
+
+def _check_readings(sheet: Sheet, place: int) -> None:
+    """Errors: `specs.SpecError` for a reading or a value that there is not."""
+    for name, value in sheet.data[place].get("readings", {}).items():
+        try:
+            specs.load().check_readings({name: value})
+        except specs.UnknownName as wrong:
+            raise sheet.error((place, "readings", name), str(wrong)) from None
 
 
 def of_others(listed: Sequence[Deviation], judged: Collection[str]) -> Iterator[str]:
@@ -109,6 +121,7 @@ def _deviation(entry: Mapping[str, Any], cases: Sequence[Path]) -> Deviation:
         tuple(Place(one["path"], one["method"]) for one in entry.get("source", ())),
         tuple(cases),
         entry.get("answers", ""),
+        entry.get("readings", {}),
         entry.get("proposed", ""),
     )
 

@@ -13,7 +13,7 @@ from pulsar_conformance.conformance.checks import (
     usage,
 )
 from pulsar_conformance.conformance.checks.placement import anti, place
-from pulsar_conformance.conformance.checks.shedding import overload, shed, threshold, uniform
+from pulsar_conformance.conformance.checks.shedding import overload, rows, shed, threshold, uniform
 from pulsar_conformance.conformance.checks.stories import (
     anti as anti_in_time,
 )
@@ -45,6 +45,7 @@ __all__ = [
     "place",
     "released",
     "report",
+    "rows",
     "shed",
     "shed_in_time",
     "split",

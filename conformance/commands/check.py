@@ -130,9 +130,10 @@ def _declared(found: Checkup, connection: Connection) -> None:
     for strategy in hello.strategies or ():
         name = strategy.rpartition(".")[2]
         if name not in STRATEGIES:
-            near = get_close_matches(name, STRATEGIES, n=1)
+            near = get_close_matches(name, STRATEGIES, n=1, cutoff=0.75)
             meant = f"; did you mean {near[0]}?" if near else ""
-            found.note(f"offers {strategy}, of which no document speaks and no rule judges{meant}")
+            judged = "of which no document speaks: the rules for every strategy alone judge it"
+            found.note(f"offers {strategy}, {judged}{meant}")
 
 
 def _one(connection: Connection, operation: str) -> str:

@@ -16,6 +16,7 @@ from pulsar_conformance.conformance.engine.evidence import Choices, consulted
 from pulsar_conformance.conformance.engine.judge import Fault, Outcome
 from pulsar_conformance.conformance.engine.presupposed.suspicions import Suspicion, beneath
 from pulsar_conformance.conformance.engine.subject import Subject
+from pulsar_conformance.conformance.operations.matching import matches
 
 OTHERWISE = Outcome("not_reached", why="the release itself decides otherwise here")
 
@@ -44,14 +45,23 @@ class Hearing:
     def outcome(self, trial: Trial, answers: Sequence[Json]) -> Outcome:
         """What the rule says of answers.
 
-        By a release's profile it says nothing where that release itself decides against it.
+        By a release's profile it says nothing where that release itself decides against it, draws
+        what is answered by lot, or has no answer, either.
         """
         found = self._judged(trial, answers)
-        if found.violated and not found.unanswered and self.subject.released:
+        if found.violated and self.subject.released:
             right = self.subject.right(trial)
-            if right is not None and self._judged(trial, right).violated:
+            its = None if right is None else self._judged(trial, right)
+            if its is not None and its.violated and its.unanswered >= found.unanswered:
+                return OTHERWISE
+            if any(self._as(trial, answers, one) for one in self.subject.by_lot(trial)):
                 return OTHERWISE
         return found
+
+    def _as(self, trial: Trial, answers: Sequence[Json], right: Sequence[Json]) -> bool:
+        """Whether these are the answers that the release may give."""
+        three = zip(trial.questions, right, answers, strict=True)
+        return all(matches(question.operation, *pair) for question, *pair in three)
 
     def _judged(self, trial: Trial, answers: Sequence[Json]) -> Outcome:
         return self.subject.court.judge(self.rule.id, trial, answers)

@@ -133,6 +133,20 @@ class Plan:
         found = [one for one in self.deviations if one.concerns(rule, *names)]
         return min(found, key=lambda one: one.implementation is None, default=None)
 
+    def listed_readings(self, profile: str, *names: str) -> dict[str, str]:
+        """The readings that the known deviations of an implementation take for given.
+
+        Those that the run pins stand before them, and a profile may leave some of them no choice.
+        """
+        listed = {
+            name: value
+            for one in self.deviations
+            if one.concerns(one.rule, *names)
+            for name, value in one.readings.items()
+            if value in specs.load().open_values(profile, name)
+        }
+        return {**listed, **self.readings}
+
 
 def chosen_readings(readings: Sequence[str]) -> dict[str, str]:
     """`NAME=VALUE` texts as readings. Errors: `BadPlan`, `specs.UnknownName`."""

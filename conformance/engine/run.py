@@ -66,9 +66,13 @@ class Run:
     def _reached(self) -> Implementation | AdapterError:
         try:
             plan = self.plan
-            return Implementation(
+            one = Implementation(
                 self.adapter, self.profile, plan.readings, plan.limits, patient=True
             )
+            listed = plan.listed_readings(self.profile, self.adapter, one.name, one.hello.name)
+            undeclared = {name for name in listed if name not in one.declared}
+            one.pinned = {**{name: listed[name] for name in undeclared}, **plan.readings}
+            return one
         except AdapterError as error:
             return error
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from pulsar_conformance import specs
@@ -11,6 +12,9 @@ from pulsar_conformance.conformance.engine.implementation import Implementation
 from pulsar_conformance.conformance.engine.judge import Court
 from pulsar_conformance.conformance.engine.readings import Followed, before_asking
 from pulsar_conformance.reference import MissingSetting, Model
+
+MOST_TURNS = 64
+"""So many different answers at most are looked for where a release draws by lot."""
 
 
 @dataclass(frozen=True)
@@ -74,3 +78,19 @@ class Subject:
             return [model.answer(operation, case) for operation, case in trial.questions]
         except MissingSetting:
             return None
+
+    def by_lot(self, trial: Trial) -> Iterator[list[Json]]:
+        """What the model may answer to a trial in which it leaves something to chance."""
+        model = self.model
+        seen: list[list[Json]] = []
+        if not trial.operations <= set(model.operations):
+            return
+        for _ in range(MOST_TURNS):
+            try:
+                now = [model.answer(operation, case) for operation, case in trial.questions]
+            except MissingSetting:
+                return
+            if now in seen:
+                return
+            seen.append(now)
+            yield now

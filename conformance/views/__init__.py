@@ -9,7 +9,7 @@ from pulsar_conformance.conformance.views.managers import Chooses, Choosing
 from pulsar_conformance.conformance.views.placement import Placed, Placing, Spreading
 from pulsar_conformance.conformance.views.plain import Plain
 from pulsar_conformance.conformance.views.reports import Reported, Said
-from pulsar_conformance.conformance.views.shedding import Unloading
+from pulsar_conformance.conformance.views.shedding import Unloading, Unloadings
 from pulsar_conformance.conformance.views.stories import Course, Scene, Story
 from pulsar_conformance.conformance.views.world import Moment
 
@@ -34,4 +34,5 @@ __all__ = [
     "Spreading",
     "Story",
     "Unloading",
+    "Unloadings",
 ]

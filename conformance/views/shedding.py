@@ -32,3 +32,16 @@ class Unloading:
 
     def __str__(self) -> str:
         return "; ".join(self) or "nothing"
+
+
+@dataclass(frozen=True)
+class Unloadings:
+    """What each cycle of a row unloads, as answered, with the cycle as those before left it."""
+
+    cycles: tuple[Unloading, ...]
+
+    def __iter__(self) -> Iterator[Unloading]:
+        return iter(self.cycles)
+
+    def __str__(self) -> str:
+        return "; then ".join(map(str, self.cycles))

@@ -51,7 +51,7 @@ def split(door: Door, case: Case) -> Derivation:
         case["algorithm"], case["by"], door.settings(case), door.readings
     )
     parts = splitting.parts(split, algorithm, door.readings)
-    released = answers.halves(split, algorithm, door.release)
+    released = answers.parts(split, algorithm, door.release)
     if released is not None:
         return released
     explain = partial(split_steps.steps, split, algorithm, door.readings, parts)

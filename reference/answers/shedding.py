@@ -8,7 +8,10 @@ from functools import partial
 from pulsar_conformance.reference import overload, threshold, uniform
 from pulsar_conformance.reference.derivation import Derivation, Step
 from pulsar_conformance.reference.door import Answer, Case, Door
+from pulsar_conformance.reference.numbers import plain
 from pulsar_conformance.reference.released import shedding as released
+from pulsar_conformance.reference.released.looking import Seen
+from pulsar_conformance.reference.rows import Row
 from pulsar_conformance.reference.shedding import ENABLED, Cycle, Unloads
 
 Strategy = Callable[[Cycle], Iterator[Unloads]]
@@ -38,6 +41,37 @@ def select(door: Door, case: Case) -> Derivation:
     cycle = Cycle(case, door.settings(case), door.readings)
     if door.release is not None:
         return released.select(cycle, door.release)
+    return _select(cycle)
+
+
+def cycles(door: Door, case: Case) -> Derivation:
+    """Each cycle after those before it. [SHED-15, SHED-16]"""
+    row = Row(case, door.settings(case), door.readings)
+    release, seen = door.release, Seen()
+    decisions: list[Derivation] = []
+    unloads: list[list[str]] = []
+    for _ in range(len(row)):
+        if release is None:
+            decision = _select(row.after(unloads))
+        else:
+            decision = released.select(row.after(unloads, with_history=False), release, seen)
+        if "unload" not in decision.answer:
+            return decision
+        decisions.append(decision)
+        unloads.append([one["bundle"] for one in decision.answer["unload"]])
+    answer = {"cycles": [dict(one.answer) for one in decisions]}
+    return Derivation(answer, partial(_row_steps, row, decisions))
+
+
+def _row_steps(row: Row, decisions: Sequence[Derivation]) -> Iterator[Step]:
+    for place, decision in enumerate(decisions):
+        later = f"{plain(row.minutes(place - 1, place))} minutes later" if place else ""
+        yield Step(f"cycle {place + 1}", later)
+        for step in decision.explain():
+            yield step.within()
+
+
+def _select(cycle: Cycle) -> Derivation:
     if cycle.strategy not in STRATEGIES:
         return Derivation({"unsupported": f"{cycle.strategy} is not documented"}, tuple)
     if not cycle.enabled:
@@ -93,4 +127,5 @@ def _idle_steps(cycle: Cycle) -> Iterator[Step]:
 
 ANSWERS: Mapping[str, Answer] = {
     "shed.select": select,
+    "shed.cycles": cycles,
 }

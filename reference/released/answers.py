@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 
 from pulsar_conformance.reference import managers, splitting
@@ -50,12 +51,26 @@ def split_candidates(door: Door, case: Case, release: ReleasedWays) -> Derivatio
     return Derivation(decided, growing.steps)
 
 
-def halves(
+def parts(
     split: splitting.Split, algorithm: str, release: ReleasedWays | None
 ) -> Derivation | None:
-    """Two parts by topics as a release cuts them, or none where it does as documented."""
-    if release is None or algorithm != splitting.TOPICS:
+    """The parts as a release cuts them, or none where it does as documented."""
+    if release is None:
         return None
+    if algorithm == splitting.TOPICS:
+        return _halves(split, release)
+    counted = Counter(split.positions)
+    twice = [one for one in split.inside(split.positions) if counted[one] > 1]
+    divided = algorithm == splitting.POSITIONS and len(split.hashes) > 1
+    if not (divided and twice and release.ways["position-twice"] == "unanswered"):
+        return None
+    place = release.place("position-twice")
+    why = f"{', '.join(map(hex_of, twice))} given twice: the request is never answered ({place})"
+    return Derivation({"failed": why}, lambda: (Step("unanswered", why),))
+
+
+def _halves(split: splitting.Split, release: ReleasedWays) -> Derivation | None:
+    """Two parts by topics, or none where they are as documented."""
     if release.ways["topic-halves"] != "rounded-down":
         return None
     positions, (below, above) = [], (0, 0)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from pulsar_conformance.reference.derivation import Step
 from pulsar_conformance.reference.numbers import Fraction, messages, throughput
@@ -12,12 +12,31 @@ from pulsar_conformance.reference.released.loads import Leader
 WRITTEN: dict[str, Callable[[Fraction], str]] = {"msgThroughput": throughput, "msgRate": messages}
 
 
+@dataclass
+class Seen:
+    """What ThresholdShedder keeps from cycle to cycle: the smoothed usage of each broker."""
+
+    usage: dict[str, float] = field(default_factory=dict)
+    average: float = 0.0
+
+    def see(self, now: Mapping[str, float], kept: float) -> None:
+        """One more observation of each broker."""
+        total = 0.0
+        for broker, usage in now.items():
+            before = self.usage.get(broker)
+            mixed = usage if before is None else before * kept + (1 - kept) * usage
+            self.usage[broker] = mixed
+            total += mixed
+        self.average = total / len(now) if now else 0.0
+
+
 @dataclass(frozen=True)
 class Glance:
-    """One look of a strategy: what is known, and what was unloaded too recently."""
+    """One look of a strategy: what is known, what was unloaded too recently, what it saw before."""
 
     known: Leader
     recent: frozenset[str]
+    seen: Seen = field(default_factory=Seen)
 
     def free(self, bundles: Sequence[str]) -> list[str]:
         """The bundles that were not unloaded recently."""

@@ -8,7 +8,7 @@ from functools import partial
 from pulsar_conformance.reference.derivation import Derivation, Step
 from pulsar_conformance.reference.released import overload, threshold, uniform
 from pulsar_conformance.reference.released.loads import Leader
-from pulsar_conformance.reference.released.looking import Glance, Sheds
+from pulsar_conformance.reference.released.looking import Glance, Seen, Sheds
 from pulsar_conformance.reference.released.release import ReleasedWays
 from pulsar_conformance.reference.shedding import Cycle
 
@@ -20,14 +20,17 @@ STRATEGIES: Mapping[str, Callable[[Glance], Iterator[Sheds]]] = {
 """The strategies that the model foresees, by the way that a release has them."""
 
 
-def select(cycle: Cycle, release: ReleasedWays) -> Derivation:
-    """What a cycle unloads. A strategy that it does not foresee is unsupported."""
+def select(cycle: Cycle, release: ReleasedWays, seen: Seen | None = None) -> Derivation:
+    """What a cycle unloads. A strategy that it does not foresee is unsupported.
+
+    `seen` is what the strategy keeps from earlier cycles.
+    """
     offered = release.ways["shedders"]
     if cycle.strategy not in STRATEGIES or cycle.strategy not in SHEDDERS[offered]:
         why = f"the model does not foresee {cycle.strategy} under '{release.title}'"
         return Derivation({"unsupported": why}, lambda: (Step("refused", why),))
-    known = Leader(cycle.case, cycle.settings, release)
-    found = STRATEGIES[cycle.strategy](Glance(known, cycle.recent)) if cycle.enabled else ()
+    look = Glance(Leader(cycle.case, cycle.settings, release), cycle.recent, seen or Seen())
+    found = STRATEGIES[cycle.strategy](look) if cycle.enabled else ()
     sheds = sorted(found, key=lambda one: list(cycle.brokers).index(one.broker))
     answer = [{"broker": one.broker, "bundle": bundle} for one in sheds for bundle in one.bundles]
     return Derivation({"unload": answer}, partial(_steps, cycle, release, sheds))

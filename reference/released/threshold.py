@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 
 from pulsar_conformance.reference.derivation import Step
 from pulsar_conformance.reference.numbers import Fraction, plain, throughput
 from pulsar_conformance.reference.released.loads import as_percent, percent
-from pulsar_conformance.reference.released.looking import Glance, Sheds, keeps, taken, told
+from pulsar_conformance.reference.released.looking import (
+    Glance,
+    Seen,
+    Sheds,
+    keeps,
+    taken,
+    told,
+)
 from pulsar_conformance.reference.threshold import HISTORY_SHARE, LOWER_BOUNDARY, SHEDDER_THRESHOLD
 
 LEAST = "loadBalancerBundleUnloadMinThroughputThreshold"
@@ -22,24 +29,6 @@ HALF = 0.5
 
 HISTORY = ("cpu", "bandwidthIn", "bandwidthOut")
 """The resources of which the first that counts stands for an earlier usage."""
-
-
-@dataclass
-class _Seen:
-    """What the strategy keeps from cycle to cycle: the smoothed usage of each broker."""
-
-    usage: dict[str, float] = field(default_factory=dict)
-    average: float = 0.0
-
-    def see(self, now: Mapping[str, float], kept: float) -> None:
-        """One more observation of each broker."""
-        total = 0.0
-        for broker, usage in now.items():
-            before = self.usage.get(broker)
-            mixed = usage if before is None else before * kept + (1 - kept) * usage
-            self.usage[broker] = mixed
-            total += mixed
-        self.average = total / len(now) if now else 0.0
 
 
 @dataclass(frozen=True)
@@ -55,7 +44,7 @@ class _Cycle:
 
 def sheds(look: Glance) -> Iterator[Sheds]:
     """What each broker gives up, after the cycles of its history."""
-    seen, reports = _Seen(), look.known.case["brokers"].items()
+    seen, reports = look.seen, look.known.case["brokers"].items()
     histories = {name: one["usageHistory"] for name, one in reports if one.get("usageHistory")}
     for ago in range(max(map(len, histories.values()), default=0), 0, -1):
         then = {
@@ -77,7 +66,7 @@ def _earlier(look: Glance, used: float) -> float:
     return percent({"usage": used, "limit": 100 * weight}) * weight / 100
 
 
-def _cycle(look: Glance, seen: _Seen, now: Mapping[str, float]) -> _Cycle:
+def _cycle(look: Glance, seen: Seen, now: Mapping[str, float]) -> _Cycle:
     known = look.known
     threshold, kept = known.number(SHEDDER_THRESHOLD) / 100.0, known.number(HISTORY_SHARE)
     least = known.number(LEAST) * MEBIBYTE
@@ -107,7 +96,7 @@ def _cycle(look: Glance, seen: _Seen, now: Mapping[str, float]) -> _Cycle:
     return _Cycle(dict(seen.usage), average, chosen, need, relieved)
 
 
-def _relieved(look: Glance, seen: _Seen, now: Mapping[str, float]) -> str | None:
+def _relieved(look: Glance, seen: Seen, now: Mapping[str, float]) -> str | None:
     """The busiest broker, where another is under the boundary; every usage is smoothed anew."""
     known = look.known
     threshold = known.number(SHEDDER_THRESHOLD) / 100.0

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
-from pulsar_conformance.reports.pages.cells import TITLES, Json, cell, inline, known, listed
+from pulsar_conformance.reports.pages.cells import CYCLES, TITLES, Json, cell, inline, known, listed
 
 DECLINED: Mapping[str, str] = {
     "refused": "refused",
@@ -50,6 +50,8 @@ def _fields(answer: Json) -> Iterator[str]:
         name = " and ".join(TITLES.get(one, one) for one in names)
         if name in DECLINED:
             yield DECLINED[name] if value == "*" else f"{DECLINED[name]}: {value}"
+        elif name == CYCLES:
+            yield LINE.join(f"cycle {n}: {_told(one)}" for n, one in enumerate(value, 1))
         elif name == "unload" and all(isinstance(one, Mapping) for one in value):
             yield _unloads(value)
         else:

@@ -24,6 +24,8 @@ MESSAGES = ("msgRateIn", "msgRateOut")
 BYTES = ("msgThroughputIn", "msgThroughputOut")
 RATES = (*MESSAGES, *BYTES)
 SESSIONS = ("producerCount", "consumerCount")
+CYCLES = "cycles"
+"""Of cases and answers that are a row of others."""
 
 UNITS: Mapping[str, Callable[[Any], str]] = {
     "msgRateIn": lambda value: messages(exact(value)),

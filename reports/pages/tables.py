@@ -10,6 +10,7 @@ from typing import Any
 from pulsar_conformance.reference.cluster import RESOURCES
 from pulsar_conformance.reports.pages.cells import (
     BYTES,
+    CYCLES,
     MESSAGES,
     RATES,
     TITLES,
@@ -66,10 +67,25 @@ def tables(case: Json) -> Iterator[Table]:
     if plain:
         yield Table(("case", ""), tuple(plain))
     for name, value in case.items():
-        if _has_table(value):
+        if name == CYCLES:
+            yield from _in_a_row(value)
+        elif _has_table(value):
             table = _of_field(case, name, value)
             if table.rows:
                 yield table
+
+
+def _in_a_row(cycles: Sequence[Json]) -> Iterator[Table]:
+    """The tables of each cycle; what stands as it stood in the cycle before is left out."""
+    before: list[Table] = []
+    for place, cycle in enumerate(cycles, 1):
+        found = list(tables(cycle))
+        for table in found:
+            if table not in before or table.headings[0] == "case":
+                first, *others = table.headings
+                of = f"cycle {place}" if first == "case" else f"cycle {place}: {first}"
+                yield Table((of, *others), table.rows)
+        before = found
 
 
 def _has_table(value: Any) -> bool:

@@ -309,6 +309,30 @@ def misheard(case):
 COMMON = (broken, refused)
 ANY_CANDIDATE = tuple(map(candidate, range(8)))
 
+SHEDDING = (
+    everything,
+    nothing,
+    one_each,
+    twice,
+    a_stranger,
+    first_broker,
+    idle_broker,
+    by_turns,
+)
+
+
+def in_each_cycle(deviate):
+    """The same deviation in every cycle of a row."""
+
+    def changed(case, answer, turn):
+        cycles = zip(case["cycles"], answer["cycles"], strict=True)
+        more = {name: case[name] for name in ("strategy", "settings")}
+        return {"cycles": [deviate({**more, **cycle}, one, turn) for cycle, one in cycles]}
+
+    changed.__name__ = f"{deviate.__name__} in each cycle"
+    return changed
+
+
 DEVIATIONS = {
     "settings.defaults": (other_values,),
     "bundles.create": (one_bundle, a_gap),
@@ -319,16 +343,8 @@ DEVIATIONS = {
     "usage.nic": (speed_off,),
     "average.bundle": (rates_off, samples_off, frames_swapped),
     "average.broker": (rates_off, frames_swapped),
-    "shed.select": (
-        everything,
-        nothing,
-        one_each,
-        twice,
-        a_stranger,
-        first_broker,
-        idle_broker,
-        by_turns,
-    ),
+    "shed.select": SHEDDING,
+    "shed.cycles": tuple(map(in_each_cycle, SHEDDING)),
     "place.select": (*ANY_CANDIDATE, nobody, a_stranger_takes_it),
     "place.anti_affinity": (*ANY_CANDIDATE, nobody, a_stranger_takes_it, all_candidates),
     "manager.choose": (other_manager, extensible, simple),

@@ -26,6 +26,7 @@ OPERATIONS = (
     "average.bundle",
     "average.broker",
     "shed.select",
+    "shed.cycles",
     "manager.choose",
     "place.select",
     "place.anti_affinity",
@@ -51,6 +52,9 @@ class Null:
 
     def answer(self, operation, case):
         return getattr(self, operation.replace(".", "_"))(case)
+
+    def shed_cycles(self, case):
+        return {"cycles": [self.shed_select(cycle) for cycle in case["cycles"]]}
 
 
 def ranges(ends):

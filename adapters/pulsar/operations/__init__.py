@@ -32,6 +32,7 @@ OPERATIONS: Mapping[str, Operation] = {
     "average.bundle": averages.bundle,
     "average.broker": averages.broker,
     "shed.select": shedding.select,
+    "shed.cycles": shedding.cycles,
     "place.select": placement.select,
     "place.anti_affinity": anti_affinity.filtered,
     "manager.choose": managers.choose,
@@ -44,8 +45,9 @@ def offered(release: Release) -> Mapping[str, Operation]:
     """The operations that a release can be asked, or those that a user's own strategy answers."""
     if not (release.shedder or release.placer):
         return OPERATIONS
-    answering = {"shed.select": release.shedder, "place.select": release.placer}
-    return {name: OPERATIONS[name] for name, strategy in answering.items() if strategy}
+    shed = ("shed.select", "shed.cycles") if release.shedder else ()
+    place = ("place.select",) if release.placer else ()
+    return {name: OPERATIONS[name] for name in (*shed, *place)}
 
 
 def check(release: Release) -> None:

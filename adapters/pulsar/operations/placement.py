@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 
 from pulsar_conformance.adapters.pulsar.jvm import Java, listed, named
 from pulsar_conformance.adapters.pulsar.loads import broker_id, broker_name
 from pulsar_conformance.adapters.pulsar.manager import default_stats
-from pulsar_conformance.adapters.pulsar.release import Answer, Case, Release
+from pulsar_conformance.adapters.pulsar.release import Answer, Case, Release, Unsupported
+from pulsar_conformance.adapters.pulsar.strategies import PLACEMENT, NoStrategy, found
 
-STRATEGY = "org.apache.pulsar.broker.loadbalance.ModularLoadManagerStrategy"
 LOAD_DATA = "org.apache.pulsar.broker.loadbalance.LoadData"
 SETTING = "loadBalancerLoadPlacementStrategy"
 """Names the strategy, where the release has a choice; before 3.0 there is one."""
@@ -17,24 +17,37 @@ SETTING = "loadBalancerLoadPlacementStrategy"
 
 def made(release: Release) -> Java:
     """What the release makes of a user's own strategy."""
-    return named(STRATEGY).create(release.configuration({SETTING: release.placer}))
+    return named(PLACEMENT).create(release.configuration({SETTING: release.placer}))
 
 
 def select(release: Release, case: Case) -> Answer:
     """The broker that the strategy chooses; each draw uses a new one, since it may remember."""
-    plugged = {SETTING: release.placer} if release.placer else {}
-    configuration = release.configuration({**case["settings"], **plugged})
+    configuration = release.configuration({**case["settings"], **_strategy(release, case)})
     load = _known(release, case)
     bundle = load.getBundleData().get(case["bundle"])
     candidates = listed(map(broker_id, case["candidates"]))
 
     def draw() -> str | None:
-        strategy = named(STRATEGY).create(configuration)
+        strategy = named(PLACEMENT).create(configuration)
         among = named("java.util.HashSet")(candidates)
         broker = strategy.selectBroker(among, bundle, load, configuration).orElse(None)
         return None if broker is None else broker_name(broker)
 
     return {"broker": release.turns.take(case, len(case["candidates"]), draw)}
+
+
+def _strategy(release: Release, case: Case) -> Mapping[str, str]:
+    """The setting that names the strategy, as a full class name. Errors: `Unsupported`.
+
+    A release takes a class that it cannot make for its default one, and says so in its log alone.
+    """
+    asked = release.placer or case["settings"].get(SETTING) or release.neutral.get(SETTING)
+    if not asked or not release.configurations.knows(SETTING):
+        return {}
+    try:
+        return {SETTING: found(str(asked), (PLACEMENT,), release.version)}
+    except NoStrategy as none:
+        raise Unsupported(str(none)) from None
 
 
 def _known(release: Release, case: Case) -> Java:

@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
-from typing import Any
+from itertools import accumulate
+from typing import Any, Self
 
 import jpype
 from pulsar_conformance.adapters.pulsar.configuration import weight
-from pulsar_conformance.adapters.pulsar.jvm import Java, exists, named
+from pulsar_conformance.adapters.pulsar.jvm import Java, named
 from pulsar_conformance.adapters.pulsar.loads import RESOURCES, broker_id, broker_name
-from pulsar_conformance.adapters.pulsar.manager import Manager
+from pulsar_conformance.adapters.pulsar.manager import Manager, end_threads
 from pulsar_conformance.adapters.pulsar.release import Answer, Case, Release, Unsupported
 from pulsar_conformance.adapters.pulsar.service import Service
 from pulsar_conformance.adapters.pulsar.shells import some
+from pulsar_conformance.adapters.pulsar.strategies import SHEDDING, NoStrategy, found, released
 
-PACKAGE = "org.apache.pulsar.broker.loadbalance.impl."
 STRATEGY = "loadBalancerLoadSheddingStrategy"
-INTERFACE = "org.apache.pulsar.broker.loadbalance.LoadSheddingStrategy"
 ONLY = "OverloadShedder"
 """The strategy of a release without a setting that names one."""
-BUILT_IN = ("ThresholdShedder", "OverloadShedder", "UniformLoadShedder")
-"""The strategies that documents name."""
 
 MINUTE = 60_000
 SLACK = 2_000
@@ -34,7 +33,7 @@ def strategies(release: Release) -> list[str]:
         return [release.shedder] if release.shedder else []
     if not release.configurations.knows(STRATEGY):
         return [ONLY]
-    return [name for name in BUILT_IN if exists(PACKAGE + name)]
+    return [name.rpartition(".")[2] for name in released(SHEDDING)]
 
 
 def made(release: Release) -> Java:
@@ -45,22 +44,87 @@ def made(release: Release) -> Java:
 
 def select(release: Release, case: Case) -> Answer:
     """What the admin client is told to unload, in the order in which it is told."""
-    settings = {**case["settings"], **_strategy(release, case)}
-    configuration = release.configuration(settings)
-    brokers = case["brokers"]
-    service = Service(configuration, brokers, replies={"selectBroker": _elsewhere(brokers)})
-    with Manager(service) as manager:
-        _remember(release, manager.strategy, configuration, case)
-        chosen: list[tuple[str, str]] = []
-        manager.wrap_strategy(lambda strategy: _Watched(strategy, chosen))
-        release.loads.fill(manager.load_data, brokers, case["bundles"], assigned=True)
-        now = int(named("java.lang.System").currentTimeMillis()) + SLACK
-        for bundle, ago in case["recentlyUnloaded"].items():
-            moment = jpype.JLong(int(now - ago * MINUTE))
-            manager.load_data.getRecentlyUnloadedBundles().put(bundle, moment)
-        manager.look_who_is_up()
-        manager.java.doLoadShedding()
-    return {"unload": list(_unloaded(service, chosen))}
+    with _Row(release, case, case["brokers"]) as row:
+        row.remember(case)
+        return {"unload": row.unload(case, 0)}
+
+
+def cycles(release: Release, case: Case) -> Answer:
+    """The same of one manager with one strategy, cycle after cycle."""
+    seen = case["cycles"]
+    with _Row(release, case, seen[0]["brokers"]) as row:
+        passed = accumulate((one["minutes"] for one in seen[1:]), initial=0)
+        found = [row.unload(one, minutes) for one, minutes in zip(seen, passed, strict=True)]
+    return {"cycles": [{"unload": unload} for unload in found]}
+
+
+class _Row:
+    """A manager with its strategy, which are asked for one cycle after the other."""
+
+    def __init__(self, release: Release, case: Case, brokers: Case) -> None:
+        self._release = release
+        settings = {**case["settings"], **_strategy(release, case)}
+        self._configuration = release.configuration(settings)
+        self._brokers = brokers
+        self._service = Service(
+            self._configuration, brokers, replies={"selectBroker": self._elsewhere}
+        )
+        self._manager = Manager(self._service)
+        self._chosen: list[tuple[str, str]] = []
+        self._strategy = self._manager.strategy
+        self._manager.wrap_strategy(lambda strategy: _Watched(strategy, self._chosen))
+        self._moments: dict[str, float] = {}
+        """When what the manager remembers was unloaded, in minutes after the first cycle."""
+
+    def unload(self, seen: Case, minutes: float) -> list[Case]:
+        """One cycle, so many minutes after the first."""
+        load, now = self._manager.load_data, _now()
+        load.getBrokerData().clear()
+        load.getBundleData().clear()
+        self._brokers = seen["brokers"]
+        self._release.loads.fill(load, self._brokers, seen["bundles"], assigned=True)
+        recent = load.getRecentlyUnloadedBundles()
+        self._moments = {str(bundle): self._moments[str(bundle)] for bundle in recent.keySet()}
+        for bundle, ago in seen["recentlyUnloaded"].items():
+            self._moments[bundle] = max(minutes - ago, self._moments.get(bundle, -math.inf))
+        before = {
+            bundle: int(now - (minutes - moment) * MINUTE)
+            for bundle, moment in self._moments.items()
+        }
+        for bundle, moment in before.items():
+            recent.put(bundle, jpype.JLong(moment))
+        self._chosen.clear()
+        self._service.told.clear()
+        self._manager.look_who_is_up()
+        self._manager.java.doLoadShedding()
+        for bundle in map(str, recent.keySet()):
+            if int(recent.get(bundle)) != before.get(bundle):
+                self._moments[bundle] = minutes
+        return list(_unloaded(self._service, self._chosen))
+
+    def remember(self, case: Case) -> None:
+        """Lets a strategy that keeps usages see the cycles of `usageHistory`, the oldest first."""
+        _remember(self._release, self._strategy, self._configuration, case)
+
+    def _elsewhere(self, bundle: Java) -> Java:
+        """A broker that does not own the bundle."""
+        owning = (
+            name for name, one in self._brokers.items() if str(bundle) in one.get("bundles", ())
+        )
+        owner = next(owning, None)
+        other = next((name for name in self._brokers if name != owner), None)
+        return some(None if other is None else broker_id(other))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        end_threads(self._manager.java)
+
+
+def _now() -> int:
+    """The clock's milliseconds when the cycle will look at it, at the latest."""
+    return int(named("java.lang.System").currentTimeMillis()) + SLACK
 
 
 def _strategy(release: Release, case: Case) -> Mapping[str, Any]:
@@ -68,26 +132,13 @@ def _strategy(release: Release, case: Case) -> Mapping[str, Any]:
     asked = case["strategy"] or case["settings"].get(STRATEGY) or release.shedder
     if asked is None:
         return {}
-    name = next((one for one in (asked, PACKAGE + asked) if exists(one)), None)
-    if name is None:
-        raise Unsupported(f"this release has no class {asked}, and no {PACKAGE}{asked}")
-    if not named(INTERFACE).class_.isAssignableFrom(named(name).class_):
-        raise Unsupported(f"{name} is no shedding strategy of the modular manager")
-    if not release.configurations.knows(STRATEGY) and name != PACKAGE + ONLY:
+    try:
+        name = found(asked, (SHEDDING,), release.version)
+    except NoStrategy as none:
+        raise Unsupported(str(none)) from None
+    if not release.configurations.knows(STRATEGY) and name.rpartition(".")[2] != ONLY:
         raise Unsupported(f"this release has no {STRATEGY}, and sheds by {ONLY} alone")
     return {STRATEGY: name}
-
-
-def _elsewhere(brokers: Mapping[str, Any]) -> Any:
-    """Gives every bundle a broker that does not own it."""
-    owners = {bundle: name for name, one in brokers.items() for bundle in one.get("bundles", ())}
-
-    def select_broker(bundle: Java) -> Java:
-        others = (name for name in brokers if name != owners.get(str(bundle)))
-        other = next(others, None)
-        return some(None if other is None else broker_id(other))
-
-    return select_broker
 
 
 def _remember(release: Release, strategy: Java, configuration: Java, case: Case) -> None:
@@ -135,7 +186,7 @@ def _used(percent: float, configuration: Java) -> Case:
     return {name: {"usage": percent, "limit": 100 * weights[name]}}
 
 
-@jpype.JImplements(INTERFACE, deferred=True)
+@jpype.JImplements(SHEDDING, deferred=True)
 class _Watched:
     """The strategy itself, with a record of what it chose and from which broker."""
 

@@ -50,6 +50,14 @@ def questions(
     return list(found.values())[-MOST:]
 
 
+def each_alone(row: Question) -> Iterator[Question]:
+    """The cycles of a row, each as if it were the first."""
+    more = {name: row.case[name] for name in ("strategy", "settings")}
+    for cycle in row.case["cycles"]:
+        seen = {name: value for name, value in cycle.items() if name != "minutes"}
+        yield Question(SHED.id, {**more, **seen})
+
+
 def _made(make: Maker, course: Course, scene: Scene) -> Iterator[Question]:
     try:
         yield from make(course, scene)

@@ -5,12 +5,15 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 from pulsar_conformance import specs
 from pulsar_conformance.conformance.core.trial import Json, Question, Trial
 from pulsar_conformance.conformance.engine.judge import Fault
 from pulsar_conformance.conformance.engine.presupposed import moments
 from pulsar_conformance.conformance.engine.subject import Subject
+from pulsar_conformance.conformance.operations.balancing.shed_cycles import CYCLES
+from pulsar_conformance.conformance.operations.balancing.shed_select import SHED
 from pulsar_conformance.conformance.operations.cluster.cluster_replay import REPLAY
 from pulsar_conformance.conformance.operations.load_data.usage_max import USAGE
 
@@ -40,6 +43,9 @@ def beneath(rule: specs.Rule, subject: Subject, fault: Fault) -> Iterator[Suspic
                 about = (presupposed, question, answer, court.defaults, court.readings)
                 for moment in moments.questions(*about):
                     yield Suspicion(presupposed, Trial((moment,)), None)
+            elif question.operation == CYCLES.id and SHED.id in presupposed.operations:
+                for alone in moments.each_alone(question):
+                    yield Suspicion(presupposed, Trial((alone,)), None)
             for derived in DERIVED.get(name, _nothing)(question):
                 yield Suspicion(presupposed, Trial((derived,)), None)
 
@@ -50,7 +56,8 @@ def _nothing(_question: Question) -> Iterator[Question]:
 
 def _usages(question: Question, weighted: bool) -> Iterator[Question]:
     case = question.case
-    for broker in case.get("brokers", {}).values():
+    reports = [one.get("brokers", {}).values() for one in (case, *case.get("cycles", ()))]
+    for broker in chain.from_iterable(reports):
         measured = {"settings": case["settings"], "weighted": weighted, "broker": broker}
         yield Question(USAGE.id, measured)
 

@@ -1,0 +1,123 @@
+"""The strategies that a release has, by the names that people give them."""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
+from functools import cache
+from pathlib import Path
+from urllib.parse import unquote, urlparse
+
+import jpype
+from pulsar_conformance.adapters.pulsar.jvm import Java, exists, named
+
+PACKAGE = "org.apache.pulsar.broker.loadbalance."
+SHEDDING = f"{PACKAGE}LoadSheddingStrategy"
+PLACEMENT = f"{PACKAGE}ModularLoadManagerStrategy"
+"""What a strategy of the modular manager implements."""
+
+KINDS: Mapping[str, str] = {SHEDDING: "shedding", PLACEMENT: "placement"}
+EXTENSIBLE = f"{PACKAGE}extensions."
+"""Where the strategies of the extensible manager are."""
+
+
+ALIKE = 0.75
+"""How alike two names are, of which one may have been meant for the other; all end in Shedder."""
+
+
+class NoStrategy(Exception):
+    """A name that is no strategy of the kind that was asked for; the message says why.
+
+    Attributes:
+        absent: there is no class of that name at all.
+    """
+
+    def __init__(self, why: str, absent: bool = False) -> None:
+        super().__init__(why)
+        self.absent = absent
+
+
+@cache
+def released(kind: str) -> tuple[str, ...]:
+    """The full names of a release's own strategies of a kind, in the order of their last parts."""
+    return tuple(name for name in _classes() if _is(name, kind) and not _abstract(name))
+
+
+def found(asked: str, kinds: Iterable[str], version: str) -> str:
+    """The full name of a strategy of one of these kinds, a release's own or a user's.
+
+    The last part of the name is enough for a release's own. Errors: `NoStrategy`.
+    """
+    wanted = tuple(kinds)
+    own = [name for kind in wanted for name in released(kind)]
+    name = next((one for one in own if asked in (one, _last(one))), None)
+    if name is not None:
+        return name
+    full = asked if exists(asked) else next((x for x in _classes() if _last(x) == asked), None)
+    if full is None:
+        has = _has(wanted, version)
+        raise NoStrategy(f"there is no class {asked}{_meant(asked, own)}; {has}", absent=True)
+    if full.startswith(EXTENSIBLE):
+        raise NoStrategy(
+            f"{_last(full)} is the extensible manager's and cannot be asked: it decides by load "
+            "data that no case holds, and the modular manager takes no such class"
+        )
+    if not any(_is(full, kind) for kind in wanted):
+        words = " nor ".join(wanted)
+        neither = "neither " if len(wanted) > 1 else "no "
+        raise NoStrategy(f"{full} implements {neither}{words}; {_has(wanted, version)}")
+    if full.startswith(PACKAGE) and _abstract(full):
+        raise NoStrategy(f"{_last(full)} of Pulsar {version} is abstract, and decides nothing")
+    return full
+
+
+def _has(kinds: Iterable[str], version: str) -> str:
+    """The strategies of a release that there are."""
+    texts = [f"{', '.join(map(_last, released(kind)))} for {KINDS[kind]}" for kind in kinds]
+    return f"Pulsar {version} has {', and '.join(texts)}"
+
+
+def _meant(asked: str, own: Iterable[str]) -> str:
+    near = get_close_matches(_last(asked), [_last(name) for name in own], n=1, cutoff=ALIKE)
+    return f" (did you mean {near[0]}?)" if near else ""
+
+
+def _last(name: str) -> str:
+    return name.rpartition(".")[2]
+
+
+@cache
+def _classes() -> tuple[str, ...]:
+    """The classes of the release's own load balancing, without those inside of others."""
+    source = named(SHEDDING).class_.getProtectionDomain().getCodeSource().getLocation()
+    folder = PACKAGE.replace(".", "/")
+    with zipfile.ZipFile(Path(unquote(urlparse(str(source)).path))) as jar:
+        names = [
+            one.removesuffix(".class").replace("/", ".")
+            for one in jar.namelist()
+            if one.startswith(folder) and one.endswith(".class") and "$" not in one
+        ]
+    return tuple(sorted(names, key=lambda name: (_last(name), name)))
+
+
+@cache
+def _is(name: str, kind: str) -> bool:
+    java = _loaded(name)
+    return java is not None and bool(named(kind).class_.isAssignableFrom(java))
+
+
+@cache
+def _abstract(name: str) -> bool:
+    java, modifier = _loaded(name), jpype.JClass("java.lang.reflect.Modifier")
+    return java is None or bool(modifier.isAbstract(java.getModifiers()))
+
+
+@cache
+def _loaded(name: str) -> Java:
+    """A class, or none where what it is made of is missing."""
+    loader = jpype.java.lang.ClassLoader.getSystemClassLoader()
+    try:
+        return jpype.java.lang.Class.forName(name, False, loader)
+    except jpype.JException:
+        return None

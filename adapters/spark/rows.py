@@ -1,0 +1,87 @@
+"""`shed.cycles`: each cycle of many rows is a job, with what the cycles before it left. [SHED]"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from pulsar_conformance.adapters.protocol import JSON
+
+NAME = "shed.cycles"
+CYCLE = "shed.select"
+USAGE = "usage.max"
+
+Ask = Callable[[str, Sequence[JSON]], list[JSON]]
+"""Puts cases of one operation to the engine."""
+
+
+def answers(rows: Sequence[JSON], ask: Ask) -> list[JSON]:
+    """One answer a row; every cycle is one job for all rows that have so many."""
+    found: list[list[JSON]] = [[] for _ in rows]
+    declined: dict[int, JSON] = {}
+    seen = _usages(rows, ask)
+    for place in range(max((len(row["cycles"]) for row in rows), default=0)):
+        asked = [
+            number
+            for number, row in enumerate(rows)
+            if place < len(row["cycles"]) and number not in declined
+        ]
+        cases = [_cycle(rows[number], place, found[number], seen[number]) for number in asked]
+        for number, answer in zip(asked, ask(CYCLE, cases) if cases else (), strict=True):
+            if "unload" in answer:
+                found[number].append(answer)
+            else:
+                declined[number] = answer
+    return [
+        declined.get(number, {"cycles": [{"unload": one["unload"]} for one in cycles]})
+        for number, cycles in enumerate(found)
+    ]
+
+
+def _usages(rows: Sequence[JSON], ask: Ask) -> list[list[dict[str, float]]]:
+    """The weighted usage of each broker in each cycle of each row, where weights are known."""
+    places = [
+        (number, place, broker, {"settings": row["settings"], "weighted": True, "broker": report})
+        for number, row in enumerate(rows)
+        for place, cycle in enumerate(row["cycles"][:-1])
+        for broker, report in cycle["brokers"].items()
+    ]
+    seen: list[list[dict[str, float]]] = [[{} for _ in row["cycles"]] for row in rows]
+    used = ask(USAGE, [case for *_, case in places]) if places else []
+    for (number, place, broker, _), answer in zip(places, used, strict=True):
+        if "percent" in answer:
+            seen[number][place][broker] = answer["percent"]
+    return seen
+
+
+def _cycle(
+    row: JSON, place: int, before: Sequence[JSON], seen: Sequence[dict[str, float]]
+) -> dict[str, Any]:
+    """A cycle as a case of its own, with its brokers' history and what was unloaded before it."""
+    cycle = row["cycles"][place]
+    histories = {
+        name: [usage[name] for usage in seen[:place] if name in usage] for name in cycle["brokers"]
+    }
+    recent: dict[str, float] = {}
+    for bundle, ago in _unloaded(row["cycles"][: place + 1], before):
+        recent[bundle] = min(ago, recent.get(bundle, ago))
+    return {
+        "strategy": row["strategy"],
+        "settings": row["settings"],
+        "brokers": {
+            name: {**report, "usageHistory": histories[name]} if histories[name] else report
+            for name, report in cycle["brokers"].items()
+        },
+        "bundles": cycle["bundles"],
+        "recentlyUnloaded": recent,
+    }
+
+
+def _unloaded(cycles: Sequence[JSON], answered: Sequence[JSON]) -> Iterator[tuple[str, float]]:
+    """Every bundle that was unloaded, and how many minutes before the last of some cycles."""
+    for place, cycle in enumerate(cycles):
+        passed = sum(one["minutes"] for one in cycles[place + 1 :])
+        for bundle, ago in cycle["recentlyUnloaded"].items():
+            yield bundle, passed + ago
+        for one in answered[place]["unload"] if place < len(answered) else ():
+            yield one["bundle"], passed

@@ -1,0 +1,82 @@
+"""Cycles of shedding in a row: what the earlier ones leave to the later. [SHED-15, SHED-16]"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pulsar_conformance.reference.numbers import Minutes, Percent, exact
+from pulsar_conformance.reference.readings import Readings
+from pulsar_conformance.reference.settings import Settings
+from pulsar_conformance.reference.shedding import Cycle
+from pulsar_conformance.reference.threshold import Levels
+
+
+@dataclass(frozen=True)
+class Row:
+    """Cycles of one manager, by one strategy: a `shed.cycles` case, seen through readings."""
+
+    case: Mapping[str, Any]
+    settings: Settings
+    readings: Readings
+
+    def __len__(self) -> int:
+        return len(self.case["cycles"])
+
+    def alone(self, place: int) -> Cycle:
+        """A cycle as if it were the first."""
+        return self._cycle(self.case["cycles"][place])
+
+    def after(self, unloads: Sequence[Iterable[str]], with_history: bool = True) -> Cycle:
+        """The cycle that follows those that unloaded these bundles, with what they leave to it.
+
+        The usages of earlier cycles are its brokers' history, if the strategy has any.
+        """
+        place = len(unloads)
+        now = self.case["cycles"][place]
+        left = {
+            "brokers": self._with_history(place) if with_history else now["brokers"],
+            "recentlyUnloaded": self.unloaded_before(unloads),
+        }
+        return self._cycle({**now, **left})
+
+    def unloaded_before(self, unloads: Sequence[Iterable[str]]) -> dict[str, Minutes]:
+        """Minutes since each bundle was last unloaded: by a cycle, or as one is told."""
+        place = len(unloads)
+        found: dict[str, Minutes] = {}
+        for earlier in range(place + 1):
+            passed = self.minutes(earlier, place)
+            told = self.case["cycles"][earlier]["recentlyUnloaded"].items()
+            ages = {bundle: passed + exact(ago) for bundle, ago in told}
+            if earlier < place:
+                ages |= dict.fromkeys(unloads[earlier], passed)
+            for bundle, ago in ages.items():
+                found[bundle] = min(ago, found.get(bundle, ago))
+        return found
+
+    def minutes(self, earlier: int, later: int) -> Minutes:
+        """The time between two cycles."""
+        cycles = self.case["cycles"][earlier + 1 : later + 1]
+        return sum((exact(one["minutes"]) for one in cycles), exact(0))
+
+    def _with_history(self, place: int) -> dict[str, Any]:
+        brokers = self.case["cycles"][place]["brokers"]
+        if not place or self.alone(place).strategy != "ThresholdShedder":
+            return dict(brokers)
+        histories = {name: list(self._usages(name, place)) for name in brokers}
+        return {
+            name: {**report, "usageHistory": histories[name]} for name, report in brokers.items()
+        }
+
+    def _usages(self, broker: str, place: int) -> Iterator[Percent]:
+        """The weighted usages of a broker in the cycles before one."""
+        for earlier in range(place):
+            yield Levels(self.alone(earlier)).present[broker]
+
+    def _cycle(self, seen: Mapping[str, Any]) -> Cycle:
+        fields = ("brokers", "bundles", "recentlyUnloaded")
+        case = {"strategy": self.case["strategy"], "settings": self.case["settings"]}
+        return Cycle(
+            {**case, **{name: seen[name] for name in fields}}, self.settings, self.readings
+        )

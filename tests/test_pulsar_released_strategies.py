@@ -1,0 +1,153 @@
+"""A strategy of a release is asked by its class name, short or full, or it is said why not."""
+
+import importlib.util
+import shutil
+
+import pytest
+from pulsar_conformance.adapters import AdapterError, connect
+
+NEEDED = ("java", "mvn")
+HERE = all(map(shutil.which, NEEDED)) and importlib.util.find_spec("jpype") is not None
+pytestmark = pytest.mark.skipif(not HERE, reason="needs Java, Maven and the extra pulsar")
+
+PROFILE = "documented-3.0"
+IMPL = "org.apache.pulsar.broker.loadbalance.impl."
+LEFT, RIGHT = "t/ns/0x00000000_0x80000000", "t/ns/0x80000000_0xffffffff"
+AT_ONCE = {"loadBalancerAvgShedderHitCountHighThreshold": 1}
+PLACING = "loadBalancerLoadPlacementStrategy"
+DOCUMENTED = ("OverloadShedder", "ThresholdShedder", "UniformLoadShedder")
+
+
+@pytest.fixture(scope="module", params=["3.0.7", "4.2.4"])
+def release(request):
+    with connect(f"pulsar:{request.param}", PROFILE, {}) as connection:
+        yield connection
+
+
+@pytest.fixture(scope="module")
+def older():
+    with connect("pulsar:2.10.5", PROFILE, {}) as connection:
+        yield connection
+
+
+def carrying(messages):
+    average = {"msgRateIn": messages, "msgThroughputIn": 1000 * messages, "numSamples": 10}
+    return {"shortTermData": average, "longTermData": average}
+
+
+def cycle(strategy, settings=AT_ONCE):
+    """One broker at 95 % with 3100 messages per second, the other at 0 with none."""
+    busy = {"cpu": {"usage": 95, "limit": 100}, "msgRateIn": 3100, "bundles": [LEFT, RIGHT]}
+    return {
+        "strategy": strategy,
+        "settings": settings,
+        "brokers": {"b1": busy, "b2": {}},
+        "bundles": {LEFT: carrying(2500), RIGHT: carrying(600)},
+        "recentlyUnloaded": {},
+    }
+
+
+def placement(strategy):
+    return {
+        "settings": {PLACING: strategy},
+        "bundle": LEFT,
+        "candidates": ["b1", "b2"],
+        "brokers": {"b1": {"cpu": {"usage": 60, "limit": 100}, "bundles": [RIGHT]}, "b2": {}},
+        "bundles": {LEFT: carrying(2500), RIGHT: carrying(600)},
+        "preallocated": {},
+    }
+
+
+def unsupported(connection, operation, case):
+    [answer] = connection.ask(operation, [case])
+    return answer["unsupported"]
+
+
+@pytest.mark.parametrize("name", ["AvgShedder", f"{IMPL}AvgShedder"])
+def test_the_average_shedder_takes_a_fifth_of_the_difference(release, name):
+    """0.2 (3100 - 0) = 620 messages per second: 2500 are too many, 600 fit."""
+    assert "AvgShedder" in release.hello.strategies
+    [answer] = release.ask("shed.select", [cycle(name)])
+    assert answer["unload"] == [{"broker": "b1", "bundle": RIGHT}]
+
+
+def test_the_average_shedder_waits_for_its_second_hit(release):
+    [answer] = release.ask("shed.select", [cycle("AvgShedder", {})])
+    assert answer["unload"] == []
+
+
+def test_a_release_lists_its_own_strategies(older):
+    assert older.hello.strategies == DOCUMENTED
+    with connect("pulsar:2.4.2", "documented-2.4", {}) as oldest:
+        assert oldest.hello.strategies == ("OverloadShedder",)
+
+
+def test_a_release_without_the_class_says_which_it_has(older):
+    said = unsupported(older, "shed.select", cycle("AvgShedder"))
+    assert said.startswith("there is no class AvgShedder; Pulsar 2.10.5 has OverloadShedder, ")
+
+
+def test_a_misspelt_name_finds_the_nearest(release):
+    said = unsupported(release, "shed.select", cycle("AvgSheder"))
+    assert "there is no class AvgSheder (did you mean AvgShedder?)" in said
+    said = unsupported(release, "place.select", placement("LeastLongTermMsgRate"))
+    assert "(did you mean LeastLongTermMessageRate?)" in said
+
+
+def test_a_class_that_decides_nothing_is_not_replaced_by_another(older):
+    """The release takes OverloadShedder for it, and says so in its log alone."""
+    said = unsupported(older, "shed.select", cycle("DeviationShedder"))
+    assert said == "DeviationShedder of Pulsar 2.10.5 is abstract, and decides nothing"
+
+
+@pytest.mark.parametrize("name", ["TransferShedder", "extensions.scheduler.TransferShedder"])
+def test_a_strategy_of_the_extensible_manager_is_refused_in_a_sentence(release, name):
+    full = name.replace("extensions", f"{IMPL[:-5]}extensions")
+    assert unsupported(release, "shed.select", cycle(full)) == (
+        "TransferShedder is the extensible manager's and cannot be asked: it decides by load data "
+        "that no case holds, and the modular manager takes no such class"
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "broker"),
+    [("LeastLongTermMessageRate", "b2"), ("LeastResourceUsageWithWeight", "b2")],
+)
+def test_a_placement_strategy_is_named_by_the_setting(release, name, broker):
+    for given in (name, f"{IMPL}{name}"):
+        asked = placement(given)
+        assert release.ask("place.select", [asked] * 2) == [{"broker": broker}] * 2
+
+
+def test_a_placement_by_chance_gives_each_broker(release):
+    answers = release.ask("place.select", [placement("AvgShedder")] * 2)
+    assert {answer["broker"] for answer in answers} == {"b1", "b2"}
+
+
+def test_a_shedder_is_no_placement(release):
+    said = unsupported(release, "place.select", placement("OverloadShedder"))
+    assert "implements no org.apache.pulsar.broker.loadbalance.ModularLoadManagerStrategy" in said
+
+
+def test_the_adapters_name_takes_a_short_name_of_the_releases_own():
+    with connect("pulsar:3.0.7,strategy=AvgShedder", PROFILE, {}) as connection:
+        assert connection.hello.name == "pulsar+AvgShedder"
+        assert connection.hello.operations == ("shed.select", "place.select")
+        [answer] = connection.ask("shed.select", [cycle(None)])
+        assert answer["unload"] == [{"broker": "b1", "bundle": RIGHT}]
+
+
+@pytest.mark.parametrize(
+    ("target", "said"),
+    [
+        ("3.0.7,strategy=AvgSheder", "no class AvgSheder (did you mean AvgShedder?)"),
+        ("2.10.5,strategy=AvgShedder", "there is no class AvgShedder; Pulsar 2.10.5 has"),
+        ("3.0.7,strategy=TransferShedder", "TransferShedder is the extensible manager's"),
+        ("3.0.7,strategy=DeviationShedder", "is abstract, and decides nothing"),
+    ],
+)
+def test_a_name_that_cannot_be_asked_is_told_when_it_starts(target, said):
+    with pytest.raises(AdapterError) as told, connect(f"pulsar:{target}", PROFILE, {}):
+        pass
+    assert said in str(told.value)
+    assert "Traceback" not in str(told.value)
