@@ -16,6 +16,7 @@ from standins.recorded_story import EVENTS
 
 PROFILE = "documented-3.0"
 STORY = Path(__file__).parent / "standins" / "recorded_story.py"
+ASKED = Path(__file__).parent / "standins" / "brokers_asked.py"
 CALM = {
     "loadBalancerSheddingEnabled": False,
     "loadBalancerAutoBundleSplitEnabled": False,
@@ -199,6 +200,22 @@ def test_simple_manager():
         assert connection.hello.manager == "simple"
         *_, down = steps(connection, *USED, up(2), {"broker_down": {"broker": "broker-1"}})
         assert down["owners"] == {ORDERS: "broker-2"}
+
+
+@pytest.mark.parametrize("version", ["3.0.7", "4.2.4"])
+def test_a_broker_answers_for_itself_whoever_was_there_before(version, tmp_path):
+    _, jars = released_jars(Target(version))
+    done = subprocess.run(
+        [sys.executable, str(ASKED), version, str(jars), str(tmp_path)],
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    told = [json.loads(line) for line in done.stdout.splitlines()]
+    assert len(told) == 2 + 3 + 1
+    for ports, answered in told:
+        assert answered == [f"Optional[{port}]" for port in ports]
 
 
 @pytest.mark.parametrize("version", ["3.0.7", "4.2.4"])

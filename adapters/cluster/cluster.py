@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, ItemsView, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -66,8 +67,9 @@ class LiveCluster:
         self.metadata.close()
 
     def _end_brokers(self) -> None:
-        for broker in self.brokers.values():
-            broker.stop()
+        # Most of the time that one takes it waits, so all go at once.
+        with ThreadPoolExecutor(max(1, len(self.brokers))) as threads:
+            list(threads.map(LiveBroker.stop, self.brokers.values()))
         for broker in self._crashed:
             broker.clear_away()
         self.brokers.clear()

@@ -16,6 +16,9 @@ STANDINS: Mapping[str, str] = {
     "A crash": "listening sockets, web server and metadata session of the broker are closed at "
     "once, in the JVM that it shares with the others; it releases nothing in order",
     "The session's timeout": "the session of a crashed broker ends at once, not after 30 seconds",
+    "ServletContainer.init, ServletContainer.destroy": "Jersey takes six times as long for the "
+    "admin API as a broker for all else; what it made for a broker that is gone serves the next "
+    "one, which it knows by the servlet's context",
     "Clients": "each topic in use is looked up after each event, over HTTP; a client that lost "
     "its broker does so by itself",
 }
