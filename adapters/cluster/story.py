@@ -224,12 +224,10 @@ class LiveStory:
         self._pass(first[0])
         self._feel()
 
-        def run() -> None:
-            for due, kind, broker, timer in waiting:
-                if (due, kind) == first:
-                    broker.timers.run(timer)
-
-        self._cluster.notified(run)
+        for due, kind, broker, timer in waiting:
+            if (due, kind) == first:
+                broker.timers.run(timer)
+        self._cluster.heard()
         for broker in self._cluster.brokers.values():
             broker.timers.set_aside(self._clock)
         self._written.look(self._clock, step)
@@ -323,6 +321,8 @@ class LiveStory:
     def _asks(self, request: Request, *, granted: bool = False) -> Reply | None:
         """Ask a broker, each in turn; with none up, as soon as one is.
 
+        What is changed by that, all brokers have heard of.
+
         Errors: `Declined` for a request that has to be granted, and is not.
         """
         if not self._cluster.brokers:
@@ -335,6 +335,8 @@ class LiveStory:
         if granted and not reply.fine:
             how = "ignored" if reply.status in (NOT_FOUND, CONFLICT) else "refused"
             raise Declined(how, reply.why)
+        if method != "GET":
+            self._cluster.heard()
         return reply
 
     def _up(self, about: Mapping[str, Any]) -> str:
