@@ -118,6 +118,7 @@ class LiveCluster:
             url = f"http://{ports.broker}"
             self.granted("PUT", f"/admin/v2/clusters/{CLUSTER}", {"serviceUrl": url})
         self.rest()
+        self.heard()
 
     def stop(self, name: str) -> None:
         """A broker goes in order."""

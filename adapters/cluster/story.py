@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import suppress
 from typing import Any
 
+import jpype
 from pulsar_conformance.adapters.cluster import requests
 from pulsar_conformance.adapters.cluster.cluster import LiveCluster
 from pulsar_conformance.adapters.cluster.observed import Observed, SeenStep
@@ -14,8 +15,8 @@ from pulsar_conformance.adapters.cluster.timers import KINDS
 from pulsar_conformance.adapters.cluster.waiting import Unsettled
 from pulsar_conformance.adapters.cluster.web import Reply
 from pulsar_conformance.adapters.cluster.written import Writings
-from pulsar_conformance.adapters.pulsar.configuration import Configurations
-from pulsar_conformance.adapters.pulsar.jvm import field
+from pulsar_conformance.adapters.pulsar.configuration import Configurations, Unsayable
+from pulsar_conformance.adapters.pulsar.jvm import field, named
 from pulsar_conformance.reference.cluster import RATE_FIELDS
 from pulsar_conformance.reference.story.settings import senseless
 
@@ -125,6 +126,7 @@ class LiveStory:
         name = about["topic"]
         if namespace_of(name) not in self._spaces:
             raise Declined("ignored", f"there is no namespace {namespace_of(name)}")
+        check_name(name)
         first = name not in self._topics
         self._topics[name] = {rate: float(about.get(rate, 0)) for rate in RATE_FIELDS}
         if first:
@@ -344,6 +346,19 @@ class LiveStory:
         if name not in self._cluster.brokers:
             raise Declined("ignored", f"{name} is not up")
         return name
+
+
+def check_name(topic: str) -> None:
+    """Errors: `Unsayable` where the release reads a topic's name otherwise, or not at all.
+
+    It takes four parts for tenant, cluster, namespace and topic; or it has no such names any more.
+    """
+    try:
+        space = str(named("org.apache.pulsar.common.naming.TopicName").get(topic).getNamespace())
+    except jpype.JException as error:
+        raise Unsayable(f"{topic} is no topic: {error.getMessage()}") from None
+    if space != namespace_of(topic):
+        raise Unsayable(f"{topic} is read as a topic of {space}")
 
 
 Happen = Callable[[LiveStory, Mapping[str, Any], SeenStep], None]
