@@ -85,6 +85,10 @@ def connections(process="self"):
             yield line.split()
 
 
+def listening_ports():
+    return {words[1].split(":")[1] for words in connections() if words[3] == LISTENS}
+
+
 def addresses(process, listening):
     return {address for address, _ in sockets(process, listening)}
 
@@ -210,8 +214,8 @@ def test_a_suite_that_is_killed_in_the_middle_of_a_story_leaves_nothing():
     suite.wait()
     until(lambda: processes(pid) == [], 20)
     assert folders(pid) == []
-    listening = {words[1].split(":")[1] for words in connections() if words[3] == LISTENS}
-    assert not ports & listening
+    # Its threads take a moment to go.
+    until(lambda: not ports & listening_ports(), 20)
 
 
 def test_simple_manager():
