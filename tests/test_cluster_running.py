@@ -16,6 +16,7 @@ from standins.recorded_story import EVENTS
 
 PROFILE = "documented-3.0"
 STORY = Path(__file__).parent / "standins" / "recorded_story.py"
+ASKED = Path(__file__).parent / "standins" / "brokers_asked.py"
 CALM = {
     "loadBalancerSheddingEnabled": False,
     "loadBalancerAutoBundleSplitEnabled": False,
@@ -63,22 +64,36 @@ def processes(parent):
 
 
 def sockets(process, listening):
-    """The addresses at which a process listens, or which it talks to."""
+    """The addresses at which a process listens, or which it talks to, with the ports."""
     inodes = set()
     for link in Path(f"/proc/{process}/fd").iterdir():
         try:
             inodes.add(str(link.readlink()))
         except OSError:
             continue
-    found = set()
+    return {
+        tuple(words[1 if listening else 2].split(":"))
+        for words in connections(process)
+        if f"socket:[{words[9]}]" in inodes and (words[3] == LISTENS) == listening
+    }
+
+
+def connections(process="self"):
+    """The lines of the kernel's tables of sockets."""
     for table in ("tcp", "tcp6"):
         for line in Path(f"/proc/{process}/net/{table}").read_text().splitlines()[1:]:
-            words = line.split()
-            if f"socket:[{words[9]}]" in inodes and (words[3] == "0A") == listening:
-                found.add(words[1 if listening else 2].partition(":")[0])
-    return found
+            yield line.split()
 
 
+def listening_ports():
+    return {words[1].split(":")[1] for words in connections() if words[3] == LISTENS}
+
+
+def addresses(process, listening):
+    return {address for address, _ in sockets(process, listening)}
+
+
+LISTENS = "0A"
 LOOPBACK = {"0100007F", "0000000000000000FFFF00000100007F"}
 
 
@@ -148,8 +163,8 @@ def test_the_same_story_three_times_is_the_same(cluster):
 
 def test_nothing_but_loopback(cluster):
     steps(cluster, *USED, up(2))
-    assert sockets(cluster.pid, listening=True) <= LOOPBACK
-    assert sockets(cluster.pid, listening=False) <= LOOPBACK
+    assert addresses(cluster.pid, listening=True) <= LOOPBACK
+    assert addresses(cluster.pid, listening=False) <= LOOPBACK
 
 
 def test_a_setting_that_the_release_does_not_have():
@@ -176,22 +191,31 @@ def test_a_cluster_that_is_killed_is_one_clear_error(number):
         assert folders(pid) == []
 
 
-def test_a_suite_that_is_killed_leaves_no_cluster():
+def until(holds, seconds):
+    end = time.monotonic() + seconds
+    while not holds() and time.monotonic() < end:
+        time.sleep(0.05)
+    assert holds()
+
+
+def test_a_suite_that_is_killed_in_the_middle_of_a_story_leaves_nothing():
+    case = story(*USED, up(2), up(3), {"tick": {"minutes": 10_000}})
     code = (
-        "import sys, time; from pulsar_conformance.adapters import connect; "
+        "import sys; from pulsar_conformance.adapters import connect; "
         f"c = connect('cluster:3.0.7', '{PROFILE}', {{}}); print(c.pid, flush=True); "
-        "time.sleep(600)"
+        f"c.ask('cluster.replay', [{case!r}])"
     )
     suite = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
     pid = int(suite.stdout.readline())
-    assert processes(pid) == [pid]
+    # ZooKeeper and the bookie, and two ports of each broker.
+    until(lambda: len(sockets(pid, listening=True)) >= 2 + 3 * 2, 60)
+    ports = {port for _, port in sockets(pid, listening=True)}
     suite.kill()
     suite.wait()
-    end = time.monotonic() + 20
-    while processes(pid) and time.monotonic() < end:
-        time.sleep(0.05)
-    assert processes(pid) == []
+    until(lambda: processes(pid) == [], 20)
     assert folders(pid) == []
+    # Its threads take a moment to go.
+    until(lambda: not ports & listening_ports(), 20)
 
 
 def test_simple_manager():
@@ -199,6 +223,22 @@ def test_simple_manager():
         assert connection.hello.manager == "simple"
         *_, down = steps(connection, *USED, up(2), {"broker_down": {"broker": "broker-1"}})
         assert down["owners"] == {ORDERS: "broker-2"}
+
+
+@pytest.mark.parametrize("version", ["3.0.7", "4.2.4"])
+def test_a_broker_answers_for_itself_whoever_was_there_before(version, tmp_path):
+    _, jars = released_jars(Target(version))
+    done = subprocess.run(
+        [sys.executable, str(ASKED), version, str(jars), str(tmp_path)],
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    told = [json.loads(line) for line in done.stdout.splitlines()]
+    assert len(told) == 2 + 3 + 1
+    for ports, answered in told:
+        assert answered == [f"Optional[{port}]" for port in ports]
 
 
 @pytest.mark.parametrize("version", ["3.0.7", "4.2.4"])

@@ -1,4 +1,4 @@
-"""The known deviations of released Pulsar: complete, and every case of theirs can be asked."""
+"""What releases and clusters are known to do otherwise: complete, and every case can be asked."""
 
 import json
 from pathlib import Path
@@ -13,7 +13,8 @@ from pulsar_conformance.conformance.engine.plan import Plan
 
 ROOT = Path(__file__).parent.parent
 FOLDER = ROOT / "fixtures" / "deviations"
-FILES = {version: FOLDER / f"pulsar-{version}.yaml" for version in releases()}
+FILES = {file.stem.replace("-", " ", 1): file for file in sorted(FOLDER.iterdir())}
+"""By the implementation that each is about."""
 SMALL = 4
 """Brokers and bundles of a case, at most."""
 
@@ -21,16 +22,22 @@ LOWER_BOUNDARY = "THRESHOLD-09"
 """Its example has eleven brokers."""
 
 
+def documents(name):
+    """The profile by which an implementation is judged."""
+    return releases()[name.rpartition(" ")[2]].documents
+
+
 def test_every_release_that_is_judged_has_a_file():
-    assert sorted(FOLDER.iterdir()) == sorted(FILES.values())
+    assert FILES.keys() >= {f"pulsar {version}" for version in releases()}
+    assert FILES.keys() <= {f"{kind} {one}" for kind in ("pulsar", "cluster") for one in releases()}
 
 
-@pytest.mark.parametrize("version", FILES)
-def test_each_entry_says_everything(version):
-    profiles = (releases()[version].documents, "unwritten-3.0")
+@pytest.mark.parametrize("name", FILES)
+def test_each_entry_says_everything(name):
+    profiles = (documents(name), "unwritten-3.0")
     judged = {rule.id for profile in profiles for rule in specs.load().rules_of(profile)}
-    for one in load(FILES[version]):
-        assert one.implementation == f"pulsar {version}"
+    for one in load(FILES[name]):
+        assert one.implementation == name
         assert one.rule in judged
         assert one.source
         assert one.cases
@@ -39,10 +46,10 @@ def test_each_entry_says_everything(version):
             assert place.path.endswith(".java")
 
 
-@pytest.mark.parametrize("version", FILES)
-def test_each_case_is_small_and_legal(version):
-    defaults = specs.load().defaults(releases()[version].documents)
-    for one in load(FILES[version]):
+@pytest.mark.parametrize("name", FILES)
+def test_each_case_is_small_and_legal(name):
+    defaults = specs.load().defaults(documents(name))
+    for one in load(FILES[name]):
         for case in one.cases:
             trial = load_case(case, defaults).trial
             assert trial.operations & set(specs.load().rules[one.rule].operations)
@@ -59,7 +66,7 @@ def _small(trial):
 
 
 def test_entries_of_whom_nobody_judged_are_told():
-    listed = load(FILES["3.0.7"])
+    listed = load(FILES["pulsar 3.0.7"])
     [said] = of_others(listed, {"pulsar", "pulsar 3.0.8-SNAPSHOT"})
     assert said == f"{len(listed)} known deviations are of pulsar 3.0.7, which was not judged"
     assert list(of_others(listed, {"pulsar", "pulsar 3.0.7"})) == []

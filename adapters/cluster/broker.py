@@ -70,6 +70,9 @@ class LiveBroker:
         self.timers = Timers(self.service.getLoadManagerExecutor())
         self.notified = _Notified(alarm)
         self.service.getLocalMetadataStore().registerListener(self.notified)
+        # What it has said of itself until now is how busy this machine is.
+        self.feel(0.0, {})
+        self.manager.report()
 
     @property
     def leads(self) -> bool:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, ItemsView, Iterable, Mapping
+from collections.abc import ItemsView, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 import jpype
 from pulsar_conformance.adapters.cluster import web
 from pulsar_conformance.adapters.cluster.broker import LiveBroker, Ports
-from pulsar_conformance.adapters.cluster.metadata import BROKERS, LEADER, Metadata
+from pulsar_conformance.adapters.cluster.metadata import LEADER, MARK, Metadata
 from pulsar_conformance.adapters.cluster.settings import CLUSTER, broker_conf
 from pulsar_conformance.adapters.cluster.waiting import Alarm, Unsettled
 from pulsar_conformance.adapters.cluster.web import Reply
@@ -66,8 +67,9 @@ class LiveCluster:
         self.metadata.close()
 
     def _end_brokers(self) -> None:
-        for broker in self.brokers.values():
-            broker.stop()
+        # Most of the time that one takes it waits, so all go at once.
+        with ThreadPoolExecutor(max(1, len(self.brokers))) as threads:
+            list(threads.map(LiveBroker.stop, self.brokers.values()))
         for broker in self._crashed:
             broker.clear_away()
         self.brokers.clear()
@@ -116,6 +118,7 @@ class LiveCluster:
             url = f"http://{ports.broker}"
             self.granted("PUT", f"/admin/v2/clusters/{CLUSTER}", {"serviceUrl": url})
         self.rest()
+        self.heard()
 
     def stop(self, name: str) -> None:
         """A broker goes in order."""
@@ -196,26 +199,20 @@ class LiveCluster:
         named = self.brokers[leader].ports.broker
         return all(broker.follows == named for broker in self.brokers.values())
 
-    def notified(self, act: Callable[[], object]) -> None:
-        """Do something that makes brokers report, and wait until every broker has taken it in."""
-        before = self.metadata.reports()
-        seen = {broker.name: dict(broker.notified.count) for broker in self.brokers.values()}
-        act()
-        after = self.metadata.reports()
-        more = {
-            f"{BROKERS}/{name}": count - before[name]
-            for name, count in after.items()
-            if count > before.get(name, count)
-        }
+    def heard(self) -> None:
+        """Wait until every broker has taken in all that was written until now.
 
-        def heard() -> bool:
-            return all(
-                broker.notified.count.get(path, 0) - seen[broker.name].get(path, 0) >= count
-                for broker in self.brokers.values()
-                for path, count in more.items()
-            )
-
-        self.alarm.until(heard, "every broker hears of the reports")
+        ZooKeeper tells everybody of all writes in their order: whoever has heard of the last one,
+        has heard of those before it.
+        """
+        before = {name: broker.notified.count.get(MARK, 0) for name, broker in self._up()}
+        self.metadata.mark()
+        self.alarm.until(
+            lambda: all(
+                broker.notified.count.get(MARK, 0) > before[name] for name, broker in self._up()
+            ),
+            "every broker hears of what was written",
+        )
         for broker in self.brokers.values():
             broker.manager.settle()
 

@@ -55,6 +55,7 @@ class ClusterHost:
         jvm.start(jars, OPTIONS)
         jpype.java.util.logging.LogManager.getLogManager().reset()
         # They name Java types in decorators, and those are known from here on.
+        from pulsar_conformance.adapters.cluster import webapps
         from pulsar_conformance.adapters.cluster.cluster import LiveCluster
         from pulsar_conformance.adapters.pulsar.configuration import Configurations
 
@@ -70,6 +71,7 @@ class ClusterHost:
         neutral = {name: value for name, (value, _) in self._neutral.items()}
         self._beneath = {**load().defaults(profile), **neutral}
         folder = Path(self._told["folder"])
+        webapps.share()
         self._cluster = LiveCluster(folder, self._told["manager"], self._told["brokers"])
 
     def hello(self, profile: str, readings: Mapping[str, str]) -> dict[str, Any]:  # noqa: ARG002  see above

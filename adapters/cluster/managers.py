@@ -16,13 +16,19 @@ class LoadManager(ABC):
     """The load manager of one broker."""
 
     def __init__(self, service: Java) -> None:
-        wrapper = service.getLoadManager().get()
-        self.java = field(wrapper, "loadManager").get(wrapper) if _wraps(wrapper) else wrapper
+        self._outer = service.getLoadManager().get()
+        inner = field(self._outer, "loadManager")
+        self.java = self._outer if inner is None else inner.get(self._outer)
 
     def host(self) -> Java:
         """The `SystemResourceUsage` in which the probe of the host keeps what it found."""
         probe = field(self.java, "brokerHostUsage").get(self.java)
         return field(probe, "usage").get(probe)
+
+    def report(self) -> None:
+        """Write down what it feels, whether or not it is time to."""
+        self._outer.setLoadReportForceUpdateFlag()
+        self._outer.writeLoadReportOnZookeeper(True)
 
     def settle(self) -> None:
         """Wait for the thread in which it takes reports in and has bundles split."""
@@ -108,10 +114,6 @@ class SimpleManager(LoadManager):
 
 def _texts(names: Java) -> set[str]:
     return {str(one) for one in names.toArray()}
-
-
-def _wraps(manager: Java) -> bool:
-    return field(manager, "loadManager") is not None
 
 
 LOAD_MANAGERS: Mapping[str, type[LoadManager]] = {

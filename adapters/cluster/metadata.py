@@ -37,6 +37,8 @@ KEPT = frozenset({"zookeeper", "ledgers", "bookies"})
 
 OWNED, BROKERS, LOCAL_POLICIES = "/namespace", "/loadbalance/brokers", "/admin/local-policies"
 LEADER = "/loadbalance/leader"
+MARK = "/conformance"
+"""A node of the suite's own, which is written to see who has heard of it."""
 BUNDLES, AVERAGES = "/loadbalance/bundle-data", "/loadbalance/broker-time-average"
 """Where the leader writes the data of bundles, and that of brokers."""
 
@@ -91,6 +93,15 @@ class Metadata:
         for name in self._children("/"):
             if name not in KEPT:
                 named("org.apache.zookeeper.ZKUtil").deleteRecursive(self._client, f"/{name}")
+
+    def mark(self) -> None:
+        """Write something that every broker is told of, after all that was written before."""
+        if self._client.exists(MARK, False) is None:
+            open_to_all = named("org.apache.zookeeper.ZooDefs.Ids").OPEN_ACL_UNSAFE
+            mode = named("org.apache.zookeeper.CreateMode").PERSISTENT
+            self._client.create(MARK, b"", open_to_all, mode)
+        else:
+            self._client.setData(MARK, b"", -1)
 
     def owned(self, namespace: str) -> dict[str, Lock]:
         """Each bundle of a namespace that a broker owns, by its range."""

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from pulsar_conformance.adapters.cluster.cluster import LiveCluster
+if TYPE_CHECKING:
+    from pulsar_conformance.adapters.cluster.cluster import LiveCluster
+
+Owner = tuple[str, int]
+"""The broker that owns a bundle, and the transaction since which."""
 
 Held = tuple[str, int | None]
 """The broker that owns a bundle, and the transaction since which; none for a part that it kept."""
@@ -70,9 +74,9 @@ class Observed:
         """
         spaces = list(namespaces)
         before = dict(self.held)
+        ranges, now = self._together(spaces)
         for space in spaces:
-            self._divided(space, step)
-        now = self._cluster.owned(spaces)
+            self._divided(space, ranges[space], step)
         for bundle, (broker, since) in list(self.held.items()):
             found = now.get(bundle)
             if found is not None and found[0] == broker and since in (None, found[1]):
@@ -88,9 +92,25 @@ class Observed:
             step.assigned.append({"bundle": bundle, "to": now[bundle][0]})
         return before != self.held
 
-    def _divided(self, space: str, step: SeenStep) -> None:
+    def _together(self, spaces: Iterable[str]) -> tuple[dict[str, list[str]], dict[str, Owner]]:
+        """The ranges of each namespace, and the owners of these, as of one moment.
+
+        A bundle that is split stays locked for a moment after it was divided, and its parts are
+        before: whatever is no range of its namespace is no bundle.
+        """
+        while True:
+            ranges = self._ranges_of(spaces)
+            owned = self._cluster.owned(spaces)
+            if ranges == self._ranges_of(spaces):
+                bundles = {f"{space}/{part}" for space, parts in ranges.items() for part in parts}
+                return ranges, {name: owner for name, owner in owned.items() if name in bundles}
+
+    def _ranges_of(self, spaces: Iterable[str]) -> dict[str, list[str]]:
+        return {space: self._cluster.metadata.ranges(space) for space in spaces}
+
+    def _divided(self, space: str, new: list[str], step: SeenStep) -> None:
         """Bundles that were divided since; their parts are with the owner of the whole."""
-        old, new = self._ranges.get(space), self._cluster.metadata.ranges(space)
+        old = self._ranges.get(space)
         self._ranges[space] = new
         if not old or old == new:
             return

@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import suppress
 from typing import Any
 
+import jpype
 from pulsar_conformance.adapters.cluster import requests
 from pulsar_conformance.adapters.cluster.cluster import LiveCluster
 from pulsar_conformance.adapters.cluster.observed import Observed, SeenStep
@@ -14,8 +15,8 @@ from pulsar_conformance.adapters.cluster.timers import KINDS
 from pulsar_conformance.adapters.cluster.waiting import Unsettled
 from pulsar_conformance.adapters.cluster.web import Reply
 from pulsar_conformance.adapters.cluster.written import Writings
-from pulsar_conformance.adapters.pulsar.configuration import Configurations
-from pulsar_conformance.adapters.pulsar.jvm import field
+from pulsar_conformance.adapters.pulsar.configuration import Configurations, Unsayable
+from pulsar_conformance.adapters.pulsar.jvm import field, named
 from pulsar_conformance.reference.cluster import RATE_FIELDS
 from pulsar_conformance.reference.story.settings import senseless
 
@@ -125,6 +126,7 @@ class LiveStory:
         name = about["topic"]
         if namespace_of(name) not in self._spaces:
             raise Declined("ignored", f"there is no namespace {namespace_of(name)}")
+        check_name(name)
         first = name not in self._topics
         self._topics[name] = {rate: float(about.get(rate, 0)) for rate in RATE_FIELDS}
         if first:
@@ -224,12 +226,10 @@ class LiveStory:
         self._pass(first[0])
         self._feel()
 
-        def run() -> None:
-            for due, kind, broker, timer in waiting:
-                if (due, kind) == first:
-                    broker.timers.run(timer)
-
-        self._cluster.notified(run)
+        for due, kind, broker, timer in waiting:
+            if (due, kind) == first:
+                broker.timers.run(timer)
+        self._cluster.heard()
         for broker in self._cluster.brokers.values():
             broker.timers.set_aside(self._clock)
         self._written.look(self._clock, step)
@@ -323,6 +323,8 @@ class LiveStory:
     def _asks(self, request: Request, *, granted: bool = False) -> Reply | None:
         """Ask a broker, each in turn; with none up, as soon as one is.
 
+        What is changed by that, all brokers have heard of.
+
         Errors: `Declined` for a request that has to be granted, and is not.
         """
         if not self._cluster.brokers:
@@ -335,6 +337,8 @@ class LiveStory:
         if granted and not reply.fine:
             how = "ignored" if reply.status in (NOT_FOUND, CONFLICT) else "refused"
             raise Declined(how, reply.why)
+        if method != "GET":
+            self._cluster.heard()
         return reply
 
     def _up(self, about: Mapping[str, Any]) -> str:
@@ -342,6 +346,19 @@ class LiveStory:
         if name not in self._cluster.brokers:
             raise Declined("ignored", f"{name} is not up")
         return name
+
+
+def check_name(topic: str) -> None:
+    """Errors: `Unsayable` where the release reads a topic's name otherwise, or not at all.
+
+    It takes four parts for tenant, cluster, namespace and topic; or it has no such names any more.
+    """
+    try:
+        space = str(named("org.apache.pulsar.common.naming.TopicName").get(topic).getNamespace())
+    except jpype.JException as error:
+        raise Unsayable(f"{topic} is no topic: {error.getMessage()}") from None
+    if space != namespace_of(topic):
+        raise Unsayable(f"{topic} is read as a topic of {space}")
 
 
 Happen = Callable[[LiveStory, Mapping[str, Any], SeenStep], None]

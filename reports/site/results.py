@@ -112,7 +112,7 @@ def steps(every: Sequence[Result]) -> list[Succession]:
 
 def releases(folder: Path = DEVIATIONS) -> Mapping[str, Sequence[Listed]]:
     """Every known deviation, by the file that lists it, the oldest version first."""
-    files = sorted(folder.glob("*.yaml"), key=lambda file: numbers(file.stem))
+    files = sorted(folder.glob("*.yaml"), key=lambda file: (numbers(file.stem), file.stem))
     return {
         file.stem: [Listed(file.stem, entry) for entry in yaml.safe_load(file.read_text("utf-8"))]
         for file in files

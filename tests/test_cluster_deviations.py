@@ -1,0 +1,36 @@
+"""Each known deviation of a running cluster, asked five times: each time it is there."""
+
+from pathlib import Path
+
+import pytest
+from pulsar_conformance import specs
+from pulsar_conformance.adapters.pulsar.versions import releases
+from pulsar_conformance.conformance import checks
+from pulsar_conformance.conformance.cases.deviations import load
+from pulsar_conformance.conformance.cases.saved import load as load_case
+from pulsar_conformance.conformance.engine.hearing import Hearing
+from pulsar_conformance.conformance.engine.implementation import Implementation
+from pulsar_conformance.conformance.engine.subject import Subject
+
+assert checks.__all__
+
+FILES = sorted((Path(__file__).parents[1] / "fixtures" / "deviations").glob("cluster-*.yaml"))
+TIMES = 5
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
+def test_each_case_breaks_its_rule_each_time(file):
+    version = file.stem.removeprefix("cluster-")
+    implementation = Implementation(f"cluster:{version}", releases()[version].documents, {})
+    subject = Subject.unasked(implementation)
+    try:
+        for one in load(file):
+            assert one.implementation == implementation.name
+            hearing = Hearing(specs.load().rules[one.rule], subject)
+            for case in one.cases:
+                found = hearing.own_faults([load_case(case).trial] * TIMES)
+                assert all(found), one.rule
+                if case == one.cases[0]:
+                    assert {fault.outcome.answered for fault in found} == {one.answers}
+    finally:
+        implementation.close()
