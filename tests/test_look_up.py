@@ -91,7 +91,7 @@ def test_the_schemas_are_listed(said):
         ),
         (("rules", "shed-*"), "nearest: SHED-*"),
         (("rules", "--judge-by", "documented-3"), "documented-3 is no profile"),
-        (("rule", "OVERLOAD-2"), "nearest: OVERLOAD-02"),
+        (("rule", "OVERLOAD-2"), "nearest: OVERLOAD-12, OVERLOAD-02"),
         (("rule", "overload-02"), "nearest: OVERLOAD-02"),
         (("readings", "overload-amont"), "nearest: overload-amount"),
         (("settings", "loadbalancersheddingenabled"), "nearest: loadBalancerSheddingEnabled"),
