@@ -53,7 +53,7 @@ DECISIONS = ("derive", "answer", "Model", "unloads", "chosen", "replay")
 
 MODULES = 15
 LINES = 400
-ASKED_IN = 9
+ASKED_IN = 8
 
 
 def sources(folder=""):

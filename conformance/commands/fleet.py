@@ -30,6 +30,7 @@ from pulsar_conformance.conformance.history.fleet.size import (
     Fleet,
     HistoryOptions,
 )
+from pulsar_conformance.conformance.operations.balancing.shed_select import SHED
 from pulsar_conformance.specs.words import counted
 
 UNUSABLE, INTERRUPTED = 2, 130
@@ -179,8 +180,8 @@ def _try(adapter: str, readings: Mapping[str, str]) -> None:
         raise BadFleet(f"--decided-by {adapter}: {problem}; take reference or sample:java")
     with connect(adapter, DEFAULT_PROFILE, readings) as connection:
         hello = connection.hello
-    if "shed.select" not in hello.operations:
-        raise BadFleet(f"--decided-by {adapter}: it does not offer shed.select")
+    if SHED.id not in hello.operations:
+        raise BadFleet(f"--decided-by {adapter}: it does not offer {SHED.id}")
     for name, value in readings.items():
         if hello.readings.get(name, value) != value:
             followed = f"it follows {name}={hello.readings[name]}"

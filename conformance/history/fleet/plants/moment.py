@@ -11,6 +11,7 @@ from pulsar_conformance.conformance import checks
 from pulsar_conformance.conformance.core.check import CHECKS
 from pulsar_conformance.conformance.core.trial import Json, Trial
 from pulsar_conformance.conformance.engine.judge import Court
+from pulsar_conformance.conformance.operations.balancing.shed_select import SHED
 from pulsar_conformance.conformance.operations.legality import bad_trial
 from pulsar_conformance.reference import Readings, Settings
 from pulsar_conformance.reference.cluster import RATE_FIELDS, RESOURCES, Broker
@@ -59,14 +60,14 @@ class PlantedCycle:
 
     def broken(self, pairs: Pairs) -> set[str] | None:
         """The rules that unloading these breaks; None where the case cannot be asked."""
-        trial = Trial.of("shed.select", self.case)
+        trial = Trial.of(SHED.id, self.case)
         if bad_trial(trial, self._court.defaults, self._court.readings) is not None:
             return None
         answer = {"unload": [{"broker": broker, "bundle": bundle} for broker, bundle in pairs]}
         rules = [
             rule.id
             for rule in specs.load().rules_of(self.profile)
-            if "shed.select" in rule.operations
+            if SHED.id in rule.operations
             and rule.id in CHECKS
             and rule.applies(self._court.readings.choices)
         ]
