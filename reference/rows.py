@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from pulsar_conformance.reference.numbers import Minutes, Percent, exact
@@ -64,15 +65,16 @@ class Row:
         brokers = self.case["cycles"][place]["brokers"]
         if not place or self.alone(place).strategy != "ThresholdShedder":
             return dict(brokers)
-        histories = {name: list(self._usages(name, place)) for name in brokers}
+        past = self._usages[:place]
         return {
-            name: {**report, "usageHistory": histories[name]} for name, report in brokers.items()
+            name: {**report, "usageHistory": [one[name] for one in past]}
+            for name, report in brokers.items()
         }
 
-    def _usages(self, broker: str, place: int) -> Iterator[Percent]:
-        """The weighted usages of a broker in the cycles before one."""
-        for earlier in range(place):
-            yield Levels(self.alone(earlier)).present[broker]
+    @cached_property
+    def _usages(self) -> list[dict[str, Percent]]:
+        """The weighted usage of each broker in each cycle but the last."""
+        return [Levels(self.alone(place)).present for place in range(len(self) - 1)]
 
     def _cycle(self, seen: Mapping[str, Any]) -> Cycle:
         fields = ("brokers", "bundles", "recentlyUnloaded")

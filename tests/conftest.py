@@ -6,10 +6,9 @@ import json
 import pytest
 from pulsar_conformance.adapters.pulsar import versions
 from pulsar_conformance.conformance.commands.main import main
-from pulsar_conformance.conformance.engine.session import COLLECTED
 
-# As in a run: most of what tests make is kept, and looking through it for garbage takes long.
-gc.set_threshold(*COLLECTED)
+# Most of what tests make is kept, and looking through it for garbage takes long.
+gc.set_threshold(200_000, 50, 1000)
 
 
 @pytest.fixture(autouse=True, scope="session")
