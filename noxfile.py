@@ -41,6 +41,13 @@ RELEASES = {
 CLUSTERS = ("2.10.5", "3.0.7", "4.0.7", "4.2.4")
 """The releases to judge as running clusters."""
 
+MODES = {
+    "reference": "in the process of the suite",
+    "pulsar": "the classes of the release, one decision at a time",
+    "cluster": "a cluster of three brokers on loopback, story by story",
+}
+"""How each kind of published implementation is asked."""
+
 RUNNING = ("tests/test_cluster_running.py", "tests/test_cluster_deviations.py")
 RELEASED = ("tests/test_pulsar_released*.py", "tests/test_pulsar_deviations.py", *RUNNING)
 """Tests that need released Pulsar: the sessions `pulsar` and `clusters` run them."""
@@ -175,19 +182,28 @@ def pulsar(session: nox.Session) -> None:
 
 @nox.session
 def publish(session: nox.Session) -> None:
-    """Make reports/published anew: the model and every release, or those after --; needs Maven."""
-    install(session, extra="pulsar")
-    for name in session.posargs or ("reference", *RELEASES):
+    """Make reports/published anew: all of it, or what is named after --; needs Maven.
+
+    That is the model, every release, and every `cluster:VERSION`.
+    """
+    running = [f"cluster:{version}" for version in CLUSTERS]
+    chosen = session.posargs or ["reference", *RELEASES, *running]
+    extras = {name.partition(":")[0] for name in chosen if ":" in name}
+    install(session, extra=",".join(sorted({"pulsar", *extras})))
+    for name in chosen:
         adapter = f"pulsar:{name}" if name in RELEASES else name
-        out = f"reports/out/published-{name}"
-        known, about = [], ["--project", PACKAGE, "--mode", "in the process of the suite"]
-        if name in RELEASES:
-            known = ["--known-deviations", f"fixtures/deviations/pulsar-{name}.yaml"]
-            about = ["--project", "Apache Pulsar", "--url", "https://pulsar.apache.org/"]
-            about += ["--mode", "the classes of the release, one decision at a time"]
-        judge = ["--adapter", adapter, "--judge-by", RELEASES.get(name, PROFILES[0]), "--out", out]
-        session.run("pulsar-conformance", "run", *judge, *known, success_codes=[0, 1])
-        about += ["--contact", f"the maintainers of {PACKAGE}", "--to", "reports/published"]
+        kind, _, version = adapter.partition(":")
+        out = f"reports/out/published-{kind}-{version or VERSION}"
+        known, project = [], ["--project", PACKAGE]
+        if version:
+            known = ["--known-deviations", f"fixtures/deviations/{kind}-{version}.yaml"]
+            project = ["--project", "Apache Pulsar", "--url", "https://pulsar.apache.org/"]
+        fewer = ["--examples", "5"] if kind == "cluster" else []
+        judge = ["--adapter", adapter, "--judge-by", RELEASES.get(version, PROFILES[0])]
+        words = [*judge, *fewer, "--out", out, *known]
+        session.run("pulsar-conformance", "run", *words, success_codes=[0, 1])
+        about = [*project, "--mode", MODES[kind], "--contact", f"the maintainers of {PACKAGE}"]
+        about += ["--to", "reports/published"]
         stream = f"{out}/verdicts.jsonl"
         session.run("pulsar-conformance", "report", "make", stream, *about, *known)
     made = sorted(map(str, Path("reports", "published").glob("*.json")))
