@@ -29,18 +29,20 @@ class Row:
         """A cycle as if it were the first."""
         return self._cycle(self.case["cycles"][place])
 
-    def after(self, unloads: Sequence[Iterable[str]], with_history: bool = True) -> Cycle:
+    def after(self, unloads: Sequence[Iterable[str]]) -> Cycle:
         """The cycle that follows those that unloaded these bundles, with what they leave to it.
 
         The usages of earlier cycles are its brokers' history, if the strategy has any.
         """
-        place = len(unloads)
-        now = self.case["cycles"][place]
-        left = {
-            "brokers": self._with_history(place) if with_history else now["brokers"],
-            "recentlyUnloaded": self.unloaded_before(unloads),
-        }
-        return self._cycle({**now, **left})
+        return self._cycle({**self._later(unloads), "brokers": self._with_history(len(unloads))})
+
+    def after_unloads(self, unloads: Sequence[Iterable[str]]) -> Cycle:
+        """The same cycle, to one who remembers the usages of earlier ones."""
+        return self._cycle(self._later(unloads))
+
+    def _later(self, unloads: Sequence[Iterable[str]]) -> dict[str, Any]:
+        now = self.case["cycles"][len(unloads)]
+        return {**now, "recentlyUnloaded": self.unloaded_before(unloads)}
 
     def unloaded_before(self, unloads: Sequence[Iterable[str]]) -> dict[str, Minutes]:
         """Minutes since each bundle was last unloaded: by a cycle, or as one is told."""
@@ -63,7 +65,7 @@ class Row:
 
     def _with_history(self, place: int) -> dict[str, Any]:
         brokers = self.case["cycles"][place]["brokers"]
-        if not place or self.alone(place).strategy != "ThresholdShedder":
+        if self.alone(place).strategy != "ThresholdShedder":
             return dict(brokers)
         past = self._usages[:place]
         return {
@@ -73,12 +75,9 @@ class Row:
 
     @cached_property
     def _usages(self) -> list[dict[str, Percent]]:
-        """The weighted usage of each broker in each cycle but the last."""
-        return [Levels(self.alone(place)).present for place in range(len(self) - 1)]
+        """The weighted usage of each broker in each cycle."""
+        return [Levels(self.alone(place)).present for place in range(len(self))]
 
     def _cycle(self, seen: Mapping[str, Any]) -> Cycle:
-        fields = ("brokers", "bundles", "recentlyUnloaded")
-        case = {"strategy": self.case["strategy"], "settings": self.case["settings"]}
-        return Cycle(
-            {**case, **{name: seen[name] for name in fields}}, self.settings, self.readings
-        )
+        case = {name: seen[name] for name in ("brokers", "bundles", "recentlyUnloaded")}
+        return Cycle({"strategy": self.case["strategy"], **case}, self.settings, self.readings)

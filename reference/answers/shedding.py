@@ -54,7 +54,7 @@ def cycles(door: Door, case: Case) -> Derivation:
         if release is None:
             decision = _select(row.after(unloads))
         else:
-            decision = released.select(row.after(unloads, with_history=False), release, seen)
+            decision = released.select(row.after_unloads(unloads), release, seen)
         if "unload" not in decision.answer:
             return decision
         decisions.append(decision)
