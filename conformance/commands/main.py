@@ -36,6 +36,7 @@ from pulsar_conformance.conformance.commands.look_up import (
     settings,
 )
 from pulsar_conformance.conformance.commands.plain import shown_plainly
+from pulsar_conformance.conformance.engine.session import COLLECTED
 from pulsar_conformance.specs import SpecError
 
 COMMANDS = {
@@ -123,6 +124,7 @@ def entry() -> NoReturn:
     The system takes back what is left in memory; Python, which would look through all of it for
     garbage, takes several seconds after a long run.
     """
+    gc.set_threshold(*COLLECTED)
     status = main()
     gc.freeze()
     sys.exit(status)

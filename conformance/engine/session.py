@@ -67,8 +67,6 @@ class Session:
 
     def close(self) -> None:
         """Closes every connection."""
-        gc.freeze()
-        gc.unfreeze()  # all that is kept has grown old, and nobody looks through it at once
         gc.set_threshold(*self._collected)
         self._aside.shutdown(wait=False, cancel_futures=True)
         for run in self.runs.values():
