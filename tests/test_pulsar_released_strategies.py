@@ -24,9 +24,9 @@ def release(request):
         yield connection
 
 
-@pytest.fixture(scope="module")
-def older():
-    with connect("pulsar:2.10.5", PROFILE, {}) as connection:
+@pytest.fixture(scope="module", params=["2.10.5"])
+def older(request):
+    with connect(f"pulsar:{request.param}", PROFILE, {}) as connection:
         yield connection
 
 
