@@ -3,6 +3,7 @@
 import argparse
 import os
 import sys
+from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from difflib import get_close_matches
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import TextIO
 
 from pulsar_conformance.adapters.arguments import (
+    UNUSABLE,
     BadReading,
     add_adapter,
     add_judged_by,
@@ -50,42 +52,84 @@ class Group:
     cases: list[JSON] = field(default_factory=list)
 
 
-def values(lines: Iterable[bytes]) -> Iterator[tuple[int, JSON]]:
-    """Each JSON value with the number of its first line.
+Row = tuple[int, bytes]
+"""A line and its number."""
+
+
+def values(lines: Iterable[bytes]) -> Iterator[tuple[int, JSON] | BadLine]:
+    """Each JSON value with the number of its first line, and each line that is none.
 
     A value stands in one line, or goes on to the line that closes it, as in the case files that the
-    suite writes. Raises BadLine for what is no JSON.
+    suite writes. Where a value has no end, what follows it is read as if it were not there.
     """
-    begun: list[bytes] = []
-    first, problem = 0, ""
-    for number, line in enumerate(lines, 1):
-        if not line.strip():
+    rows, again = enumerate(lines, 1), deque[Row]()
+    begun: list[Row] = []
+    problem = ""
+    while True:
+        row = again.popleft() if again else next(rows, None)
+        if row is None and not begun:
+            return
+        if row is not None and not row[1].strip():
             continue
-        if not begun:
-            first = number
-        begun.append(line)
-        if len(begun) > 1 and not line.startswith(b"}"):
+        if begun and (row is None or _begins_anew(begun, row[1])):
+            yield BadLine(begun[0][0], f"it {problem or _wrong_in(begun)}")
+            left = [] if row is None else [row]
+            again.extendleft(reversed([*_next_values(begun), *left]))
+            begun, problem = [], ""
             continue
-        try:
-            value = read(b"".join(begun))
-        except NotJSON as error:
-            problem = problem or str(error)
-            if not begun[0].strip().startswith(b"{") or begun[0].strip().endswith(b"}"):
-                break
+        assert row is not None
+        begun.append(row)
+        if len(begun) > 1 and not row[1].startswith(b"}"):
             continue
-        yield first, value
+        wrong, value = _read(begun)
+        first, text = begun[0][0], begun[0][1].strip()
+        if not wrong:
+            yield first, value
+        elif len(begun) == 1 and (not text.startswith(b"{") or text.endswith(b"}")):
+            yield BadLine(first, f"it {wrong}")
+        else:
+            problem = problem or wrong
+            continue
         begun, problem = [], ""
-    if begun:
-        raise BadLine(first, f"it {problem}")
 
 
-def questions(number: int, found: JSON) -> Iterator[tuple[str, JSON]]:
-    """The operation and the case of each question of a value; raises BadLine for any other."""
+def _read(begun: list[Row]) -> tuple[str, JSON]:
+    """What is wrong with the lines as one value, and the value."""
+    try:
+        return "", read(b"".join(line for _, line in begun))
+    except NotJSON as error:
+        return str(error), None
+
+
+def _wrong_in(begun: list[Row]) -> str:
+    return _read(begun)[0]
+
+
+def _begins_anew(begun: list[Row], line: bytes) -> bool:
+    """Whether a line is a question of its own, and none of those of a trial in several lines."""
+    if not line.startswith(b'{"ask"') or any(b'"trial"' in text for _, text in begun):
+        return False
+    wrong, value = _read([(0, line)])
+    return not wrong and isinstance(value, dict) and "case" in value
+
+
+def _next_values(begun: list[Row]) -> list[Row]:
+    """The lines from which another value begins; it begins at the start of its line."""
+    starts = (place for place, (_, line) in enumerate(begun) if place and line.startswith(b"{"))
+    return begun[next(starts, len(begun)) :]
+
+
+def questions(number: int, found: JSON) -> Iterator[tuple[str, JSON] | BadLine]:
+    """The operation and the case of each question of a value, and what is none."""
     asked = found.get("trial", [found]) if isinstance(found, dict) else None
     if not isinstance(asked, list) or not asked:
-        raise BadLine(number, f"it isn't of the form {FORM}")
+        yield BadLine(number, f"it isn't of the form {FORM}")
+        return
     for one in asked:
-        yield question(number, one)
+        try:
+            yield question(number, one)
+        except BadLine as wrong:
+            yield wrong
 
 
 def question(number: int, found: JSON) -> tuple[str, JSON]:
@@ -103,22 +147,25 @@ def question(number: int, found: JSON) -> tuple[str, JSON]:
     return operation, found["case"]
 
 
-def groups(lines: Iterable[bytes], size: int) -> Iterator[Group]:
-    """Questions in order, at most `size` together; a bad line ends them after the good ones."""
+def _asked(lines: Iterable[bytes]) -> Iterator[tuple[int, tuple[str, JSON] | BadLine]]:
+    for one in values(lines):
+        if isinstance(one, BadLine):
+            yield one.number, one
+        else:
+            yield from ((one[0], asked) for asked in questions(*one))
+
+
+def groups(lines: Iterable[bytes], size: int) -> Iterator[Group | BadLine]:
+    """Questions in order, at most `size` together, and the bad lines between them."""
     group = Group()
-    asked = ((number, one) for number, found in values(lines) for one in questions(number, found))
-    while True:
-        try:
-            number, (operation, case) = next(asked)
-        except StopIteration:
-            break
-        except BadLine:
-            if group.cases:
-                yield group
-            raise
+    for number, one in _asked(lines):
+        operation, case = ("", None) if isinstance(one, BadLine) else one
         if group.cases and operation != group.operation:
             yield group
             group = Group()
+        if isinstance(one, BadLine):
+            yield one
+            continue
         if not group.cases:
             group = Group(operation, first=number)
         group.cases.append(case)
@@ -130,13 +177,23 @@ def groups(lines: Iterable[bytes], size: int) -> Iterator[Group]:
         yield group
 
 
-def ask_lines(connection: Connection, lines: Iterable[bytes], out: TextIO, batch: int) -> None:
-    """Write one answer per line, in the order of the questions.
+def ask_lines(
+    connection: Connection, lines: Iterable[bytes], out: TextIO, batch: int, file: str = ""
+) -> int:
+    """Write one line for each question, in their order; how many of them were bad lines.
 
-    Raises BadLine for a bad line, and AdapterError if the implementation cannot answer; the answers
-    to everything asked before that have been written by then.
+    Instead of an answer, a bad line has an object with its `error`, which is told as well. Raises
+    AdapterError if the implementation cannot answer; what was asked before has its lines by then.
     """
+    bad = 0
     for group in groups(lines, min(batch, connection.hello.batch)):
+        if isinstance(group, BadLine):
+            bad += 1
+            told = BadLine(group.number, group.problem, file)
+            complain(told)
+            out.write(f"{text_of({'error': str(told)})}\n")
+            out.flush()
+            continue
         try:
             answers = connection.ask(group.operation, group.cases)
         except AdapterError as error:
@@ -144,15 +201,13 @@ def ask_lines(connection: Connection, lines: Iterable[bytes], out: TextIO, batch
             raise
         out.writelines(f"{text_of(answer)}\n" for answer in answers)
         out.flush()
+    return bad
 
 
-def _ask_file(connection: Connection, name: str, batch: int) -> None:
+def _ask_file(connection: Connection, name: str, batch: int) -> int:
     """As `ask_lines`, and a bad line is told with its file."""
     with Path(name).open("rb") as lines:
-        try:
-            ask_lines(connection, lines, sys.stdout, batch)
-        except BadLine as error:
-            raise BadLine(error.number, error.problem, name) from None
+        return ask_lines(connection, lines, sys.stdout, batch, name)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -182,20 +237,21 @@ def _positive(text: str) -> int:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Ask the questions on standard input, print the answers; 0, or 2 with one message."""
+    """Ask the questions, print the answers; 0, or 2 with a message for each that is none."""
+    bad = 0
     try:
         profile, readings = judged_by(args)
         limits = limits_of(args.time_limit)
         with connect(args.adapter, profile, readings, limits) as connection:
             for name in args.files:
-                _ask_file(connection, name, args.batch)
+                bad += _ask_file(connection, name, args.batch)
             if not args.files:
-                ask_lines(connection, sys.stdin.buffer, sys.stdout, args.batch)
+                bad += ask_lines(connection, sys.stdin.buffer, sys.stdout, args.batch)
     except BrokenPipeError:
         # Whoever reads the answers has seen enough; the interpreter flushes once more at its end.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except OSError as error:
         return complain(f"{error.filename}: {error.strerror}")
-    except (AdapterError, BadLine, BadReading, UnknownName, SpecError) as error:
+    except (AdapterError, BadReading, UnknownName, SpecError) as error:
         return complain(error)
-    return 0
+    return UNUSABLE if bad else 0

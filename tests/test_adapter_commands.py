@@ -86,12 +86,54 @@ def test_ask_passes_on_the_readings(monkeypatch, capsys):
         ({"ask": "bundles.create", "case": {"bundles": 0, "settings": {}}}, "line 2: case.bundles"),
     ],
 )
-def test_ask_tells_a_bad_line_and_answers_those_before(line, told, monkeypatch, capsys):
+def test_ask_tells_a_bad_line_and_answers_all_others(line, told, monkeypatch, capsys):
     assert run(ask, "reference", lines=[CREATE, line, CREATE], monkeypatch=monkeypatch) == 2
     written = capsys.readouterr()
-    assert [json.loads(text) for text in written.out.splitlines()] == [HALVES]
+    answers = [json.loads(text) for text in written.out.splitlines()]
+    assert answers == [HALVES, {"error": written.err.rstrip()}, HALVES]
     assert written.err.startswith(told)
     assert len(written.err.splitlines()) == 1
+
+
+ONE = json.dumps(CREATE)
+PRETTY = json.dumps(CREATE, indent=1)
+
+
+@pytest.mark.parametrize(
+    ("text", "good", "bad"),
+    [
+        (f"{ONE[:-9]}\n{ONE}\n{ONE}", 2, [1]),
+        (f"{ONE}\n{ONE[:-9]}\n{PRETTY}\n{ONE[:-9]}\n", 2, [2, 10]),
+        (f"{PRETTY[:-9]}\n{PRETTY}\n{ONE}", 2, [1]),
+        (f"{PRETTY.replace(':', ';')}\n{PRETTY}\n", 1, [1]),
+        (f"{ONE} x\n\n{ONE}\n[]\n\n{{", 1, [1, 4, 6]),
+    ],
+)
+def test_ask_goes_on_after_a_value_that_has_no_end(text, good, bad, tmp_path, capsys):
+    file = tmp_path / "cases.jsonl"
+    file.write_text(text)
+    assert run(ask, "reference", str(file)) == 2
+    written = capsys.readouterr()
+    assert [line for line in written.out.splitlines() if "error" not in line] == [
+        json.dumps(HALVES, separators=(",", ":"))
+    ] * good
+    starts = [f"{file}, line {number}: " for number in bad]
+    assert len(written.err.splitlines()) == len(bad)
+    for line, start in zip(written.err.splitlines(), starts, strict=True):
+        assert line.startswith(start)
+
+
+def test_a_trial_in_several_lines_with_a_bad_question(tmp_path, capsys):
+    file = tmp_path / "trial.json"
+    file.write_text(f'{{"trial": [\n{ONE},\n{{"ask": "x", "case": {{}}}},\n{ONE}\n]\n}}\n')
+    assert run(ask, "reference", str(file)) == 2
+    written = capsys.readouterr()
+    assert [json.loads(line) for line in written.out.splitlines()] == [
+        HALVES,
+        {"error": written.err.rstrip()},
+        HALVES,
+    ]
+    assert "line 1: 'x' is no operation" in written.err
 
 
 @pytest.mark.parametrize(
