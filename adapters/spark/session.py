@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import re
+import signal
 import socket
 import sys
 import tempfile
@@ -210,6 +212,7 @@ def _own(master: str, adapter: str, more: Mapping[str, str]) -> Spark:
     try:
         with (
             log.taking(),
+            _interrupts_kept(),
             _environment(SPARK_LOCAL_IP="127.0.0.1", SPARK_REMOTE=None, PYSPARK_PYTHON=python),
         ):
             session = builder.getOrCreate()
@@ -296,6 +299,29 @@ def last_cause(error: BaseException) -> str:
     """The last cause that an error of Spark names, without the pages around it."""
     causes: list[str] = RAISED.findall(str(error)) or [first_line(error)]
     return causes[-1].strip().rstrip(".")
+
+
+@contextmanager
+def _interrupts_kept() -> Iterator[None]:
+    """What handles an interrupt of this process is as it was afterwards, and Py4J is silent on it.
+
+    PySpark's own handler talks to Java in the middle of another talk, and Py4J then prints traces.
+    """
+    logging.getLogger().addFilter(_not_of_py4j)
+    logging.getLogger("py4j").setLevel(logging.CRITICAL)
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    former = signal.getsignal(signal.SIGINT)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, former)
+
+
+def _not_of_py4j(record: logging.LogRecord) -> bool:
+    """What Py4J tells the root logger is raised as well, to whoever asked."""
+    return "py4j" not in Path(record.pathname).parts
 
 
 @contextmanager

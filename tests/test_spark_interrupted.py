@@ -1,0 +1,32 @@
+"""A command that is interrupted while Spark works ends with one line."""
+
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("pyspark", reason="needs the extra: nox -s spark")
+
+HISTORY = Path(__file__).parent.parent / "fixtures" / "histories" / "cluster-3.0.7.json.gz"
+COMMAND = "from pulsar_conformance.conformance.commands.main import entry; entry()"
+
+
+def test_an_interrupted_audit_says_one_line(tmp_path):
+    words = ["audit", "--input", str(HISTORY), "--output", str(tmp_path / "out")]
+    with subprocess.Popen(
+        [sys.executable, "-c", COMMAND, *words, "--spark", "local[1]"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        first = process.stderr.readline()
+        process.send_signal(signal.SIGINT)
+        told = process.stderr.read().splitlines()
+        assert process.stdout.read() == ""
+    assert process.returncode == 130
+    assert first.startswith("records ")
+    tables = [line for line in told if line.endswith(" s")]
+    told = [line for line in told if line not in tables]
+    assert told == ["pulsar-conformance: stopped; the same command continues where it stopped"]
