@@ -15,6 +15,7 @@ from pulsar_conformance.conformance.cases.handed_in import Handed
 from pulsar_conformance.conformance.cases.saved import BadCase, trial_of
 from pulsar_conformance.conformance.explain.derivations import Wanted, case_lines
 from pulsar_conformance.conformance.explain.focus import Focus
+from pulsar_conformance.conformance.history.audit import leaders
 from pulsar_conformance.conformance.history.audit.plan import AuditPlan
 from pulsar_conformance.conformance.history.cycles import cycles
 from pulsar_conformance.conformance.history.input.errors import AuditError
@@ -27,6 +28,9 @@ Tables = Mapping[str, DataFrame]
 
 SHOWN = 20
 """Events that are told, the last ones."""
+
+SPLIT, UNLOADED, ASSIGNED, LED = range(4)
+"""The order in which what is recorded at one time can have happened."""
 
 WORKED = 3
 """Cycles whose arithmetic is told where no time is asked for."""
@@ -104,20 +108,29 @@ def _events(tables: Tables, asked: Inquiry, cluster: str) -> Iterator[str]:
         )
     if asked.broker is not None:
         done = done.where((F.col("broker") == asked.broker) & (F.col("kind") == "assigned"))
+    assigned = F.col("kind") == "assigned"
     told = F.when(
-        F.col("kind") == "assigned", F.concat(F.lit("assigned to "), "broker", _whole_name(asked))
+        assigned, F.concat(F.lit("assigned to "), "broker", _whole_name(asked))
     ).otherwise(F.concat(F.col("bundle"), F.lit(" split into "), F.array_join("into", ", ")))
-    rows = unloads.unionByName(done.select("at", told.alias("told"))).distinct()
+    turn = F.when(assigned, ASSIGNED).otherwise(SPLIT)
+    rows = unloads.withColumn("turn", F.lit(UNLOADED)).unionByName(
+        done.select("at", told.alias("told"), turn.alias("turn"))
+    )
+    if asked.bundle is None:
+        led = leaders.of_broker(tables, cluster, asked.broker)
+        rows = rows.unionByName(led.withColumn("turn", F.lit(LED)))
+    rows = rows.distinct()
     if asked.at is not None:
         rows = rows.where(F.col("at") <= F.lit(asked.at))
     many = rows.count()
-    last = rows.orderBy(F.desc("at")).limit(SHOWN).select(_written("at"), "told").collect()
+    latest = rows.orderBy(F.desc("at"), F.desc("turn"), F.desc("told")).limit(SHOWN)
+    last = latest.select(_written("at"), "told").collect()
     if many > SHOWN:
         yield f"  the last {SHOWN} of {counted(many, 'event')}"
     for row in reversed(last):
         yield f"  {row['time']}  {row['told']}"
     if not many:
-        yield "  it was never unloaded, assigned or split"
+        yield "  it was never unloaded, assigned or split" if asked.bundle else "  nothing of it"
 
 
 def _cause() -> Column:
@@ -167,14 +180,25 @@ def _cycle(
 
 
 def _arithmetic(tables: Tables, plan: AuditPlan, asked: Inquiry, this: Column) -> Iterator[str]:
-    """The derivation of the cycle's case, of what is asked about alone."""
+    """The derivation of the cycle's case, of what is asked about alone.
+
+    A cycle that is not recorded is shown at the last moment that it can have been at, which is
+    just before what it shed first.
+    """
     made = {**tables, "cycles": tables["cycles"].where(this)}
     moments = cycles.moments(made, plan)
-    keys = moments.select(*cases.KEY).orderBy("moment").limit(1)
-    row = cases.cases(keys, moments, tables, plan).select("case").first()
+    seen = asked.of(tables["bundle_averages" if asked.bundle else "broker_usage"].where(this))
+    if asked.at is not None:
+        seen = seen.where(F.col("moment") <= F.lit(asked.at))
+    last = seen.agg(F.max("moment").alias("moment"))
+    keys = moments.join(last, "moment").select(*cases.KEY)
+    found = cases.cases(keys, moments, tables, plan)
+    row = found.select("case", _written("moment"), F.expr("moment = cycle").alias("itself")).first()
     if row is None:
-        yield "  no broker had reported of late"
+        yield f"  nothing was reported of {asked.named} by then"
         return
+    if not row["itself"]:
+        yield f"  as it was known at {row['time']}; the cycle itself is not recorded"
     asked_case = json.loads(row["case"])
     trial = trial_of(asked_case)
     assert trial is not None, "a case that was just made is one"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from pulsar_conformance.conformance.history.audit import leaders
 from pulsar_conformance.conformance.history.audit.plan import AuditPlan
 from pulsar_conformance.conformance.history.input.conditions import SHEDDING
 from pulsar_conformance.conformance.history.verdicts.missing import NOT_RECORDED
@@ -74,6 +75,8 @@ def judged(tables: Tables) -> Json:
             "allowed": unloads[0],
             "in_violation": unloads[1],
         },
+        "splits": tables["actions"].where("kind = 'split'").count(),
+        "leaders": leaders.told(tables),
         "rules": by_rule(tables["verdicts"]),
         "missing": missing_settings(tables["verdicts"]),
         "settings_recorded": not tables["contexts"].where("kind = 'settings'").isEmpty(),

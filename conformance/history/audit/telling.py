@@ -32,6 +32,7 @@ def lines(found: Json, faults: list[Json], cases: str) -> Iterator[str]:
     broken = unloads["in_violation"]
     yield f"{counted(unloads['recorded'], 'unload')}, {broken} of them in cycles that break a rule"
     yield from _causes(unloads)
+    yield from _around(found["splits"], found["leaders"])
     yield from ("", *_rules(found["rules"]))
     if "asked" in found:
         yield from ("", *_asked(found["asked"]))
@@ -61,6 +62,17 @@ def _causes(unloads: Json) -> Iterator[str]:
         yield f"  {count:>8}  {cause}"
     if unloads["open"]:
         yield f"  {unloads['open']:>8}  of these may or may not be by shedding"
+
+
+def _around(splits: int, leaders: Json) -> Iterator[str]:
+    """What else happened: splits, and the first changes of the leader, each in words."""
+    if splits:
+        yield counted(splits, "split")
+    if leaders["count"]:
+        yield counted(leaders["count"], "change") + " of the leader"
+    for one in leaders["first"]:
+        text = f"{one['at']}  {one['cluster']}: {one['told']}"
+        yield from wrap(text, WIDTH, initial_indent="  ", subsequent_indent="    ")
 
 
 def _verdict(found: Json) -> str:

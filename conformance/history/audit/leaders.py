@@ -1,0 +1,74 @@
+"""Changes of the leader, and how each former one gave it up."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pulsar_conformance.conformance.history.cycles.causes import TOGETHER
+from pulsar_conformance.conformance.history.input.conditions import SHUTDOWN
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F
+
+Json = dict[str, Any]
+Tables = Mapping[str, DataFrame]
+
+SHOWN = 5
+"""Changes that are told one by one, the first ones."""
+
+ANEW = "begins anew"
+ENDED = "which ended"
+GOES_ON = "which goes on"
+SILENT = "of which nothing is reported since"
+
+
+def changes(tables: Tables) -> DataFrame:
+    """`cluster`, `at`, `broker`, `former` and `how`: a row for each leader after the first.
+
+    `how` is `ANEW` where the same broker leads again, and else what became of the former one:
+    it ended if it gave up bundles at that time because it was shut down.
+    """
+    course = Window.partitionBy("cluster").orderBy("at")
+    led = tables["contexts"].where("kind = 'leader'").select("cluster", "at", "broker")
+    led = led.withColumn("former", F.lag("broker").over(course)).where("former is not null")
+    keys = ["cluster", "at", "broker", "former"]
+    ends = tables["unloads"].where(F.col("cause") == SHUTDOWN)
+    ends = ends.select("cluster", F.col("broker").alias("former"), F.col("at").alias("ended"))
+    reports = tables["broker_samples"].groupBy("cluster", F.col("broker").alias("former"))
+    reports = reports.agg(F.max("at").alias("reported"))
+    apart = F.abs(F.unix_seconds("ended") - F.unix_seconds("at"))
+    rows = led.join(ends, ["cluster", "former"], "left").join(
+        reports, ["cluster", "former"], "left"
+    )
+    rows = rows.groupBy(*keys, "reported").agg(F.bool_or(apart <= TOGETHER).alias("gone"))
+    how = (
+        F.when(F.col("broker") == F.col("former"), ANEW)
+        .when(F.col("gone"), ENDED)
+        .when(F.col("reported") > F.col("at"), GOES_ON)
+        .otherwise(SILENT)
+    )
+    return rows.select(*keys, how.alias("how"))
+
+
+def told(tables: Tables) -> Json:
+    """How many changes there were, and the first ones in words with their cluster and time."""
+    rows = changes(tables)
+    words = F.concat(F.col("broker"), F.lit(" "), _words())
+    at = F.date_format("at", "yyyy-MM-dd'T'HH:mm:ss.SSS'Z'")
+    first = rows.orderBy("at", "cluster").limit(SHOWN)
+    shown = first.select("cluster", at.alias("at"), words.alias("told")).collect()
+    return {"count": rows.count(), "first": [row.asDict() for row in shown]}
+
+
+def _words() -> Column:
+    place = F.concat(F.lit("leads in place of "), F.col("former"), F.lit(", "), F.col("how"))
+    return F.when(F.col("how") == ANEW, F.lit(f"leads, and {ANEW}")).otherwise(place)
+
+
+def of_broker(tables: Tables, cluster: str, broker: str | None) -> DataFrame:
+    """`at` and `told`: when this broker began to lead, and when it did no more."""
+    mine = changes(tables).where(F.col("cluster") == cluster)
+    begins = mine.where(F.col("broker") == broker).select("at", _words().alias("told"))
+    ends = mine.where((F.col("former") == broker) & (F.col("broker") != broker))
+    lost = F.concat(F.col("broker"), F.lit(" leads in place of it, "), F.col("how"))
+    return begins.unionByName(ends.select("at", lost.alias("told")))
