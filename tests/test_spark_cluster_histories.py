@@ -1,0 +1,133 @@
+"""Recorded histories of running clusters, audited by what their release does.
+
+Each of the clusters shed one bundle, had one unloaded by hand and one split, changed its leader,
+and lost a broker. In both, the shedding broker was at 91 % of CPU, over 85 %, and carried 60, 30
+and 1 MB/s: (91 - 85) + 5 = 11 % of 91 MB/s is 10.01 MB/s, and the heaviest bundle makes up for it.
+"""
+
+import json
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("pyspark", reason="needs the extra: nox -s spark")
+
+from pulsar_conformance.conformance.commands.main import main
+from standins.sparks import CORES, spark
+
+assert spark
+FOLDER = Path(__file__).parents[1] / "fixtures" / "histories"
+WHOLE, UPPER = "0x00000000_0xffffffff", "0x7fffffff_0xffffffff"
+SHED, BY_HAND, SPLIT = (f"shop/ns-{number}/{WHOLE}" for number in (1, 2, 3))
+
+
+class Cluster:
+    """A release, the brokers as they came up, who shed to whom, and who was lost at the end."""
+
+    def __init__(self, release, profile, brokers, gone, shutdowns, leaders):
+        self.release, self.profile = release, profile
+        self.first, self.second, self.third = brokers
+        self.gone, self.shutdowns, self.leaders = gone, shutdowns, leaders
+
+
+CLUSTERS = (
+    Cluster(
+        "3.0.7",
+        "released-3.0",
+        ("127.0.0.1:60005", "127.0.0.1:45795", "127.0.0.1:45737"),
+        "127.0.0.1:45795",
+        4,
+        [
+            ("127.0.0.1:45795 leads in place of 127.0.0.1:60005, which goes on", "20.582"),
+            ("127.0.0.1:60005 leads in place of 127.0.0.1:45795, which ended", "21.206"),
+        ],
+    ),
+    Cluster(
+        "4.2.4",
+        "released-4.2",
+        ("127.0.0.1:56849", "127.0.0.1:50457", "127.0.0.1:42283"),
+        "127.0.0.1:42283",
+        3,
+        [("127.0.0.1:50457 leads in place of 127.0.0.1:56849, which goes on", "47.241")],
+    ),
+)
+
+
+@pytest.fixture(scope="module", params=CLUSTERS, ids=lambda one: one.release)
+def audited(request, spark, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("audit")
+    history = FOLDER / f"cluster-{request.param.release}.json.gz"
+    words = ["audit", "--input", str(history), "--output", str(folder / "out"), "--spark", CORES]
+    words += ["--judge-by", request.param.profile]
+    assert main([*words, "--json", str(folder / "found.json")]) == 0
+    return request.param, words, json.loads((folder / "found.json").read_text())
+
+
+def test_causes_are_told_and_nobody_is_accused(audited):
+    cluster, _words, found = audited
+    assert sum(found["lines"]["quarantined"].values()) == 0
+    causes = {"admin": 1, "shedding": 1, "shutdown": cluster.shutdowns, "split": 2}
+    assert found["unloads"]["causes"] == causes
+    assert found["unloads"]["open"] == found["unloads"]["in_violation"] == found["wrong"] == 0
+    counts = found["rules"].values()
+    assert all(one["allowed"] for one in counts)
+    assert not any(one["undecided"] for one in counts)
+    assert {"OVERLOAD-01", "OVERLOAD-02", "OVERLOAD-03", "SHED-02"} <= set(found["rules"])
+
+
+def test_the_split_and_changes_of_the_leader_are_told(audited):
+    cluster, _words, found = audited
+    assert found["splits"] == 1
+    told = found["leaders"]["first"]
+    assert [(one["told"], one["at"][17:-1]) for one in told] == cluster.leaders
+    assert found["leaders"]["count"] == len(cluster.leaders)
+
+
+def asked(audited, capsys, *about):
+    capsys.readouterr()
+    assert main([*audited[1], *about]) == 0
+    return capsys.readouterr().out
+
+
+def test_why_the_shed_bundle_went(audited, capsys):
+    cluster = audited[0]
+    told = asked(audited, capsys, "--why", SHED)
+    assert f"unloaded by {cluster.first}, shedding: recorded" in told
+    assert told.index("shedding: recorded") < told.index(f"assigned to {cluster.second}")
+    assert "to shed    (91 - 85) + 5 = 11 % of 91 MB/s = 10.01 MB/s" in told
+    assert f"goes       {SHED} = 60 MB/s, together 60 MB/s" in told
+
+
+def test_why_the_bundle_unloaded_by_hand_went(audited, capsys):
+    cluster = audited[0]
+    told = asked(audited, capsys, "--why", BY_HAND)
+    assert f"unloaded by {cluster.first}, admin: recorded" in told
+    assert f"assigned to {cluster.third}" in told
+    assert f"stays      {BY_HAND} = 30 MB/s" in told
+    assert "shedding:" not in told
+
+
+def test_why_a_part_of_the_split_bundle_went(audited, capsys):
+    part = f"shop/ns-3/{UPPER}"
+    told = asked(audited, capsys, "--why", part)
+    events = [line.split("  ")[-1] for line in told.splitlines() if line.startswith("  2026")]
+    assert events == [
+        f"{SPLIT} split into shop/ns-3/0x00000000_0x7fffffff, {part}",
+        f"unloaded by {audited[0].first}, split: recorded",
+        f"assigned to {audited[0].gone}",
+        f"unloaded by {audited[0].gone}, shutdown: recorded",
+        f"assigned to {audited[0].first}",
+    ]
+    assert f"nothing was reported of bundle {part} by then" in told
+
+
+def test_what_happened_at_the_broker_that_crashed(audited, capsys):
+    cluster = audited[0]
+    told = asked(audited, capsys, "--broker", cluster.gone)
+    assert told.count("shutdown: recorded") == cluster.shutdowns
+    for words, _time in cluster.leaders:
+        leader, _, former = words.partition(" leads in place of ")
+        if leader == cluster.gone:
+            assert f"leads in place of {former}" in told
+        elif former.startswith(cluster.gone):
+            assert f"{leader} leads in place of it, which ended" in told
