@@ -376,9 +376,8 @@ def test_a_folder_that_cannot_be_written(cluster, tmp_path, capsys):
 
 
 def test_nothing_imports_a_jvm():
-    code = (
-        "import sys, pulsar_conformance.conformance.commands.collect; print('jpype' in sys.modules)"
-    )
+    module = "pulsar_conformance.conformance.commands.clusters.collect"
+    code = f"import sys, {module}; print('jpype' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"
     assert Path.cwd().exists()

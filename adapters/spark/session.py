@@ -149,6 +149,13 @@ PLACES = re.compile(r"local(\[(\*|[1-9]\d{0,3})\])?|sc://[^\s/]+(/\S*)?")
 """What names a Spark; `SUBMITTED` besides."""
 
 
+def check_place(target: str, adapter: str) -> None:
+    """Raises AdapterError where no Spark can be named so."""
+    if target != SUBMITTED and not PLACES.fullmatch(target):
+        hint = "write local[4], local[*] for every core, or sc://HOST:PORT"
+        raise AdapterError("start", f"{target!r} is no place for Spark to run", hint, "", adapter)
+
+
 def take(target: str, adapter: str, options: Mapping[str, str] = MappingProxyType({})) -> Spark:
     """The Spark of a target, to be given back by `release`.
 
@@ -157,9 +164,7 @@ def take(target: str, adapter: str, options: Mapping[str, str] = MappingProxyTyp
     `options` are over our own where it is started here; one that runs already keeps its own.
     Raises AdapterError where it cannot be had, is none, or the process has another one.
     """
-    if target != SUBMITTED and not PLACES.fullmatch(target):
-        hint = "write local[4], local[*] for every core, or sc://HOST:PORT"
-        raise AdapterError("start", f"{target!r} is no place for Spark to run", hint, "", adapter)
+    check_place(target, adapter)
     running = _PROCESS.running
     if running is None:
         running = _started(target, adapter, options)

@@ -111,6 +111,7 @@ def run(args: argparse.Namespace) -> int:
             from pulsar_conformance.conformance.history.audit.plan import AuditPlan
             from pulsar_conformance.conformance.history.audit.report import (
                 Counterfactual,
+                ReportOptions,
                 answered,
                 check_rules,
                 reported,
@@ -123,7 +124,8 @@ def run(args: argparse.Namespace) -> int:
             if asked:
                 print("\n".join(answered(spark.session, args.input, args.output, plan, asked)))
                 return 0
-            found, lines = reported(spark.session, args.input, args.output, plan, other, args.cases)
+            how = ReportOptions(args.cases)
+            found, lines = reported(spark.session, args.input, args.output, plan, other, how)
         finally:
             session.release(spark)
     except (AdapterError, AuditError, BadPlan, BadSetting, BadSnapshot, specs.UnknownName) as wrong:

@@ -19,7 +19,6 @@ from pulsar_conformance.conformance.commands import (
     case,
     changes,
     check,
-    collect,
     diff,
     explain,
     fleet,
@@ -27,6 +26,7 @@ from pulsar_conformance.conformance.commands import (
     predict,
     report,
 )
+from pulsar_conformance.conformance.commands.clusters import collect, watch
 from pulsar_conformance.conformance.commands.look_up import (
     profiles,
     readings,
@@ -52,6 +52,7 @@ COMMANDS = {
     ),
     "audit": (audit, "judge what clusters did, from their recorded history"),
     "collect": (collect, "record the history of a running cluster for an audit"),
+    "watch": (watch, "record a running cluster, and keep the audit of it and its page current"),
     "predict": (
         predict,
         "report how many decisions the model predicts, and why it misses the others",

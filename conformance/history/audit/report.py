@@ -32,6 +32,18 @@ SHOWN = 3
 
 
 @dataclass(frozen=True)
+class ReportOptions:
+    """How an audit is told: so many case files of a rule, and each table as it is there or not.
+
+    The page is read again by its browser every `refresh` seconds, if that is not 0.
+    """
+
+    cases: int = 10
+    quiet: bool = False
+    refresh: int = 0
+
+
+@dataclass(frozen=True)
 class Counterfactual:
     """What settings, and which strategy, are asked about in place of those that were recorded."""
 
@@ -62,7 +74,13 @@ def check_rules(plan: AuditPlan) -> None:
 
 
 def tables(
-    spark: Any, path: str, output: str, plan: AuditPlan, other: AuditPlan | None
+    spark: Any,
+    path: str,
+    output: str,
+    plan: AuditPlan,
+    other: AuditPlan | None,
+    *,
+    quiet: bool = False,
 ) -> dict[str, DataFrame]:
     """Every table of the audit of a history, made where it is not there. Errors: `AuditError`."""
     path = as_given(path)
@@ -77,7 +95,7 @@ def tables(
             usual = sizes.of_table(table.removeprefix(ASKED), found.length, tasks)
             sizes.set_up(spark, {**SESSION, **usual})
 
-        make(store, every, _tell, set_up)
+        make(store, every, _say_nothing if quiet else _tell, set_up)
     return {step.table: store.read(step.table) for step in every}
 
 
@@ -107,11 +125,11 @@ def _usable(store: Store) -> None:
 
 
 def reported(
-    spark: Any, path: str, output: str, plan: AuditPlan, other: Counterfactual, cases: int
+    spark: Any, path: str, output: str, plan: AuditPlan, other: Counterfactual, how: ReportOptions
 ) -> tuple[dict[str, Any], Iterator[str]]:
     """The summary and its lines, after everything is written. Errors: `AuditError`."""
     with _told_by_spark(path, output):
-        return _reported(spark, path, output, plan, other, cases)
+        return _reported(spark, path, output, plan, other, how)
 
 
 def answered(spark: Any, path: str, output: str, plan: AuditPlan, asked: Inquiry) -> list[str]:
@@ -139,19 +157,23 @@ AGAIN = "what is done is kept, so put that right and start it again"
 
 
 def _reported(
-    spark: Any, path: str, output: str, plan: AuditPlan, other: Counterfactual, cases: int
+    spark: Any, path: str, output: str, plan: AuditPlan, other: Counterfactual, how: ReportOptions
 ) -> tuple[dict[str, Any], Iterator[str]]:
     asked_plan = other.over(plan)
-    made = tables(spark, path, output, plan, asked_plan)
+    made = tables(spark, path, output, plan, asked_plan, quiet=how.quiet)
     found = summary.summary(made, plan)
     if asked_plan is not None:
         found["asked"] = {**asdict(other), **asked.compared(made)}
     found["wrong"] = summary.wrong(found)
     faults = summary.faults(made["verdicts"], SHOWN)
-    casefiles.write(made["verdicts"], output, cases)
+    casefiles.write(made["verdicts"], output, how.cases)
     lines = list(telling.lines(found, faults, f"{output}/{casefiles.FOLDER}"))
-    page = making.write(made, plan, output, lines)
+    page = making.write(made, plan, output, lines, how.refresh)
     return found, iter([*lines, *([f"drawn in {page}"] if page else [])])
+
+
+def _say_nothing(_table: str, _mark: Mark | None) -> None:
+    """Nothing a table."""
 
 
 def _tell(table: str, mark: Mark | None) -> None:

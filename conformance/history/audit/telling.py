@@ -42,7 +42,7 @@ def lines(found: Json, faults: list[Json], cases: str) -> Iterator[str]:
         told = f"the case of each: {cases}/*.json, for pulsar-conformance explain"
         yield from ("", *wrap(told, WIDTH, break_long_words=False, break_on_hyphens=False))
     yield ""
-    yield _verdict(found)
+    yield verdict(found)
 
 
 NO_SETTINGS = (
@@ -75,7 +75,7 @@ def _around(splits: int, leaders: Json) -> Iterator[str]:
         yield from wrap(text, WIDTH, initial_indent="  ", subsequent_indent="    ")
 
 
-def _verdict(found: Json) -> str:
+def verdict(found: Json) -> str:
     """The last line: what is against what was done, or that nothing is."""
     total, follow = wrong(found), found["follow"]
     if total:

@@ -31,13 +31,17 @@ class Recorder:
         self._before = folded(recording.before())
         self._troubles: dict[str, str] = {}
 
-    def run(self, every: float, lasting: float | None, stop: threading.Event) -> None:
+    def run(
+        self, every: float, lasting: float | None, stop: threading.Event, *, first: bool = True
+    ) -> None:
         """Look every so many seconds, for so many seconds or until told to stop.
 
-        Errors: `NoAnswer` where the first look finds no cluster, `CannotWrite`.
+        Without `first`, one look has been taken just before. Errors: `NoAnswer` where the first
+        look finds no cluster, `CannotWrite`.
         """
         begun = due = time.monotonic()
-        first = True
+        if not first:
+            stop.wait(every)
         while not stop.is_set():
             try:
                 self.once(first=first)

@@ -16,26 +16,32 @@ PAGE = "audit.html"
 PACKAGE = "pulsar_conformance.conformance.history.page"
 
 
-def write(tables: series.Tables, plan: AuditPlan, output: str, lines: list[str]) -> Path | None:
+def write(
+    tables: series.Tables, plan: AuditPlan, output: str, lines: list[str], refresh: int = 0
+) -> Path | None:
     """Writes the page, and says where it is; None where the tables are on no disk of this machine.
 
-    `lines` are the report as the command prints it.
+    `lines` are the report as the command prints it; every `refresh` seconds a browser reads the
+    page again, if that is not 0. It is never seen half-written.
     """
     folder = Path(output)
     if not folder.is_dir():
         return None
     data = {"clusters": series.drawn(tables, plan), "verdicts": series.verdicts(tables)}
     page = folder / PAGE
-    page.write_text(rendered(data, lines), "utf-8")
+    whole = folder / f".{PAGE}"
+    whole.write_text(rendered(data, lines, refresh), "utf-8")
+    whole.replace(page)
     return page
 
 
-def rendered(data: dict[str, Any], lines: list[str]) -> str:
+def rendered(data: dict[str, Any], lines: list[str], refresh: int = 0) -> str:
     """The page as text, with everything that it needs in it."""
     loader = PackageLoader(PACKAGE, "assets")
     environment = Environment(loader=loader, autoescape=True, undefined=StrictUndefined)
     return environment.get_template("page.html.jinja").render(
         report="\n".join(lines),
+        refresh=refresh,
         data=Markup(_as_script(data)),
         **{name: Markup(_asset(file)) for name, file in ASSETS.items()},
     )

@@ -29,8 +29,13 @@ MINUTE = 60.0
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The cluster, how often and how long to record it, and the output."""
-    parser.add_argument("url", metavar="URL", help="the admin URL, as in http://localhost:8080")
+    add_cluster_arguments(parser)
     parser.add_argument("--output", required=True, metavar="PATH", help="a folder for the history")
+
+
+def add_cluster_arguments(parser: argparse.ArgumentParser) -> None:
+    """The cluster, how it is reached, and how often and how long to record it."""
+    parser.add_argument("url", metavar="URL", help="the admin URL, as in http://localhost:8080")
     parser.add_argument(
         "--cluster", metavar="NAME", help="the cluster to record, if there is more than one"
     )
@@ -72,21 +77,33 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Records, and prints what was recorded; 2 if it cannot."""
     try:
-        access = Access.of(args.url, args.token_file, args.tls_trust, args.time_limit)
-        api = AdminApi(access)
-        looker = Looker.of(api, args.cluster)
-        recording = Recording(Path(args.output), looker.cluster)
-        try:
-            with interrupted() as stop:
-                Recorder(looker, recording, tell).run(args.every, args.lasting, stop)
-        finally:
-            looker.close()
-            api.close()
-    except (BadUrl, CannotWrite, NoCluster, NoAnswer) as wrong:
+        with recorder_of(args, Path(args.output)) as (recorder, recording), interrupted() as stop:
+            recorder.run(args.every, args.lasting, stop)
+    except UNREACHED as wrong:
         tell(str(wrong))
         return UNUSABLE
     print(f"{args.output}: {counted(recording.lines, 'line')}")
     return 0
+
+
+UNREACHED = (BadUrl, CannotWrite, NoCluster, NoAnswer)
+"""What says that a cluster cannot be recorded."""
+
+
+@contextmanager
+def recorder_of(args: argparse.Namespace, folder: Path) -> Iterator[tuple[Recorder, Recording]]:
+    """What records the cluster of `add_cluster_arguments` into a folder. Errors: `UNREACHED`."""
+    access = Access.of(args.url, args.token_file, args.tls_trust, args.time_limit)
+    api = AdminApi(access)
+    try:
+        looker = Looker.of(api, args.cluster)
+        try:
+            recording = Recording(folder, looker.cluster)
+            yield Recorder(looker, recording, tell), recording
+        finally:
+            looker.close()
+    finally:
+        api.close()
 
 
 def tell(text: str) -> None:

@@ -1,0 +1,1 @@
+"""Commands that watch running clusters over their admin API."""

@@ -1,0 +1,205 @@
+"""`pulsar-conformance watch`: records a running cluster, and keeps its audit and page current."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pulsar_conformance import specs
+from pulsar_conformance.adapters import AdapterError
+from pulsar_conformance.adapters.arguments import DEFAULT_PROFILE, seconds
+from pulsar_conformance.adapters.spark import session
+from pulsar_conformance.conformance.commands.clusters.collect import (
+    UNREACHED,
+    add_cluster_arguments,
+    recorder_of,
+)
+from pulsar_conformance.conformance.engine.plan import BadPlan, chosen_readings
+from pulsar_conformance.conformance.history.audit import sizes
+from pulsar_conformance.conformance.history.input import paths
+from pulsar_conformance.conformance.history.input.errors import AuditError
+from pulsar_conformance.specs.words import counted
+
+if TYPE_CHECKING:
+    from pulsar_conformance.conformance.history.collect.recording import Recorder
+
+WRONG, UNUSABLE, INTERRUPTED = 1, 2, 130
+HISTORY, AUDIT = "history", "audit"
+"""The folders within the output."""
+
+BETWEEN = 300.0
+"""Seconds from the start of an audit to that of the next."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The cluster, what it is judged by and how often, and the output."""
+    add_cluster_arguments(parser)
+    parser.add_argument(
+        "--output",
+        required=True,
+        metavar="PATH",
+        help=f"a folder: {HISTORY} in it is the recorded history, {AUDIT} its tables and page",
+    )
+    parser.add_argument(
+        "--audit-every",
+        type=seconds,
+        default=BETWEEN,
+        metavar="SECONDS",
+        help="the time between two audits (%(default)g)",
+    )
+    parser.add_argument(
+        "--judge-by",
+        default=DEFAULT_PROFILE,
+        metavar="PROFILE",
+        help="the documents to judge by (%(default)s)",
+    )
+    parser.add_argument(
+        "--reading",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="follow this alternative of a reading; repeatable",
+    )
+    parser.add_argument(
+        "--spark",
+        default="local[*]",
+        metavar="TARGET",
+        help="where Spark runs: local[N] or sc://HOST:PORT (%(default)s)",
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    """Prints a line an audit until it is stopped; 130 then, and 2 if it cannot go on.
+
+    Where it lasts a given time, 1 if the last audit found something wrong, and 0 if not.
+    """
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    try:
+        with _stopped_alike():
+            return _watch(args)
+    except (AdapterError, AuditError, BadPlan, specs.UnknownName, *UNREACHED) as wrong:
+        print(f"pulsar-conformance: {wrong}", file=sys.stderr)
+        return UNUSABLE
+    except KeyboardInterrupt:
+        told = f"stopped; {args.output}/{HISTORY} has what was recorded"
+        print(f"pulsar-conformance: {told}", file=sys.stderr)
+        return INTERRUPTED
+
+
+def _watch(args: argparse.Namespace) -> int:
+    history, output = (str(Path(args.output) / name) for name in (HISTORY, AUDIT))
+    paths.check(history, output, None)
+    session.check_place(args.spark, "watch")
+    readings = chosen_readings(args.reading)
+    specs.load().check_readings(readings)
+    with recorder_of(args, Path(history)) as (recorder, recording):
+        recorder.once(first=True)
+        with _recording(recorder, args.every, args.lasting) as course:
+            spark = session.take(args.spark, "watch", sizes.of_process(history))
+            try:
+                audit = _auditing(spark.session, args, readings, history, output)
+                return _kept_current(audit, course, lambda: recording.lines, args.audit_every)
+            finally:
+                session.release(spark)
+
+
+@dataclass
+class Course:
+    """A recorder at work: when to stop, whether it has ended, and by what."""
+
+    stop: threading.Event = field(default_factory=threading.Event)
+    ended: threading.Event = field(default_factory=threading.Event)
+    failed: list[Exception] = field(default_factory=list)
+
+
+@contextmanager
+def _recording(recorder: Recorder, every: float, lasting: float | None) -> Iterator[Course]:
+    """A recorder at work in a thread, which ends with the block."""
+    course = Course()
+
+    def work() -> None:
+        try:
+            recorder.run(every, lasting, course.stop, first=False)
+        except UNREACHED as wrong:
+            course.failed.append(wrong)
+        finally:
+            course.ended.set()
+
+    thread = threading.Thread(target=work, name="recorder")
+    thread.start()
+    try:
+        yield course
+    finally:
+        course.stop.set()
+        thread.join()
+
+
+def _auditing(
+    spark: Any, args: argparse.Namespace, readings: dict[str, str], history: str, output: str
+) -> Callable[[], int]:
+    """What audits the history as it is: prints a line, and says how much was wrong."""
+    from pulsar_conformance.conformance.history.audit.plan import AuditPlan
+    from pulsar_conformance.conformance.history.audit.report import (
+        Counterfactual,
+        ReportOptions,
+        check_rules,
+        reported,
+    )
+    from pulsar_conformance.conformance.history.audit.telling import verdict
+    from pulsar_conformance.conformance.history.page.making import PAGE
+
+    plan = AuditPlan.of(args.judge_by, readings)
+    check_rules(plan)
+    refresh = max(1, round(args.audit_every))
+    how = ReportOptions(quiet=True, refresh=refresh)
+    print(f"the page: {Path(output) / PAGE}", flush=True)
+
+    def audit() -> int:
+        found, _lines = reported(spark, history, output, plan, Counterfactual({}, None), how)
+        parts = (
+            counted(found["lines"]["read"], "line"),
+            counted(found["cycles"], "shedding cycle"),
+            counted(found["unloads"]["recorded"], "unload"),
+            verdict(found),
+        )
+        now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        print(f"{now}  {', '.join(parts)}", flush=True)
+        return int(found["wrong"])
+
+    return audit
+
+
+def _kept_current(
+    audit: Callable[[], int], course: Course, lines: Callable[[], int], every: float
+) -> int:
+    """Audits as often as asked, what is new, until the recorder ends; the exit status."""
+    audited = wrong = 0
+    while True:
+        begun, last, there = time.monotonic(), course.ended.is_set(), lines()
+        if there > audited:
+            wrong, audited = audit(), there
+        if course.failed:
+            raise course.failed[0]
+        if last:
+            return WRONG if wrong else 0
+        course.ended.wait(max(0.0, begun + every - time.monotonic()))
+
+
+@contextmanager
+def _stopped_alike() -> Iterator[None]:
+    """A request to terminate is an interrupt."""
+    former = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, former)

@@ -1,0 +1,103 @@
+"""`watch` against a cluster's admin API on loopback: recorded, audited and drawn until stopped."""
+
+import json
+import signal
+import socket
+import subprocess
+import sys
+import time
+
+import pytest
+
+pytest.importorskip("pyspark", reason="needs the extra: nox -s spark")
+
+from pulsar_conformance.adapters.cluster.remote import TOKEN
+from pulsar_conformance.conformance.commands.main import main
+from standins.admin import FakeCluster
+from standins.sparks import CORES, spark
+
+assert spark
+COMMAND = "from pulsar_conformance.conformance.commands.main import entry; entry()"
+BUNDLE = "shop/eu/0x00000000_0x80000000"
+
+
+@pytest.fixture
+def cluster():
+    made = FakeCluster()
+    made.owned[made.names[0]] = [BUNDLE]
+    yield made
+    made.close()
+
+
+def recorded(folder):
+    files = (folder / "history").glob("*.jsonl")
+    return [json.loads(line) for file in files for line in file.read_text().splitlines()]
+
+
+def test_for_a_time(spark, cluster, tmp_path, capsys, monkeypatch):
+    cluster.token = "very-secret"
+    words = ["watch", cluster.url, "--output", str(tmp_path), "--every", "0.5", "--for", "1"]
+    words += ["--spark", CORES, "--audit-every", "3600"]
+    assert main(words) == 2
+    assert "HTTP 401, not allowed" in capsys.readouterr().err
+    monkeypatch.setenv(TOKEN, "very-secret")
+    assert main(words) == 0
+    told = capsys.readouterr()
+    page = tmp_path / "audit" / "audit.html"
+    first, *audits = told.out.splitlines()
+    assert first == f"the page: {page}"
+    lines = recorded(tmp_path)
+    assert audits[-1].split("  ")[1].startswith(f"{len(lines)} lines, ")
+    assert {line["kind"] for line in lines} >= {"settings", "leader", "owners", "load_report"}
+    text = page.read_text("utf-8")
+    assert '<meta http-equiv="refresh" content="3600">' in text
+    assert "very-secret" not in told.out + told.err + text
+    assert not list(tmp_path.glob("audit/.audit*"))
+
+
+def test_until_it_is_interrupted(cluster, tmp_path):
+    words = ["watch", cluster.url, "--output", str(tmp_path), "--every", "0.2"]
+    words += ["--spark", "local[1]", "--audit-every", "1"]
+    with subprocess.Popen(
+        [sys.executable, "-c", COMMAND, *words],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        told = [process.stdout.readline() for _ in range(2)]
+        page = tmp_path / "audit" / "audit.html"
+        first = page.stat().st_mtime_ns
+        cluster.owned[cluster.names[0]], cluster.owned[cluster.names[1]] = [], [BUNDLE]
+        end = time.monotonic() + 300
+        while page.stat().st_mtime_ns == first:
+            assert process.poll() is None
+            assert time.monotonic() < end
+            time.sleep(0.1)
+        process.send_signal(signal.SIGINT)
+        errors = process.stderr.read().splitlines()
+    assert process.returncode == 130
+    assert told[0].startswith("the page: ")
+    assert ", 0 unloads, " in told[1]
+    assert errors[-1] == f"pulsar-conformance: stopped; {tmp_path}/history has what was recorded"
+    assert all(line.startswith("collect: ") for line in errors[:-1])
+    assert "unloaded" in {line["kind"] for line in recorded(tmp_path)}
+
+
+@pytest.mark.parametrize(
+    ("more", "told"),
+    [
+        (["--spark", "foo"], "'foo' is no place for Spark to run"),
+        (["--reading", "overload-amount"], "write NAME=VALUE"),
+        (["--cluster", "us"], "--cluster us: there are eu-1"),
+        ([], "nobody listens there"),
+    ],
+)
+def test_mistakes_are_told_before_anything_starts(cluster, more, told, tmp_path, capsys):
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        nobody = f"http://127.0.0.1:{free.getsockname()[1]}"
+        url = cluster.url if more else nobody
+        assert main(["watch", url, "--output", str(tmp_path / "out"), *more]) == 2
+    shown = capsys.readouterr().err
+    assert told in shown
+    assert not list(tmp_path.glob("out/**/*.jsonl"))
