@@ -58,8 +58,11 @@ def bundles(words):
 
 
 def report(words):
-    """`50 0-3` is a report of 50 % of CPU and of these bundles."""
+    """`50 0-3 3/1001` is a report of 50 % of CPU and of these bundles, one with 1001 topics."""
     percent, *carried = words
+    topics = dict(word.split("/") for word in carried if "/" in word)
+    carried = [word.partition("/")[0] for word in carried]
+    topics = {bundle(word.partition("=")[0]): int(count) for word, count in topics.items()}
     stats = {}
     for name, megabytes in bundles(carried):
         stats[name] = {
@@ -67,6 +70,7 @@ def report(words):
             "msgRateOut": 0,
             "msgThroughputIn": megabytes * MEGABYTE,
             "msgThroughputOut": 0,
+            "topics": topics.get(name, 1),
         }
     sums = {
         name: sum(one[name] for one in stats.values())
@@ -86,9 +90,10 @@ def said(event):
             yield {"kind": "cycle"}
         case ["leader", broker]:
             yield {"kind": "leader", "broker": f"{broker}:8080"}
-        case ["split", one]:
+        case ["split", one, *cause]:
             into = [bundle(f"{one}a"), bundle(f"{one}b")]
-            yield {"kind": "split", "bundle": bundle(one), "into": into}
+            told = {"cause": cause[0]} if cause else {}
+            yield {"kind": "split", "bundle": bundle(one), "into": into, **told}
         case ["assigned", one, broker]:
             yield {"kind": "assigned", "bundle": bundle(one), "broker": f"{broker}:8080"}
         case ["owners", broker, *owned]:

@@ -82,6 +82,7 @@ DAMAGED = {
     ): "bad-setting",
     line("settings", settings={"loadBalancerSheddingGracePeriodMinutes": "30d"}): "bad-setting",
     line("unloaded", broker="b1:8080", bundle=WHOLE, cause="whim"): "bad-cause",
+    line("split", bundle=WHOLE, into=HALVES, cause="shedding"): "bad-cause",
     line("unloaded", broker="b1:8080"): "bad-bundle",
     line("unloaded", broker="b1:8080", bundle="t/ns/0x0_0x8"): "bad-bundle",
     line("unloaded", broker="b1:8080", bundle="t/0x00000000_0x80000000"): "bad-bundle",

@@ -20,6 +20,7 @@ from pulsar_conformance.conformance.history.fleet.plants.plants import (
 from pulsar_conformance.conformance.history.fleet.size import Fleet
 from pulsar_conformance.conformance.history.verdicts import checks
 from pulsar_conformance.conformance.history.verdicts.checks.registry import CHECKS
+from pulsar_conformance.conformance.history.verdicts.splits import JUDGED
 from standins.sparks import spark
 
 assert checks.__all__
@@ -34,6 +35,7 @@ ROOM = Fleet(99, 4, 10, 8)
 USUAL = tuple(rule for rule in PLANTS if rule in CHECKS and not PLANTS[rule].readings)
 TOGETHER = tuple(rule for rule in USUAL if not PLANTS[rule].settings)
 ALONE = tuple(rule for rule in USUAL if PLANTS[rule].settings)
+SPLITS = tuple(rule for rule in PLANTS if rule in JUDGED)
 OTHERWISE = {"overload-amount": "one", "overload-scope": "all", "threshold-order": "traffic"}
 
 
@@ -42,7 +44,7 @@ def groups():
     yield from ((strategy, ()) for strategy in STRATEGIES)
     for strategy in STRATEGIES:
         yield strategy, tuple(one for one in TOGETHER if strategy_for([one], None) == strategy)
-    for rule in ALONE:
+    for rule in (*ALONE, *SPLITS):
         yield strategy_for([rule], None), (rule,)
 
 
@@ -103,7 +105,12 @@ def test_what_was_planted_is_found_and_nothing_else(spark, carried, tmp_path):
     assert wrong(rows) == {cluster: those for cluster, those in expected.items() if those}
     assert {cluster for cluster, *_ in rows} == set(expected)
     planted = {rule for those in expected.values() for rule, _ in those}
-    assert planted == set(TOGETHER) | set(ALONE)
+    assert planted == set(TOGETHER) | set(ALONE) | set(SPLITS)
+
+
+def test_each_plant_is_found_or_says_why_none_is():
+    told = {rule for rule, plant in PLANTS.items() if plant.untold}
+    assert told == set(PLANTS) - set(CHECKS) - set(JUDGED)
 
 
 def test_honest_histories_without_cycles_are_found_honest(spark, carried, tmp_path):

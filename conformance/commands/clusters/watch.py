@@ -114,7 +114,7 @@ def _watch(args: argparse.Namespace) -> int:
 
 
 @dataclass
-class Course:
+class RecorderCourse:
     """A recorder at work: when to stop, whether it has ended, and by what."""
 
     stop: threading.Event = field(default_factory=threading.Event)
@@ -123,9 +123,9 @@ class Course:
 
 
 @contextmanager
-def _recording(recorder: Recorder, every: float, lasting: float | None) -> Iterator[Course]:
+def _recording(recorder: Recorder, every: float, lasting: float | None) -> Iterator[RecorderCourse]:
     """A recorder at work in a thread, which ends with the block."""
-    course = Course()
+    course = RecorderCourse()
 
     def work() -> None:
         try:
@@ -180,7 +180,7 @@ def _auditing(
 
 
 def _kept_current(
-    audit: Callable[[], int], course: Course, lines: Callable[[], int], every: float
+    audit: Callable[[], int], course: RecorderCourse, lines: Callable[[], int], every: float
 ) -> int:
     """Audits as often as asked, what is new, until the recorder ends; the exit status."""
     audited = wrong = 0

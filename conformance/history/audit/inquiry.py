@@ -109,9 +109,10 @@ def _events(tables: Tables, asked: Inquiry, cluster: str) -> Iterator[str]:
     if asked.broker is not None:
         done = done.where((F.col("broker") == asked.broker) & (F.col("kind") == "assigned"))
     assigned = F.col("kind") == "assigned"
+    who = F.coalesce(F.concat(F.lit(": "), F.col("cause")), F.lit(""))
     told = F.when(
         assigned, F.concat(F.lit("assigned to "), "broker", _whole_name(asked))
-    ).otherwise(F.concat(F.col("bundle"), F.lit(" split into "), F.array_join("into", ", ")))
+    ).otherwise(F.concat(F.col("bundle"), F.lit(" split into "), F.array_join("into", ", "), who))
     turn = F.when(assigned, ASSIGNED).otherwise(SPLIT)
     rows = unloads.withColumn("turn", F.lit(UNLOADED)).unionByName(
         done.select("at", told.alias("told"), turn.alias("turn"))

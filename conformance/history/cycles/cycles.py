@@ -86,7 +86,7 @@ def cycles(silver: Silver, plan: AuditPlan) -> DataFrame:
     recorded = _recorded(silver, begun)
     counted = recorded.select("cluster").distinct()
     guessed = _guessed(silver, plan, begun).join(counted, "cluster", "left_anti")
-    rows = _with_settings(silver, plan, recorded.unionByName(_seen(silver, guessed)), "cycle")
+    rows = with_settings(silver, plan, recorded.unionByName(_seen(silver, guessed)), "cycle")
     named = F.lit(plan.strategy) if plan.strategy else F.col(f"force.{shedding.STRATEGY}")
     strategy = F.regexp_replace(named, settings.STRATEGIES_PACKAGE, "").alias("strategy")
     return rows.select(*COLUMNS, strategy)
@@ -131,7 +131,7 @@ def _recorded(silver: Silver, begun: DataFrame) -> DataFrame:
 
 def _guessed(silver: Silver, plan: AuditPlan, begun: DataFrame) -> DataFrame:
     """Every interval of each leader from its start, on the days that reports can be known of."""
-    settled = _with_settings(silver, plan, begun, "since")
+    settled = with_settings(silver, plan, begun, "since")
     step = (F.col(f"force.{INTERVAL}") * MICROS_OF_MINUTE).cast("bigint")
     step = F.when(F.col(f"force.{INTERVAL}").between(SHORTEST, LONGEST), step)
     since, until = F.unix_micros("since"), F.unix_micros("until")
@@ -192,7 +192,7 @@ def _seen(silver: Silver, guessed: DataFrame) -> DataFrame:
     return marks.select("cluster", "cycle", "since", "until", "upto", "doubt", ends)
 
 
-def _with_settings(silver: Silver, plan: AuditPlan, rows: DataFrame, at: str) -> DataFrame:
+def with_settings(silver: Silver, plan: AuditPlan, rows: DataFrame, at: str) -> DataFrame:
     """Rows with the settings that were recorded last, at or before the time in a column."""
     known = silver.contexts.where("kind = 'settings'").select(
         "cluster",

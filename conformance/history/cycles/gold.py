@@ -1,7 +1,8 @@
 """What was known, decided and done at each shedding cycle: tables of what was recorded.
 
 Each function makes one table of `tables.TABLES`, without `day`, of those before it. They are lazy,
-and read and write nothing; `verdicts` alone looks first whether anything is broken.
+and read and write nothing; but `verdicts` looks first whether anything is broken, and `findings`
+whether anything was split.
 """
 
 from __future__ import annotations

@@ -21,6 +21,7 @@ from pulsar_conformance.conformance.history.fleet.size import AUTO_UNLOAD, HISTO
 from pulsar_conformance.conformance.history.fleet.world import SimulatedCluster
 from pulsar_conformance.conformance.history.input.conditions import (
     ADMIN,
+    AUTOMATIC,
     SHEDDING,
     SHUTDOWN,
     SPLIT,
@@ -199,7 +200,7 @@ class ClusterHistory:
         """A bundle is divided where it is."""
         into = self.world.split(bundle, middle)
         whole = self.world.names[bundle]
-        self.record("split", at, bundle=whole, into=into)
+        self.record("split", at, bundle=whole, into=into, cause=AUTOMATIC)
         if self.settings.get(AUTO_UNLOAD):
             for part in into:
                 number = self.world.number[part]

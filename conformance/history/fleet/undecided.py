@@ -9,6 +9,7 @@ from pulsar_conformance.conformance.history.fleet.bundles import middle, name
 from pulsar_conformance.conformance.history.fleet.records import SECOND, begins, broker_name, line
 from pulsar_conformance.conformance.history.fleet.reports import reported_at, reports, samples
 from pulsar_conformance.conformance.history.fleet.size import Fleet
+from pulsar_conformance.conformance.history.input.conditions import AUTOMATIC
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
@@ -97,4 +98,5 @@ def _splits(fleet: Fleet, bundles: DataFrame) -> DataFrame:
     mid = middle(lower, upper)
     into = F.array(name(number, lower, mid), name(number, mid, upper))
     at = begins(fleet, F.col("ends")) + SPLIT_AFTER * SECOND
-    return line(fleet, rows, "split", at, bundle=name(number, lower, upper), into=into)
+    bundle, cause = name(number, lower, upper), F.lit(AUTOMATIC)
+    return line(fleet, rows, "split", at, bundle=bundle, into=into, cause=cause)

@@ -31,6 +31,10 @@ SHEDDING, SPLIT, ADMIN, SHUTDOWN, UNKNOWN = "shedding", "split", "admin", "shutd
 CAUSES = (SHEDDING, SPLIT, ADMIN, SHUTDOWN, UNKNOWN)
 """Why a bundle was unloaded, where that is recorded."""
 
+AUTOMATIC = "automatic"
+SPLITTERS = (AUTOMATIC, ADMIN, UNKNOWN)
+"""Who split a bundle, where that is recorded: the leader by itself, or somebody by hand."""
+
 EARLIEST, LATEST = "2016-01-01T00:00:00Z", "2100-01-01T00:00:00Z"
 """Pulsar was published in 2016."""
 
@@ -215,8 +219,9 @@ def _is_number(text: Column, typed: Callable[[Column], Column]) -> Column:
 
 
 def bad_cause() -> Column:
-    """Whether what is given as the cause of an unload is none."""
-    return is_kind("unloaded") & ~F.col("cause").isin(*CAUSES)
+    """Whether what is given as the cause of an unload, or of a split, is none."""
+    wrong = F.when(is_kind("unloaded"), ~F.col("cause").isin(*CAUSES))
+    return wrong.when(is_kind("split"), ~F.col("cause").isin(*SPLITTERS))
 
 
 def at_impossible_time() -> Column:

@@ -94,7 +94,9 @@ REASONS: Mapping[str, Reason] = {
     "bad-split": Reason("The parts of a split bundle do not make it up.", when.bad_split),
     "bad-setting": Reason("A documented setting has a value of another type.", when.bad_setting),
     "bad-cause": Reason(
-        f"The cause of an unload is none of {', '.join(when.CAUSES)}.", when.bad_cause
+        f"The cause of an unload is none of {', '.join(when.CAUSES)}; or of a split, none of "
+        f"{', '.join(when.SPLITTERS)}.",
+        when.bad_cause,
     ),
     "duplicate": Reason("The same record is there already, word for word.", never),
     "conflicting": Reason(

@@ -147,16 +147,15 @@ def _marks(tables: Tables, cluster: str) -> list[list[Any]]:
     unloads = went.select(
         "at", F.lit("unload").alias("kind"), "broker", told.alias("told"), wrong.alias("wrong")
     )
-    splits = (
-        tables["actions"]
-        .where(mine & (F.col("kind") == "split"))
-        .select(
-            "at",
-            "kind",
-            F.lit(None).cast("string").alias("broker"),
-            F.concat("bundle", F.lit(" was split")).alias("told"),
-            F.lit(False).alias("wrong"),
-        )
+    split = tables["actions"].where(mine & (F.col("kind") == "split"))
+    split = split.join(broken.withColumnRenamed("cycle", "at"), "at", "left")
+    who = F.concat(F.lit("was split, "), F.coalesce("cause", F.lit("unknown")))
+    splits = split.select(
+        "at",
+        "kind",
+        F.lit(None).cast("string").alias("broker"),
+        F.concat_ws("; ", "bundle", who, F.array_join("rules", ", ")).alias("told"),
+        F.col("rules").isNotNull().alias("wrong"),
     )
     rows = unloads.unionByName(splits).distinct().orderBy(F.desc("wrong"), "at").limit(MARKS)
     rows = rows.withColumn("at", F.round(F.unix_millis("at") / 1000, 1))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pulsar_conformance import specs
 from pulsar_conformance.conformance.history.audit.plan import AuditPlan, Made, Silver
 from pulsar_conformance.conformance.history.cycles import cycles
-from pulsar_conformance.conformance.history.verdicts import cases, missing
+from pulsar_conformance.conformance.history.verdicts import cases, missing, splits
 from pulsar_conformance.conformance.history.verdicts.checks import BOUNDED, CHECKS
 from pulsar_conformance.conformance.history.verdicts.checks.acts import acts
 from pulsar_conformance.conformance.history.verdicts.checks.facts import facts
@@ -34,11 +34,12 @@ def broker_decisions(_silver: Silver, made: Made, _plan: AuditPlan) -> DataFrame
     return acts(made["decisions"], (*KEY, "broker"))
 
 
-def findings(_silver: Silver, made: Made, plan: AuditPlan) -> DataFrame:
+def findings(silver: Silver, made: Made, plan: AuditPlan) -> DataFrame:
     """`findings`: a row for each cycle and rule that speaks about it.
 
     A cycle that is not recorded is judged at each of its moments; where those disagree, or it is
-    in `doubt`, what is broken is undecided. `moment` is the first at which it is broken.
+    in `doubt`, what is broken is undecided. `moment` is the first at which it is broken. What a
+    leader split by itself is judged besides, with the time of the split as its `cycle`.
     """
     moments = cycles.of_plan(cycles.moments(made, plan), plan)
     said = judged(_facts(moments, made, plan), rules_of(plan), plan.readings, BOUNDED)
@@ -51,7 +52,10 @@ def findings(_silver: Silver, made: Made, plan: AuditPlan) -> DataFrame:
     columns = ("cluster", "cycle", "moment", "rule", "verdict", "evidence", "follows")
     found = found.select(*columns)
     open_ones = missing.undecided(moments, made["broker_usage"], rules_of(plan), plan)
-    return missing.beside(found, open_ones).select(*columns)
+    found = missing.beside(found, open_ones).select(*columns)
+    if splits.split(silver, plan).isEmpty():
+        return found
+    return found.unionByName(splits.findings(silver, plan), allowMissingColumns=True)
 
 
 def verdicts(_silver: Silver, made: Made, plan: AuditPlan) -> DataFrame:

@@ -46,7 +46,8 @@ class Planting(ClusterHistory):
             if self._broken(rule, PLANTS[rule], now):
                 self.left.pop(0)
                 self._wait = 1
-                self.records.append((PLANTED + rule, {"at": now, "cluster": self.world.name}))
+                at = now + (SPLIT_AFTER if PLANTS[rule].split else 0)
+                self.records.append((PLANTED + rule, {"at": at, "cluster": self.world.name}))
                 return
         super().cycle(now)
 

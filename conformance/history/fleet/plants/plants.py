@@ -30,6 +30,8 @@ class Plant:
     """How open places of the documents have to be taken."""
     also: tuple[str, ...] = ()
     """Rules that cannot but be broken with it."""
+    untold: str = ""
+    """Why no audit of the history can find it; empty where one can."""
 
 
 PLANTS: Mapping[str, Plant] = {
@@ -178,7 +180,10 @@ PLANTS: Mapping[str, Plant] = {
         edits.from_the_least_loaded,
         strategies=(UNIFORM,),
     ),
-    **{rule: Plant(*known) for rule, known in splitting.PLANTS.items()},
+    **{
+        rule: Plant(sentence, edit, split, untold="".join(untold))
+        for rule, (sentence, edit, split, *untold) in splitting.PLANTS.items()
+    },
 }
 """By the rule that it breaks."""
 

@@ -94,11 +94,18 @@ def switched_off(growth: SplitInput) -> Due | None:
     return _due(growth.grow(topics=MOST_TOPICS + 1), split=True)
 
 
+UNTOLD = "no document says by when a bundle has to be split"
+
 PLANTS: Mapping[str, tuple[Any, ...]] = {
-    "SPLIT-01": ("A bundle with one topic too many stays whole.", None, too_many_topics),
-    "SPLIT-02": ("A bundle with one session too many stays whole.", None, too_many_sessions),
+    "SPLIT-01": ("A bundle with one topic too many stays whole.", None, too_many_topics, UNTOLD),
+    "SPLIT-02": (
+        "A bundle with one session too many stays whole.",
+        None,
+        too_many_sessions,
+        UNTOLD,
+    ),
     "SPLIT-05": ("A bundle with as many topics as it may have is split.", None, at_the_limit),
     "SPLIT-06": ("A bundle is split although its namespace has no room.", None, no_room),
     "SPLIT-07": ("A bundle is split while splitting is switched off.", None, switched_off),
 }
-"""By rule: in words, nothing about unloading, and what is done."""
+"""By rule: in words, nothing about unloading, what is done, and why no audit finds it."""

@@ -1,0 +1,155 @@
+"""Splits that are recorded as a leader's own, held against the rules about them.
+
+Somebody may split any bundle by hand at any time, and no document says by when a leader has to
+split one: what is split without `automatic` as its recorded cause, and what stays whole, break no
+rule that a history could tell.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from pulsar_conformance import specs
+from pulsar_conformance.adapters.spark import growth, ranges
+from pulsar_conformance.conformance.history.audit.plan import AuditPlan, Silver
+from pulsar_conformance.conformance.history.cycles import causes, cycles, words
+from pulsar_conformance.conformance.history.input.conditions import AUTOMATIC
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+KEY = ("cluster", "cycle", "bundle")
+MEGABYTE = 1_000_000
+"""Bytes of the smaller megabyte: what is not above so many is above no limit of either."""
+
+MEASURED = ("topics", "sessions", "messages", "bytes")
+"""What each of `growth.LIMITS` limits."""
+
+
+def split(silver: Silver, plan: AuditPlan) -> DataFrame:
+    """The leader's own splits that a plan is about; `cycle` is the time of each."""
+    done = silver.actions.where(F.col("kind") == "split").where(F.col("cause") == AUTOMATIC)
+    return cycles.of_plan(
+        done.select("cluster", F.col("at").alias("cycle"), "bundle", "into"), plan
+    )
+
+
+def findings(silver: Silver, plan: AuditPlan) -> DataFrame:
+    """`cluster`, `cycle`, `rule`, `verdict` and `evidence`: a row for each time and rule."""
+    rules = {rule.id for rule in specs.load().rules_of(plan.profile) if rule.applies(plan.readings)}
+    rows = cycles.with_settings(silver, plan, split(silver, plan), "cycle")
+    rows = _with_names(silver, _with_samples(silver, rows))
+    each = (one() for rule, one in JUDGED.items() if rule in rules)
+    said = rows.select("cluster", "cycle", F.inline(F.array(*each))).where("broken is not null")
+    found = said.groupBy("cluster", "cycle", "rule").agg(
+        F.bool_or("broken").alias("broken"),
+        F.min(F.when(F.col("broken"), F.col("told"))).alias("told"),
+        F.count(F.lit(1)).alias("splits"),
+    )
+    kept = F.concat(F.lit("as it should be of "), F.col("splits").cast("string"), F.lit(" split"))
+    return found.select(
+        "cluster",
+        "cycle",
+        "rule",
+        F.when(F.col("broken"), "violated").otherwise("allowed").alias("verdict"),
+        F.coalesce("told", kept).alias("evidence"),
+    )
+
+
+def _with_samples(silver: Silver, rows: DataFrame) -> DataFrame:
+    """Added is the most of each of `MEASURED` that any report told of the bundle before.
+
+    They are null where none did, and where the leader had data from elsewhere.
+    """
+    sought = rows.select(*KEY).hint("shuffle_hash")
+    samples = silver.bundle_samples.select(
+        "cluster",
+        "bundle",
+        F.col("at").alias("seen"),
+        "topics",
+        (F.col("producerCount") + F.col("consumerCount")).alias("sessions"),
+        (F.col("msgRateIn") + F.col("msgRateOut")).alias("messages"),
+        (F.col("msgThroughputIn") + F.col("msgThroughputOut")).alias("bytes"),
+    )
+    ahead = F.unix_seconds("seen") - F.unix_seconds("cycle")
+    known = samples.join(sought, ["cluster", "bundle"]).where(ahead <= causes.SKEW)
+    most = known.groupBy(*KEY).agg(*(F.max(name).alias(name) for name in MEASURED))
+    said = silver.contexts.where("kind = 'bundle_data'").select("cluster", "bundle").distinct()
+    most = most.join(said, ["cluster", "bundle"], "left_anti")
+    return rows.join(most, list(KEY), "left")
+
+
+def _with_names(silver: Silver, rows: DataFrame) -> DataFrame:
+    """Added is `names`: bundles that the namespace surely had, by the last reports before.
+
+    What lies around another one had been split by then. It is null where the bundle is not among
+    them.
+    """
+    sought = rows.select(*KEY)
+    reports = silver.broker_samples.select(
+        "cluster", "broker", F.col("at").alias("seen"), "bundles"
+    )
+    age = F.unix_seconds("cycle") - F.unix_seconds("seen")
+    known = sought.join(reports, "cluster").where(age.between(0, causes.GONE))
+    last = known.groupBy(*KEY, "broker").agg(F.max_by("bundles", "seen").alias("bundles"))
+    space = ranges.namespace_of(F.col("bundle"))
+    mine = F.filter("bundles", lambda one: ranges.namespace_of(one) == space)
+    names = last.groupBy(*KEY).agg(F.array_distinct(F.flatten(F.collect_list(mine))).alias("names"))
+    inner = F.filter(
+        "names", lambda one: ~F.exists("names", lambda o: (o != one) & ranges.covers(one, o))
+    )
+    there = F.when(F.array_contains(inner, F.col("bundle")), inner)
+    return rows.join(names.withColumn("names", there), list(KEY), "left")
+
+
+def _force(name: str) -> Column:
+    return F.col(f"force.{name}")
+
+
+def _row(rule: str, broken: Column, told: Column) -> Column:
+    return F.struct(F.lit(rule).alias("rule"), broken.alias("broken"), told.alias("told"))
+
+
+def over_none() -> Column:
+    """No report told of more than any limit, whichever of them count and how. [SPLIT-05]"""
+    within = F.lit(True)
+    for name, what in zip(growth.LIMITS, MEASURED, strict=True):
+        unit = MEGABYTE if name == growth.MAX_MEGABYTES else 1
+        within = within & (F.col(what) <= _force(name) * unit)
+    most = F.concat_ws(
+        ", ",
+        words.sentence(words.plain(F.col("topics")), "topics"),
+        words.sentence(words.plain(F.col("sessions")), "sessions"),
+        words.messages(F.col("messages")),
+        words.throughput(F.col("bytes")),
+    )
+    told = words.sentence(F.col("bundle"), "was split, and no limit is below", most)
+    return _row("SPLIT-05", within, told)
+
+
+def no_room() -> Column:
+    """The namespace had as many bundles as it may have, or more. [SPLIT-06]"""
+    there, more = F.size("names"), F.size("into") - 1
+    full = F.when(F.col("names").isNotNull(), there + more > _force(growth.MAX_BUNDLES))
+    told = words.sentence(
+        F.col("bundle"),
+        "was split when its namespace had",
+        there.cast("string"),
+        "bundles, of",
+        words.plain(_force(growth.MAX_BUNDLES)),
+        "at most",
+    )
+    return _row("SPLIT-06", full, told)
+
+
+def switched_off() -> Column:
+    """Nothing is to be split. [SPLIT-07]"""
+    told = words.sentence(F.col("bundle"), f"was split while {growth.AUTO_SPLIT} is false")
+    return _row("SPLIT-07", ~_force(growth.AUTO_SPLIT), told)
+
+
+JUDGED: Mapping[str, Callable[[], Column]] = {
+    "SPLIT-05": over_none,
+    "SPLIT-06": no_room,
+    "SPLIT-07": switched_off,
+}
+"""By the rule; null where nothing tells."""
