@@ -55,8 +55,8 @@ RELEASED = ("tests/test_pulsar_released*.py", "tests/test_pulsar_deviations.py",
 BUILT = "tests/test_built_site.py"
 """Tests of the pages of the built site: the session `site` runs them."""
 
-IN_A_BROWSER = "tests/test_browser_site.py"
-"""Tests of the built site in Chromium: the session `site` runs them."""
+IN_A_BROWSER = "tests/test_browser_*.py"
+"""Tests of pages in Chromium: the session `site` runs them."""
 
 ENDS = ("--timeout", "900")
 """Seconds after which a test that hangs fails by its name; the slowest takes two minutes."""
@@ -262,7 +262,7 @@ def site(session: nox.Session) -> None:
     session.log("open reports/out/site/index.html")
     if shutil.which("chromium") and shutil.which("chromedriver"):
         session.install("selenium>=4.20")
-        session.run("pytest", "-q", BUILT, IN_A_BROWSER)
+        session.run("pytest", "-q", BUILT, *sorted(map(str, Path().glob(IN_A_BROWSER))))
     else:
         session.run("pytest", "-q", BUILT)
         session.warn(f"no Chromium and chromedriver on the PATH: {IN_A_BROWSER} was not run")

@@ -9,7 +9,8 @@ import pytest
 pytest.importorskip("pyspark", reason="needs the extra: nox -s spark")
 
 from pulsar_conformance.conformance.commands.main import main
-from pulsar_conformance.conformance.history.page.making import PAGE, rendered
+from pulsar_conformance.conformance.history.page.making import PAGE
+from pulsar_conformance.conformance.history.page.rendering import rendered
 from standins.sparks import CORES, spark
 
 assert spark

@@ -1,0 +1,42 @@
+"""The page as text: its template with the data, the chart library and the script in it."""
+
+from __future__ import annotations
+
+import json
+from importlib.resources import files
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+PACKAGE = "pulsar_conformance.conformance.history.page"
+
+
+def rendered(data: dict[str, Any], lines: list[str], refresh: int = 0) -> str:
+    """The page as text, with everything that it needs in it."""
+    loader = PackageLoader(PACKAGE, "assets")
+    environment = Environment(loader=loader, autoescape=True, undefined=StrictUndefined)
+    return environment.get_template("page.html.jinja").render(
+        report="\n".join(lines),
+        refresh=refresh,
+        data=Markup(_as_script(data)),
+        **{name: Markup(_asset(file)) for name, file in ASSETS.items()},
+    )
+
+
+ASSETS = {
+    "chart_script": "uPlot.iife.min.js",
+    "chart_style": "uPlot.min.css",
+    "script": "page.js",
+    "style": "page.css",
+}
+
+
+def _asset(name: str) -> str:
+    return files(PACKAGE).joinpath("assets", name).read_text("utf-8")
+
+
+def _as_script(data: dict[str, Any]) -> str:
+    """JSON that no name in it can end early as a part of a page."""
+    text = json.dumps(data, separators=(",", ":"), allow_nan=False)
+    return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")

@@ -1,0 +1,116 @@
+"""The page of an audit in Chromium, with as much on it as one of 100 brokers can have."""
+
+import shutil
+
+import pytest
+from pulsar_conformance.conformance.history.page.rendering import rendered
+from selenium import webdriver
+from selenium.webdriver.chrome.service import Service
+from selenium.webdriver.common.by import By
+
+BROKERS, POINTS, MARKS, ROWS, BUNDLES = 100, 300, 1000, 1000, 50
+"""The most that the page of one cluster has."""
+
+BEGINS, STEP = 1_795_132_800, 300
+"""2026-11-20, and a cycle every five minutes."""
+
+BUNDLE = "shop/events-001/0x0ccccccc_0x13333333"
+SWITCHES = ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage")
+USED = 62.5
+MARKED = POINTS // 2
+
+
+def page():
+    times = [BEGINS + STEP * point for point in range(POINTS)]
+    brokers = [
+        {"name": f"broker-{n}:8080", "used": [USED if n == 1 else 20.5 + n / 2] * POINTS}
+        for n in range(1, BROKERS + 1)
+    ]
+    why = "used 62.5 % of the 60 % allowed; it is the heaviest of those that may go " * 4
+    marks = [[times[MARKED], "unload", "broker-1:8080", f"{BUNDLE}; shedding; SHED-04", True]]
+    marks += [
+        [times[n % POINTS], "unload", f"broker-{n % 99 + 2}:8080", f"{BUNDLE}; {why}", False]
+        for n in range(1, MARKS)
+    ]
+    cluster = {
+        "name": "eu-1",
+        "times": times,
+        "average": [45.6] * POINTS,
+        "limit": [55.6] * POINTS,
+        "brokers": brokers,
+        "left_out": 0,
+        "marks": marks,
+        "bundles": [[BUNDLE, 8, " → ".join(["broker-1:8080"] * 8)]] * BUNDLES,
+    }
+    told = "broker-1:8080 gave up a bundle that had been unloaded lately " * 5
+    row = ["SHED-04", "violated", "eu-1", "2026-11-20 00:35:00", told, None]
+    other = ["SHED-07", "undecided", "eu-1", "2026-11-20 00:35:00", told, None]
+    data = {"clusters": [cluster], "verdicts": [row, *[other] * (ROWS - 1)]}
+    return rendered(data, ["1 cluster, 300 shedding cycles"])
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory):
+    written = tmp_path_factory.mktemp("page") / "audit.html"
+    written.write_text(page(), "utf-8")
+    return written
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory):
+    options = webdriver.ChromeOptions()
+    for word in SWITCHES:
+        options.add_argument(word)
+    options.add_argument(f"--user-data-dir={tmp_path_factory.mktemp('chromium')}")
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    driver = webdriver.Chrome(options=options, service=Service(shutil.which("chromedriver")))
+    yield driver
+    driver.quit()
+
+
+@pytest.fixture
+def opened(browser, file):
+    browser.set_window_size(1440, 900)
+    browser.get(file.as_uri())
+    yield browser
+    told = browser.get_log("browser")
+    assert [one["message"] for one in told if one["level"] == "SEVERE"] == []
+
+
+def test_it_is_small(file):
+    assert file.stat().st_size < 2_000_000
+
+
+def test_it_opens_and_loads_nothing(opened):
+    assert opened.find_element(By.TAG_NAME, "h2").text == "eu-1"
+    assert opened.find_elements(By.CSS_SELECTOR, ".u-over")
+    assert opened.execute_script("return performance.getEntriesByType('resource').length") == 0
+    assert len(opened.find_elements(By.CSS_SELECTOR, ".u-legend .u-series")) == BROKERS + 3
+
+
+def test_a_mark_tells_its_reason(opened):
+    place = MARKED / (POINTS - 1)
+    opened.execute_script(
+        """
+        const over = document.querySelector(".u-over").getBoundingClientRect();
+        document.querySelector(".u-over").dispatchEvent(new MouseEvent("mousemove", {
+          bubbles: true,
+          clientX: over.left + arguments[0] * over.width,
+          clientY: over.top + (1 - arguments[1] / 100) * over.height,
+        }));
+        """,
+        place,
+        USED,
+    )
+    hint = opened.find_element(By.ID, "hint")
+    assert hint.is_displayed()
+    assert "unload broker-1:8080: " + BUNDLE + "; shedding; SHED-04" in hint.text.split(" | ")[0]
+
+
+def test_the_verdicts_are_filtered(opened):
+    rows = "#verdicts tbody tr"
+    assert len(opened.find_elements(By.CSS_SELECTOR, rows)) == ROWS
+    opened.find_element(By.ID, "filter").send_keys("shed-04 EU-1")
+    (row,) = opened.find_elements(By.CSS_SELECTOR, rows)
+    assert row.text.startswith("SHED-04 violated eu-1")
+    assert opened.find_element(By.ID, "count").text == f"1 of {ROWS}"
