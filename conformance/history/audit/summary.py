@@ -9,6 +9,7 @@ from pulsar_conformance.conformance.history.audit import leaders
 from pulsar_conformance.conformance.history.audit.plan import AuditPlan
 from pulsar_conformance.conformance.history.input.conditions import SHEDDING
 from pulsar_conformance.conformance.history.verdicts.missing import NOT_RECORDED
+from pulsar_conformance.conformance.history.verdicts.splits import JUDGED
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
@@ -62,7 +63,8 @@ def judged(tables: Tables) -> Json:
         F.any_value("cause").alias("cause"), F.bool_or("open").alias("open")
     )
     causes = each.groupBy("cause").agg(F.count("*"), F.count_if("open")).orderBy("cause").collect()
-    ran = tables["verdicts"].agg(F.countDistinct("cluster", "cycle")).collect()[0][0]
+    at_cycles = tables["verdicts"].where(~F.col("rule").isin(*JUDGED))
+    ran = at_cycles.agg(F.countDistinct("cluster", "cycle")).collect()[0][0]
     known = first.agg(F.countDistinct("cluster"), F.countDistinct("cluster", "cycle")).collect()[0]
     return {
         "clusters": known[0],

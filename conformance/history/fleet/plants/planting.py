@@ -20,6 +20,9 @@ PLANTED = "planted "
 BACK_AFTER, BEFORE = 18_000, 1000
 """Milliseconds after a cycle when its settings end, and before it when they begin."""
 
+SPLIT_BY = SPLIT_AFTER + BACK_AFTER
+"""Milliseconds after a cycle when settings end that are about a split."""
+
 LONELY, LEFT_AFTER = "OVERLOAD-07", 40_000
 """The rule that needs a broker with one bundle, and when it is left with it."""
 
@@ -71,11 +74,11 @@ class Planting(ClusterHistory):
         self.remember(case)
         return True
 
-    def _set_for_now(self, settings: Json, now: int) -> None:
-        """Settings that hold for this cycle alone."""
+    def _set_for_now(self, settings: Json, now: int, until: int = BACK_AFTER) -> None:
+        """Settings that hold for this cycle alone, or until so many milliseconds after it."""
         if settings != self.settings:
             self.record("settings", now - BEFORE, settings=settings)
-            self.record("settings", now + BACK_AFTER, settings=self.settings)
+            self.record("settings", now + until, settings=self.settings)
 
     def _split_wrong(self, plant: Plant, now: int) -> bool:
         """A cycle after which a bundle is split that must not be, or one is not that must."""
@@ -85,7 +88,7 @@ class Planting(ClusterHistory):
         self._due = plant.split(growth) if plant.split else None
         if self._due is None:
             return False
-        self._set_for_now(growth.settings, now)
+        self._set_for_now(growth.settings, now, SPLIT_BY)
         super().cycle(now)
         return True
 
