@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -12,7 +11,7 @@ from typing import Any
 
 from pulsar_conformance import fixtures, specs
 from pulsar_conformance.conformance.core.check import CHECKS
-from pulsar_conformance.conformance.core.trial import Json, Question, Trial
+from pulsar_conformance.conformance.core.trial import Json, Question, Trial, canonical
 from pulsar_conformance.conformance.engine.corpus import drawn
 from pulsar_conformance.conformance.mutants.making import MODEL
 from pulsar_conformance.conformance.operations.legality import bad_trial
@@ -47,8 +46,9 @@ class Evaluation:
     """The functions that the right model enters."""
     consulted: frozenset[str]
     """The readings that it looks up."""
-    seconds: float
-    """What that takes it."""
+    size: int
+    """Characters of the trial as JSON: what it takes to ask it grows with them, and it is the same
+    on every machine."""
 
 
 def worked() -> list[Evaluation]:
@@ -132,7 +132,6 @@ def _evaluated(
 ) -> Evaluation:
     entered: set[Place] = set()
     consulted: set[str] = set()
-    started = time.process_time()
     with_trace = _tracer(entered, consulted)
     sys.setprofile(with_trace)
     try:
@@ -140,12 +139,15 @@ def _evaluated(
         answers = [_answer(model, *question) for question in trial.questions]
     finally:
         sys.setprofile(None)
-    seconds = time.process_time() - started
     chosen = tuple(sorted(readings.items()))
     return Evaluation(
         origin, example, tuple(rules), trial, profile, chosen, answers,
-        frozenset(entered), frozenset(consulted), seconds,
+        frozenset(entered), frozenset(consulted), _size(trial),
     )  # fmt: skip
+
+
+def _size(trial: Trial) -> int:
+    return sum(len(canonical(question.case)) for question in trial.questions)
 
 
 def _answer(model: Model, operation: str, case: Json) -> Json:
@@ -179,16 +181,16 @@ def _tracer(entered: set[Place], consulted: set[str]) -> Callable[[FrameType, st
 def in_order(
     evaluations: Iterable[Evaluation], file: str, entered: int | None
 ) -> Iterator[Evaluation]:
-    """Those that may show a change there, the cheapest first.
+    """Those that may show a change there, the smallest first.
 
     What is reckoned at the start may show anywhere, likeliest where its module is used.
     """
     if entered is not None:
         there = [one for one in evaluations if (file, entered) in one.entered]
-        yield from sorted(there, key=lambda one: one.seconds)
+        yield from sorted(there, key=lambda one: one.size)
         return
 
-    def rank(one: Evaluation) -> tuple[bool, float]:
-        return all(place != file for place, _ in one.entered), one.seconds
+    def rank(one: Evaluation) -> tuple[bool, int]:
+        return all(place != file for place, _ in one.entered), one.size
 
     yield from sorted(evaluations, key=rank)

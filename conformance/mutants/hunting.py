@@ -36,7 +36,7 @@ class Catch:
 
 
 def hunt(mutant: Mutant, evaluations: Sequence[Evaluation]) -> Catch:
-    """The first question that shows a mutant, the cheapest that reach its change first."""
+    """The first question that shows a mutant, the smallest that reach its change first."""
     started = time.process_time()
     try:
         with Limit(PATIENCE):
