@@ -11,7 +11,6 @@ from pulsar_conformance.adapters.spark import shapes, shedding, threshold, usage
 from pulsar_conformance.adapters.spark.answers_shedding import (
     OPERATIONS,
     brokers_of,
-    bundles_of,
 )
 from pulsar_conformance.adapters.spark.cases import Basis, parsed
 from pulsar_conformance.adapters.spark.settings import in_force
@@ -98,7 +97,8 @@ def said_by_columns(session, questions, readings, besides=MappingProxyType({})):
     raw = raw.repartition("cycle")
     force = in_force(F.col("settings"), shedding.settings_of(), chosen.defaults)
     cases = raw.withColumn("settings", force)
-    brokers = brokers_of(cases)
+    owners = brokers_of(cases, chosen)
+    brokers, bundles = owners.drop("owns"), owners.select("cycle", "broker", F.inline("owns"))
     took = [
         (n, one["broker"], one["bundle"], place)
         for n, (_, pairs) in enumerate(questions)
@@ -109,7 +109,7 @@ def said_by_columns(session, questions, readings, besides=MappingProxyType({})):
     sure = F.array().cast("array<timestamp>").alias("doubtful"), F.lit(False).alias("claimed")
     went = went.groupBy("cycle", "broker", "bundle").agg(times)
     went = went.select("*", *sure)
-    decided = shedding.decisions(brokers, bundles_of(cases, chosen), readings)
+    decided = shedding.decisions(brokers, bundles, readings)
     decided = finished(table(decided, readings), went)
     named = raw.select("cycle", F.map_keys("settings").alias("named"))
     settled = brokers.groupBy("cycle").agg(

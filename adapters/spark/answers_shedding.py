@@ -26,47 +26,53 @@ MOVED: Mapping[str, Callable[[Column, Column], Column]] = {
 """Minutes since a bundle was unloaded: itself, or one that held its topics; by `grace-of`."""
 
 
-def _reports(cases: DataFrame) -> DataFrame:
-    return cases.select("*", F.explode_outer("brokers").alias("broker", "report")).drop("brokers")
-
-
-def brokers_of(cases: DataFrame) -> DataFrame:
-    """The brokers of cases, in the columns of `shedding`."""
-    named, report = F.regexp_replace("strategy", STRATEGIES_PACKAGE, ""), F.col("report")
-    named, strategy = F.nullif(named, F.lit("")), F.col(f"settings.{shedding.STRATEGY}")
+def brokers_of(cases: DataFrame, chosen: Basis) -> DataFrame:
+    """The brokers of cases with the bundles that they own, in the columns of `shedding`."""
+    named = F.nullif(F.regexp_replace("strategy", STRATEGIES_PACKAGE, ""), F.lit(""))
+    strategy = F.nullif(F.col(f"settings.{shedding.STRATEGY}"), F.lit(""))
     observed = F.exists(F.map_values("brokers"), lambda one: F.size(one["usageHistory"]) > 0)
     lately = F.size(F.map_keys("recentlyUnloaded")) > 0
     asked = F.struct(observed.alias("observed"), lately.alias("lately")).alias("asked")
-    return _reports(cases.withColumn("asked", asked)).select(
-        "cycle",
-        "settings",
-        F.coalesce(named, F.nullif(strategy, F.lit(""))).alias("strategy"),
-        "asked",
-        "broker",
-        usage.percents(report).alias("percent"),
-        report["usageHistory"].alias("history"),
-        shapes.traffic(report).alias("carries"),
+    reported = F.transform_values(
+        "brokers",
+        lambda _name, report: F.struct(
+            usage.percents(report).alias("percent"),
+            report["usageHistory"].alias("history"),
+            shapes.traffic(report).alias("carries"),
+            _owned(report, chosen).alias("owns"),
+        ),
     )
+    each = F.explode_outer(reported).alias("broker", "report")
+    shed_by = F.coalesce(named, strategy).alias("strategy")
+    rows = cases.select("cycle", "settings", shed_by, asked, each)
+    return rows.select("cycle", "settings", "strategy", "asked", "broker", "report.*")
 
 
-def bundles_of(cases: DataFrame, chosen: Basis) -> DataFrame:
-    """The bundles of those brokers."""
-    rows = _reports(cases).select("*", F.explode("report.bundles").alias("bundle"))
-    bundle = F.col("bundle")
-    average = F.col("bundles")[bundle][shapes.FRAME[chosen.readings["shed-window"]]]
-    return rows.select(
-        "cycle",
-        "broker",
-        "bundle",
-        shapes.carried(average, chosen.readings["kilobyte"]).alias("load"),
-        MOVED[chosen.readings["grace-of"]](F.col("recentlyUnloaded"), bundle).alias("moved"),
+def _owned(report: Column, chosen: Basis) -> Column:
+    """The bundles of a broker, an array of structs."""
+    frame = shapes.FRAME[chosen.readings["shed-window"]]
+    moved = MOVED[chosen.readings["grace-of"]]
+    found = F.transform(
+        report["bundles"],
+        lambda bundle: F.struct(
+            bundle.alias("bundle"),
+            F.col("bundles")[bundle][frame].alias("average"),
+            moved(F.col("recentlyUnloaded"), bundle).alias("moved"),
+        ),
+    )
+    return F.transform(
+        found,
+        lambda one: F.struct(
+            one["bundle"].alias("bundle"),
+            shapes.carried(one["average"], chosen.readings["kilobyte"]).alias("load"),
+            one["moved"].alias("moved"),
+        ),
     )
 
 
 def select(cases: DataFrame, chosen: Basis) -> DataFrame:
     """The bundles that each cycle unloads, in the order of decision within a broker."""
-    bundles = bundles_of(cases, chosen)
-    decided = shedding.decisions(brokers_of(cases), bundles, chosen.readings)
+    decided = shedding.decisions_of_owners(brokers_of(cases, chosen), chosen.readings)
     going = F.when(F.col("chosen"), F.struct("broker", "place", "bundle"))
     grouped = decided.groupBy("cycle").agg(
         F.array_sort(F.collect_list(going)).alias("going"),
@@ -98,7 +104,7 @@ NEEDED: Mapping[str, tuple[str, ...]] = {
 
 
 def _weighing(chosen: Basis) -> Column:
-    """Whether it matters which bundles of a broker may move: a row of `shedding.decisions`."""
+    """Whether it matters which bundles of a broker may move: a row of `shedding`."""
     if shedding.EVERYWHERE[chosen.readings["overload-scope"]]:
         return F.lit(True)
     level, idle = F.col("thresholdshedder"), F.col(f"settings.{threshold.LOWER_BOUNDARY}")

@@ -19,6 +19,8 @@ Of bundles also:
     bundle      its full name
     load        struct of what the bundle carries in the short term, as `carries`
     moved       minutes since it was last unloaded; null where it was not
+
+Where brokers come with their bundles, one frame is enough: `owns` is an array of structs of these.
 """
 
 from __future__ import annotations
@@ -95,16 +97,52 @@ def decisions(
 
     Under strategies that are not among `strategies` nothing is chosen.
     """
-    everywhere = EVERYWHERE[readings["overload-scope"]]
-    planned = tuple(dict.fromkeys((*strategies, *everywhere)))
-    known = with_counts(brokers, bundles, readings)
+    planned = _planned(strategies, readings)
+    known = _levels(with_counts(brokers, bundles, readings), readings, planned)
+    known = known.repartition("cycle").hint("shuffle_hash")
+    rows = bundles.repartition("cycle").join(known, list(BROKER), "right")
+    return _chosen(queued(rows, readings, planned), readings, strategies)
+
+
+def decisions_of_owners(
+    brokers: DataFrame, readings: Readings, strategies: Iterable[str] = tuple(STRATEGIES)
+) -> DataFrame:
+    """The same of brokers with `owns`, in a plan without a join."""
+    planned = _planned(strategies, readings)
+    parts = F.transform(
+        "owns",
+        lambda one: F.struct(
+            one["moved"].alias("moved"),
+            F.lit(1).cast("bigint").alias("many"),
+            *(one["load"][name].alias(name) for name in ADDED[readings["broker-rates"]]),
+        ),
+    )
+    known = _levels(_counted(brokers.withColumn("parts", parts), readings), readings, planned)
+    rows = known.select("*", F.inline_outer("owns")).drop("owns")
+    return _chosen(queued(rows, readings, planned), readings, strategies)
+
+
+def _planned(strategies: Iterable[str], readings: Readings) -> tuple[str, ...]:
+    """These strategies, and those that shed whichever is set."""
+    return tuple(dict.fromkeys((*strategies, *EVERYWHERE[readings["overload-scope"]])))
+
+
+def _levels(brokers: DataFrame, readings: Readings, planned: Iterable[str]) -> DataFrame:
+    """Brokers with a struct for each strategy, without what is asked of nothing else."""
     for name in planned:
-        known = STRATEGIES[name].levels(known, readings)
-    rows = queued(known.drop(*MEASURED), bundles, readings, planned)
+        brokers = STRATEGIES[name].levels(brokers, readings)
+    return brokers.drop(*MEASURED)
+
+
+def _chosen(rows: DataFrame, readings: Readings, strategies: Iterable[str]) -> DataFrame:
+    """Bundles in the queues of their brokers, with `chosen`."""
+    everywhere = EVERYWHERE[readings["overload-scope"]]
     enabled = F.col(f"settings.{ENABLED}") & (F.col("brokers") > 1)
-    takes = {name: STRATEGIES[name].takes(readings) for name in planned}
-    taken = [(F.col("strategy") == name) & takes[name] for name in strategies]
-    taken += [F.col("strategy").isin(*strategies) & takes[name] for name in everywhere]
+    taken = [(F.col("strategy") == name) & STRATEGIES[name].takes(readings) for name in strategies]
+    taken += [
+        F.col("strategy").isin(*strategies) & STRATEGIES[name].takes(readings)
+        for name in everywhere
+    ]
     chosen = enabled & F.col("movable") & F.array_contains(F.array(*taken), True)
     return rows.withColumn("chosen", F.coalesce(chosen, F.lit(False)))
 
@@ -123,7 +161,11 @@ def with_counts(brokers: DataFrame, bundles: DataFrame, readings: Readings) -> D
     )
     part = F.struct("moved", "many", *ADDED[readings["broker-rates"]])
     counted = alike.groupBy(*BROKER).agg(F.collect_list(part).alias("parts"))
-    rows = brokers.join(counted.hint("shuffle_hash"), list(BROKER), "left")
+    return _counted(brokers.join(counted.hint("shuffle_hash"), list(BROKER), "left"), readings)
+
+
+def _counted(rows: DataFrame, readings: Readings) -> DataFrame:
+    """The same of brokers with `parts`: how many bundles moved when, and what they carry."""
     free = F.filter("parts", lambda part: ~blocked(part["moved"], readings))
     rows = rows.withColumn("carries", CARRIES[readings["broker-rates"]]())
     rows = rows.withColumns(
@@ -169,9 +211,7 @@ def blocked(moved: Column, readings: Readings) -> Column:
     return F.coalesce(recently(moved, F.col(f"settings.{GRACE}")), F.lit(False))
 
 
-def queued(
-    brokers: DataFrame, bundles: DataFrame, readings: Readings, strategies: Iterable[str]
-) -> DataFrame:
+def queued(rows: DataFrame, readings: Readings, strategies: Iterable[str]) -> DataFrame:
     """The bundles of each broker in the order in which they would go. [SHED-02, SHED-04, SHED-07]
 
     Added are `traffic` (in the measure of the readings), `movable`, `place` (from 1, the movable
@@ -179,8 +219,6 @@ def queued(
     the most expensive first), `above` (what the movable ones before it carry together), and the
     sums of strategies.
     """
-    known = brokers.repartition("cycle").hint("shuffle_hash")
-    rows = bundles.repartition("cycle").join(known, list(BROKER), "right")
     rows = rows.withColumns(
         {
             "traffic": F.col(f"load.{MEASURE[readings['shed-measure']]}"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from operator import itemgetter
 
 from pulsar_conformance import specs
 from pulsar_conformance.adapters import AdapterError
@@ -27,8 +28,8 @@ before it looks once; it takes some 150 MB more for that.
 class Session:
     """The runs of a plan.
 
-    If this is the only process, everything is drawn before anything is asked, and implementations
-    in other processes are asked while others are judged.
+    If this is the only process, implementations in other processes are asked while cases are drawn
+    for others, and while others are judged.
     """
 
     def __init__(self, plan: Plan, tell: Tell, alone: bool) -> None:
@@ -52,18 +53,20 @@ class Session:
         return run.verdict(rule)
 
     def _prepare(self) -> None:
-        """Draws everything before anything is asked in the background.
+        """Draws for each run, and has it asked in the background while the next is drawn for.
 
-        Hypothesis has to run alone.
+        An implementation that takes many cases at a time goes first, since it has most to do; one
+        in this process goes last, as it is asked at once.
         """
         self._prepared = True
         able = []
         for run in self.runs.values():
             with suppress(AdapterError):  # each rule's verdict says so
+                able.append((run.in_process, -run.implementation.hello.batch, run))
+        for *_, run in sorted(able, key=itemgetter(0, 1)):
+            with suppress(AdapterError):
                 run.draw()
-                able.append(run)
-        for run in sorted(able, key=lambda run: run.in_process):
-            run.ask()
+                run.ask()
 
     def close(self) -> None:
         """Closes every connection."""
