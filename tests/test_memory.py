@@ -149,7 +149,7 @@ def test_a_program_is_started_anew_for_each_row(tmp_path, monkeypatch):
         lines = Path("reports/out/verdicts.jsonl").read_text("utf-8").splitlines()[1:]
         return done.stdout, [one for one in map(json.loads, lines) if one["failure"]]
 
-    out, failed = run("--examples", "20")
+    out, failed = run("--examples", "10")
     assert "asked alone: " in out
     file = next(one["failure"]["case_file"] for one in failed if one["failure"]["answers"])
     assert json.loads(Path(file).read_text("utf-8"))["after"]
