@@ -76,6 +76,7 @@ def test_a_history_begins_with_all_that_is_known(cluster, recorded):
     assert [line["kind"] for line in lines] == [
         "settings", "leader", "owners", "load_report", "load_report",
     ]  # fmt: skip
+    assert lines[1]["anew"] is False
     assert lines[2]["owners"] == {one: [ONE, TWO], two: []} or lines[2]["owners"] == {
         two: [],
         one: [ONE, TWO],

@@ -88,6 +88,8 @@ def said(event):
     match words:
         case ["cycle"]:
             yield {"kind": "cycle"}
+        case ["leads", broker]:
+            yield {"kind": "leader", "broker": f"{broker}:8080", "anew": False}
         case ["leader", broker]:
             yield {"kind": "leader", "broker": f"{broker}:8080"}
         case ["split", one, *cause]:

@@ -60,7 +60,7 @@ TABLES: Mapping[str, TableSchema] = {
     "contexts": TableSchema(
         "at timestamp, kind string, broker string, bundle string, name string, "
         f"members array<string>, owners map<string, array<string>>, settings {SETTINGS}, "
-        f"data {BUNDLE}",
+        f"data {BUNDLE}, anew boolean",
         ("cluster", "at", "kind", "broker", "bundle", "name"),
     ),
     "cycles": TableSchema(

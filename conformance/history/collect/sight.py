@@ -40,14 +40,14 @@ class Sight:
 
 
 def context(now: Sight) -> Iterator[Entry]:
-    """All that an audit has to know before anything happens."""
+    """All that an audit has to know before anything happens; who leads has led before."""
     if now.settings:
         yield {"kind": "settings", "settings": dict(now.settings)}
     for kind, named in (("domain", now.domains), ("group", now.groups)):
         for name, members in sorted(named.items()):
             yield {"kind": kind, "name": name, "members": sorted(members)}
     if now.leader is not None:
-        yield {"kind": "leader", "broker": now.leader}
+        yield {"kind": "leader", "broker": now.leader, "anew": False}
     owners = {broker: sorted(bundles) for broker, bundles in sorted(now.owners.items())}
     yield {"kind": "owners", "owners": owners}
 

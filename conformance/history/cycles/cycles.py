@@ -7,7 +7,7 @@ the last of these moments are looked at.
 
 from __future__ import annotations
 
-from pulsar_conformance.adapters.spark import growth, settings, shedding
+from pulsar_conformance.adapters.spark import growth, settings, shedding, threshold
 from pulsar_conformance.conformance.history.audit.plan import AuditPlan, Made, Silver
 from pulsar_conformance.conformance.history.input.conditions import SHEDDING, UNKNOWN
 from pyspark.sql import Column, DataFrame, Window
@@ -18,11 +18,14 @@ REPORT_AGE = "loadBalancerReportUpdateMaxIntervalMinutes"
 SETTINGS = tuple(dict.fromkeys((*shedding.settings_of(), *growth.SETTINGS, INTERVAL, REPORT_AGE)))
 """Those that decide what is known, shed and split at a cycle."""
 
-NO_LEADER = "no leader's start is recorded before it"
+NO_LEADER = "what its leader knew from before is not recorded"
 CUT_SHORT = "the history or its leader ends before the next one"
 FIRST = "its leader has just begun, and need not have run one yet"
 LAST = "nothing is recorded after it"
 
+
+OLDEST = 15.0
+"""Minutes that a report counts for where the settings say nothing."""
 
 SHORTEST, LONGEST = 1 / 60, 1 << 20
 """Minutes between which an interval is taken for one."""
@@ -44,12 +47,12 @@ def _instant() -> Column:
 def starts(silver: Silver) -> DataFrame:
     """When leaders began to remember: `cluster`, `since`, `until` (when it ends) and `led`.
 
-    A history may begin before its first leader's start: that is a memory, too, but not `led`.
+    A history may begin before its first leader's start, or with one that led already: that is a
+    memory, too, but not `led`, as nobody knows what was before.
     """
     spans = _spans(silver)
-    begun = silver.contexts.where("kind = 'leader'").select(
-        "cluster", "at", F.lit(True).alias("led")
-    )
+    began = silver.contexts.where("kind = 'leader'").where(F.coalesce("anew", F.lit(True)))
+    begun = began.select("cluster", "at", F.lit(True).alias("led"))
     first = spans.select("cluster", F.col("first").alias("at"), F.lit(False).alias("led"))
     begun = begun.unionByName(first).groupBy("cluster", "at").agg(F.max("led").alias("led"))
     mine = Window.partitionBy("cluster").orderBy("at")
@@ -88,8 +91,32 @@ def cycles(silver: Silver, plan: AuditPlan) -> DataFrame:
     guessed = _guessed(silver, plan, begun).join(counted, "cluster", "left_anti")
     rows = with_settings(silver, plan, recorded.unionByName(_seen(silver, guessed)), "cycle")
     named = F.lit(plan.strategy) if plan.strategy else F.col(f"force.{shedding.STRATEGY}")
-    strategy = F.regexp_replace(named, settings.STRATEGIES_PACKAGE, "").alias("strategy")
-    return rows.select(*COLUMNS, strategy)
+    rows = rows.withColumn("strategy", F.regexp_replace(named, settings.STRATEGIES_PACKAGE, ""))
+    unknown = ~F.col("led") & ~_forgotten()
+    rows = rows.withColumn("doubt", F.when(unknown, NO_LEADER).otherwise(F.col("doubt")))
+    return rows.select(*COLUMNS, "strategy")
+
+
+SAMPLES = 10
+"""Reports of a bundle that count when load is shed. [DATA-03]"""
+
+TRACE = 1e-8
+"""The part of a usage that counts for nothing."""
+
+
+def _forgotten() -> Column:
+    """Whether what a leader knew from before the history decides no more.
+
+    By then the grace period is over, each bundle was reported as often as counts, and of the usage
+    before hardly a trace is left.
+    """
+    kept = F.col(f"force.{threshold.HISTORY_SHARE}")
+    faded = (kept <= 0) | (F.pow(kept, F.col("ran")) < TRACE)
+    remembers = F.col("strategy") == "ThresholdShedder"
+    reported = F.coalesce(F.col(f"force.{REPORT_AGE}"), F.lit(OLDEST)) * SAMPLES
+    passed = (F.unix_micros("cycle") - F.unix_micros("since")) / MICROS_OF_MINUTE
+    over = (passed > F.col(f"force.{shedding.GRACE}")) & (passed > reported)
+    return F.coalesce(over & (~remembers | faded), F.lit(False))
 
 
 COLUMNS = ("cluster", "cycle", "moments", "since", "until", "upto", "doubt", "settings")
@@ -118,13 +145,16 @@ def _recorded(silver: Silver, begun: DataFrame) -> DataFrame:
     ran = ran.distinct().withColumn("next", F.lead("cycle").over(after))
     led = ran.join(begun, "cluster").where("cycle >= since and cycle < until")
     alone = F.col("next").isNull() & (F.col("last") <= F.col("cycle"))
+    term = Window.partitionBy("cluster", "since").orderBy("cycle")
     return led.select(
         "cluster",
         "cycle",
         "since",
         "until",
         F.coalesce("next", F.col("last") + _instant()).alias("upto"),
-        F.when(~F.col("led"), NO_LEADER).when(alone, LAST).alias("doubt"),
+        F.when(alone, LAST).alias("doubt"),
+        "led",
+        (F.row_number().over(term) - 1).alias("ran"),
         F.array("cycle").alias("moments"),
     )
 
@@ -149,13 +179,11 @@ def _guessed(silver: Silver, plan: AuditPlan, begun: DataFrame) -> DataFrame:
             "next": F.timestamp_micros(F.col("at") + F.col("step")),
         }
     )
-    doubt = (
-        F.when(~F.col("led"), NO_LEADER)
-        .when(F.col("cycle") == F.col("since"), FIRST)
-        .when(F.col("next") > F.col("until"), CUT_SHORT)
-    )
+    begins, cut = F.col("cycle") == F.col("since"), F.col("next") > F.col("until")
+    doubt = F.when(begins, FIRST).when(cut, CUT_SHORT).alias("doubt")
     upto = F.least("next", "until").alias("upto")
-    return each.select("cluster", "cycle", "since", "until", upto, doubt.alias("doubt"))
+    ran = ((F.col("at") - since) / step).alias("ran")
+    return each.select("cluster", "cycle", "since", "until", upto, doubt, "led", ran)
 
 
 def report_days(silver: Silver) -> DataFrame:
@@ -189,7 +217,8 @@ def _seen(silver: Silver, guessed: DataFrame) -> DataFrame:
     marks = marks.where((F.col("cycle") > F.col("since")) | acted)
     perhaps = F.when(F.col("first") < end, F.col("first"))
     ends = F.array_distinct(F.array_compact(F.array("cycle", perhaps, end))).alias("moments")
-    return marks.select("cluster", "cycle", "since", "until", "upto", "doubt", ends)
+    kept = ("cluster", "cycle", "since", "until", "upto", "doubt", "led", "ran")
+    return marks.select(*kept, ends)
 
 
 def with_settings(silver: Silver, plan: AuditPlan, rows: DataFrame, at: str) -> DataFrame:

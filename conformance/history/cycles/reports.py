@@ -8,9 +8,6 @@ from pulsar_conformance.conformance.history.cycles import cycles
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-OLDEST = 15
-"""Minutes that a report counts for where the settings say nothing."""
-
 REPORT = ("percent", *shapes.RATE_FIELDS, "bundles")
 
 
@@ -35,7 +32,7 @@ def at_moments(silver: Silver, moments: DataFrame) -> DataFrame:
 
 
 def _oldest() -> Column:
-    return cycles.minutes(F.coalesce(f"settings.{cycles.REPORT_AGE}", F.lit(float(OLDEST))))
+    return cycles.minutes(F.coalesce(f"settings.{cycles.REPORT_AGE}", F.lit(cycles.OLDEST)))
 
 
 def _looks(silver: Silver, moments: DataFrame) -> DataFrame:

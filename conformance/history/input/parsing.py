@@ -18,7 +18,7 @@ REPORT = (
 SAID = (
     f"broker string, bundle string, name string, report {REPORT}, data {BUNDLE}, "
     f"owners map<string, array<string>>, into array<string>, members array<string>, "
-    f"settings {SETTINGS}, cause string"
+    f"settings {SETTINGS}, cause string, anew boolean"
 )
 """What records say besides kind, cluster and time; fields with other names are not looked at."""
 
@@ -33,6 +33,7 @@ FIELDS = (
     "members",
     "settings",
     "cause",
+    "anew",
 )
 """Their names."""
 

@@ -93,7 +93,7 @@ def actions(records: DataFrame) -> DataFrame:
 def contexts(records: DataFrame) -> DataFrame:
     """The table, of the table `records`: owners, leaders, cycles, groups, settings and so on."""
     known = records.where("used").where(F.col("kind").isin(*CONTEXTS))
-    names = ("broker", "bundle", "name", "members", "owners", "settings", "data")
+    names = ("broker", "bundle", "name", "members", "owners", "settings", "data", "anew")
     fields = (F.col(f"said.{name}").alias(name) for name in names)
     return known.select("cluster", "day", "at", "kind", *fields)
 
