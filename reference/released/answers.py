@@ -10,10 +10,13 @@ from pulsar_conformance.reference.derivation import Derivation, Step
 from pulsar_conformance.reference.door import Case, Door, Refused
 from pulsar_conformance.reference.numbers import Fraction, plain
 from pulsar_conformance.reference.ranges import hex_of
-from pulsar_conformance.reference.released.growth import Growing
+from pulsar_conformance.reference.released.growth import FEWEST, Growing
 from pulsar_conformance.reference.released.loads import Leader, as_percent
 from pulsar_conformance.reference.released.placement import ReleasedPlacement
 from pulsar_conformance.reference.released.release import ReleasedWays
+
+SUPPORTED = "supportedNamespaceBundleSplitAlgorithms"
+"""The algorithms that a release lets an administrator ask for."""
 
 
 def unsayable(case: Case, release: ReleasedWays) -> Derivation | None:
@@ -59,10 +62,32 @@ def parts(
         return None
     if algorithm == splitting.TOPICS:
         return _halves(split, release)
+    if algorithm == splitting.POSITIONS:
+        return _at_positions(split, release)
+    return None
+
+
+def refuse_unsupported(door: Door, case: Case, release: ReleasedWays) -> None:
+    """Errors: `Refused` for an algorithm that an administrator cannot ask a release for."""
+    way, asked = release.ways["unsupported-algorithm"], case["algorithm"]
+    supported = door.settings(case).given.get(SUPPORTED)
+    if way == "followed" or case["by"] != "admin" or asked is None or supported is None:
+        return
+    if asked not in str(supported).split(","):
+        after = ", and the bundle is split all the same" if way.endswith("followed") else ""
+        place = release.place("unsupported-algorithm")
+        raise Refused(f"{SUPPORTED} does not name {asked}{after} ({place})")
+
+
+def _at_positions(split: splitting.Split, release: ReleasedWays) -> Derivation | None:
+    """Why a bundle is not divided at positions; none where it is."""
+    if len(split.hashes) < FEWEST and release.ways["positions-for"] == "topics":
+        why = f"it has fewer than {FEWEST} topics ({release.place('positions-for')})"
+        whole = {"bundles": [split.bundle.name]}
+        return Derivation(whole, lambda: (Step("stays whole", why),))
     counted = Counter(split.positions)
     twice = [one for one in split.inside(split.positions) if counted[one] > 1]
-    divided = algorithm == splitting.POSITIONS and len(split.hashes) > 1
-    if not (divided and twice and release.ways["position-twice"] == "unanswered"):
+    if not (twice and release.ways["position-twice"] == "unanswered"):
         return None
     place = release.place("position-twice")
     why = f"{', '.join(map(hex_of, twice))} given twice: the request is never answered ({place})"
