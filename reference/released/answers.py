@@ -10,6 +10,7 @@ from pulsar_conformance.reference.derivation import Derivation, Step
 from pulsar_conformance.reference.door import Case, Door, Refused
 from pulsar_conformance.reference.numbers import Fraction, plain
 from pulsar_conformance.reference.ranges import hex_of
+from pulsar_conformance.reference.released.assignment import ReleasedAssignment
 from pulsar_conformance.reference.released.growth import FEWEST, Growing
 from pulsar_conformance.reference.released.loads import Leader, as_percent
 from pulsar_conformance.reference.released.placement import ReleasedPlacement
@@ -151,3 +152,11 @@ def select(door: Door, case: Case, release: ReleasedWays) -> Derivation:
     best = placing.best
     nth = door.turn(case) if len(best) > 1 else 0
     return Derivation({"broker": best[nth % len(best)] if best else None}, placing.steps)
+
+
+def broker(door: Door, case: Case, release: ReleasedWays) -> Derivation:
+    """What a release's load manager assigns; among equals those that may be drawn take turns."""
+    assigning = ReleasedAssignment(case, door.settings(case), release)
+    best = assigning.placing.best
+    nth = door.turn(case) if len(best) > 1 else 0
+    return Derivation({"broker": best[nth % len(best)] if best else None}, assigning.steps)
