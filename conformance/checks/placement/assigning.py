@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from pulsar_conformance.conformance.checks.placement.spreading import told
 from pulsar_conformance.conformance.core.expect import Expect
-from pulsar_conformance.conformance.draws import assignments as draws
+from pulsar_conformance.conformance.draws.placement import assignments as draws
 from pulsar_conformance.conformance.facts import placing
 from pulsar_conformance.conformance.operations.balancing.place_broker import ASSIGN
 from pulsar_conformance.conformance.views import Placed
