@@ -16,6 +16,7 @@ from pulsar_conformance.reference.released.loads import Leader, as_percent
 from pulsar_conformance.reference.released.placement import ReleasedPlacement
 from pulsar_conformance.reference.released.release import ReleasedWays
 
+DEFAULT = "defaultNamespaceBundleSplitAlgorithm"
 SUPPORTED = "supportedNamespaceBundleSplitAlgorithms"
 """The algorithms that a release lets an administrator ask for."""
 
@@ -48,6 +49,12 @@ def maximum(door: Door, case: Case, release: ReleasedWays) -> Derivation:
     return Derivation({"percent": share * 100, "resource": resource if share else None}, explain)
 
 
+def speed_of(reported: Fraction | None, release: ReleasedWays | None) -> Fraction | None:
+    """The Gbit/s of a card as a release counts what it reports."""
+    binary = release is not None and release.ways["reported-speed"] == "binary"
+    return reported * 1000 / 1024 if binary and reported is not None else reported
+
+
 def split_candidates(door: Door, case: Case, release: ReleasedWays) -> Derivation:
     """The bundles that a release's leader splits, and those whose parts it unloads."""
     growing = Growing(Leader(case, door.settings(case), release))
@@ -68,7 +75,24 @@ def parts(
     return None
 
 
-def refuse_unsupported(door: Door, case: Case, release: ReleasedWays) -> None:
+def algorithm_of(door: Door, case: Case, release: ReleasedWays) -> str:
+    """The algorithm that a release follows. Errors: `Refused` for a request that it turns down."""
+    if release.ways["split-algorithms"] == "range":
+        return splitting.RANGE
+    _refuse_unsupported(door, case, release)
+    settings, asked = door.settings(case), case["algorithm"]
+    by_default = asked is None and settings.given.get(DEFAULT) == splitting.POSITIONS
+    by_itself = asked == splitting.POSITIONS and case["by"] != "admin"
+    if by_default or by_itself:
+        way = release.ways["default-positions"]
+        if way == "range":
+            return splitting.RANGE
+        if way == "followed" and case["by"] == "admin" and case["positions"]:
+            return splitting.POSITIONS
+    return splitting.algorithm_of(asked, case["by"], settings, door.readings)
+
+
+def _refuse_unsupported(door: Door, case: Case, release: ReleasedWays) -> None:
     """Errors: `Refused` for an algorithm that an administrator cannot ask a release for."""
     way, asked = release.ways["unsupported-algorithm"], case["algorithm"]
     supported = door.settings(case).given.get(SUPPORTED)
@@ -124,7 +148,9 @@ def manager_of(conf: str | None, dynamic: str | None, release: ReleasedWays) -> 
     if dynamic is not None and dynamic not in known and _refused(release, "bad-dynamic-manager"):
         place = release.place("bad-dynamic-manager")
         raise Refused(f"no dynamic setting takes '{dynamic}' ({place})")
-    name = dynamic if dynamic is not None else (conf or "").strip()
+    written = conf or ""
+    kept = release.ways["class-blanks"] == "kept" and written.strip()
+    name = dynamic if dynamic is not None else written.lstrip() if kept else written.strip()
     if name and name not in known and _refused(release, "bad-manager"):
         raise Refused(f"no broker starts with '{name}' ({release.place('bad-manager')})")
     way = "bad-manager" if name else "no-manager"

@@ -12,6 +12,7 @@ from pulsar_conformance.reference.door import Refused
 from pulsar_conformance.reference.released.release import ReleasedWays
 from pulsar_conformance.reference.reports import COUNTS, LOAD, NESTED, Unreadable
 
+STATISTICS = "bundleStats"
 MARK, KIND, SIMPLE_KIND = "underLoaded", "loadReportType", "LoadReport"
 
 SUMMED: Mapping[str, str] = {
@@ -32,14 +33,15 @@ def read(report: object, release: ReleasedWays) -> Derivation:
         if not isinstance(report, Mapping):
             raise Unreadable("a load report is a JSON object")
         simple = is_simple(report)
-        broker = _simple(report) if simple else _modular(report)
+        broker = _simple(report) if simple else _modular(report, release)
     except Unreadable as wrong:
         raise Refused(str(wrong)) from None
     manager = "simple" if simple else "modular"
 
     def explain() -> Iterator[Step]:
         marks = f"{MARK} or {SIMPLE_KIND} as its {KIND}"
-        has = f"it has {marks}" if simple else f"it has neither {marks}"
+        neither = marks.replace(" or ", " nor ")
+        has = f"it has {marks}" if simple else f"it has neither {neither}"
         yield Step("manager", f"{manager}: {has} ({release.place('report-kind')})")
         if simple:
             yield Step("carries", f"what its bundles do ({release.place('report-totals')})")
@@ -53,9 +55,12 @@ def is_simple(report: Mapping[str, Any]) -> bool:
     return MARK in report or report.get(KIND) == SIMPLE_KIND
 
 
-def _modular(report: Mapping[str, Any]) -> dict[str, Any]:
+def _modular(report: Mapping[str, Any], release: ReleasedWays) -> dict[str, Any]:
     """Resources at the top; counts that are left out are 0."""
     known = {name: report[name] for name in (*RESOURCES, *LOAD) if report.get(name) is not None}
+    more = report.get(STATISTICS)
+    if release.ways["modular-statistics"] == "both" and isinstance(more, Mapping):
+        known["lastStats"] = {**known.get("lastStats", {}), **more}
     return reports.read({**dict.fromkeys(COUNTS, 0), **known}).broker
 
 
