@@ -15,7 +15,7 @@ from pulsar_conformance.reference.released import reports as released
 def read(door: Door, case: Case) -> Derivation:
     """[REPORT-01 … 09]"""
     if door.release is not None:
-        return released.read(case["report"], door.release)
+        return released.read(case, door.release)
     try:
         report = reports.read(case["report"])
     except reports.Unreadable as wrong:

@@ -8,7 +8,7 @@ from typing import Any
 from pulsar_conformance.reference import reports
 from pulsar_conformance.reference.cluster import RESOURCES
 from pulsar_conformance.reference.derivation import Derivation, Step
-from pulsar_conformance.reference.door import Refused
+from pulsar_conformance.reference.door import Case, Refused
 from pulsar_conformance.reference.released.release import ReleasedWays
 from pulsar_conformance.reference.reports import COUNTS, LOAD, NESTED, Unreadable
 
@@ -27,8 +27,9 @@ SUMMED: Mapping[str, str] = {
 """What a simple report adds up over its bundles, and from which of their numbers."""
 
 
-def read(report: object, release: ReleasedWays) -> Derivation:
+def read(case: Case, release: ReleasedWays) -> Derivation:
     """What the getters of a report say once a release has read it. Errors: `Refused`."""
+    report = case["report"]
     try:
         if not isinstance(report, Mapping):
             raise Unreadable("a load report is a JSON object")
