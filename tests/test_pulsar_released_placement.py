@@ -1,4 +1,4 @@
-"""The whole placement of each release, asked of its own load manager, is what the model foresees."""
+"""The whole placement of each release is what the model foresees of it."""
 
 import importlib.util
 import shutil
