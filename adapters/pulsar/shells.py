@@ -30,7 +30,7 @@ STANDINS: Mapping[str, str] = {
     "dynamically is the case's",
     "PulsarAdmin": "a client of a cluster; notes what it is told to unload or split",
     "PulsarResources, ConfigurationCacheService": "need a metadata store; of policies there are "
-    "anti-affinity groups, and failure domains, where the case has them",
+    "anti-affinity groups, failure domains and policies of isolation, where the case has them",
     "The choice among brokers that the anti-affinity filter leaves": "the placement strategy's, "
     "and it draws by chance among brokers that carry nothing",
     "LockManager, ZooKeeperChildrenCache": "need a metadata store; the brokers that are up are "

@@ -12,7 +12,7 @@ from pulsar_conformance.conformance.checks import (
     split_candidates,
     usage,
 )
-from pulsar_conformance.conformance.checks.placement import anti, place
+from pulsar_conformance.conformance.checks.placement import anti, assigning, place
 from pulsar_conformance.conformance.checks.shedding import overload, rows, shed, threshold, uniform
 from pulsar_conformance.conformance.checks.stories import (
     anti as anti_in_time,
@@ -34,6 +34,7 @@ __all__ = [
     "answer",
     "anti",
     "anti_in_time",
+    "assigning",
     "bundle",
     "config",
     "data",

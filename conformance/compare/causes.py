@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import cache
 from typing import Any, Literal, NamedTuple
 
@@ -101,17 +100,22 @@ def _tells(model: Model, trial: Trial, answer: Json) -> bool:
             told = model.answer(operation, case)
             if "unsupported" in told:
                 return False
-            if not decided_otherwise(operation, _sorted(told), _sorted(answer)):
+            if not decided_otherwise(operation, in_one_order(told), in_one_order(answer)):
                 return True
     except MissingSetting:
         return False
     return False
 
 
-def _sorted(answer: Json) -> Json:
-    """An answer with what goes in one order: that of brokers is the order of a hash table."""
+def in_one_order(answer: Json) -> Json:
+    """An answer with what brokers unload in one order: theirs is that of a hash table.
+
+    Bundles that are split have no broker beside them, and no such order.
+    """
+    if "cycles" in answer:
+        return {**answer, "cycles": [in_one_order(one) for one in answer["cycles"]]}
     going = answer.get("unload")
-    if not isinstance(going, list):
+    if not isinstance(going, list) or not all(isinstance(one, dict) for one in going):
         return answer
     return {**answer, "unload": sorted(going, key=lambda one: (one["broker"], one["bundle"]))}
 
@@ -119,5 +123,5 @@ def _sorted(answer: Json) -> Json:
 def often(trial: Trial, least: int = 1) -> int:
     """How often to ask a question until everything was seen that may be drawn."""
     operation, case = trial.questions[0]
-    drawn: Sequence[str] = case["candidates"] if operation in DRAWN else ()
-    return max(least, len(drawn))
+    drawn = len(case[DRAWN[operation]]) if operation in DRAWN else 0
+    return max(least, drawn)

@@ -134,7 +134,7 @@ def _concerned(change: Change, versions: Versions, profiles: Sequence[str]) -> I
         elif one.kind == "reading":
             yield from paper.paragraph(every.readings[one.name].question, 4)
         else:
-            yield from paper.paragraph("The default of this setting counts.", 4)
+            yield from paper.paragraph(f"The default of {one.name} counts.", 4)
     for place, version in enumerate(versions):
         for rule in change.broken[place]:
             title = every.rules[rule].title

@@ -16,8 +16,8 @@ from pulsar_conformance.conformance.engine.judge import Fault
 from pulsar_conformance.conformance.engine.subject import Subject
 from pulsar_conformance.reference import MissingSetting, Model
 
-DRAWN = frozenset({"place.select"})
-"""Operations whose answer may be drawn among equal candidates."""
+DRAWN: Mapping[str, str] = {"place.select": "candidates", "place.broker": "brokers"}
+"""Operations whose answer may be drawn among equals, and the field of a case that has them."""
 
 OPEN = "no rule is broken: chance decides, or rounding, or what the documents leave open"
 """Why two correct answers differ."""
@@ -76,7 +76,7 @@ class Predictor:
 
     def _told_in_turn(self, operation: str, case: Json) -> list[Json]:
         """The model's answer, and its other answers in turn if it leaves something to chance."""
-        turns = len(case["candidates"]) if operation in DRAWN else 1
+        turns = len(case[DRAWN[operation]]) if operation in DRAWN else 1
         return [self._model.answer(operation, case) for _ in range(max(turns, 1))]
 
     def _cause(self, difference: Difference) -> str:

@@ -6,6 +6,7 @@ The modules hold strategies for tests of your own, too:
 | --- | --- |
 | `shedding` | clusters for one cycle of shedding, by strategy; the same before and after a change |
 | `placements` | a bundle to place in a cluster; `domains`: a namespace of an anti-affinity group |
+| `placement.assignments` | the same bundle with policies, groups and all that decides beside load |
 | `splits` | a bundle to split; `growth`: clusters in which bundles outgrow a threshold |
 | `namespaces` | namespaces to create, and topics to find in their bundles |
 | `averages` | samples of bundles, and the bundles of one broker |

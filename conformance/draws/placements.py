@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from pulsar_conformance.conformance.core.trial import Json, Trial
 from pulsar_conformance.conformance.draws import loads
 from pulsar_conformance.conformance.draws.loads import Size, randoms
-from pulsar_conformance.conformance.draws.outlines import Outline
+from pulsar_conformance.conformance.draws.placement.outlines import Outline
 from pulsar_conformance.conformance.draws.usages import some_weights
 from pulsar_conformance.reference.overload import OVERLOAD_THRESHOLD
 

@@ -14,6 +14,7 @@ from pulsar_conformance.conformance.facts.growth import exceeds
 from pulsar_conformance.conformance.facts.placing import allowed
 from pulsar_conformance.conformance.views import Locating, Placing, Plain, Spreading
 from pulsar_conformance.reference import Readings
+from pulsar_conformance.reference.assignment import Assignment
 from pulsar_conformance.reference.bundles import PARTITION
 from pulsar_conformance.reference.candidates import Growth
 from pulsar_conformance.reference.cluster import Broker, Rates
@@ -134,6 +135,11 @@ def spreading_settled(case: Spreading, _readings: Readings) -> bool:
     once = not served[spread.namespace] and max(served.values(), default=0) <= 1
     mixed = None in spread.in_domain and len(spread.in_domain) > 1
     return spread.group is not None and once and not mixed and len(spread.best) <= 1
+
+
+def assigning_settled(case: Assignment, _readings: Readings) -> bool:
+    """At most one broker may take the bundle: the documents leave open what comes first."""
+    return len(case.permitted) <= 1
 
 
 STRATEGIES: Mapping[str, Callable[[Cycle], bool]] = {

@@ -47,9 +47,12 @@ def locate(door: Door, case: Case) -> Derivation:
 def split(door: Door, case: Case) -> Derivation:
     """[SPLIT-10 … 19]"""
     split = splitting.Split.of(case["bundle"], case["topics"], case["positions"])
-    algorithm = splitting.algorithm_of(
-        case["algorithm"], case["by"], door.settings(case), door.readings
-    )
+    if door.release is not None:
+        algorithm = answers.algorithm_of(door, case, door.release)
+    else:
+        algorithm = splitting.algorithm_of(
+            case["algorithm"], case["by"], door.settings(case), door.readings
+        )
     parts = splitting.parts(split, algorithm, door.readings)
     released = answers.parts(split, algorithm, door.release)
     if released is not None:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 
 from pulsar_conformance.reference.anti_affinity import Spread
+from pulsar_conformance.reference.assignment import Assignment
 from pulsar_conformance.reference.derivation import Derivation, Step
 from pulsar_conformance.reference.door import Answer, Case, Door
 from pulsar_conformance.reference.numbers import messages, plain
@@ -18,15 +19,32 @@ def select(door: Door, case: Case) -> Derivation:
     if door.release is not None:
         return answers.select(door, case, door.release)
     placed = placement(case, door.settings(case), door.readings)
+    explain = partial(_compared, case["bundle"], placed)
+    return Derivation({"broker": placed.chosen(partial(door.turn, case))}, explain)
+
+
+def broker(door: Door, case: Case) -> Derivation:
+    """[PLACE-14, ANTI-17]"""
+    if door.release is not None:
+        return answers.broker(door, case, door.release)
+    found = Assignment(case, door.settings(case), door.readings)
+    placed = found.placement
 
     def explain() -> Iterator[Step]:
-        yield Step("bundle", f"{case['bundle']}, {messages(placed.bundle_rate)} long-term")
-        yield Step("threshold", f"{plain(placed.threshold)} %")
-        for candidate in placed.candidates:
-            yield Step(candidate.name, _standing(placed, candidate))
-        yield Step("decision", _decision(placed))
+        yield Step("may take it", ", ".join(found.permitted) or "nobody")
+        yield from _spread(found.spread)
+        yield from _compared(case["bundle"], placed)
 
     return Derivation({"broker": placed.chosen(partial(door.turn, case))}, explain)
+
+
+def _compared(bundle: str, placed: Placement) -> Iterator[Step]:
+    """Each candidate's usage and rate, and the decision."""
+    yield Step("bundle", f"{bundle}, {messages(placed.bundle_rate)} long-term")
+    yield Step("threshold", f"{plain(placed.threshold)} %")
+    for candidate in placed.candidates:
+        yield Step(candidate.name, _standing(placed, candidate))
+    yield Step("decision", _decision(placed))
 
 
 def _standing(placed: Placement, candidate: Candidate) -> str:
@@ -66,20 +84,28 @@ def anti_affinity(door: Door, case: Case) -> Derivation:
     answer = {"broker": spread.chosen, "domains": domains, "candidates": list(spread.best)}
 
     def explain() -> Iterator[Step]:
-        yield Step("group", spread.group or "none: any candidate")
-        for domain, count in spread.in_domain.items():
-            fewest = ", among the fewest" if domain in spread.best_domains else ""
-            yield Step(domain or "in no domain", f"{count} of the group{fewest}")
-            for broker in spread.within(domain):
-                here = f"{len(spread.rivals(broker))} of the group"
-                stays = "a candidate" if broker in spread.best else "left out"
-                yield Step(broker, f"{here}: {stays}").within()
+        yield from _spread(spread)
         yield Step("decision", f"{' or '.join(spread.best) or 'nowhere'}")
 
     return Derivation(answer, explain)
 
 
+def _spread(spread: Spread) -> Iterator[Step]:
+    """What each domain and broker serves of the group."""
+    yield Step("group", spread.group or "none: any candidate")
+    if spread.group is None:
+        return
+    for domain, count in spread.in_domain.items():
+        fewest = ", among the fewest" if domain in spread.best_domains else ""
+        yield Step(domain or "in no domain", f"{count} of the group{fewest}")
+        for broker in spread.within(domain):
+            here = f"{len(spread.rivals(broker))} of the group"
+            stays = "a candidate" if broker in spread.best else "left out"
+            yield Step(broker, f"{here}: {stays}").within()
+
+
 ANSWERS: Mapping[str, Answer] = {
     "place.select": select,
     "place.anti_affinity": anti_affinity,
+    "place.broker": broker,
 }

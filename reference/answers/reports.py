@@ -9,10 +9,13 @@ from pulsar_conformance.reference.cluster import RESOURCES, percent_of
 from pulsar_conformance.reference.derivation import Derivation, Step
 from pulsar_conformance.reference.door import Answer, Case, Door, Refused
 from pulsar_conformance.reference.numbers import plain
+from pulsar_conformance.reference.released import reports as released
 
 
-def read(_door: Door, case: Case) -> Derivation:
+def read(door: Door, case: Case) -> Derivation:
     """[REPORT-01 … 09]"""
+    if door.release is not None:
+        return released.read(case, door.release)
     try:
         report = reports.read(case["report"])
     except reports.Unreadable as wrong:

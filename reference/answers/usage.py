@@ -33,7 +33,7 @@ def maximum(door: Door, case: Case) -> Derivation:
 def nic(door: Door, case: Case) -> Derivation:
     """[USAGE-05 … 07]"""
     reported = case["nics"][0]["reportedGbps"]
-    known = None if reported is None else exact(reported)
+    known = answers.speed_of(None if reported is None else exact(reported), door.release)
     speed = usage.nic_speed(door.settings(case), known)
     if speed is None:
         raise Refused("no speed is reported and none is set")

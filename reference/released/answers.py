@@ -10,10 +10,15 @@ from pulsar_conformance.reference.derivation import Derivation, Step
 from pulsar_conformance.reference.door import Case, Door, Refused
 from pulsar_conformance.reference.numbers import Fraction, plain
 from pulsar_conformance.reference.ranges import hex_of
-from pulsar_conformance.reference.released.growth import Growing
+from pulsar_conformance.reference.released.assignment import ReleasedAssignment
+from pulsar_conformance.reference.released.growth import FEWEST, Growing
 from pulsar_conformance.reference.released.loads import Leader, as_percent
 from pulsar_conformance.reference.released.placement import ReleasedPlacement
 from pulsar_conformance.reference.released.release import ReleasedWays
+
+DEFAULT = "defaultNamespaceBundleSplitAlgorithm"
+SUPPORTED = "supportedNamespaceBundleSplitAlgorithms"
+"""The algorithms that a release lets an administrator ask for."""
 
 
 def unsayable(case: Case, release: ReleasedWays) -> Derivation | None:
@@ -44,6 +49,12 @@ def maximum(door: Door, case: Case, release: ReleasedWays) -> Derivation:
     return Derivation({"percent": share * 100, "resource": resource if share else None}, explain)
 
 
+def speed_of(reported: Fraction | None, release: ReleasedWays | None) -> Fraction | None:
+    """The Gbit/s of a card as a release counts what it reports."""
+    binary = release is not None and release.ways["reported-speed"] == "binary"
+    return reported * 1000 / 1024 if binary and reported is not None else reported
+
+
 def split_candidates(door: Door, case: Case, release: ReleasedWays) -> Derivation:
     """The bundles that a release's leader splits, and those whose parts it unloads."""
     growing = Growing(Leader(case, door.settings(case), release))
@@ -59,10 +70,49 @@ def parts(
         return None
     if algorithm == splitting.TOPICS:
         return _halves(split, release)
+    if algorithm == splitting.POSITIONS:
+        return _at_positions(split, release)
+    return None
+
+
+def algorithm_of(door: Door, case: Case, release: ReleasedWays) -> str:
+    """The algorithm that a release follows. Errors: `Refused` for a request that it turns down."""
+    if release.ways["split-algorithms"] == "range":
+        return splitting.RANGE
+    _refuse_unsupported(door, case, release)
+    settings, asked = door.settings(case), case["algorithm"]
+    by_default = asked is None and settings.given.get(DEFAULT) == splitting.POSITIONS
+    by_itself = asked == splitting.POSITIONS and case["by"] != "admin"
+    if by_default or by_itself:
+        way = release.ways["default-positions"]
+        if way == "range":
+            return splitting.RANGE
+        if way == "followed" and case["by"] == "admin" and case["positions"]:
+            return splitting.POSITIONS
+    return splitting.algorithm_of(asked, case["by"], settings, door.readings)
+
+
+def _refuse_unsupported(door: Door, case: Case, release: ReleasedWays) -> None:
+    """Errors: `Refused` for an algorithm that an administrator cannot ask a release for."""
+    way, asked = release.ways["unsupported-algorithm"], case["algorithm"]
+    supported = door.settings(case).given.get(SUPPORTED)
+    if way == "followed" or case["by"] != "admin" or asked is None or supported is None:
+        return
+    if asked not in str(supported).split(","):
+        after = ", and the bundle is split all the same" if way.endswith("followed") else ""
+        place = release.place("unsupported-algorithm")
+        raise Refused(f"{SUPPORTED} does not name {asked}{after} ({place})")
+
+
+def _at_positions(split: splitting.Split, release: ReleasedWays) -> Derivation | None:
+    """Why a bundle is not divided at positions; none where it is."""
+    if len(split.hashes) < FEWEST and release.ways["positions-for"] == "topics":
+        why = f"it has fewer than {FEWEST} topics ({release.place('positions-for')})"
+        whole = {"bundles": [split.bundle.name]}
+        return Derivation(whole, lambda: (Step("stays whole", why),))
     counted = Counter(split.positions)
     twice = [one for one in split.inside(split.positions) if counted[one] > 1]
-    divided = algorithm == splitting.POSITIONS and len(split.hashes) > 1
-    if not (divided and twice and release.ways["position-twice"] == "unanswered"):
+    if not (twice and release.ways["position-twice"] == "unanswered"):
         return None
     place = release.place("position-twice")
     why = f"{', '.join(map(hex_of, twice))} given twice: the request is never answered ({place})"
@@ -98,7 +148,9 @@ def manager_of(conf: str | None, dynamic: str | None, release: ReleasedWays) -> 
     if dynamic is not None and dynamic not in known and _refused(release, "bad-dynamic-manager"):
         place = release.place("bad-dynamic-manager")
         raise Refused(f"no dynamic setting takes '{dynamic}' ({place})")
-    name = dynamic if dynamic is not None else (conf or "").strip()
+    written = conf or ""
+    kept = release.ways["class-blanks"] == "kept" and written.strip()
+    name = dynamic if dynamic is not None else written.lstrip() if kept else written.strip()
     if name and name not in known and _refused(release, "bad-manager"):
         raise Refused(f"no broker starts with '{name}' ({release.place('bad-manager')})")
     way = "bad-manager" if name else "no-manager"
@@ -126,3 +178,11 @@ def select(door: Door, case: Case, release: ReleasedWays) -> Derivation:
     best = placing.best
     nth = door.turn(case) if len(best) > 1 else 0
     return Derivation({"broker": best[nth % len(best)] if best else None}, placing.steps)
+
+
+def broker(door: Door, case: Case, release: ReleasedWays) -> Derivation:
+    """What a release's load manager assigns; among equals those that may be drawn take turns."""
+    assigning = ReleasedAssignment(case, door.settings(case), release)
+    best = assigning.placing.best
+    nth = door.turn(case) if len(best) > 1 else 0
+    return Derivation({"broker": best[nth % len(best)] if best else None}, assigning.steps)

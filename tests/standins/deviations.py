@@ -212,6 +212,14 @@ def candidate(place):
     return chosen
 
 
+def any_broker(place):
+    def chosen(case, told, _turn):
+        names = sorted(case["brokers"])
+        return {**told, "broker": names[place % len(names)] if names else "nobody"}
+
+    return chosen
+
+
 def nobody(_case, told, _turn):
     return {**told, "broker": None}
 
@@ -346,6 +354,7 @@ DEVIATIONS = {
     "shed.select": SHEDDING,
     "shed.cycles": tuple(map(in_each_cycle, SHEDDING)),
     "place.select": (*ANY_CANDIDATE, nobody, a_stranger_takes_it),
+    "place.broker": (*map(any_broker, range(8)), nobody, a_stranger_takes_it),
     "place.anti_affinity": (*ANY_CANDIDATE, nobody, a_stranger_takes_it, all_candidates),
     "manager.choose": (other_manager, extensible, simple),
     "report.read": (other_manager, empty_report, doubled_report, full_report),

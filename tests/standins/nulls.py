@@ -30,6 +30,7 @@ OPERATIONS = (
     "manager.choose",
     "place.select",
     "place.anti_affinity",
+    "place.broker",
     "report.read",
     "cluster.replay",
 )
@@ -52,6 +53,9 @@ class Null:
 
     def answer(self, operation, case):
         return getattr(self, operation.replace(".", "_"))(case)
+
+    def place_broker(self, case):
+        return self.place_select({**case, "candidates": list(case["brokers"])})
 
     def shed_cycles(self, case):
         return {"cycles": [self.shed_select(cycle) for cycle in case["cycles"]]}

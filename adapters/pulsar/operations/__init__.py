@@ -15,6 +15,7 @@ from pulsar_conformance.adapters.pulsar.operations import (
     shedding,
     splitting,
     usage,
+    whole_placement,
 )
 from pulsar_conformance.adapters.pulsar.plugged import check_made
 from pulsar_conformance.adapters.pulsar.release import Answer, Case, Release
@@ -35,6 +36,7 @@ OPERATIONS: Mapping[str, Operation] = {
     "shed.cycles": shedding.cycles,
     "place.select": placement.select,
     "place.anti_affinity": anti_affinity.filtered,
+    "place.broker": whole_placement.assigned,
     "manager.choose": managers.choose,
     "report.read": reports.read,
 }
@@ -46,7 +48,7 @@ def offered(release: Release) -> Mapping[str, Operation]:
     if not (release.shedder or release.placer):
         return OPERATIONS
     shed = ("shed.select", "shed.cycles") if release.shedder else ()
-    place = ("place.select",) if release.placer else ()
+    place = ("place.select", "place.broker") if release.placer else ()
     return {name: OPERATIONS[name] for name in (*shed, *place)}
 
 

@@ -29,7 +29,7 @@ def filtered(release: Release, case: Case) -> Answer:
 
     The placement strategy chooses among them, at random among brokers that carry nothing.
     """
-    service = Service(release.configuration(case["settings"]), replies=_replies(case))
+    service = Service(release.configuration(case["settings"]), replies=stored(case))
     among = named("java.util.HashSet")(listed(map(broker_id, case["candidates"])))
     with Manager(service) as manager:
         release.loads.fill(manager.load_data, _serving(case["owned"]), {})
@@ -47,17 +47,23 @@ def filtered(release: Release, case: Case) -> Answer:
 
 def _serving(owned: Mapping[str, list[str]]) -> Mapping[str, Any]:
     """Reports of brokers that serve a bundle of each of their namespaces."""
-    bundles = {
-        broker: [f"{name}/{FIRST_HALF}" for name in namespaces]
-        for broker, namespaces in owned.items()
-    }
+    return reporting(
+        {
+            broker: [f"{name}/{FIRST_HALF}" for name in namespaces]
+            for broker, namespaces in owned.items()
+        }
+    )
+
+
+def reporting(serving: Mapping[str, list[str]]) -> Mapping[str, Any]:
+    """Reports of brokers that serve these bundles, all of them idle."""
     return {
         broker: {"bundles": names, "lastStats": {name: {} for name in names}}
-        for broker, names in bundles.items()
+        for broker, names in serving.items()
     }
 
 
-def _replies(case: Case) -> Mapping[str, Any]:
+def stored(case: Case) -> Mapping[str, Any]:
     """What the metadata store would say about domains and groups."""
     domains = {name: _domain(brokers) for name, brokers in case["domains"].items()}
     groups = {group: done(some(_policies(group))) for group in set(case["groups"].values())}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from typing import Any
 
 from pulsar_conformance.adapters.pulsar.jvm import Java, listed, named
 from pulsar_conformance.adapters.pulsar.loads import broker_id, broker_name
@@ -22,8 +23,8 @@ def made(release: Release) -> Java:
 
 def select(release: Release, case: Case) -> Answer:
     """The broker that the strategy chooses; each draw uses a new one, since it may remember."""
-    configuration = release.configuration({**case["settings"], **_strategy(release, case)})
-    load = _known(release, case)
+    configuration = release.configuration(with_strategy(release, case))
+    load = known(release, case)
     bundle = load.getBundleData().get(case["bundle"])
     candidates = listed(map(broker_id, case["candidates"]))
 
@@ -34,6 +35,11 @@ def select(release: Release, case: Case) -> Answer:
         return None if broker is None else broker_name(broker)
 
     return {"broker": release.turns.take(case, len(case["candidates"]), draw)}
+
+
+def with_strategy(release: Release, case: Case) -> Mapping[str, Any]:
+    """The settings of a case, with the strategy by its full class name. Errors: `Unsupported`."""
+    return {**case["settings"], **_strategy(release, case)}
 
 
 def _strategy(release: Release, case: Case) -> Mapping[str, str]:
@@ -50,7 +56,7 @@ def _strategy(release: Release, case: Case) -> Mapping[str, str]:
         raise Unsupported(str(none)) from None
 
 
-def _known(release: Release, case: Case) -> Java:
+def known(release: Release, case: Case) -> Java:
     """What the leader knows: reports, averages, their sums, and what is preallocated."""
     assigned = {one for names in case["preallocated"].values() for one in names}
     load = named(LOAD_DATA)()

@@ -1,0 +1,166 @@
+"""place.broker: the load manager's own assignment, filters and strategy together."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import jpype
+from pulsar_conformance.adapters.pulsar.jvm import (
+    Java,
+    call,
+    exists,
+    field,
+    listed,
+    mapper,
+    named,
+)
+from pulsar_conformance.adapters.pulsar.loads import broker_id, broker_name
+from pulsar_conformance.adapters.pulsar.manager import Manager
+from pulsar_conformance.adapters.pulsar.namespaces import divide
+from pulsar_conformance.adapters.pulsar.operations import anti_affinity, placement
+from pulsar_conformance.adapters.pulsar.release import Answer, Case, Release
+from pulsar_conformance.adapters.pulsar.service import Service
+from pulsar_conformance.adapters.pulsar.shells import some
+from pulsar_conformance.adapters.pulsar.strategies import PLACEMENT
+
+POLICIES = "org.apache.pulsar.common.policies."
+ISOLATION = f"{POLICIES}impl.NamespaceIsolationPolicies"
+POLICY = (
+    f"{POLICIES}data.NamespaceIsolationDataImpl",
+    f"{POLICIES}data.NamespaceIsolationData",
+)
+"""The class of an isolation policy; the second is an interface where there is the first."""
+
+CLUSTER = "cluster"
+STORED = "namespaceIsolationPolicies"
+"""The last part of the path of their node."""
+
+
+def assigned(release: Release, case: Case) -> Answer:
+    """The broker that the manager assigns the bundle to, and those that it chose among last.
+
+    What the strategy chooses among is what the manager leaves; among equals it draws, so that it is
+    asked again and again for each that it may draw, as if nothing had been assigned.
+    """
+    configuration = release.configuration(placement.with_strategy(release, case))
+    configuration.setClusterName(CLUSTER)
+    children = _Children(case)
+    replies = {**_stored(case), "ZooKeeperChildrenCache.get": children.get}
+    service = Service(configuration, case["brokers"], replies=replies)
+    namespace, _, part = case["bundle"].rpartition("/")
+    divide(service.factory, namespace, [part])
+    bundle = call(service.factory, "getBundle", namespace, part)
+    asked: list[tuple[Java, ...]] = []
+    with Manager(service) as manager:
+        _serve(release, manager, case)
+        children.are_brokers = True
+        strategy = field(manager.java, "placementStrategy")
+        strategy.set(manager.java, _Overheard(strategy.get(manager.java), asked))
+        manager.java.selectBrokerForAssignment(bundle)
+    among, *others = asked[-1]
+    for broker in manager.load_data.getBrokerData().values():
+        broker.getPreallocatedBundleData().remove(case["bundle"])
+
+    def draw() -> str | None:
+        again = named(PLACEMENT).create(configuration)
+        broker = again.selectBroker(named("java.util.HashSet")(among), *others).orElse(None)
+        return None if broker is None else broker_name(broker)
+
+    left = sorted(map(broker_name, among))
+    return {"broker": release.turns.take(case, len(left), draw), "candidates": left}
+
+
+def _serve(release: Release, manager: Manager, case: Case) -> None:
+    """Tells the manager who serves what, preallocated or not, and then what all of it carries."""
+    serving = {
+        name: [*report.get("bundles", ()), *case["preallocated"].get(name, ())]
+        for name, report in case["brokers"].items()
+    }
+    load = manager.load_data
+    release.loads.fill(load, anti_affinity.reporting(serving), {})
+    call(manager.java, "updateBundleData")
+    load.getBrokerData().clear()
+    load.getBundleData().clear()
+    known = placement.known(release, case)
+    load.getBrokerData().putAll(known.getBrokerData())
+    load.getBundleData().putAll(known.getBundleData())
+    runs = field(manager.java, "conf").get(manager.java).getLoadManagerClassName()
+    for name, report in case["brokers"].items():
+        local = load.getBrokerData().get(broker_id(name)).getLocalData()
+        local.setNumTopics(report.get("numTopics", 0))
+        if hasattr(local, "setLoadManagerClassName"):
+            local.setLoadManagerClassName(runs)
+        version = case["versions"].get(name)
+        if version is not None:
+            local.setBrokerVersionString(version)
+
+
+def _stored(case: Case) -> Mapping[str, Any]:
+    """What the metadata store would say: domains and groups, and policies of isolation."""
+    owned = {"domains": case["domains"], "groups": case["groups"]}
+    replies = dict(anti_affinity.stored(owned))
+    isolation = some(_isolation(case) if case["isolation"] else None)
+    domain = replies["ZooKeeperDataCache.get"]
+    replies["getIsolationDataPolicies"] = isolation
+    replies["ZooKeeperDataCache.get"] = lambda path: (
+        isolation if str(path).endswith(STORED) else domain(path)
+    )
+    return replies
+
+
+class _Children:
+    """What a release of ZooKeeper's own caches finds under a node: first domains, then brokers."""
+
+    def __init__(self, case: Case) -> None:
+        self._domains = named("java.util.HashSet")(listed(case["domains"]))
+        self._brokers = named("java.util.HashSet")(listed(map(broker_id, case["brokers"])))
+        self.are_brokers = False
+
+    def get(self, *_path: Java) -> Java:
+        """The names."""
+        return self._brokers if self.are_brokers else self._domains
+
+
+def _isolation(case: Case) -> Java:
+    """The policies as the release reads them: names are regular expressions there."""
+    written = {
+        f"policy-{place}": {
+            **{name: [re.escape(one) for one in policy[name]] for name in NAMES},
+            "auto_failover_policy": {
+                "policy_type": "min_available",
+                "parameters": {"min_limit": str(policy["least"]), "usage_threshold": "100"},
+            },
+        }
+        for place, policy in enumerate(case["isolation"])
+    }
+    kind = named(next(filter(exists, POLICY))).class_
+    types = mapper().getTypeFactory()
+    string = named("java.lang.String").class_
+    several = types.constructMapType(named("java.util.HashMap").class_, string, kind)
+    return named(ISOLATION)(mapper().readValue(json.dumps(written), several))
+
+
+NAMES = ("namespaces", "primary", "secondary")
+
+
+@jpype.JImplements(PLACEMENT, deferred=True)
+class _Overheard:
+    """The strategy itself, with a record of what it was asked."""
+
+    def __init__(self, strategy: Java, asked: list[tuple[Java, ...]]) -> None:
+        self._strategy = strategy
+        self._asked = asked
+
+    @jpype.JOverride
+    def selectBroker(self, among: Java, *others: Java) -> Java:  # noqa: N802  Pulsar's
+        """What the strategy chooses."""
+        self._asked.append((named("java.util.HashSet")(among), *others))
+        return self._strategy.selectBroker(among, *others)
+
+    @jpype.JOverride
+    def onActiveBrokersChange(self, brokers: Java) -> None:  # noqa: N802  Pulsar's
+        """What the strategy does with it."""
+        self._strategy.onActiveBrokersChange(brokers)

@@ -1,0 +1,1 @@
+"""Clusters in outline, and bundles to assign in them, all things considered."""

@@ -1,0 +1,54 @@
+"""The whole placement of each release is what the model foresees of it."""
+
+import importlib.util
+import shutil
+
+import pytest
+from pulsar_conformance import specs
+from pulsar_conformance.adapters import connect
+from pulsar_conformance.adapters.pulsar.versions import releases
+from pulsar_conformance.conformance.compare.changes_told import profile_of
+from pulsar_conformance.conformance.draws.drawing import draw
+from pulsar_conformance.conformance.draws.placement import assignments
+from pulsar_conformance.conformance.operations.legality import bad_trial
+from pulsar_conformance.reference import Model
+
+NEEDED = ("java", "javac", "mvn")
+HERE = all(map(shutil.which, NEEDED)) and importlib.util.find_spec("jpype") is not None
+pytestmark = pytest.mark.skipif(not HERE, reason="needs Java, Maven and the extra pulsar")
+
+BESIDE_LOAD = (
+    assignments.isolated,
+    assignments.grouped,
+    assignments.served,
+    assignments.crowded,
+    assignments.versioned,
+    assignments.by_load_alone,
+    assignments.overloaded,
+)
+EACH = 6
+"""Cases of each thing beside load that decides, and of all together."""
+
+
+def drawn(profile):
+    kinds = [*((one,) for one in BESIDE_LOAD), BESIDE_LOAD]
+    trials = [trial for kind in kinds for trial in draw(assignments.assigning(*kind), EACH, "7")]
+    defaults = specs.load().defaults(profile)
+    return [one.questions[0].case for one in trials if bad_trial(one, defaults) is None]
+
+
+@pytest.mark.parametrize("version", releases())
+def test_each_case_is_decided_as_the_model_foresees(version):
+    profile = profile_of(version)
+    cases, model = drawn(profile), Model(profile)
+    with connect(f"pulsar:{version}", profile, {}) as release:
+        answers = release.ask("place.broker", cases)
+    told = 0
+    for case, answer in zip(cases, answers, strict=True):
+        if "unsupported" in answer:
+            continue
+        told += 1
+        assert answer["broker"] is None or answer["broker"] in answer["candidates"]
+        may = {model.answer("place.broker", case)["broker"] for _ in case["brokers"]}
+        assert answer["broker"] in may
+    assert told > len(cases) / 2

@@ -1,0 +1,98 @@
+"""What the model says of splits and load reports under a released profile, worked by hand."""
+
+import pytest
+from pulsar_conformance import specs
+from pulsar_conformance.reference import Model
+
+RELEASED = [name for name, one in specs.load().profiles.items() if one.kind == "released"]
+LATER = [name for name in RELEASED if name not in ("released-2.4", "released-2.10")]
+WHOLE = "0x00000000_0xffffffff"
+TOPICS = [f"persistent://t/ns/t{number}" for number in range(4)]
+SUPPORTED = "supportedNamespaceBundleSplitAlgorithms"
+RANGE, POSITIONS = "range_equally_divide", "specified_positions_divide"
+
+
+def split(profile, algorithm, topics=TOPICS, positions=(), by="admin", **settings):
+    case = {"bundle": WHOLE, "algorithm": algorithm, "by": by, "settings": settings}
+    return Model(profile).answer(
+        "bundles.split", {**case, "topics": list(topics), "positions": list(positions)}
+    )
+
+
+HALVES = {"bundles": ["0x00000000_0x7fffffff", "0x7fffffff_0xffffffff"]}
+
+
+@pytest.mark.parametrize("profile", [name for name in RELEASED if name != "released-2.4"])
+def test_an_administrator_is_refused_what_is_not_supported(profile):
+    other = {SUPPORTED: "topic_count_equally_divide"}
+    refused = split(profile, RANGE, **other)["refused"]
+    assert f"{SUPPORTED} does not name {RANGE}" in refused
+    assert ("split all the same" in refused) is (profile == "released-2.10")
+    assert split(profile, RANGE) == HALVES
+    assert split(profile, RANGE, **{SUPPORTED: f"topic_count_equally_divide,{RANGE}"}) == HALVES
+    assert split(profile, RANGE, by="broker", **other) == HALVES
+    of_default = {"defaultNamespaceBundleSplitAlgorithm": RANGE}
+    assert split(profile, None, **other, **of_default) == HALVES
+
+
+def test_before_algorithms_had_names_none_was_refused():
+    assert split("released-2.4", RANGE, **{SUPPORTED: "x"})["bundles"]
+
+
+@pytest.mark.parametrize("profile", LATER)
+def test_positions_divide_a_bundle_with_two_topics_and_no_smaller_one(profile):
+    at = ["0x40000000"]
+    parts = ["0x00000000_0x40000000", "0x40000000_0xffffffff"]
+    assert split(profile, POSITIONS, TOPICS[:2], at) == {"bundles": parts}
+    assert split(profile, POSITIONS, TOPICS[:1], at) == {"bundles": [WHOLE]}
+    assert split(profile, POSITIONS, TOPICS[:1], at * 2) == {"bundles": [WHOLE]}
+    assert "given twice" in split(profile, POSITIONS, TOPICS[:2], at * 2)["failed"]
+
+
+def read(profile, **report):
+    return Model(profile).answer("report.read", {"report": report})
+
+
+CPU = {"cpu": {"usage": 50, "limit": 100}}
+FIRST, SECOND = "t/ns/0x00000000_0x80000000", "t/ns/0x80000000_0xffffffff"
+STATS = {
+    FIRST: {"msgRateIn": 3, "msgThroughputIn": 900, "topics": 2, "producerCount": 5},
+    SECOND: {"msgRateIn": 4, "msgRateOut": 6, "topics": 1, "consumerCount": 7},
+}
+
+
+@pytest.mark.parametrize("profile", RELEASED)
+def test_marks_tell_whose_report_it_is_and_resources_do_not(profile):
+    """Without a mark, what stands in systemResourceUsage is passed over."""
+    unmarked = read(profile, systemResourceUsage=CPU)
+    assert unmarked["manager"] == "modular"
+    assert "cpu" not in unmarked["broker"]
+    assert read(profile, **CPU)["broker"]["cpu"] == CPU["cpu"]
+    for mark in ({"underLoaded": None}, {"loadReportType": "LoadReport"}):
+        found = read(profile, systemResourceUsage=CPU, **mark)
+        assert (found["manager"], found["broker"]["cpu"]) == ("simple", CPU["cpu"])
+    assert read(profile, loadReportType="LocalBrokerData")["manager"] == "modular"
+
+
+@pytest.mark.parametrize("profile", RELEASED)
+def test_an_empty_report_is_read_as_one_of_a_broker_without_anything(profile):
+    counts = ("numTopics", "numBundles", "numProducers", "numConsumers")
+    assert read(profile) == {"manager": "modular", "broker": dict.fromkeys(counts, 0)}
+    assert read(profile, numTopics=3)["broker"]["numTopics"] == 3
+
+
+@pytest.mark.parametrize("profile", RELEASED)
+def test_a_simple_report_carries_what_its_bundles_do(profile):
+    """3 + 4 messages come in and 6 go out; bytes are said to be as many as messages."""
+    stated = {"msgRateIn": 1000, "msgThroughputIn": 1000, "numTopics": 99, "numBundles": 9}
+    broker = read(profile, underLoaded=False, bundleStats=STATS, **stated)["broker"]
+    rates = {"msgRateIn": 7, "msgRateOut": 6, "msgThroughputIn": 7, "msgThroughputOut": 6}
+    counts = {"numTopics": 3, "numBundles": 2, "numProducers": 5, "numConsumers": 7}
+    assert broker == {**rates, **counts, "bundles": [FIRST, SECOND], "lastStats": STATS}
+    assert read(profile, underLoaded=False, **stated)["broker"]["msgRateIn"] == 0
+
+
+@pytest.mark.parametrize("profile", RELEASED)
+def test_what_is_no_report_is_refused(profile):
+    assert "no number" in read(profile, cpu={"usage": "x", "limit": 1})["refused"]
+    assert "no JSON object" in read(profile, underLoaded=True, systemResourceUsage=3)["refused"]
