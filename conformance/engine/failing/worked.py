@@ -32,6 +32,8 @@ def first_unlike(hearing: Hearing, plan: Plan, asked: Iterable[Answered]) -> Fai
             continue
         if not _worked_for(example, subject) or not subject.court.legal(one.trial):
             continue
+        if _decided_otherwise(example, subject, one.trial):
+            continue
         right = example.demanded is None or allows(example, answers)
         if not right and not _faulted(hearing, one.trial, answers):
             return unlike(hearing, example, plan, one.trial, answers)
@@ -43,6 +45,12 @@ def _worked_for(example: fixtures.Example, subject: Subject) -> bool:
     how = subject.followed.how
     sure = all(how[name] not in ("undecided", "mixed") for name in example.readings)
     return sure and holds(example, subject.court.readings)
+
+
+def _decided_otherwise(example: fixtures.Example, subject: Subject, trial: Trial) -> bool:
+    """Whether the release by whose profile is judged answers otherwise than was worked by hand."""
+    right = subject.right(trial) if subject.released else None
+    return right is not None and not allows(example, right)
 
 
 def _declined(answers: Sequence[Json]) -> bool:
