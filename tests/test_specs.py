@@ -30,6 +30,7 @@ def test_the_bundled_data_is_in_order(bundled: Specs) -> None:
         "BUNDLE-11",
         "BUNDLE-12",
         "BUNDLE-13",
+        "PLACE-14",
         "REPORT-08",
         "ANSWER-01",
         "ANSWER-02",
