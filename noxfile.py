@@ -312,6 +312,13 @@ def release(session: nox.Session) -> None:
 
 
 @nox.session
+def changes(session: nox.Session) -> None:
+    """Write what each release decides otherwise than the one before, in reports/changes."""
+    install(session)
+    session.run("python", "-m", "pulsar_conformance.reports.between", *session.posargs)
+
+
+@nox.session
 def coverage(session: nox.Session) -> None:
     """List each sentence of the documents with its rules; needs -- --documents DIR."""
     install(session)
