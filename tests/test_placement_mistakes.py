@@ -48,6 +48,9 @@ MISTAKES = {
 }
 
 
+OFFERED = {"place.select", "place.anti_affinity"}
+
+
 @cache
 def drawn(rule):
     strategy = CHECKS[rule].draws.filter(lambda trial: bad_trial(trial, COURT.defaults) is None)
@@ -62,7 +65,7 @@ def breaks(placer, rule, trial):
 def broken(placer, area):
     """The rules of an area that a placer breaks."""
     every = specs.load().rules_of(PROFILE)
-    rules = [one for one in every if one.area == area and "cluster.replay" not in one.operations]
+    rules = [one for one in every if one.area == area and set(one.operations) <= OFFERED]
     return {
         rule.id
         for rule in rules
