@@ -132,7 +132,12 @@ def test_a_shedder_is_no_placement(release):
 def test_the_adapters_name_takes_a_short_name_of_the_releases_own():
     with connect("pulsar:3.0.7,strategy=AvgShedder", PROFILE, {}) as connection:
         assert connection.hello.name == "pulsar+AvgShedder"
-        assert connection.hello.operations == ("shed.select", "shed.cycles", "place.select")
+        assert connection.hello.operations == (
+            "shed.select",
+            "shed.cycles",
+            "place.select",
+            "place.broker",
+        )
         [answer] = connection.ask("shed.select", [cycle(None)])
         assert answer["unload"] == [{"broker": "b1", "bundle": RIGHT}]
 
