@@ -10,7 +10,13 @@ import pytest
 pytest.importorskip("pyspark", reason="needs the extra: nox -s spark")
 
 HISTORY = Path(__file__).parent.parent / "fixtures" / "histories" / "cluster-3.0.7.json.gz"
-COMMAND = "from pulsar_conformance.conformance.commands.main import entry; entry()"
+COMMAND = """
+import signal
+signal.signal(signal.SIGINT, signal.default_int_handler)
+from pulsar_conformance.conformance.commands.main import entry
+entry()
+"""
+"""What runs in the background of a shell ignores interrupts, and so does what it starts."""
 
 
 def test_an_interrupted_audit_says_one_line(tmp_path):

@@ -16,7 +16,13 @@ from standins.admin import FakeCluster
 from standins.sparks import CORES, spark
 
 assert spark
-COMMAND = "from pulsar_conformance.conformance.commands.main import entry; entry()"
+COMMAND = """
+import signal
+signal.signal(signal.SIGINT, signal.default_int_handler)
+from pulsar_conformance.conformance.commands.main import entry
+entry()
+"""
+"""What runs in the background of a shell ignores interrupts, and so does what it starts."""
 BUNDLE = "shop/eu/0x00000000_0x80000000"
 
 
