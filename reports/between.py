@@ -26,7 +26,7 @@ asks two releases the same drawn cases and shows the smallest case of each kind 
 decision of either, by the arithmetic of the model, and the place in Pulsar's source.
 `pulsar-conformance changes --all` walks all six. An entry is named by what explains it: a way of
 `specs/ways.yaml`, a reading, a setting whose default changed. Where it is named by the rules that
-one of the two breaks, or by none, no known way explains it.
+one of the two breaks, or by none, no known way explains it; several at once have a + between them.
 
 | releases | decided otherwise | defaults changed |
 | --- | --- | --- |
@@ -71,7 +71,7 @@ def name_of(older: str, newer: str) -> str:
 
 def page(older: str, newer: str, told: str) -> str:
     """The page of a pair, with what the command printed below its own heading."""
-    _heading, _, rest = told.partition("\n")
+    _heading, _, rest = told.partition("\n\n")
     cases = f"{name_of(older, newer)}.json"
     return (
         f"# What changed from {older} to {newer}\n\n"
@@ -89,7 +89,8 @@ def _row(pair: Json) -> str:
     older, newer = pair["older"], pair["newer"]
     causes: dict[str, dict[str, None]] = {}
     for one in pair["changes"]:
-        causes.setdefault(one["operation"], {})[one["cause"]] = None
+        cause = one["cause"].replace(", ", " + ")
+        causes.setdefault(one["operation"], {})[cause] = None
     each = [f"`{operation}`: {', '.join(names)}" for operation, names in causes.items()]
     link = f"[{older} → {newer}]({name_of(older, newer)}.md)"
     return f"| {link} | {'; '.join(each) or 'nothing'} | {len(pair['settings'])} |"
