@@ -37,16 +37,21 @@ def add_profile(
     )
 
 
-def add_judged_by(parser: argparse.ArgumentParser) -> None:
-    """Adds `--judge-by`, `--reading` and `--time-limit`."""
-    add_profile(parser, "the documents or release that it is asked to follow (%(default)s)")
+def add_reading(parser: argparse.ArgumentParser, what: str) -> None:
+    """Adds `--reading`, which may be given again; `what` is its help."""
     parser.add_argument(
         "--reading",
         action="append",
         default=[],
         metavar="NAME=VALUE",
-        help="the alternative of a reading that it is asked to follow; repeatable",
+        help=f"{what}; repeatable",
     )
+
+
+def add_judged_by(parser: argparse.ArgumentParser) -> None:
+    """Adds `--judge-by`, `--reading` and `--time-limit`."""
+    add_profile(parser, "the documents or release that it is asked to follow (%(default)s)")
+    add_reading(parser, "the alternative of a reading that it is asked to follow")
     parser.add_argument(
         "--time-limit", type=seconds, default=None, metavar="SECONDS", help=TIME_LIMIT
     )

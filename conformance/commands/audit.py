@@ -12,7 +12,7 @@ from typing import Any
 
 from pulsar_conformance import specs
 from pulsar_conformance.adapters import AdapterError
-from pulsar_conformance.adapters.arguments import DEFAULT_PROFILE
+from pulsar_conformance.adapters.arguments import DEFAULT_PROFILE, add_reading
 from pulsar_conformance.adapters.spark import session
 from pulsar_conformance.adapters.spark.connection import STRATEGIES
 from pulsar_conformance.conformance.cases.given_settings import BadSetting
@@ -40,13 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="PROFILE",
         help="the documents to judge by (%(default)s)",
     )
-    parser.add_argument(
-        "--reading",
-        action="append",
-        default=[],
-        metavar="NAME=VALUE",
-        help="follow this alternative of a reading; repeatable",
-    )
+    add_reading(parser, "follow this alternative of a reading")
     parser.add_argument(
         "--settings",
         metavar="FILE",

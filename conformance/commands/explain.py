@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator
 
 from pulsar_conformance import fixtures, specs
-from pulsar_conformance.adapters.arguments import DEFAULT_PROFILE
+from pulsar_conformance.adapters.arguments import DEFAULT_PROFILE, add_reading
 from pulsar_conformance.conformance.cases.given_settings import BadSetting, given_settings
 from pulsar_conformance.conformance.cases.handed_in import handed_in
 from pulsar_conformance.conformance.cases.saved import BadCase
@@ -32,13 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="PROFILE",
         help=f"the documents to follow (those named by the file, or else {DEFAULT_PROFILE})",
     )
-    parser.add_argument(
-        "--reading",
-        action="append",
-        default=[],
-        metavar="NAME=VALUE",
-        help="follow this alternative of a reading; repeatable",
-    )
+    add_reading(parser, "follow this alternative of a reading")
     parser.add_argument(
         "--setting",
         action="append",

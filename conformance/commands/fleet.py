@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 
 from pulsar_conformance import specs
 from pulsar_conformance.adapters import AdapterError, connect
-from pulsar_conformance.adapters.arguments import DEFAULT_PROFILE
+from pulsar_conformance.adapters.arguments import DEFAULT_PROFILE, add_reading
 from pulsar_conformance.adapters.spark import session
 from pulsar_conformance.conformance.cases.given_settings import BadSetting, given_settings
 from pulsar_conformance.conformance.engine.plan import BadPlan, chosen_readings
@@ -89,13 +89,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="RULE",
         help="break this rule in one cycle of the first cluster; repeatable",
     )
-    parser.add_argument(
-        "--reading",
-        action="append",
-        default=[],
-        metavar="NAME=VALUE",
-        help="the reading that the deciding implementation follows; repeatable",
-    )
+    add_reading(parser, "the reading that the deciding implementation follows")
     parser.add_argument(
         "--no-cycles", action="store_true", help="leave out the records of the cycles"
     )

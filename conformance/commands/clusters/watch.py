@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from pulsar_conformance import specs
 from pulsar_conformance.adapters import AdapterError
-from pulsar_conformance.adapters.arguments import DEFAULT_PROFILE, seconds
+from pulsar_conformance.adapters.arguments import DEFAULT_PROFILE, add_reading, seconds
 from pulsar_conformance.adapters.spark import session
 from pulsar_conformance.conformance.commands.clusters.collect import (
     UNREACHED,
@@ -63,13 +63,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="PROFILE",
         help="the documents to judge by (%(default)s)",
     )
-    parser.add_argument(
-        "--reading",
-        action="append",
-        default=[],
-        metavar="NAME=VALUE",
-        help="follow this alternative of a reading; repeatable",
-    )
+    add_reading(parser, "follow this alternative of a reading")
     parser.add_argument(
         "--spark",
         default="local[*]",
