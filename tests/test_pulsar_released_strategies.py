@@ -156,3 +156,17 @@ def test_a_name_that_cannot_be_asked_is_told_when_it_starts(target, said):
         pass
     assert said in str(told.value)
     assert "Traceback" not in str(told.value)
+
+
+def test_of_equal_bundles_the_oldest_release_takes_the_first_of_the_leaders_map():
+    """Bundles come into the map one by one, so that it has 16 places: theirs are 3 and 9.
+
+    A map that is made for two has 4 places, where they would be 3 and 1, the other way round.
+    """
+    first, last = "t/ns/0x00000000_0x10000000", "t/ns/0x50000000_0x60000000"
+    busy = {"cpu": {"usage": 95, "limit": 100}, "bundles": [last, first]}
+    case = cycle("OverloadShedder", {"loadBalancerBrokerOverloadedThresholdPercentage": 85})
+    case |= {"brokers": {"b1": busy, "b2": {}}, "bundles": {}}
+    with connect("pulsar:2.4.2", "documented-2.4", {}) as oldest:
+        [answer] = oldest.ask("shed.select", [case])
+    assert answer["unload"] == [{"broker": "b1", "bundle": first}]

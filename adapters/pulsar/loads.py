@@ -79,7 +79,10 @@ class Loads:
         if assigned:
             owned = (name for report in brokers.values() for name in report.get("bundles", ()))
             known = {**{name: self._averages({}) for name in owned}, **known}
-        load_data.getBundleData().putAll(self._read(known, self._bundles))
+        stored = load_data.getBundleData()
+        for entry in self._read(known, self._bundles).entrySet():
+            # One by one as the leader does: putAll makes a table of another size, in another order.
+            stored.put(entry.getKey(), entry.getValue())
 
     def measured(self, bundles: Mapping[str, Json]) -> Java:
         """Averages by bundle, of those of which the leader has any: it keeps no others."""
@@ -109,7 +112,7 @@ class Loads:
     def _map_of(self, kind: Java) -> Java:
         types = self._mapper.getTypeFactory()
         string = named("java.lang.String").class_
-        return types.constructMapType(named("java.util.HashMap").class_, string, kind.class_)
+        return types.constructMapType(named("java.util.LinkedHashMap").class_, string, kind.class_)
 
     def _list_of(self, kind: Java) -> Java:
         types = self._mapper.getTypeFactory()
