@@ -113,11 +113,11 @@ def _check_readings(specs: Specs, sheet: Sheet) -> None:
 
 
 def _check_ways(specs: Specs, sheet: Sheet) -> None:
-    """The documented alternative has no place in the source, and every other has one."""
+    """Every alternative but the documented one has a place in the source; that one may have it."""
     for way in specs.ways.values():
         for number, one in enumerate(way.alternatives.values()):
-            if bool(one.place) == (number == 0):
-                problem = "the first alternative is the documented one; each other names its place"
+            if number and not one.place:
+                problem = "every alternative but the first, the documented one, names its place"
                 where = (way.id, "alternatives", one.value)
                 raise sheet.error(where, f"{way.id}: {problem}")
 

@@ -56,6 +56,15 @@ def test_the_way_that_explains_a_change_is_named_with_the_place_of_both(capfd):
     assert "4.2.4 breaks USAGE-01" in older
 
 
+def test_either_release_has_the_place_that_it_has_itself(capfd):
+    """The method of 2.4.2 was taken apart, and names are trimmed where fields are set."""
+    words = ("--operation", "usage.nic", "--operation", "manager.choose", "--examples", "8")
+    _, out, _ = told(capfd, "2.4.2", "2.10.5", *words)
+    older, newer = (out.index(one) for one in ("getTotalNicLimitKbps", "getTotalNicLimit\n"))
+    assert older < newer
+    assert out.count("FieldParser.update") == 2
+
+
 def test_defaults_that_changed_are_listed_once(capfd):
     _, out, _ = told(capfd, "3.0.7", "4.2.4", *USAGES)
     assert out.count("loadBalancerMemoryResourceWeight: 1.0 → 0.0") == 1
@@ -154,3 +163,22 @@ def test_two_changes_explain_together_what_neither_does_alone():
         "overload-usage",
         "loadBalancerDirectMemoryResourceWeight",
     ]
+
+
+def test_a_least_amount_that_either_measure_may_have_is_a_matter_of_settings():
+    """A fifth of 10 - 1 messages is under 1000; of 500 MB/s it is over 1 MiB/s.
+
+    Either is enough in 2.10.5, and the measure that counts has to have it since; both compare the
+    same two brokers.
+    """
+    settings = {"loadBalancerMsgRateDifferenceShedderThreshold": 50}
+    busy = {"msgRateOut": 10, "msgThroughputOut": 500_000_000, "bundles": [LEFT, RIGHT]}
+    idle = {"bundles": ["t/other/0x00000000_0x80000000", "t/other/0x80000000_0xffffffff"]}
+    case = {"strategy": "UniformLoadShedder", "settings": settings, "bundles": {}}
+    case |= {"brokers": {"b1": busy, "b2": idle}, "recentlyUnloaded": {}}
+    trial = Trial.of("shed.select", case)
+    profiles = "released-2.10", "released-3.0"
+    older, newer = (Model(one).answer(*trial.questions[0]) for one in profiles)
+    assert len(older["unload"]) == 2
+    assert newer["unload"] == []
+    assert [one.name for one in Causes(*profiles).of(trial, (older, newer))] == ["uniform-settings"]

@@ -66,7 +66,7 @@ def _decision(look: Glance) -> _Decision:
     needs = {one: _need(look, spreads[one]) for one in spreads}
     floors = {one: _setting(look, LEAST[one]) for one in LEAST}
     enough = needs[kind] >= floors[kind]
-    if mixed:
+    if known.way("uniform-settings") == "constants":
         enough = any(needs[one] >= floors[one] for one in LEAST)
     chosen: tuple[str, ...] = ()
     if broker is not None and enough and len(known.owned(broker)) > 1:
