@@ -220,3 +220,40 @@ def test_a_release_stays_itself_by_other_defaults():
     assert (
         again == model.answer("shed.select", case) == {"unload": [{"broker": "b1", "bundle": LEFT}]}
     )
+
+
+def test_of_equal_domains_the_one_with_the_emptiest_brokers_is_taken():
+    """Each domain has two of the group: one broker has both, or two have one each.
+
+    Documents let either go on with its own emptiest; a release takes the fewest of all, which are
+    none on b1 and b2, beside the one with two.
+    """
+    case = {
+        "settings": {},
+        "namespace": "t/new",
+        "groups": {"t/new": "blue", **{f"t/{number}": "blue" for number in range(4)}},
+        "domains": {"one": ["b1", "b2", "b3"], "two": ["b4", "b5"]},
+        "owned": {"b3": ["t/0", "t/1"], "b4": ["t/2"], "b5": ["t/3"]},
+        "candidates": ["b4", "b1", "b2", "b3", "b5"],
+    }
+    documented = Model("documented-3.0").answer("place.anti_affinity", case)
+    assert documented["candidates"] == ["b4", "b1", "b2", "b5"]
+    for profile in ("released-2.4", "released-3.0", "released-5.0"):
+        answer = Model(profile).answer("place.anti_affinity", case)
+        assert answer == {"broker": "b1", "domains": ["two", "one"], "candidates": ["b1", "b2"]}
+    alone = {**case, "settings": {"failureDomainsEnabled": False}}
+    assert Model("released-3.0").answer("place.anti_affinity", alone)["candidates"] == ["b1", "b2"]
+
+
+def test_only_candidates_count_in_a_domain_of_a_release():
+    """b2 has one of the group and is no candidate: its domain counts as empty."""
+    case = {
+        "settings": {},
+        "namespace": "t/new",
+        "groups": {"t/new": "blue", "t/0": "blue"},
+        "domains": {"one": ["b1", "b2"], "two": ["b3"]},
+        "owned": {"b2": ["t/0"]},
+        "candidates": ["b1", "b3"],
+    }
+    assert Model("documented-3.0").answer("place.anti_affinity", case)["candidates"] == ["b3"]
+    assert Model("released-3.0").answer("place.anti_affinity", case)["candidates"] == ["b1", "b3"]

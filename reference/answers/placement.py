@@ -79,6 +79,8 @@ def _decision(placed: Placement) -> str:
 
 def anti_affinity(door: Door, case: Case) -> Derivation:
     """[ANTI-01 … 10]"""
+    if door.release is not None:
+        return answers.anti_affinity(door, case, door.release)
     spread = Spread.of(case, door.readings["domain-counts"])
     domains = [domain for domain in spread.best_domains if domain is not None]
     answer = {"broker": spread.chosen, "domains": domains, "candidates": list(spread.best)}

@@ -6,11 +6,17 @@ from collections import Counter
 from collections.abc import Iterator
 
 from pulsar_conformance.reference import managers, splitting
+from pulsar_conformance.reference.anti_affinity import Spread
 from pulsar_conformance.reference.derivation import Derivation, Step
 from pulsar_conformance.reference.door import Case, Door, Refused
 from pulsar_conformance.reference.numbers import Fraction, plain
 from pulsar_conformance.reference.ranges import hex_of
-from pulsar_conformance.reference.released.assignment import ReleasedAssignment
+from pulsar_conformance.reference.released.assignment import (
+    DOMAINS,
+    ReleasedAssignment,
+    emptiest_domains,
+    fewest,
+)
 from pulsar_conformance.reference.released.growth import FEWEST, Growing
 from pulsar_conformance.reference.released.loads import Leader, as_percent
 from pulsar_conformance.reference.released.placement import ReleasedPlacement
@@ -19,6 +25,9 @@ from pulsar_conformance.reference.released.release import ReleasedWays
 DEFAULT = "defaultNamespaceBundleSplitAlgorithm"
 SUPPORTED = "supportedNamespaceBundleSplitAlgorithms"
 """The algorithms that a release lets an administrator ask for."""
+
+
+EMPTIEST = "LoadManagerShared.filterDomainsNotHavingLeastNumberAntiAffinityNamespaces"
 
 
 def unsayable(case: Case, release: ReleasedWays) -> Derivation | None:
@@ -186,3 +195,31 @@ def broker(door: Door, case: Case, release: ReleasedWays) -> Derivation:
     best = assigning.placing.best
     nth = door.turn(case) if len(best) > 1 else 0
     return Derivation({"broker": best[nth % len(best)] if best else None}, assigning.steps)
+
+
+def anti_affinity(door: Door, case: Case, release: ReleasedWays) -> Derivation:
+    """The brokers that a release's filter leaves, of which its placement strategy takes one."""
+    spread = Spread.of(case, "candidates")
+    served = {name: case["owned"].get(name, ()) for name in case["candidates"]}
+    group = spread.group
+    count = {
+        name: sum(group is not None and spread.groups.get(one) == group for one in owned)
+        for name, owned in served.items()
+    }
+    home = spread.home if door.settings(case).given.get(DOMAINS, True) else {}
+    among = emptiest_domains(case["candidates"], count, home)
+    best = list(fewest(among, count))
+    domains = dict.fromkeys(home[name] for name in among if name in home)
+
+    def explain() -> Iterator[Step]:
+        yield Step("group", group or "none: any candidate")
+        if group is not None and home:
+            yield Step("domains", f"{', '.join(domains) or 'none'}: the fewest ({EMPTIEST})")
+        for name in among if group is not None else ():
+            stays = "a candidate" if name in best else "left out"
+            yield Step(name, f"{count[name]} of the group: {stays}").within()
+        whom = " or ".join(best) or "nowhere"
+        yield Step("decision", f"{whom} ({release.place('group-brokers')})")
+
+    decided = {"broker": best[0] if best else None, "domains": list(domains), "candidates": best}
+    return Derivation(decided, explain)

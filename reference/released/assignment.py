@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 
 from pulsar_conformance.reference.assignment import Assignment
@@ -108,20 +108,15 @@ class ReleasedAssignment:
         if group is None:
             return among
         count = {name: sum(groups.get(one) == group for one in self.served[name]) for name in among}
-        home, of_domain = self._all.spread.home, Counter[str | None]()
-        if home and self._set(DOMAINS):
-            for name in among:
-                of_domain[home.get(name)] += count[name]
-            fewest = min((of_domain[home.get(name)] for name in among), default=0)
-            among = [name for name in among if of_domain[home.get(name)] == fewest]
-        return _fewest(among, count)
+        home = self._all.spread.home if self._set(DOMAINS) else {}
+        return fewest(emptiest_domains(among, count, home), count)
 
     def _even(self, among: Candidates) -> Candidates:
         """Those with the fewest bundles of the namespace."""
         if self._release.ways["even-spread"] == "setting" and not self._set(EVENLY):
             return among
         namespace = self._all.namespace
-        return _fewest(among, {name: self.served[name][namespace] for name in among})
+        return fewest(among, {name: self.served[name][namespace] for name in among})
 
     def _latest(self, among: Candidates) -> Candidates:
         """Those of the latest version; where one tells none, all that may take it."""
@@ -135,7 +130,21 @@ class ReleasedAssignment:
         return [name for name in among if number[name] == latest]
 
 
-def _fewest(among: Candidates, count: dict[str, int]) -> Candidates:
+def emptiest_domains(
+    among: Candidates, count: Mapping[str, int], home: Mapping[str, str]
+) -> Candidates:
+    """Those of the domains whose candidates count the fewest together; all without domains."""
+    if not home:
+        return among
+    of_domain = Counter[str | None]()
+    for name in among:
+        of_domain[home.get(name)] += count[name]
+    least = min((of_domain[home.get(name)] for name in among), default=0)
+    return [name for name in among if of_domain[home.get(name)] == least]
+
+
+def fewest(among: Candidates, count: Mapping[str, int]) -> Candidates:
+    """Those that count the fewest."""
     least = min((count[name] for name in among), default=0)
     return [name for name in among if count[name] == least]
 
