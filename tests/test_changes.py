@@ -65,6 +65,14 @@ def test_either_release_has_the_place_that_it_has_itself(capfd):
     assert out.count("FieldParser.update") == 2
 
 
+def test_who_fails_is_not_told_to_break_every_rule_of_the_operation(capfd):
+    words = ("--operation", "bundles.split", "--examples", "30")
+    _, out, _ = told(capfd, "2.10.5", "3.0.7", *words)
+    [entry] = re.findall(r"^  (position-twice.*?\n)\n  ?\S", f"{out}\n  end", re.M | re.S)
+    assert "given twice: the request is never answered" in " ".join(entry.split())
+    assert "breaks" not in entry
+
+
 def test_defaults_that_changed_are_listed_once(capfd):
     _, out, _ = told(capfd, "3.0.7", "4.2.4", *USAGES)
     assert out.count("loadBalancerMemoryResourceWeight: 1.0 → 0.0") == 1

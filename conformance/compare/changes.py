@@ -172,7 +172,14 @@ class Comparison:
     def _told(self, cause: Cause, some: Sequence[Difference]) -> Change:
         self._tell(f"{some[0].trial.operation}: looking for the smallest case of {named(cause)}")
         small = self._smallest(some[0], cause)
-        return Change(cause, len(some), *small, self._broken(small))
+        older, newer = self._broken(small)
+        if cause.factors:
+            # Who fails breaks every rule of the operation, which says nothing of any one of them.
+            older, newer = (
+                () if "failed" in answer else rules
+                for rules, answer in zip((older, newer), small.answers, strict=True)
+            )
+        return Change(cause, len(some), *small, (older, newer))
 
     def _smallest(self, difference: Difference, cause: Cause) -> Difference:
         """The smallest difference found with the same cause.
