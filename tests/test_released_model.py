@@ -257,3 +257,29 @@ def test_only_candidates_count_in_a_domain_of_a_release():
     }
     assert Model("documented-3.0").answer("place.anti_affinity", case)["candidates"] == ["b3"]
     assert Model("released-3.0").answer("place.anti_affinity", case)["candidates"] == ["b1", "b3"]
+
+
+def test_a_topic_at_the_very_end_of_the_hashes_is_found_nowhere():
+    """The CRC of this topic is 0xffffffff: no bundle begins there, and the search goes beyond."""
+    top = "persistent://t/ns/top-njwx544jvq7nxj7t7kw8vmo75rqwwfoomnawhmlv"
+    case = {"boundaries": ["0x00000000", "0x80000000", "0xffffffff"], "topics": [top]}
+    [found] = Model("documented-3.0").answer("bundles.locate", case)["bundles"]
+    assert found == "0x80000000_0xffffffff"
+    for profile in ("released-2.4", "released-5.0"):
+        assert (
+            "NamespaceBundles.getBundle" in Model(profile).answer("bundles.locate", case)["failed"]
+        )
+        below = {**case, "topics": ["persistent://t/ns/other"]}
+        assert len(Model(profile).answer("bundles.locate", below)["bundles"]) == 1
+
+
+def test_the_oldest_release_has_the_defaults_of_its_own_settings():
+    found = Model("released-2.4").answer("settings.defaults", {})["settings"]
+    assert found["loadBalancerReportUpdateMaxIntervalMinutes"] == 15
+    assert found["loadBalancerResourceQuotaUpdateIntervalMinutes"] == 15
+    assert found["loadManagerClassName"].endswith(".ModularLoadManagerImpl")
+    assert "loadBalancerLoadSheddingStrategy" not in found
+    assert (
+        "loadBalancerLoadSheddingStrategy"
+        in Model("released-2.10").answer("settings.defaults", {})["settings"]
+    )

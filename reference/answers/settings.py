@@ -6,16 +6,19 @@ from collections.abc import Iterator, Mapping
 
 from pulsar_conformance.reference.derivation import Derivation, Step
 from pulsar_conformance.reference.door import Answer, Case, Door
+from pulsar_conformance.reference.released import answers
 from pulsar_conformance.reference.settings import Value
 
 
 def defaults(door: Door, _case: Case) -> Derivation:
     """[CONFIG]"""
 
-    def explain() -> Iterator[Step]:
-        return (Step(name, _written(value)) for name, value in door.defaults.items())
+    known = door.defaults if door.release is None else answers.defaults(door, door.release)
 
-    return Derivation({"settings": dict(door.defaults)}, explain)
+    def explain() -> Iterator[Step]:
+        return (Step(name, _written(value)) for name, value in known.items())
+
+    return Derivation({"settings": dict(known)}, explain)
 
 
 def _written(value: Value) -> str:

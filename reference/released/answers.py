@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from pulsar_conformance.reference import managers, splitting
 from pulsar_conformance.reference.anti_affinity import Spread
 from pulsar_conformance.reference.derivation import Derivation, Step
 from pulsar_conformance.reference.door import Case, Door, Refused
 from pulsar_conformance.reference.numbers import Fraction, plain
-from pulsar_conformance.reference.ranges import hex_of
+from pulsar_conformance.reference.ranges import FULL_UPPER, hex_of
 from pulsar_conformance.reference.released.assignment import (
     DOMAINS,
     ReleasedAssignment,
@@ -21,11 +21,12 @@ from pulsar_conformance.reference.released.growth import FEWEST, Growing
 from pulsar_conformance.reference.released.loads import Leader, as_percent
 from pulsar_conformance.reference.released.placement import ReleasedPlacement
 from pulsar_conformance.reference.released.release import ReleasedWays
+from pulsar_conformance.reference.settings import Value
+from pulsar_conformance.reference.shedding import STRATEGY
 
 DEFAULT = "defaultNamespaceBundleSplitAlgorithm"
 SUPPORTED = "supportedNamespaceBundleSplitAlgorithms"
 """The algorithms that a release lets an administrator ask for."""
-
 
 EMPTIEST = "LoadManagerShared.filterDomainsNotHavingLeastNumberAntiAffinityNamespaces"
 
@@ -62,6 +63,21 @@ def speed_of(reported: Fraction | None, release: ReleasedWays | None) -> Fractio
     """The Gbit/s of a card as a release counts what it reports."""
     binary = release is not None and release.ways["reported-speed"] == "binary"
     return reported * 1000 / 1024 if binary and reported is not None else reported
+
+
+def nowhere(case: Case, hashes: Mapping[str, int], release: ReleasedWays) -> Derivation | None:
+    """Why a release finds no bundle for a topic by its hash; none where it finds one for each."""
+    lost = [topic for topic in case["topics"] if hashes[topic] == FULL_UPPER]
+    if release.ways["top-hash"] == "last" or not lost:
+        return None
+    why = f"no bundle begins at {hex_of(FULL_UPPER)} ({release.place('top-hash')})"
+    return Derivation({"failed": why}, lambda: (Step(topic, why) for topic in lost))
+
+
+def defaults(door: Door, release: ReleasedWays) -> Mapping[str, Value]:
+    """The defaults of the settings that a release has."""
+    without = STRATEGY if release.ways["shedders"] == "overload" else None
+    return {name: value for name, value in door.defaults.items() if name != without}
 
 
 def split_candidates(door: Door, case: Case, release: ReleasedWays) -> Derivation:

@@ -59,6 +59,15 @@ class Forgetful(Contrary):
         return {"unload": kept}
 
 
+class Locating(Same):
+    """Finds the bundle of every topic as documented, which no release does."""
+
+    def answer(self, operation, case):
+        if operation == "bundles.locate":
+            return Model("documented-3.0").answer(operation, case)
+        return super().answer(operation, case)
+
+
 class Speechless(Same):
     """Fails on every topic that hashes to the last value of all."""
 
