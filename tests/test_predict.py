@@ -1,6 +1,7 @@
 """How much of an implementation the model predicts, and why it misses the rest."""
 
 import os
+import re
 from collections import Counter
 from pathlib import Path
 
@@ -29,6 +30,16 @@ def test_the_model_predicts_itself(capfd):
     [line] = out
     assert line.startswith("usage.max: ")
     assert line.endswith("(100.0 %)")
+
+
+def test_as_many_decisions_are_asked_as_wanted_where_there_are_so_many(capfd):
+    """Draws of network cards soon repeat themselves; those of averages do not."""
+    words = ("--operation", "usage.nic", "--operation", "average.broker", "--decisions", "300")
+    status, out, _ = predict(capfd, "reference", *words)
+    assert status == 0
+    cards, averages = (re.match(r"([a-z.]+): (\d+) of \2 \(100.0 %\)", line) for line in out)
+    assert 10 < int(cards[2]) < 300
+    assert int(averages[2]) == 300
 
 
 def test_misses_are_grouped_by_what_is_broken(capfd):

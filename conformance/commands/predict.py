@@ -11,7 +11,7 @@ from pulsar_conformance.adapters import AdapterError
 from pulsar_conformance.adapters.arguments import add_adapter, add_drawn, add_judged_by, limits_of
 from pulsar_conformance.conformance import checks
 from pulsar_conformance.conformance.compare.predictions import Predictor
-from pulsar_conformance.conformance.engine.corpus import questions_drawn
+from pulsar_conformance.conformance.engine.corpus import as_many_drawn, questions_drawn
 from pulsar_conformance.conformance.engine.implementation import Implementation
 from pulsar_conformance.conformance.engine.plan import BadPlan, chosen_readings
 from pulsar_conformance.conformance.engine.readings import followed_by
@@ -28,6 +28,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The adapter, the profile, and what to ask."""
     add_adapter(parser)
     add_drawn(parser)
+    parser.add_argument(
+        "--decisions",
+        type=int,
+        metavar="N",
+        help="ask so many questions of each operation, and draw for each rule until there are",
+    )
     add_judged_by(parser)
 
 
@@ -41,7 +47,11 @@ def run(args: argparse.Namespace) -> int:
         followed = followed_by(implementation, args.seed)
         predictor = Predictor(Subject.of(implementation, followed))
         for operation in _operations(implementation, args.operation):
-            trials = questions_drawn(operation, args.profile, args.seed, args.examples)
+            drawn = (operation, args.profile, args.seed, args.examples)
+            if args.decisions is None:
+                trials = questions_drawn(*drawn)
+            else:
+                trials = as_many_drawn(*drawn, args.decisions)
             for line in predictor.share(operation, trials).lines():
                 print("\n".join(wrap(line, WIDTH, subsequent_indent=" " * 8)) or line)
     except (AdapterError, BadPlan, specs.UnknownName) as wrong:

@@ -26,6 +26,13 @@ SHARED = 2
 """One in so many trials is drawn for a rule whose cases take seconds; those of others serve it."""
 
 
+MORE_AT_ONCE = 8
+"""How many times as often rules are drawn for, at most, when there are too few questions."""
+
+FRESH = 0.4
+"""The share of the questions hoped for that have to be new, for more to be drawn."""
+
+
 @dataclass(frozen=True, eq=False)
 class Tried:
     """A trial and its source; compared by identity."""
@@ -110,6 +117,24 @@ def questions_drawn(operation: str, profile: str, seed: int, examples: int) -> l
                         alone = Trial((question,))
                         found[alone.fingerprint] = alone
     return list(found.values())
+
+
+def as_many_drawn(
+    operation: str, profile: str, seed: int, examples: int, least: int
+) -> list[Trial]:
+    """`least` of the questions drawn, evenly; fewer where draws begin to repeat themselves.
+
+    Every rule is drawn for more often, beginning with `examples`, until there are enough.
+    """
+    found = questions_drawn(operation, profile, seed, examples)
+    while 0 < len(found) < least:
+        times = min(MORE_AT_ONCE, -(-least * 5 // (len(found) * 4)))
+        before, examples = len(found), examples * times
+        found = questions_drawn(operation, profile, seed, examples)
+        if len(found) < before * times * FRESH:
+            break
+    step = max(1.0, len(found) / max(1, least))
+    return [found[int(step * place)] for place in range(min(least, len(found)))]
 
 
 def shed_by(strategy: str, trial: Trial) -> Trial:
