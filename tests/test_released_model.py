@@ -241,6 +241,11 @@ def test_of_equal_domains_the_one_with_the_emptiest_brokers_is_taken():
     for profile in ("released-2.4", "released-3.0", "released-5.0"):
         answer = Model(profile).answer("place.anti_affinity", case)
         assert answer == {"broker": "b1", "domains": ["two", "one"], "candidates": ["b1", "b2"]}
+    steps = [
+        f"{step.label} {step.text}"
+        for step in Model("released-3.0").derive("place.anti_affinity", case).steps
+    ]
+    assert any(one.startswith("one 2 on its candidates, among the fewest (Load") for one in steps)
     alone = {**case, "settings": {"failureDomainsEnabled": False}}
     assert Model("released-3.0").answer("place.anti_affinity", alone)["candidates"] == ["b1", "b2"]
 

@@ -229,8 +229,10 @@ def anti_affinity(door: Door, case: Case, release: ReleasedWays) -> Derivation:
 
     def explain() -> Iterator[Step]:
         yield Step("group", group or "none: any candidate")
-        if group is not None and home:
-            yield Step("domains", f"{', '.join(domains) or 'none'}: the fewest ({EMPTIEST})")
+        for domain in dict.fromkeys(map(home.get, served)) if group is not None and home else ():
+            total = sum(number for name, number in count.items() if home.get(name) == domain)
+            stays = ", among the fewest" if any(home.get(one) == domain for one in among) else ""
+            yield Step(domain or "in no domain", f"{total} on its candidates{stays} ({EMPTIEST})")
         for name in among if group is not None else ():
             stays = "a candidate" if name in best else "left out"
             yield Step(name, f"{count[name]} of the group: {stays}").within()
