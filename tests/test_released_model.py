@@ -1,6 +1,7 @@
 """What the model decides under a released profile: by the release's source, worked by hand."""
 
 import json
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -288,3 +289,23 @@ def test_the_oldest_release_has_the_defaults_of_its_own_settings():
         "loadBalancerLoadSheddingStrategy"
         in Model("released-2.10").answer("settings.defaults", {})["settings"]
     )
+
+
+def test_the_leaders_map_keeps_the_places_that_an_earlier_cycle_gave_it():
+    """Of 16 places the two have 3 and 7; twelve bundles make it 32: then they have 19 and 7."""
+    digits = "0123456789abc"
+    twelve = [f"t/ns/0x{low}0000000_0x{high}0000000" for low, high in pairwise(digits)]
+    two = twelve[:2]
+
+    def seen(minutes, percent, bundles):
+        busy = {"cpu": {"usage": percent, "limit": 100}, "bundles": bundles}
+        brokers = {"b1": busy, "b2": {}}
+        return {"minutes": minutes, "brokers": brokers, "bundles": {}, "recentlyUnloaded": {}}
+
+    def shed_last(*cycles):
+        case = {"strategy": "OverloadShedder", "settings": {}, "cycles": list(cycles)}
+        *_, last = Model("released-2.4").answer("shed.cycles", case)["cycles"]
+        return [one["bundle"] for one in last["unload"]]
+
+    assert shed_last(seen(0, 0, two), seen(1, 95, two)) == [two[0]]
+    assert shed_last(seen(0, 0, twelve), seen(1, 95, two)) == [two[1]]

@@ -38,15 +38,21 @@ def hash_of(text: str) -> int:
     return found
 
 
-def in_map(names: Iterable[str], concurrent: bool = False) -> list[str]:
+def places(count: int, concurrent: bool = False, size: int = TABLE) -> int:
+    """The places of a HashMap, or a ConcurrentHashMap, that had `size`, once it holds so many."""
+    while count >= size * 3 // 4 + (0 if concurrent else 1):
+        size *= 2
+    return size
+
+
+def in_map(names: Iterable[str], concurrent: bool = False, size: int = TABLE) -> list[str]:
     """Names in the order in which a HashMap, or a ConcurrentHashMap, goes through them.
 
-    Of names in one place of the table, which are few, the one that came first is first.
+    It had `size` places before, and never has fewer. Of names in one place of the table, which are
+    few, the one that came first is first.
     """
     known = list(dict.fromkeys(names))
-    size = TABLE
-    while len(known) >= size * 3 // 4 + (0 if concurrent else 1):
-        size *= 2
+    size = places(len(known), concurrent, size)
     return sorted(known, key=lambda name: _spread(name) & (size - 1))
 
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 from pulsar_conformance.reference.cluster import RESOURCES
 from pulsar_conformance.reference.numbers import Fraction
-from pulsar_conformance.reference.released.java import in_map, single
+from pulsar_conformance.reference.released.java import TABLE, in_map, places, single
 from pulsar_conformance.reference.released.release import ReleasedWays
 from pulsar_conformance.reference.settings import MissingSetting, Settings, Value
 from pulsar_conformance.reference.usage import WEIGHT_SETTINGS
@@ -36,6 +36,8 @@ class Leader:
     case: Json
     settings: Settings
     release: ReleasedWays
+    tables: dict[str, int] = field(default_factory=dict)
+    """The places of its maps of brokers and of bundles, which grow from cycle to cycle."""
 
     def way(self, name: str) -> str:
         """The alternative that the release takes."""
@@ -57,7 +59,7 @@ class Leader:
     @cached_property
     def brokers(self) -> list[str]:
         """The brokers in the order in which the release goes through them."""
-        names = in_map((name + PORT for name in self.case["brokers"]), concurrent=True)
+        names = self._in_table("brokers", [name + PORT for name in self.case["brokers"]])
         return [name.removesuffix(PORT) for name in names]
 
     def report(self, broker: str) -> Json:
@@ -76,15 +78,31 @@ class Leader:
 
     @cached_property
     def bundles(self) -> list[str]:
-        """The bundles of which the leader has data, in the order in which they are looked at.
-
-        It has some of every bundle that it assigned, if only what it assumed then.
-        """
-        assigned = (bundle for name in self.case["brokers"] for bundle in self.owned(name))
-        stored = in_map((*assigned, *self.case["bundles"]), concurrent=True)
+        """The bundles of which the leader has data, in the order in which they are looked at."""
+        stored = self._in_table("bundles", self._stored())
         if self.way("spared-namespaces") == "none":
             return stored
         return in_map(one for one in stored if not SPARED.fullmatch(one.rpartition("/")[0]))
+
+    def grow(self) -> None:
+        """Gives the maps the places that it takes to hold what is known now."""
+        self._places("brokers", self.case["brokers"])
+        self._places("bundles", self._stored())
+
+    def _stored(self) -> list[str]:
+        """It has some data of every bundle that it assigned, if only what it assumed then."""
+        assigned = (bundle for name in self.case["brokers"] for bundle in self.owned(name))
+        return [*assigned, *self.case["bundles"]]
+
+    def _in_table(self, table: str, names: Sequence[str]) -> list[str]:
+        """Names in the order of a map that the leader keeps."""
+        return in_map(names, concurrent=True, size=self._places(table, names))
+
+    def _places(self, table: str, names: Iterable[str]) -> int:
+        """The places of a map, which never has fewer again."""
+        before = self.tables.get(table, TABLE)
+        self.tables[table] = places(len(set(names)), concurrent=True, size=before)
+        return self.tables[table]
 
     def traffic(self, bundle: str, kind: str, frame: str = "shortTermData") -> float:
         """What a bundle carries both ways by an average, or what is assumed before a sample."""

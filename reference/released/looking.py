@@ -14,10 +14,14 @@ WRITTEN: dict[str, Callable[[Fraction], str]] = {"msgThroughput": throughput, "m
 
 @dataclass
 class Seen:
-    """What ThresholdShedder keeps from cycle to cycle: the smoothed usage of each broker."""
+    """What is kept from cycle to cycle: by ThresholdShedder the smoothed usage of each broker.
+
+    The leader keeps its maps, of so many places.
+    """
 
     usage: dict[str, float] = field(default_factory=dict)
     average: float = 0.0
+    tables: dict[str, int] = field(default_factory=dict)
 
     def see(self, now: Mapping[str, float], kept: float) -> None:
         """One more observation of each broker."""

@@ -29,7 +29,10 @@ def select(cycle: Cycle, release: ReleasedWays, seen: Seen | None = None) -> Der
     if cycle.strategy not in STRATEGIES or cycle.strategy not in SHEDDERS[offered]:
         why = f"the model does not foresee {cycle.strategy} under '{release.title}'"
         return Derivation({"unsupported": why}, lambda: (Step("refused", why),))
-    look = Glance(Leader(cycle.case, cycle.settings, release), cycle.recent, seen or Seen())
+    seen = seen or Seen()
+    known = Leader(cycle.case, cycle.settings, release, seen.tables)
+    known.grow()
+    look = Glance(known, cycle.recent, seen)
     found = STRATEGIES[cycle.strategy](look) if cycle.enabled else ()
     sheds = sorted(found, key=lambda one: list(cycle.brokers).index(one.broker))
     answer = [{"broker": one.broker, "bundle": bundle} for one in sheds for bundle in one.bundles]
