@@ -190,3 +190,6 @@ def test_a_least_amount_that_either_measure_may_have_is_a_matter_of_settings():
     assert len(older["unload"]) == 2
     assert newer["unload"] == []
     assert [one.name for one in Causes(*profiles).of(trial, (older, newer))] == ["uniform-settings"]
+    steps = Model(profiles[0]).derive(*trial.questions[0]).steps
+    [why] = [step.text for step in steps if step.label.strip() == "enough"]
+    assert why.startswith("as 100 MB/s are, by the other measure (UniformLoadShedder.")

@@ -152,6 +152,10 @@ def _steps(look: Glance, decision: _Decision, name: str) -> Iterator[Step]:
     apart = f"{written(Fraction(spread.most))} and {written(Fraction(spread.least))}"
     need = written(Fraction(decision.need))
     yield Step("to move", f"{share} {apart}, in whole numbers: {need} ({place('uniform-share')})")
+    other = next(one for one in LEAST if one != kind)
+    if decision.enough and decision.need < decision.least:
+        beside = WRITTEN[other](Fraction(_need(look, decision.spreads[other])))
+        yield Step("enough", f"as {beside} are, by the other measure ({place('uniform-settings')})")
     if not decision.enough:
         least = f"less than the {written(Fraction(decision.least))} of {LEAST[kind]}"
         yield from keeps(look, name, f"{least} ({place('uniform-share')})")
