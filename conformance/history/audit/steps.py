@@ -12,7 +12,7 @@ from typing import Any
 
 from pulsar_conformance.conformance.history.audit.plan import AuditPlan, Silver
 from pulsar_conformance.conformance.history.audit.tables import TABLES
-from pulsar_conformance.conformance.history.audit.writing import ASKED
+from pulsar_conformance.conformance.history.audit.writing import ASKED, PARTITION
 from pulsar_conformance.conformance.history.cycles.gold import GOLD
 from pulsar_conformance.conformance.history.input.records import quarantine
 from pulsar_conformance.conformance.history.input.silver import SILVER
@@ -97,7 +97,7 @@ def fingerprints(every: list[TableStep]) -> dict[str, str]:
     found: dict[str, str] = {}
     for step in every:
         name = step.table.removeprefix(ASKED)
-        of = [step.table, TABLES[name].schema, step.options, code(_made_by(name))]
+        of = [step.table, PARTITION, TABLES[name].schema, step.options, code(_made_by(name))]
         found[step.table] = digest(of, *(found[one] for one in step.parents))
     return found
 

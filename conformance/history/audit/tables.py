@@ -16,7 +16,7 @@ from pulsar_conformance.conformance.history.input.parsing import SAID
 from pulsar_conformance.conformance.history.verdicts.checks import acts
 
 KEYS = "cluster string, day date"
-"""What every table is partitioned by: the cluster, and the day of `at` or of `cycle`."""
+"""What every table has: the cluster, and the day of `at` or of `cycle`, which it is split by."""
 
 PERCENT = f"struct<{', '.join(f'{name} double' for name in RESOURCES)}>"
 """What a broker uses of each resource, in percent of its limit."""
@@ -31,7 +31,7 @@ class TableSchema:
 
     @property
     def schema(self) -> str:
-        """Every column, the partitions last, as Spark reads them back."""
+        """Every column, the partition last, as Spark reads them back."""
         return f"{self.columns}, {KEYS}"
 
 

@@ -93,7 +93,14 @@ def stray_days(rows: DataFrame) -> DataFrame:
 
 
 def as_stray(rows: DataFrame, days: DataFrame) -> DataFrame:
-    """The records of those days, none of them used."""
-    found = rows.join(F.broadcast(days), ["cluster", "day"], "left_semi")
-    why = F.coalesce("reason", F.lit("stray-time"))
-    return found.withColumn("reason", why).withColumn("used", F.lit(False))
+    """The records of all clusters on such days: those of the clusters named are not used."""
+    stray = F.broadcast(days.withColumn("stray", F.lit(True)))
+    found = rows.join(F.broadcast(days.select("day").distinct()), "day", "left_semi")
+    found = found.join(stray, ["cluster", "day"], "left")
+    why = F.when(F.col("stray"), F.coalesce("reason", F.lit("stray-time")))
+    return found.withColumns(
+        {
+            "reason": F.coalesce(why, "reason"),
+            "used": F.col("used") & F.col("stray").isNull(),
+        }
+    ).drop("stray")
