@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import Future
 from importlib.metadata import PackageNotFoundError, version
 from textwrap import wrap
 from typing import TYPE_CHECKING
@@ -50,7 +51,7 @@ class SparkConnection(Asking):
         self._limits = limits
         specs = load()
         followed = {**specs.default_readings(profile), **readings}
-        self._spark: session.Spark | None = session.take(target, name)
+        self._starting: Future[session.Spark] | None = session.taking(target, name)
         from pulsar_conformance.adapters.spark.cases import Basis
         from pulsar_conformance.adapters.spark.operations import OPERATIONS
 
@@ -72,11 +73,11 @@ class SparkConnection(Asking):
     @property
     def closed(self) -> bool:
         """Whether it can no longer be asked."""
-        return self._spark is None
+        return self._starting is None
 
     def told(self) -> list[str]:
         """The number of jobs, and how many cases each operation answered."""
-        if not self._jobs or self._spark is None:
+        if not self._jobs or self._starting is None:
             return []
         jobs, cases = self._jobs.total(), self._cases.total()
         each = (
@@ -86,7 +87,7 @@ class SparkConnection(Asking):
         unbroken = ", ".join(one.replace(" ", "\xa0") for one in each)
         lines = wrap(unbroken, WIDTH, initial_indent="  ", subsequent_indent="  ")
         where = f"{self.adapter}, {self._profile}"
-        asked = f"{counted(jobs, 'job')} of {self._spark.told}"
+        asked = f"{counted(jobs, 'job')} of {self._running().told}"
         first = f"{where}: {asked} answered {counted(cases, 'case')}"
         return [first, *(line.replace("\xa0", " ") for line in lines)]
 
@@ -141,19 +142,29 @@ class SparkConnection(Asking):
         raise AdapterError("ask", told, hint, spark.tail, self.adapter, "internal")
 
     def _running(self) -> session.Spark:
-        if self._spark is None:
+        """Spark, once it runs. Raises AdapterError where it does not start."""
+        if self._starting is None:
             raise AdapterError("ask", "the connection is closed", "connect again", "", self.adapter)
-        return self._spark
+        try:
+            return self._starting.result()
+        except AdapterError:
+            self._starting = None
+            raise
 
     def bye(self) -> None:
-        """Release Spark; its last user ends it."""
-        if self._spark is not None:
-            session.release(self._spark)
-            self._spark = None
+        """Release Spark, as soon as it runs; its last user ends it."""
+        if self._starting is not None:
+            self._starting.add_done_callback(_release)
+            self._starting = None
 
     def close(self) -> None:
         """The same."""
         self.bye()
+
+
+def _release(starting: Future[session.Spark]) -> None:
+    if starting.exception() is None:
+        session.release(starting.result())
 
 
 def portions(texts: Iterator[str]) -> Iterator[list[str]]:

@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import re
-import signal
 import socket
-import sys
-import tempfile
 import threading
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
+from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
 from types import MappingProxyType
-from typing import IO, Any, TypeVar
+from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 from pulsar_conformance.adapters.errors import AdapterError
 from pulsar_conformance.adapters.programs import no_java
+from pulsar_conformance.adapters.spark.java import JAVA, OF_THE_SESSION, UNTRACED, ZONE, Log
 
 SPARK = 4
 EXTRA = "pip install 'pulsar-conformance[spark]'"
@@ -35,38 +32,6 @@ REACHED_WITHIN = 5.0
 
 ENDS_WITHIN = 10.0
 """Seconds that a session may take to end, before it is left to itself."""
-
-TAIL = 20
-"""Lines of Spark's standard error that a message shows."""
-
-ZONE = "spark.sql.session.timeZone"
-OF_THE_SESSION: Mapping[str, str] = {
-    "spark.sql.adaptive.enabled": "false",
-    "spark.sql.autoBroadcastJoinThreshold": "-1",
-    "spark.sql.icu.caseMappings.enabled": "false",
-    ZONE: "UTC",
-}
-"""One question is one job: nothing is tried out or sent round in jobs of its own. `True` is put in
-small letters without the tables of every alphabet, which take most of a second to load."""
-
-UNTRACED: Mapping[str, str] = {"spark.python.sql.dataFrameDebugging.enabled": "false"}
-"""No column remembers which line of Python made it: measured, that is half of what it takes to make
-one. It can be set where Spark starts alone.
-"""
-
-OF_THE_PROCESS: Mapping[str, str] = {
-    "spark.api.mode": "classic",
-    "spark.app.name": "pulsar-conformance",
-    "spark.driver.bindAddress": "127.0.0.1",
-    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
-    "spark.driver.host": "127.0.0.1",
-    "spark.log.level": "ERROR",
-    "spark.ui.enabled": "false",
-    "spark.ui.showConsoleProgress": "false",
-}
-"""Quiet, reached by this machine alone, and compiled once: a run lasts a minute. Measured, all its
-jobs together take 60 % of the CPU time that they take with Java's second compiler, and a tenth less
-where garbage is collected by one thread."""
 
 Session = Any
 """A `pyspark.sql.SparkSession`, classic or of Spark Connect: only what both have is used."""
@@ -113,36 +78,12 @@ class Spark:
         return self.log.tail() if self.log else ""
 
 
-class Log:
-    """The Java process's standard error: kept, but not shown."""
-
-    def __init__(self) -> None:
-        self._file: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115  as long as Spark lives
-
-    def tail(self) -> str:
-        """Its last lines."""
-        self._file.seek(0)
-        text = self._file.read().decode(errors="replace")
-        return "\n".join(text.splitlines()[-TAIL:])
-
-    @contextmanager
-    def taking(self) -> Iterator[None]:
-        """Processes that are started meanwhile use this file as standard error."""
-        sys.stderr.flush()
-        kept = os.dup(2)
-        os.dup2(self._file.fileno(), 2)
-        try:
-            yield
-        finally:
-            os.dup2(kept, 2)
-            os.close(kept)
-
-
 @dataclass
 class _Process:
     """The state of this process: all of it shares one Spark."""
 
-    running: Spark | None = field(default=None)
+    running: Spark | None = None
+    turn: threading.Lock = field(default_factory=threading.Lock)
 
 
 _PROCESS = _Process()
@@ -168,67 +109,80 @@ def take(target: str, adapter: str, options: Mapping[str, str] = MappingProxyTyp
     Raises AdapterError where it cannot be had, is none, or the process has another one.
     """
     check_place(target, adapter)
-    running = _PROCESS.running
-    if running is None:
-        running = _started(target, adapter, options)
-    elif running.target != target:
-        problem = f"this process has a Spark already, {running.target}"
-        raise AdapterError("start", problem, "ask the two in commands of their own", "", adapter)
-    running.users += 1
-    _PROCESS.running = running
-    return running
+    with _PROCESS.turn:
+        running = _PROCESS.running
+        if running is None:
+            running = _started(target, adapter, options)
+        elif running.target != target:
+            problem = f"this process has a Spark already, {running.target}"
+            hint = "ask the two in commands of their own"
+            raise AdapterError("start", problem, hint, "", adapter)
+        running.users += 1
+        _PROCESS.running = running
+        return running
+
+
+def taking(target: str, adapter: str) -> Future[Spark]:
+    """What `take` returns. A Java that has to be started is started in the background.
+
+    That takes seconds, in which cases can be drawn. Raises AdapterError where it is known at once
+    that there will be no Spark.
+    """
+    check_place(target, adapter)
+    check_installed(target, adapter)
+    promised: Future[Spark] = Future()
+
+    def start() -> None:
+        try:
+            promised.set_result(take(target, adapter))
+        except BaseException as error:
+            promised.set_exception(error)
+
+    if _remote(target) or _PROCESS.running is not None:
+        promised.set_result(take(target, adapter))
+    else:
+        threading.Thread(target=start, name="spark", daemon=True).start()
+    return promised
 
 
 def release(spark: Spark) -> None:
     """Release what `take` returned; the last user ends it."""
-    spark.users -= 1
-    if spark.users == 0 and _PROCESS.running is spark:
-        _PROCESS.running = None
-        with suppress(Exception):  # it is gone either way
-            within(ENDS_WITHIN, spark.session.stop)
-        os.environ.pop("SPARK_CONNECT_MODE_ENABLED", None)
+    with _PROCESS.turn:
+        spark.users -= 1
+        if spark.users == 0 and _PROCESS.running is spark:
+            _PROCESS.running = None
+            with suppress(Exception):  # it is gone either way
+                within(ENDS_WITHIN, spark.session.stop)
+            os.environ.pop("SPARK_CONNECT_MODE_ENABLED", None)
 
 
 def _started(target: str, adapter: str, options: Mapping[str, str]) -> Spark:
     if target == SUBMITTED:
         return _submitted(adapter, options)
-    remote = target.startswith("sc://")
-    problem = _no_pyspark() if remote else lacking()
+    check_installed(target, adapter)
+    return _connected(target, adapter) if _remote(target) else _own(target, adapter, options)
+
+
+def _remote(target: str) -> bool:
+    return target.startswith("sc://")
+
+
+def check_installed(target: str, adapter: str) -> None:
+    """Raises AdapterError where this machine lacks what a Spark at this place needs."""
+    problem = _no_pyspark() if _remote(target) else lacking()
     if problem:
-        hint = "install it, or leave this one out"
-        raise AdapterError("start", problem, hint, "", adapter)
-    return _connected(target, adapter) if remote else _own(target, adapter, options)
+        raise AdapterError("start", problem, "install it, or leave this one out", "", adapter)
 
 
-def _own(master: str, adapter: str, more: Mapping[str, str]) -> Spark:
+def _own(master: str, adapter: str, options: Mapping[str, str]) -> Spark:
     """A Spark session in a Java process that we start."""
-    from pyspark.sql import SparkSession
-
-    log = Log()
-    cores = re.search(r"\[(\d+)", master)
-    tasks = int(cores[1]) if cores else (os.cpu_count() or 1)
-    options = {
-        **OF_THE_PROCESS,
-        **OF_THE_SESSION,
-        **UNTRACED,
-        "spark.sql.shuffle.partitions": str(tasks),
-        "spark.sql.warehouse.dir": str(Path(tempfile.gettempdir(), "spark-warehouse")),
-        **more,
-    }
-    python = os.environ.get("PYSPARK_PYTHON", sys.executable)
-    builder = SparkSession.builder.master(master).config(map=dict(options))
     try:
-        with (
-            log.taking(),
-            _interrupts_kept(),
-            _environment(SPARK_LOCAL_IP="127.0.0.1", SPARK_REMOTE=None, PYSPARK_PYTHON=python),
-        ):
-            session = builder.getOrCreate()
+        session = JAVA.session(master, options)
     except Exception as error:
         problem = f"Spark does not start: {first_line(error)}"
         hint = "try `spark-submit --version`: it uses the same Java"
-        raise AdapterError("start", problem, hint, log.tail(), adapter) from None
-    return Spark(master, session, session.version, log=log)
+        raise AdapterError("start", problem, hint, JAVA.log.tail(), adapter) from None
+    return Spark(master, session, session.version, log=JAVA.log)
 
 
 def _submitted(adapter: str, options: Mapping[str, str]) -> Spark:
@@ -307,45 +261,3 @@ def last_cause(error: BaseException) -> str:
     """The last cause that an error of Spark names, without the pages around it."""
     causes: list[str] = RAISED.findall(str(error)) or [first_line(error)]
     return causes[-1].strip().rstrip(".")
-
-
-@contextmanager
-def _interrupts_kept() -> Iterator[None]:
-    """What handles an interrupt of this process is as it was afterwards, and Py4J is silent on it.
-
-    PySpark's own handler talks to Java in the middle of another talk, and Py4J then prints traces.
-    """
-    logging.getLogger().addFilter(_not_of_py4j)
-    logging.getLogger("py4j").setLevel(logging.CRITICAL)
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    former = signal.getsignal(signal.SIGINT)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, former)
-
-
-def _not_of_py4j(record: logging.LogRecord) -> bool:
-    """What Py4J tells the root logger is raised as well, to whoever asked."""
-    return "py4j" not in Path(record.pathname).parts
-
-
-@contextmanager
-def _environment(**wanted: str | None) -> Iterator[None]:
-    """Variables as they are wanted, none for absent, and as they were afterwards."""
-    before = {name: os.environ.get(name) for name in wanted}
-    _set(wanted)
-    try:
-        yield
-    finally:
-        _set(before)
-
-
-def _set(variables: Mapping[str, str | None]) -> None:
-    for name, value in variables.items():
-        if value is None:
-            os.environ.pop(name, None)
-        else:
-            os.environ[name] = value

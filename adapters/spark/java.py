@@ -1,0 +1,155 @@
+"""The Java process that we start for Spark: its settings, what it writes, and its sessions."""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import signal
+import sys
+import tempfile
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, Any
+
+TAIL = 20
+"""Lines of Spark's standard error that a message shows."""
+
+ZONE = "spark.sql.session.timeZone"
+OF_THE_SESSION: Mapping[str, str] = {
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.autoBroadcastJoinThreshold": "-1",
+    "spark.sql.icu.caseMappings.enabled": "false",
+    ZONE: "UTC",
+}
+"""One question is one job: nothing is tried out or sent round in jobs of its own. `True` is put in
+small letters without the tables of every alphabet, which take most of a second to load."""
+
+UNTRACED: Mapping[str, str] = {"spark.python.sql.dataFrameDebugging.enabled": "false"}
+"""No column remembers which line of Python made it: measured, that is half of what it takes to make
+one. It can be set where Spark starts alone.
+"""
+
+JAVA_OPTIONS = (
+    "-XX:TieredStopAtLevel=1",
+    "-XX:+UseSerialGC",
+    "-XX:ReservedCodeCacheSize=256m",
+)
+"""One compiler, and one thread that collects garbage, which takes a tenth less. What is compiled
+has as much room as with two compilers: the usual 48 MB of one are full after some 80 s, and all
+else is interpreted.
+"""
+
+OF_THE_PROCESS: Mapping[str, str] = {
+    "spark.api.mode": "classic",
+    "spark.app.name": "pulsar-conformance",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.extraJavaOptions": " ".join(JAVA_OPTIONS),
+    "spark.driver.host": "127.0.0.1",
+    "spark.log.level": "ERROR",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+}
+"""Quiet, reached by this machine alone, and compiled once: a run lasts a minute. Measured, all its
+jobs together take 60 % of the CPU time that they take with Java's second compiler."""
+
+
+class Log:
+    """What the Java process writes to standard output and error: kept, but not shown."""
+
+    def __init__(self) -> None:
+        self.file: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115  as long as Java lives
+
+    def tail(self) -> str:
+        """Its last lines."""
+        self.file.seek(0)
+        text = self.file.read().decode(errors="replace")
+        return "\n".join(text.splitlines()[-TAIL:])
+
+
+@dataclass
+class JavaProcess:
+    """It starts with its first session, and outlives each of them."""
+
+    log: Log = field(default_factory=Log)
+    started: bool = False
+
+    def session(self, master: str, more: Mapping[str, str]) -> Any:
+        """A Spark session, with `more` settings over our own. Errors: those of PySpark."""
+        cores = re.search(r"\[(\d+)", master)
+        tasks = int(cores[1]) if cores else (os.cpu_count() or 1)
+        settings = {
+            **OF_THE_PROCESS,
+            **OF_THE_SESSION,
+            **UNTRACED,
+            "spark.master": master,
+            "spark.sql.shuffle.partitions": str(tasks),
+            "spark.sql.warehouse.dir": str(Path(tempfile.gettempdir(), "spark-warehouse")),
+            **more,
+        }
+        python = os.environ.get("PYSPARK_PYTHON", sys.executable)
+        wanted = {"SPARK_LOCAL_IP": "127.0.0.1", "SPARK_REMOTE": None, "PYSPARK_PYTHON": python}
+        with _interrupts_kept(), _environment(**wanted):
+            return self._session(settings)
+
+    def _session(self, settings: Mapping[str, str]) -> Any:
+        from pyspark import SparkConf, SparkContext
+        from pyspark.java_gateway import launch_gateway
+        from pyspark.sql import SparkSession
+
+        conf = SparkConf().setAll(list(settings.items()))
+        if not self.started:
+            # Only PySpark's own launcher lets the process write to elsewhere than this one.
+            gateway = launch_gateway(conf, {"stdout": self.log.file, "stderr": self.log.file})
+            self.started = True
+            SparkContext(conf=conf, gateway=gateway)
+        return SparkSession.builder.config(map=dict(settings)).getOrCreate()
+
+
+JAVA = JavaProcess()
+"""The one of this process."""
+
+
+@contextmanager
+def _interrupts_kept() -> Iterator[None]:
+    """What handles an interrupt of this process is as it was afterwards, and Py4J is silent on it.
+
+    PySpark's own handler talks to Java in the middle of another talk, and Py4J then prints traces.
+    """
+    logging.getLogger().addFilter(_not_of_py4j)
+    logging.getLogger("py4j").setLevel(logging.CRITICAL)
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    former = signal.getsignal(signal.SIGINT)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, former)
+
+
+def _not_of_py4j(record: logging.LogRecord) -> bool:
+    """What Py4J tells the root logger is raised as well, to whoever asked."""
+    return "py4j" not in Path(record.pathname).parts
+
+
+@contextmanager
+def _environment(**wanted: str | None) -> Iterator[None]:
+    """Variables as they are wanted, none for absent, and as they were afterwards."""
+    before = {name: os.environ.get(name) for name in wanted}
+    _set(wanted)
+    try:
+        yield
+    finally:
+        _set(before)
+
+
+def _set(variables: Mapping[str, str | None]) -> None:
+    for name, value in variables.items():
+        if value is None:
+            os.environ.pop(name, None)
+        else:
+            os.environ[name] = value
