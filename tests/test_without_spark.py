@@ -2,6 +2,8 @@
 
 import os
 import socket
+import subprocess
+import sys
 from importlib.metadata import PackageNotFoundError
 
 import pytest
@@ -127,3 +129,16 @@ def test_large_batches_are_several_jobs():
     ]
     assert list(portions(iter([whole * 2]))) == [[whole * 2]]
     assert list(portions(iter([]))) == []
+
+
+def test_what_draws_meanwhile_meets_no_library_half_imported():
+    """Hypothesis seeds NumPy as soon as its import has begun, and raises what it cannot."""
+    asked = (
+        "import sys; from pulsar_conformance.adapters.spark import session\n"
+        "session.check_installed = lambda *given: None\n"
+        "session.import_module = lambda name: print('imported', name)\n"
+        "session.take = lambda *given: print('taken')\n"
+        "session.taking('local[1]', 'spark').result()\n"
+    )
+    done = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, check=True)
+    assert done.stdout.split("\n") == ["imported pandas", "taken", ""]

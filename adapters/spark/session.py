@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass, field
+from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from types import MappingProxyType
 from typing import Any, TypeVar
@@ -130,6 +131,8 @@ def taking(target: str, adapter: str) -> Future[Spark]:
     """
     check_place(target, adapter)
     check_installed(target, adapter)
+    # Here, since Hypothesis, which may draw meanwhile, breaks on a NumPy that is half imported.
+    import_module("pandas")
     promised: Future[Spark] = Future()
 
     def start() -> None:

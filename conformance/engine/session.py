@@ -15,7 +15,7 @@ from pulsar_conformance.conformance.engine.events import Tell
 from pulsar_conformance.conformance.engine.plan import Plan
 from pulsar_conformance.conformance.engine.run import Run
 
-ASKED_AT_ONCE = 2
+ASKED_AT_ONCE = 3
 """The most implementations to ask while others are judged."""
 
 COLLECTED = (4_000_000, 50, 1000)
