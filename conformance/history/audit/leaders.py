@@ -26,11 +26,13 @@ def changes(tables: Tables) -> DataFrame:
     """`cluster`, `at`, `broker`, `former` and `how`: a row for each leader after the first.
 
     `how` is `ANEW` where the same broker leads again, and else what became of the former one:
-    it ended if it gave up bundles at that time because it was shut down.
+    it ended if it gave up bundles at that time because it was shut down. A leader that is recorded
+    once more as one that led before is no change.
     """
     course = Window.partitionBy("cluster").orderBy("at")
-    led = tables["contexts"].where("kind = 'leader'").select("cluster", "at", "broker")
+    led = tables["contexts"].where("kind = 'leader'").select("cluster", "at", "broker", "anew")
     led = led.withColumn("former", F.lag("broker").over(course)).where("former is not null")
+    led = led.where((F.col("broker") != F.col("former")) | F.coalesce("anew", F.lit(True)))
     keys = ["cluster", "at", "broker", "former"]
     ends = tables["unloads"].where(F.col("cause") == SHUTDOWN)
     ends = ends.select("cluster", F.col("broker").alias("former"), F.col("at").alias("ended"))
