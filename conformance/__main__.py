@@ -1,6 +1,6 @@
 """`python -m pulsar_conformance.conformance`: the command, if its script is not on the path."""
 
-from pulsar_conformance.conformance.commands.main import entry
+from pulsar_conformance.conformance.commands.entry import entry
 
 if __name__ == "__main__":
     entry()

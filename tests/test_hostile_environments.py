@@ -79,3 +79,21 @@ def test_a_reader_that_leaves_and_a_full_disk_are_no_traceback():
         done = command("explain", "case.json", stdout=full, stderr=subprocess.PIPE)
     assert done.returncode == 2
     assert b"No space left on device" in done.stderr
+
+
+def test_an_interrupt_before_all_is_loaded_is_one_line():
+    stopped = """
+import sys
+class Stopping:
+    def find_spec(self, name, *given):
+        if name == "yaml":
+            raise KeyboardInterrupt
+sys.meta_path.insert(0, Stopping())
+from pulsar_conformance.conformance.commands.entry import entry
+entry()
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", stopped, "rules"], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout) == (130, "")
+    assert done.stderr == "pulsar-conformance: interrupted\n"

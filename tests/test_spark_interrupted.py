@@ -13,7 +13,7 @@ HISTORY = Path(__file__).parent.parent / "fixtures" / "histories" / "cluster-3.0
 COMMAND = """
 import signal
 signal.signal(signal.SIGINT, signal.default_int_handler)
-from pulsar_conformance.conformance.commands.main import entry
+from pulsar_conformance.conformance.commands.entry import entry
 entry()
 """
 """What runs in the background of a shell ignores interrupts, and so does what it starts."""

@@ -19,7 +19,7 @@ assert spark
 COMMAND = """
 import signal
 signal.signal(signal.SIGINT, signal.default_int_handler)
-from pulsar_conformance.conformance.commands.main import entry
+from pulsar_conformance.conformance.commands.entry import entry
 entry()
 """
 """What runs in the background of a shell ignores interrupts, and so does what it starts."""

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import argparse
 import errno
-import gc
 import os
 import sys
 from collections.abc import Sequence
 from contextlib import nullcontext
 from importlib.metadata import version
-from typing import NoReturn
 
 from pulsar_conformance.adapters import ask, new_adapter
 from pulsar_conformance.conformance.cases.saved import FOLDER
@@ -36,7 +34,6 @@ from pulsar_conformance.conformance.commands.look_up import (
     settings,
 )
 from pulsar_conformance.conformance.commands.plain import shown_plainly
-from pulsar_conformance.conformance.engine.session import COLLECTED
 from pulsar_conformance.specs import SpecError
 
 COMMANDS = {
@@ -78,7 +75,6 @@ FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 PACKAGE = "pulsar-conformance"
 UNUSABLE = 2
-INTERRUPTED = 130
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -103,9 +99,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     except SpecError as wrong:
         print(wrong, file=sys.stderr)
         return UNUSABLE
-    except KeyboardInterrupt:
-        print("pulsar-conformance: interrupted", file=sys.stderr)
-        return INTERRUPTED
     except BrokenPipeError:
         # Whoever read our output has had enough; nothing more can be said, not even at the end.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -117,18 +110,6 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"pulsar-conformance: cannot be written: {wrong.strerror}", file=sys.stderr)
         return UNUSABLE
     return status
-
-
-def entry() -> NoReturn:
-    """Runs the command of this process, and ends the process.
-
-    The system takes back what is left in memory; Python, which would look through all of it for
-    garbage, takes several seconds after a long run.
-    """
-    gc.set_threshold(*COLLECTED)
-    status = main()
-    gc.freeze()
-    sys.exit(status)
 
 
 def parser_of(name: str) -> argparse.ArgumentParser:

@@ -1,0 +1,28 @@
+"""The start of `pulsar-conformance`, which can be interrupted before all of it is loaded."""
+
+from __future__ import annotations
+
+import gc
+import sys
+from typing import NoReturn
+
+INTERRUPTED = 130
+
+
+def entry() -> NoReturn:
+    """Runs the command of this process, and ends the process.
+
+    The system takes back what is left in memory; Python, which would look through all of it for
+    garbage, takes several seconds after a long run.
+    """
+    try:
+        from pulsar_conformance.conformance.commands.main import main
+        from pulsar_conformance.conformance.engine.session import COLLECTED
+
+        gc.set_threshold(*COLLECTED)
+        status = main()
+    except KeyboardInterrupt:
+        print("pulsar-conformance: interrupted", file=sys.stderr)
+        status = INTERRUPTED
+    gc.freeze()
+    sys.exit(status)
