@@ -55,15 +55,17 @@ class Session:
     def _prepare(self) -> None:
         """Draws for each run, and has it asked in the background while the next is drawn for.
 
-        An implementation that takes many cases at a time goes first, since it has most to do; one
-        in this process goes last, as it is asked at once.
+        An implementation that takes many cases at a time goes first, since it has most to do, and
+        under the profile with the fewest rules, so that it begins early; one in this process goes
+        last, as it is asked at once.
         """
         self._prepared = True
         able = []
         for run in self.runs.values():
             with suppress(AdapterError):  # each rule's verdict says so
-                able.append((run.in_process, -run.implementation.hello.batch, run))
-        for *_, run in sorted(able, key=itemgetter(0, 1)):
+                batch = run.implementation.hello.batch
+                able.append((run.in_process, -batch, len(run.rules), run))
+        for *_, run in sorted(able, key=itemgetter(0, 1, 2)):
             with suppress(AdapterError):
                 run.draw()
                 run.ask()
