@@ -131,8 +131,9 @@ def taking(target: str, adapter: str) -> Future[Spark]:
     """
     check_place(target, adapter)
     check_installed(target, adapter)
-    # Here, since Hypothesis, which may draw meanwhile, breaks on a NumPy that is half imported.
-    import_module("pandas")
+    with suppress(ImportError):
+        # Here, since Hypothesis, which may draw meanwhile, breaks on a NumPy that is half imported.
+        import_module("pandas")
     promised: Future[Spark] = Future()
 
     def start() -> None:
