@@ -31,16 +31,14 @@ def locate(door: Door, case: Case) -> Derivation:
     """[BUNDLE-04 … 13]"""
     ranges = ranges_of(case["boundaries"])
     locate = bundles.LOCATE[door.readings["partitions"]]
-    counted = bundles.COUNTED[door.readings["partitions"]]
-    if door.release is not None:
-        hashes = {topic: hash_of(counted(topic)[0]) for topic in case["topics"]}
-        lost = answers.nowhere(case, hashes, door.release)
-        if lost is not None:
-            return lost
+    lost = answers.nowhere(door, case)
+    if lost is not None:
+        return lost
     names = [ranges[locate(ranges, topic)].name for topic in case["topics"]]
 
     def explain() -> Iterator[Step]:
         yield Step("hashes", HASHED)
+        counted = bundles.COUNTED[door.readings["partitions"]]
         for topic, name in zip(case["topics"], names, strict=True):
             first, further = counted(topic)
             of = "" if first == topic else f"that of {first}, and {further} bundles on: "

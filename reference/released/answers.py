@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 
-from pulsar_conformance.reference import managers, splitting
+from pulsar_conformance.reference import bundles, managers, splitting
 from pulsar_conformance.reference.anti_affinity import Spread
 from pulsar_conformance.reference.derivation import Derivation, Step
 from pulsar_conformance.reference.door import Case, Door, Refused
 from pulsar_conformance.reference.numbers import Fraction, plain
-from pulsar_conformance.reference.ranges import FULL_UPPER, hex_of
+from pulsar_conformance.reference.ranges import FULL_UPPER, hash_of, hex_of
 from pulsar_conformance.reference.released.assignment import (
     DOMAINS,
     ReleasedAssignment,
@@ -65,10 +65,13 @@ def speed_of(reported: Fraction | None, release: ReleasedWays | None) -> Fractio
     return reported * 1000 / 1024 if binary and reported is not None else reported
 
 
-def nowhere(case: Case, hashes: Mapping[str, int], release: ReleasedWays) -> Derivation | None:
+def nowhere(door: Door, case: Case) -> Derivation | None:
     """Why a release finds no bundle for a topic by its hash; none where it finds one for each."""
-    lost = [topic for topic in case["topics"] if hashes[topic] == FULL_UPPER]
-    if release.ways["top-hash"] == "last" or not lost:
+    release, counted = door.release, bundles.COUNTED[door.readings["partitions"]]
+    if release is None or release.ways["top-hash"] == "last":
+        return None
+    lost = [topic for topic in case["topics"] if hash_of(counted(topic)[0]) == FULL_UPPER]
+    if not lost:
         return None
     why = f"no bundle begins at {hex_of(FULL_UPPER)} ({release.place('top-hash')})"
     return Derivation({"failed": why}, lambda: (Step(topic, why) for topic in lost))
