@@ -137,7 +137,7 @@ def test_what_draws_meanwhile_meets_no_library_half_imported():
         "import sys; from pulsar_conformance.adapters.spark import session\n"
         "session.check_installed = lambda *given: None\n"
         "session.import_module = lambda name: print('imported', name)\n"
-        "session.take = lambda *given: print('taken')\n"
+        "session._taken = lambda *given: print('taken')\n"
         "session.taking('local[1]', 'spark').result()\n"
     )
     done = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, check=True)

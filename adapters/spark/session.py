@@ -110,6 +110,12 @@ def take(target: str, adapter: str, options: Mapping[str, str] = MappingProxyTyp
     Raises AdapterError where it cannot be had, is none, or the process has another one.
     """
     check_place(target, adapter)
+    if _PROCESS.running is None and target != SUBMITTED:
+        check_installed(target, adapter)
+    return _taken(target, adapter, options)
+
+
+def _taken(target: str, adapter: str, options: Mapping[str, str] = MappingProxyType({})) -> Spark:
     with _PROCESS.turn:
         running = _PROCESS.running
         if running is None:
@@ -138,12 +144,12 @@ def taking(target: str, adapter: str) -> Future[Spark]:
 
     def start() -> None:
         try:
-            promised.set_result(take(target, adapter))
+            promised.set_result(_taken(target, adapter))
         except BaseException as error:
             promised.set_exception(error)
 
     if _remote(target) or _PROCESS.running is not None:
-        promised.set_result(take(target, adapter))
+        promised.set_result(_taken(target, adapter))
     else:
         threading.Thread(target=start, name="spark", daemon=True).start()
     return promised
@@ -163,7 +169,6 @@ def release(spark: Spark) -> None:
 def _started(target: str, adapter: str, options: Mapping[str, str]) -> Spark:
     if target == SUBMITTED:
         return _submitted(adapter, options)
-    check_installed(target, adapter)
     return _connected(target, adapter) if _remote(target) else _own(target, adapter, options)
 
 
