@@ -132,7 +132,8 @@ def test_large_batches_are_several_jobs():
 
 
 def test_what_draws_meanwhile_meets_no_library_half_imported():
-    """Hypothesis seeds NumPy as soon as its import has begun, and raises what it cannot."""
+    """Hypothesis seeds NumPy as soon as its import has begun, and raises what it cannot; and two
+    threads that import PySpark at once see halves of it."""
     asked = (
         "import sys; from pulsar_conformance.adapters.spark import session\n"
         "session.check_installed = lambda *given: None\n"
@@ -141,4 +142,9 @@ def test_what_draws_meanwhile_meets_no_library_half_imported():
         "session.taking('local[1]', 'spark').result()\n"
     )
     done = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, check=True)
-    assert done.stdout.split("\n") == ["imported pandas", "taken", ""]
+    assert done.stdout.split("\n") == [
+        "imported pandas",
+        "imported pyspark.sql",
+        "taken",
+        "",
+    ]

@@ -34,6 +34,11 @@ REACHED_WITHIN = 5.0
 ENDS_WITHIN = 10.0
 """Seconds that a session may take to end, before it is left to itself."""
 
+BEFORE = ("pandas", "pyspark.sql")
+"""Imported before Spark starts in the background. Hypothesis, which may draw meanwhile, breaks on a
+NumPy that is half imported; and two threads that import PySpark at once see halves of its modules.
+"""
+
 Session = Any
 """A `pyspark.sql.SparkSession`, classic or of Spark Connect: only what both have is used."""
 
@@ -137,9 +142,9 @@ def taking(target: str, adapter: str) -> Future[Spark]:
     """
     check_place(target, adapter)
     check_installed(target, adapter)
-    with suppress(ImportError):
-        # Here, since Hypothesis, which may draw meanwhile, breaks on a NumPy that is half imported.
-        import_module("pandas")
+    for name in BEFORE:
+        with suppress(ImportError):
+            import_module(name)
     promised: Future[Spark] = Future()
 
     def start() -> None:

@@ -1,0 +1,29 @@
+"""Spark starts in a thread of its own, beside what its caller goes on to do."""
+
+import subprocess
+import sys
+
+import pytest
+
+pytest.importorskip("pyspark", reason="needs the extra: nox -s spark")
+
+STARTED = """
+import sys
+from pulsar_conformance.adapters.spark import session
+
+def taken(*given, really=session._taken):
+    before = set(sys.modules)
+    spark = really(*given)
+    print(*sorted(name for name in set(sys.modules) - before if name.startswith("pyspark.sql")))
+    return spark
+
+session._taken = taken
+session.release(session.taking("local[1]", "spark").result())
+"""
+
+
+def test_the_thread_imports_nothing_that_its_caller_may_import_meanwhile():
+    done = subprocess.run(
+        [sys.executable, "-c", STARTED], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == ""
