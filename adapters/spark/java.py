@@ -15,6 +15,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
+from pulsar_conformance.adapters.spark import lookups
+
 TAIL = 20
 """Lines of Spark's standard error that a message shows."""
 
@@ -85,6 +87,7 @@ class JavaProcess:
             **OF_THE_PROCESS,
             **OF_THE_SESSION,
             **UNTRACED,
+            "spark.driver.extraClassPath": lookups.first_jars(),
             "spark.master": master,
             "spark.sql.shuffle.partitions": str(tasks),
             "spark.sql.warehouse.dir": str(Path(tempfile.gettempdir(), "spark-warehouse")),
@@ -106,6 +109,7 @@ class JavaProcess:
             gateway = launch_gateway(conf, {"stdout": self.log.file, "stderr": self.log.file})
             self.started = True
             SparkContext(conf=conf, gateway=gateway)
+            lookups.remember(gateway.jvm)
         return SparkSession.builder.config(map=dict(settings)).getOrCreate()
 
 
