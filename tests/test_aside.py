@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from pulsar_conformance.adapters import AdapterError
 from pulsar_conformance.conformance.engine.asking import at_once, settle
+from pulsar_conformance.conformance.engine.events import OperationAsked
 from pulsar_conformance.conformance.engine.plan import Plan
 from pulsar_conformance.conformance.engine.run import Run
 
@@ -60,13 +61,30 @@ def test_a_promise_is_kept_with_what_is_raised():
     assert promised.result() == 4
 
 
-def test_nothing_is_asked_of_a_run_that_is_closed(tmp_path):
-    plan = Plan.make([HALF], [PROFILE], rules=["SHED-01", "USAGE-01"], examples=2, root=tmp_path)
-    later = []
-    run = Run(plan, HALF, PROFILE, asking=lambda work, *given: later.append((work, given)))
+def in_wait(rules, root):
+    """A run that has drawn, what it has to be done aside, and what it tells."""
+    plan = Plan.make([HALF], [PROFILE], rules=rules, examples=2, root=root)
+    later, told = [], []
+    run = Run(plan, HALF, PROFILE, told.append, lambda work, *given: later.append((work, given)))
     run.prepare()
+    return run, later, told
+
+
+def asked(later, told):
+    """Does what waits, one piece after the other; the operations that were asked, in order."""
+    for work, given in later:
+        work(*given)
+    return [event.operation for event in told if isinstance(event, OperationAsked)]
+
+
+def test_groups_of_operations_are_asked_one_after_the_other(tmp_path):
+    run, later, told = in_wait(["SHED-0[12]", "USAGE-01"], tmp_path)
+    assert len(later) == 1, "the second group waits for whoever asks the first"
+    assert asked(later, told) == ["shed.select", "usage.max"]
     run.close()
-    [(work, (questions, answers))] = later
-    work(questions, answers)
-    assert set(questions) == {"shed.select", "usage.max"}
-    assert not any(promised.done() for promised in answers.values())
+
+
+def test_nothing_is_asked_of_a_run_that_is_closed(tmp_path):
+    run, later, told = in_wait(["SHED-01", "USAGE-01"], tmp_path)
+    run.close()
+    assert asked(later, told) == []

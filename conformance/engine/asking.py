@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future
 from random import Random
+from threading import Lock
 from typing import Any, TypeVar
 
 from pulsar_conformance.conformance.core.trial import Json, Question, Trial
@@ -20,6 +21,9 @@ Asking = Callable[..., object]
 
 Promised = Future[list[list[Json]]]
 """The answers to questions that were asked together, each by itself."""
+
+Part = tuple[Mapping[str, list[Trial]], Mapping[str, Promised]]
+"""What is asked together, and the answers to it, by operation."""
 
 
 def at_once(work: Callable[..., object], /, *given: Any) -> object:
@@ -43,8 +47,8 @@ class Asker:
     """Asks an implementation each trial once, and keeps the answers.
 
     The trials of all rules are mixed, since what an implementation remembers shows only if what it
-    is asked changes. `asking` says where the work is done; an implementation in this process is
-    asked immediately.
+    is asked changes. `asking` says where the work is done, one part after the other; an
+    implementation in this process is asked immediately.
     """
 
     def __init__(
@@ -55,6 +59,9 @@ class Asker:
         self._tell = tell
         self._random = Random(seed)
         self._closed = False
+        self._waiting: deque[Part] = deque()
+        self._working = False
+        self._turn = Lock()
         self._places: dict[int, list[tuple[Promised, int, int]]] = {}
         """By the identity of a trial, the place of the answer to each of its questions."""
         self._answers: dict[int, list[Json]] = {}
@@ -74,7 +81,11 @@ class Asker:
                 places += [(promise, len(together), column) for column in columns]
                 together.append(part)
         if questions:
-            self._asking(self._ask, questions, promised)
+            with self._turn:
+                self._waiting.append((questions, promised))
+                working, self._working = self._working, True
+            if not working:
+                self._asking(self._work)
 
     def answers(self, tried: Tried) -> list[Json]:
         """The answers to a trial that was asked; repeated calls return the same list.
@@ -92,9 +103,16 @@ class Asker:
         """Stops asking."""
         self._closed = True
 
-    def _ask(self, questions: Mapping[str, list[Trial]], promised: Mapping[str, Promised]) -> None:
-        for operation, together in questions.items():
-            if self._closed:
-                return
-            self._tell(OperationAsked(self._implementation.name, operation, len(together)))
-            settle(promised[operation], self._implementation.answers, together)
+    def _work(self) -> None:
+        """Asks what waits, one part after the other, until nothing does."""
+        while (part := self._next()) is not None:
+            for operation, together in part[0].items():
+                if self._closed:
+                    return
+                self._tell(OperationAsked(self._implementation.name, operation, len(together)))
+                settle(part[1][operation], self._implementation.answers, together)
+
+    def _next(self) -> Part | None:
+        with self._turn:
+            self._working = bool(self._waiting)
+            return self._waiting.popleft() if self._waiting else None

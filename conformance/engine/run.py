@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from dataclasses import replace
 from functools import cached_property
 
@@ -22,6 +22,7 @@ from pulsar_conformance.conformance.engine.events import (
     nobody,
 )
 from pulsar_conformance.conformance.engine.findings import Answered, Findings, attributed, settled
+from pulsar_conformance.conformance.engine.grouping import grouped
 from pulsar_conformance.conformance.engine.implementation import Implementation
 from pulsar_conformance.conformance.engine.plan import Plan
 from pulsar_conformance.conformance.engine.readings import (
@@ -41,8 +42,8 @@ assert checks.__all__, "importing the checks registers them"
 class Run:
     """Judges one implementation by one profile.
 
-    Everything is drawn first and then asked, the cases of an operation together; `asking` says
-    where. Then all answers are judged, since a case of one rule may show a violation of another.
+    What is asked is drawn first, the cases of an operation together; `asking` says where it is
+    asked. Then all answers are judged, since a case of one rule may show a violation of another.
     """
 
     def __init__(
@@ -123,9 +124,20 @@ class Run:
         return before_asking(self.implementation)
 
     @cached_property
+    def _asked(self) -> list[specs.Rule]:
+        """The rules that may apply, and can be asked about."""
+        return [
+            rule
+            for rule in self.rules
+            if rule.id in CHECKS
+            and self.implementation.unoffered(rule) is None
+            and self._before.may_apply(rule)
+        ]
+
+    @cached_property
     def _aimed(self) -> dict[str, list[Tried]]:
         """The trials that tell the alternatives of readings apart, for the judged operations."""
-        asked = {name for rule in self._tried for name in specs.load().rules[rule].operations}
+        asked = {name for rule in self._asked for name in rule.operations}
         return {
             name: [
                 Tried("aimed", trial)
@@ -137,24 +149,31 @@ class Run:
         }
 
     def prepare(self) -> None:
-        """Draws and asks. Errors: `AdapterError`."""
-        self.draw()
-        self.ask()
+        """Draws and asks whatever was not. Errors: `AdapterError`.
 
-    def draw(self) -> None:
-        """Draws the trials of every rule that may apply. Errors: `AdapterError`."""
-        for rule in self.rules:
-            if rule.id in self._tried or rule.id not in CHECKS:
-                continue
-            if self.implementation.unoffered(rule) is None and self._before.may_apply(rule):
-                self._tell(RuleDrawn(self.name, rule.id))
-                self._tried[rule.id] = list(trials_of(rule, self.plan, self.implementation))
-        assert self._aimed is not None
+        Each group of operations is asked as soon as it is drawn for, so that an implementation
+        elsewhere works while the next is.
+        """
+        for rules in grouped(self._asked):
+            for rule in rules:
+                self._draw(rule)
+            self._ask({name for rule in rules for name in rule.operations})
 
-    def ask(self) -> None:
-        """Asks everything that was drawn, the cases of an operation together."""
-        drawn = [one for tried in self._tried.values() for one in tried]
-        self._asker.ask([*drawn, *(one for tried in self._aimed.values() for one in tried)])
+    def _draw(self, rule: specs.Rule) -> None:
+        """Draws the trials of a rule. Errors: `AdapterError`."""
+        if rule.id not in self._tried:
+            self._tell(RuleDrawn(self.name, rule.id))
+            self._tried[rule.id] = list(trials_of(rule, self.plan, self.implementation))
+
+    def _ask(self, operations: Set[str]) -> None:
+        """Asks everything that was drawn, and what tells readings apart by these operations."""
+        aimed = (one for tried in self._aimed.values() for one in tried)
+        self._asker.ask(
+            [
+                *(one for tried in self._tried.values() for one in tried),
+                *(one for one in aimed if one.trial.operations <= operations),
+            ]
+        )
 
     @cached_property
     def _judged(self) -> tuple[Subject, dict[str, Findings], dict[str, AdapterError]]:

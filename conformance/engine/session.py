@@ -53,7 +53,7 @@ class Session:
         return run.verdict(rule)
 
     def _prepare(self) -> None:
-        """Draws for each run, and has it asked in the background while the next is drawn for.
+        """Draws for each run, and has it asked in the background while more is drawn.
 
         An implementation that takes many cases at a time goes first, since it has most to do, and
         under the profile with the fewest rules, so that it begins early; one in this process goes
@@ -67,8 +67,7 @@ class Session:
                 able.append((run.in_process, -batch, len(run.rules), run))
         for *_, run in sorted(able, key=itemgetter(0, 1, 2)):
             with suppress(AdapterError):
-                run.draw()
-                run.ask()
+                run.prepare()
 
     def close(self) -> None:
         """Closes every connection."""
