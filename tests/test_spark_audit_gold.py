@@ -10,6 +10,7 @@ from pulsar_conformance.conformance.cases.saved import trial_of
 from pulsar_conformance.conformance.engine.judge import Court
 from pulsar_conformance.conformance.history.audit.plan import AuditPlan, Silver
 from pulsar_conformance.conformance.history.audit.tables import TABLES
+from pulsar_conformance.conformance.history.cycles.decisions import decided
 from pulsar_conformance.conformance.history.cycles.gold import GOLD
 from pulsar_conformance.reference import Readings
 from standins.sparks import spark
@@ -125,6 +126,7 @@ def made(spark):
         }
         assert {*rows.columns, "day"} == columns
         tables[name] = session.createDataFrame(rows.collect(), rows.schema)
+    tables["decided"] = decided(tables, plan).withColumnRenamed("cycle", "key").select("key.*", "*")
     return {name: [row.asDict() for row in rows.collect()] for name, rows in tables.items()}
 
 
@@ -208,17 +210,34 @@ def test_averages_begin_with_the_leader_and_unloads_are_remembered(made):
     assert known[5.0, bundle(3)]["moved"] is None
 
 
-def test_every_choice_is_explained(made):
-    whys = {
+def whys(rows):
+    """Why, by minute, bundle and broker, of the recorded cluster."""
+    return {
         (minute(row["cycle"]), row["bundle"], row["broker"]): row["why"]
-        for row in made["decisions"]
+        for row in rows
         if row["cluster"] == "recorded"
     }
-    assert whys[5.0, bundle(3), "b1"] == "over by 5 points, needs 8 B/s, running sum 0 B/s"
-    assert whys[5.0, bundle(2), "b1"] == "enough already gone: 26 B/s of 8 B/s"
-    assert whys[5.0, bundle(4), "b2"] == "broker not over its threshold"
-    assert whys[10.0, bundle(3), "b1"] == "recently unloaded (4.9 min ago)"
-    assert whys[15.0, bundle(5), "b1"] == "unloaded, though the broker did not report it"
+
+
+def test_every_choice_is_explained(made):
+    every = whys(made["decided"])
+    assert every[5.0, bundle(3), "b1"] == "over by 5 points, needs 8 B/s, running sum 0 B/s"
+    assert every[5.0, bundle(2), "b1"] == "enough already gone: 26 B/s of 8 B/s"
+    assert every[5.0, bundle(4), "b2"] == "broker not over its threshold"
+    assert every[10.0, bundle(3), "b1"] == "recently unloaded (4.9 min ago)"
+    assert every[15.0, bundle(5), "b1"] == "unloaded, though the broker did not report it"
+
+
+def test_what_is_kept_is_what_was_chosen_or_unloaded(made):
+    kept = whys(made["decisions"])
+    assert sorted((time, broker, name) for time, name, broker in kept) == [
+        (5.0, "b1", bundle(3)),
+        (10.0, "b1", bundle(2)),
+        (15.0, "b1", bundle(2)),
+        (15.0, "b1", bundle(3)),
+        (15.0, "b1", bundle(5)),
+        (20.0, "b1", bundle(2)),
+    ]
 
 
 def test_a_case_is_broken_as_its_cycle_was(made):

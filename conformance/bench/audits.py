@@ -97,8 +97,8 @@ READ: Mapping[str, Mapping[str, Sequence[str]]] = {
     **{name: {"records": ()} for name in ("quarantine", *SILVER)},
     "bundle_averages": {"bundle_samples": BUNDLES, "broker_samples": BROKERS},
     "broker_usage": {"broker_samples": BROKERS},
-    "decisions": {"bundle_averages": MOMENT, "broker_usage": MOMENT},
-    "broker_decisions": {"decisions": (*MOMENT, "broker")},
+    "broker_decisions": {"bundle_averages": MOMENT, "broker_usage": MOMENT},
+    "decisions": {"broker_decisions": ()},
     "findings": {"broker_decisions": MOMENT, "broker_usage": MOMENT},
     "verdicts": {"findings": MOMENT},
 }

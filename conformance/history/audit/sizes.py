@@ -42,7 +42,7 @@ def of_process(path: str) -> Mapping[str, str]:
     return SUMMARIES if 0 < length < SMALL else LARGE
 
 
-FEW = ("cycles", "broker_usage", "findings")
+FEW = ("cycles", "broker_usage", "decisions", "findings")
 """Tables with a row a broker at most of what has a row a bundle: cycles, usages, rules."""
 
 FEWER = 32

@@ -46,7 +46,7 @@ def lines(tables: Tables) -> Json:
 
 def judged(tables: Tables) -> Json:
     """What was decided and done at the cycles, and the verdicts on it."""
-    first = tables["decisions"].where("moment = cycle")
+    first = tables["broker_usage"].where("moment = cycle")
     went = tables["unloads"].select(*UNLOADING, "at", "cause", "open").distinct()
     shed = (F.col("cause") == SHEDDING) | F.col("open")
     done = went.where(shed).select(*UNLOADING).distinct()

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from pulsar_conformance.adapters.spark.shapes import AVERAGE, BUNDLE, RATES, RESOURCES, SETTINGS
+from pulsar_conformance.conformance.history.cycles import decisions
 from pulsar_conformance.conformance.history.input.parsing import SAID
 from pulsar_conformance.conformance.history.verdicts.checks import acts
 
@@ -85,17 +86,14 @@ TABLES: Mapping[str, TableSchema] = {
         "messages double, bytes double",
         ("cluster", "cycle", "moment", "broker"),
     ),
-    "decisions": TableSchema(
-        "cycle timestamp, moment timestamp, broker string, bundle string, strategy string, "
-        "used double, average double, threshold double, need double, messages double, "
-        "bytes double, traffic double, above double, movable boolean, owned boolean, "
-        "narrows boolean, chosen boolean, unloaded boolean, done array<timestamp>, "
-        "doubtful array<timestamp>, claimed boolean, open boolean, why string",
-        ("cluster", "cycle", "moment", "broker", "bundle"),
-    ),
     "broker_decisions": TableSchema(
-        f"cycle timestamp, moment timestamp, broker string, {acts.COLUMNS}",
+        f"cycle timestamp, moment timestamp, broker string, {acts.COLUMNS}, "
+        f"decisions array<struct<{decisions.COLUMNS}>>",
         ("cluster", "cycle", "moment", "broker"),
+    ),
+    "decisions": TableSchema(
+        f"cycle timestamp, moment timestamp, broker string, {decisions.COLUMNS}",
+        ("cluster", "cycle", "moment", "broker", "bundle"),
     ),
     "findings": TableSchema(
         "cycle timestamp, moment timestamp, rule string, verdict string, evidence string, "

@@ -1,4 +1,4 @@
-"""`decisions`: what the rules decide about each bundle at each cycle, why, and what was done."""
+"""What the rules decide about each bundle at each cycle, why, and what was done."""
 
 from __future__ import annotations
 
@@ -11,19 +11,55 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 KEY = ("cluster", "cycle", "moment")
+
+DECIDED: Mapping[str, str] = {
+    "bundle": "string",
+    "strategy": "string",
+    "used": "double",
+    "average": "double",
+    "threshold": "double",
+    "need": "double",
+    "messages": "double",
+    "bytes": "double",
+    "traffic": "double",
+    "above": "double",
+    "movable": "boolean",
+    "open": "boolean",
+    "owned": "boolean",
+    "narrows": "boolean",
+    "chosen": "boolean",
+    "unloaded": "boolean",
+    "done": "array<timestamp>",
+    "doubtful": "array<timestamp>",
+    "claimed": "boolean",
+    "why": "string",
+}
+"""What is told of a bundle, with its types."""
+
+COLUMNS = ", ".join(f"{name} {type_}" for name, type_ in DECIDED.items())
 NOT_ITS_OWN = "unloaded, though the broker did not report it"
 
 
-def decisions(_silver: Silver, made: Made, plan: AuditPlan) -> DataFrame:
-    """The table: a row a bundle of a broker, and one for what was unloaded and is none of these."""
+def decisions(_silver: Silver, made: Made, _plan: AuditPlan) -> DataFrame:
+    """`decisions`: the rows of `decided` about bundles that were chosen or unloaded.
+
+    All others stay where they are; what is told of them is not kept, as it is most of a history.
+    """
+    return made["broker_decisions"].select(*KEY, "broker", F.inline("decisions"))
+
+
+def decided(made: Made, plan: AuditPlan) -> DataFrame:
+    """A row a bundle of a broker, and one for what was unloaded and is none of these.
+
+    `cycle` is a struct of `KEY`, by which the rows are together; then `broker` and `DECIDED`.
+    """
     ran = cycles.of_plan(cycles.moments(made, plan), plan)
     brokers, bundles = _brokers(ran, made, plan), _bundles(made, plan)
-    decided = shedding.decisions(brokers, bundles, plan.readings, strategies(plan))
+    rows = shedding.decisions(brokers, bundles, plan.readings, strategies(plan))
     acted = done.of_cycles(causes.shed(made), cycles.of_plan(made["cycles"], plan))
     went = done.unloaded(acted.select(F.struct(*KEY).alias("cycle"), *_others(acted, KEY)))
-    rows = finished(table(decided, plan.readings), went)
-    key = (F.col(f"cycle.{name}").alias(name) for name in KEY)
-    return rows.select(*key, *_others(rows, ("cycle",)))
+    rows = finished(table(rows, plan.readings), went)
+    return rows.select("cycle", "broker", *DECIDED)
 
 
 def _others(rows: DataFrame, names: Sequence[str]) -> list[str]:
@@ -60,10 +96,10 @@ def _bundles(made: Made, plan: AuditPlan) -> DataFrame:
     return made["bundle_averages"].select(key, "broker", "bundle", load, "moved", "surely_moved")
 
 
-def table(decided: DataFrame, readings: Mapping[str, str]) -> DataFrame:
-    """The rows of `shedding.decisions` as the table has them, but for what was done."""
-    by = [name for name in shedding.STRATEGIES if name.lower() in decided.columns]
-    levels = decided.withColumn("level", whys.level(by))
+def table(rows: DataFrame, readings: Mapping[str, str]) -> DataFrame:
+    """The rows of `shedding.decisions` in the columns of `DECIDED`, but for what was done."""
+    by = [name for name in shedding.STRATEGIES if name.lower() in rows.columns]
+    levels = rows.withColumn("level", whys.level(by))
     narrows = _narrows() if "UniformLoadShedder" in by else F.lit(None).cast("boolean")
     return levels.select(
         "cycle",
@@ -76,7 +112,7 @@ def table(decided: DataFrame, readings: Mapping[str, str]) -> DataFrame:
         "traffic",
         "above",
         "movable",
-        _open(decided.columns, readings).alias("open"),
+        _open(rows.columns, readings).alias("open"),
         F.col("bundle").isNotNull().alias("owned"),
         narrows.alias("narrows"),
         "chosen",
@@ -103,7 +139,7 @@ LOADS = ("messages", "bytes")
 
 
 def finished(rows: DataFrame, went: DataFrame) -> DataFrame:
-    """The table with what was done: `went` has the times of `done.unloaded`."""
+    """The rows with what was done: `went` has the times of `done.unloaded`."""
     both = done.beside(rows, went)
     owned = F.coalesce("owned", F.lit(False))
     strange = F.when(~owned & F.col("unloaded"), F.lit(NOT_ITS_OWN))

@@ -39,8 +39,8 @@ GOLD: Mapping[str, Callable[[Silver, Made, AuditPlan], DataFrame]] = {
     "unloads": unloads,
     "bundle_averages": averages,
     "broker_usage": usages,
-    "decisions": decisions,
     "broker_decisions": broker_decisions,
+    "decisions": decisions,
     "findings": findings,
     "verdicts": verdicts,
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pulsar_conformance import specs
 from pulsar_conformance.conformance.history.audit.plan import AuditPlan, Made, Silver
 from pulsar_conformance.conformance.history.cycles import cycles
+from pulsar_conformance.conformance.history.cycles.decisions import decided
 from pulsar_conformance.conformance.history.verdicts import cases, missing, splits
 from pulsar_conformance.conformance.history.verdicts.checks import BOUNDED, CHECKS
 from pulsar_conformance.conformance.history.verdicts.checks.acts import acts
@@ -14,6 +15,8 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 KEY = ("cluster", "cycle", "moment")
+DROPPED = ("cluster", "moment", "day", "decisions")
+"""What `facts` has no use for."""
 
 ALLOWED, VIOLATED = "allowed", "violated"
 NOT_DONE, UNDECIDED = "not done though due", "undecided"
@@ -29,9 +32,11 @@ def rules_of(plan: AuditPlan) -> tuple[str, ...]:
     return tuple(rule for rule in CHECKS if rule in rules)
 
 
-def broker_decisions(_silver: Silver, made: Made, _plan: AuditPlan) -> DataFrame:
+def broker_decisions(_silver: Silver, made: Made, plan: AuditPlan) -> DataFrame:
     """`broker_decisions`: a row for each broker at each look."""
-    return acts(made["decisions"], (*KEY, "broker"))
+    rows = acts(decided(made, plan), ("cycle", "broker"))
+    key = (F.col(f"cycle.{name}").alias(name) for name in KEY)
+    return rows.select(*key, *rows.columns[1:])
 
 
 def findings(silver: Silver, made: Made, plan: AuditPlan) -> DataFrame:
@@ -72,7 +77,7 @@ def verdicts(_silver: Silver, made: Made, plan: AuditPlan) -> DataFrame:
 
 def _facts(moments: DataFrame, made: Made, plan: AuditPlan) -> DataFrame:
     key = F.struct(*KEY)
-    acted = made["broker_decisions"].withColumn("cycle", key).drop("cluster", "moment", "day")
+    acted = made["broker_decisions"].withColumn("cycle", key).drop(*DROPPED)
     brokers = made["broker_usage"].select(
         key.alias("cycle"),
         "broker",

@@ -1,4 +1,4 @@
-"""What each broker had at a cycle and what it gave up: its rows of `decisions` together.
+"""What each broker had at a cycle and what it gave up: the decisions on its bundles together.
 
 Where something was unloaded that shedding need not have done, there are two `views` of a broker:
 one in which shedding did all of it, and one in which it did only what is sure.
@@ -37,15 +37,17 @@ COLUMNS = (
 
 
 def acts(decided: DataFrame, key: Sequence[str]) -> DataFrame:
-    """A row for each `key`, which tells a broker at a cycle, of rows of the table `decisions`."""
+    """A row for each `key`, which tells a broker at a cycle, of rows that were decided.
+
+    What is told of a bundle that was chosen or unloaded is kept whole, in `decisions`.
+    """
     keys = list(key)
-    rows = _counted(decided, keys).join(_gone(decided, keys).hint("shuffle_hash"), keys, "left")
-    nobody = F.array().cast("array<string>")
-    rows = rows.withColumn("stuck", F.coalesce("stuck", nobody))
+    told = F.struct(*(name for name in decided.columns if name not in keys))
+    kept = F.collect_list(F.when(F.col("chosen") | F.col("unloaded"), told))
+    rows = decided.groupBy(*keys).agg(*_counted(), *_gone(), kept.alias("decisions"))
     whole, sure = _view(sure=False), _view(sure=True)
-    doubt = F.coalesce(F.col("doubt"), F.lit(False))
-    views = F.when(doubt, F.array(whole, sure)).otherwise(F.array(whole))
-    return rows.select(*keys, *COUNTS, "stuck", views.alias("views"))
+    views = F.when(F.col("doubt"), F.array(whole, sure)).otherwise(F.array(whole))
+    return rows.select(*keys, *COUNTS, "stuck", views.alias("views"), "decisions")
 
 
 COUNTS = (
@@ -54,12 +56,12 @@ COUNTS = (
 )
 
 
-def _counted(decided: DataFrame, keys: list[str]) -> DataFrame:
-    """What each broker has, in numbers."""
+def _counted() -> list[Column]:
+    """What a broker has, in numbers."""
     movable, traffic = F.col("movable"), F.col("traffic")
     carries = (F.col("messages") > 0) & (F.col("bytes") > 0)
     left = F.when(movable & ~F.col("unloaded"), traffic)
-    return decided.groupBy(*keys).agg(
+    return [
         F.count_if("owned").alias("owned"),
         F.count_if(movable).alias("able"),
         F.count_if(_stuck()).alias("blocked"),
@@ -70,16 +72,15 @@ def _counted(decided: DataFrame, keys: list[str]) -> DataFrame:
         F.count_if(movable & ~F.col("unloaded")).alias("kept"),
         F.count_if(movable & carries).alias("both"),
         F.count_if(movable & F.col("narrows")).alias("narrowing"),
-    )
+    ]
 
 
 def _stuck() -> Column:
     return F.col("owned") & ~F.col("movable") & ~F.col("open")
 
 
-def _gone(decided: DataFrame, keys: list[str]) -> DataFrame:
-    """What each broker gave up, in all and surely, and what was to stay."""
-    gone = decided.where(F.col("unloaded") | _stuck())
+def _gone() -> list[Column]:
+    """What a broker gave up, in all and surely, and what was to stay."""
     own, unloaded, less = F.col("owned"), F.col("unloaded"), (-F.col("traffic")).alias("less")
     sure = F.filter("done", lambda at: ~F.array_contains("doubtful", at))
     claimed = F.coalesce("claimed", F.lit(False))
@@ -101,11 +102,11 @@ def _gone(decided: DataFrame, keys: list[str]) -> DataFrame:
         collected[f"{name}unweighed"] = F.count_if(unweighed)
         collected[f"{name}answered"] = F.sum(F.when(went, F.size(times)))
     doubtful = (F.size("doubtful") > 0) | (alien & F.col("claimed").isNull())
-    return gone.groupBy(*keys).agg(
+    return [
         F.collect_list(F.when(_stuck(), F.col("bundle"))).alias("stuck"),
         F.bool_or(doubtful).alias("doubt"),
         *(column.alias(name) for name, column in collected.items()),
-    )
+    ]
 
 
 def _view(sure: bool) -> Column:
