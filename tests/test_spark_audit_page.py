@@ -9,6 +9,7 @@ import pytest
 pytest.importorskip("pyspark", reason="needs the extra: nox -s spark")
 
 from pulsar_conformance.conformance.commands.main import main
+from pulsar_conformance.conformance.history.page import series
 from pulsar_conformance.conformance.history.page.making import PAGE
 from pulsar_conformance.conformance.history.page.rendering import rendered
 from standins.sparks import CORES, spark
@@ -29,6 +30,38 @@ def test_a_name_cannot_end_the_script():
     assert evil not in page
     assert data_of(page)["clusters"][0]["name"] == evil
     assert "&lt;/script&gt;" in page
+
+
+def test_many_large_clusters_share_one_page():
+    """A line a broker of 100 at most; 60,000 points and 2,000 marks together."""
+    assert series.shares([]) == (300, 1000)
+    assert series.shares([100]) == (300, 1000)
+    assert series.shares([100] * 2) == (300, 1000)
+    assert series.shares([250] * 6) == (100, 333)
+    assert series.shares([3] * 6) == (300, 333)
+
+
+def test_the_page_of_six_clusters_as_large_as_can_be_is_under_two_megabytes():
+    points, marks = series.shares([series.BROKERS] * series.CLUSTERS)
+    times = [1_795_132_800 + 864 * point for point in range(points)]
+    told = "shop/events-001/0x0ccccccc_0x13333333; shedding: " + "the heaviest that may go " * 10
+    cluster = {
+        "name": "eu-1",
+        "times": times,
+        "average": [45.6] * points,
+        "limit": [55.6] * points,
+        "brokers": [
+            {"name": f"broker-{number}:8080", "used": [62.5] * points}
+            for number in range(series.BROKERS)
+        ],
+        "left_out": 150,
+        "marks": [[times[0] + 0.5, "unload", "broker-1:8080", told, False]] * marks,
+        "bundles": [["shop/events-001/0x0ccccccc_0x13333333", 8, "broker-1:8080 → " * 8]]
+        * series.BUNDLES,
+    }
+    row = ["SHED-04", "violated", "eu-1", "2026-11-20 00:35:00", "unloaded lately " * 20, None]
+    data = {"clusters": [cluster] * series.CLUSTERS, "verdicts": [row] * series.ROWS}
+    assert len(rendered(data, ["6 clusters"]).encode()) < 2_000_000
 
 
 @pytest.fixture(scope="module")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pulsar_conformance.adapters.spark.overload import OVERLOAD_THRESHOLD as OVERLOAD
@@ -22,11 +22,17 @@ CLUSTERS = 6
 POINTS = 300
 """So many points at most has a line; several cycles are one point, with the most that was used."""
 
+DRAWN = 60_000
+"""So many points has a page, and where it has more lines, each has fewer points."""
+
 BROKERS = 100
 """So many brokers of a cluster are drawn, the busiest ones."""
 
 MARKS = 1000
 """So many unloads and splits of a cluster are marked, those of broken cycles first."""
+
+MARKED = 2000
+"""So many are marked on a page."""
 
 ROWS = 1000
 """So many verdicts stand in the table; those that are allowed do not."""
@@ -39,15 +45,23 @@ BUNDLES = 50
 
 def drawn(tables: Tables, plan: AuditPlan) -> list[Json]:
     """Each cluster with its lines, marks and bundles, the one with the most faults first."""
+    clusters = _clusters(tables)
+    points, marks = shares(list(clusters.values()))
     return [
         {
             "name": name,
-            **_lines(tables, plan, name),
-            "marks": _marks(tables, name),
+            **_lines(tables, plan, name, points),
+            "marks": _marks(tables, name, marks),
             "bundles": _bundles(tables, name),
         }
-        for name in _clusters(tables)
+        for name in clusters
     ]
+
+
+def shares(brokers: Sequence[int]) -> tuple[int, int]:
+    """How many points a line has, and how many marks a cluster, where clusters have brokers."""
+    lines = sum(min(BROKERS, count) for count in brokers)
+    return min(POINTS, DRAWN // max(1, lines)), min(MARKS, MARKED // max(1, len(brokers)))
 
 
 def verdicts(tables: Tables) -> list[list[str | None]]:
@@ -60,17 +74,19 @@ def verdicts(tables: Tables) -> list[list[str | None]]:
     return [list(row) for row in rows.select(*told).collect()]
 
 
-def _clusters(tables: Tables) -> list[str]:
+def _clusters(tables: Tables) -> dict[str, int]:
+    """Those that are drawn, in their order, and how many brokers each has."""
     faults = tables["verdicts"].where(F.col("verdict").isin(*WRONG)).groupBy("cluster")
     went = tables["unloads"].groupBy("cluster").agg(F.count(F.lit(1)).alias("unloads"))
-    known = tables["broker_usage"].select("cluster").distinct()
+    brokers = F.countDistinct("broker").alias("brokers")
+    known = tables["broker_usage"].groupBy("cluster").agg(brokers)
     rows = known.join(faults.agg(F.count(F.lit(1)).alias("faults")), "cluster", "left")
     rows = rows.join(went, "cluster", "left").na.fill(0)
     ordered = rows.orderBy(F.desc("faults"), F.desc("unloads"), "cluster").limit(CLUSTERS)
-    return [row["cluster"] for row in ordered.collect()]
+    return {row["cluster"]: row["brokers"] for row in ordered.collect()}
 
 
-def _lines(tables: Tables, plan: AuditPlan, cluster: str) -> Json:
+def _lines(tables: Tables, plan: AuditPlan, cluster: str, most: int) -> Json:
     """Seconds since 1970, and what each broker used, the average and the limit, in percent."""
     mine = F.col("cluster") == cluster
     used = tables["broker_usage"].where(mine & (F.col("moment") == F.col("cycle")))
@@ -83,7 +99,7 @@ def _lines(tables: Tables, plan: AuditPlan, cluster: str) -> Json:
         F.min(F.unix_seconds("cycle")).alias("first"), F.max(F.unix_seconds("cycle")).alias("last")
     )
     rows = rows.crossJoin(F.broadcast(span))
-    step = F.greatest(F.lit(1), F.ceil((F.col("last") - F.col("first") + 1) / POINTS))
+    step = F.greatest(F.lit(1), F.ceil((F.col("last") - F.col("first") + 1) / most))
     at = F.col("first") + F.floor((F.unix_seconds("cycle") - F.col("first")) / step) * step
     points = (
         rows.withColumn("at", at)
@@ -128,7 +144,7 @@ def _in_lines(points: DataFrame) -> Json:
     }
 
 
-def _marks(tables: Tables, cluster: str) -> list[list[Any]]:
+def _marks(tables: Tables, cluster: str, most: int) -> list[list[Any]]:
     """Rows of seconds, kind, broker, what is told of it, and whether its cycle breaks a rule."""
     mine = F.col("cluster") == cluster
     faults = tables["verdicts"].where(mine & F.col("verdict").isin(*WRONG)).groupBy("cycle")
@@ -157,7 +173,7 @@ def _marks(tables: Tables, cluster: str) -> list[list[Any]]:
         F.concat_ws("; ", "bundle", who, F.array_join("rules", ", ")).alias("told"),
         F.col("rules").isNotNull().alias("wrong"),
     )
-    rows = unloads.unionByName(splits).distinct().orderBy(F.desc("wrong"), "at").limit(MARKS)
+    rows = unloads.unionByName(splits).distinct().orderBy(F.desc("wrong"), "at").limit(most)
     rows = rows.withColumn("at", F.round(F.unix_millis("at") / 1000, 1))
     return [list(row) for row in rows.select("at", "kind", "broker", "told", "wrong").collect()]
 
