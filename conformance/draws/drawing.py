@@ -1,4 +1,4 @@
-"""Drawing values with Hypothesis; nothing is asked in a draw, so no answer changes what is drawn."""
+"""Drawing values with Hypothesis; a draw asks nothing, so no answer changes what is drawn."""
 
 from __future__ import annotations
 
