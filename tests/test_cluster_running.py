@@ -2,9 +2,11 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -174,7 +176,32 @@ def test_a_setting_that_the_release_does_not_have():
 
 
 def folders(pid):
-    return list(Path("/tmp").glob(f"pulsar-conformance-cluster-{pid}-*"))
+    return list(Path(tempfile.gettempdir()).glob(f"pulsar-conformance-cluster-{pid}-*"))
+
+
+@pytest.mark.parametrize("ended", ["in order", "by a signal"])
+def test_nothing_is_left_in_the_temporary_folder(ended, tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    with connect("cluster:3.0.7", PROFILE, {}) as connection:
+        pid = connection.pid
+        steps(connection, *USED)
+        [folder] = folders(pid)
+        assert list(folder.glob("unpacked/librocksdbjni*.so")), "RocksDB unpacks itself there"
+        maps = Path(f"/proc/{pid}/maps").read_text().splitlines()
+        loaded = [line.split(maxsplit=5)[5] for line in maps if UNPACKED.search(line)]
+        assert [file for file in loaded if not file.startswith(f"{folder}/")] == []
+        if ended == "in order":
+            connection.bye()
+        else:
+            os.kill(pid, signal.SIGTERM)
+            until(lambda: processes(pid) == [], 20)
+    assert list(tmp_path.iterdir()) == []
+    assert [one.name for one in Path("/tmp").iterdir() if str(pid) in one.name] == []
+
+
+UNPACKED = re.compile("librocksdbjni|liblz4|libcirce|snappy-|libnetty")
+"""What Java's libraries unpack for the system's loader to find."""
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])

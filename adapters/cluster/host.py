@@ -25,6 +25,9 @@ from pulsar_conformance.specs import load
 
 OBJECT = "pulsar_conformance.adapters.cluster.host:ClusterHost"
 FOLDER = "pulsar-conformance-cluster-"
+UNPACKED = "unpacked"
+"""The JVM's folder for temporary files, within that of the cluster."""
+
 ATTEMPTS = 20
 BATCH = 1
 """A story takes seconds."""
@@ -37,6 +40,8 @@ OPTIONS = (
     "-Xmx1500m",
     "-XX:MaxDirectMemorySize=512m",
     "-Dio.netty.tryReflectionSetAccessible=true",
+    # Whoever attaches to a JVM has it leave a socket in /tmp, wherever it is told to write.
+    "-XX:+DisableAttachMechanism",
     # A description of the admin API that nobody reads takes long to make.
     "-Djersey.config.allowSystemPropertiesProvider=true",
     "-Djersey.config.server.wadl.disableWadl=true",
@@ -52,7 +57,11 @@ class ClusterHost:
     def __init__(self, profile: str, readings: Mapping[str, str]) -> None:  # noqa: ARG002  see above
         self._told = json.loads(sys.argv[1])
         jars = [jar for folder in self._told["folders"] for jar in jvm.jars(Path(folder))]
-        jvm.start(jars, OPTIONS)
+        folder = Path(self._told["folder"])
+        # RocksDB, Snappy and LZ4 unpack their libraries there, and a JVM that is ended leaves them.
+        unpacked = folder / UNPACKED
+        unpacked.mkdir()
+        jvm.start(jars, (*OPTIONS, f"-Djava.io.tmpdir={unpacked}"))
         jpype.java.util.logging.LogManager.getLogManager().reset()
         # They name Java types in decorators, and those are known from here on.
         from pulsar_conformance.adapters.cluster import webapps
@@ -70,7 +79,6 @@ class ClusterHost:
         }
         neutral = {name: value for name, (value, _) in self._neutral.items()}
         self._beneath = {**load().defaults(profile), **neutral}
-        folder = Path(self._told["folder"])
         webapps.share()
         self._cluster = LiveCluster(folder, self._told["manager"], self._told["brokers"])
 
