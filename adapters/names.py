@@ -6,9 +6,12 @@ from difflib import get_close_matches
 
 from pulsar_conformance.adapters.bundled import BUNDLED, NotBuilt
 from pulsar_conformance.adapters.cluster.connect import connect_cluster
+from pulsar_conformance.adapters.cluster.remote import BadUrl
 from pulsar_conformance.adapters.cluster.target import FORM as CLUSTER_FORM
 from pulsar_conformance.adapters.connection import Connect, Connection, Limits
 from pulsar_conformance.adapters.errors import AdapterError
+from pulsar_conformance.adapters.operated.address import FORM as URL_FORM
+from pulsar_conformance.adapters.operated.address import check_no_secret
 from pulsar_conformance.adapters.process import connect_exec, connect_python
 from pulsar_conformance.adapters.pulsar.connect import connect_pulsar
 from pulsar_conformance.adapters.pulsar.target import FORM
@@ -41,7 +44,7 @@ KINDS: Mapping[str, tuple[str, Connect]] = {
     "exec": ("exec:COMMAND ARG ...", connect_exec),
     "sample": (f"sample:{'|'.join(BUNDLED)}", connect_sample),
     "pulsar": (FORM, connect_pulsar),
-    "cluster": (CLUSTER_FORM, connect_cluster),
+    "cluster": (f"{CLUSTER_FORM} or {URL_FORM}", connect_cluster),
     "spark": ("spark or spark:local[N] or spark:sc://HOST:PORT", connect_spark),
 }
 """Kind of adapter: how its names are written, and what opens it."""
@@ -68,6 +71,10 @@ def check_name(name: str) -> None:
     if printable(name, lines=False) != name:
         problem = f"{name!r} has a character that cannot be shown"
         raise AdapterError("start", problem, "write its name in plain text")
+    try:
+        check_no_secret(name.partition(":")[2] if kind == "cluster" else "")
+    except BadUrl as wrong:
+        raise AdapterError("start", str(wrong)) from None
 
 
 def _unknown(name: str, kind: str) -> str:

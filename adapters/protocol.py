@@ -21,6 +21,9 @@ PROTOCOL = 1
 DEFAULT_BATCH = 1000
 """Cases a message for an implementation that names no `batch`."""
 
+Row: TypeAlias = tuple[tuple[str, JSON], ...]
+"""Questions that belong together: operation and case."""
+
 OPERATIONS = operations()
 """Every operation of the protocol."""
 
@@ -32,7 +35,8 @@ class Hello:
     `strategies` and `algorithms` are None if the implementation does not list them: each is then
     asked and may be answered with `unsupported`. `placement` is a placement strategy that replaces
     the documented one. `readings` are those that the implementation says it follows. `costly` are
-    operations of which a case takes seconds.
+    operations of which a case takes seconds. `own` are all rows of questions that can be asked of
+    what only stands as it is, by the rule that they show; no message tells them.
     """
 
     protocol: int
@@ -47,11 +51,13 @@ class Hello:
     manager: str = "modular"
     neutral: Mapping[str, str] = field(default_factory=dict)
     placement: str | None = None
+    own: Mapping[str, tuple[Row, ...]] | None = None
 
     @classmethod
     def of(cls, answer: Mapping[str, JSON]) -> Self:
         """Reads an answer to hello that is valid by its schema; unknown fields are ignored."""
         known = {name: answer[name] for name in cls.__dataclass_fields__ if name in answer}
+        known.pop("own", None)
         for name in ("operations", "costly", "strategies", "algorithms"):
             if name in known:
                 known[name] = tuple(known[name])

@@ -13,10 +13,10 @@ from pathlib import Path
 
 import pytest
 from pulsar_conformance.adapters.cluster.remote import TOKEN, Access, AdminApi
+from pulsar_conformance.adapters.operated.in_force import documented
+from pulsar_conformance.adapters.operated.looking import Looker
 from pulsar_conformance.conformance.commands.main import main
 from pulsar_conformance.conformance.history.collect.files import Recording
-from pulsar_conformance.conformance.history.collect.in_force import documented
-from pulsar_conformance.conformance.history.collect.looking import Looker
 from pulsar_conformance.conformance.history.collect.recording import Recorder
 from standins.admin import FakeCluster
 

@@ -5,7 +5,7 @@ import json
 from pathlib import Path
 
 import pytest
-from pulsar_conformance.conformance.history.collect.sight import folded
+from pulsar_conformance.conformance.history.collect.changes import folded
 
 FOLDER = Path(__file__).parents[1] / "fixtures" / "histories"
 

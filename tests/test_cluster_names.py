@@ -27,7 +27,6 @@ def test_manager_brokers_and_settings():
         ("3.0.7,brokers=many", "write a number from 1 to 99"),
         ("3.0.7,brokers=0", "write a number from 1 to 99"),
         ("3.0.7,set=a", "set=NAME=VALUE"),
-        ("https://pulsar.example.com:8443", "record it by pulsar-conformance collect"),
         ("3.0.7,now", "'now' says nothing here"),
     ],
 )

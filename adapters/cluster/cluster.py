@@ -12,7 +12,8 @@ import jpype
 from pulsar_conformance.adapters.cluster import web
 from pulsar_conformance.adapters.cluster.broker import LiveBroker, Ports
 from pulsar_conformance.adapters.cluster.metadata import LEADER, MARK, Metadata
-from pulsar_conformance.adapters.cluster.settings import CLUSTER, broker_conf
+from pulsar_conformance.adapters.cluster.requests import CLUSTER
+from pulsar_conformance.adapters.cluster.settings import broker_conf
 from pulsar_conformance.adapters.cluster.waiting import Alarm, Unsettled
 from pulsar_conformance.adapters.cluster.web import Reply
 from pulsar_conformance.adapters.pulsar.configuration import Unsayable

@@ -1,4 +1,4 @@
-"""`cluster:VERSION` and `cluster:PATH`: a cluster on loopback, in a child process with a JVM."""
+"""`cluster:VERSION` and `cluster:PATH`, in a child process with a JVM; and `cluster:URL`."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from collections.abc import Mapping
 
 from pulsar_conformance.adapters.cluster.target import ClusterTarget
 from pulsar_conformance.adapters.connection import Connection, Limits
+from pulsar_conformance.adapters.operated.address import is_url
+from pulsar_conformance.adapters.operated.connection import connect_operated
 from pulsar_conformance.adapters.process import ProcessConnection
 from pulsar_conformance.adapters.pulsar.connect import released_jars, starting
 from pulsar_conformance.adapters.pulsar.target import Target
@@ -22,7 +24,9 @@ that, and a long story minutes."""
 def connect_cluster(
     rest: str, name: str, profile: str, readings: Mapping[str, str], limits: Limits
 ) -> Connection:
-    """Finds or fetches the jars, and starts the child."""
+    """Finds or fetches the jars, and starts the child; a cluster at a URL is there already."""
+    if is_url(rest):
+        return connect_operated(rest, name, profile, limits)
     with starting(name):
         target = ClusterTarget.parse(rest)
         version, jars = released_jars(Target(target.release))

@@ -2,18 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from pulsar_conformance.adapters.cluster.cluster import LiveCluster
+from typing import Any, Protocol
 
 Owner = tuple[str, int]
 """The broker that owns a bundle, and the transaction since which."""
 
 Held = tuple[str, int | None]
 """The broker that owns a bundle, and the transaction since which; none for a part that it kept."""
+
+
+class Divided(Protocol):
+    """What knows how namespaces are divided."""
+
+    def ranges(self, namespace: str) -> list[str]:
+        """The bundles of a namespace, by range; none where it has not been used."""
+
+
+class Watchable(Protocol):
+    """A cluster of which can be seen who owns what."""
+
+    @property
+    def brokers(self) -> Container[str]:
+        """Those that are up."""
+
+    @property
+    def metadata(self) -> Divided:
+        """What is written of namespaces."""
+
+    def owned(self, namespaces: Iterable[str]) -> dict[str, Owner]:
+        """Bundles of these namespaces that are owned: the broker, and since when."""
 
 
 @dataclass
@@ -60,7 +79,7 @@ class SeenStep:
 class Observed:
     """Bundles and owners as they were when they were last looked at."""
 
-    def __init__(self, cluster: LiveCluster) -> None:
+    def __init__(self, cluster: Watchable) -> None:
         self._cluster = cluster
         self.held: dict[str, Held] = {}
         self._ranges: dict[str, list[str]] = {}

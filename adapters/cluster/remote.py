@@ -1,4 +1,4 @@
-"""The admin API of a cluster of somebody's own: read, never written to.
+"""The admin API of a cluster of somebody's own: read, and changed where that is asked for.
 
 A token comes from the environment or a file, goes to no host over plain HTTP that was reached by
 TLS first, and stands in no message.
@@ -25,6 +25,9 @@ LARGEST = 64 * 1024 * 1024
 
 CHUNK = 1 << 16
 MOST_REDIRECTS = 5
+READING = "GET"
+CHANGING = 30.0
+"""Seconds that a change may take at least: an unload waits for its bundle to be closed."""
 FORBIDDEN = (401, 403)
 REDIRECTS = (301, 302, 303, 307, 308)
 
@@ -68,7 +71,7 @@ class Access:
         """From what a user gives. Errors: `BadUrl`."""
         parts = _split(url)
         if parts.username is not None or parts.password is not None:
-            raise BadUrl(f"a URL holds no secret: give a token in ${TOKEN} or --token-file")
+            raise BadUrl(f"a URL holds no secret: give a token in ${TOKEN} or a file")
         if parts.path.rstrip("/") or parts.query or parts.fragment:
             raise BadUrl(f"{url}: write scheme, host and port alone, as in http://localhost:8080")
         token = os.environ.get(TOKEN)
@@ -76,12 +79,12 @@ class Access:
             try:
                 token = token_file.read_text("utf-8")
             except (OSError, UnicodeDecodeError) as error:
-                raise BadUrl(f"--token-file {token_file}: it cannot be read, {error}") from None
+                raise BadUrl(f"the token file {token_file}: it cannot be read, {error}") from None
         token = token.strip() if token else None
         if token and not (token.isascii() and token.isprintable()):
             raise BadUrl("the token holds what no HTTP header can; it is one line of ASCII")
         if trust is not None and not trust.is_file():
-            raise BadUrl(f"--tls-trust {trust}: there is no such file")
+            raise BadUrl(f"the certificates {trust}: there is no such file")
         return cls(f"{parts.scheme}://{parts.netloc}", token or None, trust, seconds)
 
 
@@ -113,16 +116,31 @@ class AdminApi:
 
         Errors: `NoAnswer`.
         """
-        begun = base or self.access.base
-        url, end = f"{begun}{path}", time.monotonic() + self.access.seconds
+        return _read(*self._followed(READING, path, None, base), text=text)
+
+    def change(self, method: str, path: str, body: Any = None) -> None:
+        """Have something changed; a text is sent as it is, any other body as JSON.
+
+        It is asked for once, whatever becomes of the connection. Errors: `NoAnswer`.
+        """
+        content = body if body is None or isinstance(body, str) else json.dumps(body)
+        _read(*self._followed(method, path, content, None), text=True)
+
+    def _followed(
+        self, method: str, path: str, body: str | None, base: str | None
+    ) -> tuple[str, int, bytes]:
+        """URL, status and body of the answer at the end of all redirects. Errors: `NoAnswer`."""
+        begun, patience = base or self.access.base, self.access.seconds
+        patience = patience if method == READING else max(patience, CHANGING)
+        url, end = f"{begun}{path}", time.monotonic() + patience
         for _ in range(MOST_REDIRECTS + 1):
-            status, body, location = self._once(url, end)
+            status, said, location = self._once(method, url, body, end)
             if status in REDIRECTS and location:
                 to = urljoin(url, location)
                 self._check(url, to)
                 url = to
                 continue
-            return _read(url, status, body, text=text)
+            return url, status, said
         raise NoAnswer(f"{begun}{path} is redirected more than {MOST_REDIRECTS} times")
 
     def close(self) -> None:
@@ -141,13 +159,15 @@ class AdminApi:
         if urlsplit(url).scheme == "https" and parts.scheme != "https":
             raise NoAnswer(f"{url} redirects to plain HTTP, at {parts.netloc}; not followed")
 
-    def _once(self, url: str, end: float) -> tuple[int, bytes, str | None]:
+    def _once(
+        self, method: str, url: str, body: str | None, end: float
+    ) -> tuple[int, bytes, str | None]:
         parts = urlsplit(url)
         base = f"{parts.scheme}://{parts.netloc}"
         with self._lock:
             line = self._lines.setdefault(base, _Line(base, self.access))
         path = f"{parts.path or '/'}{'?' + parts.query if parts.query else ''}"
-        return line.ask(path, end)
+        return line.ask(method, path, body, end)
 
 
 class _Line:
@@ -159,12 +179,16 @@ class _Line:
         self._lock = threading.Lock()
         self._connection: http.client.HTTPConnection | None = None
 
-    def ask(self, path: str, end: float) -> tuple[int, bytes, str | None]:
+    def ask(
+        self, method: str, path: str, body: str | None, end: float
+    ) -> tuple[int, bytes, str | None]:
         """Status, body and the place that a redirect names. Errors: `NoAnswer`."""
         with self._lock:
+            if method != READING:
+                self.close()  # of one that was kept nobody knows whether it still hears
             for kept in (self._connection is not None, False):
                 try:
-                    return self._ask(path, end)
+                    return self._ask(method, path, body, end)
                 except (http.client.HTTPException, OSError, ValueError) as error:
                     self.close()
                     # A connection that was kept may have been closed meanwhile: once more.
@@ -182,7 +206,9 @@ class _Line:
             self._connection.close()
             self._connection = None
 
-    def _ask(self, path: str, end: float) -> tuple[int, bytes, str | None]:
+    def _ask(
+        self, method: str, path: str, body: str | None, end: float
+    ) -> tuple[int, bytes, str | None]:
         if self._connection is None:
             self._connection = self._open()
         left = max(0.1, end - time.monotonic())
@@ -192,7 +218,10 @@ class _Line:
         headers = {"Accept": "application/json, text/plain"}
         if self._access.token:
             headers["Authorization"] = f"Bearer {self._access.token}"
-        self._connection.request("GET", path, headers=headers)
+        content = None if body is None else body.encode()
+        if method != READING:
+            headers["Content-Type"] = "application/json"
+        self._connection.request(method, path, content, headers)
         response = self._connection.getresponse()
         chunks, size = [], 0
         # read1 gives what is there; read would wait for the rest, however slowly it comes.

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 from urllib.parse import quote, urlencode
 
-from pulsar_conformance.adapters.cluster.settings import CLUSTER
+CLUSTER = "conformance"
+"""What a cluster on loopback is called."""
 
 ADMIN = "/admin/v2"
 Request = tuple[str, str, Any]
@@ -18,9 +19,9 @@ def namespace_of(topic: str) -> str:
     return "/".join(topic.partition("://")[2].split("/")[:2])
 
 
-def create_tenant(tenant: str) -> Request:
+def create_tenant(tenant: str, cluster: str = CLUSTER) -> Request:
     """A tenant that may use the cluster."""
-    return "PUT", f"{ADMIN}/tenants/{quote(tenant)}", {"allowedClusters": [CLUSTER]}
+    return "PUT", f"{ADMIN}/tenants/{quote(tenant)}", {"allowedClusters": [cluster]}
 
 
 def create_namespace(name: str, bundles: int | None) -> Request:
@@ -76,9 +77,9 @@ def set_dynamic(name: str, value: str) -> Request:
     return "POST", path, None
 
 
-def set_domain(name: str, brokers: Sequence[str]) -> Request:
+def set_domain(name: str, brokers: Sequence[str], cluster: str = CLUSTER) -> Request:
     """Register brokers to a failure domain, or delete it where there are none."""
-    path = f"{ADMIN}/clusters/{CLUSTER}/failureDomains/{quote(name, safe='')}"
+    path = f"{ADMIN}/clusters/{quote(cluster)}/failureDomains/{quote(name, safe='')}"
     return ("POST", path, {"brokers": list(brokers)}) if brokers else ("DELETE", path, None)
 
 

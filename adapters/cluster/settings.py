@@ -7,13 +7,12 @@ from typing import Any
 
 from pulsar_conformance.adapters.cluster.broker import Ports
 from pulsar_conformance.adapters.cluster.metadata import SESSION
+from pulsar_conformance.adapters.cluster.requests import CLUSTER
 from pulsar_conformance.adapters.cluster.standins import NEUTRAL
 from pulsar_conformance.adapters.cluster.target import MANAGERS
 from pulsar_conformance.adapters.cluster.web import LOOPBACK
 from pulsar_conformance.adapters.pulsar.configuration import Configurations
 from pulsar_conformance.adapters.pulsar.jvm import Java
-
-CLUSTER = "conformance"
 
 SMALL: Mapping[str, Any] = {
     "clusterName": CLUSTER,

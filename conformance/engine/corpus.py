@@ -45,13 +45,20 @@ class Tried:
 def trials_of(rule: specs.Rule, plan: Plan, implementation: Implementation) -> Iterator[Tried]:
     """Every trial drawn or saved for a rule; trials that failed before come first.
 
-    A replayed case is the only trial. Trials that are illegal under the profile are left out.
+    A replayed case is the only trial, and what stands as it is can be asked about itself alone.
+    Trials that are illegal under the profile are left out.
     """
     if plan.replay is not None:
         yield Tried("saved", plan.replay)
         return
     profile = implementation.profile
     defaults = specs.load().defaults(profile)
+    if implementation.hello.own is not None:
+        for row in implementation.hello.own.get(rule.id, ()):
+            own = Trial(tuple(Question(*question) for question in row))
+            if bad_trial(own, defaults) is None:
+                yield Tried("drawn", own)
+        return
     for saved in plan.saved:
         if CHECKS[rule.id].judges(saved.trial) and bad_trial(saved.trial, defaults) is None:
             yield Tried("saved", saved.trial)

@@ -116,6 +116,8 @@ class Implementation:
 
         The implementation has to offer every operation of the rule, or one of them if any will do.
         """
+        if self.hello.own is not None and rule.id not in self.hello.own:
+            return "it stands as it is, and nothing that can be read of it shows this"
         missing = [one for one in rule.operations if one not in self.hello.operations]
         enough = rule.any_operation and len(missing) < len(rule.operations)
         if missing and not enough:

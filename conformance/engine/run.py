@@ -137,6 +137,8 @@ class Run:
     @cached_property
     def _aimed(self) -> dict[str, list[Tried]]:
         """The trials that tell the alternatives of readings apart, for the judged operations."""
+        if self.implementation.hello.own is not None:
+            return {}
         asked = {name for rule in self._asked for name in rule.operations}
         return {
             name: [

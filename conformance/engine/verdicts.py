@@ -68,6 +68,9 @@ class VerdictWriter:
             return replace(self.blank, verdict="fail", failure=wrong)
         if findings.reached == 0:
             verdict = unreached(self.blank, findings)
+            if hearing.subject.implementation.hello.own is not None:
+                why = f"it stands as it is, and does not show this: {verdict.why}"
+                return replace(verdict, verdict="not_applicable", why=why)
             replayed = self.plan.replay is not None
             return verdict if replayed else not_declined(hearing, verdict)
         if findings.aside:

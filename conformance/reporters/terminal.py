@@ -205,11 +205,15 @@ class Reporter:
         return names | {name.rpartition(" ")[0] for name in names}
 
     def _told(self) -> Iterator[str]:
-        """The implementations' notes on how they worked, in the order in which they were named."""
-        for pair in product(self.plan.adapters, self.plan.profiles):
-            for (adapter, profile, _worker), lines in self.notes.items():
-                if (adapter, profile) == pair:
-                    yield from lines
+        """The implementations' notes on how they worked, each once, in the order of their names."""
+        told = (
+            line
+            for pair in product(self.plan.adapters, self.plan.profiles)
+            for (adapter, profile, _worker), lines in self.notes.items()
+            if (adapter, profile) == pair
+            for line in lines
+        )
+        yield from dict.fromkeys(told)
 
     def _failures(self) -> Iterator[str]:
         """The text of every unexpected failure, and of every different error once."""

@@ -11,8 +11,8 @@ from pathlib import Path
 
 from pulsar_conformance.adapters.cluster.host import ClusterHost
 from pulsar_conformance.adapters.cluster.remote import Access, AdminApi
+from pulsar_conformance.adapters.operated.looking import Looker
 from pulsar_conformance.conformance.history.collect.files import Recording
-from pulsar_conformance.conformance.history.collect.looking import Looker
 from pulsar_conformance.conformance.history.collect.recording import Recorder
 
 PACKAGE = "org.apache.pulsar.broker.loadbalance.impl."

@@ -18,8 +18,8 @@ from pulsar_conformance.adapters.cluster.remote import (
     BadUrl,
     NoAnswer,
 )
+from pulsar_conformance.adapters.operated.looking import Looker, NoCluster
 from pulsar_conformance.conformance.history.collect.files import CannotWrite, Recording
-from pulsar_conformance.conformance.history.collect.looking import Looker, NoCluster
 from pulsar_conformance.conformance.history.collect.recording import Recorder
 from pulsar_conformance.specs.words import counted
 

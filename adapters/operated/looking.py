@@ -10,8 +10,8 @@ from typing import Any, TypeVar
 from urllib.parse import quote, urlsplit
 
 from pulsar_conformance.adapters.cluster.remote import AdminApi, NoAnswer
-from pulsar_conformance.conformance.history.collect.in_force import documented
-from pulsar_conformance.conformance.history.collect.sight import Sight
+from pulsar_conformance.adapters.operated.in_force import documented
+from pulsar_conformance.adapters.operated.sight import Sight
 
 AT_ONCE = 16
 """Brokers that are asked at the same time."""
@@ -28,7 +28,7 @@ Found = TypeVar("Found")
 
 
 class NoCluster(Exception):
-    """It is not certain which cluster is to be recorded; what to say."""
+    """It is not certain which cluster is meant; what to say."""
 
 
 @dataclass(frozen=True)

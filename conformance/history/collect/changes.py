@@ -1,42 +1,14 @@
-"""What one look at a cluster shows, and what of it changed since the last."""
+"""What of a cluster changed between two looks, as lines of its history."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import Any
+
+from pulsar_conformance.adapters.operated.sight import Sight
 
 Entry = dict[str, Any]
 """A line of the history, still without its cluster and time."""
-
-
-@dataclass(frozen=True)
-class Sight:
-    """A cluster as it was seen.
-
-    Attributes:
-        owners: broker to the bundles that it owns; one that did not answer has those it had.
-        silent: the brokers that are up and did not answer.
-        leader: the broker that leads, if that could be told.
-        settings: those in force that documents name.
-        domains: failure domain to its brokers.
-        groups: anti-affinity group to its namespaces.
-        shed: how many bundles the leader has shed since it leads, if that could be told.
-        divided: bundles that are no more, and their parts.
-    """
-
-    owners: Mapping[str, frozenset[str]] = field(default_factory=dict)
-    silent: frozenset[str] = frozenset()
-    leader: str | None = None
-    settings: Mapping[str, Any] = field(default_factory=dict)
-    domains: Mapping[str, frozenset[str]] = field(default_factory=dict)
-    groups: Mapping[str, frozenset[str]] = field(default_factory=dict)
-    shed: float | None = None
-    divided: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-
-    def holder(self) -> dict[str, str]:
-        """Each bundle that is owned, and by whom."""
-        return {bundle: broker for broker, held in self.owners.items() for bundle in held}
 
 
 def context(now: Sight) -> Iterator[Entry]:

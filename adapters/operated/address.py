@@ -1,0 +1,61 @@
+"""What stands after `cluster:` where it is a URL."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from pulsar_conformance.adapters.cluster.remote import TOKEN, Access, BadUrl
+
+FORM = "cluster:URL[,cluster=NAME][,token-file=FILE][,tls-trust=FILE][,changes=allowed]"
+SCHEMES = ("http:", "https:")
+KEYS = ("cluster", "token-file", "tls-trust", "changes")
+ALLOWED = "allowed"
+PATIENCE = 10.0
+"""Seconds that a broker may take for one answer, unless --time-limit says otherwise."""
+
+
+@dataclass(frozen=True)
+class Address:
+    """Which cluster it is, how it is reached, and whether anything may be changed.
+
+    Attributes:
+        access: the admin URL, with the token and what is trusted.
+        cluster: its name, or none where there is only one.
+        changes: whether stories may be played, in a tenant of their own.
+    """
+
+    access: Access
+    cluster: str | None = None
+    changes: bool = False
+
+    @classmethod
+    def parse(cls, text: str, seconds: float = PATIENCE) -> Address:
+        """From what follows `cluster:`. Errors: `BadUrl`, without what might be a secret."""
+        url, *rest = text.split(",")
+        told = {}
+        for part in rest:
+            key, equals, value = part.partition("=")
+            if key not in KEYS or not equals or not value:
+                near = get_close_matches(key, KEYS, n=1)
+                meant = f"; did you mean {near[0]}=?" if near and near[0] != key else ""
+                raise BadUrl(f"{part!r} says nothing after a URL{meant}; write {FORM}")
+            told[key] = value
+        if told.get("changes", ALLOWED) != ALLOWED:
+            raise BadUrl(f"changes={told['changes']}: write changes={ALLOWED}, or leave it out")
+        file, trust = (Path(told[key]) if key in told else None for key in KEYS[1:3])
+        access = Access.of(url, file, trust, seconds)
+        return cls(access, told.get("cluster"), "changes" in told)
+
+
+def is_url(rest: str) -> bool:
+    """Whether what follows `cluster:` is a URL, and no release and no folder."""
+    return rest.startswith(SCHEMES)
+
+
+def check_no_secret(rest: str) -> None:
+    """Errors: `BadUrl` for a URL with a password, which would stand in reports as well."""
+    if is_url(rest) and "@" in urlsplit(rest.partition(",")[0]).netloc:
+        raise BadUrl(f"a URL holds no secret: give a token in ${TOKEN}, or a file by token-file=")

@@ -1,0 +1,167 @@
+"""What can be asked of a cluster as it stands, by the rule that it shows; and its answers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from itertools import pairwise
+from typing import Any
+
+from pulsar_conformance.adapters.cluster.remote import FORBIDDEN, NoAnswer
+from pulsar_conformance.adapters.cluster.requests import namespace_of
+from pulsar_conformance.adapters.operated.standing import MANAGER, Reader, Standing
+from pulsar_conformance.adapters.protocol import JSON, Row
+from pulsar_conformance.reference.managers import MANAGERS
+
+LAST = 0xFFFFFFFF
+PARTITIONS = 16
+"""A topic of so many partitions, and as many bundles of one width, show how these are placed."""
+
+NOT_THIS = "{} is asked about what there is in the cluster alone: {}"
+
+
+class OwnQuestions:
+    """Puts questions to a cluster about itself, and answers them by what is read of it."""
+
+    def __init__(self, standing: Standing, reader: Reader) -> None:
+        self._standing = standing
+        self._reader = reader
+
+    @property
+    def operations(self) -> tuple[str, ...]:
+        """Those of which it can answer a case."""
+        return tuple(dict.fromkeys(name for _, row in self._rows() for name, _ in row))
+
+    def own(self) -> dict[str, tuple[Row, ...]]:
+        """Every row of questions that can be asked, by the rule that it shows."""
+        found: dict[str, tuple[Row, ...]] = {}
+        for rule, row in self._rows():
+            found[rule] = (*found.get(rule, ()), row)
+        return found
+
+    def answer(self, operation: str, case: Mapping[str, Any]) -> JSON:
+        """What the cluster says. Errors: `NoAnswer` where it does not answer."""
+        return ANSWERS[operation](self, case)
+
+    def _rows(self) -> Iterator[tuple[str, Row]]:
+        for case in self._divided():
+            yield "BUNDLE-01", (("bundles.create", case),)
+        for case in self._located():
+            for rule in ("BUNDLE-04", "BUNDLE-11"):
+                yield rule, (("bundles.locate", case),)
+            again = {**case, "topics": case["topics"][::-1]}
+            yield "BUNDLE-05", (("bundles.locate", case), ("bundles.locate", again))
+        for case in self._partitioned():
+            yield "BUNDLE-07", (("bundles.locate", case),)
+        for case in self._reported():
+            for rule in ("REPORT-01", "REPORT-02"):
+                yield rule, (("report.read", case),)
+        for case in self._configured():
+            for rule in ("MANAGER-01", "MANAGER-02", "MANAGER-03", "MANAGER-05"):
+                yield rule, (("manager.choose", case),)
+
+    def _divided(self) -> list[JSON]:
+        """One case for each number of bundles that a namespace has."""
+        counts = {len(cuts) - 1 for cuts in self._standing.boundaries.values()}
+        return [{"bundles": count, "settings": {}} for count in sorted(counts) if count > 0]
+
+    def _located(self) -> Iterator[JSON]:
+        for space, cuts in self._standing.boundaries.items():
+            if whole(cuts):
+                yield {"boundaries": list(cuts), "topics": list(self._standing.topics[space])}
+
+    def _partitioned(self) -> Iterator[JSON]:
+        """Made-up partitions: which bundle a name lies in can be asked where there is no topic."""
+        for space, cuts in self._standing.boundaries.items():
+            if whole(cuts) and len(cuts) > PARTITIONS:
+                topic = f"persistent://{space}/conformance-partition-"
+                topics = [f"{topic}{number}" for number in range(PARTITIONS)]
+                yield {"boundaries": list(cuts), "topics": topics}
+
+    def _reported(self) -> Iterator[JSON]:
+        for broker in self._standing.managers():
+            if self._standing.configured(broker) in ("simple", "modular"):
+                yield {"report": self._standing.look.reports[broker]}
+
+    def _configured(self) -> list[JSON]:
+        """One case for each way in which a broker whose report tells its manager is configured."""
+        found = []
+        for broker in sorted(self._standing.managers()):
+            case = self._configuration(broker)
+            if case is not None and case not in found:
+                found.append(case)
+        return found
+
+    def _configuration(self, broker: str) -> JSON | None:
+        """Once it was changed dynamically, what broker.conf says cannot be seen any more."""
+        dynamic, conf = self._standing.dynamic.get(MANAGER), self._standing.classes.get(broker)
+        if dynamic is None and not conf:
+            return None
+        return {"conf": None if dynamic is not None else conf, "dynamic": dynamic}
+
+    def create(self, case: Mapping[str, Any]) -> JSON:
+        """The boundaries of a namespace that has so many bundles; of one that is wrong, if any."""
+        having = {
+            space: cuts
+            for space, cuts in self._standing.boundaries.items()
+            if len(cuts) - 1 == case["bundles"]
+        }
+        if not having:
+            return {"unsupported": NOT_THIS.format("bundles.create", "no namespace has so many")}
+        space = min(having, key=lambda one: whole(having[one]))
+        return {"boundaries": list(having[space]), "why": f"they are those of {space}"}
+
+    def locate(self, case: Mapping[str, Any]) -> JSON:
+        """The bundle of each topic, as a broker says: another one for each topic."""
+        spaces = {namespace_of(topic) for topic in case["topics"]}
+        space = spaces.pop() if len(spaces) == 1 else ""
+        cuts = tuple(case["boundaries"])
+        if self._standing.boundaries.get(space) != cuts:
+            why = "the topics of one of its namespaces, with the boundaries that this has"
+            return {"unsupported": NOT_THIS.format("bundles.locate", why)}
+        try:
+            brokers = self._standing.sight.owners
+            bundles = [self._reader.bundle(topic, brokers) for topic in case["topics"]]
+        except NoAnswer as error:
+            if error.status in FORBIDDEN:
+                return {"unsupported": str(error)}
+            raise
+        if self._reader.boundaries(space) != cuts:
+            return {"unsupported": f"{space} was divided meanwhile; ask again"}
+        return {"bundles": bundles}
+
+    def read(self, case: Mapping[str, Any]) -> JSON:
+        """The load manager that wrote a report, by the class that its broker is configured with."""
+        for broker, report in self._standing.look.reports.items():
+            manager = self._standing.configured(broker)
+            if report == case["report"] and manager in ("simple", "modular"):
+                return {"manager": manager, "broker": {}, "why": f"{broker} runs it"}
+        return {"unsupported": NOT_THIS.format("report.read", "the reports of its brokers")}
+
+    def choose(self, case: Mapping[str, Any]) -> JSON:
+        """The load manager that runs, by the report that it writes; one that is wrong, if any."""
+        named = MANAGERS.get(case["dynamic"] or case["conf"] or "")
+        running = {
+            manager: broker
+            for broker, manager in self._standing.managers().items()
+            if self._configuration(broker) == case
+        }
+        if not running:
+            return {"unsupported": NOT_THIS.format("manager.choose", "the class that is set")}
+        manager = min(running, key=lambda one: one == named)
+        return {"manager": manager, "why": f"the report of {running[manager]} is one of it"}
+
+
+ANSWERS: Mapping[str, Callable[[OwnQuestions, Mapping[str, Any]], JSON]] = {
+    "bundles.create": OwnQuestions.create,
+    "bundles.locate": OwnQuestions.locate,
+    "report.read": OwnQuestions.read,
+    "manager.choose": OwnQuestions.choose,
+}
+"""What answers each operation."""
+
+
+def whole(cuts: tuple[str, ...]) -> bool:
+    """Whether boundaries ascend from the first hash to the last."""
+    ends = [int(cut, 16) for cut in cuts]
+    ascending = all(low < high for low, high in pairwise(ends))
+    return len(ends) > 1 and ends[0] == 0 and ends[-1] == LAST and ascending

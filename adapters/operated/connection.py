@@ -1,0 +1,105 @@
+"""`cluster:URL`: a cluster of the operator's own, asked in this process by its admin API."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pulsar_conformance.adapters.cluster.remote import AdminApi, BadUrl, NoAnswer
+from pulsar_conformance.adapters.connection import Asking, Connection, Limits
+from pulsar_conformance.adapters.errors import AdapterError
+from pulsar_conformance.adapters.operated import stories
+from pulsar_conformance.adapters.operated.address import PATIENCE, Address
+from pulsar_conformance.adapters.operated.asked import OwnQuestions
+from pulsar_conformance.adapters.operated.looking import Looker, NoCluster
+from pulsar_conformance.adapters.operated.standing import Reader
+from pulsar_conformance.adapters.operated.tenant import LeftBehind, left
+from pulsar_conformance.adapters.operated.told import lines
+from pulsar_conformance.adapters.protocol import JSON, PROTOCOL, Hello
+from pulsar_conformance.specs import load
+
+BATCH = 20
+"""Questions are answered one after another anyway."""
+
+
+class OperatedConnection(Asking):
+    """Reads a cluster when it is made, and answers by what it has read."""
+
+    def __init__(self, address: Address, name: str, profile: str) -> None:
+        self.adapter = name
+        self._api = AdminApi(address.access)
+        self._looker: Looker | None = None
+        try:
+            self._looker = Looker.of(self._api, address.cluster)
+            reader = Reader(self._api, self._looker)
+            standing = reader.read()
+        except (NoAnswer, NoCluster) as error:
+            self.close()
+            raise AdapterError("start", str(error), "", "", name) from None
+        self._asked = OwnQuestions(standing, reader)
+        self._standing = standing
+        rows = self._asked.own()
+        if address.changes:
+            for rule, row in stories.own(standing):
+                rows[rule] = (*rows.get(rule, ()), row)
+        costly = (stories.REPLAY,) if address.changes else ()
+        managers = {*standing.managers().values(), *map(standing.configured, standing.classes)}
+        self._hello = Hello(
+            protocol=PROTOCOL,
+            name=standing.cluster,
+            version=standing.version,
+            batch=BATCH,
+            operations=(*self._asked.operations, *costly),
+            costly=costly,
+            manager=next(filter(None, sorted(filter(None, managers))), "modular"),
+            own=rows,
+        )
+        defaults = load().defaults(profile)
+        self._lines = [
+            *lines(standing, defaults, changes=address.changes),
+            *(f"{standing.cluster}: {line}" for line in left(self._api, standing)),
+        ]
+
+    @property
+    def in_process(self) -> bool:
+        """True: no case is serialized."""
+        return True
+
+    def told(self) -> list[str]:
+        """What it is like, and what cannot be asked of it."""
+        return self._lines
+
+    def exchange(self, operation: str, batch: Sequence[JSON]) -> list[JSON]:
+        """One answer a case, in order."""
+        if operation not in self._hello.operations:
+            problem = f"{operation} is not offered"
+            raise AdapterError("ask", problem, "", "", self.adapter, "unknown-operation")
+        try:
+            return [self._answer(operation, case) for case in batch]
+        except (NoAnswer, LeftBehind) as error:
+            raise AdapterError("ask", str(error), "", "", self.adapter) from None
+
+    def _answer(self, operation: str, case: Mapping[str, Any]) -> JSON:
+        if operation == stories.REPLAY:
+            return stories.play(self._api, self._standing, case)
+        return self._asked.answer(operation, case)
+
+    def bye(self) -> None:
+        """Nothing has to end."""
+        self.close()
+
+    def close(self) -> None:
+        """Close every connection."""
+        if self._looker is not None:
+            self._looker.close()
+        self._api.close()
+
+
+def connect_operated(rest: str, name: str, profile: str, limits: Limits) -> Connection:
+    """A cluster by its admin URL. Errors: `AdapterError`."""
+    seconds = PATIENCE if limits == Limits() else limits.base
+    try:
+        address = Address.parse(rest, seconds)
+    except BadUrl as wrong:
+        raise AdapterError("start", str(wrong), "", "", name) from None
+    return OperatedConnection(address, name, profile)

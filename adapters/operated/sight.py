@@ -1,0 +1,36 @@
+"""A cluster as one look at it shows it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Sight:
+    """A cluster as it was seen.
+
+    Attributes:
+        owners: broker to the bundles that it owns; one that did not answer has those it had.
+        silent: the brokers that are up and did not answer.
+        leader: the broker that leads, if that could be told.
+        settings: those in force that documents name.
+        domains: failure domain to its brokers.
+        groups: anti-affinity group to its namespaces.
+        shed: how many bundles the leader has shed since it leads, if that could be told.
+        divided: bundles that are no more, and their parts.
+    """
+
+    owners: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    silent: frozenset[str] = frozenset()
+    leader: str | None = None
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    domains: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    groups: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    shed: float | None = None
+    divided: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    def holder(self) -> dict[str, str]:
+        """Each bundle that is owned, and by whom."""
+        return {bundle: broker for broker, held in self.owners.items() for bundle in held}

@@ -1,0 +1,155 @@
+"""A cluster as it stands: what can be read of it without changing anything."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import quote
+
+from pulsar_conformance.adapters.cluster.remote import AdminApi, NoAnswer
+from pulsar_conformance.adapters.cluster.requests import ADMIN, bundle_of
+from pulsar_conformance.adapters.operated.looking import Look, Looker
+from pulsar_conformance.adapters.operated.sight import Sight
+from pulsar_conformance.reference.cluster import RESOURCES
+from pulsar_conformance.reference.managers import MANAGERS
+
+MOST_NAMESPACES, MOST_TOPICS = 20, 10
+"""Of a large cluster so many namespaces are asked about, and so many topics of each."""
+
+MANAGER = "loadManagerClassName"
+NESTED = "systemResourceUsage"
+MADE_UP = "persistent://{}/conformance-{}"
+"""A name that no topic has: in which bundle it would lie can be asked all the same."""
+
+
+@dataclass(frozen=True)
+class Standing:
+    """What was read.
+
+    Attributes:
+        cluster: its name.
+        version: of the broker that was asked, or nothing.
+        look: owners, leader, domains, groups, settings in force, load reports.
+        boundaries: of each namespace that was asked about.
+        topics: of each of these, some that it has, filled up with names that might be topics.
+        namespaces: how many have bundles that a broker owns.
+        dynamic: settings that were changed while brokers ran, by name.
+        classes: broker to the load manager's class that it is configured with.
+    """
+
+    cluster: str
+    version: str
+    look: Look
+    boundaries: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    topics: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    namespaces: int = 0
+    dynamic: Mapping[str, Any] = field(default_factory=dict)
+    classes: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def sight(self) -> Sight:
+        """What the look showed."""
+        return self.look.sight
+
+    def managers(self) -> dict[str, str]:
+        """Broker to the load manager that wrote its report, where its shape tells."""
+        told = {broker: shape_of(report) for broker, report in self.look.reports.items()}
+        return {broker: manager for broker, manager in told.items() if manager is not None}
+
+    def configured(self, broker: str) -> str | None:
+        """The load manager whose class a broker is configured with, where documents name it."""
+        return MANAGERS.get(self.dynamic.get(MANAGER) or self.classes.get(broker, ""))
+
+    def owned_twice(self) -> dict[str, list[str]]:
+        """Each bundle that several brokers say they own."""
+        found = defaultdict(list)
+        for broker, held in sorted(self.sight.owners.items()):
+            for bundle in held:
+                found[bundle].append(broker)
+        return {bundle: brokers for bundle, brokers in sorted(found.items()) if len(brokers) > 1}
+
+
+def shape_of(report: Any) -> str | None:
+    """The load manager whose report has this shape; none where documents name no such shape."""
+    if not isinstance(report, dict):
+        return None
+    top = any(report.get(name) is not None for name in RESOURCES)
+    if report.get(NESTED) is not None:
+        return None if top else "simple"
+    return "modular" if top else None
+
+
+class Reader:
+    """Reads a cluster; every request is a GET."""
+
+    def __init__(self, api: AdminApi, looker: Looker) -> None:
+        self._api = api
+        self._looker = looker
+        self._asked = 0
+
+    def read(self) -> Standing:
+        """The cluster now. Errors: `NoAnswer` where it does not tell which brokers are up."""
+        look = self._looker.look(Sight())
+        spaces = users(look.sight)
+        boundaries, topics = {}, {}
+        for space in spaces[:MOST_NAMESPACES]:
+            cuts = self.boundaries(space)
+            if cuts is not None:
+                boundaries[space] = cuts
+                topics[space] = self._topics(space)
+        dynamic = self._tried(f"{ADMIN}/brokers/configuration/values", {})
+        return Standing(
+            cluster=self._looker.cluster,
+            version=str(self._tried(f"{ADMIN}/brokers/version", "", text=True)),
+            look=look,
+            boundaries=boundaries,
+            topics=topics,
+            namespaces=len(spaces),
+            dynamic=dynamic if isinstance(dynamic, dict) else {},
+            classes={broker: self._class(broker) for broker in sorted(look.sight.owners)},
+        )
+
+    def boundaries(self, space: str) -> tuple[str, ...] | None:
+        """The boundaries of a namespace; none where it is no more, or may not be seen."""
+        told = self._tried(f"{ADMIN}/namespaces/{quote(space)}/bundles", {})
+        cuts = told.get("boundaries") if isinstance(told, dict) else None
+        return tuple(cuts) if cuts else None
+
+    def bundle(self, topic: str, brokers: Iterable[str]) -> str:
+        """The range in which a topic lies, as the next of the brokers says. Errors: `NoAnswer`."""
+        turns = sorted(brokers)
+        self._asked += 1
+        base = self._api.of(turns[self._asked % len(turns)]) if turns else None
+        told = self._api.get(bundle_of(topic)[1], base, text=True)
+        return str(told).strip().strip('"')
+
+    def _topics(self, space: str) -> tuple[str, ...]:
+        told = self._tried(f"{ADMIN}/persistent/{quote(space)}", [])
+        there = sorted(filter(_plain, told)) if isinstance(told, list) else []
+        made_up = (MADE_UP.format(space, number) for number in range(MOST_TOPICS))
+        return tuple([*there, *made_up][:MOST_TOPICS])
+
+    def _class(self, broker: str) -> str:
+        told = self._tried(f"{ADMIN}/brokers/configuration/runtime", {}, self._api.of(broker))
+        return str(told.get(MANAGER, "")) if isinstance(told, dict) else ""
+
+    def _tried(
+        self, path: str, otherwise: Any, base: str | None = None, *, text: bool = False
+    ) -> Any:
+        try:
+            return self._api.get(path, base, text=text)
+        except NoAnswer:
+            return otherwise
+
+
+def users(sight: Sight) -> list[str]:
+    """The namespaces of which a broker owns a bundle, without those that Pulsar keeps itself."""
+    spaces = {bundle.rpartition("/")[0] for held in sight.owners.values() for bundle in held}
+    return sorted(one for one in spaces if one.count("/") == 1 and not one.startswith("pulsar/"))
+
+
+def _plain(topic: object) -> bool:
+    """Whether it is the name of a topic in a namespace of two parts."""
+    return isinstance(topic, str) and topic.startswith("persistent://") and topic.count("/") == 4

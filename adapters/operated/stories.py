@@ -1,0 +1,240 @@
+"""Which stories a cluster of the operator's own can play, and those that are made for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import takewhile
+from typing import Any
+
+from pulsar_conformance.adapters.cluster.remote import AdminApi, NoAnswer
+from pulsar_conformance.adapters.cluster.requests import ADMIN
+from pulsar_conformance.adapters.cluster.waiting import Unsettled
+from pulsar_conformance.adapters.operated.playing import (
+    EVENTS,
+    UNREACHED,
+    PlayedCluster,
+    PlayedStory,
+    as_text,
+)
+from pulsar_conformance.adapters.operated.standing import MANAGER, NESTED, Standing
+from pulsar_conformance.adapters.operated.tenant import (
+    CannotUndo,
+    OwnTenant,
+    interrupted_by_all,
+)
+from pulsar_conformance.adapters.protocol import JSON, Row
+from pulsar_conformance.reference.cluster import RESOURCES
+from pulsar_conformance.reference.usage import WEIGHT_SETTINGS
+from pulsar_conformance.specs.words import counted
+
+REPLAY = "cluster.replay"
+CANNOT = "an admin API alone cannot play it"
+CALM = 60.0
+"""Percent: where a broker is used more, load may decide where something is placed."""
+
+CAPACITY = 1e8
+"""Bytes a second: of no account, as nothing is sent."""
+
+NUMBER, PLENTY = "defaultNumberOfNamespaceBundles", 4
+"""The setting that says how many bundles a namespace gets, and as many as the documents say."""
+
+ALGORITHMS = "supportedNamespaceBundleSplitAlgorithms"
+"""What a story with a split has to say, and the oldest brokers do not tell."""
+
+IMPOSSIBLE = {
+    "broker_down": "no broker is made to crash",
+    "restart": "no broker is restarted",
+    "leader_lost": "nobody is deposed",
+    "tick": "time passes by the cluster's own clock, and nobody waits for it",
+}
+"""What an admin API alone cannot make happen, and why not."""
+
+OWNERSHIP = (
+    "OWN-01", "OWN-02", "OWN-03", "OWN-07", "OWN-08", "OWN-09", "OWN-10", "OWN-11",
+)  # fmt: skip
+GROUPS = ("ANTI-11", "ANTI-12")
+DOMAINS = ("ANTI-11", "ANTI-13", "ANTI-15", "ANTI-16")
+
+
+def play(api: AdminApi, standing: Standing, case: Mapping[str, Any]) -> JSON:
+    """A story in a tenant of its own, of which nothing is left.
+
+    Errors: `NoAnswer` where the cluster cannot be reached, `LeftBehind`.
+    """
+    why, changed = unplayable(api, standing, case)
+    if why:
+        return {"unsupported": f"{CANNOT}: {why}"}
+    tenant = OwnTenant(api, standing)
+    with interrupted_by_all():
+        try:
+            tenant.create()
+            for name, value in changed.items():
+                tenant.setting(name, value)
+            cluster = PlayedCluster(api, standing, tenant)
+            story = PlayedStory(cluster, tenant, standing)
+            steps = [story.happen(kind, about) for kind, about in _events(case)]
+            busy = _busy(api, standing) if _kept_apart(case) else None
+            return {"unsupported": f"{CANNOT}: {busy}"} if busy else {"steps": steps}
+        except CannotUndo as error:
+            return {"unsupported": str(error)}
+        except Unsettled as error:
+            return {"failed": str(error)}
+        except NoAnswer as error:
+            if error.status in UNREACHED:
+                raise
+            return {"failed": str(error)}
+        finally:
+            tenant.undo()
+
+
+def unplayable(
+    api: AdminApi, standing: Standing, case: Mapping[str, Any]
+) -> tuple[str | None, dict[str, str]]:
+    """Why a story cannot be played, or nothing, and the settings to change for it."""
+    why = next(filter(None, _hindrances(standing, case)), None)
+    if why:
+        return why, {}
+    if _kept_apart(case) and (why := _busy(api, standing)):
+        return why, {}
+    wanted = {
+        name: value
+        for name, value in case["settings"].items()
+        if not _in_force(standing, name, value)
+    }
+    told = api.get(f"{ADMIN}/brokers/configuration") if wanted else ()
+    stuck = next((name for name in wanted if name not in told), None)
+    if stuck:
+        now = standing.sight.settings.get(stuck)
+        return f"{stuck} is {now} and would have to be {wanted[stuck]} from the start", {}
+    return None, {name: as_text(value) for name, value in wanted.items()}
+
+
+def _events(case: Mapping[str, Any]) -> list[tuple[str, Any]]:
+    """The kind of each event, and what it is about."""
+    return [next(iter(event.items())) for event in case["events"]]
+
+
+def _kept_apart(case: Mapping[str, Any]) -> bool:
+    """Whether it is about groups or domains, which count as long as no broker is overloaded."""
+    return any(kind in ("domain", "group") for kind, _ in _events(case))
+
+
+def _hindrances(standing: Standing, case: Mapping[str, Any]) -> Iterator[str | None]:
+    """What stands in the way of a story, whatever the settings are."""
+    events = _events(case)
+    yield next((IMPOSSIBLE[kind] for kind, _ in events if kind not in EVENTS), None)
+    first = list(takewhile(lambda event: event[0] == "broker_up", events))
+    started = [about["broker"] for kind, about in events if kind == "broker_up"]
+    if len(first) < len(started) or len(set(started)) < len(started):
+        yield "no broker is started meanwhile"
+    there = len(standing.sight.owners)
+    if len(started) != there:
+        yield f"it has {counted(len(started), 'broker')}, and the cluster {there}"
+    for kind, about in events:
+        if kind == "topic":
+            if any(about.get(name) for name in about if name != "topic"):
+                yield "nobody sends the traffic"
+            if not about["topic"].startswith("persistent://") or about["topic"].count("/") != 4:
+                yield f"{about['topic']} is no persistent topic of a namespace"
+        if kind == "setting" and about["how"] == "conf":
+            yield "nobody writes to a broker's files"
+    if standing.sight.domains and _kept_apart(case):
+        yield "the cluster has failure domains of its own"
+    default = standing.sight.settings.get(NUMBER)
+    if default != PLENTY and any(
+        kind == "namespace" and about.get("bundles") is None for kind, about in events
+    ):
+        yield f"a namespace that says no number gets {default} bundles"
+
+
+def _in_force(standing: Standing, name: str, value: Any) -> bool:
+    now = standing.sight.settings.get(name)
+    if isinstance(value, str) and isinstance(now, str):
+        return value.rpartition(".")[2] == now.rpartition(".")[2]
+    return bool(now == value)
+
+
+def _busy(api: AdminApi, standing: Standing) -> str | None:
+    """Why load may decide where something is placed; nothing where no broker has much to do.
+
+    Errors: `NoAnswer`.
+    """
+    for broker in sorted(standing.sight.owners):
+        report = api.get(f"{ADMIN}/broker-stats/load-report", api.of(broker))
+        usages = report.get(NESTED) or report
+        weights = {name: standing.sight.settings.get(WEIGHT_SETTINGS[name]) for name in RESOURCES}
+        weighed = [name for name, weight in weights.items() if weight != 0]
+        percent = max((_percent(usages.get(name)) for name in weighed), default=0.0)
+        if percent > CALM:
+            return f"{broker} is used {percent:.0f} %, which may decide what goes where"
+    return None
+
+
+def _percent(usage: Any) -> float:
+    limit = usage.get("limit") if isinstance(usage, dict) else None
+    return 100 * float(usage["usage"]) / float(limit) if limit else 0.0
+
+
+def own(standing: Standing) -> Iterator[tuple[str, Row]]:
+    """Stories for as many brokers as there are, under the settings in force, by their rules."""
+    brokers = [f"broker-{number + 1}" for number in range(len(standing.sight.owners))]
+    settings = {name: value for name, value in standing.sight.settings.items() if name != MANAGER}
+    up = [{"broker_up": {"broker": broker, "capacity": CAPACITY}} for broker in brokers]
+    told = [(OWNERSHIP, _ownership(split=ALGORITHMS in settings)), (GROUPS, _groups(len(brokers)))]
+    if len(brokers) > 1:
+        told.append((DOMAINS, _domains(brokers)))
+    for rules, events in told:
+        case = {"settings": settings, "events": [*up, *events]}
+        if not any(_hindrances(standing, case)):
+            yield from ((rule, ((REPLAY, case),)) for rule in rules)
+
+
+def _topic(space: str, number: int = 1) -> str:
+    return f"persistent://{space}/topic-{number}"
+
+
+def _ownership(*, split: bool) -> list[JSON]:
+    """First uses, and everything that an administrator may unload; or split, where that is told."""
+    topics = [{"topic": {"topic": _topic("shop/eu", number)}} for number in range(1, 7)]
+    return [
+        {"namespace": {"name": "shop/eu", "bundles": 4}},
+        {"namespace": {"name": "shop/us", "bundles": 1}},
+        *topics,
+        {"topic": {"topic": _topic("shop/us")}},
+        {"topic": {"topic": _topic("shop/us", 3)}},
+        {"unload": {"topic": _topic("shop/eu", 1)}},
+        {"unload": {"bundleOf": _topic("shop/eu", 2)}},
+        {"unload": {"namespace": "shop/eu"}},
+        {"unload": {"namespace": "shop/us"}},
+        *([{"split": {"bundleOf": _topic("shop/us")}}] if split else []),
+        {"topic": {"topic": _topic("shop/us", 2)}},
+    ]
+
+
+def _grouped(space: str, group: str) -> list[JSON]:
+    return [
+        {"namespace": {"name": space, "bundles": 1}},
+        {"group": {"namespace": space, "group": group}},
+        {"topic": {"topic": _topic(space)}},
+    ]
+
+
+def _groups(brokers: int) -> list[JSON]:
+    """As many namespaces of a group as brokers, and one that leaves it for another group."""
+    alike = [event for number in range(brokers) for event in _grouped(f"shop/g{number}", "alike")]
+    leaves = {"group": {"namespace": "shop/g0", "group": "other"}}
+    return [*alike, leaves, *_grouped("shop/late", "other"), *_grouped("shop/last", "alike")]
+
+
+def _domains(brokers: list[str]) -> list[JSON]:
+    """Two domains, then one of them with a broker of the other, then no domain any more."""
+    half = len(brokers) // 2
+    return [
+        {"domain": {"name": "north", "brokers": brokers[:half]}},
+        {"domain": {"name": "south", "brokers": brokers[half:]}},
+        *(event for number in range(2) for event in _grouped(f"shop/d{number}", "apart")),
+        {"domain": {"name": "south", "brokers": [*brokers[half:], brokers[0]]}},
+        {"domain": {"name": "south", "brokers": []}},
+        {"domain": {"name": "north", "brokers": []}},
+        *_grouped("shop/d2", "apart"),
+    ]

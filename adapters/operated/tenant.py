@@ -1,0 +1,215 @@
+"""A tenant of a story's own, and everything that is changed for it, undone when it is over."""
+
+from __future__ import annotations
+
+import re
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from functools import partial
+from secrets import token_hex
+from typing import Any
+from urllib.parse import quote
+
+from pulsar_conformance.adapters.cluster import requests
+from pulsar_conformance.adapters.cluster.remote import FORBIDDEN, AdminApi, NoAnswer
+from pulsar_conformance.adapters.cluster.requests import ADMIN
+from pulsar_conformance.adapters.cluster.waiting import Alarm, Unsettled
+from pulsar_conformance.adapters.operated.standing import Standing
+
+PREFIX = "conformance-"
+NAME = re.compile(rf"{PREFIX}[0-9a-f]{{8}}")
+SAYABLE = re.compile(r"[-=:.\w]+")
+"""What may stand in the name of a namespace."""
+
+WAS, UNSET = "was:", "unset:"
+"""How the name of a namespace begins that tells how a setting was before it was changed: set
+dynamically to a value, or not, and with this value in force."""
+
+GONE = 404
+SECONDS = 20.0
+"""How long something may take to be removed, or to be in force at every broker."""
+
+
+class LeftBehind(Exception):
+    """What could not be undone, and why."""
+
+
+class CannotUndo(Exception):
+    """A change that could not be undone afterwards, and is not made; why."""
+
+
+class OwnTenant:
+    """A tenant with a random name, and what to undo; the last change is undone first."""
+
+    def __init__(self, api: AdminApi, standing: Standing) -> None:
+        self.name = f"{PREFIX}{token_hex(4)}"
+        self._api = api
+        self._standing = standing
+        self._alarm = Alarm()
+        self._undo: list[tuple[str, Callable[[], None]]] = []
+
+    def create(self) -> None:
+        """Create it. Errors: `NoAnswer`."""
+        self._later(f"tenant {self.name}", partial(self._gone, f"{ADMIN}/tenants/{self.name}"))
+        self.ask(requests.create_tenant(self.name, self._standing.cluster))
+
+    def ask(self, request: requests.Request) -> None:
+        """Have something changed that needs no undoing. Errors: `NoAnswer`."""
+        self._api.change(*request)
+
+    def namespace(self, name: str, bundles: int | None) -> None:
+        """Create a namespace of the tenant. Errors: `NoAnswer`."""
+        space = f"{self.name}/{name}"
+        self._later(f"namespace {space}", partial(self._empty, space))
+        self.ask(requests.create_namespace(space, bundles))
+
+    def domain(self, name: str, brokers: list[str]) -> None:
+        """Register brokers to a domain, or delete it. Errors: `NoAnswer`."""
+        cluster = self._standing.cluster
+        request = requests.set_domain(name, brokers, cluster)
+        what = f"failure domain {name}"
+        if all(told != what for told, _ in self._undo):
+            self._later(what, partial(self._gone, request[1]))
+        self.ask(request)
+
+    def setting(self, name: str, value: str) -> None:
+        """Change a setting while brokers run. Errors: `NoAnswer`, `CannotUndo`, `Unsettled`."""
+        before = self._dynamic().get(name)
+        kept = before if before is not None else self._in_force(name).pop()
+        marker = f"{UNSET if before is None else WAS}{name}={kept}"
+        if kept in ("", "null", "Optional.empty") or not SAYABLE.fullmatch(marker):
+            raise CannotUndo(f"{name} is {kept or 'nothing'} now, which could not be set again")
+        # Whoever finds the tenant later, finds what was in force.
+        self.namespace(marker, 1)
+        self._later(f"setting {name}", partial(self._set_back, name, kept, unset=before is None))
+        self._set(name, value)
+
+    def undo(self) -> None:
+        """Undo everything; an interrupt waits. Errors: `LeftBehind`."""
+        left, why = [], ""
+        with uninterrupted():
+            while self._undo:
+                what, undone = self._undo.pop()
+                try:
+                    undone()
+                except (NoAnswer, Unsettled) as error:
+                    left.append(what)
+                    why = str(error)
+        if left:
+            told = f"left behind in {self._standing.cluster}: {', '.join(left)}"
+            raise LeftBehind(f"{told}; remove it by pulsar-admin ({why})")
+
+    def seen(self, holds: Callable[[], bool], what: str) -> None:
+        """Wait until it is so. Errors: `Unsettled`, `NoAnswer`."""
+        self._alarm.until(holds, what, SECONDS)
+
+    def _later(self, what: str, undone: Callable[[], None]) -> None:
+        """To be undone, whether the change succeeds or not: nobody knows until it is answered."""
+        self._undo.append((what, undone))
+
+    def _gone(self, path: str) -> None:
+        self.seen(lambda: self._deleted(path), f"{path} is deleted")
+
+    def _empty(self, space: str) -> None:
+        def emptied() -> bool:
+            with suppress(NoAnswer):
+                for topic in self._api.get(f"{ADMIN}/persistent/{quote(space)}"):
+                    _, path, _ = requests.create_topic(topic)
+                    self._deleted(f"{path}?force=true")
+            return self._deleted(f"{ADMIN}/namespaces/{quote(space)}")
+
+        self.seen(emptied, f"{space} is deleted")
+
+    def _deleted(self, path: str) -> bool:
+        """Whether it is no more. Errors: `NoAnswer` where waiting would not help."""
+        try:
+            self._api.change("DELETE", path)
+        except NoAnswer as error:
+            if error.status in (0, *FORBIDDEN):
+                raise
+            return error.status == GONE
+        return True
+
+    def _set(self, name: str, value: str) -> None:
+        self.ask(requests.set_dynamic(name, value))
+        self.seen(lambda: self._in_force(name) == {value}, f"{name}={value} at every broker")
+
+    def _set_back(self, name: str, value: str, *, unset: bool) -> None:
+        """What nobody had set is set to what was in force: brokers keep that when it is unset."""
+        self._set(name, value)
+        if unset:
+            self._gone(f"{ADMIN}/brokers/configuration/{quote(name)}")
+
+    def _in_force(self, name: str) -> set[str]:
+        path = f"{ADMIN}/brokers/configuration/runtime"
+        brokers = map(self._api.of, self._standing.sight.owners)
+        return {_bare(str(self._api.get(path, base).get(name, ""))) for base in brokers}
+
+    def _dynamic(self) -> dict[str, str]:
+        told: dict[str, str] = self._api.get(f"{ADMIN}/brokers/configuration/values")
+        return told
+
+
+def _bare(text: str) -> str:
+    within = re.fullmatch(r"Optional\[(.*)\]", text)
+    return within[1] if within else text
+
+
+@contextmanager
+def uninterrupted() -> Iterator[None]:
+    """An interrupt comes afterwards, and so does a request to terminate."""
+    came: list[int] = []
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    former = {one: signal.signal(one, lambda number, _: came.append(number)) for one in numbers}
+    try:
+        yield
+    finally:
+        for one, handler in former.items():
+            signal.signal(one, handler)
+    if came:
+        raise KeyboardInterrupt
+
+
+@contextmanager
+def interrupted_by_all() -> Iterator[None]:
+    """A request to terminate, or the end of a terminal, is an interrupt: what follows is undone."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    numbers = (signal.SIGTERM, signal.SIGHUP)
+    former = {one: signal.signal(one, signal.default_int_handler) for one in numbers}
+    try:
+        yield
+    finally:
+        for one, handler in former.items():
+            signal.signal(one, handler)
+
+
+def left(api: AdminApi, standing: Standing) -> Iterator[str]:
+    """What runs before this one did not undo, one tenant a line."""
+    try:
+        tenants = [one for one in api.get(f"{ADMIN}/tenants") if NAME.fullmatch(str(one))]
+        for tenant in sorted(tenants):
+            spaces: list[Any] = api.get(f"{ADMIN}/namespaces/{tenant}")
+            domains = [one for one in standing.sight.domains if one.startswith(f"{tenant}-")]
+            yield _told(tenant, sorted(map(str, spaces)), sorted(domains))
+    except NoAnswer:
+        return
+
+
+def _told(tenant: str, spaces: list[str], domains: list[str]) -> str:
+    parts = [f"tenant {tenant}", *(f"failure domain {one}" for one in domains)]
+    for space in spaces:
+        name = space.partition("/")[2]
+        setting, _, value = name.removeprefix(WAS).removeprefix(UNSET).partition("=")
+        if name.startswith(WAS):
+            parts.append(f"setting {setting}, which was set to {value}")
+        elif name.startswith(UNSET):
+            parts.append(f"setting {setting}, which nobody had set, with {value} in force")
+        parts.append(f"namespace {space}")
+    return f"left by a run that was killed, unless it goes on: {', '.join(parts)}"

@@ -1,0 +1,71 @@
+"""What a cluster is like, in a few lines for a person: what no question of the protocol asks."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
+from typing import Any
+
+from pulsar_conformance.adapters.operated.standing import MOST_NAMESPACES, Standing
+from pulsar_conformance.specs.words import counted
+
+MOST = 8
+"""So many of a kind are named."""
+
+UNASKED = (
+    "not asked, as nothing was changed: what it sheds, splits and places, and what follows from "
+    "an event; record it by pulsar-conformance collect and audit that, or write ,changes=allowed "
+    "for a staging cluster"
+)
+
+
+def lines(standing: Standing, defaults: Mapping[str, Any], *, changes: bool) -> Iterator[str]:
+    """One remark a line, the most general first."""
+    sight, name = standing.sight, standing.cluster
+    bundles = len({bundle for held in sight.owners.values() for bundle in held})
+    leads = f"{sight.leader} leads" if sight.leader else "nobody is known to lead"
+    spaces = counted(standing.namespaces, "namespace")
+    brokers = counted(len(sight.owners), "broker")
+    yield f"{name}: {brokers}, {leads}; {counted(bundles, 'bundle')} owned, users have {spaces}"
+    if standing.namespaces > MOST_NAMESPACES:
+        yield f"{name}: {MOST_NAMESPACES} of the namespaces were asked about"
+    for bundle, owners in islice(standing.owned_twice().items(), MOST):
+        yield f"{name}: owned twice: {bundle}, by {' and '.join(owners)}"
+    yield from (f"{name}: {line}" for line in _spread(standing))
+    other = [
+        f"{setting}={value} ({defaults[setting]})"
+        for setting, value in sorted(sight.settings.items())
+        if setting in defaults and value != defaults[setting]
+    ]
+    if other:
+        yield f"{name}: set otherwise than documented: {', '.join(other)}"
+    for what, why in islice(standing.look.troubles.items(), MOST):
+        yield f"{name}: {what}: {why}"
+    if not changes:
+        yield f"{name}: {UNASKED}"
+
+
+def _spread(standing: Standing) -> Iterator[str]:
+    """Failure domains with their brokers, and groups with the domains of their namespaces."""
+    sight = standing.sight
+    domain_of = {broker: name for name, held in sight.domains.items() for broker in held}
+    if sight.domains:
+        outside = [broker for broker in sight.owners if broker not in domain_of]
+        told = [f"{one} {counted(len(held), 'broker')}" for one, held in sight.domains.items()]
+        told += [f"none {counted(len(outside), 'broker')}"] if outside else []
+        yield f"failure domains: {', '.join(told)}"
+    for group, members in sorted(sight.groups.items())[:MOST]:
+        serving = [
+            (domain_of.get(broker, "no domain"), broker)
+            for broker, held in sight.owners.items()
+            if members & {bundle.rpartition("/")[0] for bundle in held}
+        ]
+        domains = _counts(domain for domain, _ in serving)
+        spaces = counted(len(members), "namespace")
+        told_of = f"{counted(len(serving), 'broker')} ({domains})" if serving else "no broker"
+        yield f"anti-affinity group {group}: {spaces}, served by {told_of}"
+
+
+def _counts(names: Iterable[str]) -> str:
+    return ", ".join(f"{count} in {name}" for name, count in sorted(Counter(names).items()))

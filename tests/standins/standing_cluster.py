@@ -1,0 +1,44 @@
+"""A cluster on loopback that stays up until its standard input ends, as an operator's would.
+
+python standing_cluster.py VERSION JARS TEMPORARY BROKERS
+
+It prints the admin URL of a broker.
+"""
+
+import json
+import os
+import sys
+import traceback
+
+from pulsar_conformance.adapters.cluster import requests
+from pulsar_conformance.adapters.cluster.host import ClusterHost
+
+SPACE = "shop/eu"
+FILE = {"loadBalancerHostUsageCheckIntervalMinutes": 1000}
+"""How busy the machine is does not matter: other tests run on it."""
+
+
+def main(version: str, jars: str, temporary: str, brokers: str) -> None:
+    told = {"version": version, "folders": [jars], "folder": temporary, "settings": {}}
+    sys.argv[1] = json.dumps({**told, "manager": "modular", "brokers": 4})
+    host = ClusterHost("documented-3.0", {})
+    cluster = host._cluster
+    cluster.begin()
+    for number in range(int(brokers)):
+        cluster.start(f"broker-{number + 1}", 1e8, host._beneath, FILE, {})
+    cluster.granted(*requests.create_tenant(SPACE.partition("/")[0]))
+    cluster.granted(*requests.create_namespace(SPACE, 4))
+    for number in range(6):
+        cluster.granted(*requests.create_topic(f"persistent://{SPACE}/topic-{number}"))
+    first = next(iter(cluster.brokers.values()))
+    print(f"http://{first.ports.broker}", flush=True)
+    sys.stdin.read()
+
+
+if __name__ == "__main__":
+    try:
+        main(*sys.argv[1:])
+    except BaseException:
+        traceback.print_exc()
+        os._exit(1)
+    os._exit(0)
