@@ -4,8 +4,10 @@ import argparse
 import math
 import sys
 
+from pulsar_conformance.adapters.cluster.remote import BadUrl
 from pulsar_conformance.adapters.connection import START_AT_LEAST, Limits
 from pulsar_conformance.adapters.names import KINDS
+from pulsar_conformance.adapters.operated.address import check_no_secret
 from pulsar_conformance.specs import load
 
 DEFAULT_PROFILE = "documented-3.0"
@@ -25,7 +27,16 @@ class BadReading(Exception):
 
 def add_adapter(parser: argparse.ArgumentParser) -> None:
     """Adds the implementation to ask."""
-    parser.add_argument("adapter", metavar="ADAPTER", help=ADAPTER)
+    parser.add_argument("adapter", type=without_secret, metavar="ADAPTER", help=ADAPTER)
+
+
+def without_secret(name: str) -> str:
+    """An adapter's name, which every message repeats."""
+    try:
+        check_no_secret(name)
+    except BadUrl as wrong:
+        raise argparse.ArgumentTypeError(str(wrong)) from None
+    return name
 
 
 def add_profile(

@@ -72,7 +72,7 @@ def check_name(name: str) -> None:
         problem = f"{name!r} has a character that cannot be shown"
         raise AdapterError("start", problem, "write its name in plain text")
     try:
-        check_no_secret(name.partition(":")[2] if kind == "cluster" else "")
+        check_no_secret(name)
     except BadUrl as wrong:
         raise AdapterError("start", str(wrong)) from None
 

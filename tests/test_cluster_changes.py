@@ -127,6 +127,13 @@ def test_groups_are_not_judged_where_load_may_decide(cluster):
     assert "is used 80 %, which may decide what goes where" in answer["unsupported"]
 
 
+def test_groups_are_not_judged_where_a_broker_tells_no_load(cluster):
+    answer = cluster.answer
+    cluster.answer = lambda name, path: None if "load-report" in path else answer(name, path)
+    told = play(cluster, *USED, {"group": {"namespace": "sales/eu", "group": "apart"}})
+    assert "does not tell its load" in told["unsupported"]
+
+
 def test_groups_are_not_judged_beside_domains_of_the_operators(cluster):
     cluster.domains["rack-1"] = [cluster.names[0]]
     answer = play(cluster, *USED, {"domain": {"name": "north", "brokers": ["b2"]}})

@@ -193,6 +193,15 @@ def test_a_password_in_a_url_stands_nowhere(judged, tmp_path):
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.parametrize("command", ["check", "ask", "predict"])
+def test_no_command_repeats_a_password(command, capsys):
+    with pytest.raises(SystemExit):
+        main([command, "cluster:http://me:password@localhost:8080"])
+    said = "".join(capsys.readouterr())
+    assert "a URL holds no secret" in said
+    assert "password" not in said
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [
@@ -229,6 +238,15 @@ def test_a_broker_that_is_gone_is_an_error_and_no_violation(cluster, judged):
     cluster.answer = hangs_up
     verdicts, status, _ = judged("--rules", "BUNDLE-04")
     assert (status, verdicts["BUNDLE-04"]["verdict"]) == (2, "error")
+
+
+@pytest.mark.parametrize("told", [5, {"a": 1}, [7], "<html>"])
+def test_whatever_answers_there_is_one_clear_error(cluster, told):
+    answer = cluster.answer
+    cluster.answer = lambda name, path: told if path.endswith("/clusters") else answer(name, path)
+    with pytest.raises(AdapterError) as caught:
+        connect(f"cluster:{cluster.url}", PROFILE, {})
+    assert caught.value.phase == "start"
 
 
 def test_nothing_imports_a_jvm():

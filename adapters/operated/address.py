@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
-from urllib.parse import urlsplit
 
 from pulsar_conformance.adapters.cluster.remote import TOKEN, Access, BadUrl
 
@@ -55,7 +54,8 @@ def is_url(rest: str) -> bool:
     return rest.startswith(SCHEMES)
 
 
-def check_no_secret(rest: str) -> None:
+def check_no_secret(adapter: str) -> None:
     """Errors: `BadUrl` for a URL with a password, which would stand in reports as well."""
-    if is_url(rest) and "@" in urlsplit(rest.partition(",")[0]).netloc:
+    kind, _, rest = adapter.partition(":")
+    if kind == "cluster" and is_url(rest) and "@" in rest.partition(",")[0]:
         raise BadUrl(f"a URL holds no secret: give a token in ${TOKEN}, or a file by token-file=")

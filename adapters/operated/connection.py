@@ -36,6 +36,10 @@ class OperatedConnection(Asking):
         except (NoAnswer, NoCluster) as error:
             self.close()
             raise AdapterError("start", str(error), "", "", name) from None
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            self.close()
+            problem = f"what answers is of another shape than Pulsar's ({error!r})"
+            raise AdapterError("start", problem, "", "", name) from None
         self._asked = OwnQuestions(standing, reader)
         self._standing = standing
         rows = self._asked.own()

@@ -160,7 +160,12 @@ def _busy(api: AdminApi, standing: Standing) -> str | None:
     Errors: `NoAnswer`.
     """
     for broker in sorted(standing.sight.owners):
-        report = api.get(f"{ADMIN}/broker-stats/load-report", api.of(broker))
+        try:
+            report = api.get(f"{ADMIN}/broker-stats/load-report", api.of(broker))
+        except NoAnswer as error:
+            if error.status in UNREACHED:
+                raise
+            return f"{broker} does not tell its load, which may decide what goes where"
         usages = report.get(NESTED) or report
         weights = {name: standing.sight.settings.get(WEIGHT_SETTINGS[name]) for name in RESOURCES}
         weighed = [name for name, weight in weights.items() if weight != 0]
@@ -227,14 +232,17 @@ def _groups(brokers: int) -> list[JSON]:
 
 
 def _domains(brokers: list[str]) -> list[JSON]:
-    """Two domains, then one of them with a broker of the other, then no domain any more."""
-    half = len(brokers) // 2
+    """Two domains, then none, then again two, and one of them with a broker of the other."""
+    north, south = brokers[: len(brokers) // 2], brokers[len(brokers) // 2 :]
+    homes = [
+        {"domain": {"name": "north", "brokers": north}},
+        {"domain": {"name": "south", "brokers": south}},
+    ]
     return [
-        {"domain": {"name": "north", "brokers": brokers[:half]}},
-        {"domain": {"name": "south", "brokers": brokers[half:]}},
+        *homes,
         *(event for number in range(2) for event in _grouped(f"shop/d{number}", "apart")),
-        {"domain": {"name": "south", "brokers": [*brokers[half:], brokers[0]]}},
-        {"domain": {"name": "south", "brokers": []}},
-        {"domain": {"name": "north", "brokers": []}},
+        *({"domain": {"name": name, "brokers": []}} for name in ("north", "south")),
         *_grouped("shop/d2", "apart"),
+        *homes,
+        {"domain": {"name": "south", "brokers": [*south, *north]}},
     ]
