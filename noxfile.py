@@ -48,7 +48,10 @@ MODES = {
 }
 """How each kind of published implementation is asked."""
 
-RUNNING = ("tests/test_cluster_running.py", "tests/test_cluster_deviations.py")
+SAVED, STORIES = "--saved", "tests/test_cluster_deviations.py"
+"""The word after -- for the stories that are saved, and the test that plays them."""
+
+RUNNING = ("tests/test_cluster_running.py", STORIES)
 RELEASED = ("tests/test_pulsar_released*.py", "tests/test_pulsar_deviations.py", *RUNNING)
 """Tests that need released Pulsar: the sessions `pulsar` and `clusters` run them."""
 
@@ -212,9 +215,16 @@ def publish(session: nox.Session) -> None:
 
 @nox.session
 def clusters(session: nox.Session) -> None:
-    """Judge clusters on loopback: every version, or those after --; needs Java and Maven."""
+    """Judge clusters on loopback: every version, or those after --; needs Java and Maven.
+
+    With --saved after --, they only play the saved stories of their known deviations.
+    """
     install(session, "tests", extra="cluster")
-    chosen = session.posargs or list(CLUSTERS)
+    saved = SAVED in session.posargs
+    chosen = [word for word in session.posargs if word != SAVED] or list(CLUSTERS)
+    if saved:
+        session.run("pytest", "-q", *ENDS, STORIES, "--releases", ",".join(chosen))
+        return
     outs = [f"reports/out/cluster-{version}" for version in chosen]
     for version, out in zip(chosen, outs, strict=True):
         words = ["--adapter", f"cluster:{version}", "--judge-by", RELEASES[version], "--out", out]
