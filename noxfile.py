@@ -51,7 +51,7 @@ MODES = {
 SAVED, STORIES = "--saved", "tests/test_cluster_deviations.py"
 """The word after -- for the stories that are saved, and the test that plays them."""
 
-RUNNING = ("tests/test_cluster_running.py", STORIES)
+RUNNING = ("tests/test_cluster_running.py", "tests/test_cluster_staging.py", STORIES)
 RELEASED = ("tests/test_pulsar_released*.py", "tests/test_pulsar_deviations.py", *RUNNING)
 """Tests that need released Pulsar: the sessions `pulsar` and `clusters` run them."""
 
