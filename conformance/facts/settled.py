@@ -11,20 +11,26 @@ from itertools import accumulate, pairwise
 from pulsar_conformance.conformance.core.expect import POINTS, near, same
 from pulsar_conformance.conformance.facts import shedding as facts
 from pulsar_conformance.conformance.facts.growth import exceeds
-from pulsar_conformance.conformance.facts.placing import allowed
+from pulsar_conformance.conformance.facts.placing import allowed, with_usages
 from pulsar_conformance.conformance.views import Locating, Placing, Plain, Spreading
 from pulsar_conformance.reference import Readings
 from pulsar_conformance.reference.assignment import Assignment
 from pulsar_conformance.reference.bundles import PARTITION
 from pulsar_conformance.reference.candidates import Growth
 from pulsar_conformance.reference.cluster import Broker, Rates
-from pulsar_conformance.reference.numbers import Rate
+from pulsar_conformance.reference.numbers import Fraction, Percent, Rate
 from pulsar_conformance.reference.overload import need_of
 from pulsar_conformance.reference.ranges import namespace_of
+from pulsar_conformance.reference.settings import Settings
 from pulsar_conformance.reference.shedding import ENABLED, Cycle
 from pulsar_conformance.reference.threshold import LOWER_BOUNDARY, Levels
 from pulsar_conformance.reference.uniform import RATE_THRESHOLD, THROUGHPUT_THRESHOLD, Imbalance
-from pulsar_conformance.reference.usage import UNWEIGHTED, weights
+from pulsar_conformance.reference.usage import (
+    UNWEIGHTED,
+    WEIGHT_SETTINGS,
+    weighted_maximum,
+    weights,
+)
 
 
 def locating_settled(case: Locating, readings: Readings) -> bool:
@@ -124,8 +130,23 @@ def _uniform(case: Cycle) -> bool:
 
 
 def placing_settled(case: Placing, _readings: Readings) -> bool:
-    """At most one candidate may take the bundle, which nobody owns yet."""
-    return not case.owned and len(allowed(case.placement)) <= 1
+    """At most one candidate may take the bundle, which nobody owns yet.
+
+    It is the same one whether the weights of resources count or not: no document says that they do.
+    """
+    weighed = {name: _weighed(broker, case.settings) for name, broker in case.brokers.items()}
+    either = allowed(case.placement) | allowed(with_usages(case.placement, weighed))
+    return not case.owned and len(either) <= 1
+
+
+def _weighed(broker: Broker, settings: Settings) -> Percent:
+    """The usage of a broker by those weights that are known."""
+    known = {*settings.given, *settings.defaults}
+    weight = {
+        name: settings.number(setting) if setting in known else Fraction(1)
+        for name, setting in WEIGHT_SETTINGS.items()
+    }
+    return weighted_maximum(broker, weight).percent
 
 
 def spreading_settled(case: Spreading, _readings: Readings) -> bool:

@@ -1,0 +1,42 @@
+"""What a case leaves open, so that an implementation may decide it by lot."""
+
+import pytest
+from pulsar_conformance.conformance.facts.settled import placing_settled
+from pulsar_conformance.conformance.views import Placing
+from pulsar_conformance.reference import Readings
+from pulsar_conformance.reference.settings import Settings
+
+READINGS = Readings.of("documented-3.0")
+THRESHOLD = {"loadBalancerBrokerOverloadedThresholdPercentage": 10}
+MEMORY = "loadBalancerMemoryResourceWeight"
+
+
+def placing(settings, **brokers):
+    case = {
+        "bundle": "shop/us/0x00000000_0x80000000",
+        "candidates": list(brokers),
+        "brokers": brokers,
+        "bundles": {},
+        "preallocated": {},
+    }
+    return Placing(case, Settings({**THRESHOLD, **settings}, {}), READINGS)
+
+
+def memory(percent):
+    return {"memory": {"usage": percent, "limit": 100}}
+
+
+@pytest.mark.parametrize("settings", [{}, {MEMORY: 1.0}, {MEMORY: 0.2}])
+def test_a_candidate_that_is_overloaded_by_any_weights_leaves_the_other(settings):
+    """100 % of the memory is above 10 % as it is, and 20 % by a weight of 0.2, too."""
+    assert placing_settled(placing(settings, idle={}, full=memory(100)), READINGS)
+
+
+@pytest.mark.parametrize("weight", [0.0, 0.05])
+def test_one_that_is_overloaded_without_weights_alone_is_as_good_as_the_other(weight):
+    """100 % of the memory is 0 % or 5 % by these weights, below 10 %; neither carries a thing."""
+    assert not placing_settled(placing({MEMORY: weight}, idle={}, full=memory(100)), READINGS)
+
+
+def test_two_that_are_alike_leave_it_open():
+    assert not placing_settled(placing({}, one={}, other={}), READINGS)
