@@ -10,7 +10,12 @@ from threading import Thread
 from typing import Any
 
 import jpype
-from pulsar_conformance.adapters.cluster.managers import LOAD_MANAGERS
+from pulsar_conformance.adapters.cluster.extensible import ExtensibleManager
+from pulsar_conformance.adapters.cluster.managers import (
+    LoadManager,
+    ModularManager,
+    SimpleManager,
+)
 from pulsar_conformance.adapters.cluster.timers import Timers
 from pulsar_conformance.adapters.cluster.waiting import Alarm
 from pulsar_conformance.adapters.cluster.web import LOOPBACK
@@ -18,6 +23,13 @@ from pulsar_conformance.adapters.pulsar.jvm import Java, field, named
 
 STATS = "org.apache.pulsar.policies.data.loadbalancer.NamespaceBundleStats"
 USAGE = "org.apache.pulsar.policies.data.loadbalancer.ResourceUsage"
+
+LOAD_MANAGERS: Mapping[str, type[LoadManager]] = {
+    "modular": ModularManager,
+    "simple": SimpleManager,
+    "extensible": ExtensibleManager,
+}
+"""By the names of `target.MANAGERS`."""
 
 
 @dataclass(frozen=True)
@@ -108,6 +120,7 @@ class LiveBroker:
             for key, value in rates.items():
                 setattr(one, key, value)
             traffic.put(bundle, one)
+        self.manager.feel(stats)
 
     def stop(self) -> None:
         """End it in order: it gives its bundles up, and says that it goes."""

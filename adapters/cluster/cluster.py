@@ -10,8 +10,8 @@ from typing import Any
 
 import jpype
 from pulsar_conformance.adapters.cluster import web
-from pulsar_conformance.adapters.cluster.broker import LiveBroker, Ports
-from pulsar_conformance.adapters.cluster.metadata import LEADER, MARK, Metadata
+from pulsar_conformance.adapters.cluster.broker import LOAD_MANAGERS, LiveBroker, Ports
+from pulsar_conformance.adapters.cluster.metadata import MARK, Lock, Metadata
 from pulsar_conformance.adapters.cluster.requests import CLUSTER
 from pulsar_conformance.adapters.cluster.settings import broker_conf
 from pulsar_conformance.adapters.cluster.waiting import Alarm, Unsettled
@@ -146,15 +146,16 @@ class LiveCluster:
 
     def depose(self) -> None:
         """Whoever leads loses the lead; wait until all have heard who leads now."""
-        before = self.metadata.leads_since()
-        heard = {name: broker.notified.count.get(LEADER, 0) for name, broker in self._up()}
-        self.metadata.depose()
+        node = LOAD_MANAGERS[self._manager].leader
+        before = self.metadata.since(node)
+        heard = {name: broker.notified.count.get(node, 0) for name, broker in self._up()}
+        self.metadata.remove(node)
         self.alarm.until(
-            lambda: (self.metadata.leads_since() or 0) > (before or 0), "a broker is elected"
+            lambda: (self.metadata.since(node) or 0) > (before or 0), "a broker is elected"
         )
         self.alarm.until(
             lambda: all(
-                broker.notified.count.get(LEADER, 0) > heard[name] for name, broker in self._up()
+                broker.notified.count.get(node, 0) > heard[name] for name, broker in self._up()
             ),
             "every broker hears of the election",
         )
@@ -192,6 +193,9 @@ class LiveCluster:
             lambda: all(broker.manager.known() == there for broker in brokers),
             "each broker has the reports of all",
         )
+        self.alarm.until(
+            lambda: all(broker.manager.rests for broker in brokers), "no bundle is on its way"
+        )
 
     def _agree(self) -> bool:
         leader = self.leader()
@@ -216,11 +220,22 @@ class LiveCluster:
         )
         for broker in self.brokers.values():
             broker.manager.settle()
+        for broker in self.brokers.values():
+            broker.manager.hear()
 
     def owned(self, namespaces: Iterable[str]) -> dict[str, tuple[str, int]]:
         """Bundles of these namespaces that are owned: the broker, and since when."""
         return {
-            f"{space}/{part}": (self.name_of(lock.port), lock.since)
+            bundle: (self.name_of(lock.port), lock.since)
             for space in namespaces
-            for part, lock in self.metadata.owned(space).items()
+            for bundle, lock in self._locks(space).items()
         }
+
+    def _locks(self, namespace: str) -> Mapping[str, Lock]:
+        """The owners of a namespace's bundles, by the metadata or the brokers' own topic."""
+        if not self.brokers:
+            return self.metadata.owned(namespace)
+        told = next(iter(self.brokers.values())).manager.locks()
+        if told is None:
+            return self.metadata.owned(namespace)
+        return {one: lock for one, lock in told.items() if one.rpartition("/")[0] == namespace}

@@ -66,8 +66,11 @@ class ClusterHost:
         # They name Java types in decorators, and those are known from here on.
         from pulsar_conformance.adapters.cluster import webapps
         from pulsar_conformance.adapters.cluster.cluster import LiveCluster
+        from pulsar_conformance.adapters.cluster.extensible import check
         from pulsar_conformance.adapters.pulsar.configuration import Configurations
 
+        if self._told["manager"] == "extensible":
+            check(self._told["version"])
         plain = Configurations({})
         for name in self._told["settings"]:
             if not plain.knows(name):
@@ -112,12 +115,15 @@ class ClusterHost:
         return found
 
     def _told_by(self, case: Mapping[str, Any]) -> dict[str, Any]:
+        from pulsar_conformance.adapters.cluster.extensible import undecided
         from pulsar_conformance.adapters.cluster.story import replay
         from pulsar_conformance.adapters.cluster.waiting import Unsettled
         from pulsar_conformance.adapters.cluster.web import Unreachable
         from pulsar_conformance.adapters.pulsar.configuration import Unsayable
 
         try:
+            if self._told["manager"] == "extensible":
+                undecided(case)
             steps = replay(self._cluster, case, self._beneath, self._told["settings"])
             return {"steps": list(steps)}
         except Unsayable as error:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from typing import ClassVar
 
+from pulsar_conformance.adapters.cluster.metadata import LEADER, Lock
 from pulsar_conformance.adapters.cluster.timers import nothing
 from pulsar_conformance.adapters.pulsar.jvm import Java, field, named
 
@@ -14,6 +16,9 @@ MILLIS = 60_000
 
 class LoadManager(ABC):
     """The load manager of one broker."""
+
+    leader: ClassVar[str] = LEADER
+    """The node of the metadata by which the leader is elected."""
 
     def __init__(self, service: Java) -> None:
         self._outer = service.getLoadManager().get()
@@ -38,6 +43,21 @@ class LoadManager(ABC):
                 pool = threads.get(self.java)
                 if not pool.isShutdown():
                     pool.submit(nothing()).get(60, named("java.util.concurrent.TimeUnit").SECONDS)
+
+    def feel(self, stats: Java) -> None:  # noqa: B027  most look at the table by themselves
+        """Take notice of a new table of traffic, where it does not look there by itself."""
+
+    def hear(self) -> None:  # noqa: B027  most say all that they have to say in the metadata
+        """Take in what other brokers have said, where that is not in the metadata."""
+
+    def locks(self) -> Mapping[str, Lock] | None:
+        """Bundles and their owners as it knows them; none where the metadata tell that."""
+        return None
+
+    @property
+    def rests(self) -> bool:
+        """Whether nothing is on its way that others have to hear of."""
+        return True
 
     @abstractmethod
     def passes(self, minutes: float) -> None:
@@ -114,10 +134,3 @@ class SimpleManager(LoadManager):
 
 def _texts(names: Java) -> set[str]:
     return {str(one) for one in names.toArray()}
-
-
-LOAD_MANAGERS: Mapping[str, type[LoadManager]] = {
-    "modular": ModularManager,
-    "simple": SimpleManager,
-}
-"""By the names of `target.MANAGERS`."""

@@ -104,14 +104,14 @@ class Metadata:
             self._client.setData(MARK, b"", -1)
 
     def owned(self, namespace: str) -> dict[str, Lock]:
-        """Each bundle of a namespace that a broker owns, by its range."""
+        """Each bundle of a namespace that a broker owns."""
         found = {}
         for part in self._children(f"{OWNED}/{namespace}"):
             read = self._read(f"{OWNED}/{namespace}/{part}")
             if read is not None:
                 port = urlsplit(str(read.data["httpUrl"])).port
                 assert port is not None, "a broker listens at a port"
-                found[part] = Lock(port, read.since)
+                found[f"{namespace}/{part}"] = Lock(port, read.since)
         return found
 
     def ranges(self, namespace: str) -> list[str]:
@@ -144,9 +144,9 @@ class Metadata:
         if state is not None:
             self._ensemble.getZkServer().closeSession(state.getEphemeralOwner())
 
-    def leads_since(self) -> int | None:
-        """The transaction by which the leader was elected; none where nobody is."""
-        state = self._client.exists(LEADER, False)
+    def since(self, path: str) -> int | None:
+        """The transaction by which a node was created; none where it is not there."""
+        state = self._client.exists(path, False)
         return None if state is None else int(state.getCzxid())
 
     def leader_port(self) -> int | None:
@@ -154,9 +154,9 @@ class Metadata:
         read = self._read(LEADER)
         return None if read is None else urlsplit(str(read.data.get("serviceUrl"))).port
 
-    def depose(self) -> None:
-        """Whoever leads has lost the lead."""
-        self._client.delete(LEADER, -1)
+    def remove(self, path: str) -> None:
+        """Delete a node."""
+        self._client.delete(path, -1)
 
     def _children(self, path: str) -> list[str]:
         try:

@@ -8,20 +8,21 @@ STANDINS: Mapping[str, str] = {
     "BrokerHostUsage, the probe of the host": "all brokers share one machine; CPU is what the "
     "story's topics cost of the story's capacity, and the network is idle; a broker that has "
     "started, and reported how busy the machine is, reports anew at once",
-    "PulsarStats.bundleStats, the table of traffic": "nobody sends 100 MB/s to loopback; each "
-    "bundle carries what the story says of the topics in it",
+    "PulsarStats.bundleStats and brokerStats, the table of traffic": "nobody sends 100 MB/s "
+    "to loopback; each bundle carries what the story says of the topics in it",
     "The timers of the load manager": "a story lasts hours; each task that a broker has scheduled "
     "runs when the story's clock reaches its time, in the broker's own thread",
-    "LocalBrokerData.lastUpdate, LoadData.recentlyUnloadedBundles": "times of the wall clock; "
-    "they are moved into the past by as much as passes in the story",
+    "LocalBrokerData.lastUpdate, LoadData.recentlyUnloadedBundles, and what the other managers "
+    "remember in their place": "times of the wall clock; they are moved into the past by as much "
+    "as passes in the story",
     "A crash": "listening sockets, web server and metadata session of the broker are closed at "
     "once, in the JVM that it shares with the others; it releases nothing in order",
     "The session's timeout": "the session of a crashed broker ends at once, not after 30 seconds",
     "ServletContainer.init, ServletContainer.destroy": "Jersey takes six times as long for the "
     "admin API as a broker for all else; what it made for a broker that is gone serves the next "
     "one, which it knows by the servlet's context",
-    "/conformance, a node of the metadata": "it is written after each change; whoever has heard of "
-    "it has heard of the change",
+    "/conformance, a node of the metadata, and a key in system topics": "it is written after each "
+    "change; whoever has heard of it has heard of the change",
     "Clients": "each topic in use is looked up after each event, over HTTP; a client that lost "
     "its broker does so by itself",
 }

@@ -13,6 +13,7 @@ FORM = "cluster:VERSION|PATH[,manager=MANAGER][,brokers=N][,set=NAME=VALUE]"
 MANAGERS: Mapping[str, str] = {
     "simple": "org.apache.pulsar.broker.loadbalance.impl.SimpleLoadManagerImpl",
     "modular": "org.apache.pulsar.broker.loadbalance.impl.ModularLoadManagerImpl",
+    "extensible": "org.apache.pulsar.broker.loadbalance.extensions.ExtensibleLoadManagerImpl",
 }
 """The load managers that are judged, with the class that `loadManagerClassName` names."""
 

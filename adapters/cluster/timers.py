@@ -15,8 +15,17 @@ from functools import cache
 from pulsar_conformance.adapters.pulsar.jvm import Java, field, named
 
 PACKAGE = "org.apache.pulsar.broker.loadbalance."
-KINDS = ("LoadReportUpdaterTask", "LoadSheddingTask", "LoadResourceQuotaUpdaterTask")
-"""The tasks that run; where several are due at once, in this order."""
+KINDS = (
+    "LoadReportUpdaterTask",
+    "LoadSheddingTask",
+    "LoadResourceQuotaUpdaterTask",
+    "ExtensibleLoadManagerImpl",
+    "UnloadScheduler",
+    "SplitScheduler",
+    "ServiceUnitStateChannelImpl",
+)
+"""The tasks that run, by their class or by the one whose lambda they are; where several are due at
+once, in this order."""
 
 NANOS = 1_000_000_000
 MINUTE = 60 * NANOS
@@ -83,13 +92,13 @@ class Timers:
 
 
 def _kind(java: Java) -> str:
-    """The simple name of the class of what a scheduled task does."""
+    """The simple name of the class of what a scheduled task does, or of that which has it."""
     inner = java
     for name in ("callable", "task", "runnable"):
         within = field(inner, name)
         held = None if within is None else within.get(inner)
         inner = inner if held is None else held
-    return str(inner.getClass().getName()).rpartition(".")[2]
+    return str(inner.getClass().getName()).partition("$$")[0].rpartition(".")[2]
 
 
 @cache

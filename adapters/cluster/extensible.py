@@ -1,0 +1,193 @@
+"""The extensible load manager, whose brokers tell each other in system topics what they own."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Mapping
+from typing import Any, ClassVar
+
+import jpype
+from pulsar_conformance.adapters.cluster.managers import MILLIS, LoadManager
+from pulsar_conformance.adapters.cluster.metadata import MARK, Lock
+from pulsar_conformance.adapters.cluster.timers import nothing
+from pulsar_conformance.adapters.cluster.waiting import Unsettled
+from pulsar_conformance.adapters.errors import CannotLoad
+from pulsar_conformance.adapters.pulsar.configuration import Unsayable
+from pulsar_conformance.adapters.pulsar.jvm import Java, exists, field, named
+from pulsar_conformance.reference.shedding import ENABLED
+
+PACKAGE = "org.apache.pulsar.broker.loadbalance.extensions"
+PATIENCE = 20
+"""Seconds for a system topic to answer."""
+
+STATES = 1_000
+"""More than the states that a bundle goes through within a millisecond."""
+
+TRAFFIC = ("msgRateIn", "msgRateOut", "msgThroughputIn", "msgThroughputOut", "topics")
+"""What is told of a bundle, and of a broker as the sum of that."""
+
+
+class ExtensibleManager(LoadManager):
+    """ExtensibleLoadManagerImpl."""
+
+    leader: ClassVar[str] = "/loadbalance/extension/leader"
+
+    def __init__(self, service: Java) -> None:
+        super().__init__(service)
+        self._service = service
+        self._load = field(self.java, "brokerLoadDataReporter").get(self.java)
+        self._top = field(self.java, "topBundleLoadDataReporter").get(self.java)
+        self._stores = [
+            field(self.java, name).get(self.java)
+            for name in ("brokerLoadDataStore", "topBundlesLoadDataStore")
+        ]
+        channel = self.java.getServiceUnitStateChannel()
+        self._units = field(channel, "tableview").get(channel)
+        self._echoes: dict[Java, _Echo] = {}
+
+    def host(self) -> Java:
+        """The `SystemResourceUsage` in which the probe of the host keeps what it found."""
+        probe = field(self._load, "brokerHostUsage").get(self._load)
+        return field(probe, "usage").get(probe)
+
+    def feel(self, stats: Java) -> None:
+        """The sum of the table of traffic, and that the table is new."""
+        bundles = list(field(stats, "bundleStats").get(stats).values().toArray())
+        total = field(stats, "brokerStats").get(stats)
+        for name in TRAFFIC:
+            setattr(total, name, sum(getattr(one, name) for one in bundles))
+        total.bundleCount = len(bundles)
+        updated = field(stats, "updatedAt")
+        now = int(named("java.lang.System").currentTimeMillis())
+        updated.setLong(stats, max(now, int(updated.getLong(stats)) + 1))
+
+    def report(self) -> None:
+        """Say what it feels, whether or not it is time to."""
+        self._run_through()
+        for reporter in (self._load, self._top):
+            _wait(reporter.reportAsync(True))
+
+    def settle(self) -> None:
+        """Wait until it has done what it was given, and has said what it had to say."""
+        self._run_through()
+        for store in self._stores:
+            producer = field(store, "producer").get(store)
+            if producer is not None:
+                _wait(producer.flushAsync())
+
+    def hear(self) -> None:
+        """Read to the end of every system topic that it listens to."""
+        self._units.flush(PATIENCE * 1000)
+        for store in self._stores:
+            view = field(store, "tableView").get(store)
+            if view is not None:
+                echo = self._echoes.setdefault(view, _Echo())
+                echo.listen(view)
+                _wait(store.removeAsync(MARK))
+                echo.wait()
+
+    def locks(self) -> Mapping[str, Lock]:
+        """Bundles and their owners that are up, as the system topic tells it by now."""
+        self._units.flush(PATIENCE * 1000)
+        known = self.known()
+        return {
+            bundle: Lock(int(owner.rpartition(":")[2]), since)
+            for bundle, state, owner, since in self._states()
+            if state == "Owned" and owner in known
+        }
+
+    @property
+    def rests(self) -> bool:
+        """Whether it has found its role, no bundle is on its way, and every owner is up."""
+        role = self.java.getRole()
+        leads = self._service.getLeaderElectionService().isLeader()
+        if role is None or (str(role.name()) == "Leader") != leads:
+            return False
+        known = self.known()
+        return all(
+            state in ("Free", "Deleted", "Init") or (state == "Owned" and owner in known)
+            for _, state, owner, _ in self._states()
+        )
+
+    def passes(self, minutes: float) -> None:
+        """What it remembers is older by so many minutes."""
+        ago = round(minutes * MILLIS)
+        data = self._load.getLocalData()
+        data.setReportedAt(int(data.getReportedAt()) - ago)
+        for reporter in (self._load, self._top):
+            last = field(reporter, "lastTombstonedAt")
+            last.setLong(reporter, int(last.getLong(reporter)) - ago)
+
+    def known(self) -> set[str]:
+        """The brokers of which it knows that they are up."""
+        found = _wait(self.java.getBrokerRegistry().getAvailableBrokersAsync())
+        return {str(one) for one in found.toArray()}
+
+    def shed(self) -> set[str]:
+        """None: what it sheds is not judged, see `undecided`."""
+        return set()
+
+    def _run_through(self) -> None:
+        pool = self._service.getLoadManagerExecutor()
+        if not pool.isShutdown():
+            pool.submit(nothing()).get(60, named("java.util.concurrent.TimeUnit").SECONDS)
+
+    def _states(self) -> Iterator[tuple[str, str, str, int]]:
+        """Each bundle, its state, its owner or the one to be, and when it got there."""
+        for entry in list(self._units.entrySet().toArray()):
+            data = entry.getValue()
+            since = int(data.timestamp()) * STATES + int(data.versionId()) % STATES
+            yield str(entry.getKey()), str(data.state().name()), str(data.dstBroker()), since
+
+
+@jpype.JImplements("java.util.function.BiConsumer", deferred=True)
+class _Echo:
+    """Waits for what is said in a system topic that keeps nothing, after all said before."""
+
+    def __init__(self) -> None:
+        self._heard = threading.Event()
+        self._listens = False
+
+    def listen(self, view: Java) -> None:
+        """Forget what was heard, and hear from now on what is said."""
+        self._heard.clear()
+        if not self._listens:
+            view.listen(self)
+            self._listens = True
+
+    def wait(self) -> None:
+        """Wait until the mark is heard. Errors: `Unsettled`."""
+        if not self._heard.wait(PATIENCE):
+            raise Unsettled(f"a mark in a system topic: not heard within {PATIENCE} s")
+
+    @jpype.JOverride
+    def accept(self, key: Java, _value: Java) -> None:
+        """Called for each message."""
+        if str(key) == MARK:
+            self._heard.set()
+
+
+def _wait(future: Java) -> Java:
+    return future.get(PATIENCE, named("java.util.concurrent.TimeUnit").SECONDS)
+
+
+def check(version: str) -> None:
+    """Errors: `CannotLoad` for a release that has no such manager, or one that nobody can watch."""
+    if exists(f"{PACKAGE}.channel.ServiceUnitStateTableView"):
+        return
+    problem = f"Pulsar {version} has no extensible load manager"
+    if exists(f"{PACKAGE}.ExtensibleLoadManagerImpl"):
+        problem = f"the extensible load manager of Pulsar {version} does not tell what it has heard"
+    raise CannotLoad(f"{problem}; manager=extensible needs 4.0 or later")
+
+
+def undecided(case: Mapping[str, Any]) -> None:
+    """Errors: `Unsayable` for a story whose course this manager has no documented strategy for."""
+    events = [next(iter(event.items())) for event in case["events"]]
+    switched = [about["value"] for kind, about in events if about.get("name") == ENABLED]
+    sheds = any([case["settings"].get(ENABLED, True), *switched])
+    if sheds and any(kind == "tick" for kind, _ in events):
+        raise Unsayable(
+            "the extensible load manager runs none of the documented shedding strategies, "
+            "but TransferShedder, of which no document speaks"
+        )
