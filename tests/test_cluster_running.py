@@ -252,6 +252,47 @@ def test_simple_manager():
         assert down["owners"] == {ORDERS: "broker-2"}
 
 
+@pytest.fixture(scope="module")
+def extensible():
+    with connect("cluster:4.0.7,manager=extensible", PROFILE, {}) as connection:
+        yield connection
+
+
+def test_extensible_manager(extensible):
+    assert extensible.hello.manager == "extensible"
+    *_, down = steps(extensible, *USED, up(2), {"broker_down": {"broker": "broker-1"}})
+    assert down["owners"] == {ORDERS: "broker-2"}
+    assert down["leader"] == "broker-2"
+    assert "unloaded" not in down
+
+
+def test_what_the_extensible_manager_owns_is_seen_anew(extensible):
+    *_, used, unloaded = steps(extensible, *USED, {"unload": {"bundleOf": ORDERS}})
+    bundle = "shop/eu/0x00000000_0xffffffff"
+    assert used["assigned"] == unloaded["assigned"] == [{"bundle": bundle, "to": "broker-1"}]
+    assert unloaded["unloaded"] == [{"bundle": bundle, "from": "broker-1", "reason": "admin"}]
+
+
+def test_the_extensible_manager_has_no_documented_strategy_for_shedding(extensible):
+    case = story(*USED, {"tick": {"minutes": 1}})
+    case["settings"] = {**CALM, "loadBalancerSheddingEnabled": True}
+    [answer] = extensible.ask("cluster.replay", [case])
+    assert "TransferShedder, of which no document speaks" in answer["unsupported"]
+
+
+@pytest.mark.parametrize(
+    ("version", "said"),
+    [
+        ("2.10.5", "Pulsar 2.10.5 has no extensible load manager"),
+        ("3.0.7", "the extensible load manager of Pulsar 3.0.7 does not tell what it has heard"),
+    ],
+)
+def test_a_release_without_an_extensible_manager_that_can_be_watched(version, said):
+    with pytest.raises(AdapterError) as caught:
+        connect(f"cluster:{version},manager=extensible", PROFILE, {})
+    assert f"{said}; manager=extensible needs 4.0 or later" in str(caught.value)
+
+
 @pytest.mark.parametrize("version", ["3.0.7", "4.2.4"])
 def test_a_broker_answers_for_itself_whoever_was_there_before(version, tmp_path):
     _, jars = released_jars(Target(version))
