@@ -217,7 +217,8 @@ def publish(session: nox.Session) -> None:
 def clusters(session: nox.Session) -> None:
     """Judge clusters on loopback: every version, or those after --; needs Java and Maven.
 
-    With --saved after --, they only play the saved stories of their known deviations.
+    A version may have a load manager, such as `4.0.7,manager=extensible`. With --saved after --,
+    they only play the saved stories of their known deviations.
     """
     install(session, "tests", extra="cluster")
     saved = SAVED in session.posargs
@@ -225,10 +226,13 @@ def clusters(session: nox.Session) -> None:
     if saved:
         session.run("pytest", "-q", *ENDS, STORIES, "--releases", ",".join(chosen))
         return
-    outs = [f"reports/out/cluster-{version}" for version in chosen]
-    for version, out in zip(chosen, outs, strict=True):
-        words = ["--adapter", f"cluster:{version}", "--judge-by", RELEASES[version], "--out", out]
-        known = Path(f"fixtures/deviations/cluster-{version}.yaml")
+    outs = []
+    for name in chosen:
+        version, _, manager = name.partition(",manager=")
+        stem = "-".join(one for one in ("cluster", manager, version) if one)
+        outs.append(out := f"reports/out/{stem}")
+        words = ["--adapter", f"cluster:{name}", "--judge-by", RELEASES[version], "--out", out]
+        known = Path(f"fixtures/deviations/{stem}.yaml")
         listed = ["--known-deviations", str(known)] if known.exists() else []
         session.run("pulsar-conformance", "run", *words, "--examples", "5", *listed)
     session.run("python", "-m", "pulsar_conformance.reports.releases", *outs)

@@ -1,5 +1,6 @@
 """Each known deviation of a running cluster, asked five times: each time it is there."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -20,8 +21,9 @@ TIMES = 5
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
 def test_each_case_breaks_its_rule_each_time(file):
-    version = file.stem.removeprefix("cluster-")
-    implementation = Implementation(f"cluster:{version}", releases()[version].documents, {})
+    manager, version = re.fullmatch(r"cluster(?:-([a-z]+))?-(\d.*)", file.stem).groups()
+    adapter = f"cluster:{version},manager={manager or 'modular'}"
+    implementation = Implementation(adapter, releases()[version].documents, {})
     subject = Subject.unasked(implementation)
     try:
         for one in load(file):

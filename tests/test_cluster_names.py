@@ -23,7 +23,7 @@ def test_manager_brokers_and_settings():
     [
         ("", "names no version and no folder"),
         ("3.0.7,manger=simple", "did you mean manager=?"),
-        ("3.0.7,manager=swift", "'swift' is no manager; there are simple, modular"),
+        ("3.0.7,manager=swift", "'swift' is no manager; there are simple, modular, extensible"),
         ("3.0.7,brokers=many", "write a number from 1 to 99"),
         ("3.0.7,brokers=0", "write a number from 1 to 99"),
         ("3.0.7,set=a", "set=NAME=VALUE"),

@@ -1,6 +1,7 @@
 """What releases and clusters are known to do otherwise: complete, and every case can be asked."""
 
 import json
+import re
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -13,7 +14,7 @@ from pulsar_conformance.conformance.engine.plan import Plan
 
 ROOT = Path(__file__).parent.parent
 FOLDER = ROOT / "fixtures" / "deviations"
-FILES = {file.stem.replace("-", " ", 1): file for file in sorted(FOLDER.iterdir())}
+FILES = {re.sub(r"-(?=\d)", " ", file.stem, count=1): file for file in sorted(FOLDER.iterdir())}
 """By the implementation that each is about."""
 SMALL = 4
 """Brokers and bundles of a case, at most."""
@@ -29,7 +30,8 @@ def documents(name):
 
 def test_every_release_that_is_judged_has_a_file():
     assert FILES.keys() >= {f"pulsar {version}" for version in releases()}
-    assert FILES.keys() <= {f"{kind} {one}" for kind in ("pulsar", "cluster") for one in releases()}
+    kinds = ("pulsar", "cluster", "cluster-simple", "cluster-extensible")
+    assert FILES.keys() <= {f"{kind} {one}" for kind in kinds for one in releases()}
 
 
 @pytest.mark.parametrize("name", FILES)

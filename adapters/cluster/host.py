@@ -89,11 +89,12 @@ class ClusterHost:
         """Who answers, what it offers, and what was made neutral."""
         from pulsar_conformance.adapters.cluster.standins import NEUTRAL, STANDINS
 
+        manager = self._told["manager"]
         return {
-            "name": "cluster",
+            "name": "cluster" if manager == "modular" else f"cluster-{manager}",
             "version": self._told["version"],
             "batch": BATCH,
-            "manager": self._told["manager"],
+            "manager": manager,
             "operations": ["cluster.replay"],
             "costly": ["cluster.replay"],
             "standIns": dict(STANDINS),
