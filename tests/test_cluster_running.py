@@ -218,6 +218,17 @@ def test_a_cluster_that_is_killed_is_one_clear_error(number):
         assert folders(pid) == []
 
 
+def test_a_story_whose_jvm_breaks_down_is_tried_once_more():
+    with connect("cluster:3.0.7", PROFILE, {}) as connection:
+        first = connection.pid
+        os.kill(first, signal.SIGABRT)
+        *_, used = steps(connection, *USED)
+        assert used["owners"] == {ORDERS: "broker-1"}
+        assert processes(first) == []
+        [told] = connection.told()
+        assert "its JVM broke down and was started anew" in told
+
+
 def until(holds, seconds):
     end = time.monotonic() + seconds
     while not holds() and time.monotonic() < end:

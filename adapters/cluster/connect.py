@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from pulsar_conformance.adapters.cluster.target import ClusterTarget
 from pulsar_conformance.adapters.connection import Connection, Limits
+from pulsar_conformance.adapters.errors import AdapterError
 from pulsar_conformance.adapters.operated.address import is_url
 from pulsar_conformance.adapters.operated.connection import connect_operated
 from pulsar_conformance.adapters.process import ProcessConnection
+from pulsar_conformance.adapters.protocol import JSON
 from pulsar_conformance.adapters.pulsar.connect import released_jars, starting
 from pulsar_conformance.adapters.pulsar.target import Target
 
@@ -19,6 +21,53 @@ HOST = "pulsar_conformance.adapters.cluster.host"
 PATIENT = Limits(start=240.0, base=300.0, per_case=0.0, end=10.0)
 """Metadata and a JVM start in ten seconds, and a story takes some; a busy machine takes many times
 that, and a long story minutes."""
+
+
+ABORTED = "was killed by SIGABRT"
+"""How a JVM ends whose native code breaks down."""
+
+FRAME = "# Problematic frame:"
+"""The line of its last words before the one that says where."""
+
+
+class ClusterConnection(ProcessConnection):
+    """A child whose JVM holds a whole cluster.
+
+    Where that breaks down, the cluster is lost, and another one tries the story once more.
+    """
+
+    def __init__(
+        self,
+        argv: Sequence[str],
+        name: str,
+        profile: str,
+        readings: Mapping[str, str],
+        limits: Limits,
+    ) -> None:
+        self._argv, self._asked_by = argv, (profile, readings)
+        self._breaks: list[str] = []
+        super().__init__(argv, name, profile, readings, limits)
+
+    def exchange(self, operation: str, batch: Sequence[JSON]) -> list[JSON]:
+        """The answers to one batch, one per case, not yet validated. Errors: `AdapterError`."""
+        try:
+            return super().exchange(operation, batch)
+        except AdapterError as error:
+            if ABORTED not in error.problem:
+                raise
+            _, _, where = error.stderr_tail.partition(FRAME)
+            self._breaks.append(where.strip("\n# ").partition("\n")[0] or "nobody knows where")
+        self._child = self._start(self._argv)
+        self._closed = ""
+        self._hello = self._greet(*self._asked_by)
+        return super().exchange(operation, batch)
+
+    def told(self) -> list[str]:
+        """Where its JVM broke down, if it did."""
+        return [
+            f"{self.adapter}: its JVM broke down and was started anew, {one}"
+            for one in self._breaks
+        ]
 
 
 def connect_cluster(
@@ -38,6 +87,6 @@ def connect_cluster(
         "settings": dict(target.settings),
     }
     words = [sys.executable, "-m", HOST, json.dumps(told)]
-    return ProcessConnection(
+    return ClusterConnection(
         words, name, profile, readings, PATIENT if limits == Limits() else limits
     )

@@ -36,8 +36,10 @@ OPENED = ("java.util.concurrent", "java.io", "java.util.zip", "sun.net")
 OPTIONS = (
     # Signals are this process's own business.
     "-Xrs",
-    *(one for one in jvm.OPTIONS if not one.startswith("-Xmx")),
+    *(one for one in jvm.OPTIONS if not one.startswith(("-Xmx", "-XX:+ErrorFile"))),
     "-Xmx1500m",
+    # Its last words are to be those that say where it broke down.
+    "-XX:ErrorFile=/dev/null",
     "-XX:MaxDirectMemorySize=512m",
     "-Dio.netty.tryReflectionSetAccessible=true",
     # Whoever attaches to a JVM has it leave a socket in /tmp, wherever it is told to write.
