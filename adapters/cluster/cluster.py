@@ -225,17 +225,12 @@ class LiveCluster:
 
     def owned(self, namespaces: Iterable[str]) -> dict[str, tuple[str, int]]:
         """Bundles of these namespaces that are owned: the broker, and since when."""
-        return {
-            bundle: (self.name_of(lock.port), lock.since)
-            for space in namespaces
-            for bundle, lock in self._locks(space).items()
-        }
-
-    def _locks(self, namespace: str) -> Mapping[str, Lock]:
-        """The owners of a namespace's bundles, by the metadata or the brokers' own topic."""
-        if not self.brokers:
-            return self.metadata.owned(namespace)
-        told = next(iter(self.brokers.values())).manager.locks()
+        spaces = tuple(namespaces)
+        found: dict[str, Lock] = {}
+        told = next(iter(self.brokers.values())).manager.locks() if self.brokers else None
         if told is None:
-            return self.metadata.owned(namespace)
-        return {one: lock for one, lock in told.items() if one.rpartition("/")[0] == namespace}
+            for space in spaces:
+                found |= self.metadata.owned(space)
+        else:
+            found = {one: lock for one, lock in told.items() if one.rpartition("/")[0] in spaces}
+        return {one: (self.name_of(lock.port), lock.since) for one, lock in found.items()}

@@ -18,7 +18,7 @@ from pulsar_conformance.adapters.pulsar.target import Target
 
 HOST = "pulsar_conformance.adapters.cluster.host"
 
-PATIENT = Limits(start=240.0, base=300.0, per_case=0.0, end=10.0)
+PATIENT = Limits(start=240.0, base=600.0, per_case=0.0, end=10.0)
 """Metadata and a JVM start in ten seconds, and a story takes some; a busy machine takes many times
 that, and a long story minutes."""
 
