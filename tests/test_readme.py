@@ -186,7 +186,6 @@ def check(args):
     given = vars(args)
     every = specs.load()
     profiles = [*(given.get("conformance_judge_by") or ()), given.get("profile")]
-    profiles.append(given.get("judge_by"))
     for profile in filter(None, profiles):
         every.profile(profile)
     readings = [*(given.get("conformance_reading") or ()), *(given.get("reading") or ())]

@@ -12,7 +12,7 @@ from typing import Any
 
 from pulsar_conformance import specs
 from pulsar_conformance.adapters import AdapterError
-from pulsar_conformance.adapters.arguments import DEFAULT_PROFILE, add_reading
+from pulsar_conformance.adapters.arguments import add_profile, add_reading
 from pulsar_conformance.adapters.spark import session
 from pulsar_conformance.adapters.spark.connection import STRATEGIES
 from pulsar_conformance.conformance.cases.given_settings import BadSetting
@@ -34,12 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--output", required=True, metavar="PATH", help="a folder for the tables and cases"
     )
-    parser.add_argument(
-        "--judge-by",
-        default=DEFAULT_PROFILE,
-        metavar="PROFILE",
-        help="the documents to judge by (%(default)s)",
-    )
+    add_profile(parser, "the documents to judge by (%(default)s)")
     add_reading(parser, "follow this alternative of a reading")
     parser.add_argument(
         "--settings",
@@ -112,7 +107,7 @@ def run(args: argparse.Namespace) -> int:
             )
 
             asked = Inquiry(args.why, args.broker, args.at)
-            plan = AuditPlan.of(args.judge_by, readings, since=args.time_from, until=args.time_to)
+            plan = AuditPlan.of(args.profile, readings, since=args.time_from, until=args.time_to)
             check_rules(plan)
             other = Counterfactual(settings, args.strategy)
             if asked:

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator
 
 from pulsar_conformance import fixtures, specs
-from pulsar_conformance.adapters.arguments import DEFAULT_PROFILE, add_reading
+from pulsar_conformance.adapters.arguments import DEFAULT_PROFILE, add_profile, add_reading
 from pulsar_conformance.conformance.cases.given_settings import BadSetting, given_settings
 from pulsar_conformance.conformance.cases.handed_in import handed_in
 from pulsar_conformance.conformance.cases.saved import BadCase
@@ -27,11 +27,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="a saved case, or lines in the format of ask; - is standard input",
     )
     parser.add_argument("--example", metavar="ID", help="a worked example instead of a file")
-    parser.add_argument(
-        "--judge-by",
-        metavar="PROFILE",
-        help=f"the documents to follow (those named by the file, or else {DEFAULT_PROFILE})",
-    )
+    told = f"the documents to follow (those named by the file, or else {DEFAULT_PROFILE})"
+    add_profile(parser, told, default=None)
     add_reading(parser, "follow this alternative of a reading")
     parser.add_argument(
         "--setting",
@@ -60,7 +57,7 @@ def _lines(args: argparse.Namespace) -> Iterator[str]:
         raise BadCase("explain takes either a CASE.json or --example ID")
     focus = Focus(args.broker, args.bundle)
     settings = given_settings(args.setting)
-    wanted = Wanted(args.judge_by, chosen_readings(args.reading), settings, focus)
+    wanted = Wanted(args.profile, chosen_readings(args.reading), settings, focus)
     if args.example is not None:
         yield from example_lines(_example(args.example), wanted)
         return

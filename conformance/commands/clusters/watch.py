@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from pulsar_conformance import specs
 from pulsar_conformance.adapters import AdapterError
-from pulsar_conformance.adapters.arguments import DEFAULT_PROFILE, add_reading, seconds
+from pulsar_conformance.adapters.arguments import add_profile, add_reading, seconds
 from pulsar_conformance.adapters.spark import session
 from pulsar_conformance.conformance.commands.clusters.collect import (
     UNREACHED,
@@ -57,12 +57,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="SECONDS",
         help="the time between two audits (%(default)g)",
     )
-    parser.add_argument(
-        "--judge-by",
-        default=DEFAULT_PROFILE,
-        metavar="PROFILE",
-        help="the documents to judge by (%(default)s)",
-    )
+    add_profile(parser, "the documents to judge by (%(default)s)")
     add_reading(parser, "follow this alternative of a reading")
     parser.add_argument(
         "--spark",
@@ -152,7 +147,7 @@ def _auditing(
     from pulsar_conformance.conformance.history.audit.telling import verdict
     from pulsar_conformance.conformance.history.page.making import PAGE
 
-    plan = AuditPlan.of(args.judge_by, readings)
+    plan = AuditPlan.of(args.profile, readings)
     check_rules(plan)
     refresh = max(1, round(args.audit_every))
     how = ReportOptions(quiet=True, refresh=refresh)
