@@ -13,6 +13,15 @@ Held = tuple[str, int | None]
 """The broker that owns a bundle, and the transaction since which; none for a part that it kept."""
 
 
+class Declined(Exception):
+    """An event of which nothing comes: `ignored` or `refused`, and why."""
+
+    def __init__(self, how: str, why: str) -> None:
+        super().__init__(how, why)
+        self.how = how
+        self.why = why
+
+
 class Divided(Protocol):
     """What knows how namespaces are divided."""
 

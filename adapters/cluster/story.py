@@ -9,7 +9,7 @@ from typing import Any
 import jpype
 from pulsar_conformance.adapters.cluster import requests
 from pulsar_conformance.adapters.cluster.cluster import LiveCluster
-from pulsar_conformance.adapters.cluster.observed import Observed, SeenStep
+from pulsar_conformance.adapters.cluster.observed import Declined, Observed, SeenStep
 from pulsar_conformance.adapters.cluster.requests import Request, namespace_of
 from pulsar_conformance.adapters.cluster.timers import KINDS
 from pulsar_conformance.adapters.cluster.waiting import Unsettled
@@ -25,15 +25,6 @@ NOT_FOUND, CONFLICT = 404, 409
 PARTS_GO = 5.0
 """Seconds within which the parts of a bundle are released that was split; the request to split it
 is answered before."""
-
-
-class Declined(Exception):
-    """An event of which nothing comes: `ignored` or `refused`, and why."""
-
-    def __init__(self, how: str, why: str) -> None:
-        super().__init__(how, why)
-        self.how = how
-        self.why = why
 
 
 class LiveStory:

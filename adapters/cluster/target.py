@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 
+from pulsar_conformance.adapters.options import options
 from pulsar_conformance.adapters.pulsar.target import BadTarget
 
 FORM = "cluster:VERSION|PATH[,manager=MANAGER][,brokers=N][,set=NAME=VALUE]"
@@ -50,12 +50,7 @@ class ClusterTarget:
         if not release:
             raise BadCluster(f"names no version and no folder; write {FORM}")
         manager, brokers, settings = "modular", MOST_BROKERS, {}
-        for part in rest:
-            key, equals, value = part.partition("=")
-            if key not in KEYS or not equals or not value:
-                near = get_close_matches(key, KEYS, n=1)
-                meant = f"; did you mean {near[0]}=?" if near and near[0] != key else ""
-                raise BadCluster(f"{part!r} says nothing here{meant}; write {FORM}")
+        for key, value in options(rest, KEYS, FORM, BadCluster):
             if key == "manager":
                 manager = _manager(value)
             elif key == "brokers":
@@ -63,7 +58,7 @@ class ClusterTarget:
             else:
                 name, given, held = value.partition("=")
                 if not name or not given:
-                    raise BadCluster(f"{part!r} sets nothing; write set=NAME=VALUE")
+                    raise BadCluster(f"{f'set={value}'!r} sets nothing; write set=NAME=VALUE")
                 settings[name] = held
         return cls(release, manager, brokers, settings)
 

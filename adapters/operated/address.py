@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from difflib import get_close_matches
 from pathlib import Path
 
 from pulsar_conformance.adapters.cluster.remote import TOKEN, Access, BadUrl
+from pulsar_conformance.adapters.options import options
 
 FORM = "cluster:URL[,cluster=NAME][,token-file=FILE][,tls-trust=FILE][,changes=allowed]"
 SCHEMES = ("http:", "https:")
@@ -34,14 +34,7 @@ class Address:
     def parse(cls, text: str, seconds: float = PATIENCE) -> Address:
         """From what follows `cluster:`. Errors: `BadUrl`, without what might be a secret."""
         url, *rest = text.split(",")
-        told = {}
-        for part in rest:
-            key, equals, value = part.partition("=")
-            if key not in KEYS or not equals or not value:
-                near = get_close_matches(key, KEYS, n=1)
-                meant = f"; did you mean {near[0]}=?" if near and near[0] != key else ""
-                raise BadUrl(f"{part!r} says nothing after a URL{meant}; write {FORM}")
-            told[key] = value
+        told = dict(options(rest, KEYS, FORM, BadUrl, "after a URL"))
         if told.get("changes", ALLOWED) != ALLOWED:
             raise BadUrl(f"changes={told['changes']}: write changes={ALLOWED}, or leave it out")
         file, trust = (Path(told[key]) if key in told else None for key in KEYS[1:3])

@@ -9,7 +9,7 @@ from typing import Any
 from urllib.parse import quote, urlsplit
 
 from pulsar_conformance.adapters.cluster import requests
-from pulsar_conformance.adapters.cluster.observed import Observed, Owner, SeenStep
+from pulsar_conformance.adapters.cluster.observed import Declined, Observed, Owner, SeenStep
 from pulsar_conformance.adapters.cluster.remote import FORBIDDEN, AdminApi, NoAnswer
 from pulsar_conformance.adapters.cluster.requests import ADMIN, namespace_of
 from pulsar_conformance.adapters.cluster.waiting import Unsettled
@@ -21,15 +21,6 @@ UNREACHED = (0, *FORBIDDEN)
 """What an answer has as its status where the cluster did nothing of the story's making."""
 
 MISSING, CONFLICT = 404, 409
-
-
-class NotDone(Exception):
-    """An event of which nothing comes: `ignored` or `refused`, and why."""
-
-    def __init__(self, how: str, why: str) -> None:
-        super().__init__(how, why)
-        self.how = how
-        self.why = why
 
 
 class PlayedCluster:
@@ -133,7 +124,7 @@ class PlayedStory:
         step = SeenStep("admin")
         try:
             EVENTS[kind](self, about, step)
-        except NotDone as declined:
+        except Declined as declined:
             return {declined.how: declined.why}
         self._settle(step)
         return step.answer(self._owners, self._cluster.leader())
@@ -146,7 +137,7 @@ class PlayedStory:
         """The administrator creates a namespace."""
         name = about["name"]
         if name in self._spaces:
-            raise NotDone("ignored", f"{name} exists")
+            raise Declined("ignored", f"{name} exists")
         self._granted(lambda: self._cluster.create(name, about.get("bundles")))
         self._spaces.append(name)
 
@@ -164,20 +155,20 @@ class PlayedStory:
         value = about["value"]
         why = senseless(about["name"], value)
         if why:
-            raise NotDone("ignored", why)
+            raise Declined("ignored", why)
         self._granted(lambda: self._tenant.setting(about["name"], as_text(value)))
 
     def domain(self, about: Mapping[str, Any], _step: SeenStep) -> None:
         """The administrator says which brokers are of a failure domain."""
         name, brokers = about["name"], about["brokers"]
         if not brokers and name not in self._domains:
-            raise NotDone("ignored", f"there is no domain {name}")
+            raise Declined("ignored", f"there is no domain {name}")
         real = f"{self._tenant.name}-{name}"
         named = [self._cluster.brokers[one] for one in brokers]
         try:
             self._granted(lambda: self._tenant.domain(real, named))
-        except NotDone as declined:
-            raise NotDone("refused", declined.why) from None
+        except Declined as declined:
+            raise Declined("refused", declined.why) from None
         (self._domains.add if brokers else self._domains.discard)(name)
         path = f"{ADMIN}/clusters/{quote(self._standing.cluster)}/failureDomains"
 
@@ -201,12 +192,12 @@ class PlayedStory:
         if "namespace" in about:
             name = about["namespace"]
             if not any(bundle.startswith(f"{name}/") for bundle in self._observed.held):
-                raise NotDone("ignored", f"no broker owns any of {name}")
+                raise Declined("ignored", f"no broker owns any of {name}")
             asked = requests.unload_namespace(self._cluster.real(name))
         else:
             topic = about.get("topic") or about["bundleOf"]
             if self._owners.get(topic) is None:
-                raise NotDone("ignored", f"no broker owns {topic}")
+                raise Declined("ignored", f"no broker owns {topic}")
             asked = requests.unload_topic(self._cluster.real(topic))
             if "topic" not in about:
                 asked = requests.unload_bundle(self._cluster.real(self._bundle[topic]))
@@ -216,7 +207,7 @@ class PlayedStory:
         """The administrator splits a bundle; its parts go where that is the brokers' setting."""
         topic = about["bundleOf"]
         if topic not in self._bundle:
-            raise NotDone("ignored", f"{topic} is not in use")
+            raise Declined("ignored", f"{topic} is not in use")
         bundle = self._cluster.real(self._bundle[topic])
         unload = bool(self._standing.sight.settings.get(UNLOADS_PARTS))
         given = about.get("algorithm"), about.get("positions", ())
@@ -257,18 +248,18 @@ class PlayedStory:
 
     def _known(self, namespace: str) -> None:
         if namespace not in self._spaces:
-            raise NotDone("ignored", f"there is no namespace {namespace}")
+            raise Declined("ignored", f"there is no namespace {namespace}")
 
     @staticmethod
     def _granted(ask: Callable[[], None]) -> None:
-        """Errors: `NotDone` for a request that is turned down."""
+        """Errors: `Declined` for a request that is turned down."""
         try:
             ask()
         except NoAnswer as error:
             if error.status in UNREACHED:
                 raise
             how = "ignored" if error.status in (MISSING, CONFLICT) else "refused"
-            raise NotDone(how, str(error)) from None
+            raise Declined(how, str(error)) from None
 
 
 def as_text(value: Any) -> str:

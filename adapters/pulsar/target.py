@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from pathlib import Path
+
+from pulsar_conformance.adapters.options import options
 
 FORM = "pulsar:VERSION|PATH[,strategy=CLASS][,classpath=JAR][,set=NAME=VALUE]"
 KEYS = ("strategy", "classpath", "set")
@@ -39,12 +40,7 @@ class Target:
         if not release:
             raise BadTarget(f"names no version and no folder; write {FORM}")
         strategy, paths, settings = None, [], {}
-        for part in rest:
-            key, equals, value = part.partition("=")
-            if key not in KEYS or not equals or not value:
-                near = get_close_matches(key, KEYS, n=1)
-                meant = f"; did you mean {near[0]}=?" if near and near[0] != key else ""
-                raise BadTarget(f"{part!r} says nothing here{meant}; write {FORM}")
+        for key, value in options(rest, KEYS, FORM, BadTarget):
             if key == "strategy":
                 strategy = value
             elif key == "classpath":

@@ -9,17 +9,9 @@ from pulsar_conformance.specs import Rule
 
 def grouped(rules: Sequence[Rule]) -> list[list[Rule]]:
     """The rules, in groups; the largest group first, and each in the order of `rules`."""
-    groups: list[tuple[set[str], list[Rule]]] = []
+    groups: list[set[str]] = []
     for rule in rules:
-        operations, together = set(rule.operations), [rule]
-        apart = []
-        for asked, others in groups:
-            if asked & operations:
-                operations |= asked
-                together = [*others, *together]
-            else:
-                apart.append((asked, others))
-        groups = [*apart, (operations, together)]
-    order = {id(rule): place for place, rule in enumerate(rules)}
-    found = [sorted(together, key=lambda rule: order[id(rule)]) for _, together in groups]
-    return sorted(found, key=lambda together: (-len(together), order[id(together[0])]))
+        joined = set(rule.operations).union(*(one for one in groups if one & {*rule.operations}))
+        groups = [*(one for one in groups if not one & joined), joined]
+    found = [[rule for rule in rules if one & {*rule.operations}] for one in groups]
+    return sorted(found, key=lambda together: (-len(together), rules.index(together[0])))

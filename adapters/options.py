@@ -1,0 +1,23 @@
+"""Options in an adapter's name: `KIND:WHAT,KEY=VALUE,...`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from difflib import get_close_matches
+
+
+def options(
+    parts: Iterable[str],
+    keys: Sequence[str],
+    form: str,
+    bad: Callable[[str], Exception],
+    place: str = "here",
+) -> Iterator[tuple[str, str]]:
+    """Key and value of each part. Errors: `bad` of a message, which quotes how to write it."""
+    for part in parts:
+        key, equals, value = part.partition("=")
+        if key not in keys or not equals or not value:
+            near = get_close_matches(key, keys, n=1)
+            meant = f"; did you mean {near[0]}=?" if near and near[0] != key else ""
+            raise bad(f"{part!r} says nothing {place}{meant}; write {form}")
+        yield key, value
