@@ -32,7 +32,7 @@ def test_each_case_breaks_its_rule_each_time(file):
             for case in one.cases:
                 found = hearing.own_faults([load_case(case).trial] * TIMES)
                 assert all(found), one.rule
-                if case == one.cases[0]:
+                if case == one.cases[0] and one.answers:
                     assert {fault.outcome.answered for fault in found} == {one.answers}
     finally:
         implementation.close()

@@ -24,6 +24,12 @@ from pulsar_conformance.adapters.pulsar.jvm import Java, field, named
 STATS = "org.apache.pulsar.policies.data.loadbalancer.NamespaceBundleStats"
 USAGE = "org.apache.pulsar.policies.data.loadbalancer.ResourceUsage"
 
+IDLE_NIC = 10e6
+"""kbit/s that the card of a host can carry: none of it is used, and it is never what is short."""
+
+IDLE_MEMORY = 32768.0
+"""MB of a host's memory, of which none is used."""
+
 LOAD_MANAGERS: Mapping[str, type[LoadManager]] = {
     "modular": ModularManager,
     "simple": SimpleManager,
@@ -109,8 +115,9 @@ class LiveBroker:
         host = self.manager.host()
         usage, capacity = float(throughput), float(self.capacity)
         host.setCpu(named(USAGE)(usage, capacity))
-        for idle in (host.setBandwidthIn, host.setBandwidthOut, host.setMemory):
-            idle(named(USAGE)(0.0, 1.0))
+        host.setBandwidthIn(named(USAGE)(0.0, IDLE_NIC))
+        host.setBandwidthOut(named(USAGE)(0.0, IDLE_NIC))
+        host.setMemory(named(USAGE)(0.0, IDLE_MEMORY))
         stats = field(self.service.getBrokerService(), "pulsarStats")
         stats = stats.get(self.service.getBrokerService())
         traffic = field(stats, "bundleStats").get(stats)
@@ -124,6 +131,11 @@ class LiveBroker:
 
     def stop(self) -> None:
         """End it in order: it gives its bundles up, and says that it goes."""
+        self.service.close()
+
+    def leave(self) -> None:
+        """End it with all others: nobody is there to whom it could give anything up."""
+        self.manager.leave()
         self.service.close()
 
     def crash(self) -> None:

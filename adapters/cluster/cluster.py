@@ -70,7 +70,7 @@ class LiveCluster:
     def _end_brokers(self) -> None:
         # Most of the time that one takes it waits, so all go at once.
         with ThreadPoolExecutor(max(1, len(self.brokers))) as threads:
-            list(threads.map(LiveBroker.stop, self.brokers.values()))
+            list(threads.map(LiveBroker.leave, self.brokers.values()))
         for broker in self._crashed:
             broker.clear_away()
         self.brokers.clear()

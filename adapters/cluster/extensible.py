@@ -31,6 +31,8 @@ class ExtensibleManager(LoadManager):
     """ExtensibleLoadManagerImpl."""
 
     leader: ClassVar[str] = "/loadbalance/extension/leader"
+    parts_go: ClassVar[float] = 1.0
+    """It waits for a split itself, and tells of each bundle that is on its way from then on."""
 
     def __init__(self, service: Java) -> None:
         super().__init__(service)
@@ -85,6 +87,11 @@ class ExtensibleManager(LoadManager):
                 echo.listen(view)
                 _wait(store.removeAsync(MARK))
                 echo.wait()
+
+    def leave(self) -> None:
+        """End, and be no broker's: that would wait for others to take over what it owns."""
+        self._service.getLoadManager().set(None)
+        self._outer.stop()
 
     def locks(self) -> Mapping[str, Lock]:
         """Bundles and their owners that are up, as the system topic tells it by now."""

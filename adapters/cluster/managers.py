@@ -20,6 +20,10 @@ class LoadManager(ABC):
     leader: ClassVar[str] = LEADER
     """The node of the metadata by which the leader is elected."""
 
+    parts_go: ClassVar[float] = 5.0
+    """Seconds within which the parts of a bundle are released that was split; the request to split
+    it is answered before."""
+
     def __init__(self, service: Java) -> None:
         self._outer = service.getLoadManager().get()
         inner = field(self._outer, "loadManager")
@@ -49,6 +53,9 @@ class LoadManager(ABC):
 
     def hear(self) -> None:  # noqa: B027  most say all that they have to say in the metadata
         """Take in what other brokers have said, where that is not in the metadata."""
+
+    def leave(self) -> None:  # noqa: B027  most are ended with their broker, and quickly
+        """End without handing anything over, where nobody is left to take it."""
 
     def locks(self) -> Mapping[str, Lock] | None:
         """Bundles and their owners as it knows them; none where the metadata tell that."""

@@ -22,9 +22,6 @@ from pulsar_conformance.reference.story.settings import senseless
 
 UNLOADS_PARTS = "loadBalancerAutoUnloadSplitBundlesEnabled"
 NOT_FOUND, CONFLICT = 404, 409
-PARTS_GO = 5.0
-"""Seconds within which the parts of a bundle are released that was split; the request to split it
-is answered before."""
 
 
 class LiveStory:
@@ -271,8 +268,9 @@ class LiveStory:
         def gone() -> bool:
             return not self._cluster.owned(spaces).keys() & set(parts)
 
+        first = next(iter(self._cluster.brokers.values()))
         with suppress(Unsettled):
-            self._cluster.alarm.until(gone, "the parts are released", PARTS_GO)
+            self._cluster.alarm.until(gone, "the parts are released", first.manager.parts_go)
 
     def _find(self, topic: str, step: SeenStep) -> None:
         """A client that has lost the owner of its topic, or has none, looks it up."""
