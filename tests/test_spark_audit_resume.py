@@ -14,7 +14,8 @@ import pytest
 pytest.importorskip("pyspark", reason="needs the extra: nox -s spark")
 
 from pulsar_conformance.conformance.history.audit.plan import AuditPlan
-from pulsar_conformance.conformance.history.audit.running import make, source
+from pulsar_conformance.conformance.history.audit.reading import source
+from pulsar_conformance.conformance.history.audit.running import make
 from pulsar_conformance.conformance.history.audit.steps import COMPARED, fingerprints, steps
 from pulsar_conformance.conformance.history.audit.tables import TABLES
 from pulsar_conformance.conformance.history.audit.writing import ASKED, DONE, Store

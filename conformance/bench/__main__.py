@@ -6,8 +6,9 @@ import argparse
 import os
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from pulsar_conformance.adapters import AdapterError, Connection, Limits, connect
 from pulsar_conformance.adapters.arguments import ADAPTER, DEFAULT_PROFILE
@@ -15,6 +16,9 @@ from pulsar_conformance.adapters.bundled import runnable
 from pulsar_conformance.adapters.spark import session
 from pulsar_conformance.conformance.bench import layout, rates
 from pulsar_conformance.conformance.history.audit import sizes
+
+HOURS = 24
+"""Of a day."""
 
 PATIENT = Limits(start=120, base=600)
 """Whoever is slow is measured, too."""
@@ -24,7 +28,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Prints what was measured; 2 where an implementation cannot be used."""
     args = _arguments(argv)
     try:
-        for part in args.parts or PARTS:
+        for part in args.parts or USUAL:
             for line in PARTS[part](args):
                 print(line, flush=True)
     except AdapterError as wrong:
@@ -52,28 +56,65 @@ def _engines(args: argparse.Namespace) -> Iterator[str]:
 
 def _audits(args: argparse.Namespace) -> Iterator[str]:
     """An audit against its floor."""
-    why = session.lacking()
-    if why is not None:
-        yield f"left out: the audit: {why}"
-        return
+    from pulsar_conformance.conformance.bench import audits
+
+    def measured(spark: Any, folder: Path) -> Iterable[tuple[str, str, str]]:
+        fleet = audits.fleet_of(args.brokers, args.bundles, args.hours)
+        return audits.measure(spark, folder, fleet, args.audits, _tell)
+
+    yield from _on_spark(measured, f"the median of {args.audits} rounds")
+
+
+def _days(args: argparse.Namespace) -> Iterator[str]:
+    """A day more of a history against all of its days."""
+    from pulsar_conformance.conformance.bench import audits, days
+
+    def measured(spark: Any, folder: Path) -> Iterable[tuple[str, str, str]]:
+        fleet = audits.fleet_of(args.brokers, args.bundles, args.days * HOURS)
+        return days.measure(spark, folder, fleet, _tell)
+
+    yield from _on_spark(measured, "once")
+
+
+Measure = Callable[[Any, Path], Iterable[tuple[str, str, str]]]
+
+
+def _on_spark(measure: Measure, how_often: str) -> Iterator[str]:
+    """What is measured on a Spark of its own."""
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     spark = session.take("local[*]", "bench", sizes.LARGE)
     try:
-        from pulsar_conformance.conformance.bench import audits
-
-        fleet = audits.fleet_of(args.brokers, args.bundles, args.hours)
         with tempfile.TemporaryDirectory() as folder:
-            rows = audits.measure(spark.session, Path(folder), fleet, args.audits, _tell)
+            rows = list(measure(spark.session, Path(folder)))
     finally:
         session.release(spark)
     yield from layout.of_ratios(rows)
-    yield f"the median of {args.audits} rounds, on {spark.told}"
+    yield f"{how_often}, on {spark.told}"
 
 
-PARTS: Mapping[str, Callable[[argparse.Namespace], Iterator[str]]] = {
+Part = Callable[[argparse.Namespace], Iterator[str]]
+
+
+def _of_spark(part: Part) -> Part:
+    """The part, or why it is left out where there is no Spark."""
+
+    def of_spark(args: argparse.Namespace) -> Iterator[str]:
+        why = session.lacking()
+        if why is not None:
+            yield f"left out: the audit: {why}"
+            return
+        yield from part(args)
+
+    return of_spark
+
+
+PARTS: Mapping[str, Part] = {
     "engines": _engines,
-    "audit": _audits,
+    "audit": _of_spark(_audits),
+    "days": _of_spark(_days),
 }
+USUAL = ("engines", "audit")
+"""The parts that are measured where none is named."""
 
 
 def _tell(what: str) -> None:
@@ -83,7 +124,11 @@ def _tell(what: str) -> None:
 def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="nox -s bench --", description=__doc__)
     parser.add_argument(
-        "parts", nargs="*", choices=[*PARTS, []], metavar="PART", help="engines, audit; or both"
+        "parts",
+        nargs="*",
+        choices=[*PARTS, []],
+        metavar="PART",
+        help="engines, audit (both if none is named), days",
     )
     parser.add_argument(
         "--adapter",
@@ -97,6 +142,7 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
         ("brokers", 25, "of the smaller history; the larger one has four times as many"),
         ("bundles", 100, "of each broker"),
         ("hours", 24, "of both histories"),
+        ("days", 31, "of the history that grows by its last one"),
         ("audits", 1, "rounds in which audit and floor take turns"),
     ):
         help_ = f"{what} (%(default)s)"

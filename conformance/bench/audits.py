@@ -80,12 +80,12 @@ def _of_one(spark: Any, folder: Path, fleet: Fleet, rounds: int, tell: Tell) -> 
     for number in range(rounds):
         made, bare = (str(folder / f"{name}-{number}") for name in taken)
         tell(f"round {number + 1} of {rounds}: audit")
-        taken["audit"].append(_seconds(partial(tables, spark, history, made, plan, None)))
+        taken["audit"].append(seconds(partial(tables, spark, history, made, plan, None)))
         tell(f"round {number + 1} of {rounds}: floor")
         of, to = Store(spark, made), Store(spark, bare)
         with sizes.tasks_at_once(spark) as tasks:
             sizes.set_up(spark, sizes.of_table("records", length, tasks))
-            taken["floor"].append(_seconds(partial(floor, of, history, to)))
+            taken["floor"].append(seconds(partial(floor, of, history, to)))
     samples = Store(spark, made).read("bundle_samples").count()
     return Timing(samples, median(taken["audit"]), median(taken["floor"]))
 
@@ -132,7 +132,8 @@ def _sorted(rows: DataFrame, keys: Sequence[str]) -> DataFrame:
     return rows.repartition(*keys).sortWithinPartitions(*keys, *order)
 
 
-def _seconds(work: Callable[[], object]) -> float:
+def seconds(work: Callable[[], object]) -> float:
+    """How long it takes."""
     begun = time.perf_counter()
     work()
     return time.perf_counter() - begun

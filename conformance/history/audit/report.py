@@ -14,13 +14,15 @@ from pulsar_conformance.adapters.spark.session import last_cause
 from pulsar_conformance.conformance.history.audit import asked, sizes, summary, telling
 from pulsar_conformance.conformance.history.audit.inquiry import Inquiry, answer
 from pulsar_conformance.conformance.history.audit.plan import AuditPlan
-from pulsar_conformance.conformance.history.audit.running import BEGUN, make, source
+from pulsar_conformance.conformance.history.audit.reading import source
+from pulsar_conformance.conformance.history.audit.running import BEGUN, make
 from pulsar_conformance.conformance.history.audit.steps import steps
 from pulsar_conformance.conformance.history.audit.writing import ASKED, Mark, Store
 from pulsar_conformance.conformance.history.cycles.gold import SESSION
 from pulsar_conformance.conformance.history.input import files
 from pulsar_conformance.conformance.history.input.errors import AuditError
 from pulsar_conformance.conformance.history.input.paths import as_given, literal
+from pulsar_conformance.conformance.history.input.sources import NEVER
 from pulsar_conformance.conformance.history.page import making
 from pulsar_conformance.conformance.history.verdicts import casefiles
 from pulsar_conformance.conformance.history.verdicts.verdicts import rules_of
@@ -91,8 +93,9 @@ def tables(
 
     with sizes.tasks_at_once(spark) as tasks:
 
-        def set_up(table: str) -> None:
-            usual = sizes.of_table(table.removeprefix(ASKED), found.length, tasks)
+        def set_up(table: str, in_part: bool) -> None:
+            length = min(found.length, sizes.DAILY) if in_part else found.length
+            usual = sizes.of_table(table.removeprefix(ASKED), length, tasks)
             sizes.set_up(spark, {**SESSION, **usual})
 
         make(store, every, _say_nothing if quiet else _tell, set_up)
@@ -180,4 +183,11 @@ def _tell(table: str, mark: Mark | None) -> None:
     """One line a table, when it is there."""
     if mark is not None:
         took = f"{mark.rows:>12,} rows {mark.seconds:8.1f} s"
-        print(f"{table:<24}{took}", file=sys.stderr, flush=True)
+        print(f"{table:<24}{took}{_since(mark)}", file=sys.stderr, flush=True)
+
+
+def _since(mark: Mark) -> str:
+    """From which day on a table was made anew, if not all of it was."""
+    if not mark.before:
+        return ""
+    return "  as it was" if mark.since == NEVER else f"  from {mark.since:%Y-%m-%d} on"

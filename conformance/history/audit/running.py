@@ -1,17 +1,21 @@
-"""Makes the tables that are missing or stale, one after the other."""
+"""Makes the tables that are missing or stale, one after the other.
+
+Where only the history is another one, what has changed in it is looked at first: a table that was
+made of what was there before keeps what is of an earlier time.
+"""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import NamedTuple
 
 from pulsar_conformance.conformance.history.audit.steps import Tables, TableStep, fingerprints
 from pulsar_conformance.conformance.history.audit.writing import Mark, Store
-from pulsar_conformance.conformance.history.input.files import InputFiles
-from pulsar_conformance.conformance.history.input.lines import lines
-from pulsar_conformance.conformance.history.input.records import as_stray, records, stray_days
+from pulsar_conformance.conformance.history.input.sources import NEVER, first_of
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame
 
 BEGUN = "audit"
 """A mark that is no table's: the folder is an audit's."""
@@ -19,60 +23,120 @@ BEGUN = "audit"
 Tell = Callable[[str, Mark | None], None]
 """Is told the name of each table: before it is made, and with its mark when it is there."""
 
+SetUp = Callable[[str, bool], None]
+"""Sets the session up for a table, and for whether only a part of it is made."""
 
-SetUp = Callable[[str], None]
-"""Sets the session up for a table."""
+
+class _Written(NamedTuple):
+    """Rows that were written; since when the table is another one; what it was before, if it was
+    made anew in part."""
+
+    rows: int
+    since: datetime = NEVER
+    before: str = ""
 
 
 def make(
-    store: Store, every: Iterable[TableStep], tell: Tell, set_up: SetUp = lambda _: None
+    store: Store, every: Iterable[TableStep], tell: Tell, set_up: SetUp = lambda _table, _part: None
 ) -> Mapping[str, Mark]:
     """Make every table that is not there as it would be made now."""
-    ordered = list(every)
-    wanted, marks = fingerprints(ordered), dict(store.marks())
-    if BEGUN not in marks:
+    making = _Making(store, list(every), set_up, dict(store.marks()))
+    if BEGUN not in making.marks:
         store.mark(BEGUN, Mark("-", 0, 0.0))
-    for step in ordered:
-        mark = marks.get(step.table)
-        if mark is None or mark.fingerprint != wanted[step.table]:
+    for step in making.steps:
+        mark = making.marks.get(step.table)
+        if mark is None or mark.fingerprint != making.wanted[step.table]:
             tell(step.table, None)
-            set_up(step.table)
-            if mark is not None:
-                store.mark(step.table, None)
-            mark = marks[step.table] = _written(store, step, wanted[step.table])
-            store.mark(step.table, mark)
-        tell(step.table, mark)
-    return {step.table: marks[step.table] for step in ordered}
+            making.make(step, mark)
+        tell(step.table, making.marks[step.table])
+    return {step.table: making.marks[step.table] for step in making.steps}
 
 
-def _written(store: Store, step: TableStep, fingerprint: str) -> Mark:
-    begun = time.monotonic()
-    tables = {one: store.read(one) for one in step.parents}
-    try:
-        rows = store.write(step.table, step.make(tables))
-    except PySparkException:
-        if step.otherwise is None:
-            raise
-        rows = store.write(step.table, step.otherwise(tables))
-    if step.table == "records":
-        _quarantine_strays(store)
-    return Mark(fingerprint, rows, time.monotonic() - begun)
+@dataclass
+class _Making:
+    """Tables on their way to what they would be now."""
 
+    store: Store
+    steps: list[TableStep]
+    set_up: SetUp
+    marks: dict[str, Mark]
+    wanted: Mapping[str, str] = field(init=False)
 
-def _quarantine_strays(store: Store) -> None:
-    """Rewrite the partitions of days that are none of a cluster's history, if there are any."""
-    there = store.read("records")
-    days = stray_days(there)
-    if days.isEmpty():
-        return
-    store.replace("records", as_stray(there, days))
+    def __post_init__(self) -> None:
+        self.wanted = fingerprints(self.steps)
 
+    def make(self, step: TableStep, old: Mark | None) -> None:
+        """One table, or what is another one in it."""
+        begun = time.monotonic()
+        if old is not None:
+            self.store.mark(step.table, None)
+        written = self._in_part(step, old) or self._whole(step)
+        took = time.monotonic() - begun
+        rows, since, before = written
+        mark = Mark(self.wanted[step.table], rows, took, step.method, before, since)
+        self.marks[step.table] = mark
+        self.store.mark(step.table, mark)
 
-def source(store: Store, path: str, there: InputFiles) -> TableStep:
-    """The step that reads a history."""
+    def _whole(self, step: TableStep) -> _Written:
+        self.set_up(step.table, False)
+        tables = self._tables(step)
+        try:
+            rows = self.store.write(step.table, step.make(tables))
+        except PySparkException:
+            if step.otherwise is None:
+                raise
+            rows = self.store.write(step.table, step.otherwise(tables))
+        if step.finish is not None:
+            step.finish()
+        return _Written(rows)
 
-    def read(whole: bool) -> Callable[[Tables], DataFrame]:
-        return lambda _: records(lines(store.spark, path, there, whole))
+    def _in_part(self, step: TableStep, old: Mark | None) -> _Written | None:
+        """None where all of it has to be made: what is there is not of what was there before."""
+        if old is None or old.method != step.method:
+            return None
+        since = self._since(step, old)
+        if step.parents and since is None:
+            return None
+        self.set_up(step.table, True)
+        try:
+            made = self._again(step, old, since)
+        except PySparkException:
+            return None
+        return made and _Written(*made, old.fingerprint)
 
-    broken = read(False) if there.files.get("parquet") else None
-    return TableStep("records", (), read(True), there.fingerprint, broken)
+    def _again(
+        self, step: TableStep, old: Mark, since: datetime | None
+    ) -> tuple[int, datetime] | None:
+        if since is None:
+            return step.renew(old) if step.renew is not None else None
+        tables = self._tables(step)
+        if step.again is None:
+            rows, other = self.store.compared(step.table, step.make(tables), step.passing)
+            own = {step.table: self.store.read(step.table)}
+            return rows, self._reached(step, {**tables, **own}, min(since, other))
+        since = self._reached(step, tables, since)
+        return self.store.update(step.table, step.again(tables, since), since), since
+
+    @staticmethod
+    def _reached(step: TableStep, tables: Tables, since: datetime) -> datetime:
+        """Since when a table is another one where what it is made of is."""
+        if step.reach is None or since == NEVER:
+            return since
+        return min(since, first_of(step.reach(tables, since), "cycle"))
+
+    def _since(self, step: TableStep, old: Mark) -> datetime | None:
+        """Since when what a table is made of is other than when it was made, if that is known."""
+        first = self.marks.get(self.steps[0].table)
+        if not step.parents or first is None or not first.before:
+            return None
+        before = fingerprints(self.steps, first.before)
+        parents = [self.marks[one] for one in step.parents]
+        known = all(
+            mark.before == before[one] for one, mark in zip(step.parents, parents, strict=True)
+        )
+        if not known or old.fingerprint != before[step.table]:
+            return None
+        return min(mark.since for mark in parents)
+
+    def _tables(self, step: TableStep) -> Tables:
+        return {one: self.store.read(one) for one in step.parents}

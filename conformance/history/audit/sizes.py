@@ -13,6 +13,9 @@ SMALL = 32 << 20
 PART = 32 << 20
 """Bytes of a history, at least, that tasks work on together, so that sorting them needs no disk."""
 
+DAILY = 256 << 20
+"""Bytes of a history, at most, for which a table is set up of which a part is made anew."""
+
 PARTITIONS = "spark.sql.shuffle.partitions"
 
 SUMMARIES: Mapping[str, str] = {"spark.driver.maxResultSize": "1m"}

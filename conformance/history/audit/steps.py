@@ -5,17 +5,19 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
+from datetime import datetime
 from functools import cache, partial
 from importlib.resources import files
 from typing import Any
 
 from pulsar_conformance.conformance.history.audit.plan import AuditPlan, Silver
 from pulsar_conformance.conformance.history.audit.tables import TABLES
-from pulsar_conformance.conformance.history.audit.writing import ASKED, PARTITION
+from pulsar_conformance.conformance.history.audit.writing import ASKED, PARTITION, Mark
 from pulsar_conformance.conformance.history.cycles.gold import GOLD
 from pulsar_conformance.conformance.history.input.records import quarantine
 from pulsar_conformance.conformance.history.input.silver import SILVER
+from pulsar_conformance.conformance.history.verdicts import splits
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
@@ -36,6 +38,14 @@ Tolerances are in `core`, and rules and documented defaults in `specs`.
 
 JUDGED = ("broker_decisions", "findings", "verdicts")
 
+PASSING: Mapping[str, tuple[str, ...]] = {"cycles": ("until",), "unloads": ()}
+"""The small gold tables, which are made whole and compared; the end of a leader's term changes
+nothing of what was before.
+"""
+
+AGAIN = tuple(name for name in GOLD if name not in PASSING)
+"""The large ones, of which the days from that of a time on are made anew."""
+
 COMPARED = tuple(GOLD)[: list(GOLD).index("decisions") + 1]
 """The tables that are made once more where other settings are asked about."""
 
@@ -51,20 +61,57 @@ class TableStep:
     otherwise: Callable[[Tables], DataFrame] | None = None
     """How it is made where that breaks."""
 
+    again: Callable[[Tables, datetime], DataFrame] | None = None
+    """How the days from that of a time on are made anew, if they can be without the others."""
+
+    reach: Callable[[Tables, datetime], DataFrame] | None = None
+    """With what it is made of, and itself: earlier rows that hang on what is of a time or later, by
+    their `cycle`."""
+
+    passing: tuple[str, ...] = ()
+    """Of a table that is made whole and compared: columns that make no difference."""
+
+    finish: Callable[[], None] | None = None
+    """What is done when all of it is there."""
+
+    renew: Callable[[Mark], tuple[int, datetime] | None] | None = None
+    """Of a table without parents: makes anew what is another one in it, and tells how many rows and
+    since when; None if it cannot."""
+
+    @property
+    def method(self) -> str:
+        """A fingerprint of how it is made, whatever it is made of."""
+        name = self.table.removeprefix(ASKED)
+        return digest(self.table, PARTITION, TABLES[name].schema, code(_made_by(name)))
+
 
 def steps(source: TableStep, plan: AuditPlan, asked: AuditPlan | None) -> Iterator[TableStep]:
     """Every step after `source`, which makes `records`, in order."""
     yield source
-    yield TableStep("quarantine", ("records",), lambda made: quarantine(made["records"]))
-    for name in SILVER:
-        yield TableStep(name, ("records",), partial(_silver, name))
+    for name, rows in {"quarantine": quarantine, **SILVER}.items():
+        yield TableStep(
+            name, ("records",), partial(_silver, rows), again=partial(_silver_again, rows)
+        )
     yield from _gold(plan, tuple(GOLD), "")
     if asked is not None:
         yield from _gold(asked, COMPARED, ASKED)
 
 
-def _silver(name: str, tables: Tables) -> DataFrame:
-    return SILVER[name](tables["records"])
+OfRecords = Callable[[DataFrame], DataFrame]
+
+
+def _silver(rows: OfRecords, tables: Tables) -> DataFrame:
+    return rows(tables["records"])
+
+
+def _silver_again(rows: OfRecords, tables: Tables, since: datetime) -> DataFrame:
+    return rows(from_day(tables["records"], since))
+
+
+def from_day(rows: DataFrame, since: datetime) -> DataFrame:
+    """The rows of a table from the day of a time on, and those without a day."""
+    day = F.col(PARTITION)
+    return rows.where(day.isNull() | (day >= F.lit(since.date())))
 
 
 def _gold(plan: AuditPlan, names: tuple[str, ...], prefix: str) -> Iterator[TableStep]:
@@ -72,7 +119,13 @@ def _gold(plan: AuditPlan, names: tuple[str, ...], prefix: str) -> Iterator[Tabl
     for name in names:
         parents = (*SILVER, *(prefix + one for one in before))
         yield TableStep(
-            prefix + name, parents, partial(_made, name, prefix, before, plan), told(plan)
+            prefix + name,
+            parents,
+            partial(_made, name, prefix, before, plan),
+            told(plan),
+            again=None if name in PASSING else partial(_made_again, name, prefix, before, plan),
+            passing=PASSING.get(name, ()),
+            reach=partial(REACH[name], prefix + name) if name in REACH else None,
         )
         before += (name,)
 
@@ -87,18 +140,52 @@ def _made(
     return rows.withColumn("day", F.to_date(at))
 
 
+def _made_again(
+    name: str,
+    prefix: str,
+    before: tuple[str, ...],
+    plan: AuditPlan,
+    tables: Tables,
+    since: datetime,
+) -> DataFrame:
+    """What is about cycles from a time on."""
+    later = replace(plan, since=max(since, plan.since or since))
+    recent = {prefix + one: from_day(tables[prefix + one], since) for one in before if one in AGAIN}
+    rows = _made(name, prefix, before, later, {**tables, **recent})
+    return rows.where(F.col("cycle") >= F.lit(since))
+
+
+def _looked_at_later(own: str, tables: Tables, since: datetime) -> DataFrame:
+    """Cycles that may have been at that time, or later."""
+    return tables[own].where(F.array_max("moments") >= F.lit(since)).select("cycle")
+
+
+def _split_lately(_own: str, tables: Tables, since: datetime) -> DataFrame:
+    return splits.lately_split(Silver(**{one: tables[one] for one in SILVER}), since)
+
+
+REACH: Mapping[str, Callable[[str, Tables, datetime], DataFrame]] = {
+    "cycles": _looked_at_later,
+    "findings": _split_lately,
+}
+"""By the name of a gold table, of its own name and those of all that it is made of."""
+
+
 def told(plan: AuditPlan) -> str:
     """All that a plan says, as text."""
     return json.dumps(asdict(plan), default=str, sort_keys=True)
 
 
-def fingerprints(every: list[TableStep]) -> dict[str, str]:
-    """Of each table: all that goes into it, what its parents are made of included."""
+def fingerprints(every: list[TableStep], first: str = "") -> dict[str, str]:
+    """Of each table: all that goes into it, what its parents are made of included.
+
+    `first` is the fingerprint of the first one, if that was made of something else than it would
+    be now.
+    """
     found: dict[str, str] = {}
     for step in every:
-        name = step.table.removeprefix(ASKED)
-        of = [step.table, PARTITION, TABLES[name].schema, step.options, code(_made_by(name))]
-        found[step.table] = digest(of, *(found[one] for one in step.parents))
+        of = digest(step.method, step.options, *(found[one] for one in step.parents))
+        found[step.table] = first if first and not step.parents else of
     return found
 
 

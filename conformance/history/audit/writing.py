@@ -8,18 +8,23 @@ Spark is, too.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from typing import Any
 
 from pulsar_conformance.conformance.history.audit.tables import TABLES
 from pulsar_conformance.conformance.history.input.paths import literal
+from pulsar_conformance.conformance.history.input.sources import EPOCH, NEVER, SOURCE, first_of
 from pyspark.errors import AnalysisException
-from pyspark.sql import DataFrame, Observation
+from pyspark.sql import Column, DataFrame, Observation
 from pyspark.sql import functions as F
 
 DONE = "done"
-MARK = "fingerprint string, rows bigint, seconds double, table string"
+MARK = (
+    "fingerprint string, rows bigint, seconds double, method string, before string, "
+    "since timestamp, table string"
+)
 PARTITION = "day"
 """What files are kept apart by: a fleet's history has as many folders as it has days. Measured, an
 audit of 108 small clusters takes a third of the time that it takes with a folder for each.
@@ -27,7 +32,12 @@ audit of 108 small clusters takes a third of the time that it takes with a folde
 ASIDE = "aside"
 """Where partitions stand that are about to replace others."""
 
+SOURCES = "sources"
+"""Where it is told which files were read."""
+
 NO_PATH = "PATH_NOT_FOUND"
+NO_DAY = "__HIVE_DEFAULT_PARTITION__"
+"""How Spark names the folder of rows without a day."""
 
 ASKED = "asked-"
 """How the names of tables begin that say what other settings would have done."""
@@ -35,11 +45,18 @@ ASKED = "asked-"
 
 @dataclass(frozen=True)
 class Mark:
-    """A table that is there, and of what it was made."""
+    """A table that is there, of what it was made, and by which code.
+
+    Where only a part of it was made anew, `before` is the fingerprint that it had, and nothing in
+    it is another that is of a time before `since`.
+    """
 
     fingerprint: str
     rows: int
     seconds: float
+    method: str = ""
+    before: str = ""
+    since: datetime = NEVER
 
 
 @dataclass(frozen=True)
@@ -71,10 +88,67 @@ class Store:
 
         The frame may be made of the table: it is written aside first.
         """
-        rows = self.shaped(table, frame)
+        self._write(self.aside(self.shaped(table, frame)), table, "dynamic")
+
+    def aside(self, rows: DataFrame) -> DataFrame:
+        """The rows, written; it is there until it is used again."""
         self._write(rows, ASIDE, "static")
-        aside = self.spark.read.schema(rows.schema).parquet(literal(f"{self.path}/{ASIDE}"))
-        self._write(aside, table, "dynamic")
+        return self.spark.read.schema(rows.schema).parquet(literal(f"{self.path}/{ASIDE}"))
+
+    def update(self, table: str, frame: DataFrame, since: datetime) -> int:
+        """Write what a table has from the day of a time on; the number of rows.
+
+        The frame has all rows of these days, and of lines of which no day is known; but of a table
+        that tells of cycles it has those from the time on. It may be made of the table, as Spark
+        takes away what was there when all is written.
+        """
+        seen = Observation(table)
+        before = self._files(table)
+        rows = self.shaped(table, frame)
+        if "cycle" in rows.columns:
+            day = self.read(table).where(F.col(PARTITION) == F.lit(since.date()))
+            rows = rows.unionByName(day.where(F.col("cycle") < F.lit(since)))
+        rows = rows.observe(seen, F.count(F.lit(1)).alias("rows"))
+        self._write(rows, table, "dynamic")
+        days = {_day_of(file) for file in before & self._files(table)}
+        emptied = [day for day in days if day >= since.date().isoformat()]
+        if emptied:
+            kept = self.read(table).where(~_folder().isin(*emptied))
+            self._write(self.aside(kept), table, "static")
+        return int(seen.get["rows"])
+
+    def _files(self, table: str) -> set[str]:
+        return set(self.read(table).inputFiles())
+
+    def compared(
+        self, table: str, frame: DataFrame, passing: Sequence[str]
+    ) -> tuple[int, datetime]:
+        """Write a table in place of what is there; its rows, and since when it is another one.
+
+        What stands in the columns that are `passing` makes no difference.
+        """
+        rows = self.aside(self.shaped(table, frame))
+        kept = [name for name in rows.columns if name not in passing]
+        times = [name for name in ("cycle", "at") if name in kept]
+        time = F.least(*times) if len(times) > 1 else F.col(times[0])
+
+        def told(of: DataFrame) -> DataFrame:
+            return of.select(time.alias("time"), F.to_json(F.struct(*kept)).alias("told"))
+
+        new, old = told(rows), told(self.read(table))
+        other = new.exceptAll(old).union(old.exceptAll(new))
+        since = first_of(other, "time")
+        seen = Observation(table)
+        self._write(rows.observe(seen, F.count(F.lit(1)).alias("rows")), table, "static")
+        return int(seen.get["rows"]), since
+
+    def sources(self) -> DataFrame:
+        """The files that `records` were made of, as `sources.SOURCE`. Errors: Spark's own."""
+        return self.spark.read.schema(SOURCE).parquet(literal(f"{self.path}/{SOURCES}"))
+
+    def read_from(self, files: DataFrame) -> None:
+        """Say which files `records` were made of."""
+        files.coalesce(1).write.mode("overwrite").parquet(f"{self.path}/{SOURCES}")
 
     def _write(self, rows: DataFrame, folder: str, mode: str) -> None:
         self._known.pop(folder, None)
@@ -91,13 +165,21 @@ class Store:
     def marks(self) -> Mapping[str, Mark]:
         """What is done, by the tables' names."""
         try:
-            rows = self.spark.read.schema(MARK).json(literal(f"{self.path}/{DONE}")).collect()
+            there = self.spark.read.schema(MARK).json(literal(f"{self.path}/{DONE}"))
+            rows = there.withColumn("micros", F.unix_micros("since")).collect()
         except AnalysisException as error:
             if error.getCondition() != NO_PATH:
                 raise
             return {}
         return {
-            row["table"]: Mark(row["fingerprint"], row["rows"], row["seconds"])
+            row["table"]: Mark(
+                row["fingerprint"],
+                row["rows"],
+                row["seconds"],
+                row["method"] or "",
+                row["before"] or "",
+                EPOCH + timedelta(microseconds=row["micros"]) if row["before"] else NEVER,
+            )
             for row in rows
             if row["fingerprint"]
         }
@@ -105,7 +187,18 @@ class Store:
     def mark(self, table: str, mark: Mark | None) -> None:
         """Say that a table is done; or, without a mark, that it is not any more."""
         one = mark or Mark("", 0, 0.0)
-        row = [(one.fingerprint, one.rows, one.seconds, table)]
+        told = (one.fingerprint, one.rows, one.seconds, one.method, one.before, one.since)
+        row = [(*told, table)]
         writer = self.spark.createDataFrame(row, MARK).coalesce(1).write.mode("overwrite")
         writer = writer.option("partitionOverwriteMode", "dynamic")
         writer.partitionBy("table").json(f"{self.path}/{DONE}")
+
+
+def _day_of(file: str) -> str:
+    """What the folder of a file is named after."""
+    return file.split("/")[-2].removeprefix(f"{PARTITION}=")
+
+
+def _folder() -> Column:
+    """What the folder of a row's partition is named after."""
+    return F.coalesce(F.col(PARTITION).cast("string"), F.lit(NO_DAY))

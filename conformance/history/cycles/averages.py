@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from pulsar_conformance.adapters.spark import averages as known
 from pulsar_conformance.adapters.spark import ranges, shapes
 from pulsar_conformance.conformance.history.audit.plan import AuditPlan, Made, Silver
-from pulsar_conformance.conformance.history.cycles import causes, cycles, reports
+from pulsar_conformance.conformance.history.cycles import causes, cycles, lately, reports
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
@@ -81,6 +81,7 @@ def _minutes(later: Column, earlier: Column) -> Column:
 def _timeline(silver: Silver, made: Made, plan: AuditPlan) -> DataFrame:
     """Samples, records of the leader, unloadings and looks, in rows of one shape."""
     moments = cycles.of_plan(cycles.moments(made, plan), plan)
+    silver = lately.known(silver, moments, plan, max(FRAMES.values()))
     owned = reports.at_moments(silver, moments)
     looks = owned.select(
         "cluster",

@@ -6,7 +6,7 @@ does everywhere; a file of no bytes has no lines.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,6 +23,14 @@ COLON = ":"
 
 Session = Any
 """A `pyspark.sql.SparkSession`, classic or of Spark Connect."""
+
+Some = Sequence[str] | None
+"""Addresses of files, or None for every file that there is."""
+
+
+def among(of: Some) -> Column:
+    """Whether the file of a row is one of these."""
+    return F.lit(True) if of is None else F.col("_metadata.file_path").isin(*of)
 
 
 def named(name: Column, endings: tuple[str, ...]) -> Column:
@@ -49,15 +57,19 @@ def kind() -> Column:
     )
 
 
-def listed(spark: Session, path: str) -> DataFrame:
+def listed(spark: Session, path: str, of: Some = None) -> DataFrame:
     """A row for each file: `path` as it is opened, `file` as it is told, `length`, `kind`."""
     reader = spark.read.format("binaryFile").option("recursiveFileLookup", True)
-    return reader.load(path).select(
-        "path",
-        F.col("_metadata.file_path").alias("file"),
-        "length",
-        "modificationTime",
-        kind().alias("kind"),
+    return (
+        reader.load(path)
+        .where(among(of))
+        .select(
+            "path",
+            F.col("_metadata.file_path").alias("file"),
+            "length",
+            "modificationTime",
+            kind().alias("kind"),
+        )
     )
 
 

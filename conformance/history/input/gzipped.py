@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from pulsar_conformance.conformance.history.input.files import GZIP, Session, kind
+from pulsar_conformance.conformance.history.input.files import GZIP, Session, Some, among, kind
 from pulsar_conformance.conformance.history.input.paths import LOCAL
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -18,25 +18,26 @@ SHAPE = "file string, line binary, damage string"
 DAMAGED = "damaged-gzip"
 
 
-def gzip_lines(spark: Session, path: str) -> DataFrame:
+def gzip_lines(spark: Session, path: str, of: Some = None) -> DataFrame:
     """`file`, `line` and `damage` of every gzip file below a path; `line` may be any bytes."""
-    return _read(spark, path, "gzip", F.lit(None).cast("binary"))
+    return _read(spark, path, of, "gzip", F.lit(None).cast("binary"))
 
 
-def distant_gzip_lines(spark: Session, path: str) -> DataFrame:
+def distant_gzip_lines(spark: Session, path: str, of: Some = None) -> DataFrame:
     """The same of files that Spark has to fetch: each as a whole, so up to 2 GB."""
-    return _read(spark, path, "distant-gzip", F.col("content"))
+    return _read(spark, path, of, "distant-gzip", F.col("content"))
 
 
-def colon_lines(spark: Session, path: str) -> DataFrame:
+def colon_lines(spark: Session, path: str, of: Some = None) -> DataFrame:
     """The same of plain files that Spark cannot open by their names."""
-    return _read(spark, path, "colon", F.lit(None).cast("binary"))
+    return _read(spark, path, of, "colon", F.lit(None).cast("binary"))
 
 
-def _read(spark: Session, path: str, which: str, content: Column) -> DataFrame:
+def _read(spark: Session, path: str, of: Some, which: str, content: Column) -> DataFrame:
     files = spark.read.format("binaryFile").option("recursiveFileLookup", True).load(path)
     file = F.col("_metadata.file_path").alias("file")
-    rows = files.where(kind() == which).select(file, "path", content.alias("content"))
+    wanted = files.where((kind() == which) & among(of))
+    rows = wanted.select(file, "path", content.alias("content"))
     lines = rows.mapInArrow(reader(), SHAPE)
     return lines.withColumn("line", F.col("line").cast("string"))
 

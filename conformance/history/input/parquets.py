@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from functools import reduce
 
-from pulsar_conformance.conformance.history.input.files import PARQUET, Session
+from pulsar_conformance.conformance.history.input.files import PARQUET, Session, Some, among
 from pulsar_conformance.conformance.history.input.paths import literal
 from pulsar_conformance.conformance.history.input.salvage import looked_at, salvaged
 from pyspark.sql import Column, DataFrame
@@ -32,7 +32,7 @@ LEAST = 10**18
 """A time that is a whole number is in nanoseconds since 1970, if it is as large: from 2001 on."""
 
 
-def parquet_lines(spark: Session, path: str) -> DataFrame:
+def parquet_lines(spark: Session, path: str, of: Some = None) -> DataFrame:
     """`file`, `line` and `damage` of every Parquet file below a path.
 
     They are taken for whole, if they can be opened; where they cannot, or do not fit together, it
@@ -40,12 +40,12 @@ def parquet_lines(spark: Session, path: str) -> DataFrame:
     """
     spark.conf.set(NANOSECONDS, "true")
     try:
-        return _lines(_together(spark, path))
+        return _lines(_together(spark, path).where(among(of)))
     except Exception:  # one of them is damaged, or their columns do not fit together
-        return broken_parquet_lines(spark, path)
+        return broken_parquet_lines(spark, path, of)
 
 
-def broken_parquet_lines(spark: Session, path: str) -> DataFrame:
+def broken_parquet_lines(spark: Session, path: str, of: Some = None) -> DataFrame:
     """The same, where a file can be opened and not be read to its end.
 
     What can be read of it is there, and a row with `damage` for each of its rows that cannot be.
@@ -60,7 +60,8 @@ def broken_parquet_lines(spark: Session, path: str) -> DataFrame:
             alike[row["schema"]].append(literal(row["path"]))
     parts = [_lines(spark.read.parquet(*paths)) for paths in alike.values()]
     parts += [salvaged(spark, path)] if broken else []
-    return reduce(DataFrame.unionByName, parts)
+    every = reduce(DataFrame.unionByName, parts)
+    return every if of is None else every.where(F.col("file").isin(*of))
 
 
 def _together(spark: Session, path: str) -> DataFrame:

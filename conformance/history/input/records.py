@@ -21,16 +21,20 @@ FEW = 0.01
 
 
 def records(lines: DataFrame) -> DataFrame:
-    """The table `records` of lines with `file`, `line` and `damage`.
+    """The table `records` of lines with `file`, `line` and `damage`."""
+    return once_each(each_said(lines))
 
-    Cluster, day and time are null where they cannot be believed. Of records that say the same, or
-    something else of the same, the one whose text sorts first is used, wherever it stands.
+
+def each_said(lines: DataFrame) -> DataFrame:
+    """What each line says by itself, in the columns of `records`, but for `used`.
+
+    Cluster, day and time are null where they cannot be believed.
     """
     rows = parsed(lines).withColumn("reason", reason())
     usable = F.col("reason").isNull()
     said = F.struct(*FIELDS).alias("said")
     at = F.when(~unplaced(F.col("reason")), F.col("at"))
-    rows = rows.select(
+    return rows.select(
         "file",
         F.make_valid_utf8("line").alias("line"),
         "kind",
@@ -40,7 +44,12 @@ def records(lines: DataFrame) -> DataFrame:
         F.when(at.isNotNull(), F.col("cluster")).alias("cluster"),
         at.cast("date").alias("day"),
     )
-    return once_each(rows)
+
+
+def as_said(rows: DataFrame) -> DataFrame:
+    """The table `records` as `each_said` made it: without what was found beside others."""
+    alone = F.when(F.col("said").isNull(), F.col("reason"))
+    return rows.withColumn("reason", alone).drop("used")
 
 
 def unplaced(why: Column) -> Column:
@@ -50,7 +59,11 @@ def unplaced(why: Column) -> Column:
 
 
 def once_each(rows: DataFrame) -> DataFrame:
-    """Rows with `used`, and with a reason for those that are there already."""
+    """Rows with `used`, and with a reason for those that are there already.
+
+    Of records that say the same, or something else of the same, the one whose text sorts first is
+    used, wherever it stands.
+    """
     usable, text = F.col("reason").isNull(), F.xxhash64("file", "line")
     rows = rows.withColumns(
         {

@@ -66,8 +66,11 @@ def _typed(given: Column) -> Column:
 
 
 def _history(table: DataFrame) -> DataFrame:
-    """What was used at the cycles before each, the oldest first: `cluster`, `cycle`, `broker`."""
-    earlier = Window.partitionBy("cluster", "broker", "since").orderBy("cycle")
+    """What was used at the cycles before each, the oldest first: `cluster`, `cycle`, `broker`.
+
+    Those of its own day are named; what was before them is one usage, whatever else is broken.
+    """
+    earlier = Window.partitionBy("cluster", "broker", "since", F.to_date("cycle")).orderBy("cycle")
     few = earlier.rowsBetween(-REMEMBERED, -1)
     first = F.first("before").over(few)
     presents = F.collect_list("present").over(few)
@@ -86,7 +89,8 @@ def _brokers(used: DataFrame, owned: DataFrame) -> DataFrame:
         for name in RESOURCES
     )
     before = F.col("before")
-    history = F.when(before.isNotNull(), F.coalesce("usages", F.array(before)))
+    some = F.when(F.size("usages") > 0, F.col("usages"))
+    history = F.when(before.isNotNull(), F.coalesce(some, F.array(before)))
     report = F.struct(
         *resources,
         F.col("messages").alias("msgRateIn"),

@@ -8,6 +8,7 @@ rule that a history could tell.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from datetime import datetime, timedelta
 
 from pulsar_conformance import specs
 from pulsar_conformance.adapters.spark import growth, ranges
@@ -21,6 +22,9 @@ KEY = ("cluster", "cycle", "bundle")
 MEGABYTE = 1_000_000
 """Bytes of the smaller megabyte: what is not above so many is above no limit of either."""
 
+SAID = timedelta(days=1)
+"""What a leader knew of a bundle may be told so long after it was split, and not before."""
+
 MEASURED = ("topics", "sessions", "messages", "bytes")
 """What each of `growth.LIMITS` limits."""
 
@@ -31,6 +35,13 @@ def split(silver: Silver, plan: AuditPlan) -> DataFrame:
     return cycles.of_plan(
         done.select("cluster", F.col("at").alias("cycle"), "bundle", "into"), plan
     )
+
+
+def lately_split(silver: Silver, since: datetime) -> DataFrame:
+    """`cycle`: the leader's own splits before a time that records from then on may be about."""
+    before, after = F.col("at") < F.lit(since), F.col("at") >= F.lit(since - SAID)
+    own = (F.col("kind") == "split") & (F.col("cause") == AUTOMATIC)
+    return silver.actions.where(own & before & after).select(F.col("at").alias("cycle"))
 
 
 def findings(silver: Silver, plan: AuditPlan) -> DataFrame:
@@ -58,7 +69,8 @@ def findings(silver: Silver, plan: AuditPlan) -> DataFrame:
 def _with_samples(silver: Silver, rows: DataFrame) -> DataFrame:
     """Added is the most of each of `MEASURED` that any report told of the bundle before.
 
-    They are null where none did, and where the leader had data from elsewhere.
+    They are null where none did, and where the leader had data from elsewhere: where somebody tells
+    of that before, or shortly after.
     """
     sought = rows.select(*KEY).hint("shuffle_hash")
     samples = silver.bundle_samples.select(
@@ -73,8 +85,11 @@ def _with_samples(silver: Silver, rows: DataFrame) -> DataFrame:
     ahead = F.unix_seconds("seen") - F.unix_seconds("cycle")
     known = samples.join(sought, ["cluster", "bundle"]).where(ahead <= causes.SKEW)
     most = known.groupBy(*KEY).agg(*(F.max(name).alias(name) for name in MEASURED))
-    said = silver.contexts.where("kind = 'bundle_data'").select("cluster", "bundle").distinct()
-    most = most.join(said, ["cluster", "bundle"], "left_anti")
+    said = silver.contexts.where("kind = 'bundle_data'").groupBy("cluster", "bundle")
+    said = said.agg(F.min("at").alias("said"))
+    later = F.col("said") > F.col("cycle") + F.lit(SAID)
+    most = most.join(said, ["cluster", "bundle"], "left")
+    most = most.where(F.col("said").isNull() | later).drop("said")
     rows = rows.join(F.broadcast(cycles.starts(silver)), "cluster")
     rows = rows.where("cycle >= since and cycle < until")
     return rows.join(most, list(KEY), "left")

@@ -1,0 +1,45 @@
+"""What a day more costs: an audit goes on with it, where another one reads all days at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from pulsar_conformance.conformance.bench.audits import Row, Tell, seconds
+from pulsar_conformance.conformance.history.audit.plan import AuditPlan
+from pulsar_conformance.conformance.history.audit.report import tables
+from pulsar_conformance.conformance.history.fleet.size import Fleet, HistoryOptions
+from pulsar_conformance.conformance.history.fleet.writing import write
+from pyspark.sql import functions as F
+
+
+def measure(spark: Any, folder: Path, fleet: Fleet, tell: Tell) -> Iterator[Row]:
+    """The last day audited after the others, and all of them at once."""
+    plan, history = AuditPlan.of("documented-3.0"), folder / "history"
+    tell(f"history of {fleet.brokers} brokers, {fleet.bundles} bundles each, {fleet.hours} h")
+    days = _by_day(spark, fleet, folder / "days")
+    history.mkdir()
+    for day in days[:-1]:
+        day.rename(history / day.name)
+    audit = partial(tables, spark, str(history), plan=plan, other=None)
+    tell(f"audit of {len(days) - 1} days")
+    audit(output=str(folder / "grown"))
+    days[-1].rename(history / days[-1].name)
+    tell("audit of one day more")
+    more = seconds(partial(audit, output=str(folder / "grown")))
+    tell(f"audit of {len(days)} days")
+    whole = seconds(partial(audit, output=str(folder / "whole")))
+    yield f"audit of {len(days)} days", f"{whole:.1f}", "1"
+    yield "  of the last one after the others", f"{more:.1f}", f"{more / whole:.3f}"
+
+
+def _by_day(spark: Any, fleet: Fleet, folder: Path) -> list[Path]:
+    """A history with a folder of lines for each day."""
+    write(spark, fleet, HistoryOptions("none", (), 0, "json"), str(folder / "lines"))
+    lines = spark.read.text(str(folder / "lines"))
+    day = F.regexp_extract("value", r'"at": ?"(\d{4}-\d\d-\d\d)', 1)
+    split = lines.withColumn("day", day).repartition("day").write.partitionBy("day")
+    split.text(str(folder / "each"))
+    return sorted((folder / "each").glob("day=*"))

@@ -1,0 +1,82 @@
+"""The table `records`: of all files of a history, or of those that are new beside what was read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+
+from pulsar_conformance.conformance.history.audit.steps import Tables, TableStep, digest, from_day
+from pulsar_conformance.conformance.history.audit.writing import Mark, Store
+from pulsar_conformance.conformance.history.input.files import InputFiles
+from pulsar_conformance.conformance.history.input.lines import lines
+from pulsar_conformance.conformance.history.input.records import (
+    as_said,
+    as_stray,
+    each_said,
+    once_each,
+    records,
+    stray_days,
+)
+from pulsar_conformance.conformance.history.input.sources import differs_since, fresh, sources
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+RECORDS = "records"
+
+
+def source(store: Store, path: str, there: InputFiles) -> TableStep:
+    """The step that reads a history."""
+
+    def read(whole: bool) -> Callable[[Tables], DataFrame]:
+        return lambda _: records(lines(store.spark, path, there, whole))
+
+    def finish() -> None:
+        _quarantine_strays(store)
+        store.read_from(sources(store.spark, path, there.fingerprint))
+
+    def renew(old: Mark) -> tuple[int, datetime] | None:
+        found = _renewed(store, path, there, old)
+        if found is not None:
+            store.read_from(sources(store.spark, path, there.fingerprint))
+        return found
+
+    broken = read(False) if there.files.get("parquet") else None
+    return TableStep(RECORDS, (), read(True), there.fingerprint, broken, finish=finish, renew=renew)
+
+
+def _quarantine_strays(store: Store) -> None:
+    """Rewrite the partitions of days that are none of a cluster's history, if there are any."""
+    there = store.read(RECORDS)
+    days = stray_days(there)
+    if days.isEmpty():
+        return
+    store.replace(RECORDS, as_stray(there, days))
+
+
+def _renewed(store: Store, path: str, there: InputFiles, old: Mark) -> tuple[int, datetime] | None:
+    """The days that the files that are new tell of, with what all others say of them.
+
+    The number of rows, and since when the table is another one. None where all files have to be
+    read: it is not known which are new, or whether a clock was wrong hangs on all days.
+    """
+    known = store.sources()
+    of = known.select("fingerprint").first()
+    if of is None or digest(old.method, of["fingerprint"]) != old.fingerprint:
+        return None
+    new = fresh(store.spark, path, known.drop("fingerprint"))
+    if new is None or _has_strays(store):
+        return None
+    read = store.read(RECORDS)
+    of_files = read.where(F.col("file").isin(*new.touched))
+    said = store.aside(each_said(lines(store.spark, path, there, of=new.files)))
+    since = differs_since(of_files, said)
+    others = as_said(from_day(read, since)).where(~F.col("file").isin(*new.touched))
+    rows = once_each(others.unionByName(from_day(said, since)))
+    count = store.update(RECORDS, rows, since)
+    return (count, since) if stray_days(store.read(RECORDS)).isEmpty() else None
+
+
+def _has_strays(store: Store) -> bool:
+    """Whether the clock of a record was found wrong beside those of others."""
+    strays = store.read(RECORDS).where("reason = 'stray-time' and said is not null")
+    return not strays.isEmpty()

@@ -1,0 +1,75 @@
+"""What of a history is looked at where only its last cycles are asked about.
+
+Of what was long before them nothing counts any more: reports that are too old, and samples that
+have left every time frame.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, date, timedelta
+from math import ceil
+
+from pulsar_conformance.conformance.history.audit.plan import AuditPlan, Silver
+from pulsar_conformance.conformance.history.cycles import cycles
+from pyspark.sql import DataFrame, Window
+from pyspark.sql import functions as F
+
+BUNDLE = ("cluster", "bundle")
+
+MINUTES_OF_DAY = 1440
+DATA = "bundle_data"
+
+
+def known(silver: Silver, moments: DataFrame, plan: AuditPlan, most: int) -> Silver:
+    """What averages of so many samples can hang on at these moments.
+
+    It is all where each sample leaves a trace for good.
+    """
+    if plan.since is None:
+        return silver
+    day = plan.since.astimezone(UTC).date()
+    brokers = silver.broker_samples.where(F.col("day") >= F.lit(_reported_since(moments, day)))
+    silver = replace(silver, broker_samples=brokers)
+    if plan.readings["window"] != "sliding":
+        return silver
+    from_day = _counting(silver, day, most)
+    (row,) = from_day.agg(F.min("from").alias("first")).collect()
+    first = min(row["first"] or day, day)
+    samples = silver.bundle_samples.where(F.col("day") >= F.lit(first))
+    samples = samples.join(from_day, list(BUNDLE), "left")
+    samples = samples.where(F.col("day") >= F.coalesce("from", F.lit(day))).drop("from")
+    return replace(silver, bundle_samples=samples, contexts=_with_last(silver.contexts, first))
+
+
+def _reported_since(moments: DataFrame, day: date) -> date:
+    """The day on which the oldest report can be that counts at a moment of a day or later."""
+    age = F.coalesce(f"settings.{cycles.REPORT_AGE}", F.lit(cycles.OLDEST))
+    (row,) = moments.agg(F.max(F.least(age, F.lit(cycles.LONGEST))).alias("age")).collect()
+    days = 1 + ceil((row["age"] or cycles.OLDEST) / MINUTES_OF_DAY)
+    return day - timedelta(days=min(days, day.toordinal() - 1))
+
+
+def _counting(silver: Silver, day: date, most: int) -> DataFrame:
+    """`from`: the day, before another, from which on each bundle has samples that count."""
+    owned = silver.broker_samples.select("cluster", F.explode("bundles").alias("bundle"))
+    before = silver.bundle_samples.where(F.col("day") < F.lit(day))
+    each = before.groupBy(*BUNDLE, "day").agg(F.count(F.lit(1)).alias("samples"))
+    each = each.join(owned.distinct(), list(BUNDLE), "left_semi")
+    later = Window.partitionBy(*BUNDLE).orderBy(F.desc("day"))
+    later = later.rowsBetween(Window.unboundedPreceding, -1)
+    each = each.withColumn("after", F.coalesce(F.sum("samples").over(later), F.lit(0)))
+    each = each.where(F.col("after") < most)
+    return each.groupBy(*BUNDLE).agg(F.min("day").alias("from"))
+
+
+def _with_last(contexts: DataFrame, first: date) -> DataFrame:
+    """What is recorded from a day on, and of what leaders said of bundles before it the last."""
+    early = (F.col("kind") == DATA) & (F.col("day") < F.lit(first))
+    latest = (
+        contexts.where(early)
+        .groupBy(*BUNDLE)
+        .agg(F.max_by(F.struct("at", "data"), "at").alias("last"))
+    )
+    latest = latest.select(*BUNDLE, "last.*", F.lit(DATA).alias("kind"))
+    return contexts.where(~early).unionByName(latest, allowMissingColumns=True)

@@ -1,0 +1,82 @@
+"""Which files of a history are new: what lies there now, held against what was read before."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import NamedTuple
+
+from pulsar_conformance.conformance.history.input.files import Session, listed
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+SOURCE = "file string, length bigint, modified double, fingerprint string"
+"""A file that was read, and the fingerprint of all that were read with it."""
+
+MANY = 1_000
+"""Files that are new, from which on a history is read anew as a whole."""
+
+AROUND = timedelta(minutes=1)
+"""What is recorded at one time says something of what was done so shortly before."""
+
+NEVER = datetime(9999, 1, 1, tzinfo=UTC)
+"""Since when a history is another one that is as it was."""
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class Fresh(NamedTuple):
+    """The files that are read anew, with their bytes, and those that are there no more."""
+
+    files: tuple[str, ...]
+    length: int
+    gone: tuple[str, ...]
+
+    @property
+    def touched(self) -> tuple[str, ...]:
+        """The files of which nothing counts that was read before."""
+        return (*self.files, *self.gone)
+
+
+def sources(spark: Session, path: str, fingerprint: str) -> DataFrame:
+    """What lies at a path now, as `SOURCE`."""
+    modified = F.col("modificationTime").cast("double").alias("modified")
+    return listed(spark, path).select(
+        "file", "length", modified, F.lit(fingerprint).alias("fingerprint")
+    )
+
+
+def fresh(spark: Session, path: str, read: DataFrame) -> Fresh | None:
+    """What has changed since the files of a table of `sources` were read; None if it is a lot."""
+    there = sources(spark, path, "").drop("fingerprint")
+    new = there.join(read, ["file", "length", "modified"], "left_anti")
+    new = new.select("file", "length", F.lit(True).alias("there"))
+    gone = read.join(there, "file", "left_anti").select("file", "length", F.lit(False))
+    rows = new.union(gone).limit(MANY + 1).collect()
+    if len(rows) > MANY:
+        return None
+    files = [row for row in rows if row["there"]]
+    return Fresh(
+        tuple(row["file"] for row in files),
+        sum(row["length"] for row in files),
+        tuple(row["file"] for row in rows if not row["there"]),
+    )
+
+
+def differs_since(read: DataFrame, said: DataFrame) -> datetime:
+    """Since when what files say now is not what they said before; both have rows of those alone.
+
+    `NEVER` where nothing that has a time is different.
+    """
+    line = F.xxhash64("line").alias("line")
+    each = read.select("file", line, "at", F.lit(-1).alias("more"))
+    each = each.unionByName(said.select("file", line, "at", F.lit(1).alias("more")))
+    other = each.groupBy("file", "line", "at").agg(F.sum("more").alias("more")).where("more != 0")
+    return first_of(other, "at")
+
+
+def first_of(rows: DataFrame, time: str) -> datetime:
+    """The earliest time in a column, but for what that says of before; `NEVER` without any."""
+    (row,) = rows.agg(F.unix_micros(F.min(time)).alias("first")).collect()
+    if row["first"] is None:
+        return NEVER
+    return EPOCH + timedelta(microseconds=row["first"]) - AROUND

@@ -1,0 +1,290 @@
+"""A history that grows, or is corrected: its tables are those that all of it at once makes."""
+
+import json
+import random
+import shutil
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+pytest.importorskip("pyspark", reason="needs the extra: nox -s spark")
+
+from pulsar_conformance.conformance.history.audit import sizes
+from pulsar_conformance.conformance.history.audit.plan import AuditPlan
+from pulsar_conformance.conformance.history.audit.reading import source
+from pulsar_conformance.conformance.history.audit.running import make
+from pulsar_conformance.conformance.history.audit.steps import PASSING, steps
+from pulsar_conformance.conformance.history.audit.tables import TABLES
+from pulsar_conformance.conformance.history.audit.writing import Store
+from pulsar_conformance.conformance.history.cycles import averages
+from pulsar_conformance.conformance.history.cycles.gold import SESSION
+from pulsar_conformance.conformance.history.input import sources
+from pulsar_conformance.conformance.history.input.files import found
+from standins.sparks import spark
+
+assert spark
+
+START = datetime(2026, 11, 20, tzinfo=UTC)
+CLUSTERS = ("guessed", "told")
+DAYS, BROKERS, BUNDLES = 4, 3, 4
+EVERY = 60
+"""Minutes between the reports of a broker."""
+
+FRAMES = {"shortTermData": 4, "longTermData": 30}
+"""So few samples that the first days of the history have left them."""
+
+SETTINGS = {
+    "loadBalancerSheddingIntervalMinutes": EVERY,
+    "loadBalancerReportUpdateMaxIntervalMinutes": 2 * EVERY,
+    "loadBalancerBrokerThresholdShedderPercentage": 10,
+    "loadBalancerHistoryResourcePercentage": 0.9,
+    "loadBalancerSheddingGracePeriodMinutes": 3 * EVERY,
+}
+
+
+def line(kind, cluster, at, **fields):
+    when = at.isoformat().replace("+00:00", "Z")
+    return json.dumps({"kind": kind, "cluster": cluster, "at": when, **fields})
+
+
+def name(number):
+    return f"t/ns/0x{number:08x}_0x{number + 1:08x}"
+
+
+def day_of(number, chance):
+    """What happens on a day: of one cluster the cycles are recorded, of the other they are not."""
+    begin = START + timedelta(days=number)
+    for cluster in CLUSTERS:
+        if number == 0:
+            yield line("settings", cluster, begin, settings=SETTINGS)
+            yield line("leader", cluster, begin, broker="b0")
+        if number == 2:
+            yield line("leader", cluster, begin + timedelta(hours=5, minutes=7), broker="b1")
+            yield from split(cluster, begin + timedelta(hours=20))
+        for minute in range(1, 1440, EVERY):
+            at = begin + timedelta(minutes=minute)
+            yield from reports(cluster, at, chance)
+            if cluster == "told":
+                yield line("cycle", cluster, at + timedelta(minutes=1))
+            if chance.random() < 0.2:
+                moved, since = name(chance.randrange(BUNDLES)), at + timedelta(minutes=1, seconds=2)
+                yield line("unloaded", cluster, since, broker="b0", bundle=moved)
+                yield line("assigned", cluster, since, broker="b1", bundle=moved)
+        yield data(cluster, begin + timedelta(hours=1), name(1))
+
+
+SPLIT = "t/ns/0x00000000_0x00000002"
+"""A bundle that nobody reports."""
+
+
+def split(cluster, at):
+    """The leader splits a bundle by itself, of which one report tells, a little before."""
+    owned = {SPLIT: {"msgRateIn": 1.0}}
+    cpu = {"usage": 1, "limit": 100}
+    told = {"cpu": cpu, "bundles": [SPLIT], "lastStats": owned}
+    yield line("load_report", cluster, at - timedelta(minutes=2), broker="b9", report=told)
+    into = ["t/ns/0x00000000_0x00000001", "t/ns/0x00000001_0x00000002"]
+    yield line("split", cluster, at, bundle=SPLIT, into=into, cause="automatic")
+
+
+def data(cluster, at, bundle):
+    """What the leader says of a bundle."""
+    said = {"msgRateIn": 5.0, "numSamples": 3}
+    told = {"shortTermData": said, "longTermData": said}
+    return line("bundle_data", cluster, at, bundle=bundle, data=told)
+
+
+def reports(cluster, at, chance):
+    for broker in range(BROKERS):
+        owned = [name(one) for one in range(BUNDLES) if one % BROKERS == broker]
+        loads = {
+            one: {"msgRateIn": chance.randrange(99) / 8, "msgThroughputIn": 1e6 * chance.random()}
+            for one in owned
+        }
+        cpu = {"usage": chance.randrange(100), "limit": 100}
+        told = {"cpu": cpu, "bundles": owned, "lastStats": loads}
+        yield line("load_report", cluster, at, broker=f"b{broker}", report=told)
+
+
+@pytest.fixture(scope="module")
+def session(spark):
+    for setting, value in SESSION.items():
+        spark.session.conf.set(setting, value)
+    return spark.session
+
+
+@pytest.fixture(autouse=True)
+def few_samples(monkeypatch):
+    monkeypatch.setattr(averages, "FRAMES", FRAMES)
+
+
+@pytest.fixture(scope="module")
+def written():
+    """The lines of each day."""
+    chance = random.Random(7)
+    return [list(day_of(number, chance)) for number in range(DAYS + 1)]
+
+
+def write(folder, number, lines):
+    (folder / f"{number}.jsonl").write_text("".join(one + "\n" for one in lines), "utf-8")
+
+
+def made(store, history, tell=lambda _table, _mark: None, count=None):
+    """The marks of a run, or of one that ends after so many tables."""
+    first = source(store, str(history), found(store.spark, str(history)))
+    every = list(steps(first, AuditPlan.of("documented-3.0"), None))
+    with sizes.tasks_at_once(store.spark) as tasks:
+
+        def set_up(table, _part):
+            sizes.set_up(store.spark, sizes.of_table(table, 0, tasks))
+
+        return make(store, every[:count], tell, set_up)
+
+
+def rows(store):
+    """Each table, as sorted rows; a number that is no whole one to twelve digits."""
+    return {table: sorted(map(repr, map(rounded, store.read(table).collect()))) for table in TABLES}
+
+
+def rounded(value):
+    if isinstance(value, float):
+        return f"{value:.12g}"
+    if isinstance(value, str) and value.startswith('{"ask"'):
+        return rounded(json.loads(value))
+    if isinstance(value, dict):
+        return {key: rounded(one) for key, one in sorted(value.items())}
+    return [rounded(one) for one in value] if isinstance(value, list | tuple) else value
+
+
+def files_before(store, day):
+    """The files of an earlier day, of the tables that are not made whole."""
+    tables = [table for table in TABLES if table not in PASSING]
+    files = {file for table in tables for file in store.read(table).inputFiles()}
+    return {file for file in files if "day=2" in file and file.partition("day=")[2][:10] < day}
+
+
+def check(session, store, history, folder):
+    """The tables are those that a run makes that has all files before it at once."""
+    whole = Store(session, str(folder / "whole"))
+    shutil.rmtree(whole.path, ignore_errors=True)
+    made(whole, history)
+    ours, others = rows(store), rows(whole)
+    for table in TABLES:
+        assert ours[table] == others[table], table
+
+
+@pytest.fixture(scope="module")
+def begun(session, written, tmp_path_factory):
+    """A history of all days but the last, its audit, and a copy of both."""
+    there = tmp_path_factory.mktemp("there")
+    (there / "history").mkdir()
+    for number in range(DAYS):
+        write(there / "history", number, written[number])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(averages, "FRAMES", FRAMES)
+        made(Store(session, str(there / "made")), there / "history")
+    copy = tmp_path_factory.mktemp("copy") / "of"
+    shutil.copytree(there, copy)
+    return there, copy
+
+
+@pytest.fixture
+def audited(session, begun):
+    """A history of all days but the last, and the store of its audit, as they were."""
+    there, copy = begun
+    shutil.rmtree(there)
+    shutil.copytree(copy, there)
+    return there / "history", Store(session, str(there / "made"))
+
+
+def test_a_day_more_leaves_the_days_before_alone_stopped_or_not(
+    session, written, audited, tmp_path
+):
+    history, store = audited
+    kept = files_before(store, "2026-11-23")
+    write(history, DAYS, written[DAYS])
+    made(store, history, count=4)
+    begun = []
+    marks = made(store, history, lambda table, mark: begun.append(table) if mark is None else None)
+    assert begun == list(TABLES)[4:]
+    assert all(mark.before for mark in marks.values())
+    since = {table: f"{mark.since:%Y-%m-%d}" for table, mark in marks.items()}
+    assert {since[one] for one in ("records", "actions", "bundle_samples")} == {"2026-11-24"}
+    assert {since[one] for one in ("cycles", "bundle_averages", "verdicts")} == {"2026-11-23"}
+    assert kept
+    assert kept == files_before(store, "2026-11-23")
+    check(session, store, history, tmp_path)
+
+
+def test_a_day_that_is_corrected_makes_that_day_and_what_follows(
+    session, written, audited, tmp_path
+):
+    history, store = audited
+    moved = ('"unloaded"', '"assigned"')
+    third = [one for one in written[2] if not any(kind in one for kind in moved)]
+    first = next(number for number, one in enumerate(third) if '"b0", "report"' in one)
+    third[first] = third[first].replace('"cpu": {"usage": ', '"cpu": {"usage": 1')
+    write(history, 2, [*third, "no JSON"])
+    with (history / "3.jsonl").open("a", encoding="utf-8") as file:
+        file.write(written[DAYS][0] + "\n")
+    marks = made(store, history)
+    assert all(mark.before for mark in marks.values())
+    assert f"{marks['actions'].since:%Y-%m-%d}" == "2026-11-22"
+    assert marks["verdicts"].since < marks["actions"].since
+    (history / "3.jsonl").unlink()
+    marks = made(store, history)
+    assert all(mark.before for mark in marks.values())
+    assert store.read("records").where("day = '2026-11-23'").count() == 0
+    check(session, store, history, tmp_path)
+
+
+def test_what_a_leader_says_within_a_day_makes_a_split_open(audited):
+    history, store = audited
+    broken = store.read("findings").where("rule = 'SPLIT-05' and verdict = 'violated'")
+    assert broken.count() == len(CLUSTERS)
+    with (history / "3.jsonl").open("a", encoding="utf-8") as file:
+        file.write(data("told", START + timedelta(days=3, hours=2), SPLIT) + "\n")
+    marks = made(store, history)
+    assert f"{marks['cycles'].since:%Y-%m-%d}" == "2026-11-23"
+    assert marks["findings"].since == START + timedelta(days=2, hours=20) - sources.AROUND
+    rows = store.read("findings").where("rule = 'SPLIT-05'").collect()
+    assert [row["cluster"] for row in rows] == ["guessed"]
+
+
+def test_the_first_cycle_that_is_recorded_makes_all_that_were_guessed_anew(
+    session, written, audited, tmp_path
+):
+    history, store = audited
+    at = START + timedelta(days=DAYS, hours=2)
+    write(history, DAYS, [*written[DAYS], line("cycle", "guessed", at)])
+    marks = made(store, history)
+    assert f"{marks['actions'].since:%Y-%m-%d}" == "2026-11-24"
+    assert f"{marks['verdicts'].since:%Y-%m-%d}" < "2026-11-21"
+    check(session, store, history, tmp_path)
+
+
+def test_a_file_that_is_only_touched_makes_nothing_another_one(audited):
+    history, store = audited
+    before = files_before(store, "2026-12-01")
+    (history / "1.jsonl").touch()
+    marks = made(store, history)
+    assert {mark.since for mark in marks.values()} == {sources.NEVER}
+    assert before
+    assert before == files_before(store, "2026-12-01")
+
+
+def test_a_clock_that_was_wrong_and_many_files_are_read_anew(written, audited, monkeypatch):
+    history, store = audited
+    late = line("cycle", "told", START + timedelta(days=400))
+    write(history, DAYS, [*written[DAYS], late])
+    assert not made(store, history, count=1)["records"].before
+    assert store.read("records").where("reason = 'stray-time'").count() == 1
+    write(history, DAYS, written[DAYS])
+    assert not made(store, history, count=1)["records"].before
+    assert store.read("records").where("reason = 'stray-time'").isEmpty()
+    monkeypatch.setattr(sources, "MANY", 1)
+    (history / "1.jsonl").touch()
+    assert made(store, history, count=1)["records"].before
+    (history / "1.jsonl").touch()
+    (history / "2.jsonl").touch()
+    assert not made(store, history, count=1)["records"].before
