@@ -43,7 +43,7 @@ def test_each_entry_says_everything(name):
         assert one.rule in judged
         assert one.source
         assert one.cases
-        assert one.answers
+        assert one.answers or "draws" in one.reason
         for place in one.source:
             assert place.path.endswith(".java")
 
