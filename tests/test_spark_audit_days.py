@@ -9,8 +9,8 @@ import pytest
 
 pytest.importorskip("pyspark", reason="needs the extra: nox -s spark")
 
-from pulsar_conformance.conformance.history.audit import sizes
-from pulsar_conformance.conformance.history.audit.plan import AuditPlan
+from pulsar_conformance.conformance.history.audit import reading, sizes
+from pulsar_conformance.conformance.history.audit.plan import AuditPlan, Silver
 from pulsar_conformance.conformance.history.audit.reading import source
 from pulsar_conformance.conformance.history.audit.running import make
 from pulsar_conformance.conformance.history.audit.steps import PASSING, steps
@@ -20,11 +20,14 @@ from pulsar_conformance.conformance.history.cycles import averages
 from pulsar_conformance.conformance.history.cycles.gold import SESSION
 from pulsar_conformance.conformance.history.input import sources
 from pulsar_conformance.conformance.history.input.files import found
+from pulsar_conformance.conformance.history.input.records import records
+from pulsar_conformance.conformance.history.input.silver import SILVER
+from pulsar_conformance.conformance.history.verdicts import splits
 from standins.sparks import spark
 
 assert spark
 
-START = datetime(2026, 11, 20, tzinfo=UTC)
+START, DAY = datetime(2026, 11, 20, tzinfo=UTC), timedelta(days=1)
 CLUSTERS = ("guessed", "told")
 DAYS, BROKERS, BUNDLES = 4, 3, 4
 EVERY = 60
@@ -119,10 +122,15 @@ def few_samples(monkeypatch):
 
 
 @pytest.fixture(scope="module")
-def written():
-    """The lines of each day."""
+def every_line():
     chance = random.Random(7)
     return [list(day_of(number, chance)) for number in range(DAYS + 1)]
+
+
+@pytest.fixture
+def written(every_line):
+    """The lines of each day."""
+    return [list(day) for day in every_line]
 
 
 def write(folder, number, lines):
@@ -174,12 +182,12 @@ def check(session, store, history, folder):
 
 
 @pytest.fixture(scope="module")
-def begun(session, written, tmp_path_factory):
+def begun(session, every_line, tmp_path_factory):
     """A history of all days but the last, its audit, and a copy of both."""
     there = tmp_path_factory.mktemp("there")
     (there / "history").mkdir()
     for number in range(DAYS):
-        write(there / "history", number, written[number])
+        write(there / "history", number, every_line[number])
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(averages, "FRAMES", FRAMES)
         made(Store(session, str(there / "made")), there / "history")
@@ -197,26 +205,7 @@ def audited(session, begun):
     return there / "history", Store(session, str(there / "made"))
 
 
-def test_a_day_more_leaves_the_days_before_alone_stopped_or_not(
-    session, written, audited, tmp_path
-):
-    history, store = audited
-    kept = files_before(store, "2026-11-23")
-    write(history, DAYS, written[DAYS])
-    made(store, history, count=4)
-    begun = []
-    marks = made(store, history, lambda table, mark: begun.append(table) if mark is None else None)
-    assert begun == list(TABLES)[4:]
-    assert all(mark.before for mark in marks.values())
-    since = {table: f"{mark.since:%Y-%m-%d}" for table, mark in marks.items()}
-    assert {since[one] for one in ("records", "actions", "bundle_samples")} == {"2026-11-24"}
-    assert {since[one] for one in ("cycles", "bundle_averages", "verdicts")} == {"2026-11-23"}
-    assert kept
-    assert kept == files_before(store, "2026-11-23")
-    check(session, store, history, tmp_path)
-
-
-def test_a_day_that_is_corrected_makes_that_day_and_what_follows(
+def test_a_corrected_day_and_a_day_more_come_to_what_all_of_it_at_once_does(
     session, written, audited, tmp_path
 ):
     history, store = audited
@@ -225,49 +214,77 @@ def test_a_day_that_is_corrected_makes_that_day_and_what_follows(
     first = next(number for number, one in enumerate(third) if '"b0", "report"' in one)
     third[first] = third[first].replace('"cpu": {"usage": ', '"cpu": {"usage": 1')
     write(history, 2, [*third, "no JSON"])
-    with (history / "3.jsonl").open("a", encoding="utf-8") as file:
-        file.write(written[DAYS][0] + "\n")
+    (history / "3.jsonl").unlink()
     marks = made(store, history)
     assert all(mark.before for mark in marks.values())
     assert f"{marks['actions'].since:%Y-%m-%d}" == "2026-11-22"
     assert marks["verdicts"].since < marks["actions"].since
-    (history / "3.jsonl").unlink()
-    marks = made(store, history)
+    assert store.read("records").where("day = '2026-11-23'").isEmpty()
+    kept = files_before(store, "2026-11-22")
+    write(history, DAYS, written[DAYS])
+    made(store, history, count=4)
+    begun = []
+    marks = made(store, history, lambda table, mark: begun.append(table) if mark is None else None)
+    assert begun == list(TABLES)[4:]
     assert all(mark.before for mark in marks.values())
-    assert store.read("records").where("day = '2026-11-23'").count() == 0
+    assert {f"{mark.since:%Y-%m-%d}" for mark in marks.values()} == {"2026-11-22", "2026-11-24"}
+    assert kept
+    assert kept == files_before(store, "2026-11-22")
     check(session, store, history, tmp_path)
 
 
-def test_what_a_leader_says_within_a_day_makes_a_split_open(audited):
+def test_what_is_written_while_files_are_read_is_read_the_next_time(written, audited, monkeypatch):
     history, store = audited
-    broken = store.read("findings").where("rule = 'SPLIT-05' and verdict = 'violated'")
-    assert broken.count() == len(CLUSTERS)
-    with (history / "3.jsonl").open("a", encoding="utf-8") as file:
-        file.write(data("told", START + timedelta(days=3, hours=2), SPLIT) + "\n")
-    marks = made(store, history)
-    assert f"{marks['cycles'].since:%Y-%m-%d}" == "2026-11-23"
-    assert marks["findings"].since == START + timedelta(days=2, hours=20) - sources.AROUND
-    rows = store.read("findings").where("rule = 'SPLIT-05'").collect()
-    assert [row["cluster"] for row in rows] == ["guessed"]
+    write(history, DAYS, written[DAYS][:-2])
+
+    def late(of):
+        def and_then(lines):
+            rows = of(lines)
+            with (history / "4.jsonl").open("a", encoding="utf-8") as file:
+                file.write(written[DAYS].pop() + "\n")
+            return rows
+
+        return and_then
+
+    for name, before in (("each_said", True), ("records", False)):
+        monkeypatch.setattr(reading, name, late(getattr(reading, name)))
+        count = store.read("records").count()
+        assert bool(made(store, history, count=1)["records"].before) == before
+        monkeypatch.undo()
+        assert made(store, history, count=1)["records"].before
+        assert store.read("records").count() > count
+        lines = [one for file in history.glob("*") for one in file.read_text().splitlines()]
+        assert store.read("records").count() == len(lines)
+        store.mark("records", None)
 
 
-def test_the_first_cycle_that_is_recorded_makes_all_that_were_guessed_anew(
-    session, written, audited, tmp_path
-):
+def test_what_a_leader_says_within_a_day_makes_a_split_open(session, written, tmp_path):
+    history = tmp_path / "history"
+    history.mkdir()
+    write(history, 2, written[2])
+    rows = records(
+        session.read.text(str(history)).selectExpr("'' file", "value line", "null damage")
+    )
+    silver = Silver(**{name: make(rows) for name, make in SILVER.items()})
+    at = START + timedelta(days=2, hours=20)
+    for since, open_ones in ((at, 0), (at + DAY, len(CLUSTERS)), (at + 1.1 * DAY, 0)):
+        assert splits.lately_split(silver, since).count() == open_ones
+
+
+def test_the_first_cycle_that_is_recorded_makes_all_that_were_guessed_anew(written, audited):
     history, store = audited
     at = START + timedelta(days=DAYS, hours=2)
     write(history, DAYS, [*written[DAYS], line("cycle", "guessed", at)])
-    marks = made(store, history)
+    marks = made(store, history, count=list(TABLES).index("cycles") + 1)
     assert f"{marks['actions'].since:%Y-%m-%d}" == "2026-11-24"
-    assert f"{marks['verdicts'].since:%Y-%m-%d}" < "2026-11-21"
-    check(session, store, history, tmp_path)
+    assert f"{marks['cycles'].since:%Y-%m-%d}" < "2026-11-21"
 
 
 def test_a_file_that_is_only_touched_makes_nothing_another_one(audited):
     history, store = audited
     before = files_before(store, "2026-12-01")
     (history / "1.jsonl").touch()
-    marks = made(store, history)
+    marks = made(store, history, count=list(TABLES).index("cycles") + 1)
     assert {mark.since for mark in marks.values()} == {sources.NEVER}
     assert before
     assert before == files_before(store, "2026-12-01")

@@ -9,6 +9,10 @@ import pytest
 
 pytest.importorskip("pyspark", reason="needs the extra: nox -s spark")
 
+from pulsar_conformance.conformance.history.audit import report
+from pulsar_conformance.conformance.history.input.errors import AuditError
+from pyspark.errors import PySparkException
+
 HISTORY = Path(__file__).parent.parent / "fixtures" / "histories" / "cluster-3.0.7.json.gz"
 COMMAND = """
 import signal
@@ -36,3 +40,17 @@ def test_an_interrupted_audit_says_one_line(tmp_path):
     tables = [line for line in told if line.endswith(" s")]
     told = [line for line in told if line not in tables]
     assert told == ["pulsar-conformance: stopped; the same command continues where it stopped"]
+
+
+def interrupted():
+    try:
+        raise KeyboardInterrupt
+    finally:
+        raise PySparkException("the answer to another question")
+
+
+def test_what_java_says_to_tidying_up_after_an_interrupt_is_the_interrupt():
+    with pytest.raises(KeyboardInterrupt), report.told_by_spark("history", "output"):
+        interrupted()
+    with pytest.raises(AuditError, match="Spark stopped"), report.told_by_spark("one", "other"):
+        raise PySparkException("no space")

@@ -27,17 +27,25 @@ RECORDS = "records"
 def source(store: Store, path: str, there: InputFiles) -> TableStep:
     """The step that reads a history."""
 
+    def listed() -> DataFrame:
+        """The files before any is read: what is written to one meanwhile is read the next time."""
+        return store.listing(sources(store.spark, path, there))
+
     def read(whole: bool) -> Callable[[Tables], DataFrame]:
-        return lambda _: records(lines(store.spark, path, there, whole))
+        def read_all(_: Tables) -> DataFrame:
+            store.read_from(listed())
+            return records(lines(store.spark, path, there, whole))
+
+        return read_all
 
     def finish() -> None:
         _quarantine_strays(store)
-        store.read_from(sources(store.spark, path, there.fingerprint))
 
     def renew(old: Mark) -> tuple[int, datetime] | None:
-        found = _renewed(store, path, there, old)
+        listing = listed()
+        found = _renewed(store, path, there, old, listing)
         if found is not None:
-            store.read_from(sources(store.spark, path, there.fingerprint))
+            store.read_from(listing)
         return found
 
     broken = read(False) if there.files.get("parquet") else None
@@ -53,7 +61,9 @@ def _quarantine_strays(store: Store) -> None:
     store.replace(RECORDS, as_stray(there, days))
 
 
-def _renewed(store: Store, path: str, there: InputFiles, old: Mark) -> tuple[int, datetime] | None:
+def _renewed(
+    store: Store, path: str, there: InputFiles, old: Mark, listing: DataFrame
+) -> tuple[int, datetime] | None:
     """The days that the files that are new tell of, with what all others say of them.
 
     The number of rows, and since when the table is another one. None where all files have to be
@@ -63,7 +73,7 @@ def _renewed(store: Store, path: str, there: InputFiles, old: Mark) -> tuple[int
     of = known.select("fingerprint").first()
     if of is None or digest(old.method, of["fingerprint"]) != old.fingerprint:
         return None
-    new = fresh(store.spark, path, known.drop("fingerprint"))
+    new = fresh(listing, known)
     if new is None or _has_strays(store):
         return None
     read = store.read(RECORDS)

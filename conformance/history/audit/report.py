@@ -131,26 +131,34 @@ def reported(
     spark: Any, path: str, output: str, plan: AuditPlan, other: Counterfactual, how: ReportOptions
 ) -> tuple[dict[str, Any], Iterator[str]]:
     """The summary and its lines, after everything is written. Errors: `AuditError`."""
-    with _told_by_spark(path, output):
+    with told_by_spark(path, output):
         return _reported(spark, path, output, plan, other, how)
 
 
 def answered(spark: Any, path: str, output: str, plan: AuditPlan, asked: Inquiry) -> list[str]:
     """What is asked about a bundle or a broker. Errors: `AuditError`."""
-    with _told_by_spark(path, output):
+    with told_by_spark(path, output):
         return list(answer(tables(spark, path, output, plan, None), plan, asked))
 
 
 @contextmanager
-def _told_by_spark(path: str, output: str) -> Iterator[None]:
+def told_by_spark(path: str, output: str) -> Iterator[None]:
     """What Spark raises, in a sentence."""
     try:
         yield
     except Exception as error:
         if type(error).__module__.partition(".")[0] not in SPARK:
             raise
+        if _interrupted(error):
+            raise KeyboardInterrupt from None
         problem = f"Spark stopped: {last_cause(error)}"
         raise AuditError(f"--input {path} --output {output}: {problem}; {AGAIN}") from None
+
+
+def _interrupted(error: BaseException) -> bool:
+    """Whether it was raised while things were tidied up after an interrupt."""
+    before = error.__context__
+    return before is not None and (isinstance(before, KeyboardInterrupt) or _interrupted(before))
 
 
 SPARK = ("pyspark", "py4j", "grpc")

@@ -32,8 +32,8 @@ audit of 108 small clusters takes a third of the time that it takes with a folde
 ASIDE = "aside"
 """Where partitions stand that are about to replace others."""
 
-SOURCES = "sources"
-"""Where it is told which files were read."""
+SOURCES, LISTING = "sources", "listing"
+"""Where it is told which files were read, and which there are."""
 
 NO_PATH = "PATH_NOT_FOUND"
 NO_DAY = "__HIVE_DEFAULT_PARTITION__"
@@ -146,9 +146,17 @@ class Store:
         """The files that `records` were made of, as `sources.SOURCE`. Errors: Spark's own."""
         return self.spark.read.schema(SOURCE).parquet(literal(f"{self.path}/{SOURCES}"))
 
+    def listing(self, files: DataFrame) -> DataFrame:
+        """The files of a history as they are now, and stay in what is returned."""
+        return self._kept(files, LISTING)
+
     def read_from(self, files: DataFrame) -> None:
         """Say which files `records` were made of."""
-        files.coalesce(1).write.mode("overwrite").parquet(f"{self.path}/{SOURCES}")
+        self._kept(files, SOURCES)
+
+    def _kept(self, files: DataFrame, folder: str) -> DataFrame:
+        files.coalesce(1).write.mode("overwrite").parquet(f"{self.path}/{folder}")
+        return self.spark.read.schema(SOURCE).parquet(literal(f"{self.path}/{folder}"))
 
     def _write(self, rows: DataFrame, folder: str, mode: str) -> None:
         self._known.pop(folder, None)

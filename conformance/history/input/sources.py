@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
-from pulsar_conformance.conformance.history.input.files import Session, listed
+from pulsar_conformance.conformance.history.input.files import InputFiles, Session, listed
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
@@ -37,17 +37,16 @@ class Fresh(NamedTuple):
         return (*self.files, *self.gone)
 
 
-def sources(spark: Session, path: str, fingerprint: str) -> DataFrame:
-    """What lies at a path now, as `SOURCE`."""
+def sources(spark: Session, path: str, found: InputFiles) -> DataFrame:
+    """What lies at a path now, as `SOURCE`, of the kinds of files that were found there."""
     modified = F.col("modificationTime").cast("double").alias("modified")
-    return listed(spark, path).select(
-        "file", "length", modified, F.lit(fingerprint).alias("fingerprint")
-    )
+    fingerprint = F.lit(found.fingerprint).alias("fingerprint")
+    there = listed(spark, path).where(F.col("kind").isin(*found.files))
+    return there.select("file", "length", modified, fingerprint)
 
 
-def fresh(spark: Session, path: str, read: DataFrame) -> Fresh | None:
-    """What has changed since the files of a table of `sources` were read; None if it is a lot."""
-    there = sources(spark, path, "").drop("fingerprint")
+def fresh(there: DataFrame, read: DataFrame) -> Fresh | None:
+    """What has changed since the files were read, both as `SOURCE`; None if it is a lot."""
     new = there.join(read, ["file", "length", "modified"], "left_anti")
     new = new.select("file", "length", F.lit(True).alias("there"))
     gone = read.join(there, "file", "left_anti").select("file", "length", F.lit(False))
