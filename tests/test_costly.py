@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 from pulsar_conformance.adapters.reference import ReferenceConnection
+from pulsar_conformance.conformance.cases.deviations import Deviation
 from pulsar_conformance.conformance.cases.saved import load
 from pulsar_conformance.conformance.engine import implementation as implementations
 from pulsar_conformance.conformance.engine.plan import Plan
@@ -34,9 +35,10 @@ class Slow(ReferenceConnection):
 def judged(monkeypatch, tmp_path):
     """The verdicts on a connection, by rule."""
 
-    def by(connection):
+    def by(connection, listed=()):
         monkeypatch.setattr(implementations, "connect", lambda *_: connection)
         plan = Plan.make(["reference"], [PROFILE], (), STORIES, examples=EXAMPLES, root=tmp_path)
+        plan = replace(plan, deviations=listed)
         run = Run(plan, "reference", PROFILE)
         return {
             rule.id: run.verdict(rule) for rule in run.rules if "cluster.replay" in rule.operations
@@ -91,3 +93,28 @@ def test_what_a_repeat_does_not_confirm_is_no_violation(judged, tmp_path):
         assert one.exit_status(enough=True) == 0
         case = one.why.partition("broken on ")[2].partition(",")[0]
         assert load(tmp_path / case).trial.operations == {"cluster.replay"}
+
+
+class AlwaysOnce(Once):
+    """Leaves a bundle of one story without an owner whenever it is asked."""
+
+    def __init__(self, case):
+        super().__init__()
+        self.always = json.dumps(case, sort_keys=True)
+
+    def exchange(self, operation, batch):
+        self.known.discard(self.always)
+        return super().exchange(operation, batch)
+
+
+def test_what_wavers_is_a_known_deviation_where_its_own_case_shows_it(judged, tmp_path):
+    one = next(rule for rule, found in judged(Once()).items() if found.verdict == "undecided")
+    case = tmp_path / judged(Once())[one].why.partition("broken on ")[2].partition(",")[0]
+    [question] = load(case).trial.questions
+    more = {"namespace": {"name": "conformance/one-more", "bundles": 1}}
+    own = {**question.case, "events": [*question.case["events"], more]}
+    (tmp_path / "own.json").write_text(json.dumps({"ask": "cluster.replay", "case": own}), "utf-8")
+    entry = Deviation(one, "It draws.", "https://example.org/1")
+    for cases, word in (((), "unexpected_pass"), ((tmp_path / "own.json",), "known_deviation")):
+        found = judged(AlwaysOnce(own), (replace(entry, cases=cases),))
+        assert found[one].verdict == word

@@ -20,7 +20,7 @@ from pulsar_conformance.conformance.engine.plan import Plan
 from pulsar_conformance.conformance.engine.troubles.declining import not_declined
 from pulsar_conformance.conformance.engine.troubles.repeats import confirmed, wavers
 
-UNSHOWN = ("pass", "unexercised")
+UNSHOWN = ("pass", "unexercised", "undecided")
 """Verdicts under which a known deviation is stale, unless its own cases show it."""
 
 
