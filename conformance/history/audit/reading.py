@@ -27,9 +27,9 @@ RECORDS = "records"
 def source(store: Store, path: str, there: InputFiles) -> TableStep:
     """The step that reads a history."""
 
+    # Files are listed before any is read: what is written to one meanwhile is read the next time.
     def listed() -> DataFrame:
-        """The files before any is read: what is written to one meanwhile is read the next time."""
-        return store.listing(sources(store.spark, path, there))
+        return sources(store.spark, path, there)
 
     def read(whole: bool) -> Callable[[Tables], DataFrame]:
         def read_all(_: Tables) -> DataFrame:
@@ -42,7 +42,7 @@ def source(store: Store, path: str, there: InputFiles) -> TableStep:
         _quarantine_strays(store)
 
     def renew(old: Mark) -> tuple[int, datetime] | None:
-        listing = listed()
+        listing = store.listing(listed())
         found = _renewed(store, path, there, old, listing)
         if found is not None:
             store.read_from(listing)
