@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import datetime
+from functools import partial
 
 from pulsar_conformance.conformance.history.audit.steps import Tables, TableStep, digest, from_day
 from pulsar_conformance.conformance.history.audit.writing import Mark, Store
@@ -38,9 +39,6 @@ def source(store: Store, path: str, there: InputFiles) -> TableStep:
 
         return read_all
 
-    def finish() -> None:
-        _quarantine_strays(store)
-
     def renew(old: Mark) -> tuple[int, datetime] | None:
         listing = store.listing(listed())
         found = _renewed(store, path, there, old, listing)
@@ -49,7 +47,15 @@ def source(store: Store, path: str, there: InputFiles) -> TableStep:
         return found
 
     broken = read(False) if there.files.get("parquet") else None
-    return TableStep(RECORDS, (), read(True), there.fingerprint, broken, finish=finish, renew=renew)
+    return TableStep(
+        RECORDS,
+        (),
+        read(True),
+        there.fingerprint,
+        broken,
+        finish=partial(_quarantine_strays, store),
+        renew=renew,
+    )
 
 
 def _quarantine_strays(store: Store) -> None:

@@ -78,10 +78,7 @@ class Store:
 
     def write(self, table: str, frame: DataFrame) -> int:
         """Write a table in place of what is there; the number of its rows."""
-        seen = Observation(table)
-        rows = self.shaped(table, frame).observe(seen, F.count(F.lit(1)).alias("rows"))
-        self._write(rows, table, "static")
-        return int(seen.get["rows"])
+        return self._counted(self.shaped(table, frame), table, "static")
 
     def replace(self, table: str, frame: DataFrame) -> None:
         """Write the partitions that a frame has in place of the same of a table.
@@ -102,20 +99,18 @@ class Store:
         that tells of cycles it has those from the time on. It may be made of the table, as Spark
         takes away what was there when all is written.
         """
-        seen = Observation(table)
         before = self._files(table)
         rows = self.shaped(table, frame)
         if "cycle" in rows.columns:
             day = self.read(table).where(F.col(PARTITION) == F.lit(since.date()))
             rows = rows.unionByName(day.where(F.col("cycle") < F.lit(since)))
-        rows = rows.observe(seen, F.count(F.lit(1)).alias("rows"))
-        self._write(rows, table, "dynamic")
+        count = self._counted(rows, table, "dynamic")
         days = {_day_of(file) for file in before & self._files(table)}
         emptied = [day for day in days if day >= since.date().isoformat()]
         if emptied:
             kept = self.read(table).where(~_folder().isin(*emptied))
             self._write(self.aside(kept), table, "static")
-        return int(seen.get["rows"])
+        return count
 
     def _files(self, table: str) -> set[str]:
         return set(self.read(table).inputFiles())
@@ -138,9 +133,7 @@ class Store:
         new, old = told(rows), told(self.read(table))
         other = new.exceptAll(old).union(old.exceptAll(new))
         since = first_of(other, "time")
-        seen = Observation(table)
-        self._write(rows.observe(seen, F.count(F.lit(1)).alias("rows")), table, "static")
-        return int(seen.get["rows"]), since
+        return self._counted(rows, table, "static"), since
 
     def sources(self) -> DataFrame:
         """The files that `records` were made of, as `sources.SOURCE`. Errors: Spark's own."""
@@ -157,6 +150,12 @@ class Store:
     def _kept(self, files: DataFrame, folder: str) -> DataFrame:
         files.coalesce(1).write.mode("overwrite").parquet(f"{self.path}/{folder}")
         return self.spark.read.schema(SOURCE).parquet(literal(f"{self.path}/{folder}"))
+
+    def _counted(self, rows: DataFrame, folder: str, mode: str) -> int:
+        """Write rows, and tell how many there are."""
+        seen = Observation(folder)
+        self._write(rows.observe(seen, F.count(F.lit(1)).alias("rows")), folder, mode)
+        return int(seen.get["rows"])
 
     def _write(self, rows: DataFrame, folder: str, mode: str) -> None:
         self._known.pop(folder, None)
