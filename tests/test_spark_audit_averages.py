@@ -9,8 +9,9 @@ pytest.importorskip("pyspark", reason="needs the extra: nox -s spark")
 from pulsar_conformance.conformance.history.audit.plan import AuditPlan, Silver
 from pulsar_conformance.conformance.history.audit.tables import TABLES
 from pulsar_conformance.conformance.history.cycles.gold import averages, cycles, unloads
-from standins.sparks import spark
+from standins.sparks import audit_session, spark
 
+assert audit_session
 assert spark
 
 START = datetime(2026, 11, 20, tzinfo=UTC)
@@ -55,10 +56,10 @@ def rows_of(cluster, samples, record, place):
 
 
 @pytest.fixture(scope="module")
-def known(spark):
+def known(audit_session):
     every = [rows_of(name, *case[:3]) for name, case in CASES.items()]
     tables = (
-        spark.session.createDataFrame(
+        audit_session.createDataFrame(
             [row for rows in every for row in rows[name]], TABLES[name].schema
         )
         for name in ("broker_samples", "bundle_samples", "actions", "contexts")

@@ -5,6 +5,8 @@ import pytest
 pytest.importorskip("pyspark", reason="needs the extra: nox -s spark")
 
 from pulsar_conformance.adapters.spark import session
+from pulsar_conformance.conformance.history.audit import sizes
+from pulsar_conformance.conformance.history.cycles.gold import SESSION
 
 CORES = "local[2]"
 NAME = f"spark:{CORES}"
@@ -16,3 +18,13 @@ def spark():
     running = session.take(CORES, "the tests")
     yield running
     session.release(running)
+
+
+@pytest.fixture(scope="module")
+def audit_session(spark):
+    """The session, set up as an audit sets it up for a small history; then as it was."""
+    settings = {**SESSION, **sizes.INTERPRETED}
+    before = {name: spark.session.conf.get(name) for name in settings}
+    sizes.set_up(spark.session, settings)
+    yield spark.session
+    sizes.set_up(spark.session, before)
