@@ -8,14 +8,16 @@ from pulsar_conformance import specs
 from pulsar_conformance.conformance import checks
 from pulsar_conformance.conformance.cases.saved import trial_of
 from pulsar_conformance.conformance.engine.judge import Court
+from pulsar_conformance.conformance.history.audit import sizes
 from pulsar_conformance.conformance.history.audit.plan import AuditPlan, Silver
 from pulsar_conformance.conformance.history.audit.tables import TABLES
 from pulsar_conformance.conformance.history.cycles.decisions import decided
 from pulsar_conformance.conformance.history.cycles.gold import GOLD
 from pulsar_conformance.reference import Readings
-from standins.sparks import spark
+from standins.sparks import audit_session, spark
 
 assert checks.__all__
+assert audit_session
 assert spark
 
 PROFILE = "documented-3.0"
@@ -28,6 +30,7 @@ SETTINGS = {
     "loadBalancerSheddingIntervalMinutes": "5",
 }
 HOT, COLD = 90.0, 10.0
+TASKS = 2
 SILVER = ("broker_samples", "bundle_samples", "actions", "contexts")
 
 
@@ -114,12 +117,14 @@ def histories():
 
 
 @pytest.fixture(scope="module")
-def made(spark):
-    told, session = histories().rows, spark.session
+def made(audit_session):
+    """The tables, each made as an audit of a history that is not small makes it."""
+    told, session = histories().rows, audit_session
     silver = Silver(*(session.createDataFrame(told[name], TABLES[name].schema) for name in SILVER))
     plan = AuditPlan.of(PROFILE)
     tables = {}
     for name, function in GOLD.items():
+        sizes.set_up(session, sizes.of_table(name, sizes.SMALL, TASKS))
         rows = function(silver, tables, plan)
         columns = {
             one.split()[0] for one in session.createDataFrame([], TABLES[name].schema).columns
