@@ -22,15 +22,16 @@ from pulsar_conformance.conformance.history.fleet.size import Fleet
 from pulsar_conformance.conformance.history.verdicts import checks
 from pulsar_conformance.conformance.history.verdicts.checks.registry import CHECKS
 from pulsar_conformance.conformance.history.verdicts.splits import JUDGED
+from standins.java_sample import java_sample
 from standins.sparks import spark
 
 assert checks.__all__
+assert java_sample
 assert spark
 
 PROFILE = "documented-3.0"
-ADAPTERS = ("reference", "sample:java")
 STRATEGIES = ("ThresholdShedder", "OverloadShedder", "UniformLoadShedder")
-ROOM = Fleet(99, 4, 10, 8)
+ROOM = Fleet(99, 4, 10, 5)
 """Each history is a cluster of its own."""
 
 USUAL = tuple(rule for rule in PLANTS if rule in CHECKS and not PLANTS[rule].readings)
@@ -61,11 +62,11 @@ def carried(spark):
     return decided.carried(one, rows).toPandas()
 
 
-def written(carried, folder, histories, cycles=True):
+def written(carried, folder, histories, first=0, cycles=True):
     """Histories as files; the rules that each cluster breaks, by the time of the cycle."""
-    folder.mkdir()
+    folder.mkdir(exist_ok=True)
     expected = defaultdict(Counter)
-    for number, (adapter, (strategy, rules)) in enumerate(histories):
+    for number, (adapter, (strategy, rules)) in enumerate(histories, first):
         given, readings = settings_for(rules, {}), readings_for(rules, {})
         own = {"strategy": strategy, "given": given, "readings": readings, "cycles": cycles}
         fleet = replace(ROOM, **own)
@@ -102,15 +103,31 @@ def wrong(rows):
     return found
 
 
-def test_what_was_planted_is_found_and_nothing_else(spark, carried, tmp_path):
+@pytest.fixture(scope="module")
+def audited(spark, java_sample, carried, tmp_path_factory):
+    """One audit of histories with their cycles and of others without.
+
+    Of each: what every cluster breaks, and the rows of its verdicts.
+    """
+    folder = tmp_path_factory.mktemp("fleet") / "histories"
+    of_each = {"reference": list(groups()), java_sample: list(islice(groups(), USUALLY))}
+    histories = [(adapter, group) for adapter, some in of_each.items() for group in some]
+    honest = [(adapter, (strategy, ())) for adapter in of_each for strategy in STRATEGIES]
+    told = written(carried, folder, histories)
+    untold = written(carried, folder, honest, first=len(histories), cycles=False)
+    rows = verdicts(spark, folder)
+    return {
+        "with cycles": (told, [row for row in rows if row[0] not in untold]),
+        "without": (untold, [row for row in rows if row[0] in untold]),
+    }
+
+
+def test_what_was_planted_is_found_and_nothing_else(audited):
     """Decided by the model, and under the usual settings by the Java sample, too.
 
     Honest histories are among them.
     """
-    of_each = {"reference": list(groups()), "sample:java": list(islice(groups(), USUALLY))}
-    histories = [(adapter, group) for adapter, some in of_each.items() for group in some]
-    expected = written(carried, tmp_path / "histories", histories)
-    rows = verdicts(spark, tmp_path / "histories")
+    expected, rows = audited["with cycles"]
     assert wrong(rows) == {cluster: those for cluster, those in expected.items() if those}
     assert {cluster for cluster, *_ in rows} == set(expected)
     planted = {rule for those in expected.values() for rule, _ in those}
@@ -122,22 +139,20 @@ def test_each_plant_is_found_or_says_why_none_is():
     assert told == set(PLANTS) - set(CHECKS) - set(JUDGED)
 
 
-def test_honest_histories_without_cycles_are_found_honest(spark, carried, tmp_path):
+def test_honest_histories_without_cycles_are_found_honest(audited):
     """Few verdicts depend on when within an interval a cycle ran."""
-    histories = [(adapter, (strategy, ())) for adapter in ADAPTERS for strategy in STRATEGIES]
-    expected = written(carried, tmp_path / "histories", histories, cycles=False)
-    rows = verdicts(spark, tmp_path / "histories")
+    expected, rows = audited["without"]
     found = Counter(verdict for *_, verdict in rows)
     assert set(found) <= {"allowed", "undecided"}
     assert found["undecided"] <= 0.05 * found.total()
     assert {cluster for cluster, *_ in rows} == set(expected)
 
 
-def test_rules_of_other_readings_are_found_under_them(spark, carried, tmp_path):
+def test_rules_of_other_readings_are_found_under_them(spark, java_sample, carried, tmp_path):
     """The Java sample does not know that overloaded brokers shed under every strategy."""
     one = ("OverloadShedder", ("OVERLOAD-05", "OVERLOAD-06"))
     everywhere = ("ThresholdShedder", ("SHED-08", "THRESHOLD-12"))
-    histories = [("reference", one), ("sample:java", one), ("reference", everywhere)]
+    histories = [("reference", one), (java_sample, one), ("reference", everywhere)]
     expected = written(carried, tmp_path / "histories", histories)
     assert wrong(verdicts(spark, tmp_path / "histories", OTHERWISE)) == expected
     planted = {rule for those in expected.values() for rule, _ in those}
