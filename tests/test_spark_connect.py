@@ -15,6 +15,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from pulsar_conformance.adapters.spark.java import JAVA_OPTIONS
 
 pyspark = pytest.importorskip("pyspark", reason="needs the extra: nox -s spark")
 
@@ -23,7 +24,7 @@ STARTS_WITHIN, ANSWERS_WITHIN = 180, 600
 CONF = {
     "spark.connect.grpc.binding.address": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
-    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",
+    "spark.driver.extraJavaOptions": " ".join(JAVA_OPTIONS),
     "spark.driver.host": "127.0.0.1",
     "spark.log.level": "ERROR",
     "spark.sql.shuffle.partitions": "2",
@@ -90,7 +91,7 @@ def command(*words, cwd, text=""):
 
 
 def test_every_rule_that_it_offers_holds(server, tmp_path):
-    done = command("run", "--adapter", server[0], "--examples", "20", cwd=tmp_path)
+    done = command("run", "--adapter", server[0], "--examples", "10", cwd=tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
     assert f"{server[0]}, documented-3.0: " in done.stdout
     assert "FAIL" not in done.stdout
