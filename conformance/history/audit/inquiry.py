@@ -123,9 +123,9 @@ def _events(tables: Tables, asked: Inquiry, cluster: str) -> Iterator[str]:
     rows = rows.distinct()
     if asked.at is not None:
         rows = rows.where(F.col("at") <= F.lit(asked.at))
-    many = rows.count()
     latest = rows.orderBy(F.desc("at"), F.desc("turn"), F.desc("told")).limit(SHOWN)
     last = latest.select(_written("at"), "told").collect()
+    many = rows.count() if len(last) == SHOWN else len(last)
     if many > SHOWN:
         yield f"  the last {SHOWN} of {counted(many, 'event')}"
     for row in reversed(last):

@@ -59,7 +59,8 @@ def told(tables: Tables) -> Json:
     at = F.date_format("at", "yyyy-MM-dd'T'HH:mm:ss.SSS'Z'")
     first = rows.orderBy("at", "cluster").limit(SHOWN)
     shown = first.select("cluster", at.alias("at"), words.alias("told")).collect()
-    return {"count": rows.count(), "first": [row.asDict() for row in shown]}
+    count = rows.count() if len(shown) == SHOWN else len(shown)
+    return {"count": count, "first": [row.asDict() for row in shown]}
 
 
 def _words() -> Column:

@@ -140,7 +140,7 @@ def _in_lines(points: DataFrame) -> Json:
         "average": [row[1] for row in every],
         "limit": [row[2] for row in every],
         "brokers": sorted(brokers, key=lambda one: str(one["name"])),
-        "left_out": max(0, each.count() - BROKERS),
+        "left_out": each.count() - BROKERS if len(brokers) == BROKERS else 0,
     }
 
 
