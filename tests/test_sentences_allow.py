@@ -268,6 +268,14 @@ def test_the_order_that_is_declared_is_held_to():
     assert breaks(model(), ["THRESHOLD-12"], ordered) == set()
 
 
+def test_an_overloaded_broker_may_give_up_its_dearest_bundle_first():
+    """Under every strategy, and the one with the most messages, whatever its bytes are."""
+    dearest = {"threshold-order": "traffic", "overload-scope": "all", "overload-amount": "one"}
+    by_model = model(**{name.replace("-", "_"): value for name, value in dearest.items()})
+    assert breaks(by_model, ["THRESHOLD-12"], dearest) == set()
+    assert breaks(shedding(least_first), ["THRESHOLD-12"], dearest) == {"THRESHOLD-12"}
+
+
 @pytest.mark.parametrize("rule", ["OVERLOAD-03", "THRESHOLD-04", "UNIFORM-04"])
 def test_giving_up_everything_fails(rule):
     assert SPECS.rules[rule].level == "must"

@@ -34,6 +34,7 @@ PROFILE = "documented-3.0"
 OTHERWISE = {
     "overload-amount": "one",
     "overload-scope": "all",
+    "expensive-measure": "throughput",
     "overload-trigger": "reaches",
     "threshold-trigger": "reaches",
     "shed-measure": "message-rate",

@@ -63,6 +63,13 @@ def sheds_under_85(cycle: Cycle, broker: Broker) -> bool:
     return everywhere and overloaded(cycle, broker) is not False
 
 
+def sheds_its_dearest(cycle: Cycle, broker: Broker) -> bool:
+    """Whether it may so shed its most expensive bundle, by another measure than that of traffic."""
+    one = cycle.readings["overload-amount"] == "one"
+    other = cycle.readings["expensive-measure"] != cycle.readings["shed-measure"]
+    return one and other and sheds_under_85(cycle, broker)
+
+
 def able(cycle: Cycle, broker: Broker) -> bool:
     """Whether a broker has enough bundles, and one with traffic that may move."""
     return len(broker.bundles) >= FEWEST_BUNDLES and carried(cycle, cycle.movable(broker)) > 0
