@@ -132,3 +132,24 @@ def test_parquet_of_other_writers(session, tmp_path):
     parquet.write_table(arrow.table(number, names), str(tmp_path / "ms.parquet"))
     rows = told(session, tmp_path)
     assert reasons(rows) == {None: 1, "unreadable-time": 1}
+
+
+def test_columns_that_spark_cannot_read_cost_no_row(session, tmp_path):
+    """A name that stands there twice, a type without JSON, a compression, or no column at all."""
+    arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    cycle = {"kind": "cycle", "cluster": "eu-1", "at": "2026-11-20T10:0{}:00Z"}
+
+    def write(number, more, **options):
+        values = [[value.format(number)] for value in cycle.values()]
+        names = [*cycle, *(name for name, _ in more)]
+        table = arrow.table([*values, *(column for _, column in more)], names)
+        parquet.write_table(table, str(tmp_path / f"{number}.parquet"), **options)
+
+    write(0, [])
+    write(1, [("KIND", ["cycle"])])
+    write(2, [("opens", arrow.array([1], arrow.time64("us")))])
+    write(3, [], compression="brotli")
+    write(4, [("kind", ["cycle"])])
+    parquet.write_table(arrow.table({}), str(tmp_path / "none.parquet"))
+    rows = told(session, tmp_path, whole=False)
+    assert reasons(rows) == {None: 4, "not-strict-json": 1}

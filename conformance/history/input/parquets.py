@@ -51,17 +51,29 @@ def broken_parquet_lines(spark: Session, path: str, of: Some = None) -> DataFram
     What can be read of it is there, and a row with `damage` for each of its rows that cannot be.
     """
     spark.conf.set(NANOSECONDS, "true")
-    alike: defaultdict[str, list[str]] = defaultdict(list)
-    broken = False
+    alike: defaultdict[str | None, list[str]] = defaultdict(list)
     for row in looked_at(spark, path).toLocalIterator():
-        if row["schema"] is None:
-            broken = True
+        alike[row["schema"]].append(row["path"])
+    broken, parts, odd = alike.pop(None, None), [], []
+    for paths in alike.values():
+        if (rows := _read(spark, paths)) is not None:
+            parts.append(rows)
         else:
-            alike[row["schema"]].append(literal(row["path"]))
-    parts = [_lines(spark.read.parquet(*paths)) for paths in alike.values()]
-    parts += [salvaged(spark, path)] if broken else []
+            odd += paths
+    if broken or odd:
+        parts.append(salvaged(spark, path, odd))
     every = reduce(DataFrame.unionByName, parts)
     return every if of is None else every.where(F.col("file").isin(*of))
+
+
+def _read(spark: Session, paths: list[str]) -> DataFrame | None:
+    """The lines of whole files of the same columns; None where Spark does not know such columns."""
+    try:
+        rows = _lines(spark.read.parquet(*map(literal, paths)))
+        rows.head(1)
+    except Exception:  # a name stands there twice, or a type cannot be written as JSON
+        return None
+    return rows
 
 
 def _together(spark: Session, path: str) -> DataFrame:

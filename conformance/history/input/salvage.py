@@ -1,12 +1,13 @@
 """What can still be read of Parquet files that are damaged, and which files those are.
 
-Spark gives up a file, or a whole run, where one page is damaged. Here every row is told: those that
-can be read as lines of JSON, and a row of damage for each that cannot.
+Spark gives up a file, or a whole run, where one page is damaged, or a column is of a kind that it
+does not know. Here every row is told: those that can be read as lines of JSON, and a row of damage
+for each that cannot.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from pulsar_conformance.conformance.history.input.files import Session, kind
@@ -15,7 +16,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 FILES = "file string, path string, schema string"
-"""`schema` tells files of the same columns; it is null where a file is damaged."""
+"""`schema` tells files of the same columns, compressed alike; it is null where one is damaged."""
 
 LINES = "file string, line string, damage string"
 DAMAGED = "damaged-parquet"
@@ -26,9 +27,11 @@ def looked_at(spark: Session, path: str) -> DataFrame:
     return _files(spark, path).mapInArrow(checker(), FILES)
 
 
-def salvaged(spark: Session, path: str) -> DataFrame:
-    """`LINES` of those that are damaged."""
-    return _files(spark, path).mapInArrow(salvager(), LINES)
+def salvaged(spark: Session, path: str, odd: Sequence[str]) -> DataFrame:
+    """`LINES` of those that are damaged, and of those whole ones that Spark cannot read."""
+    is_odd = F.col("path").isin(*odd) if odd else F.lit(False)
+    files = _files(spark, path).withColumn("odd", is_odd)
+    return files.mapInArrow(salvager(), LINES)
 
 
 def _files(spark: Session, path: str) -> DataFrame:
@@ -60,7 +63,10 @@ def checker() -> Callable[[Iterator[Any]], Iterator[Any]]:
                     with pq.ParquetFile(source, page_checksum_verification=True) as file:
                         for _ in file.iter_batches():
                             pass
-                        schema = str(file.schema_arrow.remove_metadata())
+                        groups = map(file.metadata.row_group, range(file.num_row_groups))
+                        chunks = (one.column(n) for one in groups for n in range(one.num_columns))
+                        codecs = sorted({chunk.compression for chunk in chunks})
+                        schema = f"{file.schema_arrow.remove_metadata()} {codecs}"
                 except (pa.ArrowException, OSError, ValueError):
                     schema = None
                 columns = [
@@ -87,7 +93,7 @@ def salvager() -> Callable[[Iterator[Any]], Iterator[Any]]:
         import pyarrow as pa
         import pyarrow.parquet as pq
 
-        broken = (pa.ArrowException, OSError, ValueError)
+        broken = (pa.ArrowException, OSError, ValueError, OverflowError)
 
         def plain(value: Any, of: Any) -> Any:
             """A value as JSON has it."""
@@ -124,9 +130,12 @@ def salvager() -> Callable[[Iterator[Any]], Iterator[Any]]:
                 text = record[schema.names[0]]
                 return text.decode("utf-8", "replace") if isinstance(text, bytes) else text
             told = ((one.name, field(one.name, record[one.name], one.type)) for one in schema)
-            return json.dumps(
-                {name: value for name, value in told if value is not None}, default=str
+            pairs = (
+                f"{json.dumps(name)}: {json.dumps(value, default=str)}"
+                for name, value in told
+                if value is not None
             )
+            return f"{{{', '.join(pairs)}}}"
 
         def rows_of(file: Any, group: int) -> Iterator[str | None]:
             """The lines of a row group, up to where it is damaged."""
@@ -157,7 +166,7 @@ def salvager() -> Callable[[Iterator[Any]], Iterator[Any]]:
             with file:
                 try:
                     whole = sum(1 for batch in file.iter_batches() for _ in range(batch.num_rows))
-                    if whole == sum(groups):
+                    if whole == sum(groups) and not row["odd"]:
                         return
                 except broken:
                     pass
