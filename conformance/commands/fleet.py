@@ -146,8 +146,8 @@ def _written(args: argparse.Namespace) -> Iterator[str]:
     for rule, where in written.planted.items():
         yield f"planted {rule}, {where['cluster']}, {where['at']}:"
         yield f"  {PLANTS[rule].sentence}"
-        if PLANTS[rule].untold:
-            yield f"  no audit finds it: {PLANTS[rule].untold}"
+        if left_open := PLANTS[rule].left_open(fleet.cycles):
+            yield f"  {left_open}"
 
 
 def fleet_of(args: argparse.Namespace, rules: tuple[str, ...]) -> Fleet:
