@@ -153,3 +153,18 @@ def test_columns_that_spark_cannot_read_cost_no_row(session, tmp_path):
     parquet.write_table(arrow.table({}), str(tmp_path / "none.parquet"))
     rows = told(session, tmp_path, whole=False)
     assert reasons(rows) == {None: 4, "not-strict-json": 1}
+
+
+def test_a_file_that_spark_alone_finds_damaged_costs_no_row(session, tmp_path):
+    """The name of a column is spelled otherwise where its pages are described."""
+    arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    for name, count in (("sound", 60), ("flawed", 1)):
+        file = tmp_path / f"{name}.parquet"
+        times = [f"2026-11-20T10:00:{number:02}Z" for number in range(count)]
+        fixed = [["leader"] * count, ["eu-1"] * count, [name] * count, [["a"]] * count]
+        table = arrow.table([times, *fixed], ["at", "kind", "cluster", "broker", "more"])
+        parquet.write_table(table, str(file))
+    made = file.read_bytes()
+    assert made.count(b"\x04list\x07element") == 1
+    file.write_bytes(made.replace(b"\x04list\x07element", b"\x04\xe6ist\x07element"))
+    assert reasons(told(session, tmp_path, whole=False)) == {None: 61}

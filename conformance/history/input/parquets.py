@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Sequence
 from functools import reduce
 
 from pulsar_conformance.conformance.history.input.files import PARQUET, Session, Some, among
 from pulsar_conformance.conformance.history.input.paths import literal
 from pulsar_conformance.conformance.history.input.salvage import looked_at, salvaged
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
@@ -51,29 +52,33 @@ def broken_parquet_lines(spark: Session, path: str, of: Some = None) -> DataFram
     What can be read of it is there, and a row with `damage` for each of its rows that cannot be.
     """
     spark.conf.set(NANOSECONDS, "true")
-    alike: defaultdict[str | None, list[str]] = defaultdict(list)
+    alike: defaultdict[str | None, list[Row]] = defaultdict(list)
     for row in looked_at(spark, path).toLocalIterator():
-        alike[row["schema"]].append(row["path"])
+        alike[row["schema"]].append(row)
     broken, parts, odd = alike.pop(None, None), [], []
-    for paths in alike.values():
-        if (rows := _read(spark, paths)) is not None:
-            parts.append(rows)
-        else:
-            odd += paths
+    for files in alike.values():
+        sound = set(_readable(spark, files))
+        if sound:
+            parts.append(_lines(spark.read.parquet(*map(literal, sound))))
+        odd += [one["path"] for one in files if one["path"] not in sound]
     if broken or odd:
         parts.append(salvaged(spark, path, odd))
     every = reduce(DataFrame.unionByName, parts)
     return every if of is None else every.where(F.col("file").isin(*of))
 
 
-def _read(spark: Session, paths: list[str]) -> DataFrame | None:
-    """The lines of whole files of the same columns; None where Spark does not know such columns."""
+def _readable(spark: Session, files: Sequence[Row]) -> list[str]:
+    """The paths of those whole files of the same columns that Spark, too, reads to their end."""
+    reader = spark.read.option("ignoreCorruptFiles", True)
     try:
-        rows = _lines(spark.read.parquet(*map(literal, paths)))
-        rows.head(1)
+        lines = _lines(reader.parquet(*(literal(one["path"]) for one in files)))
+        each = lines.groupBy("file").agg(
+            F.count(F.lit(1)).alias("rows"), F.bit_xor(F.xxhash64("line")).alias("read")
+        )
+        read = {one["file"]: one["rows"] for one in each.collect()}
     except Exception:  # a name stands there twice, or a type cannot be written as JSON
-        return None
-    return rows
+        return []
+    return [one["path"] for one in files if read.get(one["file"]) == one["rows"]]
 
 
 def _together(spark: Session, path: str) -> DataFrame:

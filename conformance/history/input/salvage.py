@@ -15,8 +15,8 @@ from pulsar_conformance.conformance.history.input.paths import LOCAL
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-FILES = "file string, path string, schema string"
-"""`schema` tells files of the same columns, compressed alike; it is null where one is damaged."""
+FILES = "file string, path string, schema string, rows bigint"
+"""`schema` tells files of the same columns; it is null where a file is damaged."""
 
 LINES = "file string, line string, damage string"
 DAMAGED = "damaged-parquet"
@@ -57,22 +57,19 @@ def checker() -> Callable[[Iterator[Any]], Iterator[Any]]:
         for files in batches:
             for row in files.to_pylist():
                 path = row["path"].removeprefix(local)
-                schema = None
+                schema, count = None, 0
                 try:
                     source = path if row["content"] is None else io.BytesIO(row["content"])
                     with pq.ParquetFile(source, page_checksum_verification=True) as file:
-                        for _ in file.iter_batches():
-                            pass
-                        groups = map(file.metadata.row_group, range(file.num_row_groups))
-                        chunks = (one.column(n) for one in groups for n in range(one.num_columns))
-                        codecs = sorted({chunk.compression for chunk in chunks})
-                        schema = f"{file.schema_arrow.remove_metadata()} {codecs}"
+                        count = sum(batch.num_rows for batch in file.iter_batches())
+                        schema = str(file.schema_arrow.remove_metadata())
                 except (pa.ArrowException, OSError, ValueError):
                     schema = None
                 columns = [
                     pa.array([one], pa.string()) for one in (row["file"], row["path"], schema)
                 ]
-                yield pa.RecordBatch.from_arrays(columns, ["file", "path", "schema"])
+                columns.append(pa.array([count], pa.int64()))
+                yield pa.RecordBatch.from_arrays(columns, ["file", "path", "schema", "rows"])
 
     return check
 
