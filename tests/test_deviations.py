@@ -115,6 +115,32 @@ def test_a_case_that_is_none_is_one_error(tmp_path):
         load(listed_in(tmp_path, "one.json"))
 
 
+def shared(folder, rule="USAGE-01"):
+    """An entry that leaves all else to that of another file."""
+    (folder / "one.json").write_text(json.dumps(CASE), "utf-8")
+    other = {**ENTRY, "implementation": "one 1.0", "cases": ["one.json"], "answers": "this"}
+    (folder / "other.yaml").write_text(json.dumps([other]), "utf-8")
+    file = folder / "known.json"
+    entry = {"rule": rule, "implementation": "two 1.0", "same_as": "other.yaml"}
+    file.write_text(json.dumps([entry]), "utf-8")
+    return file
+
+
+def test_an_entry_leaves_to_another_file_what_it_does_not_say(tmp_path):
+    [one] = load(shared(tmp_path))
+    assert (one.rule, one.implementation) == ("USAGE-01", "two 1.0")
+    assert (one.reason, one.link, one.answers) == ("it is new", "issue 1", "this")
+    assert one.cases == (tmp_path / "one.json",)
+
+
+def test_a_file_that_says_nothing_of_the_rule_is_one_error(tmp_path):
+    with pytest.raises(specs.SpecError, match=r"known.json:1: other.yaml says nothing of USAGE-02"):
+        load(shared(tmp_path, "USAGE-02"))
+    (tmp_path / "other.yaml").unlink()
+    with pytest.raises(specs.SpecError, match=r"other.yaml"):
+        load(tmp_path / "known.json")
+
+
 def test_no_case_is_left_over():
     """Those of readings are named by a test of the releases."""
     asked_elsewhere = (ROOT / "tests" / "test_pulsar_deviations.py").read_text("utf-8")

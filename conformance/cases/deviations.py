@@ -64,19 +64,46 @@ def load(file: Path) -> tuple[Deviation, ...]:
     Errors: `specs.SpecError` with file and line for an unknown rule, a second entry of one, or a
     case that is not there or is none.
     """
-    sheet = read(Path(), str(file))
-    check_shape(sheet, "known-deviations")
+    sheet = _read(file)
     found: list[Deviation] = []
     rules = specs.load().rules
-    for place, entry in enumerate(sheet.data):
+    for place, entry in enumerate(entries(file, sheet)):
         if entry["rule"] not in rules:
             raise _wrong(sheet, place, unknown(entry["rule"], "rule", rules))
         _check_readings(sheet, place)
-        deviation = _deviation(entry, list(_cases(sheet, place, file)))
+        deviation = _deviation(entry, list(_cases(sheet, place, file, entry)))
         if _listed(found, deviation):
             raise _wrong(sheet, place, f"{deviation.rule} is listed twice")
         found.append(deviation)
     return tuple(found)
+
+
+def _read(file: Path) -> Sheet:
+    sheet = read(Path(), str(file))
+    check_shape(sheet, "known-deviations")
+    return sheet
+
+
+def entries(file: Path, sheet: Sheet | None = None) -> Iterator[Mapping[str, Any]]:
+    """The entries of a file, each with what it leaves to the entry of another file.
+
+    Errors: `specs.SpecError` with file and line where that file has no entry of the rule.
+    """
+    sheet = sheet or _read(file)
+    for place, entry in enumerate(sheet.data):
+        if SAME_AS not in entry:
+            yield entry
+            continue
+        other = _read(file.parent / entry[SAME_AS]).data
+        told = next((one for one in other if one["rule"] == entry["rule"]), None)
+        if told is None or SAME_AS in told:
+            problem = f"{entry[SAME_AS]} says nothing of {entry['rule']}"
+            raise sheet.error((place, SAME_AS), problem)
+        yield {name: value for name, value in (told | entry).items() if name != SAME_AS}
+
+
+SAME_AS = "same_as"
+"""The field that names the file, beside this one, whose entry of the rule says the rest."""
 
 
 def _check_readings(sheet: Sheet, place: int) -> None:
@@ -97,9 +124,9 @@ def of_others(listed: Sequence[Deviation], judged: Collection[str]) -> Iterator[
             yield f"{counted(count, 'known deviation')} {verb} of {name}, which was not judged"
 
 
-def _cases(sheet: Sheet, place: int, file: Path) -> Iterator[Path]:
+def _cases(sheet: Sheet, place: int, file: Path, entry: Mapping[str, Any]) -> Iterator[Path]:
     """The files of an entry's cases, wherever the command runs. Errors: `specs.SpecError`."""
-    for number, name in enumerate(sheet.data[place].get("cases", ())):
+    for number, name in enumerate(entry.get("cases", ())):
         near = (folder / name for folder in file.absolute().parents)
         found = next(filter(Path.is_file, near), None)
         if found is None:

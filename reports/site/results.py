@@ -11,8 +11,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-import yaml
 from pulsar_conformance import fixtures
+from pulsar_conformance.conformance.cases.deviations import entries
 from pulsar_conformance.reports.runs.comparing import ChangedVerdict, compared
 from pulsar_conformance.reports.runs.making import Report
 from pulsar_conformance.reports.table import WORDS, word_of
@@ -113,10 +113,7 @@ def steps(every: Sequence[Result]) -> list[Succession]:
 def releases(folder: Path = DEVIATIONS) -> Mapping[str, Sequence[Listed]]:
     """Every known deviation, by the file that lists it, the oldest version first."""
     files = sorted(folder.glob("*.yaml"), key=lambda file: (numbers(file.stem), file.stem))
-    return {
-        file.stem: [Listed(file.stem, entry) for entry in yaml.safe_load(file.read_text("utf-8"))]
-        for file in files
-    }
+    return {file.stem: [Listed(file.stem, entry) for entry in entries(file)] for file in files}
 
 
 def deviations(folder: Path = DEVIATIONS) -> Mapping[str, Sequence[Listed]]:
