@@ -5,10 +5,13 @@ from collections import Counter
 from dataclasses import replace
 
 import pytest
+from pulsar_conformance import specs
 from pulsar_conformance.adapters.reference import ReferenceConnection
 from pulsar_conformance.conformance.cases.deviations import Deviation
 from pulsar_conformance.conformance.cases.saved import load
+from pulsar_conformance.conformance.core.check import CHECKS
 from pulsar_conformance.conformance.engine import implementation as implementations
+from pulsar_conformance.conformance.engine.corpus import SHARED, aimed_for, drawn
 from pulsar_conformance.conformance.engine.plan import Plan
 from pulsar_conformance.conformance.engine.run import Run
 from standins import machines
@@ -118,3 +121,54 @@ def test_what_wavers_is_a_known_deviation_where_its_own_case_shows_it(judged, tm
     for cases, word in (((), "unexpected_pass"), ((tmp_path / "own.json",), "known_deviation")):
         found = judged(AlwaysOnce(own), (replace(entry, cases=cases),))
         assert found[one].verdict == word
+
+
+def test_half_of_those_that_tell_readings_apart_are_asked():
+    def asked(*costly):
+        subject = implementations.Implementation("reference", PROFILE, {})
+        subject.hello = replace(subject.hello, costly=costly)
+        plan = Plan.make(["reference"], [PROFILE], (), STORIES)
+        return len(aimed_for("threshold-order", subject, plan))
+
+    assert asked("shed.select") == asked() // 2
+    assert asked("bundles.split") == asked() >= 8
+
+
+class Fails(Slow):
+    """Fails in the stories that are drawn for one rule, and for no other."""
+
+    def __init__(self, rule):
+        super().__init__(("cluster.replay",))
+        others = [one.id for one in specs.load().rules_of(PROFILE) if one.id != rule]
+        elsewhere = {case for one in others if one in CHECKS for case in self._drawn(one)}
+        self.stories = self._drawn(rule) - elsewhere
+        assert self.stories
+
+    @staticmethod
+    def _drawn(rule):
+        trials = drawn(rule, PROFILE, 0, EXAMPLES // SHARED)
+        return {json.dumps(one.case, sort_keys=True) for trial in trials for one in trial.questions}
+
+    def exchange(self, operation, batch):
+        answers = super().exchange(operation, batch)
+        texts = (json.dumps(case, sort_keys=True) for case in batch)
+        failed = {"failed": "the request is not answered"}
+        pairs = zip(texts, answers, strict=True)
+        return [failed if text in self.stories else answer for text, answer in pairs]
+
+
+def test_an_answer_that_failed_is_told_by_the_rule_that_asked(judged):
+    found = judged(Fails("OWN-09"))
+    assert [rule for rule, one in found.items() if one.verdict in ("fail", "undecided")] == [
+        "OWN-09"
+    ]
+
+
+def test_a_known_deviation_is_not_reduced_again(judged, monkeypatch, tmp_path):
+    machines.released_and_left(monkeypatch)
+    first, again = Slow(("cluster.replay",)), Slow(("cluster.replay",))
+    failure = judged(first)["OWN-09"].failure
+    case = tmp_path / failure.case_file
+    listed = Deviation("OWN-09", "it is new", "issue 1", cases=(case,))
+    assert judged(again, (listed,))["OWN-09"].verdict == "known_deviation"
+    assert again.asked["cluster.replay"] < first.asked["cluster.replay"]

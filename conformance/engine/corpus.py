@@ -25,6 +25,9 @@ OF_A_READING = 8
 SHARED = 2
 """One in so many trials is drawn for a rule whose cases take seconds; those of others serve it."""
 
+ENOUGH = 12
+"""As many trials of an operation as so many rules would draw alone are enough for all of them."""
+
 
 MORE_AT_ONCE = 8
 """How many times as often rules are drawn for, at most, when there are too few questions."""
@@ -68,9 +71,16 @@ def trials_of(rule: specs.Rule, plan: Plan, implementation: Implementation) -> I
             if bad_trial(trial, defaults) is None:
                 yield Tried("example", trial, example)
     plugged = implementation.plugged_strategy if rule.any_strategy else None
-    examples = -(-plan.examples // SHARED) if implementation.costly(rule) else plan.examples
+    examples = few(rule, plan) if implementation.costly(rule) else plan.examples
     for trial in drawn(rule.id, profile, plan.seed, examples):
         yield Tried("drawn", trial if plugged is None else shed_by(plugged, trial))
+
+
+def few(rule: specs.Rule, plan: Plan) -> int:
+    """How many trials are drawn for a rule where each takes seconds."""
+    rules = specs.load().rules.values()
+    alike = max(sum(name in one.operations for one in rules) for name in rule.operations)
+    return min(-(-plan.examples // SHARED), -(-plan.examples * ENOUGH // alike))
 
 
 @cache
@@ -83,6 +93,14 @@ def aimed_at(reading: str, profile: str, seed: int) -> tuple[Trial, ...]:
         for trial in draw(strategy, OF_A_READING, f"{seed}/{reading}")
         if bad_trial(trial, defaults) is None
     )
+
+
+def aimed_for(reading: str, implementation: Implementation, plan: Plan) -> tuple[Trial, ...]:
+    """Those that an implementation is asked: fewer where each takes it seconds."""
+    trials = aimed_at(reading, implementation.profile, plan.seed)
+    costly = set(implementation.hello.costly)
+    slow = [trial for trial in trials if trial.operations & costly]
+    return (*(trial for trial in trials if not trial.operations & costly), *slow[::SHARED])
 
 
 @cache

@@ -12,7 +12,7 @@ from pulsar_conformance.conformance import checks
 from pulsar_conformance.conformance.core.check import CHECKS
 from pulsar_conformance.conformance.core.verdict import Verdict
 from pulsar_conformance.conformance.engine.asking import Asker, Asking, at_once
-from pulsar_conformance.conformance.engine.corpus import Tried, aimed_at, asked_by, trials_of
+from pulsar_conformance.conformance.engine.corpus import Tried, aimed_for, asked_by, trials_of
 from pulsar_conformance.conformance.engine.events import (
     ReadingFound,
     RuleDrawn,
@@ -143,7 +143,7 @@ class Run:
         return {
             name: [
                 Tried("aimed", trial)
-                for trial in aimed_at(name, self.profile, self.plan.seed)
+                for trial in aimed_for(name, self.implementation, self.plan)
                 if trial.operations <= asked
             ]
             for name in readings_of(self.profile)
@@ -212,12 +212,22 @@ class Run:
                     yield one, self._asker.answers(one)
 
     def _serving(self, rule: specs.Rule) -> Iterator[list[Tried]]:
-        """The trials aimed at readings, and where cases take seconds, those drawn for others."""
+        """The trials aimed at readings, and where cases take seconds, those drawn for others.
+
+        An answer that failed is told by the rule that its trial was drawn for.
+        """
         yield from self._aimed.values()
         if self.implementation.costly(rule):
             for name, tried in self._tried.items():
                 if name != rule.id:
-                    yield [one for one in tried if one.origin == "drawn"]
+                    others = (one for one in tried if one.origin == "drawn")
+                    yield [one for one in others if not self._failed(one)]
+
+    def _failed(self, tried: Tried) -> bool:
+        try:
+            return any("failed" in answer for answer in self._asker.answers(tried))
+        except AdapterError:
+            return True
 
     def _followed(self) -> Followed:
         evidence = {}

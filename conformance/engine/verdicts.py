@@ -61,7 +61,7 @@ class VerdictWriter:
             if fault is None:
                 why = wavers(self.plan, findings.own)
                 return replace(self.blank, verdict="undecided", why=why)
-            failure = FailureWriter(hearing, self.plan, self.tell).write(fault, findings)
+            failure = self._failures(hearing).write(fault, findings)
             return replace(self.blank, verdict="fail", failure=failure)
         wrong = first_unlike(hearing, self.plan, findings.answered)
         if wrong is not None:
@@ -77,6 +77,11 @@ class VerdictWriter:
             why = f"{findings.aside} more cases break a rule that it builds on, and count "
             return replace(self.blank, why=f"{why}against that one")
         return self.blank
+
+    def _failures(self, hearing: Hearing) -> FailureWriter:
+        """Where each case takes seconds, a known deviation has been reduced once and for all."""
+        known = self.deviation is not None and bool(self.deviation.cases)
+        return FailureWriter(hearing, self.plan, self.tell, known and hearing.costly)
 
     def _stale(self, verdict: Verdict) -> bool:
         """Whether a deviation is listed that did not show. One replayed case is no proof of it."""
@@ -102,7 +107,7 @@ class VerdictWriter:
                 trial = saved.load(file, hearing.subject.court.defaults).trial
                 [fault] = hearing.own_faults([trial])
                 if fault is not None:
-                    failure = FailureWriter(hearing, self.plan, self.tell).write(fault)
+                    failure = self._failures(hearing).write(fault)
                     return replace(verdict, verdict="fail", failure=failure)
             except (saved.BadCase, AdapterError):
                 continue

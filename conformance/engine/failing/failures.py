@@ -37,11 +37,13 @@ class FailureWriter:
     hearing: Hearing
     plan: Plan
     tell: Tell
+    as_found: bool = False
+    """Whether a fault is told as it was found, and not reduced."""
 
     def write(self, fault: Fault, findings: Findings | None = None) -> Failure:
         """The failure of the rule on a trial that is known to fail. Errors: `AdapterError`."""
         replayed, subject = self.plan.replay is not None, self.hearing.subject
-        shown = fault if replayed else self._small(fault)
+        shown = fault if replayed or self.as_found else self._small(fault)
         small, outcome = shown.trial, shown.outcome
         profile, readings = subject.followed.profile, subject.court.readings.choices
         about = {"profile": profile, "readings": dict(readings)}
