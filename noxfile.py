@@ -44,14 +44,20 @@ CLUSTERS = ("2.10.5", "3.0.7", "4.0.7", "4.2.4")
 MODES = {
     "reference": "in the process of the suite",
     "pulsar": "the classes of the release, one decision at a time",
-    "cluster": "a cluster of three brokers on loopback, story by story",
+    "cluster": "a cluster on loopback, story by story and decision by decision",
 }
 """How each kind of published implementation is asked."""
 
 SAVED, STORIES = "--saved", "tests/test_cluster_deviations.py"
 """The word after -- for the stories that are saved, and the test that plays them."""
 
-RUNNING = ("tests/test_cluster_running.py", "tests/test_cluster_staging.py", STORIES)
+RUNNING = (
+    "tests/test_cluster_running.py",
+    "tests/test_cluster_decisions.py",
+    "tests/test_cluster_killed.py",
+    "tests/test_cluster_staging.py",
+    STORIES,
+)
 RELEASED = ("tests/test_pulsar_released*.py", "tests/test_pulsar_deviations.py", *RUNNING)
 """Tests that need released Pulsar: the sessions `pulsar` and `clusters` run them."""
 

@@ -74,11 +74,7 @@ class LiveBroker:
         self.name = name
         self.ports = ports
         self.capacity = capacity
-        self._exit = _Exit()
-        none = named("java.util.Optional").empty()
-        self.service = named("org.apache.pulsar.broker.PulsarService")(
-            configuration, none, self._exit
-        )
+        self.service = new_service(configuration)
         try:
             self.service.start()
         except jpype.JException:
@@ -153,11 +149,21 @@ class LiveBroker:
 
     def clear_away(self) -> None:
         """Let the threads and the memory of one that has crashed be freed, as far as that goes."""
-        thread = Thread(target=_clear_away, args=(self.service,), daemon=True)
-        thread.start()
+        clear_away(self.service)
 
 
-def _clear_away(service: Java) -> None:
+def new_service(configuration: Java) -> Java:
+    """A broker that has not started."""
+    none = named("java.util.Optional").empty()
+    return named("org.apache.pulsar.broker.PulsarService")(configuration, none, _Exit())
+
+
+def clear_away(service: Java) -> None:
+    """Let a broker end beside all else, however that goes."""
+    Thread(target=_close, args=(service,), daemon=True).start()
+
+
+def _close(service: Java) -> None:
     with suppress(jpype.JException):
         service.close()
 

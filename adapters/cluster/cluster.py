@@ -2,79 +2,110 @@
 
 from __future__ import annotations
 
-from collections.abc import ItemsView, Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Collection, ItemsView, Iterable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import suppress
+from itertools import count
 from pathlib import Path
 from typing import Any
 
 import jpype
 from pulsar_conformance.adapters.cluster import web
-from pulsar_conformance.adapters.cluster.broker import LOAD_MANAGERS, LiveBroker, Ports
+from pulsar_conformance.adapters.cluster.broker import (
+    LOAD_MANAGERS,
+    LiveBroker,
+    Ports,
+    clear_away,
+    new_service,
+)
 from pulsar_conformance.adapters.cluster.metadata import MARK, Lock, Metadata
 from pulsar_conformance.adapters.cluster.requests import CLUSTER
+from pulsar_conformance.adapters.cluster.separate import SeparateBroker
 from pulsar_conformance.adapters.cluster.settings import broker_conf
 from pulsar_conformance.adapters.cluster.waiting import Alarm, Unsettled
 from pulsar_conformance.adapters.cluster.web import Reply
 from pulsar_conformance.adapters.pulsar.configuration import Unsayable
 
+Conf = tuple[Mapping[str, Any], Mapping[str, Any], Mapping[str, Any]]
+"""Settings beneath those of a case's broker.conf, these, and those above them."""
+
+
+PATIENCE = 20.0
+"""Seconds that brokers may take to end together."""
+
 
 class LiveCluster:
     """A cluster of no broker in the beginning."""
 
-    def __init__(self, folder: Path, manager: str, most: int) -> None:
+    def __init__(
+        self, folder: Path, manager: str, most: int, jars: Sequence[str] | None = None
+    ) -> None:
         self._folder = folder
+        self._jars = jars
+        """Folders of the jars with which a broker gets a JVM of its own if it is going to crash."""
+        self.doomed: Collection[str] = ()
+        """The brokers that are going to crash."""
         self._manager = manager
         self._most = most
-        self._started = 0
+        self._numbers = count()
         self.alarm = Alarm()
         self.metadata = self._metadata()
-        self.brokers: dict[str, LiveBroker] = {}
+        self._spare: Future[Metadata] | None = None
+        self._clearing = ThreadPoolExecutor(1)
+        self.brokers: dict[str, LiveBroker | SeparateBroker] = {}
         """Those that are up, in the order in which they joined."""
         self._crashed: list[LiveBroker] = []
         self._ports: dict[str, Ports] = {}
 
     def _metadata(self) -> Metadata:
-        self._started += 1
-        folder = self._folder / str(self._started)
+        folder = self._folder / str(next(self._numbers))
         folder.mkdir()
         return Metadata(folder, self.alarm)
 
     def begin(self) -> None:
         """Bring it back to the beginning: no broker, and nothing written.
 
-        One that cannot be brought back is thrown away, and a new one started.
+        There are two that take turns: what was there ends beside all that begins now.
         """
-        try:
-            self._end_brokers()
+        if self.brokers or self._crashed:
+            former = self.metadata, list(self.brokers.values()), self._crashed
+            self.metadata = self._spare.result() if self._spare else self._metadata()
+            self._spare = self._clearing.submit(self._cleared, *former)
+            self.brokers, self._crashed = {}, []
+        else:
             self.metadata.wipe()
-        except jpype.JException:
-            self.renew()
         self._ports.clear()
+
+    def _cleared(
+        self,
+        metadata: Metadata,
+        brokers: Sequence[LiveBroker | SeparateBroker],
+        crashed: Iterable[LiveBroker],
+    ) -> Metadata:
+        """The metadata without brokers; what cannot be brought to rest is thrown away."""
+        for broker in crashed:
+            broker.clear_away()
+        try:
+            _end(brokers)
+            metadata.wipe()
+        except (jpype.JException, Unsettled):
+            return self._other(metadata, brokers)
+        return metadata
+
+    def _other(
+        self, metadata: Metadata, brokers: Iterable[LiveBroker | SeparateBroker]
+    ) -> Metadata:
+        """New metadata in place of some that are thrown away with their brokers."""
+        for broker in brokers:
+            broker.clear_away()
+        with suppress(jpype.JException):
+            metadata.close()
+        return self._metadata()
 
     def renew(self) -> None:
         """Throw it away, and start a new one."""
-        for broker in (*self.brokers.values(), *self._crashed):
-            broker.clear_away()
-        self.brokers.clear()
-        self._crashed.clear()
-        with suppress(jpype.JException):
-            self.metadata.close()
-        self.metadata = self._metadata()
-
-    def close(self) -> None:
-        """End everything."""
-        self._end_brokers()
-        self.metadata.close()
-
-    def _end_brokers(self) -> None:
-        # Most of the time that one takes it waits, so all go at once.
-        with ThreadPoolExecutor(max(1, len(self.brokers))) as threads:
-            list(threads.map(LiveBroker.leave, self.brokers.values()))
-        for broker in self._crashed:
-            broker.clear_away()
-        self.brokers.clear()
-        self._crashed.clear()
+        self.metadata = self._other(self.metadata, (*self.brokers.values(), *self._crashed))
+        self.brokers, self._crashed = {}, []
 
     def ports(self, name: str) -> Ports:
         """Where a broker of the story listens, or will."""
@@ -105,21 +136,48 @@ class LiveCluster:
             problem = f"more than {self._most} brokers at a time"
             raise Unsayable(f"{problem}; brokers=N in the adapter's name allows more")
         ports = self.ports(name)
-        configuration = broker_conf(
-            beneath,
-            file,
-            above,
-            manager=self._manager,
-            metadata=self.metadata.port,
-            ports=ports,
-        )
-        broker = LiveBroker(name, ports, capacity, configuration, self._manager, self.alarm)
-        self.brokers[name] = broker
+        make = self._separate if self._jars and name in self.doomed else self._within
+        self.brokers[name] = make(name, ports, capacity, (beneath, file, above))
         if len(self.brokers) == 1 and not self.ask("GET", f"/admin/v2/clusters/{CLUSTER}").fine:
             url = f"http://{ports.broker}"
             self.granted("PUT", f"/admin/v2/clusters/{CLUSTER}", {"serviceUrl": url})
         self.rest()
         self.heard()
+
+    def _within(self, name: str, ports: Ports, capacity: float, conf: Conf) -> LiveBroker:
+        """A broker in the JVM of the cluster."""
+        metadata = self.metadata.port
+        configuration = broker_conf(*conf, manager=self._manager, metadata=metadata, ports=ports)
+        return LiveBroker(name, ports, capacity, configuration, self._manager, self.alarm)
+
+    def _separate(self, name: str, ports: Ports, capacity: float, conf: Conf) -> SeparateBroker:
+        """A broker in a JVM of its own."""
+        beneath, file, above = conf
+        told = {
+            "beneath": beneath,
+            "file": file,
+            "above": above,
+            "metadata": self.metadata.port,
+            "folders": self._jars,
+            "unpacked": str(self._folder / f"broker-{ports.web}"),
+        }
+        return SeparateBroker(name, ports, capacity, self._manager, told)
+
+    def manager_of(self, beneath: Mapping[str, Any], above: Mapping[str, Any]) -> str:
+        """The class of the load manager that a broker of such a broker.conf runs.
+
+        It starts, and goes. Errors: `JException` where it does not start.
+        """
+        ports = Ports.free()
+        configuration = broker_conf(
+            beneath, {}, above, manager=self._manager, metadata=self.metadata.port, ports=ports
+        )
+        service = new_service(configuration)
+        try:
+            service.start()
+            return str(service.getLoadManager().get().getClass().getSimpleName())
+        finally:
+            clear_away(service)
 
     def stop(self, name: str) -> None:
         """A broker goes in order."""
@@ -129,9 +187,13 @@ class LiveCluster:
     def crash(self, name: str) -> None:
         """A broker goes at once."""
         broker = self.brokers.pop(name)
-        self.metadata.end_session(broker.ports.broker)
-        broker.crash()
-        self._crashed.append(broker)
+        if isinstance(broker, SeparateBroker):
+            broker.crash()
+            self.metadata.end_session(broker.ports.broker)
+        else:
+            self.metadata.end_session(broker.ports.broker)
+            broker.crash()
+            self._crashed.append(broker)
         self.rest()
 
     def leader(self) -> str | None:
@@ -161,16 +223,23 @@ class LiveCluster:
         )
         self.rest()
 
-    def _up(self) -> ItemsView[str, LiveBroker]:
+    def _up(self) -> ItemsView[str, LiveBroker | SeparateBroker]:
         return self.brokers.items()
 
     def ask(
-        self, method: str, path: str, body: Any = None, *, plain: bool = False, of: int = 0
+        self,
+        method: str,
+        path: str,
+        body: Any = None,
+        *,
+        plain: bool = False,
+        of: int = 0,
+        seconds: float = web.SECONDS,
     ) -> Reply:
         """Ask a broker that is up, the `of`th of them."""
         brokers = list(self.brokers.values())
         port = brokers[of % len(brokers)].ports.web
-        return web.ask(method, port, path, body, plain=plain)
+        return web.ask(method, port, path, body, plain=plain, seconds=seconds)
 
     def granted(self, method: str, path: str, body: Any = None) -> None:
         """Ask for something that must be granted. Errors: `Unsettled`."""
@@ -234,3 +303,15 @@ class LiveCluster:
         else:
             found = {one: lock for one, lock in told.items() if one.rpartition("/")[0] in spaces}
         return {one: (self.name_of(lock.port), lock.since) for one, lock in found.items()}
+
+
+def _end(brokers: Sequence[LiveBroker | SeparateBroker]) -> None:
+    """Let brokers go together: most of the time that one takes it waits. Errors: `Unsettled`."""
+    threads = ThreadPoolExecutor(max(1, len(brokers)))
+    leaving = [threads.submit(broker.leave) for broker in brokers]
+    threads.shutdown(wait=False)
+    _, late = wait(leaving, PATIENCE)
+    if late:
+        raise Unsettled(f"{len(late)} brokers end: not within {PATIENCE:g} s")
+    for one in leaving:
+        one.result()

@@ -84,6 +84,7 @@ def connect_cluster(
         "folders": [str(jars)],
         "manager": target.manager,
         "brokers": target.brokers,
+        "crash": target.crash,
         "settings": dict(target.settings),
     }
     words = [sys.executable, "-m", HOST, json.dumps(told)]

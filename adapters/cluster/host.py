@@ -28,6 +28,7 @@ FOLDER = "pulsar-conformance-cluster-"
 UNPACKED = "unpacked"
 """The JVM's folder for temporary files, within that of the cluster."""
 
+REPLAY = "cluster.replay"
 ATTEMPTS = 20
 BATCH = 1
 """A story takes seconds."""
@@ -55,7 +56,7 @@ OPTIONS = (
 class ClusterHost:
     """Speaks the protocol for a cluster of the release that the command line tells."""
 
-    # Every host is told both, and the operation; a cluster has its own readings, and one operation.
+    # Every host is told readings; a cluster has its own.
     def __init__(self, profile: str, readings: Mapping[str, str]) -> None:  # noqa: ARG002  see above
         self._told = json.loads(sys.argv[1])
         jars = [jar for folder in self._told["folders"] for jar in jvm.jars(Path(folder))]
@@ -68,6 +69,8 @@ class ClusterHost:
         # They name Java types in decorators, and those are known from here on.
         from pulsar_conformance.adapters.cluster import webapps
         from pulsar_conformance.adapters.cluster.cluster import LiveCluster
+        from pulsar_conformance.adapters.cluster.decisions import decisions
+        from pulsar_conformance.adapters.cluster.decisions.leader import AskedLeader
         from pulsar_conformance.adapters.cluster.extensible import check
         from pulsar_conformance.adapters.pulsar.configuration import Configurations
 
@@ -85,20 +88,31 @@ class ClusterHost:
         neutral = {name: value for name, (value, _) in self._neutral.items()}
         self._beneath = {**load().defaults(profile), **neutral}
         webapps.share()
-        self._cluster = LiveCluster(folder, self._told["manager"], self._told["brokers"])
+        killed = self._told["folders"] if self._told["crash"] == "kill" else None
+        self._cluster = LiveCluster(folder, self._told["manager"], self._told["brokers"], killed)
+        self._decisions = decisions(self._told["manager"])
+        self._leader = AskedLeader(
+            self._cluster, self._told["version"], self._beneath, self._told["settings"]
+        )
 
     def hello(self, profile: str, readings: Mapping[str, str]) -> dict[str, Any]:  # noqa: ARG002  see above
         """Who answers, what it offers, and what was made neutral."""
+        from pulsar_conformance.adapters.cluster.decisions import QUICK
         from pulsar_conformance.adapters.cluster.standins import NEUTRAL, STANDINS
+        from pulsar_conformance.adapters.pulsar.operations import shedding, splitting
 
-        manager = self._told["manager"]
+        manager, release = self._told["manager"], self._leader.release
+        operations = [REPLAY, *self._decisions]
+        modular = {"strategies": shedding.strategies(release)} if manager == "modular" else {}
         return {
             "name": "cluster" if manager == "modular" else f"cluster-{manager}",
             "version": self._told["version"],
             "batch": BATCH,
             "manager": manager,
-            "operations": ["cluster.replay"],
-            "costly": ["cluster.replay"],
+            "operations": operations,
+            "costly": [name for name in operations if name not in QUICK],
+            "algorithms": splitting.algorithms(release),
+            **modular,
             "standIns": dict(STANDINS),
             "neutral": {
                 name: f"{value}: {reason}"
@@ -106,38 +120,49 @@ class ClusterHost:
             },
         }
 
-    def answer(self, operation: str, case: Mapping[str, Any]) -> dict[str, Any]:  # noqa: ARG002  see above
-        """What the cluster does; what keeps it from doing anything twice is the case's failure.
+    def answer(self, operation: str, case: Mapping[str, Any]) -> dict[str, Any]:
+        """What the cluster does; what keeps it from doing anything is the case's failure.
 
-        A story that came to nothing is tried once more, on a new cluster.
+        Then the cluster is thrown away, and a story is tried once more on a new one.
         """
-        found = self._told_by(case)
+        found = self._told_by(operation, case)
         if "failed" in found:
             self._cluster.renew()
-            found = self._told_by(case)
+            if operation == REPLAY:
+                found = self._told_by(operation, case)
         return found
 
-    def _told_by(self, case: Mapping[str, Any]) -> dict[str, Any]:
-        from pulsar_conformance.adapters.cluster.extensible import undecided
-        from pulsar_conformance.adapters.cluster.story import replay
+    def _told_by(self, operation: str, case: Mapping[str, Any]) -> dict[str, Any]:
+        from pulsar_conformance.adapters.cluster.decisions.leader import Broken
         from pulsar_conformance.adapters.cluster.waiting import Unsettled
         from pulsar_conformance.adapters.cluster.web import Unreachable
         from pulsar_conformance.adapters.pulsar.configuration import Unsayable
+        from pulsar_conformance.adapters.pulsar.release import TurnedDown, Unsupported
 
         try:
-            if self._told["manager"] == "extensible":
-                undecided(case)
-            steps = replay(self._cluster, case, self._beneath, self._told["settings"])
-            return {"steps": list(steps)}
-        except Unsayable as error:
+            return self._asked(operation, case)
+        except (Unsayable, Unsupported) as error:
             return {"unsupported": str(error)}
-        except (Unsettled, Unreachable) as error:
+        except TurnedDown as error:
+            return {"refused": str(error)}
+        except (Broken, Unsettled, Unreachable) as error:
             return {"failed": str(error)}
         except jpype.JException as error:
             missing = jvm.missing(error)
             if missing is not None:
                 raise missing from None
             return {"failed": str(error.toString())}
+
+    def _asked(self, operation: str, case: Mapping[str, Any]) -> dict[str, Any]:
+        from pulsar_conformance.adapters.cluster.extensible import undecided
+        from pulsar_conformance.adapters.cluster.story import replay
+
+        if operation != REPLAY:
+            return self._decisions[operation](self._leader, case)
+        if self._told["manager"] == "extensible":
+            undecided(case)
+        steps = replay(self._cluster, case, self._beneath, self._told["settings"])
+        return {"steps": list(steps)}
 
 
 def remove(folder: Path) -> None:

@@ -138,6 +138,16 @@ class Metadata:
             if read is not None:
                 yield name.removeprefix(f"{path}/"), read
 
+    def report(self, broker: str) -> str:
+        """What a broker has reported last, as it stands."""
+        return bytes(self._client.getData(f"{BROKERS}/{broker}", False, None)).decode()
+
+    def register(self, broker: str, report: str) -> None:
+        """A broker that reports this, and does nothing else."""
+        open_to_all = named("org.apache.zookeeper.ZooDefs.Ids").OPEN_ACL_UNSAFE
+        mode = named("org.apache.zookeeper.CreateMode").PERSISTENT
+        self._client.create(f"{BROKERS}/{broker}", report.encode(), open_to_all, mode)
+
     def end_session(self, broker: str) -> None:
         """ZooKeeper takes a broker for dead at once."""
         state = self._client.exists(f"{BROKERS}/{broker}", False)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import quote, urlencode
 
@@ -28,6 +28,17 @@ def create_namespace(name: str, bundles: int | None) -> Request:
     """A namespace, with so many bundles or as many as is usual."""
     body = {} if bundles is None else {"bundles": {"numBundles": bundles}}
     return "PUT", f"{ADMIN}/namespaces/{quote(name)}", body
+
+
+def divide_namespace(name: str, boundaries: Sequence[str]) -> Request:
+    """A namespace with these boundaries."""
+    bundles = {"boundaries": list(boundaries), "numBundles": len(boundaries) - 1}
+    return "PUT", f"{ADMIN}/namespaces/{quote(name)}", {"bundles": bundles}
+
+
+def boundaries_of(name: str) -> Request:
+    """Where a namespace is divided."""
+    return "GET", f"{ADMIN}/namespaces/{quote(name)}/bundles", None
 
 
 def create_topic(topic: str) -> Request:
@@ -81,6 +92,12 @@ def set_domain(name: str, brokers: Sequence[str], cluster: str = CLUSTER) -> Req
     """Register brokers to a failure domain, or delete it where there are none."""
     path = f"{ADMIN}/clusters/{quote(cluster)}/failureDomains/{quote(name, safe='')}"
     return ("POST", path, {"brokers": list(brokers)}) if brokers else ("DELETE", path, None)
+
+
+def set_policy(name: str, policy: Mapping[str, Any], cluster: str = CLUSTER) -> Request:
+    """A policy of isolation."""
+    path = f"{ADMIN}/clusters/{quote(cluster)}/namespaceIsolationPolicies/{quote(name, safe='')}"
+    return "POST", path, policy
 
 
 def set_group(namespace: str, group: str | None) -> Request:

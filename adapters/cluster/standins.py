@@ -23,6 +23,18 @@ STANDINS: Mapping[str, str] = {
     "one, which it knows by the servlet's context",
     "/conformance, a node of the metadata, and a key in system topics": "it is written after each "
     "change; whoever has heard of it has heard of the change",
+    "A broker that is killed": "where the adapter's name says crash=kill, each broker that a story "
+    "lets crash has a JVM of its own, with the same two sensors and timers",
+    "All brokers but one, where a decision alone is asked for": "the one that leads decides; the "
+    "others are registered in the metadata, each at an address of loopback where nobody listens",
+    "LoadData, there": "what the leader has gathered from reports over hours is put there as the "
+    "question has it",
+    "ModularLoadManagerStrategy, where the question is what is shed": "where a bundle goes is the "
+    "question of place.select; it goes to a broker that does not own it",
+    "The choice among brokers that the leader leaves": "where it draws, it is asked so often that "
+    "each broker comes up that may, and the answer is each of them in its turn",
+    "PulsarAdmin of the leader, there": "its requests to unload and to split are noted and "
+    "granted; what comes of one is for stories to show",
     "Clients": "each topic in use is looked up after each event, over HTTP; a client that lost "
     "its broker does so by itself",
 }
@@ -35,5 +47,5 @@ NEUTRAL: Mapping[str, tuple[float, str]] = {
         "direct memory is that of the JVM in which all brokers run",
     ),
 }
-"""Settings under which the sensors that cannot be the story's count for nothing: name to value,
-and why."""
+"""Settings under which the sensors that cannot be a story's count for nothing: name to value, and
+why. Where a decision alone is asked for, they are as they would be."""

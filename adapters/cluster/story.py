@@ -380,6 +380,9 @@ def replay(
 ) -> Iterator[dict[str, Any]]:
     """One step an event, on a cluster that is brought back to the beginning."""
     cluster.begin()
+    cluster.doomed = {
+        event["broker_down"]["broker"] for event in case["events"] if "broker_down" in event
+    }
     story = LiveStory(cluster, case["settings"], beneath, above)
     for event in case["events"]:
         [(kind, about)] = event.items()

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pulsar_conformance.adapters.options import options
 from pulsar_conformance.adapters.pulsar.target import BadTarget
 
-FORM = "cluster:VERSION|PATH[,manager=MANAGER][,brokers=N][,set=NAME=VALUE]"
+FORM = "cluster:VERSION|PATH[,manager=MANAGER][,brokers=N][,crash=CRASH][,set=NAME=VALUE]"
 
 MANAGERS: Mapping[str, str] = {
     "simple": "org.apache.pulsar.broker.loadbalance.impl.SimpleLoadManagerImpl",
@@ -17,7 +17,11 @@ MANAGERS: Mapping[str, str] = {
 }
 """The load managers that are judged, with the class that `loadManagerClassName` names."""
 
-KEYS = ("manager", "brokers", "set")
+CRASHES = ("close", "kill")
+"""How a broker crashes: what it listens at and its session are closed at once, or it has a process
+of its own, and that is killed, which takes some seconds more."""
+
+KEYS = ("manager", "brokers", "crash", "set")
 MOST_BROKERS = 12
 """Brokers that are started at most, unless the name says otherwise: some 50 MB and 60 threads
 each."""
@@ -35,12 +39,14 @@ class ClusterTarget:
         release: a version, or the folder of jars of a distribution or build.
         manager: a name of `MANAGERS`.
         brokers: as many are started at most.
+        crash: a name of `CRASHES`.
         settings: broker.conf settings of the user's own, over those of a case.
     """
 
     release: str
     manager: str = "modular"
     brokers: int = MOST_BROKERS
+    crash: str = CRASHES[0]
     settings: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
@@ -49,23 +55,31 @@ class ClusterTarget:
         release, *rest = text.split(",")
         if not release:
             raise BadCluster(f"names no version and no folder; write {FORM}")
-        manager, brokers, settings = "modular", MOST_BROKERS, {}
+        manager, brokers, crash, settings = "modular", MOST_BROKERS, CRASHES[0], {}
         for key, value in options(rest, KEYS, FORM, BadCluster):
             if key == "manager":
                 manager = _manager(value)
             elif key == "brokers":
                 brokers = _count(value)
+            elif key == "crash":
+                crash = _crash(value)
             else:
                 name, given, held = value.partition("=")
                 if not name or not given:
                     raise BadCluster(f"{f'set={value}'!r} sets nothing; write set=NAME=VALUE")
                 settings[name] = held
-        return cls(release, manager, brokers, settings)
+        return cls(release, manager, brokers, crash, settings)
 
 
 def _manager(value: str) -> str:
     if value not in MANAGERS:
         raise BadCluster(f"{value!r} is no manager; there are {', '.join(MANAGERS)}")
+    return value
+
+
+def _crash(value: str) -> str:
+    if value not in CRASHES:
+        raise BadCluster(f"{value!r} is no way to crash; there are {', '.join(CRASHES)}")
     return value
 
 

@@ -38,9 +38,14 @@ ASIDE = 100 * 365 * 24 * 60 * MINUTE
 
 @dataclass(frozen=True)
 class Timer:
-    """A task of a broker that is set aside, and the story's minute at which it is due."""
+    """A task of a broker that is set aside, and the story's minute at which it is due.
 
-    java: Java
+    Attributes:
+        task: Java's, or its number in a JVM that is not this one.
+        kind: a name of `KINDS`, if it is one that runs.
+    """
+
+    task: Java
     kind: str
     due: float
 
@@ -75,8 +80,8 @@ class Timers:
 
     def run(self, timer: Timer) -> None:
         """Let the broker run a task now, and wait until it has."""
-        self._known.pop(timer.java)
-        self._at(timer.java, int(named("java.lang.System").nanoTime()))
+        self._known.pop(timer.task)
+        self._at(timer.task, int(named("java.lang.System").nanoTime()))
         self.run_through()
 
     def run_through(self) -> None:

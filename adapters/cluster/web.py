@@ -56,10 +56,19 @@ class Reply:
             said = None
         reason = said.get("reason") if isinstance(said, dict) else None
         text = reason or self.body.decode("utf-8", "replace")
-        return f"HTTP {self.status}: {' '.join(str(text).split())[:300]}"
+        told = " ".join(str(text).split()).partition(" Stacktrace:")[0]
+        return f"HTTP {self.status}: {told[:300]}"
 
 
-def ask(method: str, port: int, path: str, body: Any = None, *, plain: bool = False) -> Reply:
+def ask(
+    method: str,
+    port: int,
+    path: str,
+    body: Any = None,
+    *,
+    plain: bool = False,
+    seconds: float = SECONDS,
+) -> Reply:
     """Ask the broker at a port, and whomever it names. Errors: `Unreachable`.
 
     The body is JSON, or the text itself where it is plain.
@@ -69,7 +78,7 @@ def ask(method: str, port: int, path: str, body: Any = None, *, plain: bool = Fa
         content = str(body).encode() if plain else json.dumps(body).encode()
     hops: list[Hop] = []
     for _ in range(MOST_REDIRECTS):
-        status, said, location = _once(method, port, path, content)
+        status, said, location = _once(method, port, path, content, seconds)
         if status not in REDIRECTS or not location:
             return Reply(status, said, port, tuple(hops))
         to = urlsplit(location)
@@ -82,9 +91,9 @@ def ask(method: str, port: int, path: str, body: Any = None, *, plain: bool = Fa
 
 
 def _once(
-    method: str, port: int, path: str, content: bytes | None
+    method: str, port: int, path: str, content: bytes | None, seconds: float
 ) -> tuple[int, bytes, str | None]:
-    connection = http.client.HTTPConnection(LOOPBACK, port, timeout=SECONDS)
+    connection = http.client.HTTPConnection(LOOPBACK, port, timeout=seconds)
     try:
         connection.request(method, path, content, {"Content-Type": "application/json"})
         response = connection.getresponse()

@@ -52,7 +52,8 @@ class Released:
         neutral = {one.name: one.value for one in self._neutral}
         beneath = {**neutral, **settings}
         plugged = _plugged(told["strategy"], plain)
-        self._release = Release(plain.version, plain.defaults, beneath, **plugged)
+        shedder, placer = plugged.get("shedder"), plugged.get("placer")
+        self._release = Release(plain.version, plain.defaults, beneath, shedder, placer)
         operations.check(self._release)
         self._operations = operations.offered(self._release)
         self._strategies = operations.strategies(self._release)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from typing import Any
 
@@ -50,7 +50,8 @@ def reader() -> Java:
 class Loads:
     """Reads the reports of brokers and the averages of bundles."""
 
-    def __init__(self) -> None:
+    def __init__(self, identify: Callable[[str], str] = broker_id) -> None:
+        self._identify = identify
         self._mapper = reader()
         self._local = named(LOCAL)
         self._broker = _moved("BrokerData")
@@ -72,7 +73,7 @@ class Loads:
         Of a bundle without data it knows nothing, whoever owns it; where it `assigned` every
         bundle that is owned, it has what it then assumes of one that was never measured.
         """
-        written = {broker_id(name): _report(report) for name, report in brokers.items()}
+        written = {self._identify(name): _report(report) for name, report in brokers.items()}
         for identifier, local in self._read(written, self._brokers).entrySet():
             load_data.getBrokerData().put(identifier, self._broker(local))
         known = {name: self._averages(data) for name, data in bundles.items()}

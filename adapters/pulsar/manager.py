@@ -34,8 +34,7 @@ class Manager:
     @property
     def strategy(self) -> Java:
         """The shedding strategy that the manager made for itself."""
-        [strategy] = self._strategies()
-        return strategy
+        return shedding_strategy(self.java)
 
     def wrap_strategy(self, wrap: Callable[[Java], Java]) -> None:
         """Puts something of the same type around the strategy."""
@@ -44,19 +43,12 @@ class Manager:
         if alone is not None:
             alone.set(self.java, wrapped)
         else:
-            self._pipeline().set(0, wrapped)
+            _pipeline(self.java).set(0, wrapped)
 
     def look_who_is_up(self) -> None:
         """Does what precedes each decision in some releases."""
         if methods(self.java, "cleanupDeadBrokersData"):
             call(self.java, "cleanupDeadBrokersData")
-
-    def _strategies(self) -> list[Java]:
-        alone = field(self.java, "loadSheddingStrategy")
-        return list(self._pipeline()) if alone is None else [alone.get(self.java)]
-
-    def _pipeline(self) -> Java:
-        return field(self.java, "loadSheddingPipeline").get(self.java)
 
     def __enter__(self) -> Self:
         return self
@@ -69,6 +61,19 @@ class Manager:
     ) -> None:
         """Ends the manager's own threads."""
         end_threads(self.java)
+
+
+def shedding_strategy(manager: Java) -> Java:
+    """The shedding strategy that a manager made for itself."""
+    alone = field(manager, "loadSheddingStrategy")
+    if alone is not None:
+        return alone.get(manager)
+    [strategy] = _pipeline(manager)
+    return strategy
+
+
+def _pipeline(manager: Java) -> Java:
+    return field(manager, "loadSheddingPipeline").get(manager)
 
 
 def end_threads(manager: Java) -> None:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 from pulsar_conformance.adapters.pulsar.configuration import Configurations
 from pulsar_conformance.adapters.pulsar.jvm import Java
-from pulsar_conformance.adapters.pulsar.loads import Loads
+from pulsar_conformance.adapters.pulsar.loads import Loads, broker_id
 from pulsar_conformance.adapters.pulsar.turns import NextAnswers
 
 Case = Mapping[str, Any]
@@ -39,6 +39,7 @@ class Release:
         neutral: settings that no document names, at values under which they do nothing.
         shedder: the class of a user's own shedding strategy in place of Pulsar's.
         placer: the class of a user's own placement strategy in place of Pulsar's.
+        identify: a broker's name in a case to the name under which it is registered.
     """
 
     version: str
@@ -46,6 +47,7 @@ class Release:
     neutral: Mapping[str, Any] = field(default_factory=dict)
     shedder: str | None = None
     placer: str | None = None
+    identify: Callable[[str], str] = broker_id
 
     def configuration(self, settings: Mapping[str, Any]) -> Java:
         """The `ServiceConfiguration` of a case. Errors: `Unsupported`."""
@@ -59,7 +61,7 @@ class Release:
     @cached_property
     def loads(self) -> Loads:
         """The release's reader of load data."""
-        return Loads()
+        return Loads(self.identify)
 
     @cached_property
     def turns(self) -> NextAnswers:

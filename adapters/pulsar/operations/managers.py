@@ -114,7 +114,7 @@ def _made(service: Service) -> str:
     try:
         made = named(LOAD_MANAGER).create(service.pulsar)
     except jpype.JException as error:
-        if _is_mistake(error):
+        if is_mistake(error):
             raise TurnedDown(f"no broker starts so: {error.toString()}") from None
         raise
     end_threads(made)
@@ -124,7 +124,7 @@ def _made(service: Service) -> str:
     return MANAGERS[name]
 
 
-def _is_mistake(error: Java) -> bool:
+def is_mistake(error: Java) -> bool:
     """Whether the name itself is wrong, rather than what it led to."""
     while error is not None:
         if str(error.getClass().getSimpleName()) in MISTAKES:

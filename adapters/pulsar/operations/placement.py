@@ -24,7 +24,7 @@ def made(release: Release) -> Java:
 def select(release: Release, case: Case) -> Answer:
     """The broker that the strategy chooses; each draw uses a new one, since it may remember."""
     configuration = release.configuration(with_strategy(release, case))
-    load = known(release, case)
+    load = known(release, case, default_stats())
     bundle = load.getBundleData().get(case["bundle"])
     candidates = listed(map(broker_id, case["candidates"]))
 
@@ -56,17 +56,20 @@ def _strategy(release: Release, case: Case) -> Mapping[str, str]:
         raise Unsupported(str(none)) from None
 
 
-def known(release: Release, case: Case) -> Java:
-    """What the leader knows: reports, averages, their sums, and what is preallocated."""
+def known(release: Release, case: Case, unmeasured: Java) -> Java:
+    """What the leader knows: reports, averages, their sums, and what is preallocated.
+
+    Of a bundle that was never measured it takes the stats for granted that are `unmeasured`.
+    """
     assigned = {one for names in case["preallocated"].values() for one in names}
     load = named(LOAD_DATA)()
     unknown: dict[str, Case] = {name: {} for name in (case["bundle"], *sorted(assigned))}
     release.loads.fill(load, case["brokers"], {**unknown, **case["bundles"]})
     measured = release.loads.measured(case["bundles"])
     for name, report in case["brokers"].items():
-        broker = load.getBrokerData().get(broker_id(name))
+        broker = load.getBrokerData().get(release.identify(name))
         owned = report.get("bundles", ())
-        broker.setTimeAverageData(release.loads.sums(owned, measured, default_stats()))
+        broker.setTimeAverageData(release.loads.sums(owned, measured, unmeasured))
         _preallocate(broker, load, case["preallocated"].get(name, ()), owned)
     return load
 

@@ -32,17 +32,26 @@ CHANGES = {
 
 def read(_release: Release, case: Case) -> Answer:
     """What the getters of the report say. Errors: `TurnedDown` for what cannot be read."""
+    manager, report = whose(case["report"])
+    return {"manager": manager, "broker": said(report, manager)}
+
+
+def whose(written: Case) -> tuple[str, Java]:
+    """The manager that wrote a report, and the report. Errors: `TurnedDown`."""
     kind = named(f"{PACKAGE}.LoadManagerReport").class_
     try:
-        report = mapper().readValue(json.dumps(case["report"]), kind)
+        report = mapper().readValue(json.dumps(written), kind)
     except named("com.fasterxml.jackson.core.JsonProcessingException") as error:
         raise TurnedDown(str(error.getOriginalMessage())) from None
-    manager = MANAGERS[str(report.getClass().getSimpleName())]
-    said = {name: value for name, value in _said(report, manager) if value is not None}
-    return {"manager": manager, "broker": said}
+    return MANAGERS[str(report.getClass().getSimpleName())], report
 
 
-def _said(report: Java, manager: str) -> Iterator[tuple[str, Any]]:
+def said(report: Java, manager: str) -> dict[str, Any]:
+    """What a report of such a manager says. Errors: `Unsupported`."""
+    return {name: value for name, value in _each(report, manager) if value is not None}
+
+
+def _each(report: Java, manager: str) -> Iterator[tuple[str, Any]]:
     for name in RESOURCES:
         yield name, _usage(_get(report, name))
     for name in RATES:

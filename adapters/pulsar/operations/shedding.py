@@ -63,7 +63,7 @@ class _Row:
 
     def __init__(self, release: Release, case: Case, brokers: Case) -> None:
         self._release = release
-        settings = {**case["settings"], **_strategy(release, case)}
+        settings = {**case["settings"], **with_strategy(release, case)}
         self._configuration = release.configuration(settings)
         self._brokers = brokers
         self._service = Service(
@@ -78,7 +78,7 @@ class _Row:
 
     def unload(self, seen: Case, minutes: float) -> list[Case]:
         """One cycle, so many minutes after the first."""
-        load, now = self._manager.load_data, _now()
+        load, now = self._manager.load_data, soon()
         load.getBrokerData().clear()
         load.getBundleData().clear()
         self._brokers = seen["brokers"]
@@ -104,7 +104,7 @@ class _Row:
 
     def remember(self, case: Case) -> None:
         """Lets a strategy that keeps usages see the cycles of `usageHistory`, the oldest first."""
-        _remember(self._release, self._strategy, self._configuration, case)
+        remember(self._release, self._strategy, self._configuration, case)
 
     def _elsewhere(self, bundle: Java) -> Java:
         """A broker that does not own the bundle."""
@@ -122,12 +122,12 @@ class _Row:
         end_threads(self._manager.java)
 
 
-def _now() -> int:
+def soon() -> int:
     """The clock's milliseconds when the cycle will look at it, at the latest."""
     return int(named("java.lang.System").currentTimeMillis()) + SLACK
 
 
-def _strategy(release: Release, case: Case) -> Mapping[str, Any]:
+def with_strategy(release: Release, case: Case) -> Mapping[str, Any]:
     """The setting that names the strategy, as a full class name. Errors: `Unsupported`."""
     asked = case["strategy"] or case["settings"].get(STRATEGY) or release.shedder
     if asked is None:
@@ -141,7 +141,7 @@ def _strategy(release: Release, case: Case) -> Mapping[str, Any]:
     return {STRATEGY: name}
 
 
-def _remember(release: Release, strategy: Java, configuration: Java, case: Case) -> None:
+def remember(release: Release, strategy: Java, configuration: Java, case: Case) -> None:
     """Lets a strategy that keeps usages see the cycles of `usageHistory`, the oldest first.
 
     In each the brokers carry what they carry now, and nothing was unloaded before it.

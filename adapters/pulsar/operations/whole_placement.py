@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import jpype
@@ -53,43 +53,64 @@ def assigned(release: Release, case: Case) -> Answer:
     namespace, _, part = case["bundle"].rpartition("/")
     divide(service.factory, namespace, [part])
     bundle = call(service.factory, "getBundle", namespace, part)
-    asked: list[tuple[Java, ...]] = []
     with Manager(service) as manager:
-        _serve(release, manager, case)
+        serve(release, manager.java, manager.load_data, case)
         children.are_brokers = True
-        strategy = field(manager.java, "placementStrategy")
-        strategy.set(manager.java, _Overheard(strategy.get(manager.java), asked))
-        manager.java.selectBrokerForAssignment(bundle)
-    among, *others = asked[-1]
-    for broker in manager.load_data.getBrokerData().values():
-        broker.getPreallocatedBundleData().remove(case["bundle"])
+        return drawn(release, left_to(manager.java, bundle), case, broker_name)
+
+
+Left = tuple[Java, ...]
+"""What a strategy is asked: among which brokers, for which bundle, by which load data, under which
+configuration."""
+
+
+def left_to(manager: Java, bundle: Java) -> Left | None:
+    """What a manager asks its strategy last to assign a bundle, if at all; nothing stays of it."""
+    asked: list[Left] = []
+    strategy = field(manager, "placementStrategy")
+    strategy.set(manager, _Overheard(strategy.get(manager), asked))
+    manager.selectBrokerForAssignment(bundle)
+    for broker in field(manager, "loadData").get(manager).getBrokerData().values():
+        broker.getPreallocatedBundleData().remove(bundle.toString())
+    return asked[-1] if asked else None
+
+
+def drawn(release: Release, left: Left | None, case: Case, name: Callable[[Java], str]) -> Answer:
+    """One of the brokers that a strategy may draw, each in its turn, and among which it does.
+
+    `name` tells how the case names a broker.
+    """
+    if left is None:
+        return {"broker": None, "candidates": []}
+    among, *others = left
+    configuration = others[-1]
 
     def draw() -> str | None:
         again = named(PLACEMENT).create(configuration)
         broker = again.selectBroker(named("java.util.HashSet")(among), *others).orElse(None)
-        return None if broker is None else broker_name(broker)
+        return None if broker is None else name(broker)
 
-    left = sorted(map(broker_name, among))
-    return {"broker": release.turns.take(case, len(left), draw), "candidates": left}
+    brokers = sorted(map(name, among))
+    return {"broker": release.turns.take(case, len(brokers), draw), "candidates": brokers}
 
 
-def _serve(release: Release, manager: Manager, case: Case) -> None:
-    """Tells the manager who serves what, preallocated or not, and then what all of it carries."""
+def serve(release: Release, manager: Java, load: Java, case: Case) -> None:
+    """Tells a manager who serves what, preallocated or not, and then what all of it carries."""
     serving = {
         name: [*report.get("bundles", ()), *case["preallocated"].get(name, ())]
         for name, report in case["brokers"].items()
     }
-    load = manager.load_data
     release.loads.fill(load, anti_affinity.reporting(serving), {})
-    call(manager.java, "updateBundleData")
+    call(manager, "updateBundleData")
     load.getBrokerData().clear()
     load.getBundleData().clear()
-    known = placement.known(release, case)
+    unmeasured = field(manager, "defaultStats").get(manager)
+    known = placement.known(release, case, unmeasured)
     load.getBrokerData().putAll(known.getBrokerData())
     load.getBundleData().putAll(known.getBundleData())
-    runs = field(manager.java, "conf").get(manager.java).getLoadManagerClassName()
+    runs = field(manager, "conf").get(manager).getLoadManagerClassName()
     for name, report in case["brokers"].items():
-        local = load.getBrokerData().get(broker_id(name)).getLocalData()
+        local = load.getBrokerData().get(release.identify(name)).getLocalData()
         local.setNumTopics(report.get("numTopics", 0))
         if hasattr(local, "setLoadManagerClassName"):
             local.setLoadManagerClassName(runs)
@@ -124,18 +145,20 @@ class _Children:
         return self._brokers if self.are_brokers else self._domains
 
 
-def _isolation(case: Case) -> Java:
-    """The policies as the release reads them: names are regular expressions there."""
-    written = {
-        f"policy-{place}": {
-            **{name: [re.escape(one) for one in policy[name]] for name in NAMES},
-            "auto_failover_policy": {
-                "policy_type": "min_available",
-                "parameters": {"min_limit": str(policy["least"]), "usage_threshold": "100"},
-            },
-        }
-        for place, policy in enumerate(case["isolation"])
+def policy(given: Case) -> dict[str, Any]:
+    """A policy of isolation as it is written: names are regular expressions there."""
+    return {
+        **{name: [re.escape(one) for one in given[name]] for name in NAMES},
+        "auto_failover_policy": {
+            "policy_type": "min_available",
+            "parameters": {"min_limit": str(given["least"]), "usage_threshold": "100"},
+        },
     }
+
+
+def _isolation(case: Case) -> Java:
+    """The policies as the release reads them."""
+    written = {f"policy-{place}": policy(one) for place, one in enumerate(case["isolation"])}
     kind = named(next(filter(exists, POLICY))).class_
     types = mapper().getTypeFactory()
     string = named("java.lang.String").class_

@@ -1,0 +1,47 @@
+"""Single decisions of a running cluster: which it is asked for, and how."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from pulsar_conformance.adapters.cluster.decisions import (
+    bundles,
+    choosing,
+    placing,
+    reading,
+    shedding,
+    splitting,
+)
+from pulsar_conformance.adapters.cluster.decisions.leader import AskedLeader
+from pulsar_conformance.adapters.pulsar.release import Answer, Case
+
+Decision = Callable[[AskedLeader, Case], Answer]
+
+ANY_MANAGER: Mapping[str, Decision] = {
+    "bundles.create": bundles.create,
+    "bundles.locate": bundles.locate,
+    "bundles.split": bundles.split,
+    "manager.choose": choosing.choose,
+}
+"""What brokers decide whatever load manager they run."""
+
+MODULAR: Mapping[str, Decision] = {
+    **ANY_MANAGER,
+    "bundles.split_candidates": splitting.candidates,
+    "shed.select": shedding.select,
+    "place.select": placing.select,
+    "place.anti_affinity": placing.spread,
+    "place.broker": placing.assigned,
+    "report.read": reading.read,
+    "usage.max": reading.maximum,
+}
+"""Besides, what documents say of load data is about the modular manager's."""
+
+
+QUICK = ("usage.max",)
+"""Those that take no seconds."""
+
+
+def decisions(manager: str) -> Mapping[str, Decision]:
+    """By the operation's name, what a cluster under such a manager decides."""
+    return MODULAR if manager == "modular" else ANY_MANAGER

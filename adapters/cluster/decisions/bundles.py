@@ -1,0 +1,85 @@
+"""bundles.create, bundles.locate and bundles.split: asked of the admin API, and looked up."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+from typing import Any
+
+from pulsar_conformance.adapters.cluster import requests
+from pulsar_conformance.adapters.cluster.decisions.leader import AskedLeader
+from pulsar_conformance.adapters.cluster.requests import namespace_of
+from pulsar_conformance.adapters.cluster.story import check_name
+from pulsar_conformance.adapters.pulsar.namespaces import FIRST, LAST
+from pulsar_conformance.adapters.pulsar.operations.splitting import DEFAULT
+from pulsar_conformance.adapters.pulsar.release import Answer, Case, Unsupported
+
+TENANT, NAMESPACE = "t", "t/ns"
+MOST = 65_536
+"""Bundles that a namespace is made with at most: a broker keeps every boundary in one node."""
+
+
+def create(leader: AskedLeader, case: Case) -> Answer:
+    """The boundaries of a new namespace."""
+    if (case["bundles"] or 0) > MOST:
+        raise Unsupported(f"more than {MOST} bundles")
+    leader.begin(case["settings"])
+    leader.arrange(requests.create_tenant(TENANT))
+    leader.ask(requests.create_namespace(NAMESPACE, case["bundles"]))
+    return {"boundaries": boundaries(leader, NAMESPACE)}
+
+
+def locate(leader: AskedLeader, case: Case) -> Answer:
+    """The bundle of each topic, as the broker says it."""
+    for topic in case["topics"]:
+        check_name(topic)
+    leader.begin({})
+    divide(leader, {namespace_of(topic): case["boundaries"] for topic in case["topics"]})
+    return {"bundles": [_bundle(leader, topic) for topic in case["topics"]]}
+
+
+def split(leader: AskedLeader, case: Case) -> Answer:
+    """The bundles that lie where the one was, once the request to split it is granted.
+
+    A broker that splits by itself makes the same request, with neither algorithm nor positions.
+    """
+    for topic in case["topics"]:
+        check_name(topic)
+    settings, algorithm, positions = dict(case["settings"]), case["algorithm"], case["positions"]
+    if case["by"] == "broker":
+        settings |= {DEFAULT: algorithm} if algorithm is not None else {}
+        algorithm, positions = None, ()
+    leader.begin(settings)
+    space = namespace_of(case["topics"][0]) if case["topics"] else NAMESPACE
+    first, last = case["bundle"].split("_")
+    divide(leader, {space: sorted({FIRST, first, last, LAST})})
+    for topic in case["topics"]:
+        leader.arrange(requests.create_topic(topic))
+    whole = f"{space}/{case['bundle']}"
+    leader.ask(requests.split_bundle(whole, algorithm, positions, unload=False))
+    cuts = [one for one in boundaries(leader, space) if first <= one <= last]
+    return {"bundles": ranges(cuts)}
+
+
+def divide(leader: AskedLeader, spaces: dict[str, Sequence[str]]) -> None:
+    """Namespaces with these boundaries. Errors: `Unsupported`."""
+    for tenant in dict.fromkeys(space.partition("/")[0] for space in spaces):
+        leader.arrange(requests.create_tenant(tenant))
+    for space, cuts in spaces.items():
+        leader.arrange(requests.divide_namespace(space, cuts))
+    leader.cluster.heard()
+
+
+def boundaries(leader: AskedLeader, space: str) -> list[str]:
+    """Where a namespace is divided, as the broker says it."""
+    told: dict[str, Any] = leader.ask(requests.boundaries_of(space)).read
+    return list(told["boundaries"])
+
+
+def ranges(cuts: Iterable[str]) -> list[str]:
+    """The bundles between boundaries."""
+    return [f"{low}_{high}" for low, high in pairwise(cuts)]
+
+
+def _bundle(leader: AskedLeader, topic: str) -> str:
+    return leader.ask(requests.bundle_of(topic)).body.decode().strip().strip('"')

@@ -1,0 +1,42 @@
+"""manager.choose: a broker starts beside one at which the class was set dynamically."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import jpype
+from pulsar_conformance.adapters.cluster import requests
+from pulsar_conformance.adapters.cluster.decisions.leader import AskedLeader
+from pulsar_conformance.adapters.pulsar.configuration import Configurations
+from pulsar_conformance.adapters.pulsar.operations.managers import MANAGERS, SETTING, is_mistake
+from pulsar_conformance.adapters.pulsar.release import Answer, Case, TurnedDown, Unsupported
+
+
+def choose(leader: AskedLeader, case: Case) -> Answer:
+    """The load manager that the broker runs.
+
+    Errors: `TurnedDown` where the admin API turns the setting down, or the broker does not start.
+    """
+    leader.begin({})
+    if case["dynamic"] is not None:
+        leader.ask(requests.set_dynamic(SETTING, case["dynamic"]))
+    leader.cluster.heard()
+    try:
+        name = leader.cluster.manager_of(leader.beneath, {**leader.above, **_written(leader, case)})
+    except jpype.JException as error:
+        if is_mistake(error):
+            raise TurnedDown(f"no broker starts so: {error.toString()}") from None
+        raise
+    if name not in MANAGERS:
+        raise Unsupported(f"the broker runs {name}, which is none of the managers asked for")
+    return {"manager": MANAGERS[name]}
+
+
+def _written(leader: AskedLeader, case: Case) -> Mapping[str, Any]:
+    """What broker.conf says; where it says nothing, what counts then."""
+    if case["conf"] is not None:
+        return {SETTING: case["conf"]}
+    if SETTING in leader.beneath:
+        return {SETTING: leader.beneath[SETTING]}
+    return {SETTING: str(Configurations({}).default(SETTING))}

@@ -1,0 +1,143 @@
+"""The broker that is asked for a decision: it leads, and other brokers are there by name alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from pulsar_conformance.adapters.cluster.broker import LiveBroker
+from pulsar_conformance.adapters.cluster.cluster import LiveCluster
+from pulsar_conformance.adapters.cluster.decisions.names import Names
+from pulsar_conformance.adapters.cluster.decisions.requested import Requests
+from pulsar_conformance.adapters.cluster.requests import Request
+from pulsar_conformance.adapters.cluster.standins import NEUTRAL
+from pulsar_conformance.adapters.cluster.web import Reply, Unreachable
+from pulsar_conformance.adapters.pulsar.jvm import Java, call, field
+from pulsar_conformance.adapters.pulsar.release import Release, TurnedDown, Unsupported
+
+CAPACITY = 1e8
+"""Bytes a second that the running broker can carry: of no account, as it says nothing of itself."""
+
+ALONE = "broker"
+"""What the running broker is called where a question names none."""
+
+SERVER_ERROR = 500
+SECONDS = 3.0
+"""How long the broker may take for a request; it takes a tenth of a second."""
+
+
+class Broken(Exception):
+    """A request in which something broke; the broker's own words, or that it has none."""
+
+
+class AskedLeader:
+    """Leads a cluster that is brought back to the beginning for each question."""
+
+    def __init__(
+        self,
+        cluster: LiveCluster,
+        version: str,
+        beneath: Mapping[str, Any],
+        above: Mapping[str, Any],
+    ) -> None:
+        self.cluster = cluster
+        self.beneath = beneath
+        self.above = above
+        self.release = Release(version, beneath, identify=lambda name: self.names.identify(name))
+        """The release, which knows the brokers of a question by where they are registered."""
+        self._requests: Requests | None = None
+        self._question: Mapping[str, Any] | None = None
+        self.remembered: Any = None
+        """What the last question came to, for those that ask it again at once."""
+
+    def begin(self, settings: Mapping[str, Any], brokers: Iterable[str] = ()) -> None:
+        """Let the first of these brokers run and lead, and register the others.
+
+        Errors: `Unsayable`.
+        """
+        self._question = None
+        running, *others = dict.fromkeys(brokers) or [ALONE]
+        self.cluster.begin()
+        self.cluster.doomed = ()
+        above = {**self._weights(settings), **self.above}
+        self.cluster.start(running, CAPACITY, self.beneath, settings, above)
+        broker = self.cluster.brokers[running]
+        assert isinstance(broker, LiveBroker), "it is not going to crash"
+        self.broker = broker
+        self.broker.timers.set_aside(0.0)
+        self.names = Names(running, self.broker.ports.broker)
+        self._register(others)
+
+    def remember(self, question: Mapping[str, Any], found: Any) -> None:
+        """Keep what the question came to, as long as the broker is up."""
+        self._question, self.remembered = question, found
+
+    def knows(self, question: Mapping[str, Any]) -> bool:
+        """Whether this is the last question once more, of the same broker."""
+        up = self._question is not None and self.broker in self.cluster.brokers.values()
+        return up and question == self._question
+
+    def _weights(self, settings: Mapping[str, Any]) -> dict[str, Any]:
+        """The weights of what a story cannot load; a question says what each resource bears."""
+        given = {**self.beneath, **settings}
+        usual = {name: self.release.configurations.default(name) for name in NEUTRAL}
+        known = {name: float(value) for name, value in usual.items() if value is not None}
+        return {name: given.get(name, value) for name, value in known.items()}
+
+    def _register(self, others: Iterable[str]) -> None:
+        """Brokers that have a node in the metadata, and are asked for nothing."""
+        metadata, own = self.cluster.metadata, self.broker.ports.broker
+        ids = [self.names.identify(name) for name in others]
+        if not ids:
+            return
+        said = metadata.report(own)
+        for one in ids:
+            metadata.register(one, said.replace(own, one))
+        self.cluster.heard()
+        manager = self.broker.manager
+        self.cluster.alarm.until(lambda: set(ids) <= manager.known(), "the leader knows them all")
+        manager.settle()
+
+    def requests(self) -> Requests:
+        """What the leader asks for from now on."""
+        self._requests = self._requests or Requests()
+        self._requests.take_over(self.broker.service)
+        return self._requests
+
+    @property
+    def manager(self) -> Java:
+        """The load manager of the broker that runs."""
+        return self.broker.manager.java
+
+    @property
+    def load_data(self) -> Java:
+        """What the modular manager of the broker that runs has gathered."""
+        return field(self.manager, "loadData").get(self.manager)
+
+    def bundle(self, name: str) -> Java:
+        """A bundle, as the broker takes it."""
+        space, _, part = name.rpartition("/")
+        factory = self.broker.service.getNamespaceService().getNamespaceBundleFactory()
+        return call(factory, "getBundle", space, part)
+
+    def ask(self, request: Request) -> Reply:
+        """Ask the broker that runs. Errors: `TurnedDown`, `Broken`."""
+        method, path, body = request
+        plain = isinstance(body, str)
+        try:
+            reply = self.cluster.ask(method, path, body, plain=plain, seconds=SECONDS)
+        except Unreachable:
+            raise Broken(f"the request is not answered within {SECONDS:g} s") from None
+        if reply.fine:
+            return reply
+        if reply.status < SERVER_ERROR:
+            raise TurnedDown(reply.why)
+        raise Broken(reply.why)
+
+    def arrange(self, request: Request) -> None:
+        """Have something that is part of the question. Errors: `Unsupported`, `Broken`."""
+        try:
+            self.ask(request)
+        except TurnedDown as declined:
+            what = " ".join(request[:2])
+            raise Unsupported(f"there is no such thing to ask about: {what}: {declined}") from None

@@ -1,0 +1,33 @@
+"""The names of a case's brokers, and those under which they are registered."""
+
+from __future__ import annotations
+
+from itertools import count
+
+PORT = 8080
+
+
+class Names:
+    """Each broker has an address of its own on loopback; at most one of them listens there.
+
+    A policy of isolation knows brokers by their host alone.
+    """
+
+    def __init__(self, running: str, registered: str) -> None:
+        self._ids = {running: registered}
+        self._hosts = count(2)
+
+    def identify(self, name: str) -> str:
+        """A broker as the cluster names it."""
+        if name not in self._ids:
+            number = next(self._hosts)
+            self._ids[name] = f"127.0.{number // 256}.{number % 256}:{PORT}"
+        return self._ids[name]
+
+    def host(self, name: str) -> str:
+        """The address of a broker, without its port."""
+        return self.identify(name).partition(":")[0]
+
+    def name(self, registered: object) -> str:
+        """A broker as the case names it, by the text under which it is registered."""
+        return next(name for name, one in self._ids.items() if one == str(registered))

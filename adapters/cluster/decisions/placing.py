@@ -1,0 +1,101 @@
+"""place.select, place.broker and place.anti_affinity: the leader assigns a bundle to a broker."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from pulsar_conformance.adapters.cluster import requests
+from pulsar_conformance.adapters.cluster.decisions.leader import AskedLeader
+from pulsar_conformance.adapters.pulsar.operations.anti_affinity import (
+    FIRST_HALF,
+    SECOND_HALF,
+    reporting,
+)
+from pulsar_conformance.adapters.pulsar.operations.placement import with_strategy
+from pulsar_conformance.adapters.pulsar.operations.whole_placement import (
+    NAMES,
+    drawn,
+    left_to,
+    policy,
+    serve,
+)
+from pulsar_conformance.adapters.pulsar.release import Answer, Case, Unsupported
+
+NOTHING: Mapping[str, Any] = {
+    "bundles": {},
+    "preallocated": {},
+    "domains": {},
+    "groups": {},
+    "isolation": [],
+    "versions": {},
+}
+"""What a question may leave out."""
+
+
+EVENLY = "loadBalancerDistributeBundlesEvenlyEnabled"
+"""Whether brokers that serve more of a namespace than others are no candidates for more of it."""
+
+
+def select(leader: AskedLeader, case: Case) -> Answer:
+    """The broker among the candidates, which are those that are up.
+
+    Errors: `Unsupported` where the manager lets fewer take the bundle.
+    """
+    idle = {name: {**one, "numTopics": 0} for name, one in case["brokers"].items()}
+    settings = {**case["settings"], EVENLY: False}
+    whole = {**NOTHING, **case, "settings": settings, "brokers": idle}
+    found = _assigned(leader, whole, case["candidates"], case)
+    if found["candidates"] != sorted(case["candidates"]):
+        left = ", ".join(found["candidates"])
+        raise Unsupported(f"the load manager leaves {left} of the candidates")
+    return {"broker": found["broker"]}
+
+
+def assigned(leader: AskedLeader, case: Case) -> Answer:
+    """The broker, all things considered."""
+    return _assigned(leader, case, case["brokers"], case)
+
+
+def spread(leader: AskedLeader, case: Case) -> Answer:
+    """The broker for a bundle of a namespace of an anti-affinity group."""
+    owned = {name: [f"{one}/{FIRST_HALF}" for one in of] for name, of in case["owned"].items()}
+    serving = {**{name: [] for name in case["candidates"]}, **owned}
+    whole = {
+        **NOTHING,
+        **case,
+        "settings": {**case["settings"], EVENLY: False},
+        "brokers": reporting(serving),
+        "bundle": f"{case['namespace']}/{SECOND_HALF}",
+    }
+    return _assigned(leader, whole, case["candidates"], case)
+
+
+def _assigned(leader: AskedLeader, case: Case, candidates: Iterable[str], question: Case) -> Answer:
+    """What the leader draws in a case that tells all there is of a question."""
+    up = list(candidates)
+    if not up:
+        raise Unsupported("a cluster that decides has a broker")
+    if not leader.knows(question):
+        leader.begin(with_strategy(leader.release, case), up)
+        _write(leader, case)
+        serve(leader.release, leader.manager, leader.load_data, case)
+        leader.remember(question, left_to(leader.manager, leader.bundle(case["bundle"])))
+    return drawn(leader.release, leader.remembered, question, leader.names.name)
+
+
+def _write(leader: AskedLeader, case: Case) -> None:
+    """Domains, groups and policies, as an administrator asks for them."""
+    for domain, brokers in case["domains"].items():
+        if brokers:
+            ids = [leader.names.identify(one) for one in brokers]
+            leader.arrange(requests.set_domain(domain, ids))
+    for tenant in dict.fromkeys(space.partition("/")[0] for space in case["groups"]):
+        leader.arrange(requests.create_tenant(tenant))
+    for space, group in case["groups"].items():
+        leader.arrange(requests.create_namespace(space, 2))
+        leader.arrange(requests.set_group(space, group))
+    for place, one in enumerate(case["isolation"]):
+        hosts = {name: [leader.names.host(broker) for broker in one[name]] for name in NAMES[1:]}
+        leader.arrange(requests.set_policy(f"policy-{place}", policy({**one, **hosts})))
+    leader.cluster.heard()

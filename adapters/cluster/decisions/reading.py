@@ -1,0 +1,36 @@
+"""report.read and usage.max: what a leader takes over from another broker, and makes of it."""
+
+from __future__ import annotations
+
+import json
+
+from pulsar_conformance.adapters.cluster.decisions.leader import ALONE, AskedLeader
+from pulsar_conformance.adapters.pulsar.operations import usage
+from pulsar_conformance.adapters.pulsar.operations.reports import said, whose
+from pulsar_conformance.adapters.pulsar.release import Answer, Case, Unsupported
+
+OTHER = "other"
+OWN = "modular"
+
+
+def maximum(leader: AskedLeader, case: Case) -> Answer:
+    """The usage that a report comes to in the JVM of the brokers; no broker has to run for it."""
+    return usage.maximum(leader.release, case)
+
+
+def read(leader: AskedLeader, case: Case) -> Answer:
+    """What the leader knows of the broker by then, if the release takes the report for its own.
+
+    Errors: `TurnedDown`, `Unsupported`.
+    """
+    manager, _ = whose(case["report"])
+    if manager != OWN:
+        raise Unsupported("a load manager reads no reports but those of its own kind")
+    leader.begin({}, [ALONE])
+    one = leader.names.identify(OTHER)
+    leader.cluster.metadata.register(one, json.dumps(case["report"]))
+    leader.cluster.heard()
+    data = leader.load_data.getBrokerData().get(one)
+    if data is None:
+        raise Unsupported("the leader takes no notice of it")
+    return {"manager": OWN, "broker": said(data.getLocalData(), OWN)}

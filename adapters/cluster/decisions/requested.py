@@ -1,0 +1,69 @@
+"""What the leader asks brokers to do: noted, granted, and not done."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+from pulsar_conformance.adapters.cluster.requests import ADMIN
+from pulsar_conformance.adapters.cluster.web import LOOPBACK
+from pulsar_conformance.adapters.pulsar.jvm import Java, field, named
+
+NAMESPACES = f"{ADMIN}/namespaces/"
+
+
+@dataclass(frozen=True)
+class Requested:
+    """What was to be done with a bundle: `unload` or `split`, and with its parts."""
+
+    what: str
+    bundle: str
+    unload: bool
+
+
+class Requests:
+    """A web server in place of the brokers that carry out what the leader decides."""
+
+    def __init__(self) -> None:
+        self.noted: list[Requested] = []
+        """In the order in which they came."""
+        noted = self.noted
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_PUT(self) -> None:
+                """An unload or a split."""
+                self.rfile.read(int(self.headers.get("Content-Length") or 0))
+                noted.append(_requested(self.path))
+                self.send_response(HTTPStatus.NO_CONTENT)
+                self.end_headers()
+
+            def log_message(self, *_told: Any) -> None:
+                """Nothing is to be logged."""
+
+        self._server = ThreadingHTTPServer((LOOPBACK, 0), Handler)
+        self._server.daemon_threads = True
+        self.port = self._server.server_port
+        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+
+    def take_over(self, service: Java) -> None:
+        """From now on the admin client of a broker asks here."""
+        client = field(service, "adminClient")
+        former = client.get(service)
+        url = f"http://{LOOPBACK}:{self.port}"
+        builder = named("org.apache.pulsar.client.admin.PulsarAdmin").builder()
+        client.set(service, builder.serviceHttpUrl(url).build())
+        if former is not None:
+            former.close()
+        self.noted.clear()
+
+
+def _requested(path: str) -> Requested:
+    parts = urlsplit(path)
+    bundle, _, what = parts.path.removeprefix(NAMESPACES).rpartition("/")
+    return Requested(what, bundle, parse_qs(parts.query).get("unload") == ["true"])

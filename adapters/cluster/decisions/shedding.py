@@ -1,0 +1,64 @@
+"""shed.select: one round of the leader, in which it asks brokers to unload bundles."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import jpype
+from pulsar_conformance.adapters.cluster.decisions.leader import AskedLeader
+from pulsar_conformance.adapters.pulsar.jvm import Java, field, named
+from pulsar_conformance.adapters.pulsar.manager import shedding_strategy
+from pulsar_conformance.adapters.pulsar.operations.shedding import (
+    MINUTE,
+    remember,
+    soon,
+    with_strategy,
+)
+from pulsar_conformance.adapters.pulsar.release import Answer, Case
+from pulsar_conformance.adapters.pulsar.shells import some
+from pulsar_conformance.adapters.pulsar.strategies import PLACEMENT
+
+
+def select(leader: AskedLeader, case: Case) -> Answer:
+    """The bundles that brokers are asked to unload, in the order of the requests."""
+    settings = {**case["settings"], **with_strategy(leader.release, case)}
+    leader.begin(settings, case["brokers"])
+    release, load, requests = leader.release, leader.load_data, leader.requests()
+    configuration = leader.broker.service.getConfiguration()
+    remember(release, shedding_strategy(leader.manager), configuration, case)
+    release.loads.fill(load, case["brokers"], case["bundles"], assigned=True)
+    now = soon()
+    for bundle, ago in case["recentlyUnloaded"].items():
+        load.getRecentlyUnloadedBundles().put(bundle, jpype.JLong(int(now - ago * MINUTE)))
+    owner = {
+        bundle: name
+        for name, report in case["brokers"].items()
+        for bundle in report.get("bundles", ())
+    }
+    ids = {bundle: leader.names.identify(name) for bundle, name in owner.items()}
+    brokers = list(map(leader.names.identify, case["brokers"]))
+    field(leader.manager, "placementStrategy").set(leader.manager, _Elsewhere(ids, brokers))
+    leader.manager.doLoadShedding()
+    unloaded = [one.bundle for one in requests.noted if one.what == "unload"]
+    return {"unload": [{"broker": owner[one], "bundle": one} for one in unloaded]}
+
+
+@jpype.JImplements(PLACEMENT, deferred=True)
+class _Elsewhere:
+    """Assigns each bundle to a broker that does not own it."""
+
+    def __init__(self, owner: Mapping[str, str], brokers: Sequence[str]) -> None:
+        self._owner = owner
+        self._brokers = brokers
+
+    @jpype.JOverride
+    def selectBroker(self, _among: Java, data: Java, load: Java, _configuration: Java) -> Java:  # noqa: N802  Pulsar's
+        """Another broker; the leader keeps a bundle that would come back."""
+        known, identity = load.getBundleData(), named("java.lang.System").identityHashCode
+        bundles = {identity(one.getValue()): str(one.getKey()) for one in known.entrySet()}
+        owner = self._owner.get(bundles.get(identity(data), ""))
+        return some(next((one for one in self._brokers if one != owner), None))
+
+    @jpype.JOverride
+    def onActiveBrokersChange(self, brokers: Java) -> None:  # noqa: N802  Pulsar's
+        """It remembers nothing."""

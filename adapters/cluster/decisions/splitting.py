@@ -1,0 +1,52 @@
+"""bundles.split_candidates: the leader looks through the bundles, and asks for splits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import pairwise
+
+from pulsar_conformance.adapters.cluster.decisions.bundles import divide
+from pulsar_conformance.adapters.cluster.decisions.leader import AskedLeader
+from pulsar_conformance.adapters.pulsar.jvm import call
+from pulsar_conformance.adapters.pulsar.namespaces import FIRST, LAST
+from pulsar_conformance.adapters.pulsar.release import Answer, Case, Unsupported
+
+
+def candidates(leader: AskedLeader, case: Case) -> Answer:
+    """The bundles that are to be split, and those whose parts are to be unloaded."""
+    if not case["leader"]:
+        raise Unsupported("the broker that is asked leads")
+    leader.begin(case["settings"], case["brokers"])
+    divide(leader, dict(_divided(case)))
+    requests = leader.requests()
+    leader.release.loads.fill(leader.load_data, case["brokers"], case["bundles"])
+    call(leader.manager, "checkNamespaceBundleSplit")
+    split = [one for one in requests.noted if one.what == "split"]
+    return {
+        "split": [one.bundle for one in split],
+        "unload": [one.bundle for one in split if one.unload],
+    }
+
+
+def _divided(case: Case) -> Iterable[tuple[str, list[str]]]:
+    """Each namespace with as many bundles as it has, those of the brokers among them."""
+    parts: dict[str, list[tuple[int, int]]] = {name: [] for name in case["namespaceBundles"]}
+    for report in case["brokers"].values():
+        for bundle in report.get("bundles", ()):
+            space, _, part = bundle.rpartition("/")
+            low, high = (int(end, 16) for end in part.split("_"))
+            parts.setdefault(space, []).append((low, high))
+    for space, owned in parts.items():
+        yield space, cuts_of(owned, case["namespaceBundles"].get(space, 1))
+
+
+def cuts_of(owned: Iterable[tuple[int, int]], count: int) -> list[str]:
+    """Boundaries of so many bundles, with those that are owned among them as far as they fit."""
+    first, last = int(FIRST, 16), int(LAST, 16)
+    cuts = {first, last, *(end for part in owned for end in part)}
+    if len(cuts) - 1 > count:
+        cuts = {first, last}
+    low, high = max(pairwise(sorted(cuts)), key=lambda gap: gap[1] - gap[0])
+    missing = count - (len(cuts) - 1)
+    cuts |= {low + (high - low) * place // (missing + 1) for place in range(1, missing + 1)}
+    return [f"0x{cut:08x}" for cut in sorted(cuts)]

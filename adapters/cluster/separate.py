@@ -1,0 +1,199 @@
+"""A broker in a JVM of its own, as the cluster that it belongs to knows it: it can be killed."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from pulsar_conformance.adapters.cluster.broker import LOAD_MANAGERS, Ports
+from pulsar_conformance.adapters.cluster.metadata import Lock
+from pulsar_conformance.adapters.cluster.timers import Timer
+from pulsar_conformance.adapters.cluster.waiting import Unsettled
+
+HOST = "pulsar_conformance.adapters.cluster.separate_host"
+SECONDS = 10
+"""How long a broker that was told to end may take before it is killed."""
+
+Told = Mapping[str, Any]
+
+
+class SeparateBroker:
+    """Speaks for a `LiveBroker` in another process; what it is asked for is asked for there."""
+
+    def __init__(self, name: str, ports: Ports, capacity: float, manager: str, told: Told) -> None:
+        self.name = name
+        self.ports = ports
+        self.capacity = capacity
+        words = {
+            **told,
+            "name": name,
+            "web": ports.web,
+            "binary": ports.binary,
+            "capacity": capacity,
+            "manager": manager,
+        }
+        self._line = Line(words)
+        self.manager = SeparateManager(self._line, manager)
+        self.timers = SeparateTimers(self._line)
+        self.notified = SeparateNotified(self._line)
+
+    @property
+    def leads(self) -> bool:
+        """Whether it takes itself for the leader."""
+        return bool(self._line.ask("broker", "leads"))
+
+    @property
+    def follows(self) -> str | None:
+        """The broker that it takes for the leader, by its registered name."""
+        found: str | None = self._line.ask("broker", "follows")
+        return found
+
+    def setting(self, name: str) -> Any:
+        """A setting as it is in force, where JSON has such a value; any other as a text."""
+        return self._line.ask("broker", "setting", name)
+
+    def feel(self, throughput: float, table: Mapping[str, Mapping[str, float]]) -> None:
+        """What its sensors say from now on."""
+        self._line.ask("broker", "feel", throughput, table)
+
+    def stop(self) -> None:
+        """End it in order."""
+        self._line.ask("broker", "stop")
+        self._line.end()
+
+    def leave(self) -> None:
+        """End it with all others."""
+        self._line.ask("broker", "leave")
+        self._line.end()
+
+    def crash(self) -> None:
+        """Kill its process."""
+        self._line.kill()
+
+    def clear_away(self) -> None:
+        """Nothing is left of one that was killed."""
+        self._line.kill()
+
+
+class SeparateManager:
+    """Its load manager."""
+
+    def __init__(self, line: Line, manager: str) -> None:
+        self._line = line
+        kind = LOAD_MANAGERS[manager]
+        self.leader, self.parts_go = kind.leader, kind.parts_go
+
+    def report(self) -> None:
+        """Write down what it feels."""
+        self._line.ask("manager", "report")
+
+    def settle(self) -> None:
+        """Wait until it has done what it was given."""
+        self._line.ask("manager", "settle")
+
+    def hear(self) -> None:
+        """Take in what other brokers have said."""
+        self._line.ask("manager", "hear")
+
+    def passes(self, minutes: float) -> None:
+        """What it remembers is older by so many minutes."""
+        self._line.ask("manager", "passes", minutes)
+
+    def locks(self) -> Mapping[str, Lock] | None:
+        """Bundles and their owners as it knows them."""
+        told = self._line.ask("manager", "locks")
+        return None if told is None else {name: Lock(*one) for name, one in told.items()}
+
+    @property
+    def rests(self) -> bool:
+        """Whether nothing is on its way that others have to hear of."""
+        return bool(self._line.ask("manager", "rests"))
+
+    def known(self) -> set[str]:
+        """The brokers of which it has a report."""
+        return set(self._line.ask("manager", "known"))
+
+    def shed(self) -> set[str]:
+        """The bundles that it remembers to have shed."""
+        return set(self._line.ask("manager", "shed"))
+
+
+class SeparateTimers:
+    """Its timers."""
+
+    def __init__(self, line: Line) -> None:
+        self._line = line
+
+    def set_aside(self, clock: float) -> None:
+        """Take whatever was scheduled since."""
+        self._line.ask("timers", "set_aside", clock)
+
+    def due(self, by: float) -> Iterator[Timer]:
+        """The tasks that are due at a minute of the story or before."""
+        for one in self._line.ask("timers", "due", by):
+            yield Timer(*one)
+
+    def run(self, timer: Timer) -> None:
+        """Let the broker run a task now, and wait until it has."""
+        self._line.ask("timers", "run", timer.task)
+
+
+class SeparateNotified:
+    """What its metadata store tells it."""
+
+    def __init__(self, line: Line) -> None:
+        self._line = line
+
+    @property
+    def count(self) -> Mapping[str, int]:
+        """How often it was told of each node."""
+        told: dict[str, int] = self._line.ask("notified", "count")
+        return told
+
+
+class Line:
+    """The process, and the line to it: a JSON line for each question, and one for its answer."""
+
+    def __init__(self, told: Told) -> None:
+        words = [sys.executable, "-m", HOST, json.dumps(told)]
+        self._child = subprocess.Popen(
+            words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+        )
+        self._read()
+
+    def ask(self, part: str, name: str, *given: Any) -> Any:
+        """What a part of the broker has or does under a name. Errors: `Unsettled`."""
+        assert self._child.stdin is not None
+        try:
+            self._child.stdin.write(json.dumps([part, name, given]).encode() + b"\n")
+            self._child.stdin.flush()
+        except OSError:
+            raise Unsettled("a broker in a process of its own is gone") from None
+        return self._read()
+
+    def _read(self) -> Any:
+        assert self._child.stdout is not None
+        line = self._child.stdout.readline()
+        if not line:
+            raise Unsettled("a broker in a process of its own is gone")
+        told = json.loads(line)
+        if "failed" in told:
+            raise Unsettled(f"a broker in a process of its own: {told['failed']}")
+        return told["found"]
+
+    def end(self) -> None:
+        """Let the process end."""
+        assert self._child.stdin is not None
+        self._child.stdin.close()
+        try:
+            self._child.wait(SECONDS)
+        except subprocess.TimeoutExpired:
+            self.kill()
+
+    def kill(self) -> None:
+        """Kill the process, without a chance for it to do anything."""
+        self._child.kill()
+        self._child.wait()

@@ -1,0 +1,132 @@
+"""The process of one broker that can be killed.
+
+`python -m pulsar_conformance.adapters.cluster.separate_host JSON` is started by a `SeparateBroker`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import sys
+import threading
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import jpype
+from pulsar_conformance.adapters import python_host
+from pulsar_conformance.adapters.cluster.host import OPTIONS
+from pulsar_conformance.adapters.pulsar import jvm
+
+
+class BrokerHost:
+    """One broker, and what is asked of its parts."""
+
+    def __init__(self, told: Mapping[str, Any]) -> None:
+        from pulsar_conformance.adapters.cluster.broker import LiveBroker, Ports
+        from pulsar_conformance.adapters.cluster.settings import broker_conf
+        from pulsar_conformance.adapters.cluster.waiting import Alarm
+
+        ports = Ports(told["web"], told["binary"])
+        configuration = broker_conf(
+            told["beneath"],
+            told["file"],
+            told["above"],
+            manager=told["manager"],
+            metadata=told["metadata"],
+            ports=ports,
+        )
+        self._broker = LiveBroker(
+            told["name"], ports, told["capacity"], configuration, told["manager"], Alarm()
+        )
+        self._parts = {
+            "broker": self._broker,
+            "manager": self._broker.manager,
+            "timers": self._broker.timers,
+            "notified": self._broker.notified,
+        }
+        self._timers: list[Any] = []
+
+    def answer(self, part: str, name: str, given: list[Any]) -> Any:
+        """What a part has or does under a name, as JSON has it."""
+        special: Callable[..., Any] | None = SPECIAL.get((part, name))
+        if special is not None:
+            return special(self, *given)
+        found = getattr(self._parts[part], name)
+        return found(*given) if callable(found) else found
+
+    def due(self, by: float) -> list[list[Any]]:
+        """The tasks that are due, by a number under which they can be run."""
+        self._timers = list(self._broker.timers.due(by))
+        return [[place, one.kind, one.due] for place, one in enumerate(self._timers)]
+
+    def run(self, number: int) -> None:
+        """Run one of those."""
+        self._broker.timers.run(self._timers[number])
+
+    def locks(self) -> dict[str, list[int]] | None:
+        """Bundles and their owners."""
+        found = self._broker.manager.locks()
+        if found is None:
+            return None
+        return {name: [one.port, one.since] for name, one in found.items()}
+
+
+SPECIAL: Mapping[tuple[str, str], Callable[..., Any]] = {
+    ("timers", "due"): BrokerHost.due,
+    ("timers", "run"): BrokerHost.run,
+    ("manager", "locks"): BrokerHost.locks,
+}
+"""What JSON cannot hold as it is."""
+
+
+def as_json(found: Any) -> Any:
+    """A value of Python's or Java's as JSON has it."""
+    if isinstance(found, set):
+        return sorted(found)
+    boxes = jpype.java.lang
+    for kind, read in ((boxes.Boolean, bool), (boxes.Integer, int), (boxes.Double, float)):
+        if isinstance(found, kind):
+            return read(found)
+    return found if isinstance(found, bool | int | float | dict | list | None) else str(found)
+
+
+def end_with(suite: int) -> None:
+    """End this process with the one that started it, whatever it is busy with."""
+    poll = select.poll()
+    poll.register(suite, 0)
+    poll.poll()
+    os._exit(1)
+
+
+def main() -> None:
+    """Answer until the line is closed."""
+    told = json.loads(sys.argv[1])
+    threading.Thread(target=end_with, args=(os.dup(0),), daemon=True).start()
+    questions, answers = python_host.take_pipes()
+    jars = [jar for folder in told["folders"] for jar in jvm.jars(Path(folder))]
+    unpacked = Path(told["unpacked"])
+    unpacked.mkdir(exist_ok=True)
+    jvm.start(jars, (*OPTIONS, f"-Djava.io.tmpdir={unpacked}"))
+    jpype.java.util.logging.LogManager.getLogManager().reset()
+    from pulsar_conformance.adapters.cluster.waiting import Unsettled
+
+    def said(find: Callable[[], Any]) -> Any:
+        try:
+            reply = {"found": as_json(find())}
+        except (Unsettled, jpype.JException) as error:
+            reply = {"failed": str(error)}
+        answers.write(json.dumps(reply).encode() + b"\n")
+
+    made: list[BrokerHost] = []
+    said(lambda: made.append(BrokerHost(told)))
+    for line in questions:
+        part, name, given = json.loads(line)
+        said(partial(made[0].answer, part, name, given))
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    main()
