@@ -1,4 +1,4 @@
-"""Each known deviation of a running cluster, asked five times: each time it is there."""
+"""Each known deviation of a running cluster: each time that it is asked for, it is there."""
 
 import re
 from pathlib import Path
@@ -17,6 +17,7 @@ assert checks.__all__
 
 FILES = sorted((Path(__file__).parents[1] / "fixtures" / "deviations").glob("cluster-*.yaml"))
 TIMES = 5
+"""So often a story is played; what is decided at one moment is asked for once."""
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
@@ -30,7 +31,9 @@ def test_each_case_breaks_its_rule_each_time(file):
             assert one.implementation == implementation.name
             hearing = Hearing(specs.load().rules[one.rule], subject)
             for case in one.cases:
-                found = hearing.own_faults([load_case(case).trial] * TIMES)
+                trial = load_case(case).trial
+                story = "cluster.replay" in trial.operations
+                found = hearing.own_faults([trial] * (TIMES if story else 1))
                 assert all(found), one.rule
                 if case == one.cases[0] and one.answers:
                     assert {fault.outcome.answered for fault in found} == {one.answers}
