@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -119,8 +119,7 @@ class Metadata:
         read = self._read(f"{LOCAL_POLICIES}/{namespace}")
         if read is None:
             return []
-        cuts = read.data["bundles"]["boundaries"]
-        return [f"{first}_{last}" for first, last in pairwise(cuts)]
+        return ranges_between(read.data["bundles"]["boundaries"])
 
     def reports(self) -> dict[str, int]:
         """Each broker that is registered, and how often it has reported."""
@@ -194,6 +193,11 @@ class Metadata:
         for name in self._children(path or "/"):
             yield f"{path}/{name}"
             yield from self.tree(f"{path}/{name}")
+
+
+def ranges_between(cuts: Iterable[str]) -> list[str]:
+    """The bundles between boundaries, by range."""
+    return [f"{first}_{last}" for first, last in pairwise(cuts)]
 
 
 def _zookeeper(folder: Path) -> tuple[Java, Java]:

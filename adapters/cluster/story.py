@@ -277,8 +277,8 @@ class LiveStory:
         space = namespace_of(topic)
         ranges = self._observed.divided(space)
         if self._bundle.get(topic, "").rpartition("/")[2] not in ranges:
-            part = self._read(self._asks(requests.bundle_of(topic))).body.decode()
-            self._bundle[topic] = f"{space}/{part.strip().strip(chr(34))}"
+            part = self._read(self._asks(requests.bundle_of(topic))).text
+            self._bundle[topic] = f"{space}/{part}"
         held = self._observed.held.get(self._bundle[topic])
         if held is not None and self._since.get(topic) == held:
             return

@@ -48,6 +48,11 @@ class Reply:
         return json.loads(self.body)
 
     @property
+    def text(self) -> str:
+        """The body, as a text that may stand in quotes."""
+        return self.body.decode().strip().strip('"')
+
+    @property
     def why(self) -> str:
         """The broker's own words, in one line."""
         try:

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from itertools import pairwise
+from collections.abc import Sequence
 from typing import Any
 
 from pulsar_conformance.adapters.cluster import requests
 from pulsar_conformance.adapters.cluster.decisions.leader import AskedLeader
+from pulsar_conformance.adapters.cluster.metadata import ranges_between
 from pulsar_conformance.adapters.cluster.requests import namespace_of
 from pulsar_conformance.adapters.cluster.story import check_name
 from pulsar_conformance.adapters.pulsar.namespaces import FIRST, LAST
 from pulsar_conformance.adapters.pulsar.operations.splitting import DEFAULT
 from pulsar_conformance.adapters.pulsar.release import Answer, Case, Unsupported
 
-TENANT, NAMESPACE = "t", "t/ns"
+NAMESPACE = "t/ns"
 MOST = 65_536
 """Bundles that a namespace is made with at most: a broker keeps every boundary in one node."""
 
@@ -24,7 +24,7 @@ def create(leader: AskedLeader, case: Case) -> Answer:
     if (case["bundles"] or 0) > MOST:
         raise Unsupported(f"more than {MOST} bundles")
     leader.begin(case["settings"])
-    leader.arrange(requests.create_tenant(TENANT))
+    leader.tenants_of([NAMESPACE])
     leader.ask(requests.create_namespace(NAMESPACE, case["bundles"]))
     return {"boundaries": boundaries(leader, NAMESPACE)}
 
@@ -35,7 +35,7 @@ def locate(leader: AskedLeader, case: Case) -> Answer:
         check_name(topic)
     leader.begin({})
     divide(leader, {namespace_of(topic): case["boundaries"] for topic in case["topics"]})
-    return {"bundles": [_bundle(leader, topic) for topic in case["topics"]]}
+    return {"bundles": [leader.ask(requests.bundle_of(one)).text for one in case["topics"]]}
 
 
 def split(leader: AskedLeader, case: Case) -> Answer:
@@ -58,13 +58,12 @@ def split(leader: AskedLeader, case: Case) -> Answer:
     whole = f"{space}/{case['bundle']}"
     leader.ask(requests.split_bundle(whole, algorithm, positions, unload=False))
     cuts = [one for one in boundaries(leader, space) if first <= one <= last]
-    return {"bundles": ranges(cuts)}
+    return {"bundles": ranges_between(cuts)}
 
 
 def divide(leader: AskedLeader, spaces: dict[str, Sequence[str]]) -> None:
     """Namespaces with these boundaries. Errors: `Unsupported`."""
-    for tenant in dict.fromkeys(space.partition("/")[0] for space in spaces):
-        leader.arrange(requests.create_tenant(tenant))
+    leader.tenants_of(spaces)
     for space, cuts in spaces.items():
         leader.arrange(requests.divide_namespace(space, cuts))
     leader.cluster.heard()
@@ -74,12 +73,3 @@ def boundaries(leader: AskedLeader, space: str) -> list[str]:
     """Where a namespace is divided, as the broker says it."""
     told: dict[str, Any] = leader.ask(requests.boundaries_of(space)).read
     return list(told["boundaries"])
-
-
-def ranges(cuts: Iterable[str]) -> list[str]:
-    """The bundles between boundaries."""
-    return [f"{low}_{high}" for low, high in pairwise(cuts)]
-
-
-def _bundle(leader: AskedLeader, topic: str) -> str:
-    return leader.ask(requests.bundle_of(topic)).body.decode().strip().strip('"')

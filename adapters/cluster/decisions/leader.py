@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import cached_property
 from typing import Any
 
 from pulsar_conformance.adapters.cluster.broker import LiveBroker
 from pulsar_conformance.adapters.cluster.cluster import LiveCluster
 from pulsar_conformance.adapters.cluster.decisions.names import Names
 from pulsar_conformance.adapters.cluster.decisions.requested import Requests
-from pulsar_conformance.adapters.cluster.requests import Request
+from pulsar_conformance.adapters.cluster.requests import Request, create_tenant
 from pulsar_conformance.adapters.cluster.standins import NEUTRAL
 from pulsar_conformance.adapters.cluster.web import Reply, Unreachable
 from pulsar_conformance.adapters.pulsar.jvm import Java, call, field
@@ -80,9 +81,13 @@ class AskedLeader:
     def _weights(self, settings: Mapping[str, Any]) -> dict[str, Any]:
         """The weights of what a story cannot load; a question says what each resource bears."""
         given = {**self.beneath, **settings}
+        return {name: given.get(name, value) for name, value in self._usual.items()}
+
+    @cached_property
+    def _usual(self) -> Mapping[str, float]:
+        """Those weights that the release knows, where nobody sets them."""
         usual = {name: self.release.configurations.default(name) for name in NEUTRAL}
-        known = {name: float(value) for name, value in usual.items() if value is not None}
-        return {name: given.get(name, value) for name, value in known.items()}
+        return {name: float(value) for name, value in usual.items() if value is not None}
 
     def _register(self, others: Iterable[str]) -> None:
         """Brokers that have a node in the metadata, and are asked for nothing."""
@@ -133,6 +138,11 @@ class AskedLeader:
         if reply.status < SERVER_ERROR:
             raise TurnedDown(reply.why)
         raise Broken(reply.why)
+
+    def tenants_of(self, spaces: Iterable[str]) -> None:
+        """Have the tenants of namespaces. Errors: `Unsupported`, `Broken`."""
+        for tenant in dict.fromkeys(space.partition("/")[0] for space in spaces):
+            self.arrange(create_tenant(tenant))
 
     def arrange(self, request: Request) -> None:
         """Have something that is part of the question. Errors: `Unsupported`, `Broken`."""

@@ -90,8 +90,7 @@ def _write(leader: AskedLeader, case: Case) -> None:
         if brokers:
             ids = [leader.names.identify(one) for one in brokers]
             leader.arrange(requests.set_domain(domain, ids))
-    for tenant in dict.fromkeys(space.partition("/")[0] for space in case["groups"]):
-        leader.arrange(requests.create_tenant(tenant))
+    leader.tenants_of(case["groups"])
     for space, group in case["groups"].items():
         leader.arrange(requests.create_namespace(space, 2))
         leader.arrange(requests.set_group(space, group))
