@@ -118,7 +118,7 @@ def main() -> None:
             reply = {"found": as_json(find())}
         except (Unsettled, jpype.JException) as error:
             reply = {"failed": str(error)}
-        answers.write(json.dumps(reply).encode() + b"\n")
+        python_host.write_whole(answers, json.dumps(reply).encode() + b"\n")
 
     made: list[BrokerHost] = []
     said(lambda: made.append(BrokerHost(told)))
