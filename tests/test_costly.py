@@ -19,6 +19,7 @@ from standins import machines
 PROFILE = "documented-3.0"
 EXAMPLES = 4
 STORIES = ("OWN-*", "MANAGER-*")
+PLACING = ("PLACE-06",)
 
 
 class Slow(ReferenceConnection):
@@ -38,13 +39,15 @@ class Slow(ReferenceConnection):
 def judged(monkeypatch, tmp_path):
     """The verdicts on a connection, by rule."""
 
-    def by(connection, listed=()):
+    def by(connection, listed=(), rules=STORIES):
         monkeypatch.setattr(implementations, "connect", lambda *_: connection)
-        plan = Plan.make(["reference"], [PROFILE], (), STORIES, examples=EXAMPLES, root=tmp_path)
+        plan = Plan.make(["reference"], [PROFILE], (), rules, examples=EXAMPLES, root=tmp_path)
         plan = replace(plan, deviations=listed)
         run = Run(plan, "reference", PROFILE)
         return {
-            rule.id: run.verdict(rule) for rule in run.rules if "cluster.replay" in rule.operations
+            rule.id: run.verdict(rule)
+            for rule in run.rules
+            if {"cluster.replay", "place.select"} & set(rule.operations)
         }
 
     return by
@@ -96,6 +99,46 @@ def test_what_a_repeat_does_not_confirm_is_no_violation(judged, tmp_path):
         assert one.exit_status(enough=True) == 0
         case = one.why.partition("broken on ")[2].partition(",")[0]
         assert load(tmp_path / case).trial.operations == {"cluster.replay"}
+
+
+class Draws(Slow):
+    """Gives the bundle to the broker that is used most, every so many times that it is asked."""
+
+    def __init__(self, every):
+        super().__init__(("place.select",))
+        self.every = every
+        self.asks = Counter()
+
+    def exchange(self, operation, batch):
+        answers = super().exchange(operation, batch)
+        if operation != "place.select":
+            return answers
+        texts = [json.dumps(case, sort_keys=True) for case in batch]
+        self.asks.update(texts)
+        return [
+            {"broker": busiest(case)} if self.asks[text] % self.every == 1 % self.every else answer
+            for text, case, answer in zip(texts, batch, answers, strict=True)
+        ]
+
+
+def busiest(case):
+    brokers = case["brokers"]
+
+    def used(name):
+        return brokers[name].get("cpu", {}).get("usage", 0)
+
+    return max(case["candidates"], key=used, default=None)
+
+
+@pytest.mark.parametrize(
+    ("every", "verdict", "again"),
+    [(1, "fail", ""), (2, "fail", "; asked again, 2 times of 4"), (9, "undecided", None)],
+)
+def test_a_decision_that_is_drawn_is_confirmed_where_it_comes_again(judged, every, verdict, again):
+    found = judged(Draws(every), rules=PLACING)["PLACE-06"]
+    assert found.verdict == verdict
+    assert again is None or found.failure.answered.endswith(again)
+    assert again != "" or "asked again" not in found.failure.answered
 
 
 class AlwaysOnce(Once):

@@ -41,6 +41,8 @@ class Fault:
     trial: Trial
     answers: Sequence[Json]
     outcome: Outcome
+    again: str = ""
+    """How often it came again, if that was not each time."""
 
 
 KEPT = 512

@@ -43,8 +43,10 @@ class FailureWriter:
     def write(self, fault: Fault, findings: Findings | None = None) -> Failure:
         """The failure of the rule on a trial that is known to fail. Errors: `AdapterError`."""
         replayed, subject = self.plan.replay is not None, self.hearing.subject
-        shown = fault if replayed or self.as_found else self._small(fault)
+        as_found = replayed or self.as_found or fault.again
+        shown = fault if as_found else self._small(fault)
         small, outcome = shown.trial, shown.outcome
+        again_too = f"; asked again, {fault.again}" if fault.again else ""
         profile, readings = subject.followed.profile, subject.court.readings.choices
         about = {"profile": profile, "readings": dict(readings)}
         file = self.plan.replay_file
@@ -55,7 +57,7 @@ class FailureWriter:
             size=small.size,
             derivation=tuple(derivation(subject, small)),
             allowed=outcome.allowed,
-            answered=outcome.answered,
+            answered=f"{outcome.answered}{again_too}",
             again=again(subject, self.plan, "--replay", file),
             readings=self._rests_on(fault),
             passes_under=tuple(self._passes_under(fault, findings)),

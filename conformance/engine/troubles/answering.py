@@ -19,7 +19,8 @@ MOST_ASKED = 40
 """The most messages more for one case without an answer: to tell which it is, and to reduce it."""
 
 AT_LEAST = 12
-"""So many of them may reduce it, whatever it took to tell which it is."""
+"""So many of them may reduce it, whatever it took to tell which it is; no more where each takes
+seconds."""
 
 PATIENCE = 60.0
 """Seconds after which no smaller case is asked: one that hangs costs a time limit each time."""
@@ -78,7 +79,8 @@ def smallest_without_answer(subject: Subject, fault: Fault, tell: Callable[[int]
     Errors: `AdapterError`.
     """
     [answer] = fault.answers
-    spent = answer.get(BROKE, 0)
+    costly = fault.trial.operation in subject.implementation.hello.costly
+    spent = MOST_ASKED if costly else answer.get(BROKE, 0)
     search = _Search(subject, max(MOST_ASKED - spent, AT_LEAST) - 1, tell)
     small = reduce(fault.trial, search)
     lacking = search.ends.get(small.fingerprint, fault.outcome.answered)
