@@ -10,10 +10,14 @@ from pulsar_conformance.adapters.reference import ReferenceConnection
 from pulsar_conformance.conformance.cases.deviations import Deviation
 from pulsar_conformance.conformance.cases.saved import load
 from pulsar_conformance.conformance.core.check import CHECKS
+from pulsar_conformance.conformance.core.trial import Trial
 from pulsar_conformance.conformance.engine import implementation as implementations
-from pulsar_conformance.conformance.engine.corpus import SHARED, aimed_for, drawn
+from pulsar_conformance.conformance.engine.asking import Asker, at_once
+from pulsar_conformance.conformance.engine.corpus import SHARED, Tried, aimed_for, drawn
+from pulsar_conformance.conformance.engine.events import nobody
 from pulsar_conformance.conformance.engine.plan import Plan
 from pulsar_conformance.conformance.engine.run import Run
+from pulsar_conformance.conformance.operations.catalogue import OPERATIONS
 from standins import machines
 
 PROFILE = "documented-3.0"
@@ -64,6 +68,21 @@ def test_fewer_stories_are_asked_and_more_are_judged(judged):
         assert verdict.verdict in ("pass", "unexercised"), rule
         assert verdict.drawn > alone[rule].drawn, rule
         assert verdict.reached >= alone[rule].reached / 2, rule
+
+
+@pytest.mark.parametrize(("costly", "asked"), [((), 4), (("manager.choose",), 2)])
+def test_trials_that_ask_the_same_share_the_answer(monkeypatch, costly, asked):
+    connection = Slow(costly)
+    monkeypatch.setattr(implementations, "connect", lambda *_: connection)
+    asker = Asker(implementations.Implementation("reference", PROFILE, {}), at_once, nobody)
+    case = OPERATIONS["manager.choose"].examples[0]
+    tried = [Tried("drawn", Trial.of("manager.choose", *[case] * times)) for times in (1, 2, 1)]
+    asker.ask(tried)
+    assert connection.asked["manager.choose"] == asked
+    assert [len(asker.answers(one)) for one in tried] == [1, 2, 1]
+    [answer] = asker.answers(tried[0])
+    assert "failed" not in answer
+    assert all(other == answer for one in tried for other in asker.answers(one))
 
 
 def test_a_fault_is_found_all_the_same(judged, monkeypatch):

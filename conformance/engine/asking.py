@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections import defaultdict, deque
+from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future
 from random import Random
 from threading import Lock
 from typing import Any, TypeVar
 
-from pulsar_conformance.conformance.core.trial import Json, Question, Trial
+from pulsar_conformance.conformance.core.trial import Json, Question, Trial, canonical
 from pulsar_conformance.conformance.engine.corpus import Tried
 from pulsar_conformance.conformance.engine.events import OperationAsked, Tell
 from pulsar_conformance.conformance.engine.implementation import Implementation
@@ -21,6 +21,9 @@ Asking = Callable[..., object]
 
 Promised = Future[list[list[Json]]]
 """The answers to questions that were asked together, each by itself."""
+
+_Key = tuple[str, str, int]
+"""An operation, a case, and how often the trial has asked it by then."""
 
 Part = tuple[Mapping[str, list[Trial]], Mapping[str, Promised]]
 """What is asked together, and the answers to it, by operation."""
@@ -47,8 +50,9 @@ class Asker:
     """Asks an implementation each trial once, and keeps the answers.
 
     The trials of all rules are mixed, since what an implementation remembers shows only if what it
-    is asked changes. `asking` says where the work is done, one part after the other; an
-    implementation in this process is asked immediately.
+    is asked changes. Where a question takes it seconds, trials that ask the same share the answer.
+    `asking` says where the work is done, one part after the other; an implementation in this
+    process is asked immediately.
     """
 
     def __init__(
@@ -65,6 +69,8 @@ class Asker:
         self._places: dict[int, list[tuple[Promised, int, int]]] = {}
         """By the identity of a trial, the place of the answer to each of its questions."""
         self._answers: dict[int, list[Json]] = {}
+        self._shared: dict[_Key, tuple[Promised, int, int]] = {}
+        """The place of the answer to a costly question."""
 
     def ask(self, tried: Iterable[Tried]) -> None:
         """Asks all trials that were not asked yet, those of an operation together."""
@@ -74,18 +80,34 @@ class Asker:
         promised: dict[str, Promised] = defaultdict(Future)
         for trial in mixed:
             places = self._places[id(trial)] = []
+            asked: Counter[tuple[str, str]] = Counter()
             # A row of questions is asked as it stands, others in whatever order.
             for part in [trial] if trial.before else map(_alone, trial.questions):
+                known = None if trial.before else self._costly(part, asked)
+                if known in self._shared:
+                    places.append(self._shared[known])
+                    continue
                 together, promise = questions[part.operation], promised[part.operation]
                 columns = range(len(part.questions))
                 places += [(promise, len(together), column) for column in columns]
                 together.append(part)
+                if known is not None:
+                    self._shared[known] = places[-1]
         if questions:
             with self._turn:
                 self._waiting.append((questions, promised))
                 working, self._working = self._working, True
             if not working:
                 self._asking(self._work)
+
+    def _costly(self, alone: Trial, asked: Counter[tuple[str, str]]) -> _Key | None:
+        """What tells a question apart that takes seconds; None for any other."""
+        [(operation, case)] = alone.questions
+        if operation not in self._implementation.hello.costly:
+            return None
+        text = operation, canonical(case)
+        asked[text] += 1
+        return *text, asked[text]
 
     def answers(self, tried: Tried) -> list[Json]:
         """The answers to a trial that was asked; repeated calls return the same list.

@@ -10,7 +10,7 @@ from pulsar_conformance.conformance.engine.events import CaseReduced, Tell, nobo
 from pulsar_conformance.conformance.engine.hearing import Hearing
 from pulsar_conformance.conformance.shrinking.reduction import bounded, reduce, sparing
 
-MOST_ASKED = 10
+MOST_ASKED = 6
 """The most candidates to ask one by one: a cluster takes seconds for each."""
 
 MOST_CANDIDATES = 6000

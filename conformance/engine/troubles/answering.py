@@ -19,8 +19,10 @@ MOST_ASKED = 40
 """The most messages more for one case without an answer: to tell which it is, and to reduce it."""
 
 AT_LEAST = 12
-"""So many of them may reduce it, whatever it took to tell which it is; no more where each takes
-seconds."""
+"""So many of them may reduce it, whatever it took to tell which it is."""
+
+FEW = 4
+"""The most where each takes seconds."""
 
 PATIENCE = 60.0
 """Seconds after which no smaller case is asked: one that hangs costs a time limit each time."""
@@ -80,8 +82,8 @@ def smallest_without_answer(subject: Subject, fault: Fault, tell: Callable[[int]
     """
     [answer] = fault.answers
     costly = fault.trial.operation in subject.implementation.hello.costly
-    spent = MOST_ASKED if costly else answer.get(BROKE, 0)
-    search = _Search(subject, max(MOST_ASKED - spent, AT_LEAST) - 1, tell)
+    most = FEW if costly else max(MOST_ASKED - answer.get(BROKE, 0), AT_LEAST)
+    search = _Search(subject, most - 1, tell)
     small = reduce(fault.trial, search)
     lacking = search.ends.get(small.fingerprint, fault.outcome.answered)
     return Fault(small, fault.answers, without_answer(lacking))
