@@ -71,7 +71,8 @@ class FailureWriter:
         if fault.outcome.unanswered:
             return smallest_without_answer(self.hearing.subject, fault, self._reduced)
         small = smallest(self.hearing, fault.trial, self.tell)
-        [found] = self.hearing.own_faults([small])
+        known = self.hearing.costly and small == fault.trial
+        [found] = [fault] if known else self.hearing.own_faults([small])
         memory = Recollection(self.hearing, self._reduced)
         for trial in [small, fault.trial] if small != fault.trial else [small]:
             alone = memory.asked_alone(trial)

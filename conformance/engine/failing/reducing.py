@@ -21,7 +21,7 @@ def smallest(hearing: Hearing, trial: Trial, tell: Tell = nobody) -> Trial:
     """The smallest legal trial on which the implementation breaks the same rule.
 
     This is the original trial if it does not fail again, or if the implementation breaks down
-    during the reduction.
+    during the reduction. Where a case takes seconds, it is known to fail again.
     """
     subject, told = hearing.subject, hearing.tells_why(trial)
 
@@ -36,6 +36,7 @@ def smallest(hearing: Hearing, trial: Trial, tell: Tell = nobody) -> Trial:
 
     asked = failing if subject.implementation.hello.batch > 1 else sparing(failing, MOST_ASKED)
     try:
-        return reduce(trial, bounded(asked, MOST_CANDIDATES)) if all(failing([trial])) else trial
+        again = hearing.costly or all(failing([trial]))
+        return reduce(trial, bounded(asked, MOST_CANDIDATES)) if again else trial
     except AdapterError:
         return trial
