@@ -103,6 +103,10 @@ class ProcessConnection(Asking):
         finally:
             self._child.close()
 
+    def kill(self) -> None:
+        """End it at once, whatever it is doing."""
+        self._child.kill()
+
     def stderr_tail(self) -> str:
         """Last lines of its standard error."""
         return self._child.stderr_tail()

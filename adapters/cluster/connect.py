@@ -6,6 +6,7 @@ import json
 import sys
 from collections.abc import Mapping, Sequence
 
+from pulsar_conformance.adapters.cluster.pair import ClusterPair
 from pulsar_conformance.adapters.cluster.target import ClusterTarget
 from pulsar_conformance.adapters.connection import Connection, Limits
 from pulsar_conformance.adapters.errors import AdapterError
@@ -88,6 +89,5 @@ def connect_cluster(
         "settings": dict(target.settings),
     }
     words = [sys.executable, "-m", HOST, json.dumps(told)]
-    return ClusterConnection(
-        words, name, profile, readings, PATIENT if limits == Limits() else limits
-    )
+    patient = PATIENT if limits == Limits() else limits
+    return ClusterPair(lambda: ClusterConnection(words, name, profile, readings, patient))

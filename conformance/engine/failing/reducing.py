@@ -34,7 +34,8 @@ def smallest(hearing: Hearing, trial: Trial, tell: Tell = nobody) -> Trial:
             for one in candidates
         ]
 
-    asked = failing if subject.implementation.hello.batch > 1 else sparing(failing, MOST_ASKED)
+    few = hearing.costly or subject.implementation.hello.batch == 1
+    asked = sparing(failing, MOST_ASKED) if few else failing
     try:
         again = hearing.costly or all(failing([trial]))
         return reduce(trial, bounded(asked, MOST_CANDIDATES)) if again else trial

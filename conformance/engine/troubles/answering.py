@@ -106,7 +106,9 @@ class _Search:
     def __call__(self, trials: Sequence[Trial]) -> list[bool]:
         legal = [one for one in trials if self._subject.court.legal(one)]
         self._tell(len(legal))
-        size = self._subject.implementation.hello.batch
+        hello = self._subject.implementation.hello
+        costly = any(one.operation in hello.costly for one in legal)
+        size = 1 if costly else hello.batch
         chunks = (legal[start : start + size] for start in range(0, len(legal), size))
         first = next((one for chunk in chunks if (one := self._first(chunk))), None)
         return [one is first for one in trials]

@@ -1,0 +1,102 @@
+"""Two clusters of one kind, each of which is asked half of what is asked together.
+
+A cluster waits half of the time, for its metadata or for a broker to start: two of them make use of
+two cores.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from itertools import chain, zip_longest
+
+from pulsar_conformance.adapters.connection import Asking
+from pulsar_conformance.adapters.process import ProcessConnection
+from pulsar_conformance.adapters.protocol import JSON
+
+BATCH = 32
+"""Cases that are asked together."""
+
+WORTH = 8
+"""Of so many the second cluster is asked half: it takes some seconds to start."""
+
+
+class ClusterPair(Asking):
+    """A cluster, and from the first long batch on another one beside it.
+
+    Which cluster is asked a case is known by its place, so that the same batches in the same order
+    are answered the same.
+    """
+
+    def __init__(self, start: Callable[[], ProcessConnection]) -> None:
+        self._start = start
+        self._first = start()
+        self._second: ProcessConnection | None = None
+        self.adapter = self._first.adapter
+        self._hello = replace(self._first.hello, batch=BATCH)
+
+    @property
+    def closed(self) -> bool:
+        """Whether it can no longer be asked."""
+        return any(one.closed for one in self._both)
+
+    @property
+    def restarts(self) -> bool:
+        """Whether connecting again starts it anew, with nothing left of before."""
+        return self._first.restarts
+
+    @property
+    def pid(self) -> int:
+        """The process id of the first."""
+        return self._first.pid
+
+    def exchange(self, operation: str, batch: Sequence[JSON]) -> list[JSON]:
+        """The answers to one batch, one per case, not yet validated. Errors: `AdapterError`."""
+        if len(batch) < WORTH:
+            return _one_by_one(self._first, operation, batch)
+        with ThreadPoolExecutor(1) as aside:
+            others = aside.submit(self._by_second, operation, batch[1::2])
+            try:
+                own = _one_by_one(self._first, operation, batch[::2])
+            except BaseException:
+                self.kill()
+                raise
+            both = zip_longest(own, others.result())
+        return list(chain.from_iterable(both))[: len(batch)]
+
+    def bye(self) -> None:
+        """Say bye to both; raises `AdapterError` if one had to be killed."""
+        with ThreadPoolExecutor(2) as aside:
+            list(aside.map(lambda one: one.bye(), self._both))
+
+    def close(self) -> None:
+        """Say bye to both, kill what remains, and raise nothing."""
+        with ThreadPoolExecutor(2) as aside:
+            list(aside.map(lambda one: one.close(), self._both))
+
+    def kill(self) -> None:
+        """End the second at once, whatever it is doing."""
+        if self._second is not None:
+            self._second.kill()
+
+    def told(self) -> list[str]:
+        """Remarks on how they worked."""
+        return [remark for one in self._both for remark in one.told()]
+
+    def stderr_tail(self) -> str:
+        """Last lines of the standard error of the first."""
+        return self._first.stderr_tail()
+
+    @property
+    def _both(self) -> list[ProcessConnection]:
+        return [self._first, *([self._second] if self._second is not None else [])]
+
+    def _by_second(self, operation: str, cases: Sequence[JSON]) -> list[JSON]:
+        if self._second is None:
+            self._second = self._start()
+        return _one_by_one(self._second, operation, cases)
+
+
+def _one_by_one(connection: ProcessConnection, operation: str, cases: Sequence[JSON]) -> list[JSON]:
+    return [answer for case in cases for answer in connection.exchange(operation, [case])]
