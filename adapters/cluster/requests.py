@@ -102,8 +102,13 @@ def set_policy(name: str, policy: Mapping[str, Any], cluster: str = CLUSTER) -> 
 
 def set_group(namespace: str, group: str | None) -> Request:
     """Put a namespace in an anti-affinity group, or in none; the body is the name as it is."""
-    path = f"{ADMIN}/namespaces/{quote(namespace)}/antiAffinity"
+    _, path, _ = group_of(namespace)
     return ("DELETE", path, None) if group is None else ("POST", path, group)
+
+
+def group_of(namespace: str) -> Request:
+    """Which anti-affinity group a namespace is in, as the broker that is asked knows it."""
+    return "GET", f"{ADMIN}/namespaces/{quote(namespace)}/antiAffinity", None
 
 
 def _topic(topic: str) -> str:

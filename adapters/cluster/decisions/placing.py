@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import partial
 from typing import Any
 
 from pulsar_conformance.adapters.cluster import requests
@@ -98,3 +99,13 @@ def _write(leader: AskedLeader, case: Case) -> None:
         hosts = {name: [leader.names.host(broker) for broker in one[name]] for name in NAMES[1:]}
         leader.arrange(requests.set_policy(f"policy-{place}", policy({**one, **hosts})))
     leader.cluster.heard()
+    for space, group in case["groups"].items():
+        knows = partial(_knows, leader, space, group)
+        leader.cluster.alarm.until(knows, f"the leader knows that {space} is in {group}")
+
+
+def _knows(leader: AskedLeader, space: str, group: str) -> bool:
+    """Whether the leader has read what it heard of: it reads policies in a thread of their own."""
+    method, path, _ = requests.group_of(space)
+    reply = leader.cluster.ask(method, path)
+    return reply.fine and reply.text == group
