@@ -15,7 +15,8 @@ ASKED = "/admin/v2/brokers/configuration/runtime"
 
 def main(version: str, jars: str, temporary: str) -> None:
     told = {"version": version, "folders": [jars], "folder": temporary, "settings": {}}
-    sys.argv[1] = json.dumps({**told, "manager": "modular", "brokers": 4})
+    told |= {"manager": "modular", "brokers": 4, "crash": "close"}
+    sys.argv[1] = json.dumps(told)
     cluster = ClusterHost("documented-3.0", {})._cluster
     from pulsar_conformance.adapters.cluster import web
 

@@ -66,7 +66,8 @@ EVENTS = [
 
 def main(version: str, jars: str, temporary: str, history: str) -> None:
     told = {"version": version, "folders": [jars], "folder": temporary, "settings": {}}
-    sys.argv[1] = json.dumps({**told, "manager": "modular", "brokers": 4})
+    told |= {"manager": "modular", "brokers": 4, "crash": "close"}
+    sys.argv[1] = json.dumps(told)
     host = ClusterHost("documented-3.0", {})
     from pulsar_conformance.adapters.cluster.story import LiveStory
 
