@@ -45,7 +45,8 @@ class Recollection:
         Errors: `AdapterError`.
         """
         one = self._subject.implementation
-        if not one.restarts or one.checked_alone >= MOST_CHECKED:
+        slow = self._hearing.costly or not one.restarts
+        if slow or one.checked_alone >= MOST_CHECKED:
             return None
         one.checked_alone += 1
         return self._judged(trial)
