@@ -9,14 +9,15 @@ from itertools import pairwise
 from typing import Any, TypeVar
 from urllib.parse import quote, urlsplit
 
+from pulsar_conformance.adapters.cluster import requests
 from pulsar_conformance.adapters.cluster.remote import AdminApi, NoAnswer
+from pulsar_conformance.adapters.cluster.requests import ADMIN
 from pulsar_conformance.adapters.operated.in_force import documented
 from pulsar_conformance.adapters.operated.sight import Sight
 
 AT_ONCE = 16
 """Brokers that are asked at the same time."""
 
-ADMIN = "/admin/v2"
 UNLOADED = "brk_lb_unload_bundle_total"
 """How the leader's metrics call the number of bundles that it has shed."""
 
@@ -164,7 +165,7 @@ class Looker:
         asked = [one for one in spaces if _of_users(one) and (every or one not in self._groups)]
 
         def group(space: str) -> str:
-            path = f"{ADMIN}/namespaces/{quote(space)}/antiAffinity"
+            _, path, _ = requests.group_of(space)
             try:
                 return str(self._ask_text(path) or "")
             except NoAnswer as error:

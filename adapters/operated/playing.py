@@ -183,7 +183,7 @@ class PlayedStory:
         space = self._cluster.real(about["namespace"])
         group = None if about["group"] is None else f"{self._tenant.name}-{about['group']}"
         self._granted(lambda: self._tenant.ask(requests.set_group(space, group)))
-        path = f"{ADMIN}/namespaces/{quote(space)}/antiAffinity"
+        _, path, _ = requests.group_of(space)
         heard = self._cluster.every(path, lambda told: (told or None) == group)
         self._tenant.seen(heard, f"every broker knows the group of {about['namespace']}")
 
