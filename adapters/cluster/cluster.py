@@ -273,8 +273,8 @@ class LiveCluster:
         named = self.brokers[leader].ports.broker
         return all(broker.follows == named for broker in self.brokers.values())
 
-    def heard(self) -> None:
-        """Wait until every broker has taken in all that was written until now.
+    def notified(self) -> None:
+        """Wait until every broker was told of all that was written until now.
 
         ZooKeeper tells everybody of all writes in their order: whoever has heard of the last one,
         has heard of those before it.
@@ -287,6 +287,10 @@ class LiveCluster:
             ),
             "every broker hears of what was written",
         )
+
+    def heard(self) -> None:
+        """Wait until every broker has taken in all that was written until now."""
+        self.notified()
         for broker in self.brokers.values():
             broker.manager.settle()
         for broker in self.brokers.values():

@@ -43,6 +43,8 @@ class Tried:
     origin: Origin
     trial: Trial
     example: fixtures.Example | None = None
+    broke: str | None = None
+    """The rule that a saved one broke, if that is known."""
 
 
 def trials_of(rule: specs.Rule, plan: Plan, implementation: Implementation) -> Iterator[Tried]:
@@ -64,7 +66,7 @@ def trials_of(rule: specs.Rule, plan: Plan, implementation: Implementation) -> I
         return
     for saved in plan.saved:
         if CHECKS[rule.id].judges(saved.trial) and bad_trial(saved.trial, defaults) is None:
-            yield Tried("saved", saved.trial)
+            yield Tried("saved", saved.trial, broke=saved.rule)
     for example in fixtures.examples():
         if rule.id in example.rules:
             trial = Trial(tuple(Question(*question) for question in example.questions))

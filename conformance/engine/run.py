@@ -32,7 +32,7 @@ from pulsar_conformance.conformance.engine.readings import (
     readings_of,
     telling,
 )
-from pulsar_conformance.conformance.engine.subject import Subject
+from pulsar_conformance.conformance.engine.subject import Subject, speaks_about
 from pulsar_conformance.conformance.engine.troubles.answering import hand_over
 from pulsar_conformance.conformance.engine.verdicts import VerdictWriter
 
@@ -203,13 +203,25 @@ class Run:
     def _answered(self, rule: specs.Rule) -> Iterator[Answered]:
         """A rule's own trials, and of others those that are of its kind and serve it, too."""
         for one in self._tried[rule.id]:
-            yield one, self._asker.answers(one)
+            if one.broke in (None, rule.id) or self._may_tell(rule, one):
+                yield one, self._asker.answers(one)
         if self.plan.replay is not None:
             return
         for tried in self._serving(rule):
             for one in tried:
-                if CHECKS[rule.id].judges(one.trial):
+                if CHECKS[rule.id].judges(one.trial) and self._may_tell(rule, one):
                     yield one, self._asker.answers(one)
+
+    def _may_tell(self, rule: specs.Rule, tried: Tried) -> bool:
+        """Whether a rule may tell the answers to a trial that is none of its own.
+
+        One that failed it tells only if it speaks about the case.
+        """
+        return not self._failed(tried) or speaks_about(self._presumed, rule, tried.trial)
+
+    @cached_property
+    def _presumed(self) -> Subject:
+        return Subject.of(self.implementation, self._before)
 
     def _serving(self, rule: specs.Rule) -> Iterator[list[Tried]]:
         """The trials aimed at readings, and where cases take seconds, those drawn for others.

@@ -21,7 +21,8 @@ def choose(leader: AskedLeader, case: Case) -> Answer:
     leader.begin({})
     if case["dynamic"] is not None:
         leader.ask(requests.set_dynamic(SETTING, case["dynamic"]))
-    leader.cluster.heard()
+    # The running broker takes another manager, too: what its former one knows is of no account.
+    leader.cluster.notified()
     try:
         name = leader.cluster.manager_of(leader.beneath, {**leader.above, **_written(leader, case)})
     except jpype.JException as error:
