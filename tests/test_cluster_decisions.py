@@ -28,6 +28,12 @@ def simple():
         yield connection
 
 
+@pytest.fixture(scope="module")
+def extensible():
+    with connect("cluster:4.0.7,manager=extensible", PROFILE, {}) as connection:
+        yield connection
+
+
 def decided(cluster, operation, **case):
     [answer] = cluster.ask(operation, [case])
     return answer
@@ -226,6 +232,27 @@ def test_what_is_set_dynamically_counts(cluster):
     assert decided(cluster, "manager.choose", conf=SIMPLE, dynamic=None) == {"manager": "simple"}
     changed = decided(cluster, "manager.choose", conf=SIMPLE, dynamic=MODULAR)
     assert changed == {"manager": "modular"}
+
+
+@pytest.mark.parametrize("manager", [SIMPLE, MODULAR])
+def test_a_broker_that_changes_its_manager_meanwhile_is_not_waited_for(extensible, manager):
+    """Its former manager's producers are closed at any moment."""
+    for _ in range(4):
+        changed = decided(extensible, "manager.choose", conf=None, dynamic=manager)
+        assert changed == {"manager": "simple" if manager == SIMPLE else "modular"}
+
+
+def test_a_bundle_without_topics_is_not_split_at_positions(extensible):
+    """Pulsar takes it for one that is not there."""
+    case = {
+        "bundle": "0x40000000_0x80000000",
+        "algorithm": "specified_positions_divide",
+        "by": "admin",
+        "settings": {},
+        "topics": [],
+        "positions": ["0x50000000"],
+    }
+    assert "HTTP 500" in decided(extensible, "bundles.split", **case)["failed"]
 
 
 def test_a_class_that_is_not_there_cannot_be_set_dynamically(cluster):
