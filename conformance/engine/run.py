@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Set
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import replace
 from functools import cached_property
 
@@ -10,6 +10,7 @@ from pulsar_conformance import specs
 from pulsar_conformance.adapters import AdapterError
 from pulsar_conformance.conformance import checks
 from pulsar_conformance.conformance.core.check import CHECKS
+from pulsar_conformance.conformance.core.trial import Json, Trial
 from pulsar_conformance.conformance.core.verdict import Verdict
 from pulsar_conformance.conformance.engine.asking import Asker, Asking, at_once
 from pulsar_conformance.conformance.engine.corpus import Tried, aimed_for, asked_by, trials_of
@@ -32,7 +33,7 @@ from pulsar_conformance.conformance.engine.readings import (
     readings_of,
     telling,
 )
-from pulsar_conformance.conformance.engine.subject import Subject, speaks_about
+from pulsar_conformance.conformance.engine.subject import Subject
 from pulsar_conformance.conformance.engine.troubles.answering import hand_over
 from pulsar_conformance.conformance.engine.verdicts import VerdictWriter
 
@@ -61,6 +62,7 @@ class Run:
         self._tell = tell
         self._asking = asking
         self._tried: dict[str, list[Tried]] = {}
+        self._model: dict[str, Sequence[Json] | None] = {}
         self._reached_verdicts: dict[str, Verdict] = {}
 
     @cached_property
@@ -215,13 +217,20 @@ class Run:
     def _may_tell(self, rule: specs.Rule, tried: Tried) -> bool:
         """Whether a rule may tell the answers to a trial that is none of its own.
 
-        One that failed it tells only if it speaks about the case.
+        One that failed it tells only if it speaks about the case, as the model's answers show it.
         """
-        return not self._failed(tried) or speaks_about(self._presumed, rule, tried.trial)
+        if not self._failed(tried):
+            return True
+        right = self._right(tried.trial)
+        judge = self._before.court.judge
+        return right is None or judge(rule.id, tried.trial, right).word != "not_reached"
 
-    @cached_property
-    def _presumed(self) -> Subject:
-        return Subject.of(self.implementation, self._before)
+    def _right(self, trial: Trial) -> Sequence[Json] | None:
+        """What the model answers, which is worked out once for all rules."""
+        if trial.fingerprint not in self._model:
+            subject = Subject.of(self.implementation, self._before)
+            self._model[trial.fingerprint] = subject.right(trial)
+        return self._model[trial.fingerprint]
 
     def _serving(self, rule: specs.Rule) -> Iterator[list[Tried]]:
         """The trials aimed at readings, and where cases take seconds, those drawn for others.

@@ -94,9 +94,3 @@ class Subject:
                 return
             seen.append(now)
             yield now
-
-
-def speaks_about(subject: Subject, rule: specs.Rule, trial: Trial) -> bool:
-    """Whether a rule speaks about what a trial asks, as far as the answers of the model show it."""
-    right = subject.right(trial)
-    return right is None or subject.court.judge(rule.id, trial, right).word != "not_reached"
