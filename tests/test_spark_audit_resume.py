@@ -6,7 +6,9 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -21,6 +23,7 @@ from pulsar_conformance.conformance.history.audit.tables import TABLES
 from pulsar_conformance.conformance.history.audit.writing import ASKED, DONE, Store
 from pulsar_conformance.conformance.history.cycles.gold import GOLD
 from pulsar_conformance.conformance.history.input.files import found
+from pulsar_conformance.conformance.history.input.silver import SILVER
 from standins.sparks import CORES, audit_session, spark
 
 assert audit_session
@@ -135,6 +138,44 @@ def test_stopped_between_any_two_tables_it_goes_on(audit_session, history, undis
     make(store, every, silent)
     assert files_of(tmp_path) == seen
     assert rows(store) == rows(undisturbed)
+
+
+def test_tables_that_are_made_at_once_are_the_same(audit_session, history, undisturbed, tmp_path):
+    store = Store(audit_session, str(tmp_path))
+    every, told, beside = every_step(store, history), [], set()
+
+    def noted(step):
+        def made(tables):
+            beside.add(threading.current_thread().name)
+            return step.make(tables)
+
+        return replace(step, make=made)
+
+    def tell(table, mark):
+        told.extend([table] if mark is not None else [])
+
+    make(store, map(noted, every), tell, at_once=2)
+    assert len(beside) == 2
+    assert told == [step.table for step in every]
+    assert rows(store) == rows(undisturbed)
+    assert stale(store, every) == []
+
+
+def test_what_breaks_at_once_is_told_and_what_is_done_is_kept(audit_session, history, tmp_path):
+    store = Store(audit_session, str(tmp_path))
+    every = every_step(store, history)
+
+    def breaks(_tables):
+        raise OSError("no space left on device")
+
+    broken = [replace(one, make=breaks) if one.table == "contexts" else one for one in every]
+    with pytest.raises(OSError, match="no space"):
+        make(store, broken, silent, at_once=2)
+    done = {name for name in store.marks() if name in TABLES}
+    assert "records" in done
+    assert done <= {"records", "quarantine", *SILVER} - {"contexts"}
+    make(store, every, silent, at_once=2)
+    assert stale(store, every) == []
 
 
 def stale(store, every):

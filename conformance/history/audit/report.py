@@ -17,6 +17,7 @@ from pulsar_conformance.conformance.history.audit.plan import AuditPlan
 from pulsar_conformance.conformance.history.audit.reading import source
 from pulsar_conformance.conformance.history.audit.running import BEGUN, make
 from pulsar_conformance.conformance.history.audit.steps import steps
+from pulsar_conformance.conformance.history.audit.workers import workers
 from pulsar_conformance.conformance.history.audit.writing import ASKED, Mark, Store
 from pulsar_conformance.conformance.history.cycles.gold import SESSION
 from pulsar_conformance.conformance.history.input import files
@@ -98,7 +99,8 @@ def tables(
             usual = sizes.of_table(table.removeprefix(ASKED), length, tasks)
             sizes.set_up(spark, {**SESSION, **usual})
 
-        make(store, every, _say_nothing if quiet else _tell, set_up)
+        at_once = sizes.at_once(found.length)
+        make(store, every, _say_nothing if quiet else _tell, set_up, at_once)
     return {step.table: store.read(step.table) for step in every}
 
 
@@ -172,15 +174,25 @@ def _reported(
 ) -> tuple[dict[str, Any], Iterator[str]]:
     asked_plan = other.over(plan)
     made = tables(spark, path, output, plan, asked_plan, quiet=how.quiet)
-    found = summary.summary(made, plan)
+    with workers(1) as beside:
+        shown = beside.submit(_shown, made, plan, output, how.cases)
+        found = summary.summary(made, plan)
+        faults, content = shown.result()
     if asked_plan is not None:
         found["asked"] = {**asdict(other), **asked.compared(made)}
     found["wrong"] = summary.wrong(found)
-    faults = summary.faults(made["verdicts"], SHOWN)
-    casefiles.write(made["verdicts"], output, how.cases)
     lines = list(telling.lines(found, faults, f"{output}/{casefiles.FOLDER}"))
-    page = making.write(made, plan, output, lines, how.refresh)
-    return found, iter([*lines, *([f"drawn in {page}"] if page else [])])
+    if content is not None:
+        lines.append(f"drawn in {making.write(content, output, lines, how.refresh)}")
+    return found, iter(lines)
+
+
+def _shown(
+    made: dict[str, DataFrame], plan: AuditPlan, output: str, cases: int
+) -> tuple[list[dict[str, Any]], dict[str, Any] | None]:
+    """The first faults of each rule, whose cases are written; and what the page shows."""
+    casefiles.write(made["verdicts"], output, cases)
+    return summary.faults(made["verdicts"], SHOWN), making.content(made, plan, output)
 
 
 def _say_nothing(_table: str, _mark: Mark | None) -> None:

@@ -1,4 +1,4 @@
-"""Makes the tables that are missing or stale, one after the other.
+"""Makes the tables that are missing or stale, each after those that it is made of.
 
 Where only the history is another one, what has changed in it is looked at first: a table that was
 made of what was there before keeps what is of an earlier time.
@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import Future
 from dataclasses import dataclass, field
 from datetime import datetime
+from threading import Lock
 from typing import NamedTuple
 
 from pulsar_conformance.conformance.history.audit.steps import Tables, TableStep, fingerprints
+from pulsar_conformance.conformance.history.audit.workers import workers
 from pulsar_conformance.conformance.history.audit.writing import Mark, Store
 from pulsar_conformance.conformance.history.input.sources import NEVER, first_of
 from pyspark.errors import PySparkException
@@ -37,18 +40,31 @@ class _Written(NamedTuple):
 
 
 def make(
-    store: Store, every: Iterable[TableStep], tell: Tell, set_up: SetUp = lambda _table, _part: None
+    store: Store,
+    every: Iterable[TableStep],
+    tell: Tell,
+    set_up: SetUp = lambda _table, _part: None,
+    at_once: int = 1,
 ) -> Mapping[str, Mark]:
-    """Make every table that is not there as it would be made now."""
+    """Make every table that is not there as it would be made now.
+
+    Where none of those is there yet, so many are made `at_once`; they are set up alike.
+    """
     making = _Making(store, list(every), set_up, dict(store.marks()))
     if BEGUN not in making.marks:
         store.mark(BEGUN, Mark("-", 0, 0.0))
-    for step in making.steps:
-        mark = making.marks.get(step.table)
-        if mark is None or mark.fingerprint != making.wanted[step.table]:
-            tell(step.table, None)
-            making.make(step, mark)
-        tell(step.table, making.marks[step.table])
+    stale = [step for step in making.steps if making.is_stale(step)]
+    anew = all(step.table not in making.marks for step in stale)
+    with workers(at_once if anew else 1) as threads:
+        begun: dict[str, Future[None]] = {}
+        for step in stale:
+            parents = [begun[one] for one in step.parents if one in begun]
+            begun[step.table] = threads.submit(making.make, step, parents)
+        for step in making.steps:
+            if step.table in begun:
+                tell(step.table, None)
+                begun[step.table].result()
+            tell(step.table, making.marks[step.table])
     return {step.table: making.marks[step.table] for step in making.steps}
 
 
@@ -61,21 +77,35 @@ class _Making:
     set_up: SetUp
     marks: dict[str, Mark]
     wanted: Mapping[str, str] = field(init=False)
+    turn: Lock = field(default_factory=Lock)
+    """Marks are written one after the other."""
 
     def __post_init__(self) -> None:
         self.wanted = fingerprints(self.steps)
 
-    def make(self, step: TableStep, old: Mark | None) -> None:
-        """One table, or what is another one in it."""
+    def is_stale(self, step: TableStep) -> bool:
+        """Whether a table is not there as it would be made now."""
+        mark = self.marks.get(step.table)
+        return mark is None or mark.fingerprint != self.wanted[step.table]
+
+    def make(self, step: TableStep, parents: Iterable[Future[None]]) -> None:
+        """One table, or what is another one in it, after those that it is made of."""
+        for one in parents:
+            one.result()
         begun = time.monotonic()
+        old = self.marks.get(step.table)
         if old is not None:
-            self.store.mark(step.table, None)
+            self._mark(step, None)
         written = self._in_part(step, old) or self._whole(step)
         took = time.monotonic() - begun
         rows, since, before = written
         mark = Mark(self.wanted[step.table], rows, took, step.method, before, since)
         self.marks[step.table] = mark
-        self.store.mark(step.table, mark)
+        self._mark(step, mark)
+
+    def _mark(self, step: TableStep, mark: Mark | None) -> None:
+        with self.turn:
+            self.store.mark(step.table, mark)
 
     def _whole(self, step: TableStep) -> _Written:
         self.set_up(step.table, False)

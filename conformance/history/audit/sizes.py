@@ -45,6 +45,10 @@ def of_process(path: str) -> Mapping[str, str]:
     return SUMMARIES if 0 < length < SMALL else LARGE
 
 
+AT_ONCE = 2
+"""Tables of a small history that are made at a time: planning one takes longer than its rows do,
+and that is the work of one core."""
+
 FEW = ("cycles", "broker_usage", "decisions", "findings")
 """Tables with a row a broker at most of what has a row a bundle: cycles, usages, rules."""
 
@@ -62,6 +66,11 @@ def of_table(table: str, length: int, tasks: int) -> Mapping[str, str]:
     code = INTERPRETED if few or length < SMALL else COMPILED
     parts = length // (PART * FEWER if few else PART)
     return {**code, PARTITIONS: str(max(tasks, parts))}
+
+
+def at_once(length: int) -> int:
+    """How many tables of a history of so many bytes are made at a time, all set up alike."""
+    return AT_ONCE if length < SMALL else 1
 
 
 def set_up(spark: Any, settings: Mapping[str, str]) -> None:

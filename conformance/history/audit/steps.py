@@ -14,7 +14,7 @@ from typing import Any
 from pulsar_conformance.conformance.history.audit.plan import AuditPlan, Silver
 from pulsar_conformance.conformance.history.audit.tables import TABLES
 from pulsar_conformance.conformance.history.audit.writing import ASKED, PARTITION, Mark
-from pulsar_conformance.conformance.history.cycles.gold import GOLD
+from pulsar_conformance.conformance.history.cycles.gold import GOLD, NEEDS
 from pulsar_conformance.conformance.history.input.records import quarantine
 from pulsar_conformance.conformance.history.input.silver import SILVER
 from pulsar_conformance.conformance.history.verdicts import splits
@@ -115,8 +115,8 @@ def from_day(rows: DataFrame, since: datetime) -> DataFrame:
 
 
 def _gold(plan: AuditPlan, names: tuple[str, ...], prefix: str) -> Iterator[TableStep]:
-    before: tuple[str, ...] = ()
     for name in names:
+        before = NEEDS[name]
         parents = (*SILVER, *(prefix + one for one in before))
         yield TableStep(
             prefix + name,
@@ -127,7 +127,6 @@ def _gold(plan: AuditPlan, names: tuple[str, ...], prefix: str) -> Iterator[Tabl
             passing=PASSING.get(name, ()),
             reach=partial(REACH[name], prefix + name) if name in REACH else None,
         )
-        before += (name,)
 
 
 def _made(

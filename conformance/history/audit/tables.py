@@ -74,17 +74,17 @@ TABLES: Mapping[str, TableSchema] = {
         "open boolean, owner string, basis string",
         ("cluster", "cycle", "at", "broker", "bundle"),
     ),
-    "bundle_averages": TableSchema(
-        f"cycle timestamp, moment timestamp, broker string, bundle string, "
-        f"shortTermData {AVERAGE}, longTermData {AVERAGE}, moved double, surely_moved double",
-        ("cluster", "cycle", "moment", "broker", "bundle"),
-    ),
     "broker_usage": TableSchema(
         f"cycle timestamp, moment timestamp, broker string, since timestamp, percent {PERCENT}, "
         "present double, observed boolean, before double, used double, least double, "
         "most double, "
         "messages double, bytes double",
         ("cluster", "cycle", "moment", "broker"),
+    ),
+    "bundle_averages": TableSchema(
+        f"cycle timestamp, moment timestamp, broker string, bundle string, "
+        f"shortTermData {AVERAGE}, longTermData {AVERAGE}, moved double, surely_moved double",
+        ("cluster", "cycle", "moment", "broker", "bundle"),
     ),
     "broker_decisions": TableSchema(
         f"cycle timestamp, moment timestamp, broker string, {acts.COLUMNS}, "

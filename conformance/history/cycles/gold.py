@@ -24,6 +24,7 @@ from pyspark.sql import DataFrame
 
 __all__ = [
     "GOLD",
+    "NEEDS",
     "SESSION",
     "averages",
     "broker_decisions",
@@ -37,14 +38,26 @@ __all__ = [
 GOLD: Mapping[str, Callable[[Silver, Made, AuditPlan], DataFrame]] = {
     "cycles": lambda silver, _made, plan: cycles(silver, plan),
     "unloads": unloads,
-    "bundle_averages": averages,
     "broker_usage": usages,
+    "bundle_averages": averages,
     "broker_decisions": broker_decisions,
     "decisions": decisions,
     "findings": findings,
     "verdicts": verdicts,
 }
 """By the table's name, in the order in which they are made."""
+
+NEEDS: Mapping[str, tuple[str, ...]] = {
+    "cycles": (),
+    "unloads": ("cycles",),
+    "broker_usage": ("cycles",),
+    "bundle_averages": ("cycles", "unloads"),
+    "broker_decisions": ("cycles", "unloads", "bundle_averages", "broker_usage"),
+    "decisions": ("broker_decisions",),
+    "findings": ("cycles", "broker_usage", "broker_decisions"),
+    "verdicts": ("cycles", "bundle_averages", "broker_usage", "findings"),
+}
+"""Those before it that each is made of, besides what was recorded."""
 
 SESSION: Mapping[str, str] = {"spark.sql.requireAllClusterKeysForCoPartition": "false"}
 """With these settings of a Spark session, rows move between tasks no more often than they must."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from pulsar_conformance.conformance.history.audit.plan import AuditPlan
 from pulsar_conformance.conformance.history.page import series
@@ -11,18 +12,20 @@ from pulsar_conformance.conformance.history.page.rendering import rendered
 PAGE = "audit.html"
 
 
-def write(
-    tables: series.Tables, plan: AuditPlan, output: str, lines: list[str], refresh: int = 0
-) -> Path | None:
-    """Writes the page, and says where it is; None where the tables are on no disk of this machine.
+def content(tables: series.Tables, plan: AuditPlan, output: str) -> dict[str, Any] | None:
+    """What the page shows; None where the tables are on no disk of this machine."""
+    if not Path(output).is_dir():
+        return None
+    return {"clusters": series.drawn(tables, plan), "verdicts": series.verdicts(tables)}
+
+
+def write(data: dict[str, Any], output: str, lines: list[str], refresh: int = 0) -> Path:
+    """Writes the page with this content, and says where it is.
 
     `lines` are the report as the command prints it; every `refresh` seconds a browser reads the
     page again, if that is not 0. It is never seen half-written.
     """
     folder = Path(output)
-    if not folder.is_dir():
-        return None
-    data = {"clusters": series.drawn(tables, plan), "verdicts": series.verdicts(tables)}
     page = folder / PAGE
     whole = folder / f".{PAGE}"
     whole.write_text(rendered(data, lines, refresh), "utf-8")
