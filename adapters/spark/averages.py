@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from pulsar_conformance.adapters.spark.shapes import RATE_FIELDS, assumed, number
 from pyspark.sql import Column, DataFrame, Window, WindowSpec
@@ -32,10 +33,19 @@ class Timeline:
 
     def earlier(self, column: str, count: int, *more: str) -> Column:
         """The value of a column so many rows before that have one."""
-        keys, order = (", ".join(f"`{n}`" for n in names) for names in (self.keys, self.order))
-        keys = ", ".join((keys, *(f"`{name}`" for name in more)))
+        return self._away("lag", column, count, more)
+
+    def next(self, column: str) -> Column:
+        """The value of a column in the next row that has one; each row is looked at once."""
+        return self._away("lead", column, 1, ())
+
+    def _away(self, way: str, column: str, count: int, more: Sequence[str]) -> Column:
+        keys, order = (
+            ", ".join(f"`{name}`" for name in names)
+            for names in ((*self.keys, *more), self.order)
+        )
         over = f"over (partition by {keys} order by {order})"
-        return F.expr(f"lag(`{column}`, {count}) ignore nulls {over}")
+        return F.expr(f"{way}(`{column}`, {count}) ignore nulls {over}")
 
 
 Total = Callable[[DataFrame, Timeline, int | str], tuple[DataFrame, Column]]
@@ -62,6 +72,12 @@ def _sums(course: Timeline) -> Column:
         )
     }
     return F.struct(*parts.values())
+
+
+def sum_of(name: str) -> Column:
+    """What all samples of a rate come to so far, of rows that `averages` is at."""
+    whole, rest = F.col(f"_sums.{name}"), F.col(f"_sums.{name}_rest")
+    return F.coalesce(whole.cast("double") + rest, number(0))
 
 
 def _sliding(rows: DataFrame, course: Timeline, window: int | str) -> tuple[DataFrame, Column]:
@@ -130,6 +146,8 @@ def averages(
     order: Iterable[str],
     frames: Mapping[str, int | str],
     readings: Readings,
+    beside: Mapping[str, Column] = MappingProxyType({}),
+    of_sums: Mapping[str, Column] = MappingProxyType({}),
 ) -> DataFrame:
     """What is known at each look, of the samples before it. [DATA-01 … 07]
 
@@ -137,12 +155,16 @@ def averages(
     `RATE_FIELDS` are what was measured, null in a look. Each time frame of `frames`, with the
     number of samples that count in it, or the column that has it, adds a struct of `RATE_FIELDS`
     and `numSamples`. It is told in the looks alone.
+
+    More columns over the same course cost little here: `beside` are of what is given, and `of_sums`
+    may ask for `NTH` and `sum_of`, too.
     """
     course, given = Timeline(tuple(keys), tuple(order)), rows.columns
     sample = F.col(RATE_FIELDS[0]).isNotNull()
     number_of = F.count(F.when(sample, 1)).over(course.so_far())
-    rows = rows.withColumns({"_sample": sample, NTH: number_of, "_sums": _sums(course)})
-    rows = rows.withColumn("_of_sample", F.when(F.col("_sample"), F.col("_sums")))
+    sums = {"_sample": sample, NTH: number_of, "_sums": _sums(course)}
+    rows = rows.withColumns({**sums, **beside})
+    rows = rows.withColumns({"_of_sample": F.when(F.col("_sample"), F.col("_sums")), **of_sums})
     never, taken = assumed(readings["kilobyte"]), F.col(NTH)
     known: dict[str, Column] = {}
     for name, window in frames.items():
@@ -153,7 +175,8 @@ def averages(
             for rate in RATE_FIELDS
         )
         known[name] = F.struct(*means, counted.alias("numSamples"))
-    return rows.withColumns(known).select(*given, *known)
+    kept = dict.fromkeys((*given, *beside, *of_sums))
+    return rows.withColumns(known).select(*kept, *known)
 
 
 def together(rates: Column) -> Column:

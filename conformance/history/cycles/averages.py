@@ -31,13 +31,12 @@ def averages(silver: Silver, made: Made, plan: AuditPlan) -> DataFrame:
     rows = rows.withColumn("key", F.xxhash64("cluster", "bundle", "since"))
     keys, order = ("key", "cluster", "bundle", "since"), ("at", "turn", "broker")
     so_far = known.Timeline(keys, order).so_far()
-    went = F.last("went", ignorenulls=True).over(so_far)
-    surely = F.last("surely", ignorenulls=True).over(so_far)
-    taken = F.count(shapes.RATE_FIELDS[0]).over(so_far)
-    rows = rows.withColumns({"went": went, "surely": surely, "taken": taken})
-    rows = known.averages(rows, keys, order, FRAMES, plan.readings)
-    said = F.when(F.col("data").isNotNull(), F.struct("data", "taken", *FRAMES))
-    rows = rows.withColumn("said", F.last(said, ignorenulls=True).over(so_far))
+    went = {name: F.last(name, ignorenulls=True).over(so_far) for name in ("went", "surely")}
+    taken = F.col(known.NTH).alias("taken")
+    sums = (known.sum_of(rate).alias(rate) for rate in shapes.RATE_FIELDS)
+    said = F.when(F.col("data").isNotNull(), F.struct("data", taken, *sums))
+    of_sums = {"taken": taken, "said": F.last(said, ignorenulls=True).over(so_far)}
+    rows = known.averages(rows, keys, order, FRAMES, plan.readings, went, of_sums)
     rows = rows.where(F.col("turn") == LOOK)
     return rows.select(
         "cluster",
@@ -58,7 +57,8 @@ def _average(name: str, window: int) -> Column:
     new = F.col("taken") - F.col("said.taken")
     own_alone = F.isnull("said") | (F.col("taken") >= F.least(counted + new, F.lit(window)))
     kept = F.least(counted, window - new)
-    of_new = (own[rate] * own["numSamples"] - _before(name, rate) for rate in shapes.RATE_FIELDS)
+    # The samples before the record have not filled the time frame: all of them count.
+    of_new = (own[rate] * own["numSamples"] - F.col("said")[rate] for rate in shapes.RATE_FIELDS)
     rates = (
         ((shapes.or_nothing(said[rate]) * kept + sum_) / (kept + new)).alias(rate)
         for rate, sum_ in zip(shapes.RATE_FIELDS, of_new, strict=True)
@@ -66,12 +66,6 @@ def _average(name: str, window: int) -> Column:
     both = F.struct(*rates, (kept + new).alias("numSamples")).cast(shapes.AVERAGE)
     own, said = own.cast(shapes.AVERAGE), said.cast(shapes.AVERAGE)
     return F.when(new == 0, said).when(own_alone, own).otherwise(both)
-
-
-def _before(name: str, rate: str) -> Column:
-    """The sum of the samples before the last record; they have not filled the time frame."""
-    then = F.col(f"said.{name}")
-    return then[rate] * then["numSamples"]
 
 
 def _minutes(later: Column, earlier: Column) -> Column:
