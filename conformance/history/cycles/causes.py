@@ -8,6 +8,8 @@ without it, and what only one of the two allows is undecided.
 
 from __future__ import annotations
 
+from pulsar_conformance.adapters.spark import ranges
+from pulsar_conformance.adapters.spark.averages import Timeline
 from pulsar_conformance.conformance.history.audit.plan import AuditPlan, Made, Silver
 from pulsar_conformance.conformance.history.input.conditions import (
     ADMIN,
@@ -54,7 +56,7 @@ def unloads(silver: Silver, made: Made, _plan: AuditPlan) -> DataFrame:
     recorded to have had the bundle.
     """
     went = _recorded(silver)
-    told = _with_owner(silver, _with_evidence(silver, went))
+    told = _with_owner(silver, went, _with_evidence(silver, went))
     return _at_cycles(told, made["cycles"])
 
 
@@ -75,27 +77,26 @@ def _seconds(time: str) -> Column:
 
 
 def _with_evidence(silver: Silver, went: DataFrame) -> DataFrame:
-    """Unloads with what else is recorded of them: `split`, `ended` and `emptied`."""
-    rows = _with_reports(silver, went)
-    rows = _with_splits(silver, rows)
-    return _with_namespaces(silver, rows)
+    """Unloads with what else is recorded of them: `emptied`, `ended` and `split`."""
+    rows = _with_reports(silver, _with_namespaces(silver, went))
+    return _with_splits(silver, rows)
 
 
 def _with_reports(silver: Silver, went: DataFrame) -> DataFrame:
     """Added are `reported`, `owned` (of the broker's last report), and `ended`: whether the broker
     gave up all that it had, or never reported again."""
     report = F.struct("at", "bundles").alias("report")
-    samples = silver.broker_samples.select("cluster", "broker", "at", report)
+    samples = silver.broker_samples.select(
+        "cluster", "broker", "at", F.col("at").alias("seen"), report
+    )
     marks = went.withColumn("turn", F.lit(1)).unionByName(
         samples.withColumn("turn", F.lit(0)), allowMissingColumns=True
     )
-    course = Window.partitionBy("cluster", "broker").orderBy("at", "turn")
-    before = course.rowsBetween(Window.unboundedPreceding, Window.currentRow)
-    after = course.rowsBetween(1, Window.unboundedFollowing)
+    course = Timeline(("cluster", "broker"), ("at", "turn"))
     marks = marks.withColumns(
         {
-            "last": F.last("report", ignorenulls=True).over(before),
-            "next": F.first("report", ignorenulls=True).over(after)["at"],
+            "last": F.last("report", ignorenulls=True).over(course.so_far()),
+            "next": course.next("seen"),
         }
     ).where("turn = 1")
     at_once = Window.partitionBy("cluster", "broker").orderBy(F.unix_seconds("at"))
@@ -107,8 +108,7 @@ def _with_reports(silver: Silver, went: DataFrame) -> DataFrame:
     every = (F.size(owned) > 1) & (F.size(F.array_except(owned, "given")) == 0)
     silent = F.coalesce(_seconds("next"), _seconds("ends")) - _seconds("at") > GONE
     return marks.select(
-        *KEY,
-        "said",
+        *went.columns,
         F.col("last.at").alias("reported"),
         owned.alias("owned"),
         F.coalesce(every | silent, F.lit(False)).alias("ended"),
@@ -144,10 +144,10 @@ def _interval(seconds: float) -> Column:
     return F.make_dt_interval(secs=F.lit(seconds).cast("decimal(18, 6)"))
 
 
-def _with_namespaces(silver: Silver, rows: DataFrame) -> DataFrame:
+def _with_namespaces(silver: Silver, went: DataFrame) -> DataFrame:
     """Added is `emptied`: whether every bundle of the namespace was unloaded at that time."""
-    space = F.regexp_extract("bundle", r"^(.*)/", 1)
-    rows = rows.withColumn("space", space).withColumn("of", F.to_date("at"))
+    space = ranges.namespace_of(F.col("bundle"))
+    rows = went.withColumns({"space": space, "of": F.to_date("at")})
     at_once = Window.partitionBy("cluster", "space").orderBy(F.unix_seconds("at"))
     given = F.collect_set("bundle").over(at_once.rangeBetween(-TOGETHER, TOGETHER))
     rows = rows.withColumn("given", F.size(given))
@@ -155,7 +155,7 @@ def _with_namespaces(silver: Silver, rows: DataFrame) -> DataFrame:
     named = silver.bundle_samples.select(
         "cluster", F.to_date("at").alias("of"), space.alias("space"), "bundle"
     )
-    known = named.join(many.hint("shuffle_hash"), ["cluster", "space", "of"], "left_semi")
+    known = named.join(many, ["cluster", "space", "of"], "left_semi")
     counts = known.groupBy("cluster", "space", "of").agg(F.countDistinct("bundle").alias("known"))
     rows = rows.join(counts, ["cluster", "space", "of"], "left")
     emptied = (F.col("given") > 1) & (F.col("given") >= F.col("known"))
@@ -164,11 +164,11 @@ def _with_namespaces(silver: Silver, rows: DataFrame) -> DataFrame:
     )
 
 
-def _with_owner(silver: Silver, rows: DataFrame) -> DataFrame:
+def _with_owner(silver: Silver, went: DataFrame, rows: DataFrame) -> DataFrame:
     """Added is `owner`, the broker that by reports, records of owners and assignments had the
     bundle last; null where nothing tells, as of a part that nobody has reported yet, and where its
     own broker has reported since without it."""
-    sought = rows.select("cluster", "bundle").distinct().hint("shuffle_hash")
+    sought = went.select("cluster", "bundle").distinct()
     owners = silver.contexts.where("kind = 'owners'").select(
         "cluster", "at", F.explode("owners").alias("owner", "bundles")
     )
@@ -209,13 +209,11 @@ def _at_cycles(rows: DataFrame, ran: DataFrame) -> DataFrame:
     cycle = F.struct("cycle", "upto", recorded.alias("recorded")).alias("ran")
     cycles = ran.select("cluster", F.col("cycle").alias("at"), cycle, F.lit(0).alias("turn"))
     marks = rows.withColumn("turn", F.lit(1)).unionByName(cycles, allowMissingColumns=True)
-    course = Window.partitionBy("cluster").orderBy("at", "turn")
-    before = course.rowsBetween(Window.unboundedPreceding, Window.currentRow)
-    after = course.rowsBetween(1, Window.unboundedFollowing)
+    course = Timeline(("cluster",), ("at", "turn"))
     marks = marks.withColumns(
         {
-            "ran": F.last("ran", ignorenulls=True).over(before),
-            "due": F.first("ran", ignorenulls=True).over(after),
+            "ran": F.last("ran", ignorenulls=True).over(course.so_far()),
+            "due": course.next("ran"),
         }
     ).where("turn = 1")
     within = F.col("at") < F.col("ran.upto")
