@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 from pulsar_conformance import specs
+from pulsar_conformance.adapters.spark.averages import Timeline
 from pulsar_conformance.conformance import checks
 from pulsar_conformance.conformance.cases.saved import trial_of
 from pulsar_conformance.conformance.engine.judge import Court
@@ -13,6 +14,7 @@ from pulsar_conformance.conformance.history.audit.plan import AuditPlan, Silver
 from pulsar_conformance.conformance.history.audit.tables import TABLES
 from pulsar_conformance.conformance.history.cycles.decisions import decided
 from pulsar_conformance.conformance.history.cycles.gold import GOLD
+from pulsar_conformance.conformance.history.verdicts.verdicts import judged_by
 from pulsar_conformance.reference import Readings
 from standins.sparks import audit_session, spark
 
@@ -260,3 +262,25 @@ def test_a_case_is_broken_as_its_cycle_was(made):
             assert court.judge(row["rule"], trial, [{"unload": pairs}]).violated
             judged += 1
     assert judged > 5
+
+
+@pytest.mark.parametrize(
+    ("named", "areas"),
+    [
+        (("ThresholdShedder", "Own"), {"SHED", "THRESHOLD"}),
+        (("OverloadShedder", "UniformLoadShedder"), {"SHED", "OVERLOAD", "UNIFORM"}),
+        (("Own", None), {"SHED"}),
+        ((), {"SHED"}),
+    ],
+)
+def test_rules_of_strategies_that_no_cycle_follows_are_not_asked(audit_session, named, areas):
+    ran = audit_session.createDataFrame([(one,) for one in named], "strategy string")
+    rules = judged_by({"cycles": ran}, AuditPlan.of(PROFILE))
+    assert {rule.partition("-")[0] for rule in rules} == areas
+
+
+def test_the_next_row_that_has_a_value(audit_session):
+    rows = [("b1", 1, None), ("b1", 2, "x"), ("b1", 3, None), ("b1", 4, "y"), ("b2", 5, "z")]
+    frame = audit_session.createDataFrame(rows, "broker string, at int, seen string")
+    told = frame.select("at", Timeline(("broker",), ("at",)).next("seen").alias("next"))
+    assert dict(told.collect()) == {1: "x", 2: "y", 3: "y", 4: None, 5: None}

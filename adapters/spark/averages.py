@@ -41,8 +41,7 @@ class Timeline:
 
     def _away(self, way: str, column: str, count: int, more: Sequence[str]) -> Column:
         keys, order = (
-            ", ".join(f"`{name}`" for name in names)
-            for names in ((*self.keys, *more), self.order)
+            ", ".join(f"`{name}`" for name in names) for names in ((*self.keys, *more), self.order)
         )
         over = f"over (partition by {keys} order by {order})"
         return F.expr(f"{way}(`{column}`, {count}) ignore nulls {over}")

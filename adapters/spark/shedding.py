@@ -143,7 +143,7 @@ def _chosen(rows: DataFrame, readings: Readings, strategies: Iterable[str]) -> D
         F.col("strategy").isin(*strategies) & STRATEGIES[name].takes(readings)
         for name in everywhere
     ]
-    chosen = enabled & F.col("movable") & F.array_contains(F.array(*taken), True)
+    chosen = enabled & F.col("movable") & F.array_contains(F.array(F.lit(False), *taken), True)
     return rows.withColumn("chosen", F.coalesce(chosen, F.lit(False)))
 
 

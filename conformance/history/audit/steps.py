@@ -36,7 +36,8 @@ JUDGING = (
 Tolerances are in `core`, and rules and documented defaults in `specs`.
 """
 
-JUDGED = ("broker_decisions", "findings", "verdicts")
+VERDICTS = ("split_findings", "findings", "verdicts")
+JUDGED = ("broker_decisions", *VERDICTS)
 
 PASSING: Mapping[str, tuple[str, ...]] = {"cycles": ("until",), "unloads": ()}
 """The small gold tables, which are made whole and compared; the end of a leader's term changes
@@ -46,7 +47,7 @@ nothing of what was before.
 AGAIN = tuple(name for name in GOLD if name not in PASSING)
 """The large ones, of which the days from that of a time on are made anew."""
 
-COMPARED = tuple(GOLD)[: list(GOLD).index("decisions") + 1]
+COMPARED = tuple(name for name in GOLD if name not in VERDICTS)
 """The tables that are made once more where other settings are asked about."""
 
 
@@ -165,7 +166,7 @@ def _split_lately(_own: str, tables: Tables, since: datetime) -> DataFrame:
 
 REACH: Mapping[str, Callable[[str, Tables, datetime], DataFrame]] = {
     "cycles": _looked_at_later,
-    "findings": _split_lately,
+    "split_findings": _split_lately,
 }
 """By the name of a gold table, of its own name and those of all that it is made of."""
 

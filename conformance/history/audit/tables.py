@@ -81,6 +81,10 @@ TABLES: Mapping[str, TableSchema] = {
         "messages double, bytes double",
         ("cluster", "cycle", "moment", "broker"),
     ),
+    "split_findings": TableSchema(
+        "cycle timestamp, rule string, verdict string, evidence string",
+        ("cluster", "cycle", "rule"),
+    ),
     "bundle_averages": TableSchema(
         f"cycle timestamp, moment timestamp, broker string, bundle string, "
         f"shortTermData {AVERAGE}, longTermData {AVERAGE}, moved double, surely_moved double",

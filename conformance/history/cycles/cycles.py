@@ -130,6 +130,13 @@ def moments(made: Made, plan: AuditPlan) -> DataFrame:
     return each.drop("moments", "day")
 
 
+def followed(made: Made, plan: AuditPlan) -> tuple[str, ...]:
+    """The documented strategies that a cycle of the plan follows: which is looked up."""
+    names = of_plan(made["cycles"], plan).select("strategy").distinct()
+    known = names.where(F.col("strategy").isin(*shedding.STRATEGIES)).collect()
+    return tuple(name for name in shedding.STRATEGIES if (name,) in known)
+
+
 def of_plan(rows: DataFrame, plan: AuditPlan) -> DataFrame:
     """The rows of those cycles that the plan asks for."""
     if plan.since is not None:

@@ -54,8 +54,9 @@ def decided(made: Made, plan: AuditPlan) -> DataFrame:
     `cycle` is a struct of `KEY`, by which the rows are together; then `broker` and `DECIDED`.
     """
     ran = cycles.of_plan(cycles.moments(made, plan), plan)
-    brokers, bundles = _brokers(ran, made, plan), _bundles(made, plan)
-    rows = shedding.decisions(brokers, bundles, plan.readings, strategies(plan))
+    strategies = cycles.followed(made, plan)
+    brokers, bundles = _brokers(ran, made, strategies), _bundles(made, plan)
+    rows = shedding.decisions(brokers, bundles, plan.readings, strategies)
     acted = done.of_cycles(causes.shed(made), cycles.of_plan(made["cycles"], plan))
     went = done.unloaded(acted.select(F.struct(*KEY).alias("cycle"), *_others(acted, KEY)))
     rows = finished(table(rows, plan.readings), went)
@@ -66,15 +67,9 @@ def _others(rows: DataFrame, names: Sequence[str]) -> list[str]:
     return [name for name in rows.columns if name not in names]
 
 
-def strategies(plan: AuditPlan) -> tuple[str, ...]:
-    """Those that a plan may have to follow."""
-    named = (plan.strategy or "").rpartition(".")[2]
-    return (named,) if named in shedding.STRATEGIES else tuple(shedding.STRATEGIES)
-
-
-def _brokers(ran: DataFrame, made: Made, plan: AuditPlan) -> DataFrame:
+def _brokers(ran: DataFrame, made: Made, strategies: Sequence[str]) -> DataFrame:
     """Brokers as `shedding` looks at them."""
-    deciding = (F.col(f"settings.{name}") for name in shedding.settings_of(strategies(plan)))
+    deciding = (F.col(f"settings.{name}") for name in shedding.settings_of(strategies))
     settled = ran.select(*KEY, F.struct(*deciding).alias("settings"), "strategy")
     known = made["broker_usage"].join(settled, list(KEY))
     return known.select(
@@ -128,11 +123,15 @@ def _open(given: Sequence[str], readings: Mapping[str, str]) -> Column:
 
 
 def _narrows() -> Column:
-    """Whether a bundle's way from the most to the least loaded broker narrows both gaps."""
+    """Whether a bundle's way from the most to the least loaded broker narrows both gaps.
+
+    It is told under the strategy that asks for it.
+    """
     ends, load = F.col("uniformloadshedder"), F.col("load")
     gaps = {name: (ends["most"][name] - ends["least"][name]) / 2 for name in LOADS}
     fits = [(load[name] > 0) & (load[name] <= gap) for name, gap in gaps.items()]
-    return F.col("bundle").isNotNull() & fits[0] & fits[1]
+    narrows = F.col("bundle").isNotNull() & fits[0] & fits[1]
+    return F.when(F.col("strategy") == "UniformLoadShedder", narrows)
 
 
 LOADS = ("messages", "bytes")

@@ -1,8 +1,9 @@
 """What was known, decided and done at each shedding cycle: tables of what was recorded.
 
 Each function makes one table of `tables.TABLES`, without `day`, of those before it. They are lazy,
-and read and write nothing; but `verdicts` looks first whether anything is broken, and `findings`
-whether anything was split.
+and read and write nothing; but `verdicts` looks first whether anything is broken,
+`split_findings` whether anything was split, and `broker_decisions` and `findings` which strategies
+cycles follow.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from pulsar_conformance.conformance.history.cycles.usages import usages
 from pulsar_conformance.conformance.history.verdicts.verdicts import (
     broker_decisions,
     findings,
+    split_findings,
     verdicts,
 )
 from pyspark.sql import DataFrame
@@ -31,6 +33,7 @@ __all__ = [
     "cycles",
     "decisions",
     "findings",
+    "split_findings",
     "unloads",
     "usages",
     "verdicts",
@@ -39,6 +42,7 @@ GOLD: Mapping[str, Callable[[Silver, Made, AuditPlan], DataFrame]] = {
     "cycles": lambda silver, _made, plan: cycles(silver, plan),
     "unloads": unloads,
     "broker_usage": usages,
+    "split_findings": split_findings,
     "bundle_averages": averages,
     "broker_decisions": broker_decisions,
     "decisions": decisions,
@@ -51,13 +55,18 @@ NEEDS: Mapping[str, tuple[str, ...]] = {
     "cycles": (),
     "unloads": ("cycles",),
     "broker_usage": ("cycles",),
+    "split_findings": (),
     "bundle_averages": ("cycles", "unloads"),
     "broker_decisions": ("cycles", "unloads", "bundle_averages", "broker_usage"),
     "decisions": ("broker_decisions",),
-    "findings": ("cycles", "broker_usage", "broker_decisions"),
+    "findings": ("cycles", "broker_usage", "broker_decisions", "split_findings"),
     "verdicts": ("cycles", "bundle_averages", "broker_usage", "findings"),
 }
 """Those before it that each is made of, besides what was recorded."""
 
-SESSION: Mapping[str, str] = {"spark.sql.requireAllClusterKeysForCoPartition": "false"}
-"""With these settings of a Spark session, rows move between tasks no more often than they must."""
+SESSION: Mapping[str, str] = {
+    "spark.sql.requireAllClusterKeysForCoPartition": "false",
+    "spark.sql.autoBroadcastJoinThreshold": "128k",
+}
+"""With these settings of a Spark session, rows move between tasks no more often than they must:
+what is few is sent to where the many are."""

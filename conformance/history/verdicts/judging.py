@@ -28,6 +28,13 @@ FOLLOWS: Mapping[str, tuple[str, ...]] = {
 """Rules that cannot but be broken where others are, by the same broker in the same cycle."""
 
 
+SAID = (
+    "array<struct<rule string, reached boolean, broken boolean, lacking boolean, evidence string, "
+    "aside boolean>>"
+)
+"""What rules say of a broker at a cycle; there may be none."""
+
+
 def judged(
     facts: DataFrame,
     rules: Iterable[str],
@@ -50,7 +57,7 @@ def judged(
             for part in ("reached", "broken")
         }
     )
-    each = F.array(*(_row(rule, one) for rule, one in checks.items()))
+    each = F.array(*(_row(rule, one) for rule, one in checks.items())).cast(SAID)
     said = F.filter(each, lambda one: one["reached"] | one["broken"])
     rows = decided.select("cycle", "broker", "looks", said.alias("said"))
     rows = rows.select("cycle", "broker", "looks", F.inline("said"))

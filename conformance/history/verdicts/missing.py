@@ -21,9 +21,16 @@ STRATEGY_OF: Mapping[str, str] = {
 }
 """The strategy that the rules of an area are about."""
 
+NAMED = "array<struct<rule string, names array<string>>>"
+
 BY_HISTORY, BOUNDS = "THRESHOLD", "THRESHOLD-07"
 """The area of the rules that depend on how earlier observations count, and the one that does not.
 """
+
+
+def strategy_of(rule: str) -> str | None:
+    """The strategy that a rule is about; None where it is about every one."""
+    return STRATEGY_OF.get(rule.partition("-")[0])
 
 
 def needed(rules: Iterable[str], plan: AuditPlan) -> Mapping[str, tuple[str, ...]]:
@@ -40,7 +47,7 @@ def needed(rules: Iterable[str], plan: AuditPlan) -> Mapping[str, tuple[str, ...
         )
         for rule in known.rules_of(plan.profile)
     }
-    return {rule: settings[rule] for rule in rules if rule.partition("-")[0] in STRATEGY_OF}
+    return {rule: settings[rule] for rule in rules if strategy_of(rule)}
 
 
 def undecided(
@@ -53,6 +60,7 @@ def undecided(
     ran = moments.where("cycle = moment").join(seen, ["cluster", "cycle"])
     ran = ran.where(F.col(f"settings.{ENABLED}") & (F.col("brokers") > 1))
     each = F.array(*(_row(rule, names) for rule, names in needed(rules, plan).items()))
+    each = each.cast(NAMED)
     rows = ran.select(
         "cluster", "cycle", F.inline(F.filter(each, lambda one: F.size(one["names"]) > 0))
     )
@@ -65,7 +73,7 @@ def _row(rule: str, names: Iterable[str]) -> Column:
     absent = [_absent(name) for name in names if name != HISTORY_SHARE]
     if area == BY_HISTORY and rule != BOUNDS:
         absent.append(F.when(F.col("seen"), _absent(HISTORY_SHARE)))
-    under = F.col("strategy") == STRATEGY_OF[area]
+    under = F.col("strategy") == strategy_of(rule)
     lacking = F.array_compact(F.array(*absent)) if absent else F.array().cast("array<string>")
     return F.struct(
         F.lit(rule).alias("rule"),

@@ -72,19 +72,17 @@ def _with_samples(silver: Silver, rows: DataFrame) -> DataFrame:
     They are null where none did, and where the leader had data from elsewhere: where somebody tells
     of that before, or shortly after.
     """
-    sought = rows.select(*KEY).hint("shuffle_hash")
-    samples = silver.bundle_samples.select(
-        "cluster",
-        "bundle",
-        F.col("at").alias("seen"),
-        "topics",
-        (F.col("producerCount") + F.col("consumerCount")).alias("sessions"),
-        (F.col("msgRateIn") + F.col("msgRateOut")).alias("messages"),
-        (F.col("msgThroughputIn") + F.col("msgThroughputOut")).alias("bytes"),
+    sought = rows.select(*KEY)
+    ahead = F.unix_seconds("at") - F.unix_seconds("cycle")
+    known = silver.bundle_samples.join(sought, ["cluster", "bundle"]).where(ahead <= causes.SKEW)
+    measured = (
+        F.col("topics"),
+        F.col("producerCount") + F.col("consumerCount"),
+        F.col("msgRateIn") + F.col("msgRateOut"),
+        F.col("msgThroughputIn") + F.col("msgThroughputOut"),
     )
-    ahead = F.unix_seconds("seen") - F.unix_seconds("cycle")
-    known = samples.join(sought, ["cluster", "bundle"]).where(ahead <= causes.SKEW)
-    most = known.groupBy(*KEY).agg(*(F.max(name).alias(name) for name in MEASURED))
+    each = zip(MEASURED, measured, strict=True)
+    most = known.groupBy(*KEY).agg(*(F.max(one).alias(name) for name, one in each))
     said = silver.contexts.where("kind = 'bundle_data'").groupBy("cluster", "bundle")
     said = said.agg(F.min("at").alias("said"))
     later = F.col("said") > F.col("cycle") + F.lit(SAID)
@@ -101,12 +99,13 @@ def _with_names(silver: Silver, rows: DataFrame) -> DataFrame:
     What lies around another one had been split by then. It is null where the bundle is not among
     them.
     """
-    sought = rows.select(*KEY)
+    turn = _turn("cycle")
+    sought = rows.select(*KEY, F.explode(F.array(turn, turn - 1)).alias("turn"))
     reports = silver.broker_samples.select(
-        "cluster", "broker", F.col("at").alias("seen"), "bundles"
+        "cluster", "broker", F.col("at").alias("seen"), "bundles", _turn("at").alias("turn")
     )
     age = F.unix_seconds("cycle") - F.unix_seconds("seen")
-    known = sought.join(reports, "cluster").where(age.between(0, causes.GONE))
+    known = sought.join(reports, ["cluster", "turn"]).where(age.between(0, causes.GONE))
     last = known.groupBy(*KEY, "broker").agg(F.max_by("bundles", "seen").alias("bundles"))
     space = ranges.namespace_of(F.col("bundle"))
     mine = F.filter("bundles", lambda one: ranges.namespace_of(one) == space)
@@ -116,6 +115,12 @@ def _with_names(silver: Silver, rows: DataFrame) -> DataFrame:
     )
     there = F.when(F.array_contains(inner, F.col("bundle")), inner)
     return rows.join(names.withColumn("names", there), list(KEY), "left")
+
+
+def _turn(time: str) -> Column:
+    """The span of a time, as long as a report tells what its broker has: it and the one before hold
+    all that was reported lately."""
+    return F.floor(F.unix_seconds(time) / causes.GONE)
 
 
 def _force(name: str) -> Column:

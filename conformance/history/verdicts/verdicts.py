@@ -32,6 +32,12 @@ def rules_of(plan: AuditPlan) -> tuple[str, ...]:
     return tuple(rule for rule in CHECKS if rule in rules)
 
 
+def judged_by(made: Made, plan: AuditPlan) -> tuple[str, ...]:
+    """Those of them that are about every strategy, or about one that a cycle follows."""
+    about = (None, *cycles.followed(made, plan))
+    return tuple(rule for rule in rules_of(plan) if missing.strategy_of(rule) in about)
+
+
 def broker_decisions(_silver: Silver, made: Made, plan: AuditPlan) -> DataFrame:
     """`broker_decisions`: a row for each broker at each look."""
     rows = acts(decided(made, plan), ("cycle", "broker"))
@@ -39,15 +45,22 @@ def broker_decisions(_silver: Silver, made: Made, plan: AuditPlan) -> DataFrame:
     return rows.select(*key, *rows.columns[1:])
 
 
-def findings(silver: Silver, made: Made, plan: AuditPlan) -> DataFrame:
+def split_findings(silver: Silver, _made: Made, plan: AuditPlan) -> DataFrame:
+    """`split_findings`: a row for each time at which a leader split bundles, and rule about it."""
+    found = splits.findings(silver, plan)
+    return found.where(F.lit(not splits.split(silver, plan).isEmpty()))
+
+
+def findings(_silver: Silver, made: Made, plan: AuditPlan) -> DataFrame:
     """`findings`: a row for each cycle and rule that speaks about it.
 
     A cycle that is not recorded is judged at each of its moments; where those disagree, or it is
     in `doubt`, what is broken is undecided. `moment` is the first at which it is broken. What a
-    leader split by itself is judged besides, with the time of the split as its `cycle`.
+    leader split by itself is told besides, with the time of the split as its `cycle`.
     """
     moments = cycles.of_plan(cycles.moments(made, plan), plan)
-    said = judged(_facts(moments, made, plan), rules_of(plan), plan.readings, BOUNDED)
+    rules = judged_by(made, plan)
+    said = judged(_facts(moments, made, plan), rules, plan.readings, BOUNDED)
     said = said.select(*(F.col(f"cycle.{name}").alias(name) for name in KEY), *said.columns[1:])
     looked = moments.groupBy("cluster", "cycle").agg(
         F.count(F.lit(1)).alias("looked"), F.any_value("doubt").alias("doubt")
@@ -56,11 +69,10 @@ def findings(silver: Silver, made: Made, plan: AuditPlan) -> DataFrame:
     found = found.withColumns({"verdict": _verdict(), "evidence": _evidence()})
     columns = ("cluster", "cycle", "moment", "rule", "verdict", "evidence", "follows")
     found = found.select(*columns)
-    open_ones = missing.undecided(moments, made["broker_usage"], rules_of(plan), plan)
+    open_ones = missing.undecided(moments, made["broker_usage"], rules, plan)
     found = missing.beside(found, open_ones).select(*columns)
-    if splits.split(silver, plan).isEmpty():
-        return found
-    return found.unionByName(splits.findings(silver, plan), allowMissingColumns=True)
+    split = made["split_findings"].drop("day")
+    return found.unionByName(split, allowMissingColumns=True)
 
 
 def verdicts(_silver: Silver, made: Made, plan: AuditPlan) -> DataFrame:
