@@ -10,6 +10,9 @@ from typing import Any
 SMALL = 32 << 20
 """Bytes of a history for which compiling takes longer than it saves."""
 
+MODEST = 256 << 20
+"""Bytes of a history that one of Java's compilers is over with before the other pays."""
+
 PART = 32 << 20
 """Bytes of a history, at least, that tasks work on together, so that sorting them needs no disk."""
 
@@ -21,9 +24,12 @@ PARTITIONS = "spark.sql.shuffle.partitions"
 SUMMARIES: Mapping[str, str] = {"spark.driver.maxResultSize": "1m"}
 """They alone come to the driver."""
 
+ROOMY: Mapping[str, str] = {**SUMMARIES, "spark.driver.memory": "2g"}
+"""For a Java process with one compiler, as Spark is started elsewhere. Measured on 350,000 samples:
+65 s instead of 81, and 91 s of CPU time instead of 149."""
+
 LARGE: Mapping[str, str] = {
-    **SUMMARIES,
-    "spark.driver.memory": "2g",
+    **ROOMY,
     "spark.driver.extraJavaOptions": "-XX:-DontCompileHugeMethods",
 }
 """For a Java process with both of its compilers. Measured on 700,000 samples: 152 s instead of 254,
@@ -42,7 +48,9 @@ def of_process(path: str) -> Mapping[str, str]:
     there = Path(path)
     files = there.rglob("*") if there.is_dir() else [there]
     length = sum(one.stat().st_size for one in files if one.is_file())
-    return SUMMARIES if 0 < length < SMALL else LARGE
+    if not 0 < length < MODEST:
+        return LARGE
+    return SUMMARIES if length < SMALL else ROOMY
 
 
 AT_ONCE = 2
