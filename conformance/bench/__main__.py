@@ -20,6 +20,9 @@ from pulsar_conformance.conformance.history.audit import sizes
 HOURS = 24
 """Of a day."""
 
+BROKERS, BUNDLES = 2, 3
+"""Of a cluster whose cycles are what counts."""
+
 PATIENT = Limits(start=120, base=600)
 """Whoever is slow is measured, too."""
 
@@ -63,6 +66,17 @@ def _audits(args: argparse.Namespace) -> Iterator[str]:
         return audits.measure(spark, folder, fleet, args.audits, _tell)
 
     yield from _on_spark(measured, f"the median of {args.audits} rounds")
+
+
+def _cycles(args: argparse.Namespace) -> Iterator[str]:
+    """Many cycles of one leader against few."""
+    from pulsar_conformance.conformance.bench import cycles
+
+    def measured(spark: Any, folder: Path) -> Iterable[tuple[str, str, str]]:
+        fleet = cycles.fleet_of(BROKERS, BUNDLES, args.hours)
+        return cycles.measure(spark, folder, fleet, _tell)
+
+    yield from _on_spark(measured, "once, after one that is not counted")
 
 
 def _days(args: argparse.Namespace) -> Iterator[str]:
@@ -111,6 +125,7 @@ def _of_spark(part: Part) -> Part:
 PARTS: Mapping[str, Part] = {
     "engines": _engines,
     "audit": _of_spark(_audits),
+    "cycles": _of_spark(_cycles),
     "days": _of_spark(_days),
 }
 USUAL = ("engines", "audit")
@@ -128,7 +143,7 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
         nargs="*",
         choices=[*PARTS, []],
         metavar="PART",
-        help="engines, audit (both if none is named), days",
+        help="engines, audit (both if none is named), cycles, days",
     )
     parser.add_argument(
         "--adapter",
@@ -141,7 +156,7 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
         ("rounds", 3, "rounds in which implementations take turns, at most"),
         ("brokers", 25, "of the smaller history; the larger one has four times as many"),
         ("bundles", 100, "of each broker"),
-        ("hours", 24, "of both histories"),
+        ("hours", 24, "of both histories; of the shorter one of cycles"),
         ("days", 31, "of the history that grows by its last one"),
         ("audits", 1, "rounds in which audit and floor take turns"),
     ):

@@ -1,0 +1,44 @@
+"""What the cycles of one leader cost: an audit of few, and of many times as many."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from pulsar_conformance.adapters.spark.threshold import SHEDDER_THRESHOLD
+from pulsar_conformance.conformance.bench.audits import FAR, Row, Tell, seconds
+from pulsar_conformance.conformance.history.audit.plan import AuditPlan
+from pulsar_conformance.conformance.history.audit.report import tables
+from pulsar_conformance.conformance.history.fleet.size import Fleet, HistoryOptions
+from pulsar_conformance.conformance.history.fleet.writing import write
+
+LONGER = 16
+"""How many times the cycles of the shorter history the longer one has."""
+
+
+def fleet_of(brokers: int, bundles: int, hours: int) -> Fleet:
+    """A cluster that reports and sheds every minute, under one leader."""
+    return Fleet(1, brokers, bundles, hours, report=1, interval=1, given={SHEDDER_THRESHOLD: FAR})
+
+
+def measure(spark: Any, folder: Path, fleet: Fleet, tell: Tell) -> Iterator[Row]:
+    """Both histories, each audited after a first one that is not counted."""
+    longer = replace(fleet, hours=fleet.hours * LONGER)
+    _audited(spark, folder / "first", fleet, tell)
+    short, cycles = _audited(spark, folder / "short", fleet, tell)
+    long, more = _audited(spark, folder / "long", longer, tell)
+    yield f"audit of {cycles:,} cycles", f"{short:.1f}", "1"
+    yield f"  of {more:,}", f"{long:.1f}", f"{long / short:.2f}"
+
+
+def _audited(spark: Any, folder: Path, fleet: Fleet, tell: Tell) -> tuple[float, int]:
+    """Seconds of an audit, and how many cycles there were."""
+    history, output = str(folder / "history"), str(folder / "audit")
+    tell(f"history of {fleet.hours} h, a cycle a minute")
+    write(spark, fleet, HistoryOptions("none", (), 0, "json"), history)
+    tell("audit")
+    took = seconds(partial(tables, spark, history, output, AuditPlan.of("documented-3.0"), None))
+    return took, spark.read.parquet(f"{output}/cycles").count()
