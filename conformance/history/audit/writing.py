@@ -193,12 +193,9 @@ class Store:
 
     def mark(self, table: str, mark: Mark | None) -> None:
         """Say that a table is done; or, without a mark, that it is not any more."""
-        one = mark or Mark("", 0, 0.0)
-        told = (one.fingerprint, one.rows, one.seconds, one.method, one.before, one.since)
-        row = [(*told, table)]
-        writer = self.spark.createDataFrame(row, MARK).coalesce(1).write.mode("overwrite")
-        writer = writer.option("partitionOverwriteMode", "dynamic")
-        writer.partitionBy("table").json(f"{self.path}/{DONE}")
+        told = (F.lit(value).alias(name) for name, value in vars(mark or Mark("", 0, 0.0)).items())
+        row = self.spark.range(1, numPartitions=1).select(*told)
+        row.write.mode("overwrite").json(f"{self.path}/{DONE}/table={table}")
 
 
 def _day_of(file: str) -> str:
