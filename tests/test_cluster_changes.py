@@ -165,7 +165,10 @@ def test_what_cannot_be_removed_is_named(cluster, monkeypatch):
 
 
 def killed(cluster, number):
-    """A run that is stopped while the cluster unloads something for it."""
+    """A run that is stopped while the cluster unloads something for it.
+
+    It heeds an interrupt, also where these tests run in a shell's background, which ignores it.
+    """
     begun, stopped, change = threading.Event(), threading.Event(), cluster.change
 
     def held(method, path, body):
@@ -176,8 +179,8 @@ def killed(cluster, number):
 
     cluster.change = held
     code = (
-        "import sys; from pulsar_conformance.conformance.commands.main import main; "
-        "sys.exit(main())"
+        "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler); "
+        "from pulsar_conformance.conformance.commands.main import main; sys.exit(main())"
     )
     words = ["run", "--adapter", f"cluster:{cluster.url},changes=allowed", "--rules", "OWN-*"]
     process = subprocess.Popen(

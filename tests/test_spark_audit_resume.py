@@ -36,11 +36,14 @@ CLUSTERS, BROKERS, REPORTS = 2, 3, 4
 CYCLES = 150
 """Of one cluster, when nobody reports any more, so that a single record of another year is few."""
 
+WHOLE = "t/ns/0x00000000_0x00000002"
+PARTS = ["t/ns/0x00000000_0x00000001", "t/ns/0x00000001_0x00000002"]
 ENDS_WITHIN = 1200
 
 
 def lines():
-    """Two clusters over midnight, with an unload, damaged lines and a clock that was wrong."""
+    """Two clusters over midnight, with an unload, a split, damaged lines and a clock that was
+    wrong."""
     for number in range(CLUSTERS):
         cluster = f"c{number}"
 
@@ -59,6 +62,7 @@ def lines():
             yield line("load_report", at, broker="b0")
         at = START + timedelta(minutes=2, seconds=1)
         yield line("unloaded", at, broker="b0", bundle=bundle(0, 0))
+        yield line("split", at, bundle=WHOLE, into=PARTS, cause="automatic")
     for turn in range(CYCLES):
         yield line("cycle", START + timedelta(hours=1, seconds=turn))
     yield line("cycle", START + timedelta(days=365))
