@@ -66,7 +66,8 @@ NEEDS: Mapping[str, tuple[str, ...]] = {
 
 SESSION: Mapping[str, str] = {
     "spark.sql.requireAllClusterKeysForCoPartition": "false",
-    "spark.sql.autoBroadcastJoinThreshold": "128k",
+    "spark.sql.autoBroadcastJoinThreshold": "32k",
 }
 """With these settings of a Spark session, rows move between tasks no more often than they must:
-what is few is sent to where the many are."""
+what is few is sent to where the many are. It comes to the driver first: rows take many times what
+their files do, and `sizes.SUMMARIES` is the limit."""
