@@ -36,8 +36,10 @@ JUDGING = (
 Tolerances are in `core`, and rules and documented defaults in `specs`.
 """
 
-VERDICTS = ("split_findings", "findings", "verdicts")
-JUDGED = ("broker_decisions", *VERDICTS)
+BY_RULE = ("split_findings", "findings", "verdicts")
+"""The tables that have a row a rule."""
+
+JUDGED = ("broker_decisions", *BY_RULE)
 
 PASSING: Mapping[str, tuple[str, ...]] = {"cycles": ("until",), "unloads": ()}
 """The small gold tables, which are made whole and compared; the end of a leader's term changes
@@ -47,7 +49,7 @@ nothing of what was before.
 AGAIN = tuple(name for name in GOLD if name not in PASSING)
 """The large ones, of which the days from that of a time on are made anew."""
 
-COMPARED = tuple(name for name in GOLD if name not in VERDICTS)
+COMPARED = tuple(name for name in GOLD if name not in BY_RULE)
 """The tables that are made once more where other settings are asked about."""
 
 
