@@ -51,7 +51,7 @@ class Limits:
 class Connection(Protocol):
     """An implementation that has said hello.
 
-    It answers one question at a time: a connection must not be shared between threads.
+    It is asked by so many threads at a time as its `concurrency` says, and usually that is one.
     """
 
     @property
@@ -69,6 +69,10 @@ class Connection(Protocol):
     @property
     def restarts(self) -> bool:
         """Whether connecting again starts it anew, with nothing left of before, in little time."""
+
+    @property
+    def concurrency(self) -> int:
+        """How many threads may ask it at a time."""
 
     def ask(self, operation: str, cases: Sequence[JSON]) -> list[JSON]:
         """One answer per case, in order, each valid by the operation's schema.
@@ -122,6 +126,11 @@ class Asking(ABC):
     def restarts(self) -> bool:
         """Whether connecting again starts it anew, with nothing left of before, in little time."""
         return False
+
+    @property
+    def concurrency(self) -> int:
+        """How many threads may ask it at a time."""
+        return 1
 
     @abstractmethod
     def exchange(self, operation: str, batch: Sequence[JSON]) -> list[JSON]:

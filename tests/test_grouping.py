@@ -27,5 +27,13 @@ def test_a_rule_of_two_operations_joins_their_groups():
     assert places("a", "b", "c", "b c", "a b") == [[0, 1, 2, 3, 4]]
 
 
+def test_rules_about_rows_of_questions_count_for_several():
+    several = rules("a", "a", "b", "c", "a", "b")
+    usual = [[rule.id for rule in group] for group in grouped(several)]
+    in_rows = [[rule.id for rule in group] for group in grouped(several, {"c"})]
+    assert usual == [["RULE-0", "RULE-1", "RULE-4"], ["RULE-2", "RULE-5"], ["RULE-3"]]
+    assert in_rows == [usual[2], *usual[:2]]
+
+
 def test_no_rules_are_no_groups():
     assert places() == []

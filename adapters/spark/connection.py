@@ -30,6 +30,9 @@ CHARACTERS = 1 << 26
 COLD = 60.0
 """Seconds more for the first job of an operation, which loads and compiles what it needs."""
 
+AT_ONCE = 2
+"""Jobs at a time: while one is planned, which one core does, the tasks of another are at work."""
+
 WIDTH = 78
 
 STRATEGIES = ("OverloadShedder", "ThresholdShedder", "UniformLoadShedder")
@@ -74,6 +77,11 @@ class SparkConnection(Asking):
     def closed(self) -> bool:
         """Whether it can no longer be asked."""
         return self._starting is None
+
+    @property
+    def concurrency(self) -> int:
+        """More than one, each with a job of its own."""
+        return AT_ONCE
 
     def told(self) -> list[str]:
         """The number of jobs, and how many cases each operation answered."""

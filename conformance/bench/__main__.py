@@ -17,9 +17,6 @@ from pulsar_conformance.adapters.spark import session
 from pulsar_conformance.conformance.bench import layout, rates
 from pulsar_conformance.conformance.history.audit import sizes
 
-HOURS = 24
-"""Of a day."""
-
 BROKERS, BUNDLES = 2, 3
 """Of a cluster whose cycles are what counts."""
 
@@ -84,7 +81,7 @@ def _days(args: argparse.Namespace) -> Iterator[str]:
     from pulsar_conformance.conformance.bench import audits, days
 
     def measured(spark: Any, folder: Path) -> Iterable[tuple[str, str, str]]:
-        fleet = audits.fleet_of(args.brokers, args.bundles, args.days * HOURS)
+        fleet = audits.fleet_of(args.brokers, args.bundles, args.days * days.HOURS)
         return days.measure(spark, folder, fleet, _tell)
 
     yield from _on_spark(measured, "once")

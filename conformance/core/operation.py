@@ -83,6 +83,8 @@ class Operation(Generic[Case, Answer]):
     """The part of an answer that does not depend on the order of the case; None means all of it."""
     settled: Callable[[Case, Readings], bool] = field(default=lambda _case, _readings: True)
     """Whether the documents leave one answer to a case: no ties, nothing near a threshold."""
+    in_rows: bool = False
+    """Whether a case is a row of questions, of which each depends on the answers before it."""
     said_by_case: Mapping[str, str] = field(default_factory=dict)
     """For a setting, the field of a case that overrides it unless it is null."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict, deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from concurrent.futures import Future
 from random import Random
 from threading import Lock
@@ -25,8 +25,8 @@ Promised = Future[list[list[Json]]]
 _Key = tuple[str, str, int]
 """An operation, a case, and how often the trial has asked it by then."""
 
-Part = tuple[Mapping[str, list[Trial]], Mapping[str, Promised]]
-"""What is asked together, and the answers to it, by operation."""
+Part = tuple[str, list[Trial], Promised]
+"""An operation, what is asked about it together, and the answers to that."""
 
 
 def at_once(work: Callable[..., object], /, *given: Any) -> object:
@@ -51,8 +51,8 @@ class Asker:
 
     The trials of all rules are mixed, since what an implementation remembers shows only if what it
     is asked changes. Where a question takes it seconds, trials that ask the same share the answer.
-    `asking` says where the work is done, one part after the other; an implementation in this
-    process is asked immediately.
+    `asking` says where the work is done, as many operations at a time as the implementation takes;
+    one in this process is asked immediately.
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class Asker:
         self._random = Random(seed)
         self._closed = False
         self._waiting: deque[Part] = deque()
-        self._working = False
+        self._workers = 0
         self._turn = Lock()
         self._places: dict[int, list[tuple[Promised, int, int]]] = {}
         """By the identity of a trial, the place of the answer to each of its questions."""
@@ -93,12 +93,13 @@ class Asker:
                 together.append(part)
                 if known is not None:
                     self._shared[known] = places[-1]
-        if questions:
-            with self._turn:
-                self._waiting.append((questions, promised))
-                working, self._working = self._working, True
-            if not working:
-                self._asking(self._work)
+        with self._turn:
+            self._waiting += [(name, some, promised[name]) for name, some in questions.items()]
+            idle = self._implementation.concurrency - self._workers
+            more = min(idle, len(self._waiting))
+            self._workers += more
+        for _ in range(more):
+            self._asking(self._work)
 
     def _costly(self, alone: Trial, asked: Counter[tuple[str, str]]) -> _Key | None:
         """What tells a question apart that takes seconds; None for any other."""
@@ -126,15 +127,15 @@ class Asker:
         self._closed = True
 
     def _work(self) -> None:
-        """Asks what waits, one part after the other, until nothing does."""
-        while (part := self._next()) is not None:
-            for operation, together in part[0].items():
-                if self._closed:
-                    return
-                self._tell(OperationAsked(self._implementation.name, operation, len(together)))
-                settle(part[1][operation], self._implementation.answers, together)
+        """Asks what waits, one operation after the other, until nothing does."""
+        while (part := self._next()) is not None and not self._closed:
+            operation, together, promised = part
+            self._tell(OperationAsked(self._implementation.name, operation, len(together)))
+            settle(promised, self._implementation.answers, together)
 
     def _next(self) -> Part | None:
         with self._turn:
-            self._working = bool(self._waiting)
-            return self._waiting.popleft() if self._waiting else None
+            if self._waiting:
+                return self._waiting.popleft()
+            self._workers -= 1
+            return None

@@ -77,9 +77,15 @@ def settled(
     return best[1:]
 
 
+def outcomes_of(rule: specs.Rule, answered: Sequence[Answered], subject: Subject) -> list[Outcome]:
+    """What a rule says of each of its trials."""
+    hearing = Hearing(rule, subject)
+    return [_outcome(hearing, *one) for one in answered]
+
+
 def _judged(rules: Sequence[specs.Rule], docket: Docket, subject: Subject) -> Outcomes:
     return {
-        rule.id: [_outcome(Hearing(rule, subject), *one) for one in docket[rule.id]]
+        rule.id: outcomes_of(rule, docket[rule.id], subject)
         for rule in rules
         if rule.id in docket and subject.followed.applies(rule)
     }

@@ -6,7 +6,7 @@ from collections import defaultdict, deque
 from collections.abc import Mapping, Sequence
 from itertools import groupby
 from operator import itemgetter
-from threading import Lock
+from threading import RLock, Semaphore
 
 from pulsar_conformance import specs
 from pulsar_conformance.adapters import AdapterError, Connection, Limits, connect
@@ -47,8 +47,9 @@ class Implementation:
     """One implementation, asked under one profile.
 
     It has to follow the readings that are `pinned`; for the others, it is told the profile's own.
-    It is asked one thing at a time, from whichever thread. A `patient` one that breaks on a case is
-    asked again without it, if that is possible; the answer to that case is then `failed`.
+    It may be asked from whichever thread, and is asked `concurrency` things at a time. A `patient`
+    one that breaks on a case is asked again without it, if that is possible; the answer to that
+    case is then `failed`.
 
     Errors: `AdapterError` from the constructor if it cannot be reached, or declares a reading that
     does not exist.
@@ -83,8 +84,11 @@ class Implementation:
         """For how many of them a row of questions was looked for."""
         self._asked_readings = Readings.of(profile, pinned)
         self._connection: Connection | None = None
-        self._turn = Lock()
-        self.hello = self._connected().hello
+        self._connecting = RLock()
+        connection = self._connected()
+        self.hello = connection.hello
+        self.concurrency = connection.concurrency
+        self._turn = Semaphore(self.concurrency)
         self._check_declared()
 
     @property
@@ -215,17 +219,19 @@ class Implementation:
 
     def close(self) -> None:
         """Closes the connection."""
-        if self._connection is not None:
-            self._connection.close()
-            self._connection = None
+        with self._connecting:
+            if self._connection is not None:
+                self._connection.close()
+                self._connection = None
 
     def _connected(self) -> Connection:
-        if self._connection is None:
-            self._history = deque(maxlen=REMEMBERED)
-            self._histories.append(self._history)
-            choices = self._asked_readings.choices
-            self._connection = connect(self._asked_by, self.profile, choices, self._limits)
-        return self._connection
+        with self._connecting:
+            if self._connection is None:
+                self._history = deque(maxlen=REMEMBERED)
+                self._histories.append(self._history)
+                choices = self._asked_readings.choices
+                self._connection = connect(self._asked_by, self.profile, choices, self._limits)
+            return self._connection
 
     def unanswered(self, questions: Sequence[Question]) -> tuple[int | None, str] | None:
         """Which of some questions of one operation has no answer, if that is known, and what it
@@ -293,7 +299,12 @@ class Implementation:
         try:
             answers = connection.ask(operation, cases)
         except AdapterError:
-            self.close()
+            with self._connecting:
+                ended_by_another = connection is not self._connection
+                if not ended_by_another:
+                    self.close()
+            if ended_by_another:
+                return self._ask(operation, cases)
             raise
         finally:
             changed = untouched.restore()

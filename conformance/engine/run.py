@@ -22,9 +22,16 @@ from pulsar_conformance.conformance.engine.events import (
     VerdictReached,
     nobody,
 )
-from pulsar_conformance.conformance.engine.findings import Answered, Findings, attributed, settled
+from pulsar_conformance.conformance.engine.findings import (
+    Answered,
+    Findings,
+    attributed,
+    outcomes_of,
+    settled,
+)
 from pulsar_conformance.conformance.engine.grouping import grouped
 from pulsar_conformance.conformance.engine.implementation import Implementation
+from pulsar_conformance.conformance.engine.judge import Outcome
 from pulsar_conformance.conformance.engine.plan import Plan
 from pulsar_conformance.conformance.engine.readings import (
     Followed,
@@ -36,6 +43,7 @@ from pulsar_conformance.conformance.engine.readings import (
 from pulsar_conformance.conformance.engine.subject import Subject
 from pulsar_conformance.conformance.engine.troubles.answering import hand_over
 from pulsar_conformance.conformance.engine.verdicts import VerdictWriter
+from pulsar_conformance.conformance.operations.catalogue import OPERATIONS
 
 assert checks.__all__, "importing the checks registers them"
 
@@ -137,6 +145,11 @@ class Run:
         ]
 
     @cached_property
+    def _groups(self) -> list[list[specs.Rule]]:
+        """The same, in the groups and in the order in which they are asked."""
+        return grouped(self._asked, {name for name, one in OPERATIONS.items() if one.in_rows})
+
+    @cached_property
     def _aimed(self) -> dict[str, list[Tried]]:
         """The trials that tell the alternatives of readings apart, for the judged operations."""
         if self.implementation.hello.own is not None:
@@ -158,7 +171,7 @@ class Run:
         Each group of operations is asked as soon as it is drawn for, so that an implementation
         elsewhere works while the next is.
         """
-        for rules in grouped(self._asked):
+        for rules in self._groups:
             for rule in rules:
                 self._draw(rule)
             self._ask({name for rule in rules for name in rule.operations})
@@ -184,18 +197,22 @@ class Run:
         """The readings that are followed, the findings about each rule, and where asking failed."""
         self.prepare()
         docket: dict[str, list[Answered]] = {}
+        outcomes: dict[str, list[Outcome]] = {}
         errors: dict[str, AdapterError] = {}
-        for rule in self.rules:
+        known = Subject.of(self.implementation, self._before)
+        for rule in (one for group in self._groups for one in group):
             self._tell(RuleJudged(self.name, rule.id))
             try:
                 docket[rule.id] = list(self._answered(rule))
             except AdapterError as error:
                 errors[rule.id] = error
-            except KeyError:
                 continue
+            if not self._before.open and self._before.applies(rule):
+                outcomes[rule.id] = outcomes_of(rule, docket[rule.id], known)
         rules = [rule for rule in self.rules if rule.id in docket]
         subject = Subject.of(self.implementation, self._followed(), frozenset(docket))
-        subject, outcomes = settled(rules, docket, subject)
+        if self._before.open:
+            subject, outcomes = settled(rules, docket, subject)
         for name, how in subject.followed.told().items():
             self._tell(ReadingFound(self.name, name, subject.followed.readings[name], how))
         findings = attributed(rules, docket, outcomes, subject)

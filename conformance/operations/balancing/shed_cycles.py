@@ -107,5 +107,6 @@ CYCLES = Operation(
     named=_named,
     same=_same,
     settled=_settled,
+    in_rows=True,
     said_by_case={STRATEGY: "strategy"},
 )

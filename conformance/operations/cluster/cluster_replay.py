@@ -56,4 +56,5 @@ REPLAY = Operation(
     examples=(_example(4), _example(5)),
     legal=legal_story,
     names=frozenset({"brokers"}),
+    in_rows=True,
 )

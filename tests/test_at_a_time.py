@@ -1,0 +1,128 @@
+"""An implementation that takes several questions at a time is asked so many, and no more."""
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from threading import Barrier, BrokenBarrierError, Event, Lock
+
+import pytest
+from pulsar_conformance.adapters import AdapterError
+from pulsar_conformance.adapters.reference import ReferenceConnection
+from pulsar_conformance.conformance.core.trial import Trial
+from pulsar_conformance.conformance.engine import implementation as implementations
+from pulsar_conformance.conformance.engine.asking import Asker
+from pulsar_conformance.conformance.engine.corpus import Tried
+from pulsar_conformance.conformance.engine.events import nobody
+from pulsar_conformance.conformance.engine.implementation import Implementation
+from pulsar_conformance.conformance.operations.catalogue import OPERATIONS
+
+PROFILE = "documented-3.0"
+ASKED = ("bundles.locate", "manager.choose", "settings.defaults", "usage.max")
+SOON = 0.2
+"""Seconds in which whoever may be asked, too, is."""
+
+LATE = 30
+"""Seconds after which nobody comes any more."""
+
+
+class Elsewhere(ReferenceConnection):
+    """The model as if it were in a process of its own; `most` is how many threads it met."""
+
+    def __init__(self, concurrency, patience):
+        super().__init__("elsewhere", PROFILE, {})
+        self._hello = replace(self._hello, name="elsewhere")
+        self._concurrency = concurrency
+        self._together = Barrier(2)
+        self._patience = patience
+        self._turn = Lock()
+        self._inside = 0
+        self.most = 0
+
+    @property
+    def in_process(self):
+        return False
+
+    @property
+    def concurrency(self):
+        return self._concurrency
+
+    def exchange(self, operation, batch):
+        with self._turn:
+            self._inside += 1
+            self.most = max(self.most, self._inside)
+        try:
+            self._together.wait(self._patience)
+        except BrokenBarrierError:
+            self._together.reset()
+        finally:
+            with self._turn:
+                self._inside -= 1
+        return super().exchange(operation, batch)
+
+
+def asked_of(connection, monkeypatch):
+    """The answers to an example of each operation, asked by as many threads as there could be."""
+    monkeypatch.setattr(implementations, "connect", lambda *_: connection)
+    one = Implementation("elsewhere", PROFILE, {})
+    tried = [Tried("drawn", Trial.of(name, OPERATIONS[name].examples[0])) for name in ASKED]
+    with ThreadPoolExecutor(4) as aside:
+        asker = Asker(one, aside.submit, nobody)
+        asker.ask(tried)
+        return [asker.answers(each) for each in tried]
+
+
+def test_two_operations_meet_where_two_may_be_asked_at_a_time(monkeypatch):
+    connection = Elsewhere(2, LATE)
+    answers = asked_of(connection, monkeypatch)
+    assert connection.most == 2
+    assert all("failed" not in answer for row in answers for answer in row)
+
+
+def test_nothing_is_asked_beside_a_question_where_one_may_be_asked(monkeypatch):
+    connection = Elsewhere(1, SOON)
+    alone = asked_of(connection, monkeypatch)
+    assert connection.most == 1
+    assert alone == asked_of(Elsewhere(2, LATE), monkeypatch)
+
+
+class Ended(Elsewhere):
+    """Breaks on one operation, and with that on what it is asked at the same time, the first time."""
+
+    def __init__(self, at_work):
+        super().__init__(2, SOON)
+        self.ended = Event()
+        self._at_work = at_work
+        self._first = not at_work.is_set()
+
+    def ask(self, operation, cases):
+        if operation == "usage.max":
+            assert self._at_work.wait(LATE)
+            raise AdapterError("ask", "no usage", "", "", "elsewhere")
+        self._at_work.set()
+        if self._first and self.ended.wait(LATE):
+            raise AdapterError("ask", "it has ended", "", "", "elsewhere")
+        return super().ask(operation, cases)
+
+    def close(self):
+        self.ended.set()
+
+
+def test_what_another_question_ends_is_asked_anew(monkeypatch):
+    at_work, started = Event(), []
+
+    def connect(*_):
+        started.append(Ended(at_work))
+        return started[-1]
+
+    monkeypatch.setattr(implementations, "connect", connect)
+    one = Implementation("elsewhere", PROFILE, {})
+    names = ("bundles.locate", "usage.max")
+    tried = [Tried("drawn", Trial.of(name, OPERATIONS[name].examples[0])) for name in names]
+    with ThreadPoolExecutor(2) as aside:
+        asker = Asker(one, aside.submit, nobody)
+        asker.ask(tried)
+        by_name = {each.trial.operation: each for each in tried}
+        with pytest.raises(AdapterError, match="no usage"):
+            asker.answers(by_name["usage.max"])
+        [answer] = asker.answers(by_name["bundles.locate"])
+    assert "failed" not in answer
+    assert [one.ended.is_set() for one in started] == [True, False]
