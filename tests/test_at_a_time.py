@@ -85,7 +85,7 @@ def test_nothing_is_asked_beside_a_question_where_one_may_be_asked(monkeypatch):
 
 
 class Ended(Elsewhere):
-    """Breaks on one operation, and with that on what it is asked at the same time, the first time."""
+    """Breaks on one operation and, where it is the first, on what it is asked at the same time."""
 
     def __init__(self, at_work):
         super().__init__(2, SOON)

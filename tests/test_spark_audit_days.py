@@ -255,7 +255,7 @@ def test_what_is_written_while_files_are_read_is_read_the_next_time(written, aud
         assert store.read("records").count() > count
         lines = [one for file in history.glob("*") for one in file.read_text().splitlines()]
         assert store.read("records").count() == len(lines)
-        store.mark("records", None)
+        store.marks.put("records", None)
 
 
 def test_what_a_leader_says_within_a_day_makes_a_split_open(session, written, tmp_path):

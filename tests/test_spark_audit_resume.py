@@ -15,12 +15,13 @@ import pytest
 
 pytest.importorskip("pyspark", reason="needs the extra: nox -s spark")
 
+from pulsar_conformance.conformance.history.audit.marks import DONE
 from pulsar_conformance.conformance.history.audit.plan import AuditPlan
 from pulsar_conformance.conformance.history.audit.reading import source
 from pulsar_conformance.conformance.history.audit.running import make
 from pulsar_conformance.conformance.history.audit.steps import COMPARED, fingerprints, steps
 from pulsar_conformance.conformance.history.audit.tables import TABLES
-from pulsar_conformance.conformance.history.audit.writing import ASKED, DONE, Store
+from pulsar_conformance.conformance.history.audit.writing import ASKED, Store
 from pulsar_conformance.conformance.history.cycles.gold import GOLD
 from pulsar_conformance.conformance.history.input.files import found
 from pulsar_conformance.conformance.history.input.silver import SILVER
@@ -175,7 +176,7 @@ def test_what_breaks_at_once_is_told_and_what_is_done_is_kept(audit_session, his
     broken = [replace(one, make=breaks) if one.table == "contexts" else one for one in every]
     with pytest.raises(OSError, match="no space"):
         make(store, broken, silent, at_once=2)
-    done = {name for name in store.marks() if name in TABLES}
+    done = {name for name in store.marks.read() if name in TABLES}
     assert "records" in done
     assert done <= {"records", "quarantine", *SILVER} - {"contexts"}
     make(store, every, silent, at_once=2)
@@ -184,7 +185,7 @@ def test_what_breaks_at_once_is_told_and_what_is_done_is_kept(audit_session, his
 
 def stale(store, every):
     """The tables that are not there as they would be made now."""
-    wanted, marks = fingerprints(every), store.marks()
+    wanted, marks = fingerprints(every), store.marks.read()
     return [step.table for step in every if marks[step.table].fingerprint != wanted[step.table]]
 
 
@@ -264,7 +265,7 @@ def test_killed_while_a_table_is_written_it_goes_on(
     assert not (output / DONE / f"table={table}").exists()
     store, made = Store(audit_session, str(output)), []
     every = every_step(store, history)[: place + 1]
-    done = store.marks()
+    done = store.marks.read()
     assert set(every[place].parents) <= set(done)
     make(store, every, lambda table, mark: made.append((table, mark is None)))
     assert [one for one, anew in made if anew] == [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -34,6 +35,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     except AdapterError as wrong:
         print(wrong, file=sys.stderr)
         return 2
+    except (OSError, subprocess.CalledProcessError) as wrong:
+        if not args.beside:
+            raise
+        print(f"--beside {' '.join(args.beside)}: {wrong}", file=sys.stderr)
+        return 2
     return 0
 
 
@@ -58,9 +64,12 @@ def _audits(args: argparse.Namespace) -> Iterator[str]:
     """An audit against its floor."""
     from pulsar_conformance.conformance.bench import audits
 
+    command = (str(Path(word).absolute()) if Path(word).is_file() else word for word in args.beside)
+    turns = audits.Turns(args.audits, tuple(command))
+
     def measured(spark: Any, folder: Path) -> Iterable[tuple[str, str, str]]:
         fleet = audits.fleet_of(args.brokers, args.bundles, args.hours)
-        return audits.measure(spark, folder, fleet, args.audits, _tell)
+        return audits.measure(spark, folder, fleet, turns, _tell)
 
     yield from _on_spark(measured, f"the median of {args.audits} rounds")
 
@@ -159,6 +168,13 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     ):
         help_ = f"{what} (%(default)s)"
         parser.add_argument(f"--{name}", type=_positive, default=default, metavar="N", help=help_)
+    parser.add_argument(
+        "--beside",
+        nargs="+",
+        default=(),
+        metavar="WORD",
+        help="a command of audit, the last option: run in a folder that has the history as fl/",
+    )
     return parser.parse_args(argv)
 
 

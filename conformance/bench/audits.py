@@ -1,13 +1,16 @@
 """What an audit costs: as a ratio to its floor, and as it grows.
 
 The floor is the same files and columns read, exchanged and sorted, and the same tables written,
-with nothing computed. Audit and floor take turns, on the Spark that an audit runs on.
+with nothing computed. Audit and floor take turns, on the Spark that an audit runs on, and so may
+a command that does the like without Spark.
 """
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -41,53 +44,79 @@ GROWN = 4
 
 @dataclass(frozen=True)
 class Timing:
-    """Seconds of an audit and of its floor, the median of the rounds."""
+    """Seconds of an audit, of its floor and of a command beside them, the median of the rounds."""
 
     samples: int
     audit: float
     floor: float
+    beside: float
 
 
-def measure(spark: Any, folder: Path, fleet: Fleet, rounds: int, tell: Tell) -> list[Row]:
+@dataclass(frozen=True)
+class Turns:
+    """How often each takes its turn, and the command that does so, too, if there is one.
+
+    The command is run in a folder in which the history is `fl`.
+    """
+
+    rounds: int
+    command: Sequence[str] = ()
+
+
+def measure(spark: Any, folder: Path, fleet: Fleet, turns: Turns, tell: Tell) -> list[Row]:
     """Both histories, a fleet's and a larger one's, audited in turns with their floors.
 
     What comes first also has Java compile everything: it is done once before, and not counted.
+    Errors: `OSError` or `subprocess.CalledProcessError` where the command cannot be run.
     """
-    _of_one(spark, folder / "first", fleet, 1, tell)
-    small = _of_one(spark, folder / "small", fleet, rounds, tell)
+    _of_one(spark, folder / "first", fleet, Turns(1), tell)
+    small = _of_one(spark, folder / "small", fleet, turns, tell)
     grown = replace(fleet, brokers=fleet.brokers * GROWN)
-    large = _of_one(spark, folder / "large", grown, rounds, tell)
-    return [*_rows(small), *_rows(large), ("  to that of a quarter", "", _ratio(large, small))]
+    large = _of_one(spark, folder / "large", grown, turns, tell)
+    of_both = (row for measured in (small, large) for row in _rows(measured, turns))
+    return [*of_both, ("  to that of a quarter", "", _ratio(large, small))]
 
 
 def _ratio(large: Timing, small: Timing) -> str:
     return f"{large.audit / small.audit:.2f}"
 
 
-def _rows(measured: Timing) -> list[Row]:
-    return [
-        (f"floor, {measured.samples:,} bundle samples", f"{measured.floor:.1f}", "1"),
-        ("  audit", f"{measured.audit:.1f}", f"{measured.audit / measured.floor:.2f}"),
-    ]
+def _rows(measured: Timing, turns: Turns) -> Iterator[Row]:
+    took = {"floor": measured.floor}
+    if turns.command:
+        took[Path(turns.command[-1]).name] = measured.beside
+    for name, seconds_ in took.items():
+        yield f"{name}, {measured.samples:,} bundle samples", f"{seconds_:.1f}", "1"
+        yield "  audit", f"{measured.audit:.1f}", f"{measured.audit / seconds_:.2f}"
 
 
-def _of_one(spark: Any, folder: Path, fleet: Fleet, rounds: int, tell: Tell) -> Timing:
+def _of_one(spark: Any, folder: Path, fleet: Fleet, turns: Turns, tell: Tell) -> Timing:
     history, plan = str(folder / "history"), AuditPlan.of("documented-3.0")
     tell(f"history of {fleet.brokers} brokers, {fleet.bundles} bundles each, {fleet.hours} h")
     write(spark, fleet, HistoryOptions("none", (), 0, "json"), history)
     length = files.found(spark, history).length
-    taken: Mapping[str, list[float]] = {"audit": [], "floor": []}
-    for number in range(rounds):
-        made, bare = (str(folder / f"{name}-{number}") for name in taken)
-        tell(f"round {number + 1} of {rounds}: audit")
+    taken: Mapping[str, list[float]] = {"audit": [], "floor": [], "beside": []}
+    for number in range(turns.rounds):
+        made, bare, apart = (str(folder / f"{name}-{number}") for name in taken)
+        tell(f"round {number + 1} of {turns.rounds}: audit")
         taken["audit"].append(seconds(partial(tables, spark, history, made, plan, None)))
-        tell(f"round {number + 1} of {rounds}: floor")
+        tell(f"round {number + 1} of {turns.rounds}: floor")
         of, to = Store(spark, made), Store(spark, bare)
         with sizes.tasks_at_once(spark) as tasks:
             sizes.set_up(spark, sizes.of_table("records", length, tasks))
             taken["floor"].append(seconds(partial(floor, of, history, to)))
+        if turns.command:
+            tell(f"round {number + 1} of {turns.rounds}: {' '.join(turns.command)}")
+            taken["beside"].append(seconds(partial(_run, turns.command, history, Path(apart))))
     samples = Store(spark, made).read("bundle_samples").count()
-    return Timing(samples, median(taken["audit"]), median(taken["floor"]))
+    return Timing(samples, *(median(each or [0.0]) for each in taken.values()))
+
+
+def _run(command: Sequence[str], history: str, folder: Path) -> None:
+    """Run a command in a new folder; what it prints stands on standard error."""
+    folder.mkdir()
+    (folder / "fl").symlink_to(Path(history).resolve(), target_is_directory=True)
+    subprocess.run(command, cwd=folder, stdout=sys.stderr, check=True)
 
 
 BUNDLES, BROKERS = ("cluster", "bundle"), ("cluster", "broker")

@@ -6,8 +6,9 @@ from collections.abc import Callable
 from datetime import datetime
 from functools import partial
 
+from pulsar_conformance.conformance.history.audit.marks import Mark
 from pulsar_conformance.conformance.history.audit.steps import Tables, TableStep, digest, from_day
-from pulsar_conformance.conformance.history.audit.writing import Mark, Store
+from pulsar_conformance.conformance.history.audit.writing import Store
 from pulsar_conformance.conformance.history.input.files import InputFiles
 from pulsar_conformance.conformance.history.input.lines import lines
 from pulsar_conformance.conformance.history.input.records import (

@@ -13,12 +13,13 @@ from pulsar_conformance.adapters.protocol import text_of
 from pulsar_conformance.adapters.spark.session import last_cause
 from pulsar_conformance.conformance.history.audit import asked, sizes, summary, telling
 from pulsar_conformance.conformance.history.audit.inquiry import Inquiry, answer
+from pulsar_conformance.conformance.history.audit.marks import Mark
 from pulsar_conformance.conformance.history.audit.plan import AuditPlan
 from pulsar_conformance.conformance.history.audit.reading import source
 from pulsar_conformance.conformance.history.audit.running import BEGUN, make
 from pulsar_conformance.conformance.history.audit.steps import steps
 from pulsar_conformance.conformance.history.audit.workers import workers
-from pulsar_conformance.conformance.history.audit.writing import ASKED, Mark, Store
+from pulsar_conformance.conformance.history.audit.writing import ASKED, Store
 from pulsar_conformance.conformance.history.cycles.gold import SESSION
 from pulsar_conformance.conformance.history.input import files
 from pulsar_conformance.conformance.history.input.errors import AuditError
@@ -87,6 +88,7 @@ def tables(
 ) -> dict[str, DataFrame]:
     """Every table of the audit of a history, made where it is not there. Errors: `AuditError`."""
     path = as_given(path)
+    sizes.set_up(spark, sizes.INTERPRETED)  # files are few beside what is in them
     found = _found(spark, path)
     store = Store(spark, output.rstrip("/"))
     _usable(store)
@@ -118,7 +120,7 @@ def _found(spark: Any, path: str) -> files.InputFiles:
 
 def _usable(store: Store) -> None:
     """Nothing is written into a folder of somebody else's."""
-    if BEGUN in store.marks():
+    if BEGUN in store.marks.read():
         return
     try:
         there = files.found(store.spark, literal(store.path)).count

@@ -14,9 +14,10 @@ from datetime import datetime
 from threading import Lock
 from typing import NamedTuple
 
+from pulsar_conformance.conformance.history.audit.marks import Mark
 from pulsar_conformance.conformance.history.audit.steps import Tables, TableStep, fingerprints
 from pulsar_conformance.conformance.history.audit.workers import workers
-from pulsar_conformance.conformance.history.audit.writing import Mark, Store
+from pulsar_conformance.conformance.history.audit.writing import Store
 from pulsar_conformance.conformance.history.input.sources import NEVER, first_of
 from pyspark.errors import PySparkException
 
@@ -50,9 +51,9 @@ def make(
 
     Where none of those is there yet, so many are made `at_once`; they are set up alike.
     """
-    making = _Making(store, list(every), set_up, dict(store.marks()))
+    making = _Making(store, list(every), set_up, dict(store.marks.read()))
     if BEGUN not in making.marks:
-        store.mark(BEGUN, Mark("-", 0, 0.0))
+        store.marks.begin(BEGUN)
     stale = [step for step in making.steps if making.is_stale(step)]
     anew = all(step.table not in making.marks for step in stale)
     with workers(at_once if anew else 1) as threads:
@@ -105,7 +106,7 @@ class _Making:
 
     def _mark(self, step: TableStep, mark: Mark | None) -> None:
         with self.turn:
-            self.store.mark(step.table, mark)
+            self.store.marks.put(step.table, mark)
 
     def _whole(self, step: TableStep) -> _Written:
         self.set_up(step.table, False)

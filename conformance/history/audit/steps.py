@@ -11,9 +11,10 @@ from functools import cache, partial
 from importlib.resources import files
 from typing import Any
 
+from pulsar_conformance.conformance.history.audit.marks import Mark
 from pulsar_conformance.conformance.history.audit.plan import AuditPlan, Silver
 from pulsar_conformance.conformance.history.audit.tables import TABLES
-from pulsar_conformance.conformance.history.audit.writing import ASKED, PARTITION, Mark
+from pulsar_conformance.conformance.history.audit.writing import ASKED, PARTITION
 from pulsar_conformance.conformance.history.cycles.gold import GOLD, NEEDS
 from pulsar_conformance.conformance.history.input.records import quarantine
 from pulsar_conformance.conformance.history.input.silver import SILVER

@@ -1,30 +1,25 @@
 """Tables as Parquet, each whole or to be made again: a run that was stopped goes on where it was.
 
 A table is written in place of what is there, and then marked as done with a fingerprint of all
-that it was made from. What has no such mark is made anew, so that nothing is there twice. A mark
-is a partition of its own in the folder `done`, and everything is written by Spark: it is where
-Spark is, too.
+that it was made from. What has no such mark is made anew, so that nothing is there twice.
+Everything is written by Spark: it is where Spark is, too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import datetime
+from functools import cached_property
 from typing import Any
 
+from pulsar_conformance.conformance.history.audit.marks import Marks
 from pulsar_conformance.conformance.history.audit.tables import TABLES
 from pulsar_conformance.conformance.history.input.paths import literal
-from pulsar_conformance.conformance.history.input.sources import EPOCH, NEVER, SOURCE, first_of
-from pyspark.errors import AnalysisException
+from pulsar_conformance.conformance.history.input.sources import SOURCE, first_of
 from pyspark.sql import Column, DataFrame, Observation
 from pyspark.sql import functions as F
 
-DONE = "done"
-MARK = (
-    "fingerprint string, rows bigint, seconds double, method string, before string, "
-    "since timestamp, table string"
-)
 PARTITION = "day"
 """What files are kept apart by: a fleet's history has as many folders as it has days. Measured, an
 audit of 108 small clusters takes a third of the time that it takes with a folder for each.
@@ -35,28 +30,11 @@ ASIDE = "aside"
 SOURCES, LISTING = "sources", "listing"
 """Where it is told which files were read, and which there are."""
 
-NO_PATH = "PATH_NOT_FOUND"
 NO_DAY = "__HIVE_DEFAULT_PARTITION__"
 """How Spark names the folder of rows without a day."""
 
 ASKED = "asked-"
 """How the names of tables begin that say what other settings would have done."""
-
-
-@dataclass(frozen=True)
-class Mark:
-    """A table that is there, of what it was made, and by which code.
-
-    Where only a part of it was made anew, `before` is the fingerprint that it had, and nothing in
-    it is another that is of a time before `since`.
-    """
-
-    fingerprint: str
-    rows: int
-    seconds: float
-    method: str = ""
-    before: str = ""
-    since: datetime = NEVER
 
 
 @dataclass(frozen=True)
@@ -67,6 +45,11 @@ class Store:
     path: str
     _known: dict[str, DataFrame] = field(default_factory=dict, compare=False, repr=False)
     """Tables of which it is known where their files are: finding them takes a while."""
+
+    @cached_property
+    def marks(self) -> Marks:
+        """What is done."""
+        return Marks(self.spark, self.path)
 
     def read(self, table: str) -> DataFrame:
         """A table that is done."""
@@ -168,34 +151,6 @@ class Store:
         schema = TABLES[table.removeprefix(ASKED)].schema
         fields = self.spark.createDataFrame([], schema).schema
         return frame.select(*(F.col(one.name).cast(one.dataType) for one in fields))
-
-    def marks(self) -> Mapping[str, Mark]:
-        """What is done, by the tables' names."""
-        try:
-            there = self.spark.read.schema(MARK).json(literal(f"{self.path}/{DONE}"))
-            rows = there.withColumn("micros", F.unix_micros("since")).collect()
-        except AnalysisException as error:
-            if error.getCondition() != NO_PATH:
-                raise
-            return {}
-        return {
-            row["table"]: Mark(
-                row["fingerprint"],
-                row["rows"],
-                row["seconds"],
-                row["method"] or "",
-                row["before"] or "",
-                EPOCH + timedelta(microseconds=row["micros"]) if row["before"] else NEVER,
-            )
-            for row in rows
-            if row["fingerprint"]
-        }
-
-    def mark(self, table: str, mark: Mark | None) -> None:
-        """Say that a table is done; or, without a mark, that it is not any more."""
-        told = (F.lit(value).alias(name) for name, value in vars(mark or Mark("", 0, 0.0)).items())
-        row = self.spark.range(1, numPartitions=1).select(*told)
-        row.write.mode("overwrite").json(f"{self.path}/{DONE}/table={table}")
 
 
 def _day_of(file: str) -> str:

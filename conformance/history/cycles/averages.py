@@ -76,7 +76,7 @@ def _timeline(silver: Silver, made: Made, plan: AuditPlan) -> DataFrame:
     """Samples, records of the leader, unloadings and looks, in rows of one shape."""
     moments = cycles.of_plan(cycles.moments(made, plan), plan)
     silver = lately.known(silver, moments, plan, max(FRAMES.values()))
-    owned = reports.at_moments(silver, moments)
+    owned = reports.at_moments(silver, moments, ["bundles"])
     looks = owned.select(
         "cluster",
         F.explode("bundles").alias("bundle"),

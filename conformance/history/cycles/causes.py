@@ -11,6 +11,7 @@ from __future__ import annotations
 from pulsar_conformance.adapters.spark import ranges
 from pulsar_conformance.adapters.spark.averages import Timeline
 from pulsar_conformance.conformance.history.audit.plan import AuditPlan, Made, Silver
+from pulsar_conformance.conformance.history.cycles import few
 from pulsar_conformance.conformance.history.input.conditions import (
     ADMIN,
     SHEDDING,
@@ -56,8 +57,10 @@ def unloads(silver: Silver, made: Made, _plan: AuditPlan) -> DataFrame:
     recorded to have had the bundle.
     """
     went = _recorded(silver)
-    told = _with_owner(silver, went, _with_evidence(silver, went))
-    return _at_cycles(told, made["cycles"])
+    count = few.counted(went)
+    evident = _with_reports(silver, _with_namespaces(silver, went, count))
+    told = _with_owner(silver, went, _with_splits(silver, evident), count)
+    return _at_cycles(told, made["cycles"]).where(F.lit(count > 0))
 
 
 def shed(made: Made) -> DataFrame:
@@ -74,12 +77,6 @@ def _recorded(silver: Silver) -> DataFrame:
 
 def _seconds(time: str) -> Column:
     return F.unix_micros(time) / 1_000_000
-
-
-def _with_evidence(silver: Silver, went: DataFrame) -> DataFrame:
-    """Unloads with what else is recorded of them: `emptied`, `ended` and `split`."""
-    rows = _with_reports(silver, _with_namespaces(silver, went))
-    return _with_splits(silver, rows)
 
 
 def _with_reports(silver: Silver, went: DataFrame) -> DataFrame:
@@ -144,7 +141,7 @@ def _interval(seconds: float) -> Column:
     return F.make_dt_interval(secs=F.lit(seconds).cast("decimal(18, 6)"))
 
 
-def _with_namespaces(silver: Silver, went: DataFrame) -> DataFrame:
+def _with_namespaces(silver: Silver, went: DataFrame, count: int) -> DataFrame:
     """Added is `emptied`: whether every bundle of the namespace was unloaded at that time."""
     space = ranges.namespace_of(F.col("bundle"))
     rows = went.withColumns({"space": space, "of": F.to_date("at")})
@@ -155,7 +152,7 @@ def _with_namespaces(silver: Silver, went: DataFrame) -> DataFrame:
     named = silver.bundle_samples.select(
         "cluster", F.to_date("at").alias("of"), space.alias("space"), "bundle"
     )
-    known = named.join(many, ["cluster", "space", "of"], "left_semi")
+    known = named.join(few.sent(many, count), ["cluster", "space", "of"], "left_semi")
     counts = known.groupBy("cluster", "space", "of").agg(F.countDistinct("bundle").alias("known"))
     rows = rows.join(counts, ["cluster", "space", "of"], "left")
     emptied = (F.col("given") > 1) & (F.col("given") >= F.col("known"))
@@ -164,11 +161,11 @@ def _with_namespaces(silver: Silver, went: DataFrame) -> DataFrame:
     )
 
 
-def _with_owner(silver: Silver, went: DataFrame, rows: DataFrame) -> DataFrame:
+def _with_owner(silver: Silver, went: DataFrame, rows: DataFrame, count: int) -> DataFrame:
     """Added is `owner`, the broker that by reports, records of owners and assignments had the
     bundle last; null where nothing tells, as of a part that nobody has reported yet, and where its
     own broker has reported since without it."""
-    sought = went.select("cluster", "bundle").distinct()
+    sought = few.sent(went.select("cluster", "bundle").distinct(), count)
     owners = silver.contexts.where("kind = 'owners'").select(
         "cluster", "at", F.explode("owners").alias("owner", "bundles")
     )

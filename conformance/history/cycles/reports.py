@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from pulsar_conformance.adapters.spark import shapes
+from collections.abc import Sequence
+
 from pulsar_conformance.conformance.history.audit.plan import Silver
 from pulsar_conformance.conformance.history.cycles import cycles
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-REPORT = ("percent", *shapes.RATE_FIELDS, "bundles")
 
-
-def at_moments(silver: Silver, moments: DataFrame) -> DataFrame:
-    """The moments, each with every broker that has reported lately, and its report.
-
-    Added are `broker`, `percent`, `RATE_FIELDS` and `bundles`.
-    """
+def at_moments(silver: Silver, moments: DataFrame, told: Sequence[str]) -> DataFrame:
+    """The moments, each with every broker that has reported lately: `broker`, and what its report
+    has in the columns `told`."""
     looks = _looks(silver, moments)
-    report = F.struct("at", *REPORT).alias("report")
+    report = F.struct("at", *told).alias("report")
     samples = silver.broker_samples.select(
         "cluster", "broker", F.col("at").alias("moment"), F.lit(0).alias("turn"), report
     )
@@ -28,7 +25,7 @@ def at_moments(silver: Silver, moments: DataFrame) -> DataFrame:
     seen = both.withColumn("report", last).where("turn = 1")
     age = F.col("moment") - F.col("report.at")
     seen = seen.where(age <= _oldest())
-    return seen.select(*moments.columns, "broker", *(f"report.{name}" for name in REPORT))
+    return seen.select(*moments.columns, "broker", *(f"report.{name}" for name in told))
 
 
 def _oldest() -> Column:

@@ -32,7 +32,8 @@ def usages(silver: Silver, made: Made, plan: AuditPlan) -> DataFrame:
     Where nothing of it is kept, it is as if it had not been seen; where the share that is kept is
     not known, neither are `before` and `used`. A cycle is remembered as it was at its first moment.
     """
-    known = reports.at_moments(silver, cycles.moments(made, plan))
+    measured = ("percent", *shapes.RATE_FIELDS)
+    known = reports.at_moments(silver, cycles.moments(made, plan), measured)
     carries = shapes.traffic(F.struct(*shapes.RATE_FIELDS))
     rows = known.select(
         *TERM,

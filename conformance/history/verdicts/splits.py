@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from pulsar_conformance import specs
 from pulsar_conformance.adapters.spark import growth, ranges
 from pulsar_conformance.conformance.history.audit.plan import AuditPlan, Silver
-from pulsar_conformance.conformance.history.cycles import causes, cycles, words
+from pulsar_conformance.conformance.history.cycles import causes, cycles, few, words
 from pulsar_conformance.conformance.history.input.conditions import AUTOMATIC
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -44,11 +44,14 @@ def lately_split(silver: Silver, since: datetime) -> DataFrame:
     return silver.actions.where(own & before & after).select(F.col("at").alias("cycle"))
 
 
-def findings(silver: Silver, plan: AuditPlan) -> DataFrame:
-    """`cluster`, `cycle`, `rule`, `verdict` and `evidence`: a row for each time and rule."""
+def findings(silver: Silver, plan: AuditPlan, count: int) -> DataFrame:
+    """`cluster`, `cycle`, `rule`, `verdict` and `evidence`: a row for each time and rule.
+
+    `count` is how many splits there are at most.
+    """
     rules = {rule.id for rule in specs.load().rules_of(plan.profile) if rule.applies(plan.readings)}
     rows = cycles.with_settings(silver, plan, split(silver, plan), "cycle")
-    rows = _with_names(silver, _with_samples(silver, rows))
+    rows = _with_names(silver, _with_samples(silver, rows, count), count)
     each = (one() for rule, one in JUDGED.items() if rule in rules)
     said = rows.select("cluster", "cycle", F.inline(F.array(*each))).where("broken is not null")
     found = said.groupBy("cluster", "cycle", "rule").agg(
@@ -66,13 +69,13 @@ def findings(silver: Silver, plan: AuditPlan) -> DataFrame:
     )
 
 
-def _with_samples(silver: Silver, rows: DataFrame) -> DataFrame:
+def _with_samples(silver: Silver, rows: DataFrame, count: int) -> DataFrame:
     """Added is the most of each of `MEASURED` that any report told of the bundle before.
 
     They are null where none did, and where the leader had data from elsewhere: where somebody tells
     of that before, or shortly after.
     """
-    sought = rows.select(*KEY)
+    sought = few.sent(rows.select(*KEY), count)
     ahead = F.unix_seconds("at") - F.unix_seconds("cycle")
     known = silver.bundle_samples.join(sought, ["cluster", "bundle"]).where(ahead <= causes.SKEW)
     measured = (
@@ -93,7 +96,7 @@ def _with_samples(silver: Silver, rows: DataFrame) -> DataFrame:
     return rows.join(most, list(KEY), "left")
 
 
-def _with_names(silver: Silver, rows: DataFrame) -> DataFrame:
+def _with_names(silver: Silver, rows: DataFrame, count: int) -> DataFrame:
     """Added is `names`: bundles that the namespace surely had, by the last reports before.
 
     What lies around another one had been split by then. It is null where the bundle is not among
@@ -105,7 +108,11 @@ def _with_names(silver: Silver, rows: DataFrame) -> DataFrame:
         "cluster", "broker", F.col("at").alias("seen"), "bundles", _turn("at").alias("turn")
     )
     age = F.unix_seconds("cycle") - F.unix_seconds("seen")
-    known = sought.join(reports, ["cluster", "turn"]).where(age.between(0, causes.GONE))
+    known = (
+        few.sent(sought, count)
+        .join(reports, ["cluster", "turn"])
+        .where(age.between(0, causes.GONE))
+    )
     last = known.groupBy(*KEY, "broker").agg(F.max_by("bundles", "seen").alias("bundles"))
     space = ranges.namespace_of(F.col("bundle"))
     mine = F.filter("bundles", lambda one: ranges.namespace_of(one) == space)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pulsar_conformance import specs
 from pulsar_conformance.conformance.history.audit.plan import AuditPlan, Made, Silver
-from pulsar_conformance.conformance.history.cycles import cycles
+from pulsar_conformance.conformance.history.cycles import cycles, few
 from pulsar_conformance.conformance.history.cycles.decisions import decided
 from pulsar_conformance.conformance.history.verdicts import cases, missing, splits
 from pulsar_conformance.conformance.history.verdicts.checks import BOUNDED, CHECKS
@@ -47,8 +47,8 @@ def broker_decisions(_silver: Silver, made: Made, plan: AuditPlan) -> DataFrame:
 
 def split_findings(silver: Silver, _made: Made, plan: AuditPlan) -> DataFrame:
     """`split_findings`: a row for each time at which a leader split bundles, and rule about it."""
-    found = splits.findings(silver, plan)
-    return found.where(F.lit(not splits.split(silver, plan).isEmpty()))
+    count = few.counted(splits.split(silver, plan))
+    return splits.findings(silver, plan, count).where(F.lit(count > 0))
 
 
 def findings(_silver: Silver, made: Made, plan: AuditPlan) -> DataFrame:

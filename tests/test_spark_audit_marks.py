@@ -1,0 +1,90 @@
+"""Marks are the same whoever writes them, and each stands in place of the one before it."""
+
+from datetime import UTC, datetime
+
+import pytest
+
+pytest.importorskip("pyspark", reason="needs the extra: nox -s spark")
+
+from pulsar_conformance.conformance.history.audit import marks
+from pulsar_conformance.conformance.history.audit.marks import DONE, LINE, UNFINISHED, Mark, Marks
+from standins.sparks import audit_session, spark
+
+assert audit_session
+assert spark
+
+WHOLE = Mark("of this", 12, 0.25, "so")
+PART = Mark("of that", 3, 1.5, "so", "of this", datetime(2026, 11, 21, 3, 4, 5, 678901, UTC))
+
+
+@pytest.fixture(params=[True, False], ids=["here", "by Spark"])
+def begun(request, audit_session, tmp_path, monkeypatch):
+    """Marks of a new audit that this process writes, or leaves to Spark, and their folder."""
+    if not request.param:
+        monkeypatch.setattr(marks, "_found_here", lambda _: None)
+    output = tmp_path / "of 100 % & more"
+    made = Marks(audit_session, str(output))
+    made.begin("audit")
+    return made, output / DONE, request.param
+
+
+def test_what_is_put_is_read(begun):
+    made, folder, here = begun
+    made.put("cycles", WHOLE)
+    made.put("unloads", WHOLE)
+    made.put("unloads", PART if here else WHOLE)
+    found = made.read()
+    assert found == {
+        "audit": Mark("-", 0, 0.0),
+        "cycles": WHOLE,
+        "unloads": PART if here else WHOLE,
+    }
+    names = [one.name for one in (folder / "table=unloads").iterdir()]
+    assert (names == [LINE]) is here
+
+
+def test_what_is_done_no_more_has_no_mark(begun):
+    made, _, _ = begun
+    made.put("cycles", WHOLE)
+    made.put("cycles", None)
+    assert made.read().keys() == {"audit"}
+
+
+def test_a_mark_of_sparks_is_replaced(audit_session, tmp_path, monkeypatch):
+    with monkeypatch.context() as elsewhere:
+        elsewhere.setattr(marks, "_found_here", lambda _: None)
+        first = Marks(audit_session, str(tmp_path))
+        first.begin("audit")
+        first.put("cycles", WHOLE)
+    later = Marks(audit_session, str(tmp_path))
+    assert later.read()["cycles"] == WHOLE
+    later.put("cycles", PART)
+    assert [one.name for one in (tmp_path / DONE / "table=cycles").iterdir()] == [LINE]
+    assert later.read()["cycles"] == PART
+
+
+def test_whoever_is_stopped_while_writing_leaves_no_mark(audit_session, tmp_path):
+    made = Marks(audit_session, str(tmp_path))
+    made.begin("audit")
+    made.put("cycles", WHOLE)
+    folder = tmp_path / DONE / "table=cycles"
+    (folder / LINE).rename(folder / UNFINISHED)
+    assert made.read().keys() == {"audit"}
+    made.put("cycles", PART)
+    assert made.read()["cycles"] == PART
+
+
+def test_spark_writes_where_this_process_may_not(audit_session, tmp_path, monkeypatch):
+    made = Marks(audit_session, str(tmp_path))
+    made.begin("audit")
+
+    def refuse(*_):
+        raise PermissionError
+
+    monkeypatch.setattr(marks, "_write_here", refuse)
+    made.put("cycles", WHOLE)
+    assert made.read()["cycles"] == WHOLE
+
+
+def test_nothing_is_done_where_there_is_no_folder(audit_session, tmp_path):
+    assert Marks(audit_session, str(tmp_path / "none")).read() == {}
