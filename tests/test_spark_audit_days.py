@@ -16,7 +16,7 @@ from pulsar_conformance.conformance.history.audit.running import make
 from pulsar_conformance.conformance.history.audit.steps import PASSING, steps
 from pulsar_conformance.conformance.history.audit.tables import TABLES
 from pulsar_conformance.conformance.history.audit.writing import Store
-from pulsar_conformance.conformance.history.cycles import averages
+from pulsar_conformance.conformance.history.cycles import averages, lately
 from pulsar_conformance.conformance.history.cycles.gold import SESSION
 from pulsar_conformance.conformance.history.input import sources
 from pulsar_conformance.conformance.history.input.files import found
@@ -205,9 +205,11 @@ def audited(session, begun):
     return there / "history", Store(session, str(there / "made"))
 
 
+@pytest.mark.parametrize("near", [timedelta(0), lately.NEAR])
 def test_a_corrected_day_and_a_day_more_come_to_what_all_of_it_at_once_does(
-    session, written, audited, tmp_path
+    session, written, audited, tmp_path, monkeypatch, near
 ):
+    monkeypatch.setattr(lately, "NEAR", near)
     history, store = audited
     moved = ('"unloaded"', '"assigned"')
     third = [one for one in written[2] if not any(kind in one for kind in moved)]

@@ -18,6 +18,9 @@ from pyspark.sql import functions as F
 BUNDLE = ("cluster", "bundle")
 
 MINUTES_OF_DAY = 1440
+NEAR = timedelta(days=7)
+"""Within so long, samples that count no more are so few that it takes longer to leave them out."""
+
 DATA = "bundle_data"
 
 
@@ -37,8 +40,9 @@ def known(silver: Silver, moments: DataFrame, plan: AuditPlan, most: int) -> Sil
     (row,) = from_day.agg(F.min("from").alias("first")).collect()
     first = min(row["first"] or day, day)
     samples = silver.bundle_samples.where(F.col("day") >= F.lit(first))
-    samples = samples.join(from_day, list(BUNDLE), "left")
-    samples = samples.where(F.col("day") >= F.coalesce("from", F.lit(day))).drop("from")
+    if day - first > NEAR:
+        samples = samples.join(from_day, list(BUNDLE), "left")
+        samples = samples.where(F.col("day") >= F.coalesce("from", F.lit(day))).drop("from")
     return replace(silver, bundle_samples=samples, contexts=_with_last(silver.contexts, first))
 
 
