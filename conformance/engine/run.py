@@ -25,6 +25,7 @@ from pulsar_conformance.conformance.engine.events import (
 from pulsar_conformance.conformance.engine.findings import (
     Answered,
     Findings,
+    Outcomes,
     attributed,
     outcomes_of,
     settled,
@@ -197,7 +198,7 @@ class Run:
         """The readings that are followed, the findings about each rule, and where asking failed."""
         self.prepare()
         docket: dict[str, list[Answered]] = {}
-        outcomes: dict[str, list[Outcome]] = {}
+        said: dict[str, Sequence[Outcome]] = {}
         errors: dict[str, AdapterError] = {}
         known = Subject.of(self.implementation, self._before)
         for rule in (one for group in self._groups for one in group):
@@ -208,9 +209,10 @@ class Run:
                 errors[rule.id] = error
                 continue
             if not self._before.open and self._before.applies(rule):
-                outcomes[rule.id] = outcomes_of(rule, docket[rule.id], known)
+                said[rule.id] = outcomes_of(rule, docket[rule.id], known)
         rules = [rule for rule in self.rules if rule.id in docket]
         subject = Subject.of(self.implementation, self._followed(), frozenset(docket))
+        outcomes: Outcomes = said
         if self._before.open:
             subject, outcomes = settled(rules, docket, subject)
         for name, how in subject.followed.told().items():

@@ -88,7 +88,6 @@ def tables(
 ) -> dict[str, DataFrame]:
     """Every table of the audit of a history, made where it is not there. Errors: `AuditError`."""
     path = as_given(path)
-    sizes.set_up(spark, sizes.INTERPRETED)  # files are few beside what is in them
     found = _found(spark, path)
     store = Store(spark, output.rstrip("/"))
     _usable(store)

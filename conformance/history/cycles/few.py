@@ -14,7 +14,7 @@ FEW = 2_000
 
 def counted(rows: DataFrame) -> int:
     """How many rows there are; `FEW` and one more stand for any number above."""
-    return rows.limit(FEW + 1).count()
+    return int(rows.limit(FEW + 1).count())
 
 
 def sent(rows: DataFrame, count: int) -> DataFrame:
