@@ -32,14 +32,14 @@ def test_a_command_that_fails_is_no_measurement(tmp_path):
 
 def test_each_yardstick_has_its_own_ratio():
     measured = audits.Timing(1_000, 6.0, 4.0, 1.5)
-    rows = list(audits._rows(measured, audits.Turns(1, ("python", "apart/other.py"))))
+    rows = list(audits._rows(measured, audits.Rounds(1, ("python", "apart/other.py"))))
     assert rows == [
         ("floor, 1,000 bundle samples", "4.0", "1"),
         ("  audit", "6.0", "1.50"),
         ("other.py, 1,000 bundle samples", "1.5", "1"),
         ("  audit", "6.0", "4.00"),
     ]
-    assert list(audits._rows(measured, audits.Turns(1))) == rows[:2]
+    assert list(audits._rows(measured, audits.Rounds(1))) == rows[:2]
 
 
 def test_the_last_day_is_as_long_as_the_others(tmp_path, spark):

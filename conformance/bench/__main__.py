@@ -65,11 +65,11 @@ def _audits(args: argparse.Namespace) -> Iterator[str]:
     from pulsar_conformance.conformance.bench import audits
 
     command = (str(Path(word).absolute()) if Path(word).is_file() else word for word in args.beside)
-    turns = audits.Turns(args.audits, tuple(command))
+    rounds = audits.Rounds(args.audits, tuple(command))
 
     def measured(spark: Any, folder: Path) -> Iterable[tuple[str, str, str]]:
         fleet = audits.fleet_of(args.brokers, args.bundles, args.hours)
-        return audits.measure(spark, folder, fleet, turns, _tell)
+        return audits.measure(spark, folder, fleet, rounds, _tell)
 
     yield from _on_spark(measured, f"the median of {args.audits} rounds")
 

@@ -53,27 +53,27 @@ class Timing:
 
 
 @dataclass(frozen=True)
-class Turns:
+class Rounds:
     """How often each takes its turn, and the command that does so, too, if there is one.
 
     The command is run in a folder in which the history is `fl`.
     """
 
-    rounds: int
+    count: int
     command: Sequence[str] = ()
 
 
-def measure(spark: Any, folder: Path, fleet: Fleet, turns: Turns, tell: Tell) -> list[Row]:
+def measure(spark: Any, folder: Path, fleet: Fleet, rounds: Rounds, tell: Tell) -> list[Row]:
     """Both histories, a fleet's and a larger one's, audited in turns with their floors.
 
     What comes first also has Java compile everything: it is done once before, and not counted.
     Errors: `OSError` or `subprocess.CalledProcessError` where the command cannot be run.
     """
-    _of_one(spark, folder / "first", fleet, Turns(1), tell)
-    small = _of_one(spark, folder / "small", fleet, turns, tell)
+    _of_one(spark, folder / "first", fleet, Rounds(1), tell)
+    small = _of_one(spark, folder / "small", fleet, rounds, tell)
     grown = replace(fleet, brokers=fleet.brokers * GROWN)
-    large = _of_one(spark, folder / "large", grown, turns, tell)
-    of_both = (row for measured in (small, large) for row in _rows(measured, turns))
+    large = _of_one(spark, folder / "large", grown, rounds, tell)
+    of_both = (row for measured in (small, large) for row in _rows(measured, rounds))
     return [*of_both, ("  to that of a quarter", "", _ratio(large, small))]
 
 
@@ -81,33 +81,33 @@ def _ratio(large: Timing, small: Timing) -> str:
     return f"{large.audit / small.audit:.2f}"
 
 
-def _rows(measured: Timing, turns: Turns) -> Iterator[Row]:
+def _rows(measured: Timing, rounds: Rounds) -> Iterator[Row]:
     took = {"floor": measured.floor}
-    if turns.command:
-        took[Path(turns.command[-1]).name] = measured.beside
+    if rounds.command:
+        took[Path(rounds.command[-1]).name] = measured.beside
     for name, seconds_ in took.items():
         yield f"{name}, {measured.samples:,} bundle samples", f"{seconds_:.1f}", "1"
         yield "  audit", f"{measured.audit:.1f}", f"{measured.audit / seconds_:.2f}"
 
 
-def _of_one(spark: Any, folder: Path, fleet: Fleet, turns: Turns, tell: Tell) -> Timing:
+def _of_one(spark: Any, folder: Path, fleet: Fleet, rounds: Rounds, tell: Tell) -> Timing:
     history, plan = str(folder / "history"), AuditPlan.of("documented-3.0")
     tell(f"history of {fleet.brokers} brokers, {fleet.bundles} bundles each, {fleet.hours} h")
     write(spark, fleet, HistoryOptions("none", (), 0, "json"), history)
     length = files.found(spark, history).length
     taken: Mapping[str, list[float]] = {"audit": [], "floor": [], "beside": []}
-    for number in range(turns.rounds):
+    for number in range(rounds.count):
         made, bare, apart = (str(folder / f"{name}-{number}") for name in taken)
-        tell(f"round {number + 1} of {turns.rounds}: audit")
+        tell(f"round {number + 1} of {rounds.count}: audit")
         taken["audit"].append(seconds(partial(tables, spark, history, made, plan, None)))
-        tell(f"round {number + 1} of {turns.rounds}: floor")
+        tell(f"round {number + 1} of {rounds.count}: floor")
         of, to = Store(spark, made), Store(spark, bare)
         with sizes.tasks_at_once(spark) as tasks:
             sizes.set_up(spark, sizes.of_table("records", length, tasks))
             taken["floor"].append(seconds(partial(floor, of, history, to)))
-        if turns.command:
-            tell(f"round {number + 1} of {turns.rounds}: {' '.join(turns.command)}")
-            taken["beside"].append(seconds(partial(_run, turns.command, history, Path(apart))))
+        if rounds.command:
+            tell(f"round {number + 1} of {rounds.count}: {' '.join(rounds.command)}")
+            taken["beside"].append(seconds(partial(_run, rounds.command, history, Path(apart))))
     samples = Store(spark, made).read("bundle_samples").count()
     return Timing(samples, *(median(each or [0.0]) for each in taken.values()))
 
