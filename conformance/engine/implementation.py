@@ -299,11 +299,7 @@ class Implementation:
         try:
             answers = connection.ask(operation, cases)
         except AdapterError:
-            with self._connecting:
-                ended_by_another = connection is not self._connection
-                if not ended_by_another:
-                    self.close()
-            if ended_by_another:
+            if not self._ends(connection):
                 return self._ask(operation, cases)
             raise
         finally:
@@ -311,6 +307,14 @@ class Implementation:
         for place, where in changed.items():
             answers[place] = {**answers[place], CASE_CHANGED: where}
         return answers
+
+    def _ends(self, connection: Connection) -> bool:
+        """Closes a connection that broke; False if a question beside it has ended it before."""
+        with self._connecting:
+            if self.concurrency > 1 and connection is not self._connection:
+                return False
+            self.close()
+        return True
 
     def _unsupported(self, question: Question) -> str | None:
         """Why a question need not be asked, according to what the implementation offers."""
