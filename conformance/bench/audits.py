@@ -85,9 +85,9 @@ def _rows(measured: Timing, rounds: Rounds) -> Iterator[Row]:
     took = {"floor": measured.floor}
     if rounds.command:
         took[Path(rounds.command[-1]).name] = measured.beside
-    for name, seconds_ in took.items():
-        yield f"{name}, {measured.samples:,} bundle samples", f"{seconds_:.1f}", "1"
-        yield "  audit", f"{measured.audit:.1f}", f"{measured.audit / seconds_:.2f}"
+    for name, yardstick in took.items():
+        yield f"{name}, {measured.samples:,} bundle samples", f"{yardstick:.1f}", "1"
+        yield "  audit", f"{measured.audit:.1f}", f"{measured.audit / yardstick:.2f}"
 
 
 def _of_one(spark: Any, folder: Path, fleet: Fleet, rounds: Rounds, tell: Tell) -> Timing:
