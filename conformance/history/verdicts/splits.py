@@ -108,11 +108,8 @@ def _with_names(silver: Silver, rows: DataFrame, count: int) -> DataFrame:
         "cluster", "broker", F.col("at").alias("seen"), "bundles", _turn("at").alias("turn")
     )
     age = F.unix_seconds("cycle") - F.unix_seconds("seen")
-    known = (
-        few.sent(sought, count)
-        .join(reports, ["cluster", "turn"])
-        .where(age.between(0, causes.GONE))
-    )
+    known = few.sent(sought, 2 * count).join(reports, ["cluster", "turn"])
+    known = known.where(age.between(0, causes.GONE))
     last = known.groupBy(*KEY, "broker").agg(F.max_by("bundles", "seen").alias("bundles"))
     space = ranges.namespace_of(F.col("bundle"))
     mine = F.filter("bundles", lambda one: ranges.namespace_of(one) == space)
