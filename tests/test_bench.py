@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import pytest
 from pulsar_conformance.adapters import connect
 from pulsar_conformance.conformance.bench import layout, rates
 from pulsar_conformance.conformance.bench.__main__ import main
@@ -50,6 +51,13 @@ def test_whoever_is_slow_is_asked_less(monkeypatch):
     rates.measure({"slow": slow}, 3, 5, lambda _: None)
     _warm, *rounds = slow.asked
     assert len(rounds) == 1
+
+
+def test_a_command_that_is_not_there_is_told_before_anything_is_measured(capsys):
+    with pytest.raises(SystemExit) as ended:
+        main(["audit", "--beside", "no-such-command", "script.py"])
+    assert ended.value.code == 2
+    assert "--beside no-such-command: there is no such command" in capsys.readouterr().err
 
 
 def test_the_table_fits_80_columns():

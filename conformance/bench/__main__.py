@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -35,9 +36,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except AdapterError as wrong:
         print(wrong, file=sys.stderr)
         return 2
-    except (OSError, subprocess.CalledProcessError) as wrong:
-        if not args.beside:
-            raise
+    except subprocess.CalledProcessError as wrong:
         print(f"--beside {' '.join(args.beside)}: {wrong}", file=sys.stderr)
         return 2
     return 0
@@ -175,7 +174,10 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
         metavar="WORD",
         help="a command of audit, the last option: run in a folder that has the history as fl/",
     )
-    return parser.parse_args(argv)
+    args = parser.parse_args(argv)
+    if args.beside and shutil.which(args.beside[0]) is None:
+        parser.error(f"--beside {args.beside[0]}: there is no such command")
+    return args
 
 
 def _positive(text: str) -> int:

@@ -67,7 +67,7 @@ def measure(spark: Any, folder: Path, fleet: Fleet, rounds: Rounds, tell: Tell) 
     """Both histories, a fleet's and a larger one's, audited in turns with their floors.
 
     What comes first also has Java compile everything: it is done once before, and not counted.
-    Errors: `OSError` or `subprocess.CalledProcessError` where the command cannot be run.
+    Errors: `subprocess.CalledProcessError` where the command fails.
     """
     _of_one(spark, folder / "first", fleet, Rounds(1), tell)
     small = _of_one(spark, folder / "small", fleet, rounds, tell)
