@@ -1,14 +1,19 @@
 """A usage with its history, carried over many cycles, is what one would carry by hand."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from math import isnan
 from random import Random
 
 import pytest
-from pulsar_conformance.conformance.history.cycles.usages import BLOCK, after_each
-from standins.sparks import spark
+from pulsar_conformance.conformance.history.audit.plan import AuditPlan, Silver
+from pulsar_conformance.conformance.history.audit.tables import TABLES
+from pulsar_conformance.conformance.history.cycles.usages import BLOCK, NAME, after_each, usages
+from pulsar_conformance.conformance.history.input.silver import SILVER
+from standins.sparks import audit_session, spark
 
 assert spark
+assert audit_session
 
 START = datetime(2026, 11, 20, tzinfo=UTC)
 ROWS = (
@@ -59,3 +64,82 @@ def test_history_is_carried_over_blocks_of_cycles(spark, length):
         for mine, told in zip(after, carried[name], strict=True):
             assert isnan(mine) == isnan(told), name
             assert isnan(mine) or told == pytest.approx(mine, abs=1e-9), name
+
+
+SHARE = "loadBalancerHistoryResourcePercentage"
+WEIGHTS = {
+    f"loadBalancer{resource}ResourceWeight": "1.0"
+    for resource in ("CPU", "Memory", "DirectMemory", "BandwithIn", "BandwithOut")
+}
+SHARES = ("0.9", "0.9", "0.0", "0.5", None, "0.9", "0.9", "0.0", "0.9")
+"""Of each cycle; None is not recorded."""
+
+BEFORE, NEXT = timedelta(minutes=2), timedelta(minutes=1)
+EVERY, AGAIN = timedelta(minutes=10), 5
+"""From cycle to cycle, and the cycle at which another leader begins."""
+
+
+def frame(session, table, rows):
+    schema = TABLES[table].schema
+    names = session.createDataFrame([], schema).columns
+    return session.createDataFrame([[row.get(name) for name in names] for row in rows], schema)
+
+
+@pytest.fixture(scope="module")
+def recorded(audit_session):
+    """Reports and cycles, each with two moments, between which every broker reports once more."""
+    random, cycles, samples = Random(9), [], []
+    for nth, share in enumerate(SHARES):
+        cycle = START + EVERY * nth
+        shared = {"cluster": "c", "day": cycle.date()}
+        since = START + EVERY * AGAIN if nth >= AGAIN else START
+        settings = WEIGHTS | ({SHARE: share} if share is not None else {})
+        moments = [cycle, cycle + 2 * NEXT]
+        cycles.append(
+            {**shared, "cycle": cycle, "moments": moments, "since": since, "settings": settings}
+        )
+        for broker in "abc":
+            if random.random() < 0.2:
+                continue
+            for at in (cycle - BEFORE, cycle + NEXT):
+                percent = tuple(100 * random.random() for _ in range(5))
+                sample = {**shared, "at": at, "broker": broker, "percent": percent}
+                rates = ("msgRateIn", "msgRateOut", "msgThroughputIn", "msgThroughputOut")
+                samples.append({**sample, **dict.fromkeys(rates, 1.0), "bundles": []})
+    tables = {"broker_samples": samples}
+    silver = Silver(**{one: frame(audit_session, one, tables.get(one, [])) for one in SILVER})
+    return silver, {"cycles": frame(audit_session, "cycles", cycles)}
+
+
+def table(rows):
+    """Rows as they are read back."""
+    return rows.selectExpr("*", "to_date(cycle) as day")
+
+
+def plain(value):
+    if isinstance(value, float):
+        return f"{value:.10g}"
+    return list(map(plain, value)) if isinstance(value, tuple) else value
+
+
+def known(rows):
+    names = sorted(rows.columns)
+    return sorted(repr(plain(tuple(row[name] for name in names))) for row in rows.collect())
+
+
+@pytest.mark.parametrize("number", range(len(SHARES)))
+def test_a_leader_goes_on_from_what_it_remembers(recorded, number):
+    silver, made = recorded
+    plan, since = AuditPlan.of("documented-2.10"), START + EVERY * number
+    whole = usages(silver, made, plan)
+    earlier = table(whole).where(f"cycle < '{since.isoformat()}'")
+    later = usages(silver, {**made, NAME: earlier}, replace(plan, since=since))
+    assert known(later) == known(whole.where(f"cycle >= '{since.isoformat()}'"))
+
+
+def test_what_is_remembered_counts(recorded):
+    silver, made = recorded
+    plan, since = AuditPlan.of("documented-2.10"), START + EVERY
+    whole = usages(silver, made, plan)
+    later = usages(silver, {**made, NAME: table(whole).limit(0)}, replace(plan, since=since))
+    assert known(later) != known(whole.where(f"cycle >= '{since.isoformat()}'"))

@@ -23,6 +23,11 @@ PERCENT = f"struct<{', '.join(f'{name} double' for name in RESOURCES)}>"
 """What a broker uses of each resource, in percent of its limit."""
 
 
+MEMORY = "struct<least double, most double, after double>"
+"""What a leader remembers of a broker after a cycle: the least and the most that it used, and its
+usage with its history; `NaN` where nobody knows which share of that counted."""
+
+
 @dataclass(frozen=True)
 class TableSchema:
     """A table: its columns beside `KEYS`, and those that tell its rows apart."""
@@ -78,7 +83,7 @@ TABLES: Mapping[str, TableSchema] = {
         f"cycle timestamp, moment timestamp, broker string, since timestamp, percent {PERCENT}, "
         "present double, observed boolean, before double, used double, least double, "
         "most double, "
-        "messages double, bytes double",
+        f"messages double, bytes double, memory {MEMORY}",
         ("cluster", "cycle", "moment", "broker"),
     ),
     "split_findings": TableSchema(

@@ -44,15 +44,14 @@ def _instant() -> Column:
     return F.expr("interval 1 microsecond")
 
 
-def starts(silver: Silver) -> DataFrame:
+def starts(silver: Silver, days: DataFrame) -> DataFrame:
     """When leaders began to remember: `cluster`, `since`, `until` (when it ends) and `led`.
 
     A history may begin before its first leader's start, or with one that led already: that is a
     memory, too, but not `led`, as nobody knows what was before.
     """
-    spans = _spans(silver)
-    began = silver.contexts.where("kind = 'leader'").where(F.coalesce("anew", F.lit(True)))
-    begun = began.select("cluster", "at", F.lit(True).alias("led"))
+    spans = days.groupBy("cluster").agg(F.min("first").alias("first"), F.max("last").alias("last"))
+    begun = _began(silver).select("cluster", "at", F.lit(True).alias("led"))
     first = spans.select("cluster", F.col("first").alias("at"), F.lit(False).alias("led"))
     begun = begun.unionByName(first).groupBy("cluster", "at").agg(F.max("led").alias("led"))
     mine = Window.partitionBy("cluster").orderBy("at")
@@ -66,17 +65,39 @@ def starts(silver: Silver) -> DataFrame:
     )
 
 
-def _spans(silver: Silver) -> DataFrame:
-    """From when to when anything is recorded of each cluster."""
-    recorded = (silver.broker_samples, silver.actions, silver.contexts)
-    times = [
-        one.groupBy("cluster").agg(F.min("at").alias("first"), F.max("at").alias("last"))
-        for one in recorded
-    ]
-    together = times[0].unionByName(times[1]).unionByName(times[2])
-    return together.groupBy("cluster").agg(
-        F.min("first").alias("first"), F.max("last").alias("last")
+def _began(silver: Silver) -> DataFrame:
+    return silver.contexts.where("kind = 'leader'").where(F.coalesce("anew", F.lit(True)))
+
+
+def led(silver: Silver, rows: DataFrame) -> DataFrame:
+    """Rows with `led`: whether a leader of the cluster had begun by its `cycle`."""
+    first = _began(silver).groupBy("cluster").agg(F.min("at").alias("led"))
+    rows = rows.join(F.broadcast(first), "cluster", "left")
+    return rows.withColumn("led", F.coalesce(F.col("cycle") >= F.col("led"), F.lit(False)))
+
+
+def recorded_days(silver: Silver) -> DataFrame:
+    """Days `of` a cluster of which anything is recorded: from when to when, whether a broker has
+    `reported`, and whether a cycle `ran`. They are few, and looked up at once."""
+    no = F.lit(False)
+    kinds = (
+        (silver.broker_samples, F.lit(True), no),
+        (silver.actions, no, no),
+        (silver.contexts, no, F.col("kind") == "cycle"),
     )
+    of = F.to_date("at").alias("of")
+    times = [
+        rows.select("cluster", of, "at", reported.alias("reported"), ran.alias("ran"))
+        for rows, reported, ran in kinds
+    ]
+    together = times[0].unionByName(times[1]).unionByName(times[2]).groupBy("cluster", "of")
+    days = together.agg(
+        F.min("at").alias("first"),
+        F.max("at").alias("last"),
+        F.bool_or("reported").alias("reported"),
+        F.bool_or("ran").alias("ran"),
+    )
+    return days.localCheckpoint()
 
 
 def cycles(silver: Silver, plan: AuditPlan) -> DataFrame:
@@ -85,11 +106,12 @@ def cycles(silver: Silver, plan: AuditPlan) -> DataFrame:
     `since` and `until` are its leader's, its unloadings are before `upto`, `doubt` says why it
     cannot be judged, and `settings` are those recorded last, but for those that the plan overrides.
     """
-    begun = starts(silver)
-    recorded = _recorded(silver, begun)
-    counted = recorded.select("cluster").distinct()
-    guessed = _guessed(silver, plan, begun).join(counted, "cluster", "left_anti")
-    rows = with_settings(silver, plan, recorded.unionByName(_seen(silver, guessed)), "cycle")
+    days = recorded_days(silver)
+    begun, counted = starts(silver, days), days.where("ran").select("cluster").distinct()
+    rows, guessed = _recorded(silver, begun), days.join(counted, "cluster", "left_anti")
+    if not guessed.isEmpty():
+        rows = rows.unionByName(_seen(silver, _guessed(silver, plan, begun, guessed)))
+    rows = with_settings(silver, plan, rows, "cycle")
     named = F.lit(plan.strategy) if plan.strategy else F.col(f"force.{shedding.STRATEGY}")
     rows = rows.withColumn("strategy", F.regexp_replace(named, settings.STRATEGIES_PACKAGE, ""))
     unknown = ~F.col("led") & ~_forgotten()
@@ -166,7 +188,7 @@ def _recorded(silver: Silver, begun: DataFrame) -> DataFrame:
     )
 
 
-def _guessed(silver: Silver, plan: AuditPlan, begun: DataFrame) -> DataFrame:
+def _guessed(silver: Silver, plan: AuditPlan, begun: DataFrame, days: DataFrame) -> DataFrame:
     """Every interval of each leader from its start, on the days that reports can be known of."""
     settled = with_settings(silver, plan, begun, "since")
     step = (F.col(f"force.{INTERVAL}") * MICROS_OF_MINUTE).cast("bigint")
@@ -174,7 +196,7 @@ def _guessed(silver: Silver, plan: AuditPlan, begun: DataFrame) -> DataFrame:
     since, until = F.unix_micros("since"), F.unix_micros("until")
     day = F.unix_micros(F.col("of").cast("timestamp"))
     ahead = F.greatest(F.ceil((day - since) / step), F.lit(0))
-    rows = settled.join(report_days(silver), "cluster").withColumns(
+    rows = settled.join(_known_on(days), "cluster").withColumns(
         {"step": step, "first": since + ahead * step, "end": F.least(day + MICROS_OF_DAY, until)}
     )
     each = rows.where("first < end").select(
@@ -193,11 +215,10 @@ def _guessed(silver: Silver, plan: AuditPlan, begun: DataFrame) -> DataFrame:
     return each.select("cluster", "cycle", "since", "until", upto, doubt, "led", ran)
 
 
-def report_days(silver: Silver) -> DataFrame:
+def _known_on(days: DataFrame) -> DataFrame:
     """`cluster` and `of`: the days on which a broker has reported, and those after them."""
-    days = silver.broker_samples.select("cluster", F.to_date("at").alias("of")).distinct()
     both = F.explode(F.array("of", F.date_add("of", 1))).alias("of")
-    return days.select("cluster", both).distinct()
+    return days.where("reported").select("cluster", both).distinct()
 
 
 def _seen(silver: Silver, guessed: DataFrame) -> DataFrame:

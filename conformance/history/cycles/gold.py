@@ -1,9 +1,9 @@
 """What was known, decided and done at each shedding cycle: tables of what was recorded.
 
 Each function makes one table of `tables.TABLES`, without `day`, of those before it. They are lazy,
-and read and write nothing; but `verdicts` looks first whether anything is broken, `unloads` and
-`split_findings` how much was unloaded and split, and `broker_decisions` and `findings` which
-strategies cycles follow.
+and read and write nothing; but `cycles` looks first on which days anything is recorded, `verdicts`
+whether anything is broken, `unloads` and `split_findings` how much was unloaded and split, and
+`broker_decisions` and `findings` which strategies cycles follow.
 """
 
 from __future__ import annotations

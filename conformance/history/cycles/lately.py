@@ -1,17 +1,18 @@
 """What of a history is looked at where only its last cycles are asked about.
 
 Of what was long before them nothing counts any more: reports that are too old, and samples that
-have left every time frame.
+another leader took, or that have left every time frame.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import UTC, date, timedelta
+from datetime import UTC, date, datetime, timedelta
 from math import ceil
 
 from pulsar_conformance.conformance.history.audit.plan import AuditPlan, Silver
 from pulsar_conformance.conformance.history.cycles import cycles
+from pulsar_conformance.conformance.history.input.sources import first_of
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
@@ -21,21 +22,27 @@ MINUTES_OF_DAY = 1440
 NEAR = timedelta(days=7)
 """Within so long, samples that count no more are so few that it takes longer to leave them out."""
 
+FRESH = timedelta(days=2)
+"""So lately a leader began, that it takes longer to count its samples than to look at all."""
+
 DATA = "bundle_data"
 
 
 def known(silver: Silver, moments: DataFrame, plan: AuditPlan, most: int) -> Silver:
-    """What averages of so many samples can hang on at these moments.
-
-    It is all where each sample leaves a trace for good.
-    """
+    """What averages of so many samples can hang on at these moments."""
     if plan.since is None:
         return silver
-    day = plan.since.astimezone(UTC).date()
-    brokers = silver.broker_samples.where(F.col("day") >= F.lit(_reported_since(moments, day)))
-    silver = replace(silver, broker_samples=brokers)
-    if plan.readings["window"] != "sliding":
-        return silver
+    day, silver = _day(plan.since), reported(silver, moments, plan)
+    begun = first_of(moments, "since")
+    samples = silver.bundle_samples.where(F.col("day") >= min(_day(begun), day))
+    silver = replace(silver, bundle_samples=samples.where(F.col("at") >= F.lit(begun)))
+    if plan.readings["window"] == "sliding" and day - _day(begun) > FRESH:
+        return _counted(silver, day, most)
+    return silver
+
+
+def _counted(silver: Silver, day: date, most: int) -> Silver:
+    """Without the samples that have left a time frame of so many before a day."""
     from_day = _counting(silver, day, most)
     (row,) = from_day.agg(F.min("from").alias("first")).collect()
     first = min(row["first"] or day, day)
@@ -46,12 +53,44 @@ def known(silver: Silver, moments: DataFrame, plan: AuditPlan, most: int) -> Sil
     return replace(silver, bundle_samples=samples, contexts=_with_last(silver.contexts, first))
 
 
+def led(rows: DataFrame, moments: DataFrame) -> DataFrame:
+    """The rows of a table of days on which a leader of these moments led."""
+    return rows.where(F.col("day") >= _day(first_of(moments, "since")))
+
+
+def reported(silver: Silver, moments: DataFrame, plan: AuditPlan) -> Silver:
+    """Without the reports that are too old at these moments to count."""
+    if plan.since is None:
+        return silver
+    oldest = _reported_since(moments, _day(plan.since))
+    return replace(silver, broker_samples=silver.broker_samples.where(F.col("day") >= oldest))
+
+
+def day_before(silver: Silver, plan: AuditPlan) -> Silver:
+    """Without what was reported more than a day before the plan's first cycle."""
+    if plan.since is None:
+        return silver
+    recent = F.col("day") >= _days_before(_day(plan.since), 1)
+    return replace(
+        silver,
+        broker_samples=silver.broker_samples.where(recent),
+        bundle_samples=silver.bundle_samples.where(recent),
+    )
+
+
+def _day(time: datetime) -> date:
+    return time.astimezone(UTC).date()
+
+
+def _days_before(day: date, count: int) -> date:
+    return day - timedelta(days=min(count, day.toordinal() - 1))
+
+
 def _reported_since(moments: DataFrame, day: date) -> date:
     """The day on which the oldest report can be that counts at a moment of a day or later."""
     age = F.coalesce(f"settings.{cycles.REPORT_AGE}", F.lit(cycles.OLDEST))
     (row,) = moments.agg(F.max(F.least(age, F.lit(cycles.LONGEST))).alias("age")).collect()
-    days = 1 + ceil((row["age"] or cycles.OLDEST) / MINUTES_OF_DAY)
-    return day - timedelta(days=min(days, day.toordinal() - 1))
+    return _days_before(day, 1 + ceil((row["age"] or cycles.OLDEST) / MINUTES_OF_DAY))
 
 
 def _counting(silver: Silver, day: date, most: int) -> DataFrame:

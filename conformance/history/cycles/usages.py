@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from pulsar_conformance.adapters.spark import shapes, threshold, usage
 from pulsar_conformance.conformance.history.audit.plan import AuditPlan, Made, Silver
-from pulsar_conformance.conformance.history.cycles import cycles, reports
+from pulsar_conformance.conformance.history.cycles import cycles, lately, reports
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
+NAME = "broker_usage"
 TERM = ("cluster", "broker", "since")
 """What tells the memories of brokers apart: one each for each leader."""
 
@@ -31,9 +32,14 @@ def usages(silver: Silver, made: Made, plan: AuditPlan) -> DataFrame:
 
     Where nothing of it is kept, it is as if it had not been seen; where the share that is kept is
     not known, neither are `before` and `used`. A cycle is remembered as it was at its first moment.
+    Where the earlier rows of the table are there, it goes on from their memory.
     """
     measured = ("percent", *shapes.RATE_FIELDS)
-    known = reports.at_moments(silver, cycles.moments(made, plan), measured)
+    earlier, moments = made.get(NAME), cycles.moments(made, plan)
+    if earlier is not None:
+        moments = cycles.of_plan(moments, plan)
+        silver, earlier = lately.reported(silver, moments, plan), lately.led(earlier, moments)
+    known = reports.at_moments(silver, moments, measured)
     carries = shapes.traffic(F.struct(*shapes.RATE_FIELDS))
     rows = known.select(
         *TERM,
@@ -44,8 +50,27 @@ def usages(silver: Silver, made: Made, plan: AuditPlan) -> DataFrame:
         "percent",
         carries["messages"].alias("messages"),
         carries["bytes"].alias("bytes"),
+        F.col("present").alias("least"),
+        F.col("present").alias("most"),
     )
+    if earlier is not None:
+        rows = rows.unionByName(_memory(earlier), allowMissingColumns=True)
     return cycles.of_plan(_remembered(rows), plan)
+
+
+def _memory(earlier: DataFrame) -> DataFrame:
+    """What is remembered of each term, as if it were one cycle before all others."""
+    last = F.max_by(F.struct("cycle", "moment", "memory"), F.struct("cycle", "moment"))
+    rows = earlier.groupBy(*TERM).agg(last.alias("last")).select(*TERM, "last.*")
+    return rows.select(
+        *TERM,
+        "cycle",
+        F.col("cycle").alias("moment"),
+        F.col("memory.after").alias("present"),
+        F.lit(0.0).alias("kept"),
+        F.col("memory.least").alias("least"),
+        F.col("memory.most").alias("most"),
+    )
 
 
 def _remembered(rows: DataFrame) -> DataFrame:
@@ -55,24 +80,22 @@ def _remembered(rows: DataFrame) -> DataFrame:
     after = after_each(rows.where("counts").select(*TERM, "cycle", "present", "kept"))
     rows = rows.join(after.hint("shuffle_hash"), [*TERM, "cycle"], "left")
     course = Window.partitionBy(*TERM).orderBy("cycle", "moment")
-    earlier = course.rowsBetween(Window.unboundedPreceding, -1)
-    seen = F.col("present")
+    so_far = course.rowsBetween(Window.unboundedPreceding, Window.currentRow)
     told = F.when(F.col("counts"), F.struct("after"))
-    rows = rows.withColumns(
-        {
-            "_least": F.min(seen).over(earlier),
-            "_most": F.max(seen).over(earlier),
-            "_before": F.last(told, ignorenulls=True).over(earlier)["after"],
-        }
+    memory = F.struct(
+        F.min("least").over(so_far).alias("least"),
+        F.max("most").over(so_far).alias("most"),
+        F.last(told, ignorenulls=True).over(so_far)["after"].alias("after"),
     )
+    rows = rows.withColumn("memory", memory)
+    rows = rows.withColumn("earlier", F.lag("memory").over(course))
     own = Window.partitionBy(*TERM, "cycle").orderBy("moment")
-    at_first = {name: F.first(name).over(own) for name in ("_least", "_most", "_before")}
-    rows = rows.withColumns(at_first)
-    kept, present = F.col("kept"), F.col("present")
-    counting = F.coalesce(kept > 0, F.lit(True)) & F.col("_least").isNotNull()
-    before = F.when(counting, F.nanvl("_before", F.lit(None).cast("double")))
+    rows = rows.withColumn("earlier", F.first("earlier").over(own))
+    kept, present, earlier = F.col("kept"), F.col("present"), F.col("earlier")
+    counting = F.coalesce(kept > 0, F.lit(True)) & earlier["least"].isNotNull()
+    before = F.when(counting, F.nanvl(earlier["after"], F.lit(None).cast("double")))
     used = F.when(counting, usage.mixed_known(before, present, kept)).otherwise(present)
-    least, most = (F.when(counting, F.col(name)) for name in ("_least", "_most"))
+    least, most = (F.when(counting, earlier[name]) for name in ("least", "most"))
     return rows.select(
         "cluster",
         "cycle",
@@ -88,6 +111,7 @@ def _remembered(rows: DataFrame) -> DataFrame:
         F.greatest(most, present).alias("most"),
         "messages",
         "bytes",
+        "memory",
     )
 
 

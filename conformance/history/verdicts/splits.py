@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from pulsar_conformance import specs
 from pulsar_conformance.adapters.spark import growth, ranges
 from pulsar_conformance.conformance.history.audit.plan import AuditPlan, Silver
-from pulsar_conformance.conformance.history.cycles import causes, cycles, few, words
+from pulsar_conformance.conformance.history.cycles import causes, cycles, few, lately, words
 from pulsar_conformance.conformance.history.input.conditions import AUTOMATIC
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -38,10 +38,10 @@ def split(silver: Silver, plan: AuditPlan) -> DataFrame:
 
 
 def lately_split(silver: Silver, since: datetime) -> DataFrame:
-    """`cycle`: the leader's own splits before a time that records from then on may be about."""
-    before, after = F.col("at") < F.lit(since), F.col("at") >= F.lit(since - SAID)
+    """`cycle`: the leader's own splits that records from a time on may be about."""
     own = (F.col("kind") == "split") & (F.col("cause") == AUTOMATIC)
-    return silver.actions.where(own & before & after).select(F.col("at").alias("cycle"))
+    later = F.col("at") >= F.lit(since - SAID)
+    return silver.actions.where(own & later).select(F.col("at").alias("cycle"))
 
 
 def findings(silver: Silver, plan: AuditPlan, count: int) -> DataFrame:
@@ -51,7 +51,8 @@ def findings(silver: Silver, plan: AuditPlan, count: int) -> DataFrame:
     """
     rules = {rule.id for rule in specs.load().rules_of(plan.profile) if rule.applies(plan.readings)}
     rows = cycles.with_settings(silver, plan, split(silver, plan), "cycle")
-    rows = _with_names(silver, _with_samples(silver, rows, count), count)
+    near = lately.day_before(silver, plan)
+    rows = _with_names(near, _with_measured(silver, near, rows, count), count)
     each = (one() for rule, one in JUDGED.items() if rule in rules)
     said = rows.select("cluster", "cycle", F.inline(F.array(*each))).where("broken is not null")
     found = said.groupBy("cluster", "cycle", "rule").agg(
@@ -67,6 +68,16 @@ def findings(silver: Silver, plan: AuditPlan, count: int) -> DataFrame:
         F.when(F.col("broken"), "violated").otherwise("allowed").alias("verdict"),
         F.coalesce("told", kept).alias("evidence"),
     )
+
+
+def _with_measured(silver: Silver, near: Silver, rows: DataFrame, count: int) -> DataFrame:
+    """Rows as `_with_samples`: of all samples only where those that are near do not tell of each
+    bundle that a limit was below."""
+    if near is silver:
+        return _with_samples(silver, rows, count)
+    told = _with_samples(near, rows, count).localCheckpoint()
+    open_ones = told.where(F.coalesce(over_none()["broken"], F.lit(True)))
+    return told if open_ones.isEmpty() else _with_samples(silver, rows, count)
 
 
 def _with_samples(silver: Silver, rows: DataFrame, count: int) -> DataFrame:
@@ -91,9 +102,7 @@ def _with_samples(silver: Silver, rows: DataFrame, count: int) -> DataFrame:
     later = F.col("said") > F.col("cycle") + F.lit(SAID)
     most = most.join(said, ["cluster", "bundle"], "left")
     most = most.where(F.col("said").isNull() | later).drop("said")
-    rows = rows.join(F.broadcast(cycles.starts(silver)), "cluster")
-    rows = rows.where("cycle >= since and cycle < until")
-    return rows.join(most, list(KEY), "left")
+    return cycles.led(silver, rows).join(most, list(KEY), "left")
 
 
 def _with_names(silver: Silver, rows: DataFrame, count: int) -> DataFrame:
