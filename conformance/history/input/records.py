@@ -13,6 +13,9 @@ REPORTED_BY = ("load_report", "leader")
 SAME = ("cluster", "day", "part", "kind", "at", "who", "bundle", "name", "alone")
 """What tells records apart, the first three also what is worked on together."""
 
+HOURS = 3
+"""So many hours of a cluster are worked on together: fewer make many small files."""
+
 PARTS = 64
 """So many parts have the lines of which no time is known."""
 
@@ -67,7 +70,7 @@ def once_each(rows: DataFrame) -> DataFrame:
     usable, text = F.col("reason").isNull(), F.xxhash64("file", "line")
     rows = rows.withColumns(
         {
-            "part": F.coalesce(F.hour("at"), F.pmod(text, F.lit(PARTS)).cast("int")),
+            "part": F.coalesce(F.floor(F.hour("at") / HOURS), F.pmod(text, F.lit(PARTS))),
             "who": F.when(F.col("kind").isin(*REPORTED_BY), F.col("said.broker")),
             "bundle": F.col("said.bundle"),
             "name": F.col("said.name"),

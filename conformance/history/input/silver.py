@@ -87,7 +87,7 @@ def actions(records: DataFrame) -> DataFrame:
     """The table, of the table `records`: what was unloaded, assigned and split."""
     done = records.where("used").where(F.col("kind").isin(*ACTIONS))
     fields = (F.col(f"said.{name}").alias(name) for name in ("bundle", "broker", "into", "cause"))
-    return done.select("cluster", "day", "at", "kind", *fields)
+    return _together(done.select("cluster", "day", "at", "kind", *fields))
 
 
 def contexts(records: DataFrame) -> DataFrame:
@@ -95,7 +95,12 @@ def contexts(records: DataFrame) -> DataFrame:
     known = records.where("used").where(F.col("kind").isin(*CONTEXTS))
     names = ("broker", "bundle", "name", "members", "owners", "settings", "data", "anew")
     fields = (F.col(f"said.{name}").alias(name) for name in names)
-    return known.select("cluster", "day", "at", "kind", *fields)
+    return _together(known.select("cluster", "day", "at", "kind", *fields))
+
+
+def _together(few: DataFrame) -> DataFrame:
+    """A few of many rows: those of a day of a cluster in one file."""
+    return few.repartition("day", "cluster")
 
 
 SILVER: Mapping[str, Callable[[DataFrame], DataFrame]] = {
