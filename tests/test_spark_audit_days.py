@@ -3,6 +3,7 @@
 import json
 import random
 import shutil
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -137,14 +138,17 @@ def write(folder, number, lines):
     (folder / f"{number}.jsonl").write_text("".join(one + "\n" for one in lines), "utf-8")
 
 
-def made(store, history, tell=lambda _table, _mark: None, count=None):
+PLAN = AuditPlan.of("documented-3.0")
+
+
+def made(store, history, tell=lambda _table, _mark: None, count=None, plan=PLAN):
     """The marks of a run, or of one that ends after so many tables."""
     first = source(store, str(history), found(store.spark, str(history)))
-    every = list(steps(first, AuditPlan.of("documented-3.0"), None))
+    every = list(steps(first, plan, None))
     with sizes.tasks_at_once(store.spark) as tasks:
 
-        def set_up(table, _part):
-            sizes.set_up(store.spark, sizes.of_table(table, 0, tasks))
+        def set_up(of, table, _part):
+            sizes.set_up(of.spark, sizes.of_table(table, 0, tasks))
 
         return make(store, every[:count], tell, set_up)
 
@@ -205,11 +209,14 @@ def audited(session, begun):
     return there / "history", Store(session, str(there / "made"))
 
 
-@pytest.mark.parametrize("near", [timedelta(0), lately.NEAR])
+@pytest.mark.parametrize(
+    ("near", "fresh"), [(timedelta(0), timedelta(0)), (lately.NEAR, lately.FRESH)]
+)
 def test_a_corrected_day_and_a_day_more_come_to_what_all_of_it_at_once_does(
-    session, written, audited, tmp_path, monkeypatch, near
+    session, written, audited, tmp_path, monkeypatch, near, fresh
 ):
     monkeypatch.setattr(lately, "NEAR", near)
+    monkeypatch.setattr(lately, "FRESH", fresh)
     history, store = audited
     moved = ('"unloaded"', '"assigned"')
     third = [one for one in written[2] if not any(kind in one for kind in moved)]
@@ -219,8 +226,7 @@ def test_a_corrected_day_and_a_day_more_come_to_what_all_of_it_at_once_does(
     (history / "3.jsonl").unlink()
     marks = made(store, history)
     assert all(mark.before for mark in marks.values())
-    assert f"{marks['actions'].since:%Y-%m-%d}" == "2026-11-22"
-    assert marks["verdicts"].since < marks["actions"].since
+    assert {f"{mark.since:%Y-%m-%d}" for mark in marks.values()} == {"2026-11-22"}
     assert store.read("records").where("day = '2026-11-23'").isEmpty()
     kept = files_before(store, "2026-11-22")
     write(history, DAYS, written[DAYS])
@@ -229,10 +235,27 @@ def test_a_corrected_day_and_a_day_more_come_to_what_all_of_it_at_once_does(
     marks = made(store, history, lambda table, mark: begun.append(table) if mark is None else None)
     assert begun == list(TABLES)[4:]
     assert all(mark.before for mark in marks.values())
+    split = marks.pop("split_findings")
+    assert split.since == sources.NEVER
     assert {f"{mark.since:%Y-%m-%d}" for mark in marks.values()} == {"2026-11-22", "2026-11-24"}
     assert kept
     assert kept == files_before(store, "2026-11-22")
     check(session, store, history, tmp_path)
+
+
+def test_a_leader_remembers_what_was_before_the_cycles_that_are_asked_about(
+    session, written, audited, tmp_path
+):
+    history, store = audited
+    plan, usage = replace(PLAN, since=START + DAYS * DAY), "broker_usage"
+    count, whole = list(TABLES).index(usage) + 1, Store(session, str(tmp_path / "whole"))
+    assert made(store, history, count=count, plan=plan)[usage].rows == 0
+    write(history, DAYS, written[DAYS])
+    assert made(store, history, count=count, plan=plan)[usage].before
+    made(whole, history, count=count, plan=plan)
+    ours, others = (sorted(map(repr, one.read(usage).collect())) for one in (store, whole))
+    assert ours
+    assert ours == others
 
 
 def test_what_is_written_while_files_are_read_is_read_the_next_time(written, audited, monkeypatch):
@@ -260,17 +283,47 @@ def test_what_is_written_while_files_are_read_is_read_the_next_time(written, aud
         store.marks.put("records", None)
 
 
+def silver_of(session, folder, lines):
+    """The tables of what is recorded in lines."""
+    write(folder, 0, lines)
+    rows = session.read.text(str(folder)).selectExpr("'' file", "value line", "null damage")
+    return Silver(**{name: make(records(rows)) for name, make in SILVER.items()})
+
+
 def test_what_a_leader_says_within_a_day_makes_a_split_open(session, written, tmp_path):
-    history = tmp_path / "history"
-    history.mkdir()
-    write(history, 2, written[2])
-    rows = records(
-        session.read.text(str(history)).selectExpr("'' file", "value line", "null damage")
-    )
-    silver = Silver(**{name: make(rows) for name, make in SILVER.items()})
+    silver = silver_of(session, tmp_path, written[2])
     at = START + timedelta(days=2, hours=20)
-    for since, open_ones in ((at, 0), (at + DAY, len(CLUSTERS)), (at + 1.1 * DAY, 0)):
+    every = len(CLUSTERS)
+    for since, open_ones in ((at - DAY, every), (at + DAY, every), (at + 1.1 * DAY, 0)):
         assert splits.lately_split(silver, since).count() == open_ones
+
+
+TOPICS = {"near": (1, 1, 2000), "far": (2000, 1, 1), "never": (1, 1, 1)}
+"""Of the bundle that each cluster splits, as reported on the days before; at most 1000 are fine."""
+
+
+@pytest.mark.parametrize("clusters", [["near"], list(TOPICS)])
+def test_a_split_is_judged_by_all_that_was_told_before(session, tmp_path, clusters):
+    lines = []
+    for cluster in clusters:
+        lines.append(line("leader", cluster, START, broker="b0"))
+        for day, topics in enumerate(TOPICS[cluster]):
+            cpu = {"usage": 1, "limit": 100}
+            told = {"cpu": cpu, "bundles": [SPLIT], "lastStats": {SPLIT: {"topics": topics}}}
+            at = START + day * DAY + timedelta(hours=12)
+            lines.append(line("load_report", cluster, at, broker="b0", report=told))
+        into = ["t/ns/0x00000000_0x00000001", "t/ns/0x00000001_0x00000002"]
+        at = START + (len(TOPICS[cluster]) - 0.4) * DAY
+        lines.append(line("split", cluster, at, bundle=SPLIT, into=into, cause="automatic"))
+    silver = silver_of(session, tmp_path, lines)
+    for since in (None, START + 2 * DAY):
+        found = splits.findings(silver, replace(PLAN, since=since), len(clusters))
+        verdicts = {
+            row["cluster"]: row["verdict"] for row in found.where("rule = 'SPLIT-05'").collect()
+        }
+        assert verdicts == {
+            cluster: "violated" if cluster == "never" else "allowed" for cluster in clusters
+        }
 
 
 def test_the_first_cycle_that_is_recorded_makes_all_that_were_guessed_anew(written, audited):
@@ -298,8 +351,11 @@ def test_a_clock_that_was_wrong_and_many_files_are_read_anew(written, audited, m
     write(history, DAYS, [*written[DAYS], late])
     assert not made(store, history, count=1)["records"].before
     assert store.read("records").where("reason = 'stray-time'").count() == 1
-    write(history, DAYS, written[DAYS])
+    (history / "1.jsonl").touch()
     assert not made(store, history, count=1)["records"].before
+    assert store.read("records").where("reason = 'stray-time'").count() == 1
+    write(history, DAYS, written[DAYS])
+    assert made(store, history, count=1)["records"].before
     assert store.read("records").where("reason = 'stray-time'").isEmpty()
     monkeypatch.setattr(sources, "MANY", 1)
     (history / "1.jsonl").touch()

@@ -160,6 +160,19 @@ def taking(target: str, adapter: str) -> Future[Spark]:
     return promised
 
 
+def apart(session: Session) -> Session | None:
+    """Another session of the same Spark with settings of its own; None of a Spark Connect server,
+    where it would stay after its first one."""
+    from pyspark.sql.utils import is_remote
+
+    if is_remote():
+        return None
+    other = session.newSession()
+    for name in OF_THE_SESSION:
+        other.conf.set(name, session.conf.get(name))
+    return other
+
+
 def release(spark: Spark) -> None:
     """Release what `take` returned; the last user ends it."""
     with _PROCESS.turn:

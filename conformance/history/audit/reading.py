@@ -7,8 +7,8 @@ from datetime import datetime
 from functools import partial
 
 from pulsar_conformance.conformance.history.audit.marks import Mark
-from pulsar_conformance.conformance.history.audit.steps import Tables, TableStep, digest, from_day
-from pulsar_conformance.conformance.history.audit.writing import Store
+from pulsar_conformance.conformance.history.audit.steps import Tables, TableStep, digest
+from pulsar_conformance.conformance.history.audit.writing import Store, from_day
 from pulsar_conformance.conformance.history.input.files import InputFiles
 from pulsar_conformance.conformance.history.input.lines import lines
 from pulsar_conformance.conformance.history.input.records import (
@@ -19,7 +19,12 @@ from pulsar_conformance.conformance.history.input.records import (
     records,
     stray_days,
 )
-from pulsar_conformance.conformance.history.input.sources import differs_since, fresh, sources
+from pulsar_conformance.conformance.history.input.sources import (
+    differs_since,
+    first_of,
+    fresh,
+    sources,
+)
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
@@ -81,19 +86,19 @@ def _renewed(
     if of is None or digest(old.method, of["fingerprint"]) != old.fingerprint:
         return None
     new = fresh(listing, known)
-    if new is None or _has_strays(store):
+    if new is None:
         return None
     read = store.read(RECORDS)
-    of_files = read.where(F.col("file").isin(*new.touched))
-    said = store.aside(each_said(lines(store.spark, path, there, of=new.files)))
-    since = differs_since(of_files, said)
-    others = as_said(from_day(read, since)).where(~F.col("file").isin(*new.touched))
+    touched = F.col("file").isin(*new.touched)
+    said = store.aside(RECORDS, each_said(lines(store.spark, path, there, of=new.files)))
+    since = differs_since(read.where(touched), said) if new.touched else first_of(said, "at")
+    others = as_said(from_day(read, since)).where(~touched)
     rows = once_each(others.unionByName(from_day(said, since)))
     count = store.update(RECORDS, rows, since)
-    return (count, since) if stray_days(store.read(RECORDS)).isEmpty() else None
+    return None if _has_strays(store.read(RECORDS)) else (count, since)
 
 
-def _has_strays(store: Store) -> bool:
-    """Whether the clock of a record was found wrong beside those of others."""
-    strays = store.read(RECORDS).where("reason = 'stray-time' and said is not null")
-    return not strays.isEmpty()
+def _has_strays(records: DataFrame) -> bool:
+    """Whether the clock of a record is wrong beside those of others, or was found to be."""
+    found = records.where("reason = 'stray-time' and said is not null").select("cluster", "day")
+    return not stray_days(records).unionByName(found).isEmpty()

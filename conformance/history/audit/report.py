@@ -10,7 +10,7 @@ from typing import Any
 
 from pulsar_conformance import specs
 from pulsar_conformance.adapters.protocol import text_of
-from pulsar_conformance.adapters.spark.session import last_cause
+from pulsar_conformance.adapters.spark.session import apart, last_cause
 from pulsar_conformance.conformance.history.audit import asked, sizes, summary, telling
 from pulsar_conformance.conformance.history.audit.inquiry import Inquiry, answer
 from pulsar_conformance.conformance.history.audit.marks import Mark
@@ -95,13 +95,14 @@ def tables(
 
     with sizes.tasks_at_once(spark) as tasks:
 
-        def set_up(table: str, in_part: bool) -> None:
+        def set_up(of: Store, table: str, in_part: bool) -> None:
             length = min(found.length, sizes.DAILY) if in_part else found.length
             usual = sizes.of_table(table.removeprefix(ASKED), length, tasks)
-            sizes.set_up(spark, {**SESSION, **usual})
+            sizes.set_up(of.spark, {**SESSION, **usual})
 
-        at_once = sizes.at_once(found.length)
-        make(store, every, _say_nothing if quiet else _tell, set_up, at_once)
+        at_once, session = sizes.at_once(found.length), apart(spark)
+        beside = Store(session, store.path) if session is not None else None
+        make(store, every, _say_nothing if quiet else _tell, set_up, at_once, beside)
     return {step.table: store.read(step.table) for step in every}
 
 

@@ -7,16 +7,17 @@ made of what was there before keeps what is of an earlier time.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping
-from concurrent.futures import Future
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from threading import Lock
+from queue import SimpleQueue
+from threading import Lock, Semaphore
 from typing import NamedTuple
 
 from pulsar_conformance.conformance.history.audit.marks import Mark
+from pulsar_conformance.conformance.history.audit.progress import Progress, Tell
 from pulsar_conformance.conformance.history.audit.steps import Tables, TableStep, fingerprints
-from pulsar_conformance.conformance.history.audit.workers import workers
+from pulsar_conformance.conformance.history.audit.workers import done
 from pulsar_conformance.conformance.history.audit.writing import Store
 from pulsar_conformance.conformance.history.input.sources import NEVER, first_of
 from pyspark.errors import PySparkException
@@ -24,11 +25,8 @@ from pyspark.errors import PySparkException
 BEGUN = "audit"
 """A mark that is no table's: the folder is an audit's."""
 
-Tell = Callable[[str, Mark | None], None]
-"""Is told the name of each table: before it is made, and with its mark when it is there."""
-
-SetUp = Callable[[str, bool], None]
-"""Sets the session up for a table, and for whether only a part of it is made."""
+SetUp = Callable[[Store, str, bool], None]
+"""Sets the session of a store up for a table, and for whether only a part of it is made."""
 
 
 class _Written(NamedTuple):
@@ -44,60 +42,76 @@ def make(
     store: Store,
     every: Iterable[TableStep],
     tell: Tell,
-    set_up: SetUp = lambda _table, _part: None,
+    set_up: SetUp = lambda _store, _table, _part: None,
     at_once: int = 1,
+    beside: Store | None = None,
 ) -> Mapping[str, Mark]:
     """Make every table that is not there as it would be made now.
 
-    Where none of those is there yet, so many are made `at_once`; they are set up alike.
+    Where none of those is there yet, so many are made `at_once`; they are set up alike. Else one is
+    made whole at a time, and of another one what has changed, by the store `beside` if there is
+    one: it is the same with settings of its own.
     """
-    making = _Making(store, list(every), set_up, dict(store.marks.read()))
-    if BEGUN not in making.marks:
+    marks, steps = dict(store.marks.read()), list(every)
+    if BEGUN not in marks:
         store.marks.begin(BEGUN)
-    stale = [step for step in making.steps if making.is_stale(step)]
-    anew = all(step.table not in making.marks for step in stale)
-    with workers(at_once if anew else 1) as threads:
-        begun: dict[str, Future[None]] = {}
-        for step in stale:
-            parents = [begun[one] for one in step.parents if one in begun]
-            begun[step.table] = threads.submit(making.make, step, parents)
-        for step in making.steps:
-            if step.table in begun:
-                tell(step.table, None)
-                begun[step.table].result()
-            tell(step.table, making.marks[step.table])
-    return {step.table: making.marks[step.table] for step in making.steps}
+    wanted = fingerprints(steps)
+    stale = [step for step in steps if not _is_made(marks.get(step.table), wanted[step.table])]
+    if all(step.table not in marks for step in stale):
+        stores = [store] * at_once
+    else:
+        stores = [store] if beside is None else [store, beside]
+        at_once = 1
+    making = _Making(stores, steps, wanted, set_up, marks, Semaphore(at_once))
+    after = {step.table: step.parents for step in stale}
+    progress = Progress([step.table for step in steps], list(after), marks, tell)
+    for table in done(after, making.make, len(stores)):
+        progress.done(table)
+    return {step.table: marks[step.table] for step in steps}
+
+
+def _is_made(mark: Mark | None, wanted: str) -> bool:
+    return mark is not None and mark.fingerprint == wanted
 
 
 @dataclass
 class _Making:
     """Tables on their way to what they would be now."""
 
-    store: Store
-    steps: list[TableStep]
+    stores: Sequence[Store]
+    steps: Sequence[TableStep]
+    wanted: Mapping[str, str]
     set_up: SetUp
     marks: dict[str, Mark]
-    wanted: Mapping[str, str] = field(init=False)
+    whole: Semaphore
+    """How many are made whole at a time."""
+
+    idle: SimpleQueue[Store] = field(default_factory=SimpleQueue)
     turn: Lock = field(default_factory=Lock)
     """Marks are written one after the other."""
 
     def __post_init__(self) -> None:
-        self.wanted = fingerprints(self.steps)
+        for store in self.stores:
+            self.idle.put(store)
 
-    def is_stale(self, step: TableStep) -> bool:
-        """Whether a table is not there as it would be made now."""
-        mark = self.marks.get(step.table)
-        return mark is None or mark.fingerprint != self.wanted[step.table]
+    def make(self, table: str) -> None:
+        """One table, or what is another one in it, of those that it is made of."""
+        (step,) = (step for step in self.steps if step.table == table)
+        store = self.idle.get()
+        try:
+            self._make(store, step)
+        finally:
+            for other in self.stores:
+                if other is not store:
+                    other.forget(table)
+            self.idle.put(store)
 
-    def make(self, step: TableStep, parents: Iterable[Future[None]]) -> None:
-        """One table, or what is another one in it, after those that it is made of."""
-        for one in parents:
-            one.result()
+    def _make(self, store: Store, step: TableStep) -> None:
         begun = time.monotonic()
         old = self.marks.get(step.table)
         if old is not None:
             self._mark(step, None)
-        written = self._in_part(step, old) or self._whole(step)
+        written = self._in_part(store, step, old) or self._whole(store, step)
         took = time.monotonic() - begun
         rows, since, before = written
         mark = Mark(self.wanted[step.table], rows, took, step.method, before, since)
@@ -106,54 +120,35 @@ class _Making:
 
     def _mark(self, step: TableStep, mark: Mark | None) -> None:
         with self.turn:
-            self.store.marks.put(step.table, mark)
+            self.stores[0].marks.put(step.table, mark)
 
-    def _whole(self, step: TableStep) -> _Written:
-        self.set_up(step.table, False)
-        tables = self._tables(step)
-        try:
-            rows = self.store.write(step.table, step.make(tables))
-        except PySparkException:
-            if step.otherwise is None:
-                raise
-            rows = self.store.write(step.table, step.otherwise(tables))
-        if step.finish is not None:
-            step.finish()
-        return _Written(rows)
+    def _whole(self, store: Store, step: TableStep) -> _Written:
+        with self.whole:
+            self.set_up(store, step.table, False)
+            tables = _tables(store, step)
+            try:
+                rows = store.write(step.table, step.make(tables))
+            except PySparkException:
+                if step.otherwise is None:
+                    raise
+                rows = store.write(step.table, step.otherwise(tables))
+            if step.finish is not None:
+                step.finish()
+            return _Written(rows)
 
-    def _in_part(self, step: TableStep, old: Mark | None) -> _Written | None:
+    def _in_part(self, store: Store, step: TableStep, old: Mark | None) -> _Written | None:
         """None where all of it has to be made: what is there is not of what was there before."""
         if old is None or old.method != step.method:
             return None
         since = self._since(step, old)
         if step.parents and since is None:
             return None
-        self.set_up(step.table, True)
+        self.set_up(store, step.table, True)
         try:
-            made = self._again(step, old, since)
+            made = _again(store, step, old, since)
         except PySparkException:
             return None
         return made and _Written(*made, old.fingerprint)
-
-    def _again(
-        self, step: TableStep, old: Mark, since: datetime | None
-    ) -> tuple[int, datetime] | None:
-        if since is None:
-            return step.renew(old) if step.renew is not None else None
-        tables = self._tables(step)
-        if step.again is None:
-            rows, other = self.store.compared(step.table, step.make(tables), step.passing)
-            own = {step.table: self.store.read(step.table)}
-            return rows, self._reached(step, {**tables, **own}, min(since, other))
-        since = self._reached(step, tables, since)
-        return self.store.update(step.table, step.again(tables, since), since), since
-
-    @staticmethod
-    def _reached(step: TableStep, tables: Tables, since: datetime) -> datetime:
-        """Since when a table is another one where what it is made of is."""
-        if step.reach is None or since == NEVER:
-            return since
-        return min(since, first_of(step.reach(tables, since), "cycle"))
 
     def _since(self, step: TableStep, old: Mark) -> datetime | None:
         """Since when what a table is made of is other than when it was made, if that is known."""
@@ -167,7 +162,33 @@ class _Making:
         )
         if not known or old.fingerprint != before[step.table]:
             return None
-        return min(mark.since for mark in parents)
+        return min(self.marks[one].since for one in step.dating or step.parents)
 
-    def _tables(self, step: TableStep) -> Tables:
-        return {one: self.store.read(one) for one in step.parents}
+
+def _again(
+    store: Store, step: TableStep, old: Mark, since: datetime | None
+) -> tuple[int, datetime] | None:
+    """Make what is another one in a table that is of a time or later; the rows that were written,
+    and since when it is another one."""
+    if since is None:
+        return step.renew(old) if step.renew is not None else None
+    reached = _reached(store, step, since)
+    if step.again is None:
+        rows, other = store.compared(step.table, step.make(_tables(store, step)), step.passing)
+        return rows, min(reached, other)
+    if reached == NEVER and step.dated:
+        return 0, NEVER
+    made = step.again(_tables(store, step, step.table), reached)
+    rows = store.update(step.table, made, reached)
+    return rows, reached if reached == NEVER else reached - step.hindsight
+
+
+def _reached(store: Store, step: TableStep, since: datetime) -> datetime:
+    """Since when a table is another one where what it is made of is."""
+    if step.reach is None or since == NEVER:
+        return since
+    return first_of(step.reach(_tables(store, step, step.table), since), "cycle")
+
+
+def _tables(store: Store, step: TableStep, *more: str) -> Tables:
+    return {one: store.read(one) for one in (*step.parents, *more)}

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import cache, partial
 from importlib.resources import files
 from typing import Any
@@ -14,10 +14,11 @@ from typing import Any
 from pulsar_conformance.conformance.history.audit.marks import Mark
 from pulsar_conformance.conformance.history.audit.plan import AuditPlan, Silver
 from pulsar_conformance.conformance.history.audit.tables import TABLES
-from pulsar_conformance.conformance.history.audit.writing import ASKED, PARTITION
+from pulsar_conformance.conformance.history.audit.writing import ASKED, PARTITION, from_day
 from pulsar_conformance.conformance.history.cycles.gold import GOLD, NEEDS
 from pulsar_conformance.conformance.history.input.records import quarantine
 from pulsar_conformance.conformance.history.input.silver import SILVER
+from pulsar_conformance.conformance.history.input.sources import AROUND
 from pulsar_conformance.conformance.history.verdicts import splits
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -42,13 +43,16 @@ BY_RULE = ("split_findings", "findings", "verdicts")
 
 JUDGED = ("broker_decisions", *BY_RULE)
 
-PASSING: Mapping[str, tuple[str, ...]] = {"cycles": ("until",), "unloads": ()}
-"""The small gold tables, which are made whole and compared; the end of a leader's term changes
-nothing of what was before.
+PASSING: Mapping[str, tuple[str, ...]] = {"cycles": ("until", "upto"), "unloads": ()}
+"""The small gold tables, which are made whole and compared. The end of a leader's term changes
+nothing of what was before; that of a cycle only what is unloaded in it, which is compared itself.
 """
 
 AGAIN = tuple(name for name in GOLD if name not in PASSING)
 """The large ones, of which the days from that of a time on are made anew."""
+
+GOING_ON = ("broker_usage",)
+"""Those of them that go on from their own earlier rows, where these are all that there were."""
 
 COMPARED = tuple(name for name in GOLD if name not in BY_RULE)
 """The tables that are made once more where other settings are asked about."""
@@ -66,14 +70,24 @@ class TableStep:
     """How it is made where that breaks."""
 
     again: Callable[[Tables, datetime], DataFrame] | None = None
-    """How the days from that of a time on are made anew, if they can be without the others."""
+    """How the days from that of a time on are made anew, if they can be without the others: of what
+    it is made of, and itself."""
+
+    dating: tuple[str, ...] = ()
+    """Those of its parents that tell since when it is another one, if not all do."""
 
     reach: Callable[[Tables, datetime], DataFrame] | None = None
-    """With what it is made of, and itself: earlier rows that hang on what is of a time or later, by
-    their `cycle`."""
+    """Of what it is made of, and itself: the rows that hang on what is of a time or later, by their
+    `cycle`; that of the first is since when it is another one."""
+
+    hindsight: timedelta = timedelta()
+    """So long before it was recorded, what is another one in it says something of what was."""
 
     passing: tuple[str, ...] = ()
     """Of a table that is made whole and compared: columns that make no difference."""
+
+    dated: bool = False
+    """Whether every row has a day."""
 
     finish: Callable[[], None] | None = None
     """What is done when all of it is there."""
@@ -94,7 +108,11 @@ def steps(source: TableStep, plan: AuditPlan, asked: AuditPlan | None) -> Iterat
     yield source
     for name, rows in {"quarantine": quarantine, **SILVER}.items():
         yield TableStep(
-            name, ("records",), partial(_silver, rows), again=partial(_silver_again, rows)
+            name,
+            ("records",),
+            partial(_silver, rows),
+            again=partial(_silver_again, rows),
+            hindsight=AROUND,
         )
     yield from _gold(plan, tuple(GOLD), "")
     if asked is not None:
@@ -112,24 +130,20 @@ def _silver_again(rows: OfRecords, tables: Tables, since: datetime) -> DataFrame
     return rows(from_day(tables["records"], since))
 
 
-def from_day(rows: DataFrame, since: datetime) -> DataFrame:
-    """The rows of a table from the day of a time on, and those without a day."""
-    day = F.col(PARTITION)
-    return rows.where(day.isNull() | (day >= F.lit(since.date())))
-
-
 def _gold(plan: AuditPlan, names: tuple[str, ...], prefix: str) -> Iterator[TableStep]:
     for name in names:
         before = NEEDS[name]
-        parents = (*SILVER, *(prefix + one for one in before))
+        made_before = tuple(prefix + one for one in before)
         yield TableStep(
             prefix + name,
-            parents,
+            (*SILVER, *made_before),
             partial(_made, name, prefix, before, plan),
             told(plan),
             again=None if name in PASSING else partial(_made_again, name, prefix, before, plan),
-            passing=PASSING.get(name, ()),
+            dating=made_before,
             reach=partial(REACH[name], prefix + name) if name in REACH else None,
+            passing=PASSING.get(name, ()),
+            dated=True,
         )
 
 
@@ -153,9 +167,15 @@ def _made_again(
 ) -> DataFrame:
     """What is about cycles from a time on."""
     later = replace(plan, since=max(since, plan.since or since))
-    recent = {prefix + one: from_day(tables[prefix + one], since) for one in before if one in AGAIN}
-    rows = _made(name, prefix, before, later, {**tables, **recent})
-    return rows.where(F.col("cycle") >= F.lit(since))
+    goes_on = name in GOING_ON and plan.since is None
+    by_day = AGAIN if name in GOING_ON and not goes_on else (*AGAIN, "cycles")
+    recent = {
+        prefix + one: from_day(tables[prefix + one], since) for one in before if one in by_day
+    }
+    own = tables[prefix + name].where(F.col("cycle") < F.lit(since))
+    made_of = {**tables, **recent, prefix + name: own}
+    going_on = (*before, name) if goes_on else before
+    return _made(name, prefix, going_on, later, made_of).where(F.col("cycle") >= F.lit(since))
 
 
 def _looked_at_later(own: str, tables: Tables, since: datetime) -> DataFrame:
@@ -163,15 +183,18 @@ def _looked_at_later(own: str, tables: Tables, since: datetime) -> DataFrame:
     return tables[own].where(F.array_max("moments") >= F.lit(since)).select("cycle")
 
 
-def _split_lately(_own: str, tables: Tables, since: datetime) -> DataFrame:
-    return splits.lately_split(Silver(**{one: tables[one] for one in SILVER}), since)
+def _split_lately(own: str, tables: Tables, since: datetime) -> DataFrame:
+    """Splits that records from that time on may be about, and what is told of later ones."""
+    split = splits.lately_split(Silver(**{one: tables[one] for one in SILVER}), since)
+    return split.unionByName(tables[own].where(F.col("cycle") >= F.lit(since)).select("cycle"))
 
 
 REACH: Mapping[str, Callable[[str, Tables, datetime], DataFrame]] = {
     "cycles": _looked_at_later,
     "split_findings": _split_lately,
 }
-"""By the name of a gold table, of its own name and those of all that it is made of."""
+"""By the name of a gold table that what was recorded dates, of its own name, and of itself and all
+that it is made of. All others are dated by these."""
 
 
 def told(plan: AuditPlan) -> str:
@@ -179,7 +202,7 @@ def told(plan: AuditPlan) -> str:
     return json.dumps(asdict(plan), default=str, sort_keys=True)
 
 
-def fingerprints(every: list[TableStep], first: str = "") -> dict[str, str]:
+def fingerprints(every: Sequence[TableStep], first: str = "") -> dict[str, str]:
     """Of each table: all that goes into it, what its parents are made of included.
 
     `first` is the fingerprint of the first one, if that was made of something else than it would

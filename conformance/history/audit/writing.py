@@ -7,16 +7,17 @@ Everything is written by Spark: it is where Spark is, too.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
 from typing import Any
 
+from pulsar_conformance.conformance.history.audit.differences import difference
 from pulsar_conformance.conformance.history.audit.marks import Marks
 from pulsar_conformance.conformance.history.audit.tables import TABLES
 from pulsar_conformance.conformance.history.input.paths import literal
-from pulsar_conformance.conformance.history.input.sources import SOURCE, first_of
+from pulsar_conformance.conformance.history.input.sources import NEVER, SOURCE
 from pyspark.sql import Column, DataFrame, Observation
 from pyspark.sql import functions as F
 
@@ -25,7 +26,7 @@ PARTITION = "day"
 audit of 108 small clusters takes a third of the time that it takes with a folder for each.
 """
 ASIDE = "aside"
-"""Where partitions stand that are about to replace others."""
+"""Where partitions of each table stand that are about to replace others."""
 
 SOURCES, LISTING = "sources", "listing"
 """Where it is told which files were read, and which there are."""
@@ -59,21 +60,27 @@ class Store:
             self._known[table] = reader.parquet(literal(f"{self.path}/{table}"))
         return self._known[table]
 
+    def forget(self, table: str) -> None:
+        """Another store has written it: where its files are has to be found anew."""
+        self._known.pop(table, None)
+
     def write(self, table: str, frame: DataFrame) -> int:
         """Write a table in place of what is there; the number of its rows."""
-        return self._counted(self.shaped(table, frame), table, "static")
+        told = self._observed(self.shaped(table, frame), table, "static", _count())
+        return int(told["rows"])
 
     def replace(self, table: str, frame: DataFrame) -> None:
         """Write the partitions that a frame has in place of the same of a table.
 
         The frame may be made of the table: it is written aside first.
         """
-        self._write(self.aside(self.shaped(table, frame)), table, "dynamic")
+        self._write(self.aside(table, self.shaped(table, frame)), table, "dynamic")
 
-    def aside(self, rows: DataFrame) -> DataFrame:
-        """The rows, written; it is there until it is used again."""
-        self._write(rows, ASIDE, "static")
-        return self.spark.read.schema(rows.schema).parquet(literal(f"{self.path}/{ASIDE}"))
+    def aside(self, table: str, rows: DataFrame) -> DataFrame:
+        """Rows that are for a table, written; they are there until others are."""
+        folder = f"{ASIDE}/{table}"
+        self._write(rows, folder, "static")
+        return self.spark.read.schema(rows.schema).parquet(literal(f"{self.path}/{folder}"))
 
     def update(self, table: str, frame: DataFrame, since: datetime) -> int:
         """Write what a table has from the day of a time on; the number of rows.
@@ -82,41 +89,37 @@ class Store:
         that tells of cycles it has those from the time on. It may be made of the table, as Spark
         takes away what was there when all is written.
         """
-        before = self._files(table)
         rows = self.shaped(table, frame)
         if "cycle" in rows.columns:
             day = self.read(table).where(F.col(PARTITION) == F.lit(since.date()))
             rows = rows.unionByName(day.where(F.col("cycle") < F.lit(since)))
-        count = self._counted(rows, table, "dynamic")
-        days = {_day_of(file) for file in before & self._files(table)}
-        emptied = [day for day in days if day >= since.date().isoformat()]
+        return self._renew(table, rows, since)
+
+    def _renew(self, table: str, rows: DataFrame, since: datetime) -> int:
+        """Write all rows of the days from that of a time on, and without a day; their number."""
+        there = from_day(self.read(table), since).select(_folder().alias("folder")).distinct()
+        before = {row["folder"] for row in there.collect()}
+        folders = F.collect_set(_folder()).alias("folders")
+        told = self._observed(rows, table, "dynamic", _count(), folders)
+        emptied = before - set(told["folders"])
         if emptied:
             kept = self.read(table).where(~_folder().isin(*emptied))
-            self._write(self.aside(kept), table, "static")
-        return count
-
-    def _files(self, table: str) -> set[str]:
-        return set(self.read(table).inputFiles())
+            self._write(self.aside(table, kept), table, "static")
+        return int(told["rows"])
 
     def compared(
         self, table: str, frame: DataFrame, passing: Sequence[str]
     ) -> tuple[int, datetime]:
-        """Write a table in place of what is there; its rows, and since when it is another one.
+        """Write the days of a table from the first on that is another one, and tell how many rows
+        they have, and since when the table is another one.
 
-        What stands in the columns that are `passing` makes no difference.
+        What stands in the columns that are `passing` is written, and makes no difference else.
         """
-        rows = self.aside(self.shaped(table, frame))
-        kept = [name for name in rows.columns if name not in passing]
-        times = [name for name in ("cycle", "at") if name in kept]
-        time = F.least(*times) if len(times) > 1 else F.col(times[0])
-
-        def told(of: DataFrame) -> DataFrame:
-            return of.select(time.alias("time"), F.to_json(F.struct(*kept)).alias("told"))
-
-        new, old = told(rows), told(self.read(table))
-        other = new.exceptAll(old).union(old.exceptAll(new))
-        since = first_of(other, "time")
-        return self._counted(rows, table, "static"), since
+        rows = self.aside(table, self.shaped(table, frame))
+        found = difference(rows, self.read(table), passing)
+        if found.any == NEVER:
+            return 0, NEVER
+        return self._renew(table, from_day(rows, found.any), found.any), found.telling
 
     def sources(self) -> DataFrame:
         """The files that `records` were made of, as `sources.SOURCE`. Errors: Spark's own."""
@@ -134,11 +137,13 @@ class Store:
         files.coalesce(1).write.mode("overwrite").parquet(f"{self.path}/{folder}")
         return self.spark.read.schema(SOURCE).parquet(literal(f"{self.path}/{folder}"))
 
-    def _counted(self, rows: DataFrame, folder: str, mode: str) -> int:
-        """Write rows, and tell how many there are."""
+    def _observed(
+        self, rows: DataFrame, folder: str, mode: str, *told: Column
+    ) -> Mapping[str, Any]:
+        """Write rows, and tell of them what is asked."""
         seen = Observation(folder)
-        self._write(rows.observe(seen, F.count(F.lit(1)).alias("rows")), folder, mode)
-        return int(seen.get["rows"])
+        self._write(rows.observe(seen, *told), folder, mode)
+        return dict(seen.get)
 
     def _write(self, rows: DataFrame, folder: str, mode: str) -> None:
         self._known.pop(folder, None)
@@ -153,9 +158,14 @@ class Store:
         return frame.select(*(F.col(one.name).cast(one.dataType) for one in fields))
 
 
-def _day_of(file: str) -> str:
-    """What the folder of a file is named after."""
-    return file.split("/")[-2].removeprefix(f"{PARTITION}=")
+def from_day(rows: DataFrame, since: datetime) -> DataFrame:
+    """The rows of a table from the day of a time on, and those without a day."""
+    day = F.col(PARTITION)
+    return rows.where(day.isNull() | (day >= F.lit(since.date())))
+
+
+def _count() -> Column:
+    return F.count(F.lit(1)).alias("rows")
 
 
 def _folder() -> Column:

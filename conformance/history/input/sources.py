@@ -25,16 +25,12 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Fresh(NamedTuple):
-    """The files that are read anew, with their bytes, and those that are there no more."""
+    """The files that are read anew, with their bytes, and those of which nothing counts that was
+    read before: what was in them, or they themselves, are there no more."""
 
     files: tuple[str, ...]
     length: int
-    gone: tuple[str, ...]
-
-    @property
-    def touched(self) -> tuple[str, ...]:
-        """The files of which nothing counts that was read before."""
-        return (*self.files, *self.gone)
+    touched: tuple[str, ...]
 
 
 def sources(spark: Session, path: str, found: InputFiles) -> DataFrame:
@@ -48,16 +44,17 @@ def sources(spark: Session, path: str, found: InputFiles) -> DataFrame:
 def fresh(there: DataFrame, read: DataFrame) -> Fresh | None:
     """What has changed since the files were read, both as `SOURCE`; None if it is a lot."""
     new = there.join(read, ["file", "length", "modified"], "left_anti")
-    new = new.select("file", "length", F.lit(True).alias("there"))
-    gone = read.join(there, "file", "left_anti").select("file", "length", F.lit(False))
+    before = read.select("file", F.lit(True).alias("before"))
+    new = new.join(before, "file", "left").select("file", "length", "before")
+    gone = read.join(there, "file", "left_anti").select("file", F.lit(None), F.lit(True))
     rows = new.union(gone).limit(MANY + 1).collect()
     if len(rows) > MANY:
         return None
-    files = [row for row in rows if row["there"]]
+    files = [row for row in rows if row["length"] is not None]
     return Fresh(
         tuple(row["file"] for row in files),
         sum(row["length"] for row in files),
-        tuple(row["file"] for row in rows if not row["there"]),
+        tuple(row["file"] for row in rows if row["before"]),
     )
 
 
@@ -74,8 +71,11 @@ def differs_since(read: DataFrame, said: DataFrame) -> datetime:
 
 
 def first_of(rows: DataFrame, time: str) -> datetime:
-    """The earliest time in a column, but for what that says of before; `NEVER` without any."""
+    """The earliest time in a column; `NEVER` without any."""
     (row,) = rows.agg(F.unix_micros(F.min(time)).alias("first")).collect()
-    if row["first"] is None:
-        return NEVER
-    return EPOCH + timedelta(microseconds=row["first"]) - AROUND
+    return time_of(row["first"])
+
+
+def time_of(micros: int | None) -> datetime:
+    """The time of so many microseconds since 1970; `NEVER` of none."""
+    return NEVER if micros is None else EPOCH + timedelta(microseconds=micros)
