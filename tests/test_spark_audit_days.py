@@ -10,6 +10,7 @@ import pytest
 
 pytest.importorskip("pyspark", reason="needs the extra: nox -s spark")
 
+from pulsar_conformance.adapters.spark.session import apart
 from pulsar_conformance.conformance.history.audit import reading, sizes
 from pulsar_conformance.conformance.history.audit.plan import AuditPlan, Silver
 from pulsar_conformance.conformance.history.audit.reading import source
@@ -148,9 +149,12 @@ def made(store, history, tell=lambda _table, _mark: None, count=None, plan=PLAN)
     with sizes.tasks_at_once(store.spark) as tasks:
 
         def set_up(of, table, _part):
-            sizes.set_up(of.spark, sizes.of_table(table, 0, tasks))
+            sizes.set_up(of.spark, {**SESSION, **sizes.of_table(table, 0, tasks)})
 
-        return make(store, every[:count], tell, set_up)
+        def beside():
+            return Store(apart(store.spark), store.path)
+
+        return make(store, every[:count], tell, set_up, beside=beside)
 
 
 def rows(store):

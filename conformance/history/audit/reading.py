@@ -90,7 +90,7 @@ def _renewed(
         return None
     read = store.read(RECORDS)
     touched = F.col("file").isin(*new.touched)
-    said = store.aside(RECORDS, each_said(lines(store.spark, path, there, of=new.files)))
+    said = each_said(lines(store.spark, path, there, of=new.files)).localCheckpoint()
     since = differs_since(read.where(touched), said) if new.touched else first_of(said, "at")
     others = as_said(from_day(read, since)).where(~touched)
     rows = once_each(others.unionByName(from_day(said, since)))

@@ -100,8 +100,11 @@ def tables(
             usual = sizes.of_table(table.removeprefix(ASKED), length, tasks)
             sizes.set_up(of.spark, {**SESSION, **usual})
 
-        at_once, session = sizes.at_once(found.length), apart(spark)
-        beside = Store(session, store.path) if session is not None else None
+        def beside() -> Store | None:
+            session = apart(spark)
+            return None if session is None else Store(session, store.path)
+
+        at_once = sizes.at_once(found.length)
         make(store, every, _say_nothing if quiet else _tell, set_up, at_once, beside)
     return {step.table: store.read(step.table) for step in every}
 

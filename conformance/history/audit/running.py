@@ -44,13 +44,13 @@ def make(
     tell: Tell,
     set_up: SetUp = lambda _store, _table, _part: None,
     at_once: int = 1,
-    beside: Store | None = None,
+    beside: Callable[[], Store | None] = lambda: None,
 ) -> Mapping[str, Mark]:
     """Make every table that is not there as it would be made now.
 
     Where none of those is there yet, so many are made `at_once`; they are set up alike. Else one is
-    made whole at a time, and of another one what has changed, by the store `beside` if there is
-    one: it is the same with settings of its own.
+    made whole at a time, and of another one what has changed, by the store `beside` if it can be
+    had: it is the same with settings of its own.
     """
     marks, steps = dict(store.marks.read()), list(every)
     if BEGUN not in marks:
@@ -60,8 +60,8 @@ def make(
     if all(step.table not in marks for step in stale):
         stores = [store] * at_once
     else:
-        stores = [store] if beside is None else [store, beside]
-        at_once = 1
+        other, at_once = beside(), 1
+        stores = [store] if other is None else [store, other]
     making = _Making(stores, steps, wanted, set_up, marks, Semaphore(at_once))
     after = {step.table: step.parents for step in stale}
     progress = Progress([step.table for step in steps], list(after), marks, tell)
@@ -111,7 +111,11 @@ class _Making:
         old = self.marks.get(step.table)
         if old is not None:
             self._mark(step, None)
-        written = self._in_part(store, step, old) or self._whole(store, step)
+        written = self._in_part(store, step, old)
+        if written is None:
+            with self.whole:
+                begun = time.monotonic()
+                written = self._whole(store, step)
         took = time.monotonic() - begun
         rows, since, before = written
         mark = Mark(self.wanted[step.table], rows, took, step.method, before, since)
@@ -123,18 +127,17 @@ class _Making:
             self.stores[0].marks.put(step.table, mark)
 
     def _whole(self, store: Store, step: TableStep) -> _Written:
-        with self.whole:
-            self.set_up(store, step.table, False)
-            tables = _tables(store, step)
-            try:
-                rows = store.write(step.table, step.make(tables))
-            except PySparkException:
-                if step.otherwise is None:
-                    raise
-                rows = store.write(step.table, step.otherwise(tables))
-            if step.finish is not None:
-                step.finish()
-            return _Written(rows)
+        self.set_up(store, step.table, False)
+        tables = _tables(store, step)
+        try:
+            rows = store.write(step.table, step.make(tables))
+        except PySparkException:
+            if step.otherwise is None:
+                raise
+            rows = store.write(step.table, step.otherwise(tables))
+        if step.finish is not None:
+            step.finish()
+        return _Written(rows)
 
     def _in_part(self, store: Store, step: TableStep, old: Mark | None) -> _Written | None:
         """None where all of it has to be made: what is there is not of what was there before."""

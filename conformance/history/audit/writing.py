@@ -74,9 +74,9 @@ class Store:
 
         The frame may be made of the table: it is written aside first.
         """
-        self._write(self.aside(table, self.shaped(table, frame)), table, "dynamic")
+        self._write(self._aside(table, self.shaped(table, frame)), table, "dynamic")
 
-    def aside(self, table: str, rows: DataFrame) -> DataFrame:
+    def _aside(self, table: str, rows: DataFrame) -> DataFrame:
         """Rows that are for a table, written; they are there until others are."""
         folder = f"{ASIDE}/{table}"
         self._write(rows, folder, "static")
@@ -104,7 +104,7 @@ class Store:
         emptied = before - set(told["folders"])
         if emptied:
             kept = self.read(table).where(~_folder().isin(*emptied))
-            self._write(self.aside(table, kept), table, "static")
+            self._write(self._aside(table, kept), table, "static")
         return int(told["rows"])
 
     def compared(
@@ -115,7 +115,7 @@ class Store:
 
         What stands in the columns that are `passing` is written, and makes no difference else.
         """
-        rows = self.aside(table, self.shaped(table, frame))
+        rows = self.shaped(table, frame).localCheckpoint()
         found = difference(rows, self.read(table), passing)
         if found.any == NEVER:
             return 0, NEVER
