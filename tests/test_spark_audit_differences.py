@@ -6,7 +6,7 @@ import pytest
 
 pytest.importorskip("pyspark", reason="needs the extra: nox -s spark")
 
-from pulsar_conformance.conformance.history.audit.differences import Difference, difference
+from pulsar_conformance.conformance.history.input.differences import TableDifference, difference
 from pulsar_conformance.conformance.history.input.sources import NEVER
 from standins.sparks import audit_session, spark
 
@@ -47,5 +47,5 @@ def test_since_when_a_table_is_another_one(audit_session, change):
         audit_session.createDataFrame([(at(r[0]), at(r[1]), *r[2:]) for r in table], SCHEMA)
         for table in (rows, BEFORE)
     )
-    wanted = Difference(*(NEVER if one is None else at(one) for one in (anything, telling)))
+    wanted = TableDifference(*(NEVER if one is None else at(one) for one in (anything, telling)))
     assert difference(new, old, ("passed",)) == wanted

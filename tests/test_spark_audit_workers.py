@@ -8,8 +8,7 @@ import pytest
 pytest.importorskip("pyspark", reason="needs the extra: nox -s spark")
 
 from pulsar_conformance.conformance.history.audit.marks import Mark
-from pulsar_conformance.conformance.history.audit.progress import Progress
-from pulsar_conformance.conformance.history.audit.workers import done
+from pulsar_conformance.conformance.history.audit.workers import TableProgress, done
 
 AFTER = {
     "root": (),
@@ -75,7 +74,7 @@ def test_tables_are_told_in_their_order_whichever_is_there_first():
     def tell(name, mark):
         told.append(name if mark is None else f"{name} done")
 
-    progress = Progress("abcd", "acd", marks, tell)
+    progress = TableProgress("abcd", "acd", marks, tell)
     assert told == ["a"]
     progress.done("d")
     assert told == ["a"]

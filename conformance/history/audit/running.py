@@ -15,9 +15,8 @@ from threading import Lock, Semaphore
 from typing import NamedTuple
 
 from pulsar_conformance.conformance.history.audit.marks import Mark
-from pulsar_conformance.conformance.history.audit.progress import Progress, Tell
 from pulsar_conformance.conformance.history.audit.steps import Tables, TableStep, fingerprints
-from pulsar_conformance.conformance.history.audit.workers import done
+from pulsar_conformance.conformance.history.audit.workers import TableProgress, Tell, done
 from pulsar_conformance.conformance.history.audit.writing import Store
 from pulsar_conformance.conformance.history.input.sources import NEVER, first_of
 from pyspark.errors import PySparkException
@@ -64,7 +63,7 @@ def make(
         stores = [store] if other is None else [store, other]
     making = _Making(stores, steps, wanted, set_up, marks, Semaphore(at_once))
     after = {step.table: step.parents for step in stale}
-    progress = Progress([step.table for step in steps], list(after), marks, tell)
+    progress = TableProgress([step.table for step in steps], list(after), marks, tell)
     for table in done(after, making.make, len(stores)):
         progress.done(table)
     return {step.table: marks[step.table] for step in steps}

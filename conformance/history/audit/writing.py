@@ -13,9 +13,9 @@ from datetime import datetime
 from functools import cached_property
 from typing import Any
 
-from pulsar_conformance.conformance.history.audit.differences import difference
 from pulsar_conformance.conformance.history.audit.marks import Marks
 from pulsar_conformance.conformance.history.audit.tables import TABLES
+from pulsar_conformance.conformance.history.input.differences import difference
 from pulsar_conformance.conformance.history.input.paths import literal
 from pulsar_conformance.conformance.history.input.sources import NEVER, SOURCE
 from pyspark.sql import Column, DataFrame, Observation

@@ -11,14 +11,14 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 
-class Difference(NamedTuple):
+class TableDifference(NamedTuple):
     """Since when anything is another one, and since when anything that makes a difference is."""
 
     any: datetime
     telling: datetime
 
 
-def difference(new: DataFrame, old: DataFrame, passing: Sequence[str]) -> Difference:
+def difference(new: DataFrame, old: DataFrame, passing: Sequence[str]) -> TableDifference:
     """Of two tables with the same columns, those that are `passing` making no difference.
 
     A row is of its `cycle` or of its time `at`, whichever is there and earlier.
@@ -28,7 +28,7 @@ def difference(new: DataFrame, old: DataFrame, passing: Sequence[str]) -> Differ
     other = other.where("more != 0").groupBy("time", "kept").agg(F.sum("more").alias("more"))
     telling = F.when(F.col("more") != 0, F.col("time"))
     (row,) = other.agg(_first(F.col("time"), "any"), _first(telling, "telling")).collect()
-    return Difference(time_of(row["any"]), time_of(row["telling"]))
+    return TableDifference(time_of(row["any"]), time_of(row["telling"]))
 
 
 def _told(rows: DataFrame, passing: Sequence[str], more: int) -> DataFrame:
