@@ -27,6 +27,7 @@ from pulsar_conformance.conformance.history.fleet.size import Fleet, HistoryOpti
 from pulsar_conformance.conformance.history.fleet.writing import write
 from pulsar_conformance.conformance.history.input import files
 from pulsar_conformance.conformance.history.input.parsing import FIELDS, parsed
+from pulsar_conformance.conformance.history.input.records import part_of_day
 from pulsar_conformance.conformance.history.input.silver import SILVER
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -146,7 +147,7 @@ def floor(made: Store, history: str, to: Store) -> None:
         "file", "line", "kind", "at", "cluster", said, F.to_date("at").alias("day")
     )
     rows = rows.withColumns({"used": F.lit(True), "reason": F.lit(None).cast("string")})
-    to.write("records", _sorted(rows.withColumn("hour", F.hour("at")), ("cluster", "day", "hour")))
+    to.write("records", _sorted(rows.withColumn("part", part_of_day()), ("cluster", "day", "part")))
     for name in TABLES:
         for parent, keys in READ.get(name, {}).items():
             of = _sorted(made.read(parent), keys) if keys else made.read(parent)

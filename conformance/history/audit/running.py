@@ -51,22 +51,22 @@ def make(
     made whole at a time, and of another one what has changed, by the store `beside` if it can be
     had: it is the same with settings of its own.
     """
-    marks, steps = dict(store.marks.read()), list(every)
+    marks, steps = dict(store.marks.read()), {step.table: step for step in every}
     if BEGUN not in marks:
         store.marks.begin(BEGUN)
-    wanted = fingerprints(steps)
-    stale = [step for step in steps if not _is_made(marks.get(step.table), wanted[step.table])]
-    if all(step.table not in marks for step in stale):
+    wanted = fingerprints(steps.values())
+    stale = [name for name in steps if not _is_made(marks.get(name), wanted[name])]
+    if marks.keys().isdisjoint(stale):
         stores = [store] * at_once
     else:
         other, at_once = beside(), 1
         stores = [store] if other is None else [store, other]
     making = _Making(stores, steps, wanted, set_up, marks, Semaphore(at_once))
-    after = {step.table: step.parents for step in stale}
-    progress = TableProgress([step.table for step in steps], list(after), marks, tell)
+    after = {name: steps[name].parents for name in stale}
+    progress = TableProgress(list(steps), stale, marks, tell)
     for table in done(after, making.make, len(stores)):
         progress.done(table)
-    return {step.table: marks[step.table] for step in steps}
+    return {name: marks[name] for name in steps}
 
 
 def _is_made(mark: Mark | None, wanted: str) -> bool:
@@ -78,7 +78,7 @@ class _Making:
     """Tables on their way to what they would be now."""
 
     stores: Sequence[Store]
-    steps: Sequence[TableStep]
+    steps: Mapping[str, TableStep]
     wanted: Mapping[str, str]
     set_up: SetUp
     marks: dict[str, Mark]
@@ -95,10 +95,9 @@ class _Making:
 
     def make(self, table: str) -> None:
         """One table, or what is another one in it, of those that it is made of."""
-        (step,) = (step for step in self.steps if step.table == table)
         store = self.idle.get()
         try:
-            self._make(store, step)
+            self._make(store, self.steps[table])
         finally:
             for other in self.stores:
                 if other is not store:
@@ -154,10 +153,10 @@ class _Making:
 
     def _since(self, step: TableStep, old: Mark) -> datetime | None:
         """Since when what a table is made of is other than when it was made, if that is known."""
-        first = self.marks.get(self.steps[0].table)
+        first = self.marks.get(next(iter(self.steps)))
         if not step.parents or first is None or not first.before:
             return None
-        before = fingerprints(self.steps, first.before)
+        before = fingerprints(self.steps.values(), first.before)
         parents = [self.marks[one] for one in step.parents]
         known = all(
             mark.before == before[one] for one, mark in zip(step.parents, parents, strict=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
 from functools import cache, partial
@@ -86,15 +86,17 @@ class TableStep:
     passing: tuple[str, ...] = ()
     """Of a table that is made whole and compared: columns that make no difference."""
 
-    dated: bool = False
-    """Whether every row has a day."""
-
     finish: Callable[[], None] | None = None
     """What is done when all of it is there."""
 
     renew: Callable[[Mark], tuple[int, datetime] | None] | None = None
     """Of a table without parents: makes anew what is another one in it, and tells how many rows and
     since when; None if it cannot."""
+
+    @property
+    def dated(self) -> bool:
+        """Whether every row has a day."""
+        return self.table.removeprefix(ASKED) in GOLD
 
     @property
     def method(self) -> str:
@@ -143,7 +145,6 @@ def _gold(plan: AuditPlan, names: tuple[str, ...], prefix: str) -> Iterator[Tabl
             dating=made_before,
             reach=partial(REACH[name], prefix + name) if name in REACH else None,
             passing=PASSING.get(name, ()),
-            dated=True,
         )
 
 
@@ -202,7 +203,7 @@ def told(plan: AuditPlan) -> str:
     return json.dumps(asdict(plan), default=str, sort_keys=True)
 
 
-def fingerprints(every: Sequence[TableStep], first: str = "") -> dict[str, str]:
+def fingerprints(every: Iterable[TableStep], first: str = "") -> dict[str, str]:
     """Of each table: all that goes into it, what its parents are made of included.
 
     `first` is the fingerprint of the first one, if that was made of something else than it would

@@ -61,7 +61,7 @@ class Store:
         return self._known[table]
 
     def forget(self, table: str) -> None:
-        """Another store has written it: where its files are has to be found anew."""
+        """It has been written: where its files are has to be found anew."""
         self._known.pop(table, None)
 
     def write(self, table: str, frame: DataFrame) -> int:
@@ -146,7 +146,7 @@ class Store:
         return dict(seen.get)
 
     def _write(self, rows: DataFrame, folder: str, mode: str) -> None:
-        self._known.pop(folder, None)
+        self.forget(folder)
         ordered = rows.sortWithinPartitions(PARTITION, "cluster")
         writer = ordered.write.mode("overwrite").option("partitionOverwriteMode", mode)
         writer.partitionBy(PARTITION).parquet(f"{self.path}/{folder}")

@@ -70,7 +70,7 @@ def once_each(rows: DataFrame) -> DataFrame:
     usable, text = F.col("reason").isNull(), F.xxhash64("file", "line")
     rows = rows.withColumns(
         {
-            "part": F.coalesce(F.floor(F.hour("at") / HOURS), F.pmod(text, F.lit(PARTS))),
+            "part": F.coalesce(part_of_day(), F.pmod(text, F.lit(PARTS))),
             "who": F.when(F.col("kind").isin(*REPORTED_BY), F.col("said.broker")),
             "bundle": F.col("said.bundle"),
             "name": F.col("said.name"),
@@ -84,6 +84,11 @@ def once_each(rows: DataFrame) -> DataFrame:
     repeated = F.when(F.col("line") == F.col("kept"), "duplicate").otherwise("conflicting")
     why = F.when(usable & (F.col("nth") > 1), repeated).otherwise(F.col("reason"))
     return rows.withColumn("reason", why).withColumn("used", F.col("reason").isNull())
+
+
+def part_of_day() -> Column:
+    """Of a day's records, what is worked on together; null without a time."""
+    return F.floor(F.hour("at") / HOURS)
 
 
 def quarantine(rows: DataFrame) -> DataFrame:

@@ -25,11 +25,10 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Fresh(NamedTuple):
-    """The files that are read anew, with their bytes, and those of which nothing counts that was
-    read before: what was in them, or they themselves, are there no more."""
+    """The files that are read anew, and those of which nothing counts that was read before: what
+    was in them, or they themselves, are there no more."""
 
     files: tuple[str, ...]
-    length: int
     touched: tuple[str, ...]
 
 
@@ -45,15 +44,13 @@ def fresh(there: DataFrame, read: DataFrame) -> Fresh | None:
     """What has changed since the files were read, both as `SOURCE`; None if it is a lot."""
     new = there.join(read, ["file", "length", "modified"], "left_anti")
     before = read.select("file", F.lit(True).alias("before"))
-    new = new.join(before, "file", "left").select("file", "length", "before")
-    gone = read.join(there, "file", "left_anti").select("file", F.lit(None), F.lit(True))
+    new = new.join(before, "file", "left").select("file", F.lit(True).alias("there"), "before")
+    gone = read.join(there, "file", "left_anti").select("file", F.lit(False), F.lit(True))
     rows = new.union(gone).limit(MANY + 1).collect()
     if len(rows) > MANY:
         return None
-    files = [row for row in rows if row["length"] is not None]
     return Fresh(
-        tuple(row["file"] for row in files),
-        sum(row["length"] for row in files),
+        tuple(row["file"] for row in rows if row["there"]),
         tuple(row["file"] for row in rows if row["before"]),
     )
 
