@@ -2,6 +2,7 @@
 
 from fractions import Fraction
 from itertools import product
+from zlib import crc32
 
 import pytest
 from pulsar_conformance import specs
@@ -160,6 +161,24 @@ def test_thousands_of_cases_are_one_job():
     assert said.startswith(f"{NAME}, {PROFILE}: 2 jobs of Spark 4.")
     assert "answered 20003 cases" in said
     assert "bundles.create 20000, shed.select 3" in said
+
+
+def test_a_topic_is_found_among_any_number_of_bundles(connection):
+    """Of each count the hashes of topics, held against a plain search."""
+    topics = [f"persistent://t/ns/topic-{number}" for number in range(40)]
+    hashes = [crc32(topic.encode()) for topic in topics]
+    cases, expected = [], []
+    for count in (*range(1, 35), 63, 64, 65, 1000, 4095, 4096, 4097):
+        # Some boundaries are hashes themselves: the one that begins there holds it.
+        others = (7 + number * 1_000_003 for number in range(count))
+        inner = sorted({*hashes[: count // 2], *others})
+        cuts = [0, *inner[: count - 1], 0xFFFFFFFF]
+        written = [f"0x{cut:08x}" for cut in cuts]
+        cases.append({"boundaries": written, "topics": topics})
+        places = [max(at for at, cut in enumerate(cuts[:-1]) if cut <= one) for one in hashes]
+        expected.append([f"{written[place]}_{written[place + 1]}" for place in places])
+    answers = connection.ask("bundles.locate", cases)
+    assert [answer["bundles"] for answer in answers] == expected
 
 
 def test_what_cannot_be_answered_is_that_cases_alone(connection):

@@ -19,6 +19,7 @@ from pulsar_conformance.specs.words import counted
 
 if TYPE_CHECKING:
     from pulsar_conformance.adapters.spark.cases import Basis, SparkOperation
+    from pyarrow import Table
 
 NAME = "spark"
 BATCH = 20_000
@@ -119,9 +120,7 @@ class SparkConnection(Asking):
         from pulsar_conformance.adapters.spark.cases import answers
 
         spark, first = self._running(), self._cases.total()
-        cases = spark.session.createDataFrame(
-            list(enumerate(texts, first)), "cycle bigint, text string"
-        ).repartition("cycle")
+        cases = spark.session.createDataFrame(_table(texts, first)).repartition("cycle")
         plan = answers(cases, self._operations[operation], self._chosen)
         rows = self._collected(spark, plan, operation, len(texts))
         self._jobs[operation] += 1
@@ -173,6 +172,14 @@ class SparkConnection(Asking):
 def _release(starting: Future[session.Spark]) -> None:
     if starting.exception() is None:
         session.release(starting.result())
+
+
+def _table(texts: Sequence[str], first: int) -> Table:
+    """Numbered cases, as Spark takes them without a Python process beside it."""
+    import pyarrow
+
+    numbers = pyarrow.array(range(first, first + len(texts)), pyarrow.int64())
+    return pyarrow.table({"cycle": numbers, "text": pyarrow.array(texts, pyarrow.string())})
 
 
 def portions(texts: Iterator[str]) -> Iterator[list[str]]:

@@ -24,6 +24,9 @@ FURTHER: Mapping[str, Callable[[Column], Column]] = {
 }
 """How many bundles further a partition lies, by the reading `partitions`. [BUNDLE-08]"""
 
+STEPS = tuple(1 << power for power in range(30, -1, -1))
+"""How far the place of a bundle is from where it is sought, at most."""
+
 
 def bundles_of(boundaries: Column, topics: Column, partitions: str) -> Column:
     """The range of the bundle of each topic, in their order; `partitions` is the reading.
@@ -49,8 +52,15 @@ def bundles_of(boundaries: Column, topics: Column, partitions: str) -> Column:
 def place_of(boundaries: Column, hashed: Column) -> Column:
     """The place, from 0, of the bundle that holds a hash. [BUNDLE-04, BUNDLE-12, BUNDLE-13]
 
-    Both as they are written: so they compare as the numbers do. The last hash of all lies in the
+    Both as they are written: so they compare as the numbers do. The last boundary that is at most
+    the hash is found in ever shorter steps: 13 for 4096 bundles. The last hash of all lies in the
     last bundle.
     """
-    begun = F.size(F.filter(boundaries, lambda boundary: boundary <= hashed))
-    return F.least(begun, F.size(boundaries) - 1) - 1
+    needed = F.floor(F.log2(F.size(boundaries))).cast("int") + 1
+    steps = F.slice(F.array(*map(F.lit, STEPS)), -needed, needed)
+
+    def nearer(place: Column, step: Column) -> Column:
+        return F.when(F.get(boundaries, place + step) <= hashed, place + step).otherwise(place)
+
+    found = F.aggregate(steps, F.lit(0), nearer)
+    return F.least(found, F.size(boundaries) - 2)

@@ -10,6 +10,8 @@ from pulsar_conformance.adapters.protocol import JSON
 NAME = "shed.cycles"
 CYCLE = "shed.select"
 USAGE = "usage.max"
+MIXING = "ThresholdShedder"
+"""The strategy that goes by what it saw in the cycles before, too. [THRESHOLD-15]"""
 
 Ask = Callable[[str, Sequence[JSON]], list[JSON]]
 """Puts cases of one operation to the engine."""
@@ -39,10 +41,11 @@ def answers(rows: Sequence[JSON], ask: Ask) -> list[JSON]:
 
 
 def _usages(rows: Sequence[JSON], ask: Ask) -> list[list[dict[str, float]]]:
-    """The weighted usage of each broker in each cycle of each row, where weights are known."""
+    """The weighted usage of each broker in each cycle, where it matters and weights are known."""
     places = [
         (number, place, broker, {"settings": row["settings"], "weighted": True, "broker": report})
         for number, row in enumerate(rows)
+        if (row["strategy"] or MIXING).endswith(MIXING)
         for place, cycle in enumerate(row["cycles"][:-1])
         for broker, report in cycle["brokers"].items()
     ]

@@ -20,6 +20,7 @@ from pulsar_conformance.conformance.history.input.paths import literal
 from pulsar_conformance.conformance.history.input.sources import NEVER, SOURCE
 from pyspark.sql import Column, DataFrame, Observation
 from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
 
 PARTITION = "day"
 """What files are kept apart by: a fleet's history has as many folders as it has days. Measured, an
@@ -154,7 +155,7 @@ class Store:
     def shaped(self, table: str, frame: DataFrame) -> DataFrame:
         """A frame with the columns of a table in their order and types."""
         schema = TABLES[table.removeprefix(ASKED)].schema
-        fields = self.spark.createDataFrame([], schema).schema
+        fields = StructType.fromDDL(schema)
         return frame.select(*(F.col(one.name).cast(one.dataType) for one in fields))
 
 
