@@ -15,7 +15,12 @@ from pulsar_conformance import fixtures, specs
 from pulsar_conformance.adapters.names import KINDS
 from pulsar_conformance.conformance.cases.deviations import load
 from pulsar_conformance.conformance.cases.given_settings import given_settings
-from pulsar_conformance.conformance.commands.main import COMMANDS, main, parser_of
+from pulsar_conformance.conformance.commands.main import (
+    COMMANDS,
+    main,
+    module_of,
+    parser_of,
+)
 from pulsar_conformance.conformance.core.verdict import WORST_FIRST
 from pulsar_conformance.conformance.options import OPTIONS
 
@@ -74,8 +79,8 @@ def parsed(words):
     """The arguments of a command of the suite; SystemExit where they cannot be."""
     parser = argparse.ArgumentParser()
     subparsers = parser.add_subparsers(required=True)
-    for name, (module, _) in COMMANDS.items():
-        module.add_arguments(subparsers.add_parser(name))
+    for name in COMMANDS:
+        module_of(name).add_arguments(subparsers.add_parser(name))
     return parser.parse_args(words)
 
 

@@ -10,10 +10,11 @@ from typing import Any, NamedTuple
 
 from pulsar_conformance.adapters.protocol import NotJSON, read
 from pulsar_conformance.conformance.core.trial import Trial
+from pulsar_conformance.conformance.core.workspace import WORKSPACE
 from pulsar_conformance.conformance.operations.catalogue import OPERATIONS
 from pulsar_conformance.conformance.operations.legality import bad_trial
 
-FOLDER = Path(".conformance") / "cases"
+FOLDER = WORKSPACE / "cases"
 SHOWN = 12
 """Digits of the fingerprint that name a file."""
 

@@ -8,63 +8,68 @@ import os
 import sys
 from collections.abc import Sequence
 from contextlib import nullcontext
+from importlib import import_module
 from importlib.metadata import version
+from typing import Any
 
-from pulsar_conformance.adapters import ask, new_adapter
-from pulsar_conformance.conformance.cases.saved import FOLDER
-from pulsar_conformance.conformance.commands import (
-    audit,
-    case,
-    changes,
-    check,
-    diff,
-    explain,
-    fleet,
-    judge,
-    predict,
-    report,
-)
-from pulsar_conformance.conformance.commands.clusters import collect, watch
-from pulsar_conformance.conformance.commands.look_up import (
-    profiles,
-    readings,
-    rule,
-    rules,
-    schema,
-    settings,
-)
 from pulsar_conformance.conformance.commands.plain import shown_plainly
+from pulsar_conformance.conformance.core.workspace import WORKSPACE
 from pulsar_conformance.specs import SpecError
 
+HOUSE = "pulsar_conformance"
+HERE = f"{HOUSE}.conformance.commands"
 COMMANDS = {
-    "run": (judge, "judge implementations by the documented rules"),
-    "ask": (ask, "send cases to an implementation and print its answers, without judging them"),
-    "check": (check, "test whether an implementation keeps the adapter protocol"),
-    "case": (case, "make a case from load reports and bundle data of a real cluster"),
-    "explain": (explain, "show step by step how the model arrives at its answer to a case"),
-    "diff": (diff, "show the smallest cases that two implementations decide differently"),
+    "run": (f"{HERE}.judge", "judge implementations by the documented rules"),
+    "ask": (
+        f"{HOUSE}.adapters.ask",
+        "send cases to an implementation and print its answers, without judging them",
+    ),
+    "check": (f"{HERE}.check", "test whether an implementation keeps the adapter protocol"),
+    "case": (f"{HERE}.case", "make a case from load reports and bundle data of a real cluster"),
+    "explain": (
+        f"{HERE}.explain",
+        "show step by step how the model arrives at its answer to a case",
+    ),
+    "diff": (f"{HERE}.diff", "show the smallest cases that two implementations decide differently"),
     "changes": (
-        changes,
+        f"{HERE}.changes",
         "show what two releases of Pulsar decide otherwise, and where in their source",
     ),
-    "audit": (audit, "judge what clusters did, from their recorded history"),
-    "collect": (collect, "record the history of a running cluster for an audit"),
-    "watch": (watch, "record a running cluster, and keep the audit of it and its page current"),
+    "audit": (f"{HERE}.audit", "judge what clusters did, from their recorded history"),
+    "collect": (
+        f"{HERE}.clusters.collect",
+        "record the history of a running cluster for an audit",
+    ),
+    "watch": (
+        f"{HERE}.clusters.watch",
+        "record a running cluster, and keep the audit of it and its page current",
+    ),
     "predict": (
-        predict,
+        f"{HERE}.predict",
         "report how many decisions the model predicts, and why it misses the others",
     ),
-    "fleet": (fleet, "generate the history of a fleet of clusters, to try audits on"),
-    "new-adapter": (new_adapter, "write a working skeleton of an adapter"),
-    "report": (report, "make, verify, compare and show the reports of runs"),
-    "rules": (rules, "list the rules, or those whose IDs match"),
-    "rule": (rule, "show what a rule says, where that is documented, and what it takes"),
-    "profiles": (profiles, "list what an implementation can be judged by"),
-    "readings": (readings, "list the places that documents leave open, with the alternatives"),
-    "settings": (settings, "list the settings that documents name, with their defaults"),
-    "schema": (schema, "print the JSON Schema of an operation of the protocol"),
+    "fleet": (f"{HERE}.fleet", "generate the history of a fleet of clusters, to try audits on"),
+    "new-adapter": (f"{HOUSE}.adapters.new_adapter", "write a working skeleton of an adapter"),
+    "report": (f"{HERE}.report", "make, verify, compare and show the reports of runs"),
+    "rules": (f"{HERE}.look_up.rules", "list the rules, or those whose IDs match"),
+    "rule": (
+        f"{HERE}.look_up.rule",
+        "show what a rule says, where that is documented, and what it takes",
+    ),
+    "profiles": (f"{HERE}.look_up.profiles", "list what an implementation can be judged by"),
+    "readings": (
+        f"{HERE}.look_up.readings",
+        "list the places that documents leave open, with the alternatives",
+    ),
+    "settings": (
+        f"{HERE}.look_up.settings",
+        "list the settings that documents name, with their defaults",
+    ),
+    "schema": (f"{HERE}.look_up.schema", "print the JSON Schema of an operation of the protocol"),
 }
-SEEN = FOLDER.with_name("hypothesis")
+"""The module of each command, which is loaded where the command is given, and its purpose."""
+
+SEEN = WORKSPACE / "hypothesis"
 """The folder for Hypothesis' own data, beside the saved cases."""
 
 COLOURED = frozenset({"run"})
@@ -84,13 +89,17 @@ def main(argv: Sequence[str] | None = None) -> int:
         description="Checks load balancers against the documented rules of Apache Pulsar.",
     )
     parser.add_argument("--version", action="version", version=f"%(prog)s {version(PACKAGE)}")
+    words = sys.argv[1:] if argv is None else argv
+    given = next((word for word in words if not word.startswith("-")), "")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    for name, (module, purpose) in COMMANDS.items():
+    for name, (_, purpose) in COMMANDS.items():
         command = commands.add_parser(name, help=purpose, description=_sentence(purpose))
-        module.add_arguments(command)
-        command.set_defaults(run=module.run)
+        if name == given:
+            loaded = module_of(name)
+            loaded.add_arguments(command)
+            command.set_defaults(run=loaded.run)
     with shown_plainly():
-        args = parser.parse_args(argv)
+        args = parser.parse_args(words)
     os.environ.setdefault("HYPOTHESIS_STORAGE_DIRECTORY", str(SEEN))
     try:
         with nullcontext() if args.command in COLOURED else shown_plainly():
@@ -112,11 +121,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     return status
 
 
+def module_of(name: str) -> Any:
+    """The module of a command, with `add_arguments` and `run`. Only it is loaded."""
+    return import_module(COMMANDS[name][0])
+
+
 def parser_of(name: str) -> argparse.ArgumentParser:
     """The parser of one command, for those who print its help."""
-    module, purpose = COMMANDS[name]
-    parser = argparse.ArgumentParser(f"{PACKAGE} {name}", description=_sentence(purpose))
-    module.add_arguments(parser)
+    parser = argparse.ArgumentParser(f"{PACKAGE} {name}", description=_sentence(COMMANDS[name][1]))
+    module_of(name).add_arguments(parser)
     return parser
 
 

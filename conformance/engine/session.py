@@ -9,6 +9,7 @@ from operator import itemgetter
 
 from pulsar_conformance import specs
 from pulsar_conformance.adapters import AdapterError
+from pulsar_conformance.conformance.core.garbage import COLLECTED
 from pulsar_conformance.conformance.core.verdict import Verdict
 from pulsar_conformance.conformance.engine.asking import at_once
 from pulsar_conformance.conformance.engine.events import Tell
@@ -17,12 +18,6 @@ from pulsar_conformance.conformance.engine.run import Run
 
 ASKED_AT_ONCE = 3
 """The most implementations to ask while others are judged."""
-
-COLLECTED = (4_000_000, 50, 1000)
-"""How rarely Python looks for garbage during a session: it finds little, since cases and answers
-are kept until the end, and looking through them takes a quarter of the time. A usual run ends
-before it looks once; it takes some 150 MB more for that.
-"""
 
 
 class Session:

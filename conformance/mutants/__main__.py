@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import Path
 
 from pulsar_conformance import specs
+from pulsar_conformance.conformance.core.workspace import WORKSPACE
 from pulsar_conformance.conformance.mutants.children import each
 from pulsar_conformance.conformance.mutants.defects import Defect, Exhibit, defects, shown
 from pulsar_conformance.conformance.mutants.evaluations import Evaluation, drawn_for, worked
@@ -23,7 +24,7 @@ from pulsar_conformance.conformance.reporters.progress import tell
 from pulsar_conformance.specs.errors import SpecError
 
 TO = Path("reports/mutants")
-KEPT = Path(".conformance/mutants.jsonl")
+KEPT = WORKSPACE / "mutants.jsonl"
 CPU_SECONDS = 900
 """Of one mutant, all questions together."""
 
