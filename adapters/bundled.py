@@ -11,8 +11,8 @@ from hashlib import sha256
 from pathlib import Path
 from tempfile import mkdtemp
 
+from pulsar_conformance.adapters.cache import root
 from pulsar_conformance.adapters.programs import major_version
-from pulsar_conformance.adapters.pulsar.cache import root
 from pulsar_conformance.adapters.spark import session
 
 SAMPLES = Path(__file__).parent / "samples"

@@ -6,9 +6,9 @@ import zipfile
 
 import pytest
 from pulsar_conformance.adapters import AdapterError
+from pulsar_conformance.adapters.cache import root
 from pulsar_conformance.adapters.pulsar import connect as opening
 from pulsar_conformance.adapters.pulsar import maven
-from pulsar_conformance.adapters.pulsar.cache import root
 
 POM = maven.plain_pom(["org.acme:thing:1"])
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from pulsar_conformance.adapters import AdapterError, connect
-from pulsar_conformance.adapters.pulsar.cache import Shelf
+from pulsar_conformance.adapters.pulsar.shelf import Shelf
 from pulsar_conformance.conformance import checks
 from pulsar_conformance.conformance.commands.check import check
 from pulsar_conformance.conformance.engine.corpus import drawn

@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 from pulsar_conformance.adapters import AdapterError, connect
-from pulsar_conformance.adapters.pulsar.cache import Shelf
+from pulsar_conformance.adapters.pulsar.shelf import Shelf
 
 NEEDED = ("java", "javac", "mvn")
 HERE = all(map(shutil.which, NEEDED)) and importlib.util.find_spec("jpype") is not None

@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 from pulsar_conformance.adapters import connect
-from pulsar_conformance.adapters.pulsar.cache import Shelf
+from pulsar_conformance.adapters.pulsar.shelf import Shelf
 from pulsar_conformance.conformance import checks
 from pulsar_conformance.conformance.engine.plan import Plan
 from pulsar_conformance.conformance.engine.run import Run

@@ -8,7 +8,7 @@ import pytest
 from pulsar_conformance import fixtures
 from pulsar_conformance.adapters import AdapterError, bundled, connect
 from pulsar_conformance.adapters.bundled import BUNDLED, NotBuilt, built, runnable
-from pulsar_conformance.adapters.pulsar.cache import ENVIRONMENT
+from pulsar_conformance.adapters.cache import ENVIRONMENT
 
 PROFILE = "documented-3.0"
 needs_go = pytest.mark.skipif(shutil.which("go") is None, reason="needs go 1.21")

@@ -135,9 +135,10 @@ def test_what_draws_meanwhile_meets_no_library_half_imported():
     """Hypothesis seeds NumPy as soon as its import has begun, and raises what it cannot; and two
     threads that import PySpark at once see halves of it."""
     asked = (
-        "import sys; from pulsar_conformance.adapters.spark import session\n"
+        "import sys; from pulsar_conformance.adapters.spark import java, session\n"
         "session.check_installed = lambda *given: None\n"
-        "session.import_module = lambda name: print('imported', name)\n"
+        "java.JAVA._launching = 'a Java that starts'\n"
+        "java.import_module = lambda name: print('imported', name)\n"
         "session._taken = lambda *given: print('taken')\n"
         "session.taking('local[1]', 'spark').result()\n"
     )

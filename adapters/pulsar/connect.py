@@ -18,7 +18,7 @@ from pulsar_conformance.adapters.errors import AdapterError
 from pulsar_conformance.adapters.process import ProcessConnection
 from pulsar_conformance.adapters.programs import no_java
 from pulsar_conformance.adapters.pulsar import maven, versions
-from pulsar_conformance.adapters.pulsar.cache import Damaged, Shelf
+from pulsar_conformance.adapters.pulsar.shelf import Damaged, Shelf
 from pulsar_conformance.adapters.pulsar.target import BadTarget, Target
 
 HOST = "pulsar_conformance.adapters.python_host"

@@ -10,12 +10,14 @@ import sys
 import tempfile
 import threading
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from concurrent.futures import Future
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from importlib import import_module
 from pathlib import Path
 from typing import IO, Any
 
-from pulsar_conformance.adapters.spark import lookups
+from pulsar_conformance.adapters.spark import archive, lookups
 
 GIVES_WAY = 0.001
 """Seconds in which a thread of this process lets others on, where the usual 0.005 pass. Spark is
@@ -55,7 +57,6 @@ OF_THE_PROCESS: Mapping[str, str] = {
     "spark.api.mode": "classic",
     "spark.app.name": "pulsar-conformance",
     "spark.driver.bindAddress": "127.0.0.1",
-    "spark.driver.extraJavaOptions": " ".join(JAVA_OPTIONS),
     "spark.driver.host": "127.0.0.1",
     "spark.log.level": "ERROR",
     "spark.ui.enabled": "false",
@@ -72,10 +73,17 @@ class Log:
         self.file: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115  as long as Java lives
 
     def tail(self) -> str:
-        """Its last lines."""
+        """Its last lines, but for what Java tells of the archive of its classes."""
         self.file.seek(0)
-        text = self.file.read().decode(errors="replace")
-        return "\n".join(text.splitlines()[-TAIL:])
+        lines = self.file.read().decode(errors="replace").splitlines()
+        return "\n".join([line for line in lines if "[cds" not in line][-TAIL:])
+
+
+BEFORE = ("pandas", "pyspark.sql")
+"""What Python loads for Spark while Java starts, before a thread of ours goes on with it:
+Hypothesis, which may draw meanwhile, breaks on a NumPy that is half imported; and two threads that
+import PySpark at once see halves of its modules.
+"""
 
 
 @dataclass
@@ -83,41 +91,83 @@ class JavaProcess:
     """It starts with its first session, and outlives each of them."""
 
     log: Log = field(default_factory=Log)
-    started: bool = False
+    _launching: Future[Any] | None = None
+
+    def launch(self, master: str, more: Mapping[str, str]) -> None:
+        """Start it, if it does not run, and load what Python needs for it meanwhile.
+
+        Errors: that of `session` where it does not start.
+        """
+        if self._launching is None:
+            # Only PySpark's own launcher lets the process write to elsewhere than this one.
+            from pyspark import SparkConf
+            from pyspark.java_gateway import launch_gateway
+
+            sys.setswitchinterval(min(GIVES_WAY, sys.getswitchinterval()))
+            conf = SparkConf().setAll(list(_settings(master, more).items()))
+            launching: Future[Any] = Future()
+
+            def start() -> None:
+                try:
+                    with _environment(**_wanted()):
+                        output = {"stdout": self.log.file, "stderr": self.log.file}
+                        gateway = launch_gateway(conf, output)
+                    launching.set_result(gateway)
+                except BaseException as error:
+                    launching.set_exception(error)
+
+            threading.Thread(target=start, name="java", daemon=True).start()
+            self._launching = launching
+        for name in BEFORE:
+            with suppress(ImportError):
+                import_module(name)
 
     def session(self, master: str, more: Mapping[str, str]) -> Any:
         """A Spark session, with `more` settings over our own. Errors: those of PySpark."""
-        cores = re.search(r"\[(\d+)", master)
-        tasks = int(cores[1]) if cores else (os.cpu_count() or 1)
-        settings = {
-            **OF_THE_PROCESS,
-            **OF_THE_SESSION,
-            **UNTRACED,
-            "spark.driver.extraClassPath": lookups.first_jars(),
-            "spark.master": master,
-            "spark.sql.shuffle.partitions": str(tasks),
-            "spark.sql.warehouse.dir": str(Path(tempfile.gettempdir(), "spark-warehouse")),
-            **more,
-        }
-        python = os.environ.get("PYSPARK_PYTHON", sys.executable)
-        wanted = {"SPARK_LOCAL_IP": "127.0.0.1", "SPARK_REMOTE": None, "PYSPARK_PYTHON": python}
-        with _interrupts_kept(), _environment(**wanted):
-            return self._session(settings)
+        with _interrupts_kept():
+            self.launch(master, more)
+            assert self._launching is not None
+            try:
+                gateway = self._launching.result()
+            except Exception:
+                self._launching = None
+                raise
+            with _environment(**_wanted()):
+                return self._session(gateway, _settings(master, more))
 
-    def _session(self, settings: Mapping[str, str]) -> Any:
+    def _session(self, gateway: Any, settings: Mapping[str, str]) -> Any:
         from pyspark import SparkConf, SparkContext
-        from pyspark.java_gateway import launch_gateway
         from pyspark.sql import SparkSession
 
-        conf = SparkConf().setAll(list(settings.items()))
-        if not self.started:
-            sys.setswitchinterval(min(GIVES_WAY, sys.getswitchinterval()))
-            # Only PySpark's own launcher lets the process write to elsewhere than this one.
-            gateway = launch_gateway(conf, {"stdout": self.log.file, "stderr": self.log.file})
-            self.started = True
-            SparkContext(conf=conf, gateway=gateway)
+        if SparkContext._gateway is None:
+            SparkContext(conf=SparkConf().setAll(list(settings.items())), gateway=gateway)
             lookups.remember(gateway.jvm)
         return SparkSession.builder.config(map=dict(settings)).getOrCreate()
+
+
+def _settings(master: str, more: Mapping[str, str]) -> dict[str, str]:
+    """What it is started with, `more` over our own."""
+    cores = re.search(r"\[(\d+)", master)
+    tasks = int(cores[1]) if cores else (os.cpu_count() or 1)
+    first = lookups.first_jars()
+    java_options = (*JAVA_OPTIONS, *archive.options(JAVA_OPTIONS, first))
+    return {
+        **OF_THE_PROCESS,
+        **OF_THE_SESSION,
+        **UNTRACED,
+        "spark.driver.extraClassPath": first,
+        "spark.driver.extraJavaOptions": " ".join(java_options),
+        "spark.master": master,
+        "spark.sql.shuffle.partitions": str(tasks),
+        "spark.sql.warehouse.dir": str(Path(tempfile.gettempdir(), "spark-warehouse")),
+        **more,
+    }
+
+
+def _wanted() -> dict[str, str | None]:
+    """The variables of this process that Spark is started with."""
+    python = os.environ.get("PYSPARK_PYTHON", sys.executable)
+    return {"SPARK_LOCAL_IP": "127.0.0.1", "SPARK_REMOTE": None, "PYSPARK_PYTHON": python}
 
 
 JAVA = JavaProcess()

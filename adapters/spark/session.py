@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass, field
-from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from types import MappingProxyType
 from typing import Any, TypeVar
@@ -33,11 +32,6 @@ REACHED_WITHIN = 5.0
 
 ENDS_WITHIN = 10.0
 """Seconds that a session may take to end, before it is left to itself."""
-
-BEFORE = ("pandas", "pyspark.sql")
-"""Imported before Spark starts in the background. Hypothesis, which may draw meanwhile, breaks on a
-NumPy that is half imported; and two threads that import PySpark at once see halves of its modules.
-"""
 
 Session = Any
 """A `pyspark.sql.SparkSession`, classic or of Spark Connect: only what both have is used."""
@@ -142,9 +136,6 @@ def taking(target: str, adapter: str) -> Future[Spark]:
     """
     check_place(target, adapter)
     check_installed(target, adapter)
-    for name in BEFORE:
-        with suppress(ImportError):
-            import_module(name)
     promised: Future[Spark] = Future()
 
     def start() -> None:
@@ -156,6 +147,7 @@ def taking(target: str, adapter: str) -> Future[Spark]:
     if _remote(target) or _PROCESS.running is not None:
         promised.set_result(_taken(target, adapter))
     else:
+        JAVA.launch(target, {})
         threading.Thread(target=start, name="spark", daemon=True).start()
     return promised
 

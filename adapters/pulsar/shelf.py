@@ -1,4 +1,4 @@
-"""The cache of downloaded jars, in a folder outside the repository."""
+"""The jars of releases in the cache."""
 
 from __future__ import annotations
 
@@ -12,22 +12,14 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-ENVIRONMENT = "PULSAR_CONFORMANCE_CACHE"
+from pulsar_conformance.adapters.cache import root
+
 MANIFEST = "jars.json"
 LIBRARY = "lib"
 
 
 class Damaged(Exception):
     """A download is no longer intact; the message says what is wrong."""
-
-
-def root() -> Path:
-    """The cache: `$PULSAR_CONFORMANCE_CACHE`, else a folder in the user's own cache."""
-    chosen = os.environ.get(ENVIRONMENT)
-    if chosen:
-        return Path(chosen).absolute()  # Maven would take it from the folder of its POM
-    home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(home, "pulsar-conformance").absolute()
 
 
 class Shelf:

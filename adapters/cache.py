@@ -1,0 +1,17 @@
+"""The cache: a folder outside the repository for what takes long to fetch or to make."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+ENVIRONMENT = "PULSAR_CONFORMANCE_CACHE"
+
+
+def root() -> Path:
+    """The folder: `$PULSAR_CONFORMANCE_CACHE`, else one in the user's own cache."""
+    chosen = os.environ.get(ENVIRONMENT)
+    if chosen:
+        return Path(chosen).absolute()  # Maven would take it from the folder of its POM
+    home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(home, "pulsar-conformance").absolute()
