@@ -9,7 +9,7 @@ from importlib.metadata import PackageNotFoundError
 import pytest
 from pulsar_conformance.adapters import AdapterError, connect
 from pulsar_conformance.adapters.bundled import runnable
-from pulsar_conformance.adapters.spark import session
+from pulsar_conformance.adapters.spark import background, session
 from pulsar_conformance.adapters.spark.connection import CHARACTERS, portions
 
 PROFILE = "documented-3.0"
@@ -114,10 +114,10 @@ def test_a_place_that_is_none(rest):
 
 def test_work_that_takes_too_long_is_given_up():
     with pytest.raises(TimeoutError):
-        session.within(0.05, lambda: os.read(os.pipe()[0], 1))
+        background.within(0.05, lambda: os.read(os.pipe()[0], 1))
     with pytest.raises(ZeroDivisionError):
-        session.within(10, lambda: 1 // 0)
-    assert session.within(10, lambda: 7) == 7
+        background.within(10, lambda: 1 // 0)
+    assert background.within(10, lambda: 7) == 7
 
 
 def test_large_batches_are_several_jobs():
@@ -137,7 +137,7 @@ def test_what_draws_meanwhile_meets_no_library_half_imported():
     asked = (
         "import sys; from pulsar_conformance.adapters.spark import java, session\n"
         "session.check_installed = lambda *given: None\n"
-        "java.JAVA._launching = 'a Java that starts'\n"
+        "java.JAVA._launching = java.Future()\n"
         "java.import_module = lambda name: print('imported', name)\n"
         "session._taken = lambda *given: print('taken')\n"
         "session.taking('local[1]', 'spark').result()\n"

@@ -14,6 +14,7 @@ from pulsar_conformance.adapters.connection import Asking, Connection, Limits
 from pulsar_conformance.adapters.errors import AdapterError
 from pulsar_conformance.adapters.protocol import JSON, PROTOCOL, Hello, text_of
 from pulsar_conformance.adapters.spark import rows, session
+from pulsar_conformance.adapters.spark.background import within
 from pulsar_conformance.specs import load
 from pulsar_conformance.specs.words import counted
 
@@ -135,7 +136,7 @@ class SparkConnection(Asking):
         seconds = self._limits.base + self._limits.per_case * cases
         seconds += 0 if operation in self._jobs else COLD
         try:
-            rows: list[tuple[int, str]] = session.within(seconds, plan.collect)
+            rows: list[tuple[int, str]] = within(seconds, plan.collect)
         except TimeoutError:
             spark.interrupt()
             self.bye()

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from pulsar_conformance.adapters.spark import archive, lookups
+from pulsar_conformance.adapters.spark.background import background
 
 GIVES_WAY = 0.001
 """Seconds in which a thread of this process lets others on, where the usual 0.005 pass. Spark is
@@ -93,45 +94,41 @@ class JavaProcess:
     log: Log = field(default_factory=Log)
     _launching: Future[Any] | None = None
 
-    def launch(self, master: str, more: Mapping[str, str]) -> None:
+    def launch(self, master: str, more: Mapping[str, str]) -> Future[Any]:
         """Start it, if it does not run, and load what Python needs for it meanwhile.
 
-        Errors: that of `session` where it does not start.
+        The result is PySpark's gateway to it, or the error for which it does not start.
         """
-        if self._launching is None:
+        if self._launching is None or _failed(self._launching):
             # Only PySpark's own launcher lets the process write to elsewhere than this one.
             from pyspark import SparkConf
             from pyspark.java_gateway import launch_gateway
 
             sys.setswitchinterval(min(GIVES_WAY, sys.getswitchinterval()))
-            conf = SparkConf().setAll(list(_settings(master, more).items()))
-            launching: Future[Any] = Future()
+            first = lookups.first_jars()
+            java_options = (*JAVA_OPTIONS, *archive.options(JAVA_OPTIONS, first))
+            settings = {
+                "spark.driver.extraClassPath": first,
+                "spark.driver.extraJavaOptions": " ".join(java_options),
+                **_settings(master, more),
+            }
+            conf = SparkConf().setAll(list(settings.items()))
 
-            def start() -> None:
-                try:
-                    with _environment(**_wanted()):
-                        output = {"stdout": self.log.file, "stderr": self.log.file}
-                        gateway = launch_gateway(conf, output)
-                    launching.set_result(gateway)
-                except BaseException as error:
-                    launching.set_exception(error)
+            def start() -> Any:
+                with _environment(**_wanted()):
+                    output = {"stdout": self.log.file, "stderr": self.log.file}
+                    return launch_gateway(conf, output)
 
-            threading.Thread(target=start, name="java", daemon=True).start()
-            self._launching = launching
+            self._launching = background(start, "java")
         for name in BEFORE:
             with suppress(ImportError):
                 import_module(name)
+        return self._launching
 
     def session(self, master: str, more: Mapping[str, str]) -> Any:
         """A Spark session, with `more` settings over our own. Errors: those of PySpark."""
         with _interrupts_kept():
-            self.launch(master, more)
-            assert self._launching is not None
-            try:
-                gateway = self._launching.result()
-            except Exception:
-                self._launching = None
-                raise
+            gateway = self.launch(master, more).result()
             with _environment(**_wanted()):
                 return self._session(gateway, _settings(master, more))
 
@@ -145,18 +142,18 @@ class JavaProcess:
         return SparkSession.builder.config(map=dict(settings)).getOrCreate()
 
 
+def _failed(launching: Future[Any]) -> bool:
+    return launching.done() and launching.exception() is not None
+
+
 def _settings(master: str, more: Mapping[str, str]) -> dict[str, str]:
-    """What it is started with, `more` over our own."""
+    """Those of a session, `more` over our own."""
     cores = re.search(r"\[(\d+)", master)
     tasks = int(cores[1]) if cores else (os.cpu_count() or 1)
-    first = lookups.first_jars()
-    java_options = (*JAVA_OPTIONS, *archive.options(JAVA_OPTIONS, first))
     return {
         **OF_THE_PROCESS,
         **OF_THE_SESSION,
         **UNTRACED,
-        "spark.driver.extraClassPath": first,
-        "spark.driver.extraJavaOptions": " ".join(java_options),
         "spark.master": master,
         "spark.sql.shuffle.partitions": str(tasks),
         "spark.sql.warehouse.dir": str(Path(tempfile.gettempdir(), "spark-warehouse")),

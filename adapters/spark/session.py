@@ -6,17 +6,19 @@ import os
 import re
 import socket
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from types import MappingProxyType
-from typing import Any, TypeVar
+from typing import Any
 from urllib.parse import urlsplit
 
 from pulsar_conformance.adapters.errors import AdapterError
 from pulsar_conformance.adapters.programs import no_java
+from pulsar_conformance.adapters.spark.background import background, within
 from pulsar_conformance.adapters.spark.java import JAVA, OF_THE_SESSION, UNTRACED, ZONE, Log
 
 SPARK = 4
@@ -136,20 +138,12 @@ def taking(target: str, adapter: str) -> Future[Spark]:
     """
     check_place(target, adapter)
     check_installed(target, adapter)
-    promised: Future[Spark] = Future()
-
-    def start() -> None:
-        try:
-            promised.set_result(_taken(target, adapter))
-        except BaseException as error:
-            promised.set_exception(error)
-
     if _remote(target) or _PROCESS.running is not None:
+        promised: Future[Spark] = Future()
         promised.set_result(_taken(target, adapter))
-    else:
-        JAVA.launch(target, {})
-        threading.Thread(target=start, name="spark", daemon=True).start()
-    return promised
+        return promised
+    JAVA.launch(target, {})
+    return background(partial(_taken, target, adapter), "spark")
 
 
 def apart(session: Session) -> Session | None:
@@ -238,33 +232,6 @@ def _connected(url: str, adapter: str) -> Spark:
         problem = f"{url} gives no session: {first_line(error)}"
         raise AdapterError("start", problem, f"for its client, {EXTRA}", "", adapter) from None
     return Spark(url, session, session.version)
-
-
-Made = TypeVar("Made")
-
-
-def within(seconds: float, work: Callable[[], Made]) -> Made:
-    """The result of some work in a separate thread. Raises TimeoutError if it takes longer.
-
-    A client of Spark Connect whose server is gone retries for minutes.
-    """
-    made: list[Made] = []
-    raised: list[BaseException] = []
-
-    def run() -> None:
-        try:
-            made.append(work())
-        except BaseException as error:
-            raised.append(error)
-
-    thread = threading.Thread(target=run, daemon=True)
-    thread.start()
-    thread.join(seconds)
-    if raised:
-        raise raised[0]
-    if not made:
-        raise TimeoutError(f"nothing within {seconds:g} s")
-    return made[0]
 
 
 def first_line(error: BaseException) -> str:

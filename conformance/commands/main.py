@@ -16,58 +16,48 @@ from pulsar_conformance.conformance.commands.plain import shown_plainly
 from pulsar_conformance.conformance.core.workspace import WORKSPACE
 from pulsar_conformance.specs import SpecError
 
-HOUSE = "pulsar_conformance"
-HERE = f"{HOUSE}.conformance.commands"
 COMMANDS = {
-    "run": (f"{HERE}.judge", "judge implementations by the documented rules"),
+    "run": (".judge", "judge implementations by the documented rules"),
     "ask": (
-        f"{HOUSE}.adapters.ask",
+        "...adapters.ask",
         "send cases to an implementation and print its answers, without judging them",
     ),
-    "check": (f"{HERE}.check", "test whether an implementation keeps the adapter protocol"),
-    "case": (f"{HERE}.case", "make a case from load reports and bundle data of a real cluster"),
-    "explain": (
-        f"{HERE}.explain",
-        "show step by step how the model arrives at its answer to a case",
-    ),
-    "diff": (f"{HERE}.diff", "show the smallest cases that two implementations decide differently"),
+    "check": (".check", "test whether an implementation keeps the adapter protocol"),
+    "case": (".case", "make a case from load reports and bundle data of a real cluster"),
+    "explain": (".explain", "show step by step how the model arrives at its answer to a case"),
+    "diff": (".diff", "show the smallest cases that two implementations decide differently"),
     "changes": (
-        f"{HERE}.changes",
+        ".changes",
         "show what two releases of Pulsar decide otherwise, and where in their source",
     ),
-    "audit": (f"{HERE}.audit", "judge what clusters did, from their recorded history"),
-    "collect": (
-        f"{HERE}.clusters.collect",
-        "record the history of a running cluster for an audit",
-    ),
+    "audit": (".audit", "judge what clusters did, from their recorded history"),
+    "collect": (".clusters.collect", "record the history of a running cluster for an audit"),
     "watch": (
-        f"{HERE}.clusters.watch",
+        ".clusters.watch",
         "record a running cluster, and keep the audit of it and its page current",
     ),
     "predict": (
-        f"{HERE}.predict",
+        ".predict",
         "report how many decisions the model predicts, and why it misses the others",
     ),
-    "fleet": (f"{HERE}.fleet", "generate the history of a fleet of clusters, to try audits on"),
-    "new-adapter": (f"{HOUSE}.adapters.new_adapter", "write a working skeleton of an adapter"),
-    "report": (f"{HERE}.report", "make, verify, compare and show the reports of runs"),
-    "rules": (f"{HERE}.look_up.rules", "list the rules, or those whose IDs match"),
+    "fleet": (".fleet", "generate the history of a fleet of clusters, to try audits on"),
+    "new-adapter": ("...adapters.new_adapter", "write a working skeleton of an adapter"),
+    "report": (".report", "make, verify, compare and show the reports of runs"),
+    "rules": (".look_up.rules", "list the rules, or those whose IDs match"),
     "rule": (
-        f"{HERE}.look_up.rule",
+        ".look_up.rule",
         "show what a rule says, where that is documented, and what it takes",
     ),
-    "profiles": (f"{HERE}.look_up.profiles", "list what an implementation can be judged by"),
+    "profiles": (".look_up.profiles", "list what an implementation can be judged by"),
     "readings": (
-        f"{HERE}.look_up.readings",
+        ".look_up.readings",
         "list the places that documents leave open, with the alternatives",
     ),
-    "settings": (
-        f"{HERE}.look_up.settings",
-        "list the settings that documents name, with their defaults",
-    ),
-    "schema": (f"{HERE}.look_up.schema", "print the JSON Schema of an operation of the protocol"),
+    "settings": (".look_up.settings", "list the settings that documents name, with their defaults"),
+    "schema": (".look_up.schema", "print the JSON Schema of an operation of the protocol"),
 }
-"""The module of each command, which is loaded where the command is given, and its purpose."""
+"""The module of each command, seen from here, which is loaded where the command is given; and its
+purpose."""
 
 SEEN = WORKSPACE / "hypothesis"
 """The folder for Hypothesis' own data, beside the saved cases."""
@@ -123,7 +113,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def module_of(name: str) -> Any:
     """The module of a command, with `add_arguments` and `run`. Only it is loaded."""
-    return import_module(COMMANDS[name][0])
+    return import_module(COMMANDS[name][0], __package__)
 
 
 def parser_of(name: str) -> argparse.ArgumentParser:

@@ -1,0 +1,35 @@
+"""Work in a thread of its own, which goes on beside its caller."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future, wait
+from typing import TypeVar
+
+Made = TypeVar("Made")
+
+
+def background(work: Callable[[], Made], name: str) -> Future[Made]:
+    """The result of some work, or the error that it raises. The process does not wait for it."""
+    promised: Future[Made] = Future()
+
+    def run() -> None:
+        try:
+            promised.set_result(work())
+        except BaseException as error:
+            promised.set_exception(error)
+
+    threading.Thread(target=run, name=name, daemon=True).start()
+    return promised
+
+
+def within(seconds: float, work: Callable[[], Made]) -> Made:
+    """The result of some work in a separate thread. Raises TimeoutError if it takes longer.
+
+    A client of Spark Connect whose server is gone retries for minutes.
+    """
+    promised = background(work, "within")
+    if not wait([promised], seconds).done:
+        raise TimeoutError(f"nothing within {seconds:g} s")
+    return promised.result()
