@@ -42,6 +42,31 @@ def test_an_interrupted_audit_says_one_line(tmp_path):
     assert told == ["pulsar-conformance: stopped; the same command continues where it stopped"]
 
 
+CLOSED = """
+from py4j.clientserver import JavaClient
+from py4j.protocol import Py4JNetworkError
+from pulsar_conformance.adapters.spark import session
+
+connect = JavaClient._create_new_connection
+
+def close(client):
+    JavaClient._create_new_connection = connect
+    raise Py4JNetworkError("Answer from Java side is empty")
+
+for word in ("first", "second"):
+    spark = session.take("local[1]", "the test")
+    print(word, spark.session.range(3).count())
+    JavaClient._create_new_connection = close
+    session.release(spark)
+"""
+"""Java closes the connection of whatever ends the session, as it may after an interrupt."""
+
+
+def test_a_session_ends_though_java_closes_a_connection():
+    done = subprocess.run([sys.executable, "-c", CLOSED], capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "first 3\nsecond 3\n", "")
+
+
 def interrupted():
     try:
         raise KeyboardInterrupt

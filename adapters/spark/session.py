@@ -166,8 +166,17 @@ def release(spark: Spark) -> None:
         if spark.users == 0 and _PROCESS.running is spark:
             _PROCESS.running = None
             with suppress(Exception):  # it is gone either way
-                within(ENDS_WITHIN, spark.session.stop)
+                within(ENDS_WITHIN, partial(_stop, spark))
             os.environ.pop("SPARK_CONNECT_MODE_ENABLED", None)
+
+
+def _stop(spark: Spark) -> None:
+    """Ends its session. Where a thread was interrupted while it talked to Java, Java closes every
+    connection that it has, maybe the one just given to this thread too; the next one stays."""
+    if not _remote(spark.target):
+        with suppress(Exception):
+            spark.session.conf.get(ZONE)
+    spark.session.stop()
 
 
 def _started(target: str, adapter: str, options: Mapping[str, str]) -> Spark:
