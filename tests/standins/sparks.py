@@ -5,6 +5,7 @@ import pytest
 pytest.importorskip("pyspark", reason="needs the extra: nox -s spark")
 
 from pulsar_conformance.adapters.spark import session
+from pulsar_conformance.adapters.spark.compiling import INTERPRETED
 from pulsar_conformance.conformance.history.audit import sizes
 from pulsar_conformance.conformance.history.cycles.gold import SESSION
 
@@ -23,7 +24,7 @@ def spark():
 @pytest.fixture(scope="module")
 def audit_session(spark):
     """The session, set up as an audit sets it up for a small history; then as it was."""
-    settings = {**SESSION, **sizes.INTERPRETED}
+    settings = {**SESSION, **INTERPRETED}
     before = {name: spark.session.conf.get(name) for name in settings}
     sizes.set_up(spark.session, settings)
     yield spark.session

@@ -15,6 +15,7 @@ from pulsar_conformance.conformance.history.input.records import (
     as_said,
     as_stray,
     each_said,
+    has_strays,
     once_each,
     records,
     stray_days,
@@ -95,10 +96,4 @@ def _renewed(
     others = as_said(from_day(read, since)).where(~touched)
     rows = once_each(others.unionByName(from_day(said, since)))
     count = store.update(RECORDS, rows, since)
-    return None if _has_strays(store.read(RECORDS)) else (count, since)
-
-
-def _has_strays(records: DataFrame) -> bool:
-    """Whether the clock of a record is wrong beside those of others, or was found to be."""
-    found = records.where("reason = 'stray-time' and said is not null").select("cluster", "day")
-    return not stray_days(records).unionByName(found).isEmpty()
+    return None if has_strays(store.read(RECORDS)) else (count, since)

@@ -13,6 +13,7 @@ from datetime import datetime
 from functools import cached_property
 from typing import Any
 
+from pulsar_conformance.adapters.spark.compiling import interpreted
 from pulsar_conformance.conformance.history.audit.marks import Marks
 from pulsar_conformance.conformance.history.audit.tables import TABLES
 from pulsar_conformance.conformance.history.input.differences import difference
@@ -99,7 +100,8 @@ class Store:
     def _renew(self, table: str, rows: DataFrame, since: datetime) -> int:
         """Write all rows of the days from that of a time on, and without a day; their number."""
         there = from_day(self.read(table), since).select(_folder().alias("folder")).distinct()
-        before = {row["folder"] for row in there.collect()}
+        with interpreted(self.spark):
+            before = {row["folder"] for row in there.collect()}
         folders = F.collect_set(_folder()).alias("folders")
         told = self._observed(rows, table, "dynamic", _count(), folders)
         emptied = before - set(told["folders"])

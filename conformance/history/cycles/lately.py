@@ -10,6 +10,7 @@ from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from math import ceil
 
+from pulsar_conformance.adapters.spark.compiling import interpreted
 from pulsar_conformance.conformance.history.audit.plan import AuditPlan, Silver
 from pulsar_conformance.conformance.history.cycles import cycles
 from pulsar_conformance.conformance.history.input.sources import first_of
@@ -89,7 +90,9 @@ def _days_before(day: date, count: int) -> date:
 def _reported_since(moments: DataFrame, day: date) -> date:
     """The day on which the oldest report can be that counts at a moment of a day or later."""
     age = F.coalesce(f"settings.{cycles.REPORT_AGE}", F.lit(cycles.OLDEST))
-    (row,) = moments.agg(F.max(F.least(age, F.lit(cycles.LONGEST))).alias("age")).collect()
+    oldest = moments.agg(F.max(F.least(age, F.lit(cycles.LONGEST))).alias("age"))
+    with interpreted(moments.sparkSession):
+        (row,) = oldest.collect()
     return _days_before(day, 1 + ceil((row["age"] or cycles.OLDEST) / MINUTES_OF_DAY))
 
 

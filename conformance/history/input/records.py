@@ -99,6 +99,23 @@ def quarantine(rows: DataFrame) -> DataFrame:
 def stray_days(rows: DataFrame) -> DataFrame:
     """Cluster and day of records whose clock was wrong, of the table `records`."""
     days = rows.where("used").groupBy("cluster", "day").agg(F.count(F.lit(1)).alias("number"))
+    return _strays(days)
+
+
+def has_strays(rows: DataFrame) -> bool:
+    """Whether the clock of a record is wrong beside those of others, or was found to be."""
+    wrong = F.col("reason") == "stray-time"
+    counts = F.count_if("used").alias("number"), F.count_if(wrong).alias("wrong")
+    # The files are opened once: what each says of its columns is long.
+    days = rows.groupBy("cluster", "day").agg(*counts).localCheckpoint()
+    if not _strays(days.where("number > 0")).isEmpty():
+        return True
+    found = rows.where(wrong & F.col("said").isNotNull())
+    return not days.where("wrong > 0").isEmpty() and not found.isEmpty()
+
+
+def _strays(days: DataFrame) -> DataFrame:
+    """Those of the days of clusters, with the `number` of their records, that are of none."""
     cluster = Window.partitionBy("cluster")
     days = days.withColumns(
         {
