@@ -13,7 +13,6 @@ from datetime import datetime
 from functools import cached_property
 from typing import Any
 
-from pulsar_conformance.adapters.spark.compiling import interpreted
 from pulsar_conformance.conformance.history.audit.marks import Marks
 from pulsar_conformance.conformance.history.audit.tables import TABLES
 from pulsar_conformance.conformance.history.input.differences import difference
@@ -100,8 +99,7 @@ class Store:
     def _renew(self, table: str, rows: DataFrame, since: datetime) -> int:
         """Write all rows of the days from that of a time on, and without a day; their number."""
         there = from_day(self.read(table), since).select(_folder().alias("folder")).distinct()
-        with interpreted(self.spark):
-            before = {row["folder"] for row in there.collect()}
+        before = {row["folder"] for row in there.collect()}
         folders = F.collect_set(_folder()).alias("folders")
         told = self._observed(rows, table, "dynamic", _count(), folders)
         emptied = before - set(told["folders"])
