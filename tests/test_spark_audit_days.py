@@ -10,6 +10,7 @@ import pytest
 
 pytest.importorskip("pyspark", reason="needs the extra: nox -s spark")
 
+from pulsar_conformance.adapters.spark.configuring import configure
 from pulsar_conformance.adapters.spark.session import apart
 from pulsar_conformance.conformance.history.audit import reading, sizes
 from pulsar_conformance.conformance.history.audit.plan import AuditPlan, Silver
@@ -149,7 +150,7 @@ def made(store, history, tell=lambda _table, _mark: None, count=None, plan=PLAN)
     with sizes.tasks_at_once(store.spark) as tasks:
 
         def set_up(of, table, _part):
-            sizes.set_up(of.spark, {**SESSION, **sizes.of_table(table, 0, tasks)})
+            configure(of.spark, {**SESSION, **sizes.of_table(table, 0, tasks)})
 
         def beside():
             return Store(apart(store.spark), store.path)

@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from pulsar_conformance import specs
 from pulsar_conformance.adapters.spark.averages import Timeline
+from pulsar_conformance.adapters.spark.configuring import configure
 from pulsar_conformance.conformance import checks
 from pulsar_conformance.conformance.cases.saved import trial_of
 from pulsar_conformance.conformance.engine.judge import Court
@@ -126,7 +127,7 @@ def made(audit_session):
     plan = AuditPlan.of(PROFILE)
     tables = {}
     for name, function in GOLD.items():
-        sizes.set_up(session, sizes.of_table(name, sizes.SMALL, TASKS))
+        configure(session, sizes.of_table(name, sizes.SMALL, TASKS))
         rows = function(silver, tables, plan)
         columns = {
             one.split()[0] for one in session.createDataFrame([], TABLES[name].schema).columns

@@ -44,6 +44,7 @@ UNTRACED: Mapping[str, str] = {"spark.python.sql.dataFrameDebugging.enabled": "f
 one. It can be set where Spark starts alone.
 """
 
+OPTIONS = "spark.driver.extraJavaOptions"
 JAVA_OPTIONS = (
     "-XX:TieredStopAtLevel=1",
     "-XX:+UseSerialGC",
@@ -106,12 +107,10 @@ class JavaProcess:
 
             sys.setswitchinterval(min(GIVES_WAY, sys.getswitchinterval()))
             first = lookups.first_jars()
-            java_options = (*JAVA_OPTIONS, *archive.options(JAVA_OPTIONS, first))
-            settings = {
-                "spark.driver.extraClassPath": first,
-                "spark.driver.extraJavaOptions": " ".join(java_options),
-                **_settings(master, more),
-            }
+            settings = {"spark.driver.extraClassPath": first, **_settings(master, more)}
+            if OPTIONS not in settings:
+                java_options = (*JAVA_OPTIONS, *archive.options(JAVA_OPTIONS, first))
+                settings[OPTIONS] = " ".join(java_options)
             conf = SparkConf().setAll(list(settings.items()))
 
             def start() -> Any:

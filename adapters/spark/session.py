@@ -19,6 +19,7 @@ from urllib.parse import urlsplit
 from pulsar_conformance.adapters.errors import AdapterError
 from pulsar_conformance.adapters.programs import no_java
 from pulsar_conformance.adapters.spark.background import background, within
+from pulsar_conformance.adapters.spark.configuring import configure
 from pulsar_conformance.adapters.spark.java import JAVA, OF_THE_SESSION, UNTRACED, ZONE, Log
 
 SPARK = 4
@@ -154,8 +155,7 @@ def apart(session: Session) -> Session | None:
     if is_remote():
         return None
     other = session.newSession()
-    for name in OF_THE_SESSION:
-        other.conf.set(name, session.conf.get(name))
+    configure(other, {name: session.conf.get(name) for name in OF_THE_SESSION})
     return other
 
 
@@ -234,8 +234,7 @@ def _connected(url: str, adapter: str) -> Spark:
 
     try:
         session = SparkSession.builder.remote(url).getOrCreate()
-        for name, value in OF_THE_SESSION.items():
-            session.conf.set(name, value)
+        configure(session, OF_THE_SESSION)
     except Exception as error:
         os.environ.pop("SPARK_CONNECT_MODE_ENABLED", None)
         problem = f"{url} gives no session: {first_line(error)}"

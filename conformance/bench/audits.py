@@ -17,6 +17,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from pulsar_conformance.adapters.spark.configuring import configure
 from pulsar_conformance.adapters.spark.threshold import SHEDDER_THRESHOLD
 from pulsar_conformance.conformance.history.audit import sizes
 from pulsar_conformance.conformance.history.audit.plan import AuditPlan
@@ -104,7 +105,7 @@ def _of_one(spark: Any, folder: Path, fleet: Fleet, rounds: Rounds, tell: Tell) 
         tell(f"round {number + 1} of {rounds.count}: floor")
         of, to = Store(spark, made), Store(spark, bare)
         with sizes.tasks_at_once(spark) as tasks:
-            sizes.set_up(spark, sizes.of_table("records", length, tasks))
+            configure(spark, sizes.of_table("records", length, tasks))
             taken["floor"].append(seconds(partial(floor, of, history, to)))
         if rounds.command:
             tell(f"round {number + 1} of {rounds.count}: {' '.join(rounds.command)}")

@@ -5,8 +5,7 @@ import pytest
 pytest.importorskip("pyspark", reason="needs the extra: nox -s spark")
 
 from pulsar_conformance.adapters.spark import session
-from pulsar_conformance.adapters.spark.compiling import INTERPRETED
-from pulsar_conformance.conformance.history.audit import sizes
+from pulsar_conformance.adapters.spark.configuring import INTERPRETED, configure
 from pulsar_conformance.conformance.history.cycles.gold import SESSION
 
 CORES = "local[2]"
@@ -26,6 +25,6 @@ def audit_session(spark):
     """The session, set up as an audit sets it up for a small history; then as it was."""
     settings = {**SESSION, **INTERPRETED}
     before = {name: spark.session.conf.get(name) for name in settings}
-    sizes.set_up(spark.session, settings)
+    configure(spark.session, settings)
     yield spark.session
-    sizes.set_up(spark.session, before)
+    configure(spark.session, before)

@@ -10,6 +10,7 @@ from typing import Any
 
 from pulsar_conformance import specs
 from pulsar_conformance.adapters.protocol import text_of
+from pulsar_conformance.adapters.spark.configuring import configure
 from pulsar_conformance.adapters.spark.session import apart, last_cause
 from pulsar_conformance.conformance.history.audit import asked, sizes, summary, telling
 from pulsar_conformance.conformance.history.audit.inquiry import Inquiry, answer
@@ -98,7 +99,7 @@ def tables(
         def set_up(of: Store, table: str, in_part: bool) -> None:
             length = min(found.length, sizes.DAILY) if in_part else found.length
             usual = sizes.of_table(table.removeprefix(ASKED), length, tasks)
-            sizes.set_up(of.spark, {**SESSION, **usual})
+            configure(of.spark, {**SESSION, **usual})
 
         def beside() -> Store | None:
             session = apart(spark)

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from pulsar_conformance.adapters.spark.compiling import COMPILED, INTERPRETED
+from pulsar_conformance.adapters.spark.configuring import COMPILED, INTERPRETED
 
 SMALL = 32 << 20
 """Bytes of a history for which compiling takes longer than it saves."""
@@ -83,12 +83,6 @@ def of_table(table: str, length: int, tasks: int) -> Mapping[str, str]:
 def at_once(length: int) -> int:
     """How many tables of a history of so many bytes are made at a time, all set up alike."""
     return AT_ONCE if length < SMALL else 1
-
-
-def set_up(spark: Any, settings: Mapping[str, str]) -> None:
-    """Give a session these settings."""
-    for name, value in settings.items():
-        spark.conf.set(name, value)
 
 
 @contextmanager

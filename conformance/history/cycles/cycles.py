@@ -8,7 +8,7 @@ the last of these moments are looked at.
 from __future__ import annotations
 
 from pulsar_conformance.adapters.spark import growth, settings, shedding, threshold
-from pulsar_conformance.adapters.spark.compiling import interpreted
+from pulsar_conformance.adapters.spark.configuring import few_rows
 from pulsar_conformance.conformance.history.audit.plan import AuditPlan, Made, Silver
 from pulsar_conformance.conformance.history.input.conditions import SHEDDING, UNKNOWN
 from pyspark.sql import Column, DataFrame, Window
@@ -156,10 +156,8 @@ def moments(made: Made, plan: AuditPlan) -> DataFrame:
 def followed(made: Made, plan: AuditPlan) -> tuple[str, ...]:
     """The documented strategies that a cycle of the plan follows: which is looked up."""
     names = of_plan(made["cycles"], plan).select("strategy").distinct()
-    known = names.where(F.col("strategy").isin(*shedding.STRATEGIES))
-    with interpreted(known.sparkSession):
-        found = known.collect()
-    return tuple(name for name in shedding.STRATEGIES if (name,) in found)
+    known = few_rows(names.where(F.col("strategy").isin(*shedding.STRATEGIES)))
+    return tuple(name for name in shedding.STRATEGIES if (name,) in known)
 
 
 def of_plan(rows: DataFrame, plan: AuditPlan) -> DataFrame:

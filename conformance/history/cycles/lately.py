@@ -10,7 +10,7 @@ from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from math import ceil
 
-from pulsar_conformance.adapters.spark.compiling import interpreted
+from pulsar_conformance.adapters.spark.configuring import few_rows
 from pulsar_conformance.conformance.history.audit.plan import AuditPlan, Silver
 from pulsar_conformance.conformance.history.cycles import cycles
 from pulsar_conformance.conformance.history.input.sources import first_of
@@ -90,9 +90,7 @@ def _days_before(day: date, count: int) -> date:
 def _reported_since(moments: DataFrame, day: date) -> date:
     """The day on which the oldest report can be that counts at a moment of a day or later."""
     age = F.coalesce(f"settings.{cycles.REPORT_AGE}", F.lit(cycles.OLDEST))
-    oldest = moments.agg(F.max(F.least(age, F.lit(cycles.LONGEST))).alias("age"))
-    with interpreted(moments.sparkSession):
-        (row,) = oldest.collect()
+    (row,) = few_rows(moments.agg(F.max(F.least(age, F.lit(cycles.LONGEST))).alias("age")))
     return _days_before(day, 1 + ceil((row["age"] or cycles.OLDEST) / MINUTES_OF_DAY))
 
 

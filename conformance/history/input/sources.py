@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
-from pulsar_conformance.adapters.spark.compiling import interpreted
+from pulsar_conformance.adapters.spark.configuring import few_rows
 from pulsar_conformance.conformance.history.input.files import InputFiles, Session, listed
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -70,9 +70,7 @@ def differs_since(read: DataFrame, said: DataFrame) -> datetime:
 
 def first_of(rows: DataFrame, time: str) -> datetime:
     """The earliest time in a column; `NEVER` without any."""
-    first = rows.agg(F.unix_micros(F.min(time)).alias("first"))
-    with interpreted(rows.sparkSession):
-        (row,) = first.collect()
+    (row,) = few_rows(rows.agg(F.unix_micros(F.min(time)).alias("first")))
     return time_of(row["first"])
 
 
