@@ -111,8 +111,8 @@ def _bundles(owned: DataFrame) -> DataFrame:
     each = owned.groupBy(*KEY, "bundle").agg(
         F.any_value(data).alias("data"), F.min(F.when(lately, F.col("moved"))).alias("ago")
     )
-    named = F.map_from_entries(F.collect_list(F.struct("bundle", "data")))
+    named = F.map_from_entries(F.array_sort(F.collect_list(F.struct("bundle", "data"))))
     ago = F.when(F.col("ago").isNotNull(), F.struct("bundle", "ago"))
     return each.groupBy(*KEY).agg(
-        named.alias("bundles"), F.map_from_entries(F.collect_list(ago)).alias("ago")
+        named.alias("bundles"), F.map_from_entries(F.array_sort(F.collect_list(ago))).alias("ago")
     )
