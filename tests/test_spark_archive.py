@@ -1,4 +1,4 @@
-"""What Java has loaded is kept for its next start, and Java does without where it cannot be."""
+"""What Java has loaded is kept for its later starts, and Java does without where it cannot be."""
 
 import os
 import subprocess
@@ -22,7 +22,10 @@ session.release(spark)
 java.JAVA.log.file.seek(0)
 print(java.JAVA.log.file.read().decode())
 """
-WITHIN = 60
+WITHIN = 120
+LISTED = "java/lang/Object\njava/lang/String\norg/apache/had"
+JAVA = "#!/bin/sh\nprintf '%s\\n' \"$@\" > {}\n"
+"""A Java that says how it was called."""
 
 
 @pytest.fixture
@@ -31,66 +34,117 @@ def folder(tmp_path, monkeypatch):
     return tmp_path / "a cache" / "spark"
 
 
-def written(option):
-    """The file that an option names, and whether Java is to write it."""
+def named(kept):
+    """The name and the file of the option of an archive."""
+    [option] = kept.options()
     name, _, path = option.strip('"').partition("=")
-    return path, name == "-XX:ArchiveClassesAtExit"
+    return name.removeprefix("-XX:"), Path(path)
 
 
-def test_it_is_written_once_and_used_from_then_on(folder):
-    [first] = archive.options(["-XX:+UseSerialGC"], "a.jar")
-    path, writes = written(first)
-    assert writes
-    (folder / Path(path).name).write_bytes(b"\xa8\xba\x0b\xf0 classes")
-    assert written(*archive.options(["-XX:+UseSerialGC"], "a.jar")) == (path, False)
+def listed(kept):
+    """An archive for which Java has listed three classes, the last one not to its end."""
+    assert named(kept) == ("DumpLoadedClassList", kept.listing)
+    kept.listing.write_text(LISTED)
+    return kept
 
 
-def test_one_that_java_did_not_finish_is_written_anew(folder):
-    path, _ = written(*archive.options([], "a.jar"))
-    (folder / Path(path).name).write_bytes(bytes(1000))
-    assert written(*archive.options([], "a.jar")) == (path, True)
+def test_classes_are_listed_until_there_is_an_archive(folder):
+    kept = listed(archive.archive_of(["-XX:+UseSerialGC"], "a.jar"))
+    assert kept.file.parent == folder
+    kept.file.write_bytes(b"\xa8\xba\x0b\xf0 classes")
+    assert named(kept) == ("SharedArchiveFile", kept.file)
+
+
+def test_one_that_java_did_not_finish_is_not_used(folder):
+    kept = listed(archive.archive_of([], "a.jar"))
+    kept.file.write_bytes(bytes(1000))
+    assert named(kept) == ("DumpLoadedClassList", kept.listing)
+
+
+def test_an_archive_is_made_of_the_classes_that_were_listed_whole(folder, tmp_path):
+    kept, home, told = listed(archive.archive_of([], "a.jar")), tmp_path / "java", tmp_path / "told"
+    (home / "bin").mkdir(parents=True)
+    (home / "bin/java").write_text(JAVA.format(told))
+    (home / "bin/java").chmod(0o755)
+    (tmp_path / "empty").mkdir()
+    class_path = os.pathsep.join(("a.jar", str(tmp_path / "empty")))
+    kept.make(str(home), class_path)
+    words = until(lambda: told.exists() and told.read_text().splitlines())
+    assert words[-2:] == ["-cp", class_path]
+    assert {f"-XX:SharedClassListFile={kept.classes}", f"-XX:SharedArchiveFile={kept.file}"} <= {
+        *words
+    }
+    assert kept.classes.read_text() == "java/lang/Object\njava/lang/String\n"
+    assert not kept.listing.exists()
+
+
+def test_what_was_tried_is_not_tried_again_for_a_day(folder):
+    kept = listed(archive.archive_of([], "a.jar"))
+    kept.classes.write_text("classes")
+    assert kept.options() == ()
+    kept.make("nowhere", "a.jar")
+    assert kept.classes.read_text() == "classes"
+    os.utime(kept.classes, (1000, 1000))
+    listed(kept).make("nowhere", "a.jar")
+    assert kept.classes.read_text() != "classes"
+
+
+def test_none_is_made_of_a_java_with_classes_in_a_folder(folder, tmp_path):
+    kept = listed(archive.archive_of([], "a.jar"))
+    kept.make("nowhere", os.pathsep.join(("a.jar", str(tmp_path))))
+    assert list(folder.iterdir()) == []
 
 
 def test_another_java_has_its_own(folder, tmp_path, monkeypatch):
     jar = tmp_path / "a.jar"
     jar.touch()
     asked = [([], str(jar)), (["-XX:+UseSerialGC"], str(jar)), ([], "b.jar")]
-    paths = {written(*archive.options(*one))[0] for one in asked}
+    files = {archive.archive_of(*one).file for one in asked}
     os.utime(jar, (1, 1))
-    paths.add(written(*archive.options([], str(jar)))[0])
+    files.add(archive.archive_of([], str(jar)).file)
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin/java").touch()
-    paths.add(written(*archive.options([], str(jar)))[0])
-    assert len(paths) == 5
+    files.add(archive.archive_of([], str(jar)).file)
+    assert len(files) == 5
 
 
 def test_only_the_newest_stay(folder):
     folder.mkdir(parents=True)
-    for age, name in enumerate(["new", "middle", "old"]):
-        (folder / f"{name}.jsa").write_bytes(b"classes")
-        os.utime(folder / f"{name}.jsa", (1000 - age, 1000 - age))
-    archive.options([], "a.jar")
-    assert [one.name for one in folder.iterdir()] == ["new.jsa"]
+    names = ["new.jsa", "middle.jsa", "old.jsa", "killed.1.listing", "failed.classes"]
+    for age, name in enumerate(names):
+        (folder / name).write_bytes(b"classes")
+        os.utime(folder / name, (1000 - age, 1000 - age))
+    kept = listed(archive.archive_of([], "a.jar"))
+    kept.make("nowhere", "a.jar")
+    assert {one.name for one in folder.iterdir()} == {"new.jsa", kept.classes.name}
 
 
 @pytest.mark.parametrize("root", ["file", 'quoted"'])
 def test_java_does_without_where_nothing_can_be_kept(root, tmp_path, monkeypatch):
     (tmp_path / "file").touch()
     monkeypatch.setenv("PULSAR_CONFORMANCE_CACHE", str(tmp_path / root))
-    assert archive.options([], "a.jar") == ()
+    kept = archive.archive_of([], "a.jar")
+    assert kept.options() == ()
+    kept.make("nowhere", "a.jar")
 
 
 def test_spark_starts_from_what_the_start_before_it_left(folder):
-    first = started()
-    assert "-XX:ArchiveClassesAtExit=" in first
-    end = time.monotonic() + WITHIN
-    while not (found := [one for one in folder.glob("*.jsa") if archive._complete(one)]):
-        assert time.monotonic() < end
-        time.sleep(0.2)
+    assert "-XX:DumpLoadedClassList=" in started()
+    [found] = until(lambda: [one for one in folder.glob("*.jsa") if archive._complete(one)])
     second = started()
-    assert f"-XX:SharedArchiveFile={found[0]}" in second
+    assert f"-XX:SharedArchiveFile={found}" in second
     assert "[cds" not in second
+    assert list(folder.glob("*.listing")) == []
+
+
+def until(true):
+    """What a question comes to when it is answered at last."""
+    end = time.monotonic() + WITHIN
+    while not (answer := true()):
+        assert time.monotonic() < end
+        time.sleep(0.1)
+    return answer
 
 
 def started():

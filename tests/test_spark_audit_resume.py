@@ -15,6 +15,9 @@ import pytest
 
 pytest.importorskip("pyspark", reason="needs the extra: nox -s spark")
 
+from pulsar_conformance.adapters.spark.configuring import configure
+from pulsar_conformance.adapters.spark.session import apart
+from pulsar_conformance.conformance.history.audit import sizes
 from pulsar_conformance.conformance.history.audit.marks import DONE
 from pulsar_conformance.conformance.history.audit.plan import AuditPlan
 from pulsar_conformance.conformance.history.audit.reading import source
@@ -164,6 +167,20 @@ def test_tables_that_are_made_at_once_are_the_same(audit_session, history, undis
     assert told == [step.table for step in every]
     assert rows(store) == rows(undisturbed)
     assert stale(store, every) == []
+
+
+def test_tables_of_one_part_are_the_same(audit_session, history, undisturbed, tmp_path):
+    store, set_ups = Store(apart(audit_session), str(tmp_path), in_one=True), []
+
+    def set_up(of, table, _in_part):
+        set_ups.append(sizes.of_table(table, sizes.TINY - 1, CORES))
+        configure(of.spark, set_ups[-1])
+
+    assert store.in_one == sizes.in_one(sizes.TINY - 1) != sizes.in_one(sizes.TINY)
+    make(store, every_step(store, history), silent, set_up)
+    assert {one[sizes.PARTITIONS] for one in set_ups} == {"1"}
+    assert rows(store) == rows(undisturbed)
+    assert {store.read(name).rdd.getNumPartitions() for name in TABLES} == {1}
 
 
 def test_what_breaks_at_once_is_told_and_what_is_done_is_kept(audit_session, history, tmp_path):

@@ -1,46 +1,114 @@
-"""The classes that Spark's Java process loads, kept for its next start.
+"""The classes that Spark's Java process loads, kept for its later starts.
 
 Java reads most of Spark's classes, checks them, and takes some seconds for it, each time. The first
-process writes what it has loaded to a file when it ends, a class data sharing archive; those after
-it map that file. Java ignores one that is not of the same Java and the same jars.
+process lists what it loads, which costs nothing. When it ends, another Java makes a class data
+sharing archive of the list, in the background; processes after that map this file. Java ignores one
+that is not of the same Java and the same jars.
 """
 
 from __future__ import annotations
 
+import atexit
 import hashlib
 import json
 import os
 import shutil
+import subprocess
+import time
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from pulsar_conformance.adapters.cache import root
 
 FOLDER = "spark"
 KEPT = 2
-"""How many archives stay, of 150 MB each: of the newest environments."""
+"""How many archives stay, of 190 MB each: of the newest environments."""
 
 HEADER = 4
 """The bytes that tell that it is one. Java writes them last."""
+
+DAY = 24 * 60 * 60
+"""Seconds after which an archive that did not come about is tried once more."""
+
+POLITE = ("nice", "-n", "19")
+"""How a command is begun that lets all others go first."""
 
 UNQUOTED = '"\\\n'
 """What a path has that cannot be told in quotes."""
 
 
-def options(java_options: Sequence[str], class_path: str) -> tuple[str, ...]:
-    """By which options Java uses the archive of a process set up like this one, or writes it."""
-    file = root() / FOLDER / f"{_key(java_options, class_path)}.jsa"
-    if set(UNQUOTED) & set(str(file)):
-        return ()
-    try:
-        if _complete(file):
-            return (f'"-XX:SharedArchiveFile={file}"',)
-        file.parent.mkdir(parents=True, exist_ok=True)
-        _make_room(file.parent)
-    except OSError:  # it goes without, as it would where nothing can be kept
-        return ()
-    return (f'"-XX:ArchiveClassesAtExit={file}"',)
+@dataclass(frozen=True)
+class Archive:
+    """The archive of Javas that are set up alike, in a file that need not be there yet."""
+
+    file: Path
+
+    @property
+    def classes(self) -> Path:
+        """The list that it is made of: there from when the making begins."""
+        return self.file.with_suffix(".classes")
+
+    @property
+    def listing(self) -> Path:
+        """What Java writes for this process, class by class."""
+        return self.file.with_suffix(f".{os.getpid()}.listing")
+
+    def options(self) -> tuple[str, ...]:
+        """By which options Java uses the archive, or lists what it loads for it."""
+        if set(UNQUOTED) & set(str(self.file)):
+            return ()
+        try:
+            if _complete(self.file):
+                return (f'"-XX:SharedArchiveFile={self.file}"',)
+            if _lately(self.classes):
+                return ()
+            self.file.parent.mkdir(parents=True, exist_ok=True)
+        except OSError:  # it goes without, as it would where nothing can be kept
+            return ()
+        return (f'"-XX:DumpLoadedClassList={self.listing}"',)
+
+    def make_at_exit(self, jvm: Any) -> None:
+        """Have it made when this process ends, if the Java of a gateway lists its classes."""
+        if not self.listing.exists():
+            return
+        told = (jvm.System.getProperty(name) for name in ("java.home", "java.class.path"))
+        atexit.register(self.make, *told)
+
+    def make(self, home: str, class_path: str) -> None:
+        """Begin to make it, of what the Java of this process has listed, and do not wait for it."""
+        with suppress(OSError):
+            listed = self.listing.read_text("utf-8", errors="replace")
+            self.listing.unlink()
+            if any(map(_is_filled, class_path.split(os.pathsep))):
+                return  # Java makes no archive that classes in a folder would be beside
+            _make_room(self.file.parent)
+            with self.classes.open("x", encoding="utf-8") as classes:
+                classes.write(listed.rpartition("\n")[0] + "\n")
+            polite = POLITE if shutil.which(POLITE[0]) else ()
+            subprocess.Popen(
+                (
+                    *polite,
+                    str(Path(home, "bin", "java")),
+                    "-Xshare:dump",
+                    "-XX:+UseSerialGC",
+                    f"-XX:SharedClassListFile={self.classes}",
+                    f"-XX:SharedArchiveFile={self.file}",
+                    "-cp",
+                    class_path,
+                ),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                start_new_session=True,
+            )
+
+
+def archive_of(java_options: Sequence[str], class_path: str) -> Archive:
+    """That of a Java with these options, and with this class path before all that Spark adds."""
+    return Archive(root() / FOLDER / f"{_key(java_options, class_path)}.jsa")
 
 
 def _key(java_options: Sequence[str], class_path: str) -> str:
@@ -60,8 +128,19 @@ def _complete(file: Path) -> bool:
     return False
 
 
+def _lately(file: Path) -> bool:
+    """Whether a file was written within a day."""
+    return file.exists() and time.time() - file.stat().st_mtime < DAY
+
+
+def _is_filled(place: str) -> bool:
+    """Whether a part of a class path is a folder with anything in it."""
+    return Path(place).is_dir() and any(Path(place).iterdir())
+
+
 def _make_room(folder: Path) -> None:
-    """Remove archives of environments that were not set up lately."""
+    """Remove archives of environments that were not set up lately, and lists that are of no use."""
     archives = sorted(folder.glob("*.jsa"), key=lambda one: one.stat().st_mtime)
-    for old in archives[: 1 - KEPT]:
+    lists = [one for end in ("classes", "listing") for one in folder.glob(f"*.{end}")]
+    for old in (*archives[: 1 - KEPT], *(one for one in lists if not _lately(one))):
         old.unlink(missing_ok=True)

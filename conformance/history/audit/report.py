@@ -90,7 +90,7 @@ def tables(
     """Every table of the audit of a history, made where it is not there. Errors: `AuditError`."""
     path = as_given(path)
     found = _found(spark, path)
-    store = Store(spark, output.rstrip("/"))
+    store = Store(spark, output.rstrip("/"), sizes.in_one(found.length))
     _usable(store)
     every = list(steps(source(store, path, found), plan, other))
 
@@ -103,7 +103,7 @@ def tables(
 
         def beside() -> Store | None:
             session = apart(spark)
-            return None if session is None else Store(session, store.path)
+            return None if session is None else Store(session, store.path, store.in_one)
 
         at_once = sizes.at_once(found.length)
         make(store, every, _say_nothing if quiet else _tell, set_up, at_once, beside)

@@ -45,6 +45,9 @@ class Store:
 
     spark: Any
     path: str
+    in_one: bool = False
+    """Whether a table is read as one part."""
+
     _known: dict[str, DataFrame] = field(default_factory=dict, compare=False, repr=False)
     """Tables of which it is known where their files are: finding them takes a while."""
 
@@ -58,7 +61,8 @@ class Store:
         if table not in self._known:
             schema = TABLES[table.removeprefix(ASKED)].schema
             reader = self.spark.read.schema(schema)
-            self._known[table] = reader.parquet(literal(f"{self.path}/{table}"))
+            rows = reader.parquet(literal(f"{self.path}/{table}"))
+            self._known[table] = rows.coalesce(1) if self.in_one else rows
         return self._known[table]
 
     def forget(self, table: str) -> None:
