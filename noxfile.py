@@ -78,11 +78,13 @@ def install(session: nox.Session, group: str | None = None, extra: str = "") -> 
     """Install the project as its users do, with an extra and one of its dependency groups.
 
     Both tools would keep old code: setuptools copies what an earlier build left in `build/`, and uv
-    considers a folder unchanged as long as its pyproject.toml is.
+    considers a folder unchanged as long as its pyproject.toml is. And uv leaves to the first
+    command, which a newcomer waits for, what pip compiles at once.
     """
     shutil.rmtree(Path("build", "lib"), ignore_errors=True)
     tools = nox.project.dependency_groups(PROJECT, group) if group else ()
-    refreshed = ("--reinstall-package", PACKAGE) if session.venv_backend == "uv" else ()
+    of_uv = ("--reinstall-package", PACKAGE, "--compile-bytecode")
+    refreshed = of_uv if session.venv_backend == "uv" else ()
     session.install(f".[{extra}]" if extra else ".", *tools, *refreshed)
 
 
