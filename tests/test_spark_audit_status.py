@@ -4,6 +4,7 @@ import pytest
 
 pytest.importorskip("pyspark", reason="needs the extra: nox -s spark")
 
+from contextlib import nullcontext
 from types import SimpleNamespace
 
 from pulsar_conformance import specs
@@ -27,8 +28,8 @@ NOTHING = {
 
 @pytest.fixture
 def unstarted(monkeypatch):
-    monkeypatch.setattr(session, "take", lambda *_: SimpleNamespace(session=None))
-    monkeypatch.setattr(session, "release", lambda _: None)
+    none = nullcontext(SimpleNamespace(session=None))
+    monkeypatch.setattr(session, "taken", lambda *_: none)
 
 
 @pytest.mark.parametrize("case", NOTHING)

@@ -67,6 +67,29 @@ def test_a_session_ends_though_java_closes_a_connection():
     assert (done.returncode, done.stdout, done.stderr) == (0, "first 3\nsecond 3\n", "")
 
 
+LEFT = """
+from pulsar_conformance.adapters.spark import session
+
+for word in ("first", "second"):
+    with session.taken("local[1]", "the test") as spark:
+        print(word, spark.session.range(3).count())
+try:
+    with session.taken("local[1]", "the test") as spark:
+        raise ValueError
+except ValueError:
+    print(session._PROCESS.ending.done())
+with session.taken("local[1]", "the test") as spark:
+    print("last", spark.session.range(3).count())
+"""
+"""Sessions that nobody waits for, one that is waited for, and one that ends after the process."""
+
+
+def test_a_session_that_is_idle_is_left_to_end_by_itself():
+    done = subprocess.run([sys.executable, "-c", LEFT], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.splitlines() == ["first 3", "second 3", "True", "last 3"]
+
+
 def interrupted():
     try:
         raise KeyboardInterrupt

@@ -6,9 +6,9 @@ import os
 import re
 import socket
 import threading
-from collections.abc import Mapping
-from concurrent.futures import Future
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from concurrent.futures import Future, wait
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
@@ -86,6 +86,9 @@ class _Process:
     """The state of this process: all of it shares one Spark."""
 
     running: Spark | None = None
+    ending: Future[None] | None = None
+    """Of a session that is left to end by itself."""
+
     turn: threading.Lock = field(default_factory=threading.Lock)
 
 
@@ -121,6 +124,8 @@ def _taken(target: str, adapter: str, options: Mapping[str, str] = MappingProxyT
     with _PROCESS.turn:
         running = _PROCESS.running
         if running is None:
+            if _PROCESS.ending is not None:
+                wait([_PROCESS.ending], ENDS_WITHIN)
             running = _started(target, adapter, options)
         elif running.target != target:
             problem = f"this process has a Spark already, {running.target}"
@@ -159,15 +164,34 @@ def apart(session: Session) -> Session | None:
     return other
 
 
-def release(spark: Spark) -> None:
-    """Release what `take` returned; the last user ends it."""
+def release(spark: Spark, *, idle: bool = False) -> None:
+    """Release what `take` returned; the last user ends it.
+
+    Where it is `idle`, and runs in a Java process of ours, nobody waits for that: what it works on
+    would go on for a moment after this process, but there is nothing.
+    """
     with _PROCESS.turn:
         spark.users -= 1
         if spark.users == 0 and _PROCESS.running is spark:
             _PROCESS.running = None
-            with suppress(Exception):  # it is gone either way
-                within(ENDS_WITHIN, partial(_stop, spark))
+            _PROCESS.ending = background(partial(_stop, spark), "end")
+            if not (idle and spark.log):
+                wait([_PROCESS.ending], ENDS_WITHIN)
             os.environ.pop("SPARK_CONNECT_MODE_ENABLED", None)
+
+
+@contextmanager
+def taken(
+    target: str, adapter: str, options: Mapping[str, str] = MappingProxyType({})
+) -> Iterator[Spark]:
+    """What `take` returns, for as long as its work takes."""
+    spark = take(target, adapter, options)
+    try:
+        yield spark
+    except BaseException:
+        release(spark)
+        raise
+    release(spark, idle=True)
 
 
 def _stop(spark: Spark) -> None:

@@ -94,8 +94,8 @@ def run(args: argparse.Namespace) -> int:
         readings = chosen_readings(args.reading)
         settings = _settings(args.settings)
         specs.load().check_readings(readings)
-        spark = session.take(args.spark, "audit", sizes.of_process(args.input))
-        try:
+        options = sizes.of_process(args.input)
+        with session.taken(args.spark, "audit", options) as spark:
             from pulsar_conformance.conformance.history.audit.inquiry import Inquiry
             from pulsar_conformance.conformance.history.audit.plan import AuditPlan
             from pulsar_conformance.conformance.history.audit.report import (
@@ -115,8 +115,6 @@ def run(args: argparse.Namespace) -> int:
                 return 0
             how = ReportOptions(args.cases)
             found, lines = reported(spark.session, args.input, args.output, plan, other, how)
-        finally:
-            session.release(spark)
     except (AdapterError, AuditError, BadPlan, BadSetting, BadSnapshot, specs.UnknownName) as wrong:
         print(f"pulsar-conformance: {wrong}", file=sys.stderr)
         return UNUSABLE
