@@ -80,7 +80,10 @@ class Session:
 
 @pytest.mark.parametrize(
     ("backend", "words"),
-    [("uv", (".", "--reinstall-package", "pulsar-conformance")), ("virtualenv", (".",))],
+    [
+        ("uv", (".", "--reinstall-package", "pulsar-conformance", "--compile-bytecode")),
+        ("virtualenv", (".",)),
+    ],
 )
 def test_changed_code_is_installed_whatever_the_tool(
     noxfile, backend, words, monkeypatch, tmp_path
