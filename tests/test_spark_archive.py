@@ -120,6 +120,16 @@ def test_only_the_newest_stay(folder):
     assert {one.name for one in folder.iterdir()} == {"new.jsa", kept.classes.name}
 
 
+def test_that_of_another_stays_while_one_is_made(folder):
+    kept = listed(archive.archive_of([], "a.jar"))
+    kept.classes.write_text("classes")
+    for other in (kept.file, folder / "another.jsa"):
+        other.write_bytes(bytes(1000))
+    os.utime(folder / "another.jsa", (1000, 1000))
+    kept.make("nowhere", "a.jar")
+    assert (folder / "another.jsa").exists()
+
+
 @pytest.mark.parametrize("root", ["file", 'quoted"'])
 def test_java_does_without_where_nothing_can_be_kept(root, tmp_path, monkeypatch):
     (tmp_path / "file").touch()

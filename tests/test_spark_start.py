@@ -11,13 +11,13 @@ STARTED = """
 import sys
 from pulsar_conformance.adapters.spark import session
 
-def taken(*given, really=session._taken):
+def taken(*given, really=session._shared):
     before = set(sys.modules)
     spark = really(*given)
     print(*sorted(name for name in set(sys.modules) - before if name.startswith("pyspark.sql")))
     return spark
 
-session._taken = taken
+session._shared = taken
 session.release(session.taking("local[1]", "spark").result())
 """
 

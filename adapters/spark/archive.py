@@ -82,6 +82,8 @@ class Archive:
         with suppress(OSError):
             listed = self.listing.read_text("utf-8", errors="replace")
             self.listing.unlink()
+            if _lately(self.classes):
+                return
             if any(map(_is_filled, class_path.split(os.pathsep))):
                 return  # Java makes no archive that classes in a folder would be beside
             _make_room(self.file.parent)

@@ -117,10 +117,11 @@ def take(target: str, adapter: str, options: Mapping[str, str] = MappingProxyTyp
     check_place(target, adapter)
     if _PROCESS.running is None and target != SUBMITTED:
         check_installed(target, adapter)
-    return _taken(target, adapter, options)
+    return _shared(target, adapter, options)
 
 
-def _taken(target: str, adapter: str, options: Mapping[str, str] = MappingProxyType({})) -> Spark:
+def _shared(target: str, adapter: str, options: Mapping[str, str] = MappingProxyType({})) -> Spark:
+    """The Spark of this process, with one user more."""
     with _PROCESS.turn:
         running = _PROCESS.running
         if running is None:
@@ -146,10 +147,10 @@ def taking(target: str, adapter: str) -> Future[Spark]:
     check_installed(target, adapter)
     if _remote(target) or _PROCESS.running is not None:
         promised: Future[Spark] = Future()
-        promised.set_result(_taken(target, adapter))
+        promised.set_result(_shared(target, adapter))
         return promised
     JAVA.launch(target, {})
-    return background(partial(_taken, target, adapter), "spark")
+    return background(partial(_shared, target, adapter), "spark")
 
 
 def apart(session: Session) -> Session | None:

@@ -101,12 +101,11 @@ Measure = Callable[[Any, Path], Iterable[tuple[str, str, str]]]
 def _on_spark(measure: Measure, how_often: str) -> Iterator[str]:
     """What is measured on a Spark of its own."""
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    spark = session.take("local[*]", "bench", sizes.LARGE)
-    try:
-        with tempfile.TemporaryDirectory() as folder:
-            rows = list(measure(spark.session, Path(folder)))
-    finally:
-        session.release(spark)
+    with (
+        session.taken("local[*]", "bench", sizes.LARGE) as spark,
+        tempfile.TemporaryDirectory() as folder,
+    ):
+        rows = list(measure(spark.session, Path(folder)))
     yield from layout.of_ratios(rows)
     yield f"{how_often}, on {spark.told}"
 

@@ -131,13 +131,10 @@ def _written(args: argparse.Namespace) -> Iterator[str]:
     fleet = fleet_of(args, rules)
     if args.decided_by != NOBODY:
         _try(args.decided_by, fleet.readings)
-    spark = session.take(args.spark, "fleet")
-    try:
+    with session.taken(args.spark, "fleet") as spark:
         from pulsar_conformance.conformance.history.fleet.writing import write
 
         written = write(spark.session, fleet, told, args.output)
-    finally:
-        session.release(spark)
     yield f"{args.output}: {counted(written.lines, 'line')}"
     for kind, count in written.counts.items():
         yield f"  {kind:<12} {count:>10}"

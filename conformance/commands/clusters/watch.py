@@ -94,12 +94,10 @@ def _watch(args: argparse.Namespace) -> int:
     with recorder_of(args, Path(history)) as (recorder, recording):
         recorder.once(first=True)
         with _recording(recorder, args.every, args.lasting) as course:
-            spark = session.take(args.spark, "watch", sizes.of_process(history))
-            try:
+            options = sizes.of_process(history)
+            with session.taken(args.spark, "watch", options) as spark:
                 audit = _auditing(spark.session, args, readings, history, output)
                 return _kept_current(audit, course, lambda: recording.lines, args.audit_every)
-            finally:
-                session.release(spark)
 
 
 @dataclass

@@ -98,8 +98,8 @@ def _brokers(used: DataFrame, owned: DataFrame) -> DataFrame:
         F.coalesce("has", F.array().cast("array<string>")).alias("bundles"),
         history.alias("usageHistory"),
     )
-    named = F.array_sort(F.collect_list(F.struct("broker", report.alias("report"))))
-    return rows.groupBy(*KEY).agg(F.map_from_entries(named).alias("brokers"))
+    named = F.struct("broker", report.alias("report"))
+    return rows.groupBy(*KEY).agg(_by_name(named).alias("brokers"))
 
 
 def _bundles(owned: DataFrame) -> DataFrame:
@@ -111,8 +111,12 @@ def _bundles(owned: DataFrame) -> DataFrame:
     each = owned.groupBy(*KEY, "bundle").agg(
         F.any_value(data).alias("data"), F.min(F.when(lately, F.col("moved"))).alias("ago")
     )
-    named = F.map_from_entries(F.array_sort(F.collect_list(F.struct("bundle", "data"))))
     ago = F.when(F.col("ago").isNotNull(), F.struct("bundle", "ago"))
     return each.groupBy(*KEY).agg(
-        named.alias("bundles"), F.map_from_entries(F.array_sort(F.collect_list(ago))).alias("ago")
+        _by_name(F.struct("bundle", "data")).alias("bundles"), _by_name(ago).alias("ago")
     )
+
+
+def _by_name(named: Column) -> Column:
+    """A map of names and values, in the order of the names whatever that of the rows."""
+    return F.map_from_entries(F.array_sort(F.collect_list(named)))
