@@ -1,1 +1,0 @@
-"""Checks of one bundle or namespace to place."""

@@ -1,1 +1,0 @@
-"""Checks of what only the course of time shows."""

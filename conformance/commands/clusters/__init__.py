@@ -1,1 +1,0 @@
-"""Commands that watch running clusters over their admin API."""

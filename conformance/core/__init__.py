@@ -1,1 +1,0 @@
-"""The vocabulary of judging: questions, trials, checks, and what a check says."""

@@ -1,1 +1,0 @@
-"""Clusters in outline, and bundles to assign in them, all things considered."""

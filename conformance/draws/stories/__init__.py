@@ -1,1 +1,0 @@
-"""Stories: what happens to a cluster, event by event."""

@@ -1,1 +1,0 @@
-"""Operations about namespaces and their bundles."""

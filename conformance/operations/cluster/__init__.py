@@ -1,1 +1,0 @@
-"""Operations about a whole cluster: its settings, its load manager, its behavior over time."""

@@ -1,1 +1,0 @@
-"""Operations about what brokers report, and what is computed from it."""

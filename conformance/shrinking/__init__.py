@@ -1,1 +1,0 @@
-"""Reduction of a failing trial to the smallest one that still fails."""
