@@ -48,30 +48,17 @@ MODES = {
 }
 """How each kind of published implementation is asked."""
 
-SAVED, STORIES = "--saved", "tests/test_cluster_deviations.py"
+SAVED, STORIES = "--saved", "tests/adapters/cluster/test_cluster_deviations.py"
 """The word after -- for the stories that are saved, and the test that plays them."""
 
-RUNNING = (
-    "tests/test_cluster_running.py",
-    "tests/test_cluster_decisions.py",
-    "tests/test_cluster_killed.py",
-    "tests/test_cluster_staging.py",
-    STORIES,
-)
-RELEASED = ("tests/test_pulsar_released*.py", "tests/test_pulsar_deviations.py", *RUNNING)
-"""Tests that need released Pulsar: the sessions `pulsar` and `clusters` run them."""
+BESIDE_TESTS = {"PYTHONPATH": "tests"}
+"""Where the packages `bench` and `mutants` lie, which are no part of the wheel."""
 
-BUILT = "tests/test_built_site.py"
-"""Tests of the pages of the built site: the session `site` runs them."""
-
-IN_A_BROWSER = "tests/test_browser_*.py"
-"""Tests of pages in Chromium: the session `site` runs them."""
+ELSEWHERE = "not (browser or cluster or pulsar or site or spark)"
+"""The tests that need nothing but Python and the samples' languages, by their markers."""
 
 ENDS = ("--timeout", "900")
 """Seconds after which a test that hangs fails by its name; the slowest takes two minutes."""
-
-ON_SPARK = "tests/test_spark_*.py"
-"""Tests that need Spark: the session `spark` runs them."""
 
 
 def install(session: nox.Session, group: str | None = None, extra: str = "") -> None:
@@ -128,12 +115,7 @@ def lint(session: nox.Session) -> None:
 def tests(session: nox.Session) -> None:
     """Run the suite's own tests; after --, options and files for pytest."""
     install(session, "tests")
-    elsewhere = (
-        word
-        for files in (*RELEASED, ON_SPARK, BUILT, IN_A_BROWSER)
-        for word in ("--ignore-glob", files)
-    )
-    session.run("pytest", "-n", "2", "-q", *ENDS, *elsewhere, *session.posargs)
+    session.run("pytest", "-n", "2", "-q", *ENDS, "-m", ELSEWHERE, *session.posargs)
 
 
 @nox.session
@@ -141,8 +123,7 @@ def spark(session: nox.Session) -> None:
     """Run the tests of the Spark engine; needs Java 17. After --, options for pytest."""
     install(session, "tests", extra="spark")
     session.run("pulsar-conformance", "check", "spark:local[2]")
-    files = sorted(map(str, Path().glob(ON_SPARK)))
-    session.run("pytest", "-q", *ENDS, *files, *session.posargs)
+    session.run("pytest", "-q", *ENDS, "-m", "spark", *session.posargs)
 
 
 @nox.session
@@ -150,14 +131,14 @@ def bench(session: nox.Session) -> None:
     """Measure implementations on the same cases, and the audit against its floor, as ratios."""
     extras = {extras_for([]), *extras_for(session.posargs).split(",")} - {""}
     install(session, extra=",".join(sorted(extras)))
-    session.run("python", "-m", "pulsar_conformance.conformance.bench", *session.posargs)
+    session.run("python", "-m", "bench", *session.posargs, env=BESIDE_TESTS)
 
 
 @nox.session
 def mutants(session: nox.Session) -> None:
     """Judge the model with one change at a time, and seeded defects; after --, its options."""
     install(session)
-    session.run("python", "-m", "pulsar_conformance.conformance.mutants", *session.posargs)
+    session.run("python", "-m", "mutants", *session.posargs, env=BESIDE_TESTS)
 
 
 @nox.session
@@ -187,8 +168,7 @@ def pulsar(session: nox.Session) -> None:
         known = f"fixtures/deviations/pulsar-{version}.yaml"
         session.run("pulsar-conformance", "run", *words, "--known-deviations", known)
     session.run("python", "-m", "pulsar_conformance.reports.releases", *outs)
-    files = sorted(map(str, Path("tests").glob("test_pulsar_*.py")))
-    session.run("pytest", "-q", *ENDS, *files, "--releases", ",".join(chosen))
+    session.run("pytest", "-q", *ENDS, "-m", "pulsar", "--releases", ",".join(chosen))
 
 
 @nox.session
@@ -244,7 +224,7 @@ def clusters(session: nox.Session) -> None:
         listed = ["--known-deviations", str(known)] if known.exists() else []
         session.run("pulsar-conformance", "run", *words, "--examples", "5", *listed)
     session.run("python", "-m", "pulsar_conformance.reports.releases", *outs)
-    session.run("pytest", "-q", *ENDS, *RUNNING)
+    session.run("pytest", "-q", *ENDS, "-m", "cluster")
 
 
 @nox.session
@@ -284,10 +264,10 @@ def site(session: nox.Session) -> None:
     session.log("open reports/out/site/index.html")
     if shutil.which("chromium") and shutil.which("chromedriver"):
         session.install("selenium>=4.20")
-        session.run("pytest", "-q", BUILT, *sorted(map(str, Path().glob(IN_A_BROWSER))))
+        session.run("pytest", "-q", "-m", "site or browser")
     else:
-        session.run("pytest", "-q", BUILT)
-        session.warn(f"no Chromium and chromedriver on the PATH: {IN_A_BROWSER} was not run")
+        session.run("pytest", "-q", "-m", "site")
+        session.warn("no Chromium and chromedriver on the PATH: tests marked browser were not run")
 
 
 @nox.session

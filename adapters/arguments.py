@@ -4,7 +4,7 @@ import argparse
 import math
 import sys
 
-from pulsar_conformance.adapters.cluster.remote import BadUrl
+from pulsar_conformance.adapters.admin_api.remote import BadUrl
 from pulsar_conformance.adapters.connection import START_AT_LEAST, Limits
 from pulsar_conformance.adapters.names import KINDS
 from pulsar_conformance.adapters.operated.address import check_no_secret

@@ -4,9 +4,9 @@ import shlex
 from collections.abc import Mapping
 from difflib import get_close_matches
 
+from pulsar_conformance.adapters.admin_api.remote import BadUrl
 from pulsar_conformance.adapters.bundled import BUNDLED, NotBuilt
 from pulsar_conformance.adapters.cluster.connect import connect_cluster
-from pulsar_conformance.adapters.cluster.remote import BadUrl
 from pulsar_conformance.adapters.cluster.target import FORM as CLUSTER_FORM
 from pulsar_conformance.adapters.connection import Connect, Connection, Limits
 from pulsar_conformance.adapters.errors import AdapterError

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 from pulsar_conformance import specs
+from pulsar_conformance.conformance.common.verdict import Verdict
 from pulsar_conformance.conformance.compare.replay import reached
-from pulsar_conformance.conformance.core.verdict import Verdict
 from pulsar_conformance.conformance.engine.plan import BadPlan
 from pulsar_conformance.conformance.engine.run import Run
 from pulsar_conformance.conformance.engine.session import Session

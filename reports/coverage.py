@@ -11,16 +11,13 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from pulsar_conformance.conformance import checks
-from pulsar_conformance.conformance.core.check import CHECKS
+from pulsar_conformance.conformance.catalogue import checks
 from pulsar_conformance.reports.texts import Text, differences, find_texts
 from pulsar_conformance.specs import Document, Rule, Sentence, SpecError, Specs, load, load_from
 from pulsar_conformance.specs.claims import claims
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text as Line
-
-assert checks.__all__, "importing the checks registers them"
 
 STYLES = {
     "claimed": "green",
@@ -110,7 +107,7 @@ def _print_document(
 
 def _said_of(sentence: Sentence, rules: Sequence[Rule]) -> tuple[str, str]:
     if rules:
-        unchecked = any(rule.untestable is None and rule.id not in CHECKS for rule in rules)
+        unchecked = any(rule.untestable is None and rule.id not in checks() for rule in rules)
         said = ", ".join(map(_judged, rules))
         if sentence.besides is not None:
             said += f"; no check sees: {sentence.besides}"
@@ -126,7 +123,7 @@ def _judged(rule: Rule) -> str:
     """A rule, and the check that fails where an implementation does otherwise."""
     if rule.untestable is not None:
         return f"{rule.id} (untestable)"
-    return f"{rule.id} ({CHECKS[rule.id].name if rule.id in CHECKS else 'no check'})"
+    return f"{rule.id} ({checks()[rule.id].name if rule.id in checks() else 'no check'})"
 
 
 def _print_totals(console: Console, totals: dict[str, Counter[str]]) -> None:

@@ -2,6 +2,7 @@
 
 import gc
 import json
+from importlib.util import find_spec
 
 import pytest
 from pulsar_conformance.adapters.pulsar import versions
@@ -52,3 +53,16 @@ def pytest_collection_modifyitems(config, items):
 def _names(item, others):
     given = item.callspec.params.values() if hasattr(item, "callspec") else ()
     return any(version in str(value) for value in given for version in others)
+
+
+NEEDED = {"spark": "pyspark", "browser": "selenium", "pulsar": "jpype", "cluster": "jpype"}
+"""The package that the tests of a marker need."""
+
+
+def pytest_ignore_collect(collection_path):
+    """Leaves out files of a marker whose package no other session than its own installs."""
+    if not collection_path.name.startswith("test_"):
+        return None
+    source = collection_path.read_text("utf-8")
+    missing = (marker for marker, package in NEEDED.items() if not find_spec(package))
+    return True if any(f"pytest.mark.{marker}\n" in source for marker in missing) else None

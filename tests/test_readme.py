@@ -21,7 +21,7 @@ from pulsar_conformance.conformance.commands.main import (
     module_of,
     parser_of,
 )
-from pulsar_conformance.conformance.core.verdict import WORST_FIRST
+from pulsar_conformance.conformance.common.verdict import WORST_FIRST
 from pulsar_conformance.conformance.options import OPTIONS
 
 ROOT = Path(__file__).parent.parent
@@ -288,7 +288,7 @@ def test_the_code_shown_is_the_code_there_is():
     shown = [content for language, _, content in fences("CONTRIBUTING.md") if language == "python"]
     code = [
         (ROOT / file).read_text("utf-8")
-        for file in ("conformance/checks/shedding/overload.py", "reference/overload.py")
+        for file in ("conformance/shedding/overload.py", "reference/overload.py")
     ]
     assert shown
     assert [one for one in shown if not any(one in file for file in code)] == []

@@ -10,6 +10,8 @@ from threading import Thread
 from typing import Any
 
 import jpype
+from pulsar_conformance.adapters.admin_api.waiting import Alarm
+from pulsar_conformance.adapters.admin_api.web import LOOPBACK
 from pulsar_conformance.adapters.cluster.extensible import ExtensibleManager
 from pulsar_conformance.adapters.cluster.managers import (
     LoadManager,
@@ -17,8 +19,6 @@ from pulsar_conformance.adapters.cluster.managers import (
     SimpleManager,
 )
 from pulsar_conformance.adapters.cluster.timers import Timers
-from pulsar_conformance.adapters.cluster.waiting import Alarm
-from pulsar_conformance.adapters.cluster.web import LOOPBACK
 from pulsar_conformance.adapters.pulsar.jvm import Java, field, named
 
 STATS = "org.apache.pulsar.policies.data.loadbalancer.NamespaceBundleStats"

@@ -10,7 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import jpype
-from pulsar_conformance.adapters.cluster import web
+from pulsar_conformance.adapters.admin_api import web
+from pulsar_conformance.adapters.admin_api.requests import CLUSTER
+from pulsar_conformance.adapters.admin_api.waiting import Alarm, Unsettled
+from pulsar_conformance.adapters.admin_api.web import Reply
 from pulsar_conformance.adapters.cluster.broker import (
     LOAD_MANAGERS,
     LiveBroker,
@@ -19,11 +22,8 @@ from pulsar_conformance.adapters.cluster.broker import (
     new_service,
 )
 from pulsar_conformance.adapters.cluster.metadata import MARK, Lock, Metadata
-from pulsar_conformance.adapters.cluster.requests import CLUSTER
 from pulsar_conformance.adapters.cluster.separate import SeparateBroker
 from pulsar_conformance.adapters.cluster.settings import broker_conf
-from pulsar_conformance.adapters.cluster.waiting import Alarm, Unsettled
-from pulsar_conformance.adapters.cluster.web import Reply
 from pulsar_conformance.adapters.pulsar.configuration import Unsayable
 
 Conf = tuple[Mapping[str, Any], Mapping[str, Any], Mapping[str, Any]]

@@ -7,10 +7,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
 
 import jpype
+from pulsar_conformance.adapters.admin_api.waiting import Unsettled
 from pulsar_conformance.adapters.cluster.managers import MILLIS, LoadManager
 from pulsar_conformance.adapters.cluster.metadata import MARK, Lock
 from pulsar_conformance.adapters.cluster.timers import nothing
-from pulsar_conformance.adapters.cluster.waiting import Unsettled
 from pulsar_conformance.adapters.errors import CannotLoad
 from pulsar_conformance.adapters.pulsar.configuration import Unsayable
 from pulsar_conformance.adapters.pulsar.jvm import Java, exists, field, named

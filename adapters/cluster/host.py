@@ -133,9 +133,9 @@ class ClusterHost:
         return found
 
     def _told_by(self, operation: str, case: Mapping[str, Any]) -> dict[str, Any]:
+        from pulsar_conformance.adapters.admin_api.waiting import Unsettled
+        from pulsar_conformance.adapters.admin_api.web import Unreachable
         from pulsar_conformance.adapters.cluster.decisions.leader import Broken
-        from pulsar_conformance.adapters.cluster.waiting import Unsettled
-        from pulsar_conformance.adapters.cluster.web import Unreachable
         from pulsar_conformance.adapters.pulsar.configuration import Unsayable
         from pulsar_conformance.adapters.pulsar.release import TurnedDown, Unsupported
 

@@ -8,10 +8,10 @@ import sys
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from pulsar_conformance.adapters.admin_api.waiting import Unsettled
 from pulsar_conformance.adapters.cluster.broker import LOAD_MANAGERS, Ports
 from pulsar_conformance.adapters.cluster.metadata import Lock
 from pulsar_conformance.adapters.cluster.timers import Timer
-from pulsar_conformance.adapters.cluster.waiting import Unsettled
 
 HOST = "pulsar_conformance.adapters.cluster.separate_host"
 SECONDS = 10

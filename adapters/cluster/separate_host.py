@@ -25,9 +25,9 @@ class BrokerHost:
     """One broker, and what is asked of its parts."""
 
     def __init__(self, told: Mapping[str, Any]) -> None:
+        from pulsar_conformance.adapters.admin_api.waiting import Alarm
         from pulsar_conformance.adapters.cluster.broker import LiveBroker, Ports
         from pulsar_conformance.adapters.cluster.settings import broker_conf
-        from pulsar_conformance.adapters.cluster.waiting import Alarm
 
         ports = Ports(told["web"], told["binary"])
         configuration = broker_conf(
@@ -111,7 +111,7 @@ def main() -> None:
     unpacked.mkdir(exist_ok=True)
     jvm.start(jars, (*OPTIONS, f"-Djava.io.tmpdir={unpacked}"))
     jpype.java.util.logging.LogManager.getLogManager().reset()
-    from pulsar_conformance.adapters.cluster.waiting import Unsettled
+    from pulsar_conformance.adapters.admin_api.waiting import Unsettled
 
     def said(find: Callable[[], Any]) -> Any:
         try:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from pulsar_conformance.adapters.admin_api.requests import CLUSTER
+from pulsar_conformance.adapters.admin_api.web import LOOPBACK
 from pulsar_conformance.adapters.cluster.broker import Ports
 from pulsar_conformance.adapters.cluster.metadata import SESSION
-from pulsar_conformance.adapters.cluster.requests import CLUSTER
 from pulsar_conformance.adapters.cluster.standins import NEUTRAL
 from pulsar_conformance.adapters.cluster.target import MANAGERS
-from pulsar_conformance.adapters.cluster.web import LOOPBACK
 from pulsar_conformance.adapters.pulsar.configuration import Configurations
 from pulsar_conformance.adapters.pulsar.jvm import Java
 

@@ -7,13 +7,13 @@ from contextlib import suppress
 from typing import Any
 
 import jpype
-from pulsar_conformance.adapters.cluster import requests
+from pulsar_conformance.adapters.admin_api import requests
+from pulsar_conformance.adapters.admin_api.observed import Declined, Observed, SeenStep
+from pulsar_conformance.adapters.admin_api.requests import Request, namespace_of
+from pulsar_conformance.adapters.admin_api.waiting import Unsettled
+from pulsar_conformance.adapters.admin_api.web import Reply
 from pulsar_conformance.adapters.cluster.cluster import LiveCluster
-from pulsar_conformance.adapters.cluster.observed import Declined, Observed, SeenStep
-from pulsar_conformance.adapters.cluster.requests import Request, namespace_of
 from pulsar_conformance.adapters.cluster.timers import KINDS
-from pulsar_conformance.adapters.cluster.waiting import Unsettled
-from pulsar_conformance.adapters.cluster.web import Reply
 from pulsar_conformance.adapters.cluster.written import Writings
 from pulsar_conformance.adapters.pulsar.configuration import Configurations, Unsayable
 from pulsar_conformance.adapters.pulsar.jvm import field, named

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from pulsar_conformance.adapters.admin_api.observed import SeenStep
 from pulsar_conformance.adapters.cluster.cluster import LiveCluster
 from pulsar_conformance.adapters.cluster.metadata import AVERAGES, BROKERS, BUNDLES, Node
-from pulsar_conformance.adapters.cluster.observed import SeenStep
 from pulsar_conformance.reference.cluster import RATE_FIELDS, RESOURCES
 
 COUNTS = ("numTopics", "numBundles", "numProducers", "numConsumers")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from pulsar_conformance.adapters.cluster.remote import TOKEN, Access, BadUrl
+from pulsar_conformance.adapters.admin_api.remote import TOKEN, Access, BadUrl
 from pulsar_conformance.adapters.options import options
 
 FORM = "cluster:URL[,cluster=NAME][,token-file=FILE][,tls-trust=FILE][,changes=allowed]"

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator, Mapping
 from itertools import pairwise
 from typing import Any
 
-from pulsar_conformance.adapters.cluster.remote import FORBIDDEN, NoAnswer
-from pulsar_conformance.adapters.cluster.requests import namespace_of
+from pulsar_conformance.adapters.admin_api.remote import FORBIDDEN, NoAnswer
+from pulsar_conformance.adapters.admin_api.requests import namespace_of
 from pulsar_conformance.adapters.operated.standing import MANAGER, Reader, Standing
 from pulsar_conformance.adapters.protocol import JSON, Row
 from pulsar_conformance.reference.managers import MANAGERS

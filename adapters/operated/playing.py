@@ -8,11 +8,11 @@ from itertools import pairwise
 from typing import Any
 from urllib.parse import quote, urlsplit
 
-from pulsar_conformance.adapters.cluster import requests
-from pulsar_conformance.adapters.cluster.observed import Declined, Observed, Owner, SeenStep
-from pulsar_conformance.adapters.cluster.remote import FORBIDDEN, AdminApi, NoAnswer
-from pulsar_conformance.adapters.cluster.requests import ADMIN, namespace_of
-from pulsar_conformance.adapters.cluster.waiting import Unsettled
+from pulsar_conformance.adapters.admin_api import requests
+from pulsar_conformance.adapters.admin_api.observed import Declined, Observed, Owner, SeenStep
+from pulsar_conformance.adapters.admin_api.remote import FORBIDDEN, AdminApi, NoAnswer
+from pulsar_conformance.adapters.admin_api.requests import ADMIN, namespace_of
+from pulsar_conformance.adapters.admin_api.waiting import Unsettled
 from pulsar_conformance.adapters.operated.standing import Standing
 from pulsar_conformance.adapters.operated.tenant import OwnTenant
 from pulsar_conformance.reference.story.settings import senseless

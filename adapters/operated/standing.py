@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import quote
 
-from pulsar_conformance.adapters.cluster.remote import AdminApi, NoAnswer
-from pulsar_conformance.adapters.cluster.requests import ADMIN, bundle_of
+from pulsar_conformance.adapters.admin_api.remote import AdminApi, NoAnswer
+from pulsar_conformance.adapters.admin_api.requests import ADMIN, bundle_of
 from pulsar_conformance.adapters.operated.looking import Look, Looker
 from pulsar_conformance.adapters.operated.sight import Sight
 from pulsar_conformance.reference.cluster import RESOURCES

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping
 from itertools import takewhile
 from typing import Any
 
-from pulsar_conformance.adapters.cluster.remote import AdminApi, NoAnswer
-from pulsar_conformance.adapters.cluster.requests import ADMIN
-from pulsar_conformance.adapters.cluster.waiting import Unsettled
+from pulsar_conformance.adapters.admin_api.remote import AdminApi, NoAnswer
+from pulsar_conformance.adapters.admin_api.requests import ADMIN
+from pulsar_conformance.adapters.admin_api.waiting import Unsettled
 from pulsar_conformance.adapters.operated.playing import (
     EVENTS,
     UNREACHED,

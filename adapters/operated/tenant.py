@@ -12,10 +12,10 @@ from secrets import token_hex
 from typing import Any
 from urllib.parse import quote
 
-from pulsar_conformance.adapters.cluster import requests
-from pulsar_conformance.adapters.cluster.remote import FORBIDDEN, AdminApi, NoAnswer
-from pulsar_conformance.adapters.cluster.requests import ADMIN
-from pulsar_conformance.adapters.cluster.waiting import Alarm, Unsettled
+from pulsar_conformance.adapters.admin_api import requests
+from pulsar_conformance.adapters.admin_api.remote import FORBIDDEN, AdminApi, NoAnswer
+from pulsar_conformance.adapters.admin_api.requests import ADMIN
+from pulsar_conformance.adapters.admin_api.waiting import Alarm, Unsettled
 from pulsar_conformance.adapters.operated.standing import Standing
 
 PREFIX = "conformance-"

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from pulsar_conformance.conformance.history.collect.changes import Entry
+from pulsar_conformance.audit.collect.changes import Entry
 
 ENDING = ".jsonl"
 

@@ -7,16 +7,11 @@ import time
 from collections.abc import Callable
 from datetime import UTC, datetime
 
-from pulsar_conformance.adapters.cluster.remote import NoAnswer
+from pulsar_conformance.adapters.admin_api.remote import NoAnswer
 from pulsar_conformance.adapters.operated.looking import Look, Looker
 from pulsar_conformance.adapters.operated.sight import Sight
-from pulsar_conformance.conformance.history.collect.changes import (
-    Entry,
-    changes,
-    context,
-    folded,
-)
-from pulsar_conformance.conformance.history.collect.files import Recording
+from pulsar_conformance.audit.collect.changes import Entry, changes, context, folded
+from pulsar_conformance.audit.collect.files import Recording
 
 Tell = Callable[[str], None]
 

@@ -15,13 +15,13 @@ from pulsar_conformance.adapters import AdapterError
 from pulsar_conformance.adapters.arguments import add_profile, add_reading
 from pulsar_conformance.adapters.spark import session
 from pulsar_conformance.adapters.spark.connection import STRATEGIES
+from pulsar_conformance.audit.input import paths
+from pulsar_conformance.audit.input.errors import AuditError
+from pulsar_conformance.audit.pipeline import sizes
 from pulsar_conformance.conformance.cases.given_settings import BadSetting
 from pulsar_conformance.conformance.cases.snapshot.broker_conf import read_conf
 from pulsar_conformance.conformance.cases.snapshot.files import BadSnapshot
 from pulsar_conformance.conformance.engine.plan import BadPlan, chosen_readings
-from pulsar_conformance.conformance.history.audit import sizes
-from pulsar_conformance.conformance.history.input import paths
-from pulsar_conformance.conformance.history.input.errors import AuditError
 
 WRONG, UNUSABLE, INTERRUPTED = 1, 2, 130
 
@@ -96,9 +96,9 @@ def run(args: argparse.Namespace) -> int:
         specs.load().check_readings(readings)
         options = sizes.of_process(args.input)
         with session.taken(args.spark, "audit", options) as spark:
-            from pulsar_conformance.conformance.history.audit.inquiry import Inquiry
-            from pulsar_conformance.conformance.history.audit.plan import AuditPlan
-            from pulsar_conformance.conformance.history.audit.report import (
+            from pulsar_conformance.audit.pipeline.inquiry import Inquiry
+            from pulsar_conformance.audit.pipeline.plan import AuditPlan
+            from pulsar_conformance.audit.pipeline.report import (
                 Counterfactual,
                 ReportOptions,
                 answered,

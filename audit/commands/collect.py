@@ -10,17 +10,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from pulsar_conformance.adapters.admin_api.remote import TOKEN, Access, AdminApi, BadUrl, NoAnswer
 from pulsar_conformance.adapters.arguments import seconds
-from pulsar_conformance.adapters.cluster.remote import (
-    TOKEN,
-    Access,
-    AdminApi,
-    BadUrl,
-    NoAnswer,
-)
 from pulsar_conformance.adapters.operated.looking import Looker, NoCluster
-from pulsar_conformance.conformance.history.collect.files import CannotWrite, Recording
-from pulsar_conformance.conformance.history.collect.recording import Recorder
+from pulsar_conformance.audit.collect.files import CannotWrite, Recording
+from pulsar_conformance.audit.collect.recording import Recorder
 from pulsar_conformance.specs.words import counted
 
 UNUSABLE = 2

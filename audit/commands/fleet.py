@@ -11,9 +11,7 @@ from pulsar_conformance import specs
 from pulsar_conformance.adapters import AdapterError, connect
 from pulsar_conformance.adapters.arguments import DEFAULT_PROFILE, add_reading
 from pulsar_conformance.adapters.spark import session
-from pulsar_conformance.conformance.cases.given_settings import BadSetting, given_settings
-from pulsar_conformance.conformance.engine.plan import BadPlan, chosen_readings
-from pulsar_conformance.conformance.history.fleet.plants.plants import (
+from pulsar_conformance.audit.fleet.plants.plants import (
     OVERLOAD,
     PLANTS,
     THRESHOLD,
@@ -22,7 +20,7 @@ from pulsar_conformance.conformance.history.fleet.plants.plants import (
     settings_for,
     strategy_for,
 )
-from pulsar_conformance.conformance.history.fleet.size import (
+from pulsar_conformance.audit.fleet.size import (
     AUTO_UNLOAD,
     NOBODY,
     SHEDDING,
@@ -30,7 +28,9 @@ from pulsar_conformance.conformance.history.fleet.size import (
     Fleet,
     HistoryOptions,
 )
-from pulsar_conformance.conformance.operations.balancing.shed_select import SHED
+from pulsar_conformance.conformance.cases.given_settings import BadSetting, given_settings
+from pulsar_conformance.conformance.engine.plan import BadPlan, chosen_readings
+from pulsar_conformance.conformance.shedding.operations import SHED
 from pulsar_conformance.specs.words import counted
 
 UNUSABLE, INTERRUPTED = 2, 130
@@ -132,7 +132,7 @@ def _written(args: argparse.Namespace) -> Iterator[str]:
     if args.decided_by != NOBODY:
         _try(args.decided_by, fleet.readings)
     with session.taken(args.spark, "fleet") as spark:
-        from pulsar_conformance.conformance.history.fleet.writing import write
+        from pulsar_conformance.audit.fleet.writing import write
 
         written = write(spark.session, fleet, told, args.output)
     yield f"{args.output}: {counted(written.lines, 'line')}"

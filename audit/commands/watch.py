@@ -19,19 +19,15 @@ from pulsar_conformance import specs
 from pulsar_conformance.adapters import AdapterError
 from pulsar_conformance.adapters.arguments import add_profile, add_reading, seconds
 from pulsar_conformance.adapters.spark import session
-from pulsar_conformance.conformance.commands.clusters.collect import (
-    UNREACHED,
-    add_cluster_arguments,
-    recorder_of,
-)
+from pulsar_conformance.audit.commands.collect import UNREACHED, add_cluster_arguments, recorder_of
+from pulsar_conformance.audit.input import paths
+from pulsar_conformance.audit.input.errors import AuditError
+from pulsar_conformance.audit.pipeline import sizes
 from pulsar_conformance.conformance.engine.plan import BadPlan, chosen_readings
-from pulsar_conformance.conformance.history.audit import sizes
-from pulsar_conformance.conformance.history.input import paths
-from pulsar_conformance.conformance.history.input.errors import AuditError
 from pulsar_conformance.specs.words import counted
 
 if TYPE_CHECKING:
-    from pulsar_conformance.conformance.history.collect.recording import Recorder
+    from pulsar_conformance.audit.collect.recording import Recorder
 
 WRONG, UNUSABLE, INTERRUPTED = 1, 2, 130
 HISTORY, AUDIT = "history", "audit"
@@ -135,15 +131,15 @@ def _auditing(
     spark: Any, args: argparse.Namespace, readings: dict[str, str], history: str, output: str
 ) -> Callable[[], int]:
     """What audits the history as it is: prints a line, and says how much was wrong."""
-    from pulsar_conformance.conformance.history.audit.plan import AuditPlan
-    from pulsar_conformance.conformance.history.audit.report import (
+    from pulsar_conformance.audit.page.making import PAGE
+    from pulsar_conformance.audit.pipeline.plan import AuditPlan
+    from pulsar_conformance.audit.pipeline.report import (
         Counterfactual,
         ReportOptions,
         check_rules,
         reported,
     )
-    from pulsar_conformance.conformance.history.audit.telling import verdict
-    from pulsar_conformance.conformance.history.page.making import PAGE
+    from pulsar_conformance.audit.pipeline.telling import verdict
 
     plan = AuditPlan.of(args.profile, readings)
     check_rules(plan)

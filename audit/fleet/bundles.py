@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pulsar_conformance.conformance.history.fleet.size import Fleet
+from pulsar_conformance.audit.fleet.size import Fleet
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 

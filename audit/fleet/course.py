@@ -10,22 +10,11 @@ from typing import Any
 from pulsar_conformance import specs
 from pulsar_conformance.adapters import Connection
 from pulsar_conformance.adapters.arguments import DEFAULT_PROFILE
-from pulsar_conformance.conformance.core.trial import Json
-from pulsar_conformance.conformance.history.fleet.leader import (
-    Memory,
-    ReceivedReport,
-    case_of,
-    usages,
-)
-from pulsar_conformance.conformance.history.fleet.size import AUTO_UNLOAD, HISTORY, BadFleet
-from pulsar_conformance.conformance.history.fleet.world import SimulatedCluster
-from pulsar_conformance.conformance.history.input.conditions import (
-    ADMIN,
-    AUTOMATIC,
-    SHEDDING,
-    SHUTDOWN,
-    SPLIT,
-)
+from pulsar_conformance.audit.fleet.leader import Memory, ReceivedReport, case_of, usages
+from pulsar_conformance.audit.fleet.size import AUTO_UNLOAD, HISTORY, BadFleet
+from pulsar_conformance.audit.fleet.world import SimulatedCluster
+from pulsar_conformance.audit.input.conditions import ADMIN, AUTOMATIC, SHEDDING, SHUTDOWN, SPLIT
+from pulsar_conformance.conformance.common.trial import Json
 
 SECOND = 1000
 UNLOADED_AFTER, ASSIGNED_AFTER, DOWN_AFTER, SPLIT_AFTER = 1000, 1500, 25_000, 30_000

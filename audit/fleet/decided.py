@@ -10,11 +10,11 @@ import pandas as pd
 from pulsar_conformance.adapters import connect
 from pulsar_conformance.adapters.arguments import DEFAULT_PROFILE
 from pulsar_conformance.adapters.spark.shapes import RATE_FIELDS
-from pulsar_conformance.conformance.history.fleet import bundles, loads
-from pulsar_conformance.conformance.history.fleet.events import events_of
-from pulsar_conformance.conformance.history.fleet.plants.planting import Planting
-from pulsar_conformance.conformance.history.fleet.size import Fleet
-from pulsar_conformance.conformance.history.fleet.world import BundleLoads, SimulatedCluster
+from pulsar_conformance.audit.fleet import bundles, loads
+from pulsar_conformance.audit.fleet.events import events_of
+from pulsar_conformance.audit.fleet.plants.planting import Planting
+from pulsar_conformance.audit.fleet.size import Fleet
+from pulsar_conformance.audit.fleet.world import BundleLoads, SimulatedCluster
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 

@@ -7,7 +7,7 @@ from dataclasses import astuple, dataclass
 from random import Random
 from typing import Any
 
-from pulsar_conformance.conformance.history.fleet.size import Fleet
+from pulsar_conformance.audit.fleet.size import Fleet
 
 RESTART_HOURS = 6
 """A broker of a cluster goes down about as often."""

@@ -8,9 +8,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from pulsar_conformance.conformance.history.fleet.chance import share, whole
-from pulsar_conformance.conformance.history.fleet.shape import GROWN
-from pulsar_conformance.conformance.history.fleet.size import Fleet
+from pulsar_conformance.audit.fleet.chance import share, whole
+from pulsar_conformance.audit.fleet.shape import GROWN
+from pulsar_conformance.audit.fleet.size import Fleet
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 

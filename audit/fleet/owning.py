@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from pulsar_conformance.conformance.history.fleet.bundles import middle, name
-from pulsar_conformance.conformance.history.fleet.chance import whole
-from pulsar_conformance.conformance.history.fleet.shape import PARTS
-from pulsar_conformance.conformance.history.fleet.size import Fleet
+from pulsar_conformance.audit.fleet.bundles import middle, name
+from pulsar_conformance.audit.fleet.chance import whole
+from pulsar_conformance.audit.fleet.shape import PARTS
+from pulsar_conformance.audit.fleet.size import Fleet
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from pulsar_conformance.adapters.spark.shapes import RATE_FIELDS
-from pulsar_conformance.conformance.history.fleet import loads, owning, shape
-from pulsar_conformance.conformance.history.fleet.shape import PARTS
-from pulsar_conformance.conformance.history.fleet.size import START, Fleet
+from pulsar_conformance.audit.fleet import loads, owning, shape
+from pulsar_conformance.audit.fleet.shape import PARTS
+from pulsar_conformance.audit.fleet.size import START, Fleet
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 

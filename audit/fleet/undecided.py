@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from functools import reduce
 
-from pulsar_conformance.conformance.history.fleet import owning
-from pulsar_conformance.conformance.history.fleet.bundles import middle, name
-from pulsar_conformance.conformance.history.fleet.records import SECOND, begins, broker_name, line
-from pulsar_conformance.conformance.history.fleet.reports import reported_at, reports, samples
-from pulsar_conformance.conformance.history.fleet.size import Fleet
-from pulsar_conformance.conformance.history.input.conditions import AUTOMATIC
+from pulsar_conformance.audit.fleet import owning
+from pulsar_conformance.audit.fleet.bundles import middle, name
+from pulsar_conformance.audit.fleet.records import SECOND, begins, broker_name, line
+from pulsar_conformance.audit.fleet.reports import reported_at, reports, samples
+from pulsar_conformance.audit.fleet.size import Fleet
+from pulsar_conformance.audit.input.conditions import AUTOMATIC
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from pulsar_conformance.conformance.core.trial import Json
-from pulsar_conformance.conformance.history.fleet import shape
-from pulsar_conformance.conformance.history.fleet.events import Events
-from pulsar_conformance.conformance.history.fleet.shape import GROWN, PARTS, UNITS
-from pulsar_conformance.conformance.history.fleet.size import Fleet
+from pulsar_conformance.audit.fleet import shape
+from pulsar_conformance.audit.fleet.events import Events
+from pulsar_conformance.audit.fleet.shape import GROWN, PARTS, UNITS
+from pulsar_conformance.audit.fleet.size import Fleet
+from pulsar_conformance.conformance.common.trial import Json
 from pulsar_conformance.reference.cluster import RATE_FIELDS
 from pulsar_conformance.reference.ranges import HashRange, hex_of, namespace_of
 

@@ -9,15 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pulsar_conformance.conformance.history.fleet import bundles, decided, events, undecided
-from pulsar_conformance.conformance.history.fleet.plants.damage import DAMAGED, with_damage
-from pulsar_conformance.conformance.history.fleet.plants.planting import PLANTED
-from pulsar_conformance.conformance.history.fleet.size import (
-    NOBODY,
-    BadFleet,
-    Fleet,
-    HistoryOptions,
-)
+from pulsar_conformance.audit.fleet import bundles, decided, events, undecided
+from pulsar_conformance.audit.fleet.plants.damage import DAMAGED, with_damage
+from pulsar_conformance.audit.fleet.plants.planting import PLANTED
+from pulsar_conformance.audit.fleet.size import NOBODY, BadFleet, Fleet, HistoryOptions
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, Observation
 from pyspark.sql import functions as F

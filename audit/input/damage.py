@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-from pulsar_conformance.conformance.history.input import conditions as when
-from pulsar_conformance.conformance.history.input.gzipped import DAMAGED as DAMAGED_GZIP
-from pulsar_conformance.conformance.history.input.lines import FOREIGN
-from pulsar_conformance.conformance.history.input.salvage import DAMAGED as DAMAGED_PARQUET
+from pulsar_conformance.audit.input import conditions as when
+from pulsar_conformance.audit.input.gzipped import DAMAGED as DAMAGED_GZIP
+from pulsar_conformance.audit.input.lines import FOREIGN
+from pulsar_conformance.audit.input.salvage import DAMAGED as DAMAGED_PARQUET
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 

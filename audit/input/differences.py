@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import NamedTuple
 
-from pulsar_conformance.conformance.history.input.sources import time_of
+from pulsar_conformance.audit.input.sources import time_of
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pulsar_conformance.conformance.history.input.paths import LOCAL
+from pulsar_conformance.audit.input.paths import LOCAL
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 

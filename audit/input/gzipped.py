@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from pulsar_conformance.conformance.history.input.files import GZIP, Session, Some, among, kind
-from pulsar_conformance.conformance.history.input.paths import LOCAL
+from pulsar_conformance.audit.input.files import GZIP, Session, Some, among, kind
+from pulsar_conformance.audit.input.paths import LOCAL
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 

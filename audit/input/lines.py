@@ -5,23 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import reduce
 
-from pulsar_conformance.conformance.history.input.files import (
-    InputFiles,
-    Session,
-    Some,
-    among,
-    kind,
-    listed,
-)
-from pulsar_conformance.conformance.history.input.gzipped import (
-    colon_lines,
-    distant_gzip_lines,
-    gzip_lines,
-)
-from pulsar_conformance.conformance.history.input.parquets import (
-    broken_parquet_lines,
-    parquet_lines,
-)
+from pulsar_conformance.audit.input.files import InputFiles, Session, Some, among, kind, listed
+from pulsar_conformance.audit.input.gzipped import colon_lines, distant_gzip_lines, gzip_lines
+from pulsar_conformance.audit.input.parquets import broken_parquet_lines, parquet_lines
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 

@@ -6,9 +6,9 @@ from collections import defaultdict
 from collections.abc import Sequence
 from functools import reduce
 
-from pulsar_conformance.conformance.history.input.files import PARQUET, Session, Some, among
-from pulsar_conformance.conformance.history.input.paths import literal
-from pulsar_conformance.conformance.history.input.salvage import looked_at, salvaged
+from pulsar_conformance.audit.input.files import PARQUET, Session, Some, among
+from pulsar_conformance.audit.input.paths import literal
+from pulsar_conformance.audit.input.salvage import looked_at, salvaged
 from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F
 from pyspark.sql import types as T

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from pulsar_conformance.conformance.history.input.errors import AuditError
+from pulsar_conformance.audit.input.errors import AuditError
 
 LOCAL = "file:"
 """How addresses of files begin that every part of Spark can open itself."""

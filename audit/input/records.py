@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from pulsar_conformance.conformance.history.input.damage import REASONS, STRAY, reason
-from pulsar_conformance.conformance.history.input.parsing import FIELDS, parsed
+from pulsar_conformance.audit.input.damage import REASONS, STRAY, reason
+from pulsar_conformance.audit.input.parsing import FIELDS, parsed
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 

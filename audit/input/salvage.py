@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from pulsar_conformance.conformance.history.input.files import Session, kind
-from pulsar_conformance.conformance.history.input.paths import LOCAL
+from pulsar_conformance.audit.input.files import Session, kind
+from pulsar_conformance.audit.input.paths import LOCAL
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 

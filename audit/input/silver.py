@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 from pulsar_conformance.adapters.spark.shapes import RATE_FIELDS, RESOURCES, or_nothing
 from pulsar_conformance.adapters.spark.usage import percents
-from pulsar_conformance.conformance.history.input.conditions import STATS
+from pulsar_conformance.audit.input.conditions import STATS
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
 from pulsar_conformance.adapters.spark.configuring import few_rows
-from pulsar_conformance.conformance.history.input.files import InputFiles, Session, listed
+from pulsar_conformance.audit.input.files import InputFiles, Session, listed
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 

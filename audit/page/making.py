@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from pulsar_conformance.conformance.history.audit.plan import AuditPlan
-from pulsar_conformance.conformance.history.page import series
-from pulsar_conformance.conformance.history.page.rendering import rendered
+from pulsar_conformance.audit.page import series
+from pulsar_conformance.audit.page.rendering import rendered
+from pulsar_conformance.audit.pipeline.plan import AuditPlan
 
 PAGE = "audit.html"
 

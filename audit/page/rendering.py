@@ -9,7 +9,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-PACKAGE = "pulsar_conformance.conformance.history.page"
+PACKAGE = "pulsar_conformance.audit.page"
 
 
 def rendered(data: dict[str, Any], lines: list[str], refresh: int = 0) -> str:

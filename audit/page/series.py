@@ -7,9 +7,9 @@ from typing import Any
 
 from pulsar_conformance.adapters.spark.overload import OVERLOAD_THRESHOLD as OVERLOAD
 from pulsar_conformance.adapters.spark.threshold import SHEDDER_THRESHOLD as ABOVE
-from pulsar_conformance.conformance.history.audit.plan import AuditPlan
-from pulsar_conformance.conformance.history.audit.summary import WRONG
-from pulsar_conformance.conformance.history.cycles import cycles
+from pulsar_conformance.audit.pipeline.plan import AuditPlan
+from pulsar_conformance.audit.pipeline.summary import WRONG
+from pulsar_conformance.audit.tables import cycles
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from pulsar_conformance.conformance.history.audit.summary import UNLOADING, Tables
-from pulsar_conformance.conformance.history.audit.writing import ASKED
+from pulsar_conformance.audit.pipeline.summary import UNLOADING, Tables
+from pulsar_conformance.audit.pipeline.writing import ASKED
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 

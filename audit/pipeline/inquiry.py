@@ -11,15 +11,15 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
+from pulsar_conformance.audit.input.errors import AuditError
+from pulsar_conformance.audit.pipeline import leaders
+from pulsar_conformance.audit.pipeline.plan import AuditPlan
+from pulsar_conformance.audit.tables import cycles
+from pulsar_conformance.audit.verdicts import cases
 from pulsar_conformance.conformance.cases.handed_in import Handed
 from pulsar_conformance.conformance.cases.saved import BadCase, trial_of
 from pulsar_conformance.conformance.explain.derivations import Wanted, case_lines
 from pulsar_conformance.conformance.explain.focus import Focus
-from pulsar_conformance.conformance.history.audit import leaders
-from pulsar_conformance.conformance.history.audit.plan import AuditPlan
-from pulsar_conformance.conformance.history.cycles import cycles
-from pulsar_conformance.conformance.history.input.errors import AuditError
-from pulsar_conformance.conformance.history.verdicts import cases
 from pulsar_conformance.specs.words import counted
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from pulsar_conformance.conformance.history.cycles.causes import TOGETHER
-from pulsar_conformance.conformance.history.input.conditions import SHUTDOWN
+from pulsar_conformance.audit.input.conditions import SHUTDOWN
+from pulsar_conformance.audit.tables.causes import TOGETHER
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 

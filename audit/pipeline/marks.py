@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-from pulsar_conformance.conformance.history.input.paths import LOCAL, literal
-from pulsar_conformance.conformance.history.input.sources import EPOCH, NEVER
+from pulsar_conformance.audit.input.paths import LOCAL, literal
+from pulsar_conformance.audit.input.sources import EPOCH, NEVER
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F

@@ -6,12 +6,9 @@ from collections.abc import Callable
 from datetime import datetime
 from functools import partial
 
-from pulsar_conformance.conformance.history.audit.marks import Mark
-from pulsar_conformance.conformance.history.audit.steps import Tables, TableStep, digest
-from pulsar_conformance.conformance.history.audit.writing import Store, from_day
-from pulsar_conformance.conformance.history.input.files import InputFiles
-from pulsar_conformance.conformance.history.input.lines import lines
-from pulsar_conformance.conformance.history.input.records import (
+from pulsar_conformance.audit.input.files import InputFiles
+from pulsar_conformance.audit.input.lines import lines
+from pulsar_conformance.audit.input.records import (
     as_said,
     as_stray,
     each_said,
@@ -20,12 +17,10 @@ from pulsar_conformance.conformance.history.input.records import (
     records,
     stray_days,
 )
-from pulsar_conformance.conformance.history.input.sources import (
-    differs_since,
-    first_of,
-    fresh,
-    sources,
-)
+from pulsar_conformance.audit.input.sources import differs_since, first_of, fresh, sources
+from pulsar_conformance.audit.pipeline.marks import Mark
+from pulsar_conformance.audit.pipeline.steps import Tables, TableStep, digest
+from pulsar_conformance.audit.pipeline.writing import Store, from_day
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 

@@ -12,23 +12,23 @@ from pulsar_conformance import specs
 from pulsar_conformance.adapters.protocol import text_of
 from pulsar_conformance.adapters.spark.configuring import configure
 from pulsar_conformance.adapters.spark.session import apart, last_cause
-from pulsar_conformance.conformance.history.audit import asked, sizes, summary, telling
-from pulsar_conformance.conformance.history.audit.inquiry import Inquiry, answer
-from pulsar_conformance.conformance.history.audit.marks import Mark
-from pulsar_conformance.conformance.history.audit.plan import AuditPlan
-from pulsar_conformance.conformance.history.audit.reading import source
-from pulsar_conformance.conformance.history.audit.running import BEGUN, make
-from pulsar_conformance.conformance.history.audit.steps import steps
-from pulsar_conformance.conformance.history.audit.workers import workers
-from pulsar_conformance.conformance.history.audit.writing import ASKED, Store
-from pulsar_conformance.conformance.history.cycles.gold import SESSION
-from pulsar_conformance.conformance.history.input import files
-from pulsar_conformance.conformance.history.input.errors import AuditError
-from pulsar_conformance.conformance.history.input.paths import as_given, literal
-from pulsar_conformance.conformance.history.input.sources import NEVER
-from pulsar_conformance.conformance.history.page import making
-from pulsar_conformance.conformance.history.verdicts import casefiles
-from pulsar_conformance.conformance.history.verdicts.verdicts import rules_of
+from pulsar_conformance.audit.input import files
+from pulsar_conformance.audit.input.errors import AuditError
+from pulsar_conformance.audit.input.paths import as_given, literal
+from pulsar_conformance.audit.input.sources import NEVER
+from pulsar_conformance.audit.page import making
+from pulsar_conformance.audit.pipeline import asked, sizes, summary, telling
+from pulsar_conformance.audit.pipeline.inquiry import Inquiry, answer
+from pulsar_conformance.audit.pipeline.marks import Mark
+from pulsar_conformance.audit.pipeline.plan import AuditPlan
+from pulsar_conformance.audit.pipeline.reading import source
+from pulsar_conformance.audit.pipeline.running import BEGUN, make
+from pulsar_conformance.audit.pipeline.steps import steps
+from pulsar_conformance.audit.pipeline.workers import workers
+from pulsar_conformance.audit.pipeline.writing import ASKED, Store
+from pulsar_conformance.audit.tables.gold import SESSION
+from pulsar_conformance.audit.verdicts import casefiles
+from pulsar_conformance.audit.verdicts.verdicts import rules_of
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame
 

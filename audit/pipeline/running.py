@@ -14,11 +14,11 @@ from queue import SimpleQueue
 from threading import Lock, Semaphore
 from typing import NamedTuple
 
-from pulsar_conformance.conformance.history.audit.marks import Mark
-from pulsar_conformance.conformance.history.audit.steps import Tables, TableStep, fingerprints
-from pulsar_conformance.conformance.history.audit.workers import TableProgress, Tell, done
-from pulsar_conformance.conformance.history.audit.writing import Store
-from pulsar_conformance.conformance.history.input.sources import NEVER, first_of
+from pulsar_conformance.audit.input.sources import NEVER, first_of
+from pulsar_conformance.audit.pipeline.marks import Mark
+from pulsar_conformance.audit.pipeline.steps import Tables, TableStep, fingerprints
+from pulsar_conformance.audit.pipeline.workers import TableProgress, Tell, done
+from pulsar_conformance.audit.pipeline.writing import Store
 from pyspark.errors import PySparkException
 
 BEGUN = "audit"

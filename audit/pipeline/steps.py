@@ -11,31 +11,31 @@ from functools import cache, partial
 from importlib.resources import files
 from typing import Any
 
-from pulsar_conformance.conformance.history.audit.marks import Mark
-from pulsar_conformance.conformance.history.audit.plan import AuditPlan, Silver
-from pulsar_conformance.conformance.history.audit.tables import TABLES
-from pulsar_conformance.conformance.history.audit.writing import ASKED, PARTITION, from_day
-from pulsar_conformance.conformance.history.cycles.gold import GOLD, NEEDS
-from pulsar_conformance.conformance.history.input.records import quarantine
-from pulsar_conformance.conformance.history.input.silver import SILVER
-from pulsar_conformance.conformance.history.input.sources import AROUND
-from pulsar_conformance.conformance.history.verdicts import splits
+from pulsar_conformance.audit.input.records import quarantine
+from pulsar_conformance.audit.input.silver import SILVER
+from pulsar_conformance.audit.input.sources import AROUND
+from pulsar_conformance.audit.pipeline.marks import Mark
+from pulsar_conformance.audit.pipeline.plan import AuditPlan, Silver
+from pulsar_conformance.audit.pipeline.tables import TABLES
+from pulsar_conformance.audit.pipeline.writing import ASKED, PARTITION, from_day
+from pulsar_conformance.audit.tables.gold import GOLD, NEEDS
+from pulsar_conformance.audit.verdicts import splits
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 Tables = Mapping[str, DataFrame]
-HISTORY = "pulsar_conformance.conformance.history"
+HISTORY = "pulsar_conformance.audit"
 READING = ("pulsar_conformance.adapters.spark", f"{HISTORY}.input")
-DECIDING = (*READING, f"{HISTORY}.cycles", "pulsar_conformance.specs")
+DECIDING = (*READING, f"{HISTORY}.tables", "pulsar_conformance.specs")
 JUDGING = (
     *DECIDING,
     f"{HISTORY}.verdicts",
     f"{HISTORY}.verdicts.checks",
-    "pulsar_conformance.conformance.core",
+    "pulsar_conformance.conformance.common",
 )
 """What decides what is in the tables, by how they come about: when it changes, they are made anew.
 
-Tolerances are in `core`, and rules and documented defaults in `specs`.
+Tolerances are in `common`, and rules and documented defaults in `specs`.
 """
 
 BY_RULE = ("split_findings", "findings", "verdicts")

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from pulsar_conformance.conformance.history.audit import leaders
-from pulsar_conformance.conformance.history.audit.plan import AuditPlan
-from pulsar_conformance.conformance.history.input.conditions import SHEDDING
-from pulsar_conformance.conformance.history.verdicts.missing import NOT_RECORDED
-from pulsar_conformance.conformance.history.verdicts.splits import JUDGED
+from pulsar_conformance.audit.input.conditions import SHEDDING
+from pulsar_conformance.audit.pipeline import leaders
+from pulsar_conformance.audit.pipeline.plan import AuditPlan
+from pulsar_conformance.audit.verdicts.missing import NOT_RECORDED
+from pulsar_conformance.audit.verdicts.splits import JUDGED
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 

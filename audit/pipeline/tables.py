@@ -12,9 +12,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from pulsar_conformance.adapters.spark.shapes import AVERAGE, BUNDLE, RATES, RESOURCES, SETTINGS
-from pulsar_conformance.conformance.history.cycles import decisions
-from pulsar_conformance.conformance.history.input.parsing import SAID
-from pulsar_conformance.conformance.history.verdicts.checks import acts
+from pulsar_conformance.audit.input.parsing import SAID
+from pulsar_conformance.audit.tables import decisions
+from pulsar_conformance.audit.verdicts.checks import acts
 
 KEYS = "cluster string, day date"
 """What every table has: the cluster, and the day of `at` or of `cycle`, which it is split by."""

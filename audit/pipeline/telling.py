@@ -7,8 +7,8 @@ from io import StringIO
 from textwrap import wrap
 from typing import Any
 
-from pulsar_conformance.conformance.history.audit.asked import SIDES
-from pulsar_conformance.conformance.history.audit.summary import ALLOWED, VERDICTS, wrong
+from pulsar_conformance.audit.pipeline.asked import SIDES
+from pulsar_conformance.audit.pipeline.summary import ALLOWED, VERDICTS, wrong
 from pulsar_conformance.specs.words import counted
 from rich import box
 from rich.console import Console

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 
-from pulsar_conformance.conformance.history.audit.marks import Mark
+from pulsar_conformance.audit.pipeline.marks import Mark
 
 
 @contextmanager

@@ -13,11 +13,11 @@ from datetime import datetime
 from functools import cached_property
 from typing import Any
 
-from pulsar_conformance.conformance.history.audit.marks import Marks
-from pulsar_conformance.conformance.history.audit.tables import TABLES
-from pulsar_conformance.conformance.history.input.differences import difference
-from pulsar_conformance.conformance.history.input.paths import literal
-from pulsar_conformance.conformance.history.input.sources import NEVER, SOURCE
+from pulsar_conformance.audit.input.differences import difference
+from pulsar_conformance.audit.input.paths import literal
+from pulsar_conformance.audit.input.sources import NEVER, SOURCE
+from pulsar_conformance.audit.pipeline.marks import Marks
+from pulsar_conformance.audit.pipeline.tables import TABLES
 from pyspark.sql import Column, DataFrame, Observation
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 
 from pulsar_conformance.adapters.spark import averages as known
 from pulsar_conformance.adapters.spark import ranges, shapes
-from pulsar_conformance.conformance.history.audit.plan import AuditPlan, Made, Silver
-from pulsar_conformance.conformance.history.cycles import causes, cycles, lately, reports
+from pulsar_conformance.audit.pipeline.plan import AuditPlan, Made, Silver
+from pulsar_conformance.audit.tables import causes, cycles, lately, reports
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 

@@ -10,15 +10,9 @@ from __future__ import annotations
 
 from pulsar_conformance.adapters.spark import ranges
 from pulsar_conformance.adapters.spark.averages import Timeline
-from pulsar_conformance.conformance.history.audit.plan import AuditPlan, Made, Silver
-from pulsar_conformance.conformance.history.cycles import few
-from pulsar_conformance.conformance.history.input.conditions import (
-    ADMIN,
-    SHEDDING,
-    SHUTDOWN,
-    SPLIT,
-    UNKNOWN,
-)
+from pulsar_conformance.audit.input.conditions import ADMIN, SHEDDING, SHUTDOWN, SPLIT, UNKNOWN
+from pulsar_conformance.audit.pipeline.plan import AuditPlan, Made, Silver
+from pulsar_conformance.audit.tables import few
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from pulsar_conformance.adapters.spark import growth, settings, shedding, threshold
 from pulsar_conformance.adapters.spark.configuring import few_rows
-from pulsar_conformance.conformance.history.audit.plan import AuditPlan, Made, Silver
-from pulsar_conformance.conformance.history.input.conditions import SHEDDING, UNKNOWN
+from pulsar_conformance.audit.input.conditions import SHEDDING, UNKNOWN
+from pulsar_conformance.audit.pipeline.plan import AuditPlan, Made, Silver
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 

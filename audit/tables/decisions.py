@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from pulsar_conformance.adapters.spark import shapes, shedding
-from pulsar_conformance.conformance.history.audit.plan import AuditPlan, Made, Silver
-from pulsar_conformance.conformance.history.cycles import causes, cycles, done, whys, words
+from pulsar_conformance.audit.pipeline.plan import AuditPlan, Made, Silver
+from pulsar_conformance.audit.tables import causes, cycles, done, whys, words
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 

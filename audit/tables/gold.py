@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from pulsar_conformance.conformance.history.audit.plan import AuditPlan, Made, Silver
-from pulsar_conformance.conformance.history.cycles.averages import averages
-from pulsar_conformance.conformance.history.cycles.causes import unloads
-from pulsar_conformance.conformance.history.cycles.cycles import cycles
-from pulsar_conformance.conformance.history.cycles.decisions import decisions
-from pulsar_conformance.conformance.history.cycles.usages import usages
-from pulsar_conformance.conformance.history.verdicts.verdicts import (
+from pulsar_conformance.audit.pipeline.plan import AuditPlan, Made, Silver
+from pulsar_conformance.audit.tables.averages import averages
+from pulsar_conformance.audit.tables.causes import unloads
+from pulsar_conformance.audit.tables.cycles import cycles
+from pulsar_conformance.audit.tables.decisions import decisions
+from pulsar_conformance.audit.tables.usages import usages
+from pulsar_conformance.audit.verdicts.verdicts import (
     broker_decisions,
     findings,
     split_findings,

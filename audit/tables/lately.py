@@ -11,9 +11,9 @@ from datetime import UTC, date, datetime, timedelta
 from math import ceil
 
 from pulsar_conformance.adapters.spark.configuring import few_rows
-from pulsar_conformance.conformance.history.audit.plan import AuditPlan, Silver
-from pulsar_conformance.conformance.history.cycles import cycles
-from pulsar_conformance.conformance.history.input.sources import first_of
+from pulsar_conformance.audit.input.sources import first_of
+from pulsar_conformance.audit.pipeline.plan import AuditPlan, Silver
+from pulsar_conformance.audit.tables import cycles
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pulsar_conformance.conformance.history.audit.plan import Silver
-from pulsar_conformance.conformance.history.cycles import cycles
+from pulsar_conformance.audit.pipeline.plan import Silver
+from pulsar_conformance.audit.tables import cycles
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 

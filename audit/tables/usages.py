@@ -8,8 +8,8 @@ each of which is one affine map of the usage before it, then within each block.
 from __future__ import annotations
 
 from pulsar_conformance.adapters.spark import shapes, threshold, usage
-from pulsar_conformance.conformance.history.audit.plan import AuditPlan, Made, Silver
-from pulsar_conformance.conformance.history.cycles import cycles, lately, reports
+from pulsar_conformance.audit.pipeline.plan import AuditPlan, Made, Silver
+from pulsar_conformance.audit.tables import cycles, lately, reports
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 

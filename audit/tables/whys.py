@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
 
 from pulsar_conformance.adapters.spark import overload, shedding, uniform
-from pulsar_conformance.conformance.history.cycles.words import plain, sentence
+from pulsar_conformance.audit.tables.words import plain, sentence
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from pulsar_conformance.conformance.history.audit.summary import WRONG, first_of
+from pulsar_conformance.audit.pipeline.summary import WRONG, first_of
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 

@@ -6,7 +6,7 @@ from pulsar_conformance import specs
 from pulsar_conformance.adapters.spark.settings import TYPED
 from pulsar_conformance.adapters.spark.shapes import RATE_FIELDS, RESOURCES
 from pulsar_conformance.adapters.spark.shedding import GRACE
-from pulsar_conformance.conformance.history.audit.plan import AuditPlan, Made
+from pulsar_conformance.audit.pipeline.plan import AuditPlan, Made
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 

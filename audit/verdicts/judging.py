@@ -5,12 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
-from pulsar_conformance.conformance.history.verdicts.checks import CHECKS, Judged
-from pulsar_conformance.conformance.history.verdicts.checks.registry import (
-    JudgedBy,
-    Readings,
-    either,
-)
+from pulsar_conformance.audit.verdicts.checks import CHECKS, Judged
+from pulsar_conformance.audit.verdicts.checks.registry import JudgedBy, Readings, either
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from pulsar_conformance import specs
 from pulsar_conformance.adapters.spark.shedding import ENABLED
 from pulsar_conformance.adapters.spark.threshold import HISTORY_SHARE
-from pulsar_conformance.conformance.history.audit.plan import AuditPlan
+from pulsar_conformance.audit.pipeline.plan import AuditPlan
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 

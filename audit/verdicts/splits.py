@@ -12,9 +12,9 @@ from datetime import datetime, timedelta
 
 from pulsar_conformance import specs
 from pulsar_conformance.adapters.spark import growth, ranges
-from pulsar_conformance.conformance.history.audit.plan import AuditPlan, Silver
-from pulsar_conformance.conformance.history.cycles import causes, cycles, few, lately, words
-from pulsar_conformance.conformance.history.input.conditions import AUTOMATIC
+from pulsar_conformance.audit.input.conditions import AUTOMATIC
+from pulsar_conformance.audit.pipeline.plan import AuditPlan, Silver
+from pulsar_conformance.audit.tables import causes, cycles, few, lately, words
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from pulsar_conformance import specs
-from pulsar_conformance.conformance.history.audit.plan import AuditPlan, Made, Silver
-from pulsar_conformance.conformance.history.cycles import cycles, few
-from pulsar_conformance.conformance.history.cycles.decisions import decided
-from pulsar_conformance.conformance.history.verdicts import cases, missing, splits
-from pulsar_conformance.conformance.history.verdicts.checks import BOUNDED, CHECKS
-from pulsar_conformance.conformance.history.verdicts.checks.acts import acts
-from pulsar_conformance.conformance.history.verdicts.checks.facts import facts
-from pulsar_conformance.conformance.history.verdicts.judging import judged
+from pulsar_conformance.audit.pipeline.plan import AuditPlan, Made, Silver
+from pulsar_conformance.audit.tables import cycles, few
+from pulsar_conformance.audit.tables.decisions import decided
+from pulsar_conformance.audit.verdicts import cases, missing, splits
+from pulsar_conformance.audit.verdicts.checks import BOUNDED, CHECKS
+from pulsar_conformance.audit.verdicts.checks.acts import acts
+from pulsar_conformance.audit.verdicts.checks.facts import facts
+from pulsar_conformance.audit.verdicts.judging import judged
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pulsar_conformance.conformance.core.check import check_exchanges
-from pulsar_conformance.conformance.core.exchange import Exchange
-from pulsar_conformance.conformance.core.expect import Expect, LeftUnanswered, as_text
-from pulsar_conformance.conformance.core.trial import CASE_CHANGED, canonical
-from pulsar_conformance.conformance.draws import questions as draws
-from pulsar_conformance.conformance.operations.catalogue import OPERATIONS
-from pulsar_conformance.conformance.operations.matching import matches
+from pulsar_conformance.conformance.any_answer import draws
+from pulsar_conformance.conformance.cases.matching import matches
+from pulsar_conformance.conformance.catalogue import OPERATIONS
+from pulsar_conformance.conformance.common.check import check_exchanges
+from pulsar_conformance.conformance.common.exchange import Exchange
+from pulsar_conformance.conformance.common.expect import Expect, LeftUnanswered, as_text
+from pulsar_conformance.conformance.common.trial import CASE_CHANGED, canonical
 
 
 @check_exchanges("ANSWER-01", draws=draws.of_each_operation(draws.once))

@@ -10,10 +10,10 @@ from typing import Any
 
 from hypothesis import strategies as st
 from pulsar_conformance import specs
-from pulsar_conformance.conformance.core.check import CHECKS
-from pulsar_conformance.conformance.core.trial import Question, Trial
-from pulsar_conformance.conformance.draws.loads import randoms
-from pulsar_conformance.conformance.operations.balancing.shed_select import SHED
+from pulsar_conformance.conformance.common.check import CHECKS
+from pulsar_conformance.conformance.common.trial import Question, Trial
+from pulsar_conformance.conformance.drawing.loads import randoms
+from pulsar_conformance.conformance.shedding.operations import SHED
 
 MORE = (
     *(SHED.id,) * 4,
@@ -38,13 +38,17 @@ def questions(operation: str) -> Questions:
     rules = specs.load().rules
 
     def known() -> Questions:
-        asking = [
-            one.draws for one in CHECKS.values() if rules[one.rule].operations == (operation,)
-        ]
+        serving = (one for one in CHECKS.values() if rules[one.rule].operations == (operation,))
+        # Sorted, lest the order of imports decide what is drawn.
+        asking = [one.draws for one in sorted(serving, key=lambda one: _turn(rules[one.rule]))]
         return st.one_of(asking).map(lambda trial: trial.questions[-1])
 
     # Deferred, for most strategies are registered later than this one is asked for.
     return st.deferred(known)
+
+
+def _turn(rule: specs.Rule) -> tuple[bool, str]:
+    return rule.provenance != "observed", rule.area
 
 
 def of_each_operation(asking: Asking) -> Callable[[str], list[st.SearchStrategy[Trial]]]:

@@ -6,10 +6,12 @@ from collections.abc import Mapping
 from random import Random
 
 from hypothesis import strategies as st
-from pulsar_conformance.conformance.core.trial import Json, Trial
-from pulsar_conformance.conformance.draws import loads, names, namespaces, splits
-from pulsar_conformance.conformance.draws.loads import randoms
-from pulsar_conformance.conformance.draws.readings.made import made
+from pulsar_conformance.conformance.bundles import draw_namespaces as namespaces
+from pulsar_conformance.conformance.bundles import draw_splits as splits
+from pulsar_conformance.conformance.common.trial import Json, Trial
+from pulsar_conformance.conformance.drawing import loads, names
+from pulsar_conformance.conformance.drawing.aimed_trials import made
+from pulsar_conformance.conformance.drawing.loads import randoms
 from pulsar_conformance.reference.candidates import MAX_MEGABYTES, MAX_MESSAGES
 from pulsar_conformance.reference.ranges import HashRange, hex_of, namespace_of
 from pulsar_conformance.reference.splitting import POSITIONS, RANGE
@@ -70,10 +72,10 @@ def several_positions(random: Random) -> Json:
 
 AIMED: Mapping[str, st.SearchStrategy[Trial]] = {
     "split-key": splits.selected_by(splits.SUPPORTED),
-    "split-ways": made(several_positions, operation="bundles.split"),
-    "split-rate-window": made(busy_once, operation="bundles.split_candidates"),
-    "range-halves": made(_whole_range, operation="bundles.split"),
-    "megabyte": made(between_the_megabytes, operation="bundles.split_candidates"),
+    "split-ways": made("bundles.split", several_positions),
+    "split-rate-window": made("bundles.split_candidates", busy_once),
+    "range-halves": made("bundles.split", _whole_range),
+    "megabyte": made("bundles.split_candidates", between_the_megabytes),
     "partitions": as_many_partitions_as_bundles(),
-    "kilobyte": made(never_measured_in_kilobytes, operation="bundles.split_candidates"),
+    "kilobyte": made("bundles.split_candidates", never_measured_in_kilobytes),
 }

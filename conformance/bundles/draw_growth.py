@@ -8,9 +8,9 @@ from random import Random
 from typing import Any
 
 from hypothesis import strategies as st
-from pulsar_conformance.conformance.core.trial import Json, Trial
-from pulsar_conformance.conformance.draws import loads, names
-from pulsar_conformance.conformance.draws.loads import randoms
+from pulsar_conformance.conformance.common.trial import Json, Trial
+from pulsar_conformance.conformance.drawing import loads, names
+from pulsar_conformance.conformance.drawing.loads import randoms
 from pulsar_conformance.reference.candidates import (
     AUTO_SPLIT,
     AUTO_UNLOAD,

@@ -5,9 +5,9 @@ from __future__ import annotations
 from random import Random
 
 from hypothesis import strategies as st
-from pulsar_conformance.conformance.core.trial import Json, Trial
-from pulsar_conformance.conformance.draws import names
-from pulsar_conformance.conformance.draws.loads import randoms
+from pulsar_conformance.conformance.common.trial import Json, Trial
+from pulsar_conformance.conformance.drawing import names
+from pulsar_conformance.conformance.drawing.loads import randoms
 from pulsar_conformance.reference.ranges import FULL_UPPER, hash_of, hex_of
 
 DEFAULT = "defaultNumberOfNamespaceBundles"

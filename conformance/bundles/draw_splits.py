@@ -6,10 +6,10 @@ from random import Random
 from typing import Any
 
 from hypothesis import strategies as st
-from pulsar_conformance.conformance.core.trial import Json, Question, Trial
-from pulsar_conformance.conformance.draws import names
-from pulsar_conformance.conformance.draws.loads import randoms
-from pulsar_conformance.conformance.draws.namespaces import locating
+from pulsar_conformance.conformance.bundles.draw_namespaces import locating
+from pulsar_conformance.conformance.common.trial import Json, Question, Trial
+from pulsar_conformance.conformance.drawing import names
+from pulsar_conformance.conformance.drawing.loads import randoms
 from pulsar_conformance.reference.ranges import FULL_UPPER, HASHES, HashRange, hash_of, hex_of
 from pulsar_conformance.reference.splitting import POSITIONS, RANGE, TOPICS
 

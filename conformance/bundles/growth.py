@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from functools import partial
 
-from pulsar_conformance.conformance.core.expect import Expect
-from pulsar_conformance.conformance.draws import growth as draws
-from pulsar_conformance.conformance.facts.growth import crowded, exceeds, may_split
-from pulsar_conformance.conformance.operations.bundles.bundles_split_candidates import (
-    SPLIT_CANDIDATES,
-)
-from pulsar_conformance.conformance.views import Chosen
+from pulsar_conformance.conformance.bundles import draw_growth as draws
+from pulsar_conformance.conformance.bundles.operations import SPLIT_CANDIDATES
+from pulsar_conformance.conformance.bundles.quantities import crowded, exceeds, may_split
+from pulsar_conformance.conformance.bundles.view import Chosen
+from pulsar_conformance.conformance.common.expect import Expect
 from pulsar_conformance.reference.candidates import (
     AUTO_SPLIT,
     AUTO_UNLOAD,
@@ -94,3 +92,37 @@ def parts_stay_when_unloading_is_off(case: Growth, answer: Chosen, expect: Expec
     off = not case.settings.flag(AUTO_UNLOAD)
     if expect.reached(off and bool(case.candidates)):
         expect.nothing(answer.unload, "split bundles are not unloaded")
+
+
+FEWEST_TOPICS = FEWEST_BROKERS = 2
+"""The least number of topics of a bundle, and of brokers, for a split."""
+
+
+@SPLIT_CANDIDATES.check("SPLIT-24", draws=draws.growths())
+def nothing_is_split_with_one_broker(case: Growth, answer: Chosen, expect: Expect) -> None:
+    """With one broker nothing is split."""
+    if expect.reached(len(case.case["brokers"]) < FEWEST_BROKERS):
+        expect.nothing(answer.split, "one broker is up")
+
+
+@SPLIT_CANDIDATES.check("SPLIT-25", draws=draws.growths())
+def few_topics_stay_together(case: Growth, answer: Chosen, expect: Expect) -> None:
+    """A bundle with fewer than two topics stays whole."""
+    few = [bundle for bundle, stats in case.stats.items() if stats.topics < FEWEST_TOPICS]
+    expect.reached(bool(few))
+    wrong = [bundle for bundle in answer.split if bundle in few]
+    expect.nothing(wrong, "these have fewer than two topics")
+
+
+@SPLIT_CANDIDATES.check("SPLIT-26", draws=draws.growths())
+def the_others_over_a_limit_are_split(case: Growth, answer: Chosen, expect: Expect) -> None:
+    """A bundle with two topics over a limit is split, where its namespace has room."""
+    expect.given(case.enabled, "the leader splits by itself")
+    expect.given(len(case.case["brokers"]) >= FEWEST_BROKERS, "two brokers are up")
+    full = crowded(case)
+    for bundle, stats in case.stats.items():
+        able = stats.topics >= FEWEST_TOPICS and namespace_of(bundle) not in full
+        over = [name for name in case.limits if exceeds(case, bundle, name)]
+        if expect.reached(able and bool(over)):
+            allowed = f"{bundle} is split: it exceeds {', '.join(over)}"
+            expect.that(bundle in answer.split, allowed, ", ".join(answer.split) or "nothing split")

@@ -7,12 +7,12 @@ from itertools import pairwise
 from typing import TypeAlias
 
 from hypothesis import strategies as st
-from pulsar_conformance.conformance.core.exchange import Asked
-from pulsar_conformance.conformance.core.expect import Expect
-from pulsar_conformance.conformance.draws import namespaces
-from pulsar_conformance.conformance.operations.bundles.bundles_create import CREATE
-from pulsar_conformance.conformance.operations.bundles.bundles_locate import LOCATE
-from pulsar_conformance.conformance.views import Found, Locating, Plain
+from pulsar_conformance.conformance.bundles import draw_namespaces as namespaces
+from pulsar_conformance.conformance.bundles.operations import CREATE, LOCATE
+from pulsar_conformance.conformance.bundles.view import Found, Locating
+from pulsar_conformance.conformance.common.exchange import Asked
+from pulsar_conformance.conformance.common.expect import Expect
+from pulsar_conformance.conformance.common.plain import Plain
 from pulsar_conformance.reference.bundles import PARTITION
 from pulsar_conformance.reference.ranges import FULL_UPPER, HashRange, hash_of
 

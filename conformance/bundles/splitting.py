@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 
-from pulsar_conformance.conformance.core.check import check_exchanges
-from pulsar_conformance.conformance.core.exchange import Asked, Exchange
-from pulsar_conformance.conformance.core.expect import Expect
-from pulsar_conformance.conformance.draws import splits
-from pulsar_conformance.conformance.operations.bundles.bundles_locate import LOCATE
-from pulsar_conformance.conformance.operations.bundles.bundles_split import SPLIT
-from pulsar_conformance.conformance.views import Found, Parts, Plain
-from pulsar_conformance.reference.ranges import HashRange, hex_of
+from pulsar_conformance.conformance.bundles import draw_splits as splits
+from pulsar_conformance.conformance.bundles.growth import FEWEST_TOPICS
+from pulsar_conformance.conformance.bundles.operations import LOCATE, SPLIT
+from pulsar_conformance.conformance.bundles.view import Found, Parts
+from pulsar_conformance.conformance.common.check import check_exchanges
+from pulsar_conformance.conformance.common.exchange import Asked, Exchange
+from pulsar_conformance.conformance.common.expect import Expect
+from pulsar_conformance.conformance.common.plain import Plain
+from pulsar_conformance.reference.ranges import HashRange, hash_of, hex_of
 from pulsar_conformance.reference.splitting import POSITIONS, RANGE, SELECTING_SETTING, TOPICS
 
 
@@ -214,3 +215,17 @@ def the_broker_splits_in_two(case: Plain, answer: Parts, expect: Expect) -> None
     expect.given(len(case["topics"]) > 1, "there are topics on which to decide")
     expect.reached()
     expect.that(len(answer.names) == 2, "two parts", answer)
+
+
+@SPLIT.check("SPLIT-27", draws=splits.topic_splits())
+def topic_halves_meet_half_way(case: Plain, answer: Parts, expect: Expect) -> None:
+    """The boundary lies half-way between the middle two hashes, rounded down."""
+    expect.given(answer.refused is None, "the request was not refused")
+    whole = case["algorithm"] == TOPICS and case["bundle"] == splits.WHOLE
+    hashes = sorted(map(hash_of, case["topics"]))
+    expect.given(whole and len(hashes) >= FEWEST_TOPICS, "topics of a whole namespace are parted")
+    below, above = hashes[len(hashes) // 2 - 1], hashes[len(hashes) // 2]
+    middle = below + (above - below) // 2
+    expect.reached()
+    cuts = [part.lower for part in answer.ranges[1:]]
+    expect.that(cuts == [middle], f"parts divided at {hex_of(middle)}", answer)

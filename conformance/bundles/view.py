@@ -1,13 +1,16 @@
-"""Namespaces and bundles as checks see them."""
+"""Bundles as checks see them."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
 
-from pulsar_conformance.conformance.core.expect import Violated
-from pulsar_conformance.conformance.views.plain import Plain
-from pulsar_conformance.reference.ranges import HashRange, ranges_of
+from pulsar_conformance.conformance.common.expect import Violated
+from pulsar_conformance.conformance.common.plain import Plain
+from pulsar_conformance.reference.ranges import (
+    HashRange,
+    ranges_of,
+)
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from pulsar_conformance import specs
-from pulsar_conformance.conformance.core.trial import Json, Question, Trial
-from pulsar_conformance.conformance.operations.catalogue import OPERATIONS
+from pulsar_conformance.conformance.catalogue import OPERATIONS
+from pulsar_conformance.conformance.common.trial import Json, Question, Trial
 
 
 class BadSetting(Exception):

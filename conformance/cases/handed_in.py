@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from pulsar_conformance.adapters.protocol import NotJSON, read
+from pulsar_conformance.conformance.cases.legality import bad_trial, missing_setting
 from pulsar_conformance.conformance.cases.saved import BadCase, trial_of
-from pulsar_conformance.conformance.core.trial import Trial
-from pulsar_conformance.conformance.operations.legality import bad_trial, missing_setting
+from pulsar_conformance.conformance.common.trial import Trial
 from pulsar_conformance.reference import Derivation, MissingSetting, Model
 
 STANDARD_INPUT = "-"

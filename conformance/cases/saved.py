@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from pulsar_conformance.adapters.protocol import NotJSON, read
-from pulsar_conformance.conformance.core.trial import Trial
-from pulsar_conformance.conformance.core.workspace import WORKSPACE
-from pulsar_conformance.conformance.operations.catalogue import OPERATIONS
-from pulsar_conformance.conformance.operations.legality import bad_trial
+from pulsar_conformance.conformance.cases.legality import bad_trial
+from pulsar_conformance.conformance.catalogue import OPERATIONS
+from pulsar_conformance.conformance.common.trial import Trial
+from pulsar_conformance.conformance.common.workspace import WORKSPACE
 
 FOLDER = WORKSPACE / "cases"
 SHOWN = 12

@@ -22,7 +22,7 @@ from pulsar_conformance.conformance.cases.snapshot.making import (
     trial_of,
 )
 from pulsar_conformance.conformance.cases.snapshot.reports import read_reports
-from pulsar_conformance.conformance.operations.balancing.shed_select import SHED
+from pulsar_conformance.conformance.shedding.operations import SHED
 from pulsar_conformance.reference import Model
 
 UNUSABLE = 2

@@ -19,7 +19,7 @@ from pulsar_conformance.adapters.connection import Connection, Limits
 from pulsar_conformance.adapters.errors import AdapterError
 from pulsar_conformance.adapters.names import connect
 from pulsar_conformance.adapters.protocol import JSON
-from pulsar_conformance.conformance.operations.catalogue import OPERATIONS
+from pulsar_conformance.conformance.catalogue import OPERATIONS
 from pulsar_conformance.reference.answers.shedding import STRATEGIES
 from pulsar_conformance.specs import SpecError, UnknownName, load
 from pulsar_conformance.specs.words import counted

@@ -11,7 +11,6 @@ from pathlib import Path
 from pulsar_conformance import specs
 from pulsar_conformance.adapters import AdapterError
 from pulsar_conformance.adapters.arguments import ADAPTER, add_drawn, add_judged_by, limits_of
-from pulsar_conformance.conformance import checks
 from pulsar_conformance.conformance.cases import saved
 from pulsar_conformance.conformance.compare.differences import Difference, Pair
 from pulsar_conformance.conformance.engine.corpus import questions_drawn
@@ -21,8 +20,6 @@ from pulsar_conformance.conformance.engine.plan import BadPlan, chosen_readings
 from pulsar_conformance.conformance.engine.readings import followed_by
 from pulsar_conformance.conformance.engine.subject import Subject
 from pulsar_conformance.specs.words import counted
-
-assert checks.__all__, "importing the checks registers them"
 
 UNUSABLE = 2
 FEW = 3

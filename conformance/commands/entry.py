@@ -18,7 +18,7 @@ def entry() -> NoReturn:
     try:
         gc.disable()  # nothing of what is loaded is garbage
         from pulsar_conformance.conformance.commands.main import main
-        from pulsar_conformance.conformance.core.garbage import COLLECTED
+        from pulsar_conformance.conformance.common.garbage import COLLECTED
 
         gc.set_threshold(*COLLECTED)
         gc.enable()

@@ -13,7 +13,7 @@ from importlib.metadata import version
 from typing import Any
 
 from pulsar_conformance.conformance.commands.plain import shown_plainly
-from pulsar_conformance.conformance.core.workspace import WORKSPACE
+from pulsar_conformance.conformance.common.workspace import WORKSPACE
 from pulsar_conformance.specs import SpecError
 
 COMMANDS = {
@@ -30,17 +30,23 @@ COMMANDS = {
         ".changes",
         "show what two releases of Pulsar decide otherwise, and where in their source",
     ),
-    "audit": (".audit", "judge what clusters did, from their recorded history"),
-    "collect": (".clusters.collect", "record the history of a running cluster for an audit"),
+    "audit": ("...audit.commands.audit", "judge what clusters did, from their recorded history"),
+    "collect": (
+        "...audit.commands.collect",
+        "record the history of a running cluster for an audit",
+    ),
     "watch": (
-        ".clusters.watch",
+        "...audit.commands.watch",
         "record a running cluster, and keep the audit of it and its page current",
     ),
     "predict": (
         ".predict",
         "report how many decisions the model predicts, and why it misses the others",
     ),
-    "fleet": (".fleet", "generate the history of a fleet of clusters, to try audits on"),
+    "fleet": (
+        "...audit.commands.fleet",
+        "generate the history of a fleet of clusters, to try audits on",
+    ),
     "new-adapter": ("...adapters.new_adapter", "write a working skeleton of an adapter"),
     "report": (".report", "make, verify, compare and show the reports of runs"),
     "rules": (".look_up.rules", "list the rules, or those whose IDs match"),

@@ -9,7 +9,6 @@ from textwrap import wrap
 from pulsar_conformance import specs
 from pulsar_conformance.adapters import AdapterError
 from pulsar_conformance.adapters.arguments import add_adapter, add_drawn, add_judged_by, limits_of
-from pulsar_conformance.conformance import checks
 from pulsar_conformance.conformance.compare.predictions import Predictor
 from pulsar_conformance.conformance.engine.corpus import as_many_drawn, questions_drawn
 from pulsar_conformance.conformance.engine.implementation import Implementation
@@ -17,8 +16,6 @@ from pulsar_conformance.conformance.engine.plan import BadPlan, chosen_readings
 from pulsar_conformance.conformance.engine.readings import followed_by
 from pulsar_conformance.conformance.engine.subject import Subject
 from pulsar_conformance.reference import Model
-
-assert checks.__all__, "importing the checks registers them"
 
 UNUSABLE = 2
 WIDTH = 80

@@ -8,9 +8,9 @@ from typing import Generic, Protocol, TypeVar, cast
 
 from hypothesis.strategies import SearchStrategy, one_of
 from pulsar_conformance import specs
-from pulsar_conformance.conformance.core.exchange import Asked, Exchange
-from pulsar_conformance.conformance.core.expect import Expect
-from pulsar_conformance.conformance.core.trial import Trial
+from pulsar_conformance.conformance.common.exchange import Asked, Exchange
+from pulsar_conformance.conformance.common.expect import Expect
+from pulsar_conformance.conformance.common.trial import Trial
 
 Case = TypeVar("Case")
 Answer = TypeVar("Answer")

@@ -6,8 +6,8 @@ from collections import defaultdict
 from collections.abc import Iterable
 from itertools import pairwise
 
-from pulsar_conformance.conformance.core.operation import Problems
-from pulsar_conformance.conformance.core.trial import Json
+from pulsar_conformance.conformance.common.operation import Problems
+from pulsar_conformance.conformance.common.trial import Json
 from pulsar_conformance.reference import Settings
 from pulsar_conformance.reference.ranges import HashRange, namespace_of
 from pulsar_conformance.reference.usage import WEIGHT_SETTINGS

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pulsar_conformance.conformance.core.trial import Json
+from pulsar_conformance.conformance.common.trial import Json
 
 LEFT, RIGHT = "t/ns/0x00000000_0x80000000", "t/ns/0x80000000_0xffffffff"
 TOPICS = [f"persistent://t/ns/orders-{number}" for number in range(4)]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Generic, NamedTuple, TypeVar
 
-from pulsar_conformance.conformance.core.trial import Json
+from pulsar_conformance.conformance.common.trial import Json
 
 Case = TypeVar("Case")
 Answer = TypeVar("Answer")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from math import isclose
 
-from pulsar_conformance.conformance.core import expect
-from pulsar_conformance.conformance.core.trial import Json
+from pulsar_conformance.conformance.common import expect
+from pulsar_conformance.conformance.common.trial import Json
 
 POINTS, SHARE = float(expect.POINTS), float(expect.SHARE)
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Generic, NamedTuple, TypeVar, cast
 
-from pulsar_conformance.conformance.core.check import (
+from pulsar_conformance.conformance.common.check import (
     Draws,
     OfOne,
     OfSeveral,
@@ -14,9 +14,9 @@ from pulsar_conformance.conformance.core.check import (
     SeveralQuestions,
     register,
 )
-from pulsar_conformance.conformance.core.exchange import Asked, Exchange
-from pulsar_conformance.conformance.core.expect import LeftUnanswered
-from pulsar_conformance.conformance.core.trial import Json
+from pulsar_conformance.conformance.common.exchange import Asked, Exchange
+from pulsar_conformance.conformance.common.expect import LeftUnanswered
+from pulsar_conformance.conformance.common.trial import Json
 from pulsar_conformance.reference import Readings, Settings
 
 Case = TypeVar("Case")

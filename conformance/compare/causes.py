@@ -6,9 +6,9 @@ from functools import cache
 from typing import Any, Literal, NamedTuple
 
 from pulsar_conformance import specs
+from pulsar_conformance.conformance.common.trial import Json, Trial
 from pulsar_conformance.conformance.compare.differences import decided_otherwise
 from pulsar_conformance.conformance.compare.predictions import DRAWN
-from pulsar_conformance.conformance.core.trial import Json, Trial
 from pulsar_conformance.reference import MissingSetting, Model
 
 Answers = tuple[Json, Json]

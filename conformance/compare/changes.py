@@ -8,14 +8,14 @@ from itertools import cycle, product
 from typing import Any, NamedTuple
 
 from pulsar_conformance import specs
+from pulsar_conformance.conformance.cases.legality import bad_trial
+from pulsar_conformance.conformance.catalogue import OPERATIONS
+from pulsar_conformance.conformance.common.trial import Question, Trial
 from pulsar_conformance.conformance.compare.causes import Answers, Causes, Factor, often
 from pulsar_conformance.conformance.compare.differences import Difference, Pair, decided_otherwise
-from pulsar_conformance.conformance.core.trial import Question, Trial
 from pulsar_conformance.conformance.engine.corpus import questions_drawn
+from pulsar_conformance.conformance.engine.reduction import bounded, reduce
 from pulsar_conformance.conformance.engine.subject import Subject
-from pulsar_conformance.conformance.operations.catalogue import OPERATIONS
-from pulsar_conformance.conformance.operations.legality import bad_trial
-from pulsar_conformance.conformance.shrinking.reduction import bounded, reduce
 from pulsar_conformance.reference import Settings
 
 DEFAULTS = "settings.defaults"

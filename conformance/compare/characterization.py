@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pulsar_conformance import specs
-from pulsar_conformance.conformance.draws.readings import AIMED
+from pulsar_conformance.conformance.catalogue import aimed
 from pulsar_conformance.conformance.engine.corpus import aimed_at
 from pulsar_conformance.conformance.engine.evidence import Domains, Evidence
 from pulsar_conformance.conformance.engine.implementation import Implementation
@@ -44,7 +44,7 @@ def characterize(implementation: Implementation, seed: int) -> list[Finding]:
     Errors: `AdapterError` where it breaks.
     """
     readings = readings_of(implementation.profile)
-    found = {name: evidence_of(implementation, name, seed) for name in readings if name in AIMED}
+    found = {name: evidence_of(implementation, name, seed) for name in readings if name in aimed()}
     domains = narrowed(found, _every_alternative(implementation))
     return [_finding(implementation, name, found.get(name), domains, seed) for name in readings]
 

@@ -7,12 +7,12 @@ from functools import partial
 from typing import NamedTuple
 
 from pulsar_conformance import specs
-from pulsar_conformance.conformance.core.trial import Json, Trial
+from pulsar_conformance.conformance.cases.matching import matches
+from pulsar_conformance.conformance.common.trial import Json, Trial
 from pulsar_conformance.conformance.engine.hearing import Hearing
 from pulsar_conformance.conformance.engine.judge import Fault
+from pulsar_conformance.conformance.engine.reduction import reduce
 from pulsar_conformance.conformance.engine.subject import Subject
-from pulsar_conformance.conformance.operations.matching import matches
-from pulsar_conformance.conformance.shrinking.reduction import reduce
 
 
 class Difference(NamedTuple):

@@ -9,8 +9,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Literal
 
+from pulsar_conformance.conformance.common.verdict import Verdict
 from pulsar_conformance.conformance.compare.replay import reached, said_of_none
-from pulsar_conformance.conformance.core.verdict import Verdict
 from pulsar_conformance.conformance.engine.events import nobody
 from pulsar_conformance.conformance.engine.plan import BadPlan, NothingToJudge, Plan, UnusableCase
 from pulsar_conformance.conformance.engine.run import Run

@@ -9,8 +9,8 @@ from functools import cached_property
 from itertools import cycle
 
 from pulsar_conformance import specs
+from pulsar_conformance.conformance.common.trial import Json, Question, Trial
 from pulsar_conformance.conformance.compare.differences import Difference, decided_otherwise
-from pulsar_conformance.conformance.core.trial import Json, Question, Trial
 from pulsar_conformance.conformance.engine.hearing import Hearing
 from pulsar_conformance.conformance.engine.judge import Fault
 from pulsar_conformance.conformance.engine.subject import Subject

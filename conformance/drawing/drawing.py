@@ -8,8 +8,8 @@ from typing import TypeVar
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
-from pulsar_conformance.conformance.draws import backend
-from pulsar_conformance.conformance.draws.backend import RandomSource
+from pulsar_conformance.conformance.drawing import backend
+from pulsar_conformance.conformance.drawing.backend import RandomSource
 
 T = TypeVar("T")
 

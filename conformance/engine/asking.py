@@ -9,7 +9,7 @@ from random import Random
 from threading import Lock
 from typing import Any, TypeVar
 
-from pulsar_conformance.conformance.core.trial import Json, Question, Trial, canonical
+from pulsar_conformance.conformance.common.trial import Json, Question, Trial, canonical
 from pulsar_conformance.conformance.engine.corpus import Tried
 from pulsar_conformance.conformance.engine.events import OperationAsked, Tell
 from pulsar_conformance.conformance.engine.implementation import Implementation

@@ -8,13 +8,12 @@ from functools import cache
 from typing import Literal
 
 from pulsar_conformance import fixtures, specs
-from pulsar_conformance.conformance.core.check import CHECKS
-from pulsar_conformance.conformance.core.trial import Question, Trial
-from pulsar_conformance.conformance.draws.drawing import draw
-from pulsar_conformance.conformance.draws.readings import AIMED
+from pulsar_conformance.conformance.cases.legality import bad_trial
+from pulsar_conformance.conformance.catalogue import aimed, checks
+from pulsar_conformance.conformance.common.trial import Question, Trial
+from pulsar_conformance.conformance.drawing.drawing import draw
 from pulsar_conformance.conformance.engine.implementation import Implementation
 from pulsar_conformance.conformance.engine.plan import Plan
-from pulsar_conformance.conformance.operations.legality import bad_trial
 from pulsar_conformance.reference import Readings
 
 Origin = Literal["saved", "example", "drawn", "aimed"]
@@ -65,7 +64,7 @@ def trials_of(rule: specs.Rule, plan: Plan, implementation: Implementation) -> I
                 yield Tried("drawn", own)
         return
     for saved in plan.saved:
-        if CHECKS[rule.id].judges(saved.trial) and bad_trial(saved.trial, defaults) is None:
+        if checks()[rule.id].judges(saved.trial) and bad_trial(saved.trial, defaults) is None:
             yield Tried("saved", saved.trial, broke=saved.rule)
     for example in fixtures.examples():
         if rule.id in example.rules:
@@ -91,7 +90,7 @@ def aimed_at(reading: str, profile: str, seed: int) -> tuple[Trial, ...]:
     defaults = specs.load().defaults(profile)
     return tuple(
         trial
-        for strategy in AIMED.get(reading, ())
+        for strategy in aimed().get(reading, ())
         for trial in draw(strategy, OF_A_READING, f"{seed}/{reading}")
         if bad_trial(trial, defaults) is None
     )
@@ -110,7 +109,7 @@ def asked_by(reading: str) -> frozenset[str]:
     """The operations of the trials that aim at a reading; one trial per strategy shows them."""
     return frozenset(
         operation
-        for strategy in AIMED.get(reading, ())
+        for strategy in aimed().get(reading, ())
         for trial in draw(strategy, 1, reading)
         for operation in trial.operations
     )
@@ -120,7 +119,7 @@ def asked_by(reading: str) -> frozenset[str]:
 def drawn(rule: str, profile: str, seed: int, examples: int) -> tuple[Trial, ...]:
     """Legal trials that aim at a rule; they are the same for every implementation."""
     defaults = specs.load().defaults(profile)
-    parts = CHECKS[rule].parts
+    parts = checks()[rule].parts
     share = -(-examples // len(parts))
     return tuple(
         trial

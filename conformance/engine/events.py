@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from pulsar_conformance.conformance.core.verdict import Verdict
+from pulsar_conformance.conformance.common.verdict import Verdict
 from pulsar_conformance.specs.words import counted
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from itertools import product
 
 from pulsar_conformance import specs
-from pulsar_conformance.conformance.core.trial import Json, Trial
+from pulsar_conformance.conformance.common.trial import Json, Trial
 from pulsar_conformance.conformance.engine.judge import Court
 from pulsar_conformance.reference import Readings
 

@@ -9,7 +9,7 @@ from itertools import islice, product
 
 from pulsar_conformance import specs
 from pulsar_conformance.adapters import AdapterError
-from pulsar_conformance.conformance.core.trial import Json
+from pulsar_conformance.conformance.common.trial import Json
 from pulsar_conformance.conformance.engine.corpus import Tried
 from pulsar_conformance.conformance.engine.evidence import Choices
 from pulsar_conformance.conformance.engine.hearing import Hearing

@@ -11,12 +11,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pulsar_conformance import specs
-from pulsar_conformance.conformance.core.trial import Json, Trial
+from pulsar_conformance.conformance.cases.matching import matches
+from pulsar_conformance.conformance.common.trial import Json, Trial
 from pulsar_conformance.conformance.engine.evidence import Choices, consulted
 from pulsar_conformance.conformance.engine.judge import Fault, Outcome
 from pulsar_conformance.conformance.engine.presupposed.suspicions import Suspicion, beneath
 from pulsar_conformance.conformance.engine.subject import Subject
-from pulsar_conformance.conformance.operations.matching import matches
 
 OTHERWISE = Outcome("not_reached", why="the release itself decides otherwise here")
 

@@ -11,7 +11,7 @@ from threading import RLock, Semaphore
 from pulsar_conformance import specs
 from pulsar_conformance.adapters import AdapterError, Connection, Limits, connect
 from pulsar_conformance.adapters.untouched import Untouched
-from pulsar_conformance.conformance.core.trial import (
+from pulsar_conformance.conformance.common.trial import (
     BROKE,
     CASE_CHANGED,
     Json,
@@ -26,7 +26,7 @@ from pulsar_conformance.conformance.engine.troubles.isolating import (
     kind_of,
     what_broke,
 )
-from pulsar_conformance.conformance.operations.balancing.place_select import PLACE
+from pulsar_conformance.conformance.placement.operations import PLACE
 from pulsar_conformance.reference import Readings
 
 DOCUMENTED = frozenset({"OverloadShedder", "ThresholdShedder", "UniformLoadShedder"})

@@ -6,12 +6,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from pulsar_conformance.conformance.core.check import CHECKS
-from pulsar_conformance.conformance.core.exchange import Exchange
-from pulsar_conformance.conformance.core.expect import Expect, LeftUnanswered, NotReached, Violated
-from pulsar_conformance.conformance.core.trial import Json, Question, Trial
-from pulsar_conformance.conformance.operations.catalogue import OPERATIONS
-from pulsar_conformance.conformance.operations.legality import Defaults, bad_trial
+from pulsar_conformance.conformance.cases.legality import Defaults, bad_trial
+from pulsar_conformance.conformance.catalogue import OPERATIONS, checks
+from pulsar_conformance.conformance.common.exchange import Exchange
+from pulsar_conformance.conformance.common.expect import (
+    Expect,
+    LeftUnanswered,
+    NotReached,
+    Violated,
+)
+from pulsar_conformance.conformance.common.trial import Json, Question, Trial
 from pulsar_conformance.reference import Readings, Settings
 
 Word = Literal["allowed", "violated", "not_reached", "unsupported"]
@@ -71,7 +75,7 @@ class Court:
 
     def judge(self, rule: str, trial: Trial, answers: Sequence[Json]) -> Outcome:
         """Judges the answers by the rule, which may not be reached by the trial."""
-        check = CHECKS[rule]
+        check = checks()[rule]
         if not check.judges(trial):
             return OTHERS
         for answer in answers:

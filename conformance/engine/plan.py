@@ -12,7 +12,7 @@ from pulsar_conformance.adapters import AdapterError, Limits, check_name
 from pulsar_conformance.conformance.cases import deviations as known
 from pulsar_conformance.conformance.cases import saved
 from pulsar_conformance.conformance.cases.saved import Saved
-from pulsar_conformance.conformance.core.trial import Trial
+from pulsar_conformance.conformance.common.trial import Trial
 
 ENOUGH_EXAMPLES = 100
 """From this number of examples on, a rule that no case reached fails the run."""

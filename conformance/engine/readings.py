@@ -12,7 +12,7 @@ from functools import cache
 from typing import Literal
 
 from pulsar_conformance import specs
-from pulsar_conformance.conformance.core.trial import Json, Trial
+from pulsar_conformance.conformance.common.trial import Json, Trial
 from pulsar_conformance.conformance.engine.corpus import aimed_at
 from pulsar_conformance.conformance.engine.evidence import Domains, Evidence
 from pulsar_conformance.conformance.engine.implementation import Implementation

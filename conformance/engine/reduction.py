@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import combinations
 from typing import Any
 
-from pulsar_conformance.conformance.core.trial import Question, Trial
-from pulsar_conformance.conformance.operations.catalogue import OPERATIONS
-from pulsar_conformance.conformance.shrinking.stories import shorter_story
+from pulsar_conformance.conformance.catalogue import OPERATIONS
+from pulsar_conformance.conformance.common.trial import Question, Trial
+from pulsar_conformance.conformance.engine.reduction_stories import shorter_story
 
 Failing = Callable[[Sequence[Trial]], Sequence[bool]]
 """For each trial whether it is legal and still fails in the same way."""

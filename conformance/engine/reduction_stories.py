@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import pairwise
 
-from pulsar_conformance.conformance.core.trial import Json, Question, Trial
+from pulsar_conformance.conformance.common.trial import Json, Question, Trial
 
 Failing = Callable[[Sequence[Trial]], Sequence[bool]]
 """For each trial whether it is legal and still fails in the same way."""

@@ -8,10 +8,9 @@ from functools import cached_property
 
 from pulsar_conformance import specs
 from pulsar_conformance.adapters import AdapterError
-from pulsar_conformance.conformance import checks
-from pulsar_conformance.conformance.core.check import CHECKS
-from pulsar_conformance.conformance.core.trial import Json, Trial
-from pulsar_conformance.conformance.core.verdict import Verdict
+from pulsar_conformance.conformance.catalogue import OPERATIONS, checks
+from pulsar_conformance.conformance.common.trial import Json, Trial
+from pulsar_conformance.conformance.common.verdict import Verdict
 from pulsar_conformance.conformance.engine.asking import Asker, Asking, at_once
 from pulsar_conformance.conformance.engine.corpus import Tried, aimed_for, asked_by, trials_of
 from pulsar_conformance.conformance.engine.events import (
@@ -44,9 +43,6 @@ from pulsar_conformance.conformance.engine.readings import (
 from pulsar_conformance.conformance.engine.subject import Subject
 from pulsar_conformance.conformance.engine.troubles.answering import hand_over
 from pulsar_conformance.conformance.engine.verdicts import VerdictWriter
-from pulsar_conformance.conformance.operations.catalogue import OPERATIONS
-
-assert checks.__all__, "importing the checks registers them"
 
 
 class Run:
@@ -140,7 +136,7 @@ class Run:
         return [
             rule
             for rule in self.rules
-            if rule.id in CHECKS
+            if rule.id in checks()
             and self.implementation.unoffered(rule) is None
             and self._before.may_apply(rule)
         ]
@@ -230,7 +226,7 @@ class Run:
             return
         for tried in self._serving(rule):
             for one in tried:
-                if CHECKS[rule.id].judges(one.trial) and self._may_tell(rule, one):
+                if checks()[rule.id].judges(one.trial) and self._may_tell(rule, one):
                     yield one, self._asker.answers(one)
 
     def _may_tell(self, rule: specs.Rule, tried: Tried) -> bool:
@@ -310,7 +306,7 @@ class Run:
 
     def _found(self, rule: specs.Rule, blank: Verdict) -> Verdict:
         """The verdict on a rule. Errors: `AdapterError`."""
-        if rule.id not in CHECKS:
+        if rule.id not in checks():
             return replace(blank, verdict="error", why="the rule is testable and has no check")
         why = self.implementation.unoffered(rule)
         if why is None:

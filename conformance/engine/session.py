@@ -9,8 +9,8 @@ from operator import itemgetter
 
 from pulsar_conformance import specs
 from pulsar_conformance.adapters import AdapterError
-from pulsar_conformance.conformance.core.garbage import COLLECTED
-from pulsar_conformance.conformance.core.verdict import Verdict
+from pulsar_conformance.conformance.common.garbage import COLLECTED
+from pulsar_conformance.conformance.common.verdict import Verdict
 from pulsar_conformance.conformance.engine.asking import at_once
 from pulsar_conformance.conformance.engine.events import Tell
 from pulsar_conformance.conformance.engine.plan import Plan

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from pulsar_conformance import specs
-from pulsar_conformance.conformance.core.trial import Json, Trial
+from pulsar_conformance.conformance.common.trial import Json, Trial
 from pulsar_conformance.conformance.engine.evidence import Choices
 from pulsar_conformance.conformance.engine.implementation import Implementation
 from pulsar_conformance.conformance.engine.judge import Court

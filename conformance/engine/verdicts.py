@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pulsar_conformance.adapters import AdapterError
 from pulsar_conformance.conformance.cases import saved
 from pulsar_conformance.conformance.cases.deviations import Deviation
-from pulsar_conformance.conformance.core.verdict import Verdict
+from pulsar_conformance.conformance.common.verdict import Verdict
 from pulsar_conformance.conformance.engine.events import Tell
 from pulsar_conformance.conformance.engine.failing.failures import FailureWriter
 from pulsar_conformance.conformance.engine.failing.worked import first_unlike

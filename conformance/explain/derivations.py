@@ -12,12 +12,12 @@ from pulsar_conformance import specs
 from pulsar_conformance.adapters.arguments import DEFAULT_PROFILE
 from pulsar_conformance.conformance.cases.given_settings import changed
 from pulsar_conformance.conformance.cases.handed_in import Handed, derived_from
+from pulsar_conformance.conformance.cases.legality import bad_trial
+from pulsar_conformance.conformance.cases.matching import allows
 from pulsar_conformance.conformance.cases.saved import BadCase
-from pulsar_conformance.conformance.core.trial import Question, Trial
+from pulsar_conformance.conformance.common.trial import Question, Trial
 from pulsar_conformance.conformance.explain import paper
 from pulsar_conformance.conformance.explain.focus import Focus
-from pulsar_conformance.conformance.operations.legality import bad_trial
-from pulsar_conformance.conformance.operations.matching import allows
 from pulsar_conformance.fixtures import Answer, Example
 from pulsar_conformance.reference import Derivation, Model, folded
 

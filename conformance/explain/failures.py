@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from textwrap import wrap
 
 from pulsar_conformance import specs
-from pulsar_conformance.conformance.core.verdict import Failure, Verdict
+from pulsar_conformance.conformance.common.verdict import Failure, Verdict
 from pulsar_conformance.specs.words import printable
 
 WIDTH = 78

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from pulsar_conformance.conformance.core.trial import Trial
+from pulsar_conformance.conformance.common.trial import Trial
 from pulsar_conformance.reference import MissingSetting, Model
 
 

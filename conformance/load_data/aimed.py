@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from random import Random
 
 from hypothesis import strategies as st
-from pulsar_conformance.conformance.core.trial import Json, Trial
-from pulsar_conformance.conformance.draws import averages
-from pulsar_conformance.conformance.draws.readings.made import made
+from pulsar_conformance.conformance.common.trial import Json, Trial
+from pulsar_conformance.conformance.drawing.aimed_trials import made
+from pulsar_conformance.conformance.load_data import draw_averages as averages
 from pulsar_conformance.reference.cluster import RATE_FIELDS
 
 
@@ -30,9 +30,9 @@ def owning_unmeasured(random: Random) -> Json:
 
 
 AIMED: Mapping[str, st.SearchStrategy[Trial]] = {
-    "window": made(full_of_old_samples, operation="average.bundle"),
+    "window": made("average.bundle", full_of_old_samples),
     "kilobyte": st.one_of(
-        made(without_samples, operation="average.bundle"),
-        made(owning_unmeasured, operation="average.broker"),
+        made("average.bundle", without_samples),
+        made("average.broker", owning_unmeasured),
     ),
 }

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from pulsar_conformance.conformance.core.exchange import Asked
-from pulsar_conformance.conformance.core.expect import Expect, same
-from pulsar_conformance.conformance.draws import averages as draws
-from pulsar_conformance.conformance.operations.load_data.average_broker import SUM
-from pulsar_conformance.conformance.operations.load_data.average_bundle import AVERAGE
-from pulsar_conformance.conformance.views import Owning, Sampled
+from pulsar_conformance.conformance.common.exchange import Asked
+from pulsar_conformance.conformance.common.expect import Expect, same
+from pulsar_conformance.conformance.load_data import draw_averages as draws
+from pulsar_conformance.conformance.load_data.operations import AVERAGE, SUM
+from pulsar_conformance.conformance.load_data.view import Owning, Sampled
 from pulsar_conformance.reference.averages import FRAMES, Average, samples_counted, together
 from pulsar_conformance.reference.cluster import RATE_FIELDS, Rates
 from pulsar_conformance.reference.numbers import Fraction, Rate, plain

@@ -7,9 +7,9 @@ from itertools import islice
 from random import Random
 
 from hypothesis import strategies as st
-from pulsar_conformance.conformance.core.trial import Json, Trial
-from pulsar_conformance.conformance.draws import loads, names
-from pulsar_conformance.conformance.draws.loads import randoms
+from pulsar_conformance.conformance.common.trial import Json, Trial
+from pulsar_conformance.conformance.drawing import loads, names
+from pulsar_conformance.conformance.drawing.loads import randoms
 from pulsar_conformance.reference.cluster import RATE_FIELDS
 
 USUAL = (10, 1000)

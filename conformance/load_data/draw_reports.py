@@ -6,11 +6,11 @@ from random import Random
 from typing import Any
 
 from hypothesis import strategies as st
-from pulsar_conformance.conformance.core.trial import Json, Question, Trial
-from pulsar_conformance.conformance.draws import loads, names
-from pulsar_conformance.conformance.draws.averages import one_sample
-from pulsar_conformance.conformance.draws.loads import randoms
-from pulsar_conformance.conformance.draws.usages import measuring
+from pulsar_conformance.conformance.common.trial import Json, Question, Trial
+from pulsar_conformance.conformance.drawing import loads, names
+from pulsar_conformance.conformance.drawing.loads import randoms
+from pulsar_conformance.conformance.load_data.draw_averages import one_sample
+from pulsar_conformance.conformance.load_data.draw_usages import measuring
 from pulsar_conformance.reference.cluster import RATE_FIELDS, RESOURCES
 from pulsar_conformance.reference.reports import NESTED
 

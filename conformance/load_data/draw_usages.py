@@ -5,10 +5,10 @@ from __future__ import annotations
 from random import Random
 
 from hypothesis import strategies as st
-from pulsar_conformance.conformance.core.trial import Json, Trial
-from pulsar_conformance.conformance.draws import loads
-from pulsar_conformance.conformance.draws.loads import randoms
-from pulsar_conformance.conformance.draws.shedding.clusters import WEIGHTS
+from pulsar_conformance.conformance.common.trial import Json, Trial
+from pulsar_conformance.conformance.drawing import loads
+from pulsar_conformance.conformance.drawing.loads import randoms
+from pulsar_conformance.conformance.shedding.draws.clusters import WEIGHTS
 from pulsar_conformance.reference.cluster import RESOURCES
 from pulsar_conformance.reference.usage import NIC_SPEED
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from pulsar_conformance.conformance.core.check import check_exchanges
-from pulsar_conformance.conformance.core.exchange import Exchange
-from pulsar_conformance.conformance.core.expect import POINTS, Expect, same
-from pulsar_conformance.conformance.draws import reports as draws
-from pulsar_conformance.conformance.operations.load_data.report_read import READ
-from pulsar_conformance.conformance.operations.load_data.usage_max import USAGE
-from pulsar_conformance.conformance.views import Measured, Plain, Reported, Said
+from pulsar_conformance.conformance.common.check import check_exchanges
+from pulsar_conformance.conformance.common.exchange import Exchange
+from pulsar_conformance.conformance.common.expect import POINTS, Expect, same
+from pulsar_conformance.conformance.common.plain import Plain
+from pulsar_conformance.conformance.load_data import draw_reports as draws
+from pulsar_conformance.conformance.load_data.operations import READ, USAGE
+from pulsar_conformance.conformance.load_data.view import Measured, Reported, Said
 from pulsar_conformance.reference.cluster import RATE_FIELDS, RESOURCES, Broker
 from pulsar_conformance.reference.numbers import exact, plain
 from pulsar_conformance.reference.reports import CHANGES, COUNTS, LOAD

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from pulsar_conformance.conformance.core.expect import POINTS, Expect
-from pulsar_conformance.conformance.draws import usages
-from pulsar_conformance.conformance.operations.load_data.usage_max import USAGE
-from pulsar_conformance.conformance.operations.load_data.usage_nic import NIC
-from pulsar_conformance.conformance.views import Measured, Plain
+from collections.abc import Iterable, Mapping
+from functools import partial
+
+from pulsar_conformance.conformance.common.expect import POINTS, Expect
+from pulsar_conformance.conformance.common.plain import Plain
+from pulsar_conformance.conformance.load_data import draw_usages as usages
+from pulsar_conformance.conformance.load_data.operations import NIC, USAGE
+from pulsar_conformance.conformance.load_data.view import Measured
 from pulsar_conformance.reference.cluster import Broker
 from pulsar_conformance.reference.numbers import Fraction, Percent, exact, plain
 from pulsar_conformance.reference.usage import (
@@ -100,3 +103,32 @@ def the_override_may_be_a_fraction(case: Plain, answer: Fraction, expect: Expect
     override = _override(case)
     if override is not None and expect.reached(override.denominator > 1):
         _speed(expect, answer, override)
+
+
+def leaves_heap_out(
+    asked: bool, weighed: bool, case: Plain, answer: Measured, expect: Expect
+) -> None:
+    """The usage is the largest of the resources but for heap memory."""
+    expect.given(case["weighted"] is asked, f"the {'weighted' if asked else 'plain'} usage")
+    weight = weights(case.settings) if weighed else UNWEIGHTED
+    used = Broker.read("broker", case["broker"]).percent
+    most = _largest(used, weight, (name for name in used if name != "memory"))
+    expect.reached()
+    close = abs(answer.percent - most) <= POINTS
+    expect.that(close, f"{plain(most, 4)} %", f"{plain(answer.percent, 4)} %")
+
+
+def _largest(
+    used: Mapping[str, Fraction], weight: Mapping[str, Fraction], names: Iterable[str]
+) -> Fraction:
+    return max(used[name] * weight[name] for name in names)
+
+
+for rule, asked, weighed in (
+    ("USAGE-08", False, False),
+    ("USAGE-09", True, True),
+    ("USAGE-10", False, True),
+):
+    USAGE.check(rule, draws=usages.brokers(weighted=weighed and asked))(
+        partial(leaves_heap_out, asked, weighed)
+    )

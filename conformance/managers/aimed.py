@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from random import Random
 
 from hypothesis import strategies as st
-from pulsar_conformance.conformance.core.trial import Json, Trial
-from pulsar_conformance.conformance.draws.managers import naming
-from pulsar_conformance.conformance.draws.readings.made import made
+from pulsar_conformance.conformance.common.trial import Json, Trial
+from pulsar_conformance.conformance.drawing.aimed_trials import made
+from pulsar_conformance.conformance.managers.draws import naming
 from pulsar_conformance.reference.managers import MODULAR
 
 
@@ -18,5 +18,5 @@ def modular_in_conf_alone(_random: Random) -> Json:
 
 
 AIMED: Mapping[str, st.SearchStrategy[Trial]] = {
-    "absent-manager": made(modular_in_conf_alone, operation="manager.choose"),
+    "absent-manager": made("manager.choose", modular_in_conf_alone),
 }

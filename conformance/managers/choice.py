@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pulsar_conformance.conformance.core.exchange import Asked
-from pulsar_conformance.conformance.core.expect import Expect
-from pulsar_conformance.conformance.draws import managers as draws
-from pulsar_conformance.conformance.operations.cluster.manager_choose import CHOOSE
-from pulsar_conformance.conformance.views import Chooses, Choosing
+from pulsar_conformance.conformance.common.exchange import Asked
+from pulsar_conformance.conformance.common.expect import Expect
+from pulsar_conformance.conformance.managers import draws
+from pulsar_conformance.conformance.managers.operations import CHOOSE, Chooses, Choosing
 from pulsar_conformance.reference.managers import (
     DEFAULT,
     EXTENSIBLE,
@@ -117,3 +116,25 @@ def the_default_one_runs_otherwise(case: Choosing, answer: Chooses, expect: Expe
     """With nothing dynamic, the simple manager runs, whatever broker.conf names."""
     if expect.reached(case.dynamic is None):
         _is(DEFAULT, answer, expect, "no dynamic setting names a load manager")
+
+
+@CHOOSE.check("MANAGER-12", draws=draws.mistaken())
+def a_mistake_in_broker_conf_is_passed_over(
+    case: Choosing, answer: Chooses, expect: Expect
+) -> None:
+    """With nothing dynamic, the simple manager runs where broker.conf names none."""
+    if _mistaken(case, expect):
+        expect.that(answer.manager == DEFAULT, f"{DEFAULT}: '{case.conf}' is no manager", answer)
+
+
+@CHOOSE.check("MANAGER-13", draws=draws.mistaken())
+def a_mistake_in_broker_conf_is_refused(case: Choosing, answer: Chooses, expect: Expect) -> None:
+    """With nothing dynamic, no manager runs where broker.conf names none."""
+    if _mistaken(case, expect):
+        refused = answer.refused is not None
+        expect.that(refused, f"a refusal: '{case.conf}' is no manager", answer)
+
+
+def _mistaken(case: Choosing, expect: Expect) -> bool:
+    wrong = case.dynamic is None and case.conf is not None and is_mistake(case.conf)
+    return expect.reached(wrong)

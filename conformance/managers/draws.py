@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hypothesis import strategies as st
-from pulsar_conformance.conformance.core.trial import Json, Trial
+from pulsar_conformance.conformance.common.trial import Json, Trial
 from pulsar_conformance.reference.managers import EXTENSIBLE, MODULAR, PACKAGE, SIMPLE
 
 CLASSES = (SIMPLE, MODULAR, EXTENSIBLE)

@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from random import Random
 
 from hypothesis import strategies as st
-from pulsar_conformance.conformance.core.trial import Json, Trial
-from pulsar_conformance.conformance.draws import loads, names
-from pulsar_conformance.conformance.draws.loads import randoms
-from pulsar_conformance.conformance.draws.placements import ASKS, OPERATION
-from pulsar_conformance.conformance.draws.readings.made import made
+from pulsar_conformance.conformance.common.trial import Json, Trial
+from pulsar_conformance.conformance.drawing import loads, names
+from pulsar_conformance.conformance.drawing.aimed_trials import made
+from pulsar_conformance.conformance.drawing.loads import randoms
+from pulsar_conformance.conformance.placement.draw_placements import ASKS, OPERATION
 from pulsar_conformance.reference.overload import OVERLOAD_THRESHOLD
 
 
@@ -57,6 +57,6 @@ def one_at_the_threshold(draw: st.DrawFn) -> Trial:
 
 
 AIMED: Mapping[str, st.SearchStrategy[Trial]] = {
-    "placement-score": made(a_best_one_each_way, operation=OPERATION),
+    "placement-score": made(OPERATION, a_best_one_each_way),
     "placement-at-threshold": one_at_the_threshold(),
 }

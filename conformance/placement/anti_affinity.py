@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from pulsar_conformance.conformance.checks.placement import spreading
-from pulsar_conformance.conformance.checks.placement.spreading import told
-from pulsar_conformance.conformance.core.exchange import Asked
-from pulsar_conformance.conformance.core.expect import Expect
-from pulsar_conformance.conformance.draws import domains as draws
-from pulsar_conformance.conformance.operations.balancing.place_anti_affinity import SPREAD
-from pulsar_conformance.conformance.views import Placed, Spreading
+from pulsar_conformance.conformance.common.exchange import Asked
+from pulsar_conformance.conformance.common.expect import Expect
+from pulsar_conformance.conformance.placement import draw_domains as draws
+from pulsar_conformance.conformance.placement import spreading
+from pulsar_conformance.conformance.placement.operations import SPREAD
+from pulsar_conformance.conformance.placement.spreading import told
+from pulsar_conformance.conformance.placement.view import Placed, Spreading
 from pulsar_conformance.reference.anti_affinity import Spread
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from pulsar_conformance.conformance.checks.placement.spreading import told
-from pulsar_conformance.conformance.core.expect import Expect
-from pulsar_conformance.conformance.draws.placement import assignments as draws
-from pulsar_conformance.conformance.facts import placing
-from pulsar_conformance.conformance.operations.balancing.place_broker import ASSIGN
-from pulsar_conformance.conformance.views import Placed
+from pulsar_conformance.conformance.common.expect import Expect
+from pulsar_conformance.conformance.placement import draw_assignments as draws
+from pulsar_conformance.conformance.placement import quantities as placing
+from pulsar_conformance.conformance.placement.operations import ASSIGN
+from pulsar_conformance.conformance.placement.spreading import told
+from pulsar_conformance.conformance.placement.view import Placed
 from pulsar_conformance.reference.assignment import Assignment
 from pulsar_conformance.reference.placement import placement
 from pulsar_conformance.reference.ranges import namespace_of

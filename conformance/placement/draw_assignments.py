@@ -6,10 +6,10 @@ from collections.abc import Callable
 from random import Random
 
 from hypothesis import strategies as st
-from pulsar_conformance.conformance.core.trial import Json, Trial
-from pulsar_conformance.conformance.draws import placements
-from pulsar_conformance.conformance.draws.loads import randoms
-from pulsar_conformance.conformance.draws.names import bundles_of
+from pulsar_conformance.conformance.common.trial import Json, Trial
+from pulsar_conformance.conformance.drawing.loads import randoms
+from pulsar_conformance.conformance.drawing.names import bundles_of
+from pulsar_conformance.conformance.placement import draw_placements as placements
 
 OPERATION = "place.broker"
 NAMESPACE = "shop/new"

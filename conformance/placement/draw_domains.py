@@ -7,8 +7,8 @@ from collections.abc import Callable
 from random import Random
 
 from hypothesis import strategies as st
-from pulsar_conformance.conformance.core.trial import Json, Trial
-from pulsar_conformance.conformance.draws.loads import randoms
+from pulsar_conformance.conformance.common.trial import Json, Trial
+from pulsar_conformance.conformance.drawing.loads import randoms
 from pulsar_conformance.reference.anti_affinity import Spread
 
 OPERATION = "place.anti_affinity"

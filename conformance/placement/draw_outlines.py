@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any, Self
 
-from pulsar_conformance.conformance.core.trial import Json
-from pulsar_conformance.conformance.draws import loads, names
+from pulsar_conformance.conformance.common.trial import Json
+from pulsar_conformance.conformance.drawing import loads, names
 from pulsar_conformance.reference.cluster import RESOURCES
 
 RATES = ("msgRateIn", "msgRateOut", "msgThroughputIn", "msgThroughputOut")

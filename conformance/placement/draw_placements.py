@@ -8,11 +8,11 @@ from random import Random
 from typing import Any
 
 from hypothesis import strategies as st
-from pulsar_conformance.conformance.core.trial import Json, Trial
-from pulsar_conformance.conformance.draws import loads
-from pulsar_conformance.conformance.draws.loads import Size, randoms
-from pulsar_conformance.conformance.draws.placement.outlines import Outline
-from pulsar_conformance.conformance.draws.usages import some_weights
+from pulsar_conformance.conformance.common.trial import Json, Trial
+from pulsar_conformance.conformance.drawing import loads
+from pulsar_conformance.conformance.drawing.loads import Size, randoms
+from pulsar_conformance.conformance.load_data.draw_usages import some_weights
+from pulsar_conformance.conformance.placement.draw_outlines import Outline
 from pulsar_conformance.reference.overload import OVERLOAD_THRESHOLD
 
 OPERATION = "place.select"

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pulsar_conformance.conformance.checks.placement.mistakes import explained, not_as_if
-from pulsar_conformance.conformance.core.exchange import Asked
-from pulsar_conformance.conformance.core.expect import POINTS, SHARE, Expect, near
-from pulsar_conformance.conformance.draws import placements as draws
-from pulsar_conformance.conformance.facts import placing
-from pulsar_conformance.conformance.operations.balancing.place_select import PLACE
-from pulsar_conformance.conformance.views import Placed, Placing
+from pulsar_conformance.conformance.common.exchange import Asked
+from pulsar_conformance.conformance.common.expect import POINTS, SHARE, Expect, near
+from pulsar_conformance.conformance.placement import draw_placements as draws
+from pulsar_conformance.conformance.placement import quantities as placing
+from pulsar_conformance.conformance.placement.mistakes import explained, not_as_if
+from pulsar_conformance.conformance.placement.operations import PLACE
+from pulsar_conformance.conformance.placement.view import Placed, Placing
 from pulsar_conformance.reference.numbers import ZERO, plain
 from pulsar_conformance.reference.overload import OVERLOAD_THRESHOLD
 from pulsar_conformance.reference.placement import Candidate, Placement

@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 
-from pulsar_conformance.conformance.core.expect import Expect
-from pulsar_conformance.conformance.core.trial import Json
-from pulsar_conformance.conformance.facts import placing
-from pulsar_conformance.conformance.views import Placed, Placing
+from pulsar_conformance.conformance.common.expect import Expect
+from pulsar_conformance.conformance.common.trial import Json
+from pulsar_conformance.conformance.placement import quantities as placing
+from pulsar_conformance.conformance.placement.view import Placed, Placing
 from pulsar_conformance.reference.cluster import RESOURCES, Rates, average_of, never_measured
 from pulsar_conformance.reference.numbers import ZERO, Fraction, Rate
 from pulsar_conformance.reference.overload import OVERLOAD_THRESHOLD

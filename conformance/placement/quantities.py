@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 
-from pulsar_conformance.conformance.core.expect import POINTS, SHARE, Expect, near
-from pulsar_conformance.conformance.facts.shedding import EXACT
-from pulsar_conformance.conformance.views import Placed, Placing
+from pulsar_conformance.conformance.common.expect import POINTS, SHARE, Expect, near
+from pulsar_conformance.conformance.placement.view import Placed, Placing, Spreading
+from pulsar_conformance.conformance.shedding.quantities import EXACT
+from pulsar_conformance.reference import Readings
+from pulsar_conformance.reference.assignment import Assignment
+from pulsar_conformance.reference.cluster import Broker
 from pulsar_conformance.reference.numbers import Fraction, Percent, Rate, plain
 from pulsar_conformance.reference.placement import Candidate, Placement
+from pulsar_conformance.reference.settings import Settings
+from pulsar_conformance.reference.usage import (
+    WEIGHT_SETTINGS,
+    weighted_maximum,
+)
 
 Names = frozenset[str]
 
@@ -92,3 +101,37 @@ def _score(placed: Placement, candidate: Candidate) -> str:
     score = placed.score(candidate) if candidate in placed.considered else None
     usage = f"{plain(candidate.usage.percent)} %"
     return usage if score is None else f"{usage}, score {plain(score, 4)}"
+
+
+def placing_settled(case: Placing, _readings: Readings) -> bool:
+    """At most one candidate may take the bundle, which nobody owns yet.
+
+    It is the same one whether the weights of resources count or not: no document says that they do.
+    """
+    weighed = {name: _weighed(broker, case.settings) for name, broker in case.brokers.items()}
+    either = allowed(case.placement) | allowed(with_usages(case.placement, weighed))
+    return not case.owned and len(either) <= 1
+
+
+def _weighed(broker: Broker, settings: Settings) -> Percent:
+    """The usage of a broker by those weights that are known."""
+    known = {*settings.given, *settings.defaults}
+    weight = {
+        name: settings.number(setting) if setting in known else Fraction(1)
+        for name, setting in WEIGHT_SETTINGS.items()
+    }
+    return weighted_maximum(broker, weight).percent
+
+
+def spreading_settled(case: Spreading, _readings: Readings) -> bool:
+    """At most one candidate may take the namespace of a group, which nobody serves yet."""
+    spread = case.spread
+    served = Counter(one for names in case["owned"].values() for one in names)
+    once = not served[spread.namespace] and max(served.values(), default=0) <= 1
+    mixed = None in spread.in_domain and len(spread.in_domain) > 1
+    return spread.group is not None and once and not mixed and len(spread.best) <= 1
+
+
+def assigning_settled(case: Assignment, _readings: Readings) -> bool:
+    """At most one broker may take the bundle: the documents leave open what comes first."""
+    return len(case.permitted) <= 1

@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from pulsar_conformance.conformance.core.exchange import Asked
-from pulsar_conformance.conformance.core.expect import Expect
-from pulsar_conformance.conformance.views import Placed, Spreading
+from pulsar_conformance.conformance.common.exchange import Asked
+from pulsar_conformance.conformance.common.expect import Expect
+from pulsar_conformance.conformance.placement.view import Placed, Spreading
 from pulsar_conformance.reference.anti_affinity import Spread
 
 

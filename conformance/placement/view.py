@@ -1,4 +1,4 @@
-"""Bundles and namespaces to place, as checks see them."""
+"""Placement as checks see it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from pulsar_conformance.conformance.core.trial import Json
+from pulsar_conformance.conformance.common.trial import Json
 from pulsar_conformance.reference import Readings, Settings
 from pulsar_conformance.reference.anti_affinity import Spread
 from pulsar_conformance.reference.cluster import Broker

@@ -11,7 +11,7 @@ import allure
 import pytest
 from allure_commons.model2 import StatusDetails
 from pulsar_conformance import fixtures, specs
-from pulsar_conformance.conformance.core.verdict import Failure, Verdict
+from pulsar_conformance.conformance.common.verdict import Failure, Verdict
 from pulsar_conformance.conformance.engine.failing.worked import place_of
 from pulsar_conformance.conformance.engine.plan import Plan
 from pulsar_conformance.conformance.explain.failures import sources_of

@@ -9,7 +9,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from pulsar_conformance.conformance.core.verdict import Verdict
+from pulsar_conformance.conformance.common.verdict import Verdict
 from pulsar_conformance.conformance.engine.plan import Plan
 
 FILE = "verdicts.jsonl"

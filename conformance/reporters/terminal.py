@@ -16,8 +16,8 @@ import pytest
 from pulsar_conformance import specs
 from pulsar_conformance.adapters import AdapterError
 from pulsar_conformance.conformance.cases.deviations import of_others
+from pulsar_conformance.conformance.common.verdict import Verdict
 from pulsar_conformance.conformance.compare.replay import said_of_none
-from pulsar_conformance.conformance.core.verdict import Verdict
 from pulsar_conformance.conformance.engine.failing.retelling import IN_A_SESSION, started
 from pulsar_conformance.conformance.engine.run import Run
 from pulsar_conformance.conformance.engine.session import Session

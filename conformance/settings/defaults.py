@@ -8,10 +8,10 @@ from typing import Any
 
 from hypothesis import strategies as st
 from pulsar_conformance import specs
-from pulsar_conformance.conformance.core.expect import Expect, as_text
-from pulsar_conformance.conformance.core.trial import Trial
-from pulsar_conformance.conformance.operations.cluster.settings_defaults import DEFAULTS
-from pulsar_conformance.conformance.views import Plain
+from pulsar_conformance.conformance.common.expect import Expect, as_text
+from pulsar_conformance.conformance.common.plain import Plain
+from pulsar_conformance.conformance.common.trial import Trial
+from pulsar_conformance.conformance.settings.operations import DEFAULTS
 
 
 def has_the_documented_default(

@@ -7,11 +7,11 @@ from random import Random
 from typing import Any
 
 from hypothesis import strategies as st
-from pulsar_conformance.conformance.core.trial import Json, Trial
-from pulsar_conformance.conformance.draws import loads
-from pulsar_conformance.conformance.draws.readings.made import made
-from pulsar_conformance.conformance.draws.shedding.clusters import Sketch
-from pulsar_conformance.conformance.draws.shedding.settings import (
+from pulsar_conformance.conformance.common.trial import Json, Trial
+from pulsar_conformance.conformance.drawing import loads
+from pulsar_conformance.conformance.drawing.aimed_trials import made
+from pulsar_conformance.conformance.shedding.draws.clusters import Sketch
+from pulsar_conformance.conformance.shedding.draws.settings import (
     LOWER_BOUNDARY,
     NEEDED,
     OVER_AVERAGE,
@@ -19,6 +19,7 @@ from pulsar_conformance.conformance.draws.shedding.settings import (
     UNIFORM_RATE,
     UNIFORM_THROUGHPUT,
 )
+from pulsar_conformance.conformance.shedding.operations import SHED
 from pulsar_conformance.reference.ranges import FULL_UPPER, HashRange, namespace_of
 
 
@@ -167,17 +168,17 @@ def never_measured_beside_measured(random: Random) -> Json:
 
 
 AIMED: Mapping[str, st.SearchStrategy[Trial]] = {
-    "overload-trigger": made(at_the_overload_threshold),
-    "overload-amount": made(far_over),
-    "overload-scope": made(all_overloaded_alike),
-    "shed-measure": made(bytes_against_messages),
-    "threshold-trigger": made(at_the_threshold),
-    "threshold-target": made(well_above_the_average),
-    "threshold-released": made(well_above_the_average),
-    "lower-boundary": made(a_little_below_the_average, between_ten_and_the_threshold),
-    "uniform-trigger": made(messages_differ_alone),
-    "uniform-difference": made(differ_in_number_not_in_percent),
-    "grace-of": made(unloaded_before_the_split),
-    "grace-edge": made(unloaded_just_so_long_ago),
-    "kilobyte": made(never_measured_beside_measured),
+    "overload-trigger": made(SHED.id, at_the_overload_threshold),
+    "overload-amount": made(SHED.id, far_over),
+    "overload-scope": made(SHED.id, all_overloaded_alike),
+    "shed-measure": made(SHED.id, bytes_against_messages),
+    "threshold-trigger": made(SHED.id, at_the_threshold),
+    "threshold-target": made(SHED.id, well_above_the_average),
+    "threshold-released": made(SHED.id, well_above_the_average),
+    "lower-boundary": made(SHED.id, a_little_below_the_average, between_ten_and_the_threshold),
+    "uniform-trigger": made(SHED.id, messages_differ_alone),
+    "uniform-difference": made(SHED.id, differ_in_number_not_in_percent),
+    "grace-of": made(SHED.id, unloaded_before_the_split),
+    "grace-edge": made(SHED.id, unloaded_just_so_long_ago),
+    "kilobyte": made(SHED.id, never_measured_beside_measured),
 }

@@ -7,22 +7,20 @@ from random import Random
 from typing import Any
 
 from hypothesis import strategies as st
-from pulsar_conformance.conformance.core.trial import Json, Trial
-from pulsar_conformance.conformance.draws import loads, names
-from pulsar_conformance.conformance.draws.readings.made import made
-from pulsar_conformance.conformance.draws.shedding.clusters import WEIGHTS
-from pulsar_conformance.conformance.draws.shedding.settings import (
+from pulsar_conformance.conformance.common.trial import Json, Trial
+from pulsar_conformance.conformance.drawing import loads, names
+from pulsar_conformance.conformance.drawing.aimed_trials import made
+from pulsar_conformance.conformance.shedding.draws.clusters import WEIGHTS
+from pulsar_conformance.conformance.shedding.draws.settings import (
     LOWER_BOUNDARY,
     OVER_AVERAGE,
     OVERLOAD,
     UNIFORM_RATE,
     UNIFORM_THROUGHPUT,
 )
-from pulsar_conformance.conformance.draws.stories.left_open import (
-    registered_twice,
-    unloaded_by_hand,
-)
-from pulsar_conformance.conformance.draws.stories.tales import CALM, SHEDDING, Tale
+from pulsar_conformance.conformance.shedding.operations import SHED
+from pulsar_conformance.conformance.stories.draw_left_open import registered_twice, unloaded_by_hand
+from pulsar_conformance.conformance.stories.draw_tales import CALM, SHEDDING, Tale
 
 MB = loads.MEGABYTE
 WINDOWS = {"shortTermData": 10, "longTermData": 1000}
@@ -167,15 +165,15 @@ def in_two_domains(random: Random) -> Json:
 
 
 AIMED: Mapping[str, st.SearchStrategy[Trial]] = {
-    "shed-window": made(busy_in_one_window),
-    "broker-rates": made(reported_otherwise),
-    "expensive-measure": made(expensive_by_messages),
-    "threshold-order": made(enough_for_many),
-    "lower-boundary-amount": made(one_idle_and_many_bundles),
-    "uniform-multiplier": made(between_ratio_and_difference),
-    "uniform-trigger": made(messages_differ_alone),
-    "uniform-difference": made(differ_in_number_not_in_percent),
-    "domain-counts": made(served_by_no_candidate, operation="place.anti_affinity"),
-    "grace-starts": made(shed_although_unloaded_by_hand, operation="cluster.replay"),
-    "second-domain": made(in_two_domains, operation="cluster.replay"),
+    "shed-window": made(SHED.id, busy_in_one_window),
+    "broker-rates": made(SHED.id, reported_otherwise),
+    "expensive-measure": made(SHED.id, expensive_by_messages),
+    "threshold-order": made(SHED.id, enough_for_many),
+    "lower-boundary-amount": made(SHED.id, one_idle_and_many_bundles),
+    "uniform-multiplier": made(SHED.id, between_ratio_and_difference),
+    "uniform-trigger": made(SHED.id, messages_differ_alone),
+    "uniform-difference": made(SHED.id, differ_in_number_not_in_percent),
+    "domain-counts": made("place.anti_affinity", served_by_no_candidate),
+    "grace-starts": made("cluster.replay", shed_although_unloaded_by_hand),
+    "second-domain": made("cluster.replay", in_two_domains),
 }

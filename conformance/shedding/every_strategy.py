@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from pulsar_conformance.conformance.core.exchange import Asked
-from pulsar_conformance.conformance.core.expect import Expect
-from pulsar_conformance.conformance.draws import shedding as draws
-from pulsar_conformance.conformance.facts import shedding as facts
-from pulsar_conformance.conformance.operations.balancing.shed_select import SHED
-from pulsar_conformance.conformance.views import Unloading
+from pulsar_conformance.conformance.common.exchange import Asked
+from pulsar_conformance.conformance.common.expect import Expect
+from pulsar_conformance.conformance.shedding import draws
+from pulsar_conformance.conformance.shedding import quantities as facts
+from pulsar_conformance.conformance.shedding.operations import SHED
+from pulsar_conformance.conformance.shedding.view import Unloading
 from pulsar_conformance.reference.overload import need_of
 from pulsar_conformance.reference.shedding import STRATEGY, Cycle
 

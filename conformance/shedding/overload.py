@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pulsar_conformance.conformance.core.exchange import Asked
-from pulsar_conformance.conformance.core.expect import SHARE, Expect
-from pulsar_conformance.conformance.draws import shedding as draws
-from pulsar_conformance.conformance.facts import shedding as facts
-from pulsar_conformance.conformance.operations.balancing.shed_select import SHED
-from pulsar_conformance.conformance.views import Unloading
+from pulsar_conformance.conformance.common.exchange import Asked
+from pulsar_conformance.conformance.common.expect import SHARE, Expect
+from pulsar_conformance.conformance.shedding import draws
+from pulsar_conformance.conformance.shedding import quantities as facts
+from pulsar_conformance.conformance.shedding.operations import SHED
+from pulsar_conformance.conformance.shedding.view import Unloading
 from pulsar_conformance.reference.cluster import Broker
 from pulsar_conformance.reference.numbers import plain
 from pulsar_conformance.reference.overload import (

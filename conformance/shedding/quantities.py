@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from itertools import pairwise
+from collections.abc import Callable, Iterable, Mapping
+from itertools import accumulate, pairwise
 
-from pulsar_conformance.conformance.core.expect import SHARE, Expect, near, same
-from pulsar_conformance.conformance.views import Unloading
-from pulsar_conformance.reference.cluster import Broker
+from pulsar_conformance.conformance.common.expect import SHARE, Expect, near, same
+from pulsar_conformance.conformance.shedding import quantities as facts
+from pulsar_conformance.conformance.shedding.view import Unloading
+from pulsar_conformance.reference import Readings
+from pulsar_conformance.reference.cluster import Broker, Rates
 from pulsar_conformance.reference.numbers import Fraction, Percent, Rate, total
-from pulsar_conformance.reference.overload import FEWEST_BUNDLES, is_overloaded, threshold_of
-from pulsar_conformance.reference.shedding import MEASURE, Cycle
+from pulsar_conformance.reference.overload import (
+    FEWEST_BUNDLES,
+    is_overloaded,
+    need_of,
+    threshold_of,
+)
+from pulsar_conformance.reference.shedding import ENABLED, MEASURE, Cycle
 from pulsar_conformance.reference.threshold import LOWER_BOUNDARY, Levels
-from pulsar_conformance.reference.usage import maximum, weights
+from pulsar_conformance.reference.uniform import RATE_THRESHOLD, THROUGHPUT_THRESHOLD, Imbalance
+from pulsar_conformance.reference.usage import (
+    maximum,
+    weights,
+)
 
 EXACT = frozenset(map(Fraction, (0, 25, 50, 75, 100)))
 """Percentages without rounding in any floating point, as shares and in percent."""
@@ -164,3 +175,86 @@ def one_busiest(cycle: Cycle) -> bool:
 def strategy_is(cycle: Cycle, name: str) -> bool:
     """Whether shedding runs, under this strategy."""
     return cycle.enabled and cycle.strategy == name
+
+
+def cycle_settled(case: Cycle, _readings: Readings) -> bool:
+    """No two bundles of a broker carry the same, and the strategy decides without doubt."""
+    if not case.settings.flag(ENABLED):
+        return True
+    decides, brokers = STRATEGIES.get(case.strategy), case.brokers.values()
+    if decides is None or len(brokers) < 2:
+        return False
+    bundles = all(_apart(map(case.rates, case.movable(broker))) for broker in brokers)
+    return bundles and decides(case) and _everywhere(case)
+
+
+def _apart(rates: Iterable[Rates]) -> bool:
+    """Whether no two rates are the same, by messages or by bytes."""
+    known = list(rates)
+    by_messages = sorted(one.messages for one in known)
+    by_bytes = sorted(one.throughput for one in known)
+    pairs = (*pairwise(by_messages), *pairwise(by_bytes))
+    return not any(same(low, high) for low, high in pairs)
+
+
+def _clear(case: Cycle, broker: Broker, need: Rate) -> bool:
+    """Whether no sum of a broker's bundles is exactly what it has to give up."""
+    carried = accumulate(map(case.traffic, case.movable(broker)))
+    return not any(same(amount, need) for amount in carried)
+
+
+def _overload(case: Cycle) -> bool:
+    """Each broker is certainly overloaded or not, and sheds a clear amount."""
+    return all(
+        facts.overloaded(case, broker) is not None and _clear(case, broker, need_of(case, broker))
+        for broker in case.brokers.values()
+    )
+
+
+def _everywhere(case: Cycle) -> bool:
+    """The same, if overloaded brokers shed under every strategy."""
+    return case.readings["overload-scope"] != "all" or _overload(case)
+
+
+def _threshold(case: Cycle) -> bool:
+    """Each broker is certainly above the limit or not, and sheds a clear amount."""
+    levels = Levels(case)
+    over = [(broker, facts.over(levels, broker)) for broker in case.brokers.values()]
+    sure = all(above is not None for _, above in over)
+    clear = all(_clear(case, broker, levels.need_of(broker)) for broker, above in over if above)
+    return sure and clear and (not case.settings.flag(LOWER_BOUNDARY) or _boundary(levels))
+
+
+def _boundary(levels: Levels) -> bool:
+    """Each broker is certainly below the boundary or not, and no two usages are equal."""
+    sure = all(facts.under(levels, usage) is not None for usage in levels.usage.values())
+    pairs = pairwise(sorted(levels.usage.values()))
+    return sure and not any(near(low, high) for low, high in pairs)
+
+
+def _uniform(case: Cycle) -> bool:
+    """No two brokers carry the same, no threshold is in doubt, and all rates are whole.
+
+    The documents do not say which bundles even out the load. Sums of whole rates are the same in
+    any order.
+    """
+    brokers, spread = case.brokers.values(), Imbalance(case)
+    bundles = [case.rates(bundle) for broker in brokers for bundle in broker.bundles]
+    own = list(map(case.rates_of, brokers))
+    numbers = (n for one in (*bundles, *own) for n in (one.messages, one.throughput))
+    least, most = spread.messages
+    threshold = case.settings.number(RATE_THRESHOLD)
+    bounds = [(most, least + threshold), (most, least * (100 + threshold) / 100)]
+    least, most = spread.throughput
+    multiple = case.settings.number(THROUGHPUT_THRESHOLD)
+    bounds += [(most, least * multiple), (most, least * (multiple + 1))]
+    unsure = any(same(amount, bound) for amount, bound in bounds)
+    return _apart(own) and not unsure and all(number.denominator == 1 for number in numbers)
+
+
+STRATEGIES: Mapping[str, Callable[[Cycle], bool]] = {
+    "OverloadShedder": _overload,
+    "ThresholdShedder": _threshold,
+    "UniformLoadShedder": _uniform,
+}
+"""The strategies of which the documents say how they decide."""

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 
-from pulsar_conformance.conformance.checks.shedding import overload, threshold
-from pulsar_conformance.conformance.core.expect import Expect
-from pulsar_conformance.conformance.draws.shedding import rows as draws
-from pulsar_conformance.conformance.facts import shedding as facts
-from pulsar_conformance.conformance.operations.balancing.shed_cycles import CYCLES
-from pulsar_conformance.conformance.views import Unloadings
+from pulsar_conformance.conformance.common.expect import Expect
+from pulsar_conformance.conformance.shedding import overload, threshold
+from pulsar_conformance.conformance.shedding import quantities as facts
+from pulsar_conformance.conformance.shedding.draws import rows as draws
+from pulsar_conformance.conformance.shedding.operations import CYCLES
+from pulsar_conformance.conformance.shedding.view import Unloadings
 from pulsar_conformance.reference.rows import Row
 from pulsar_conformance.reference.threshold import LOWER_BOUNDARY
 

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from pulsar_conformance.conformance.core.expect import POINTS, SHARE, Expect
-from pulsar_conformance.conformance.draws import shedding as draws
-from pulsar_conformance.conformance.draws.shedding import left_open
-from pulsar_conformance.conformance.facts import shedding as facts
-from pulsar_conformance.conformance.operations.balancing.shed_select import SHED
-from pulsar_conformance.conformance.views import Unloading
+from pulsar_conformance.conformance.common.expect import POINTS, SHARE, Expect
+from pulsar_conformance.conformance.shedding import draws
+from pulsar_conformance.conformance.shedding import quantities as facts
+from pulsar_conformance.conformance.shedding.draws import left_open
+from pulsar_conformance.conformance.shedding.operations import SHED
+from pulsar_conformance.conformance.shedding.view import Unloading
 from pulsar_conformance.reference.cluster import Broker
 from pulsar_conformance.reference.numbers import Fraction, Percent, plain
 from pulsar_conformance.reference.shedding import Cycle
-from pulsar_conformance.reference.threshold import LOWER_BOUNDARY, Levels
+from pulsar_conformance.reference.threshold import BELOW_AVERAGE, LOWER_BOUNDARY, Levels
 from pulsar_conformance.reference.usage import maximum
 
 
@@ -253,3 +253,22 @@ def history_of_nothing_counts_nothing(case: Cycle, answer: Unloading, expect: Ex
         keeps = over is False and not facts.sheds_under_85(case, broker)
         if keeps and expect.reached(bool(broker.bundles)):
             _must_keep(levels, broker, answer, expect)
+
+
+@SHED.check("THRESHOLD-11", draws=draws.cycles(draws.threshold))
+def sheds_the_excess_over_the_limit(case: Cycle, answer: Unloading, expect: Expect) -> None:
+    """A broker above the limit gives up its excess over the limit and five points, no more."""
+    expect.given(facts.strategy_is(case, "ThresholdShedder"), "ThresholdShedder sheds")
+    expect.given(not any(one.history for one in case.brokers.values()), "there is no history")
+    levels = Levels(case)
+    for broker in case.brokers.values():
+        movable = facts.carried(case, case.movable(broker))
+        share = levels.usage[broker.name] - levels.limit + BELOW_AVERAGE
+        need = share / 100 * case.traffic_of(broker)
+        over = facts.over(levels, broker) and facts.loaded(case, broker)
+        if expect.reached(bool(over) and movable >= need):
+            of = f"traffic shed by {broker.name}"
+            expect.at_least(facts.shed(answer, broker), need, of, case.written)
+            before = facts.carried(case, facts.own(answer, broker)[:-1])
+            allowed = f"no more once {case.written(need)} are shed by {broker.name}"
+            expect.that(before < need * (1 + SHARE) or not need, allowed, answer)

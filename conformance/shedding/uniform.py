@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from pulsar_conformance.conformance.core.expect import SHARE, Expect
-from pulsar_conformance.conformance.draws import shedding as draws
-from pulsar_conformance.conformance.facts import shedding as facts
-from pulsar_conformance.conformance.operations.balancing.shed_select import SHED
-from pulsar_conformance.conformance.views import Unloading
+from pulsar_conformance.conformance.common.expect import SHARE, Expect
+from pulsar_conformance.conformance.shedding import draws
+from pulsar_conformance.conformance.shedding import quantities as facts
+from pulsar_conformance.conformance.shedding.operations import SHED
+from pulsar_conformance.conformance.shedding.view import Unloading
 from pulsar_conformance.reference.averages import together
 from pulsar_conformance.reference.cluster import Broker
 from pulsar_conformance.reference.numbers import Fraction

@@ -1,4 +1,4 @@
-"""Shedding cycles, as checks see them."""
+"""Shedding as checks see it."""
 
 from __future__ import annotations
 

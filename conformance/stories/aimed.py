@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from random import Random
 
 from hypothesis import strategies as st
-from pulsar_conformance.conformance.core.trial import Json, Trial
-from pulsar_conformance.conformance.draws.readings.made import made
-from pulsar_conformance.conformance.draws.stories.tales import CALM, Tale
+from pulsar_conformance.conformance.common.trial import Json, Trial
+from pulsar_conformance.conformance.drawing.aimed_trials import made
+from pulsar_conformance.conformance.stories.draw_tales import CALM, Tale
 from pulsar_conformance.reference.candidates import AUTO_SPLIT, MAX_TOPICS
 
 
@@ -54,7 +54,7 @@ def the_light_one_is_split(random: Random) -> Json:
 
 
 AIMED: Mapping[str, st.SearchStrategy[Trial]] = {
-    "unload-topic": made(a_topic_is_unloaded, operation="cluster.replay"),
-    "unload-destination": made(the_light_one_is_unloaded, operation="cluster.replay"),
-    "split-destination": made(the_light_one_is_split, operation="cluster.replay"),
+    "unload-topic": made("cluster.replay", a_topic_is_unloaded),
+    "unload-destination": made("cluster.replay", the_light_one_is_unloaded),
+    "split-destination": made("cluster.replay", the_light_one_is_split),
 }

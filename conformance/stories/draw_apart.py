@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pulsar_conformance.conformance.draws.stories.tales import Tale
+from pulsar_conformance.conformance.stories.draw_tales import Tale
 
 DOMAINS = ("north", "south", "west", "east")
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pulsar_conformance.conformance.draws.stories.ownership import crew
-from pulsar_conformance.conformance.draws.stories.tales import CAPACITY, Tale
+from pulsar_conformance.conformance.stories.draw_ownership import crew
+from pulsar_conformance.conformance.stories.draw_tales import CAPACITY, Tale
 from pulsar_conformance.reference.candidates import (
     AUTO_SPLIT,
     AUTO_UNLOAD,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pulsar_conformance.conformance.draws.stories.tales import CAPACITY, Tale
+from pulsar_conformance.conformance.stories.draw_tales import CAPACITY, Tale
 from pulsar_conformance.reference.shedding import GRACE
 
 

@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from hypothesis import strategies as st
-from pulsar_conformance.conformance.core.trial import Trial
-from pulsar_conformance.conformance.draws.loads import randoms
-from pulsar_conformance.conformance.draws.stories.tales import CALM, Tale
+from pulsar_conformance.conformance.common.trial import Trial
+from pulsar_conformance.conformance.drawing.loads import randoms
+from pulsar_conformance.conformance.stories.draw_tales import CALM, Tale
 from pulsar_conformance.reference.story.due import REPORTS
 
 Plot = Callable[[Tale], None]

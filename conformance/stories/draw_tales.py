@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 
-from pulsar_conformance.conformance.core.trial import Json
+from pulsar_conformance.conformance.common.trial import Json
 from pulsar_conformance.reference import candidates, overload
 from pulsar_conformance.reference.ranges import hex_of
 from pulsar_conformance.reference.shedding import ENABLED, GRACE, PACKAGE, STRATEGY

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from pulsar_conformance.conformance.draws.stories.ownership import crew
-from pulsar_conformance.conformance.draws.stories.tales import Tale
+from pulsar_conformance.conformance.stories.draw_ownership import crew
+from pulsar_conformance.conformance.stories.draw_tales import Tale
 from pulsar_conformance.reference.story.due import REPORTS, WRITES
 
 

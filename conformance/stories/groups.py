@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from pulsar_conformance.conformance.checks.placement.spreading import told
-from pulsar_conformance.conformance.core.expect import POINTS, Expect
-from pulsar_conformance.conformance.draws.stories import apart, left_open
-from pulsar_conformance.conformance.draws.stories import ownership as draws
-from pulsar_conformance.conformance.facts import stories as courses
-from pulsar_conformance.conformance.operations.cluster.cluster_replay import REPLAY
-from pulsar_conformance.conformance.views import Course, Moment, Scene, Story
-from pulsar_conformance.conformance.views.world import space_of
+from pulsar_conformance.conformance.common.expect import POINTS, Expect
+from pulsar_conformance.conformance.placement.spreading import told
+from pulsar_conformance.conformance.stories import draw_apart as apart
+from pulsar_conformance.conformance.stories import draw_left_open as left_open
+from pulsar_conformance.conformance.stories import draw_ownership as draws
+from pulsar_conformance.conformance.stories import quantities as courses
+from pulsar_conformance.conformance.stories.operations import REPLAY
+from pulsar_conformance.conformance.stories.view import Course, Scene, Story
+from pulsar_conformance.conformance.stories.world import Moment, space_of
 from pulsar_conformance.reference.anti_affinity import Spread
 from pulsar_conformance.reference.overload import OVERLOAD_THRESHOLD
 

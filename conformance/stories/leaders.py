@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from pulsar_conformance.conformance.core.expect import Expect
-from pulsar_conformance.conformance.draws.stories import ownership as draws
-from pulsar_conformance.conformance.operations.cluster.cluster_replay import REPLAY
-from pulsar_conformance.conformance.views import Course, Story
+from pulsar_conformance.conformance.common.expect import Expect
+from pulsar_conformance.conformance.stories import draw_ownership as draws
+from pulsar_conformance.conformance.stories.operations import REPLAY
+from pulsar_conformance.conformance.stories.view import Course, Story
 
 
 @REPLAY.check("MANAGER-09", draws=draws.stories(draws.leaders, draws.first_uses))

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from pulsar_conformance.conformance.core.expect import Expect
-from pulsar_conformance.conformance.draws.stories import busy
-from pulsar_conformance.conformance.draws.stories import ownership as draws
-from pulsar_conformance.conformance.draws.stories.tales import SHEDDING
-from pulsar_conformance.conformance.facts import stories as courses
-from pulsar_conformance.conformance.operations.cluster.cluster_replay import REPLAY
-from pulsar_conformance.conformance.views import Course, Scene, Story
-from pulsar_conformance.conformance.views.stories import WHOLE
-from pulsar_conformance.conformance.views.world import space_of
+from pulsar_conformance.conformance.common.expect import Expect
+from pulsar_conformance.conformance.stories import draw_busy as busy
+from pulsar_conformance.conformance.stories import draw_ownership as draws
+from pulsar_conformance.conformance.stories import quantities as courses
+from pulsar_conformance.conformance.stories.draw_tales import SHEDDING
+from pulsar_conformance.conformance.stories.operations import REPLAY
+from pulsar_conformance.conformance.stories.view import WHOLE, Course, Scene, Story
+from pulsar_conformance.conformance.stories.world import space_of
 from pulsar_conformance.reference.numbers import Fraction
 
 ANY_PLOT = (draws.first_uses, draws.crashes, draws.unloads, draws.leaders)

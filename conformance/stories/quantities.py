@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from pulsar_conformance.conformance.facts import shedding as facts
-from pulsar_conformance.conformance.views import Course, Moment, Scene
-from pulsar_conformance.conformance.views.stories import WHOLE
-from pulsar_conformance.conformance.views.world import space_of
+from pulsar_conformance.conformance.shedding import quantities as facts
+from pulsar_conformance.conformance.stories.view import WHOLE, Course, Scene
+from pulsar_conformance.conformance.stories.world import Moment, space_of
 from pulsar_conformance.reference.averages import together
 from pulsar_conformance.reference.cluster import RATE_FIELDS, Rates
 from pulsar_conformance.reference.numbers import ZERO, Fraction

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from pulsar_conformance.conformance.core.expect import SHARE, Expect
-from pulsar_conformance.conformance.draws.stories import busy, left_open
-from pulsar_conformance.conformance.draws.stories import ownership as draws
-from pulsar_conformance.conformance.draws.stories.tales import SHEDDING
-from pulsar_conformance.conformance.facts import shedding as facts
-from pulsar_conformance.conformance.facts import stories as courses
-from pulsar_conformance.conformance.facts.stories import Watch
-from pulsar_conformance.conformance.operations.cluster.cluster_replay import REPLAY
-from pulsar_conformance.conformance.views import Course, Scene, Story
-from pulsar_conformance.conformance.views.stories import Move
-from pulsar_conformance.conformance.views.world import space_of
+from pulsar_conformance.conformance.common.expect import SHARE, Expect
+from pulsar_conformance.conformance.shedding import quantities as facts
+from pulsar_conformance.conformance.stories import draw_busy as busy
+from pulsar_conformance.conformance.stories import draw_left_open as left_open
+from pulsar_conformance.conformance.stories import draw_ownership as draws
+from pulsar_conformance.conformance.stories import quantities as courses
+from pulsar_conformance.conformance.stories.draw_tales import SHEDDING
+from pulsar_conformance.conformance.stories.operations import REPLAY
+from pulsar_conformance.conformance.stories.quantities import Watch
+from pulsar_conformance.conformance.stories.view import Course, Move, Scene, Story
+from pulsar_conformance.conformance.stories.world import space_of
 from pulsar_conformance.reference.numbers import Fraction, plain
 from pulsar_conformance.reference.ranges import HashRange
 from pulsar_conformance.reference.shedding import ENABLED, GRACE, RECENT, STRATEGY, Cycle

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from pulsar_conformance.conformance.core.expect import Expect
-from pulsar_conformance.conformance.draws.stories import busy
-from pulsar_conformance.conformance.draws.stories import ownership as draws
-from pulsar_conformance.conformance.facts import stories as courses
-from pulsar_conformance.conformance.operations.cluster.cluster_replay import REPLAY
-from pulsar_conformance.conformance.views import Course, Scene, Story
-from pulsar_conformance.conformance.views.stories import Division
+from pulsar_conformance.conformance.common.expect import Expect
+from pulsar_conformance.conformance.stories import draw_busy as busy
+from pulsar_conformance.conformance.stories import draw_ownership as draws
+from pulsar_conformance.conformance.stories import quantities as courses
+from pulsar_conformance.conformance.stories.operations import REPLAY
+from pulsar_conformance.conformance.stories.view import Course, Division, Scene, Story
 from pulsar_conformance.reference.candidates import AUTO_UNLOAD, MAX_BUNDLES
 
 GROWING = draws.stories(busy.grown)

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from pulsar_conformance.conformance.core.expect import POINTS, Expect
-from pulsar_conformance.conformance.draws.stories import busy
-from pulsar_conformance.conformance.draws.stories import ownership as draws
-from pulsar_conformance.conformance.facts import stories as courses
-from pulsar_conformance.conformance.facts.stories import Steady, Watch
-from pulsar_conformance.conformance.operations.cluster.cluster_replay import REPLAY
-from pulsar_conformance.conformance.views import Course, Scene, Story
-from pulsar_conformance.conformance.views.stories import Move
-from pulsar_conformance.conformance.views.world import space_of
+from pulsar_conformance.conformance.common.expect import POINTS, Expect
+from pulsar_conformance.conformance.stories import draw_busy as busy
+from pulsar_conformance.conformance.stories import draw_ownership as draws
+from pulsar_conformance.conformance.stories import quantities as courses
+from pulsar_conformance.conformance.stories.operations import REPLAY
+from pulsar_conformance.conformance.stories.quantities import Steady, Watch
+from pulsar_conformance.conformance.stories.view import Course, Move, Scene, Story
+from pulsar_conformance.conformance.stories.world import space_of
 from pulsar_conformance.reference.cluster import NEVER_MEASURED_MESSAGES
 from pulsar_conformance.reference.numbers import Fraction
 from pulsar_conformance.reference.overload import OVERLOAD_THRESHOLD

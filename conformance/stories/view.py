@@ -1,4 +1,4 @@
-"""Stories, as checks see them: the world that follows from events, and the answers."""
+"""Stories as checks see them."""
 
 from __future__ import annotations
 
@@ -7,10 +7,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from pulsar_conformance.conformance.core.expect import Violated
-from pulsar_conformance.conformance.core.trial import Json
-from pulsar_conformance.conformance.views.world import Moment, moments
-from pulsar_conformance.reference import Readings, Settings
+from pulsar_conformance.conformance.common.expect import Violated
+from pulsar_conformance.conformance.common.trial import Json
+from pulsar_conformance.conformance.stories.world import Moment, moments
+from pulsar_conformance.reference import (
+    Readings,
+    Settings,
+)
 
 WHOLE = "0x00000000_0xffffffff"
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from pulsar_conformance.conformance.core.trial import Json
+from pulsar_conformance.conformance.common.trial import Json
 from pulsar_conformance.reference import Settings
 from pulsar_conformance.reference.cluster import Rates
 from pulsar_conformance.reference.numbers import ZERO, Fraction, exact

@@ -6,12 +6,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from pulsar_conformance.conformance.core.expect import POINTS, Expect, same
-from pulsar_conformance.conformance.draws.stories import ownership as draws
-from pulsar_conformance.conformance.draws.stories import written as written_draws
-from pulsar_conformance.conformance.operations.cluster.cluster_replay import REPLAY
-from pulsar_conformance.conformance.views import Course, Scene, Story
-from pulsar_conformance.conformance.views.world import space_of
+from pulsar_conformance.conformance.common.expect import POINTS, Expect, same
+from pulsar_conformance.conformance.stories import draw_ownership as draws
+from pulsar_conformance.conformance.stories import draw_written as written_draws
+from pulsar_conformance.conformance.stories.operations import REPLAY
+from pulsar_conformance.conformance.stories.view import Course, Scene, Story
+from pulsar_conformance.conformance.stories.world import space_of
 from pulsar_conformance.reference.averages import together
 from pulsar_conformance.reference.cluster import RATE_FIELDS, Broker
 from pulsar_conformance.reference.numbers import Fraction, exact, plain

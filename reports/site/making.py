@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from pulsar_conformance.conformance.operations.catalogue import OPERATIONS
+from pulsar_conformance.conformance.catalogue import OPERATIONS
 from pulsar_conformance.fixtures import examples
 from pulsar_conformance.reference import Model
 from pulsar_conformance.reports.pages.making import TITLES, Shown, environment

@@ -12,15 +12,12 @@ from importlib import import_module
 from pkgutil import walk_packages
 from typing import Any
 
-from pulsar_conformance import reference
-from pulsar_conformance.conformance import checks, draws
+from pulsar_conformance import conformance, reference
+from pulsar_conformance.conformance.catalogue import checks
 from pulsar_conformance.conformance.commands.main import COMMANDS, parser_of
-from pulsar_conformance.conformance.core.check import CHECKS
 from pulsar_conformance.specs import load
 
 WIDTH = 80
-
-assert checks  # importing it registers every check
 
 
 @dataclass(frozen=True)
@@ -44,9 +41,9 @@ class Documented:
 
 def held(rule: str) -> Held | None:
     """The check of a rule; None where no question can test it."""
-    if rule not in CHECKS:
+    if rule not in checks():
         return None
-    function: Any = CHECKS[rule].predicate.function
+    function: Any = checks()[rule].predicate.function
     while isinstance(function, partial):
         function = function.func
     file = f"{function.__module__.removeprefix('pulsar_conformance.').replace('.', '/')}.py"
@@ -72,9 +69,11 @@ def commands() -> Iterator[tuple[str, str, str]]:
 
 
 def strategies() -> Iterator[Documented]:
-    """The strategies that draw cases: every public function of the rooms of draws."""
-    for found in walk_packages(draws.__path__, f"{draws.__name__}."):
-        yield from _public(import_module(found.name))
+    """The strategies that draw cases: every public function of the modules that draw."""
+    for found in walk_packages(conformance.__path__, f"{conformance.__name__}."):
+        parts = found.name.removeprefix(conformance.__name__)
+        if ".draw" in parts:
+            yield from _public(import_module(found.name))
 
 
 def model() -> Iterator[Documented]:

@@ -8,7 +8,7 @@ from pulsar_conformance.specs import UnknownName
 from standins.examples import EXAMPLES
 
 PROFILE = "documented-3.0"
-STANDINS = Path(__file__).parent / "standins"
+STANDINS = Path(__file__).parents[1] / "standins"
 
 
 @pytest.mark.parametrize(

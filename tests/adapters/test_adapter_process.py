@@ -11,7 +11,7 @@ import pytest
 from pulsar_conformance.adapters import AdapterError, Limits, child, connect, process
 from pulsar_conformance.adapters.child import Child
 
-BROKEN = Path(__file__).parent / "standins" / "broken.py"
+BROKEN = Path(__file__).parents[1] / "standins" / "broken.py"
 PATIENT = Limits(start=20.0, base=20.0, per_case=0.0, output_bytes=1 << 20, end=10.0)
 SHORT = replace(PATIENT, start=4.0, base=0.4)
 SHORT_END = replace(PATIENT, end=0.4)

@@ -13,7 +13,7 @@ from pulsar_conformance.conformance.commands.main import main
 from standins import hostile_traits
 from standins.examples import EXAMPLES
 
-HOSTILE = Path(__file__).parent / "standins" / "hostile.py"
+HOSTILE = Path(__file__).parents[1] / "standins" / "hostile.py"
 QUESTION = json.dumps({"ask": "usage.max", "case": EXAMPLES["usage.max"][0]})
 UNSHOWN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\ud800-\udfff]")
 SOON = 25.0

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 MAIN = "import sys; from pulsar_conformance.conformance.commands.main import main; sys.exit(main())"
-TESTS = Path(__file__).parent
+TESTS = Path(__file__).parents[1]
 RUN = ("run", "--adapter", "python:standins.nulls:Nothing", "--rules", "USAGE-01")
 RUN += ("--examples", "2")
 STREAM = Path("reports/out/verdicts.jsonl")

@@ -3,8 +3,8 @@
 from pathlib import Path
 
 import pytest
+from pulsar_conformance.audit.input.paths import as_given, check
 from pulsar_conformance.conformance.commands.main import main
-from pulsar_conformance.conformance.history.input.paths import as_given, check
 
 MISTAKES = {
     "no such strategy": (["--strategy", "LoudShedder"], "LoudShedder: there are OverloadShedder, "),

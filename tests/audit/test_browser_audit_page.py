@@ -3,10 +3,12 @@
 import shutil
 
 import pytest
-from pulsar_conformance.conformance.history.page.rendering import rendered
+from pulsar_conformance.audit.page.rendering import rendered
 from selenium import webdriver
 from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.common.by import By
+
+pytestmark = pytest.mark.browser
 
 BROKERS, POINTS, MARKS, ROWS, BUNDLES = 100, 300, 1000, 1000, 50
 """The most that the page of one cluster has."""

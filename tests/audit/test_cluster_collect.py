@@ -12,12 +12,12 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
 import pytest
-from pulsar_conformance.adapters.cluster.remote import TOKEN, Access, AdminApi
+from pulsar_conformance.adapters.admin_api.remote import TOKEN, Access, AdminApi
 from pulsar_conformance.adapters.operated.in_force import documented
 from pulsar_conformance.adapters.operated.looking import Looker
+from pulsar_conformance.audit.collect.files import Recording
+from pulsar_conformance.audit.collect.recording import Recorder
 from pulsar_conformance.conformance.commands.main import main
-from pulsar_conformance.conformance.history.collect.files import Recording
-from pulsar_conformance.conformance.history.collect.recording import Recorder
 from standins.admin import FakeCluster
 
 ONE = "shop/eu/0x00000000_0x80000000"
@@ -357,7 +357,7 @@ def test_whatever_answers_there_is_one_clear_error(answer, said, tmp_path, capsy
 
 
 def test_tls_is_not_left_for_plain_http():
-    from pulsar_conformance.adapters.cluster.remote import NoAnswer
+    from pulsar_conformance.adapters.admin_api.remote import NoAnswer
 
     with pytest.raises(NoAnswer, match="redirects to plain HTTP, at other:80"):
         AdminApi._check("https://here:8443/admin", "http://other:80/admin")
@@ -377,7 +377,7 @@ def test_a_folder_that_cannot_be_written(cluster, tmp_path, capsys):
 
 
 def test_nothing_imports_a_jvm():
-    module = "pulsar_conformance.conformance.commands.clusters.collect"
+    module = "pulsar_conformance.audit.commands.collect"
     code = f"import sys, {module}; print('jpype' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"

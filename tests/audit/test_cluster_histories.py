@@ -5,9 +5,9 @@ import json
 from pathlib import Path
 
 import pytest
-from pulsar_conformance.conformance.history.collect.changes import folded
+from pulsar_conformance.audit.collect.changes import folded
 
-FOLDER = Path(__file__).parents[1] / "fixtures" / "histories"
+FOLDER = Path(__file__).parents[2] / "fixtures" / "histories"
 
 
 @pytest.fixture(params=["3.0.7", "4.2.4"])

@@ -6,10 +6,12 @@ import pytest
 
 pytest.importorskip("pyspark", reason="needs the extra: nox -s spark")
 
-from pulsar_conformance.conformance.history.audit.plan import AuditPlan, Silver
-from pulsar_conformance.conformance.history.audit.tables import TABLES
-from pulsar_conformance.conformance.history.cycles.gold import averages, cycles, unloads
+from pulsar_conformance.audit.pipeline.plan import AuditPlan, Silver
+from pulsar_conformance.audit.pipeline.tables import TABLES
+from pulsar_conformance.audit.tables.gold import averages, cycles, unloads
 from standins.sparks import audit_session, spark
+
+pytestmark = pytest.mark.spark
 
 assert audit_session
 assert spark

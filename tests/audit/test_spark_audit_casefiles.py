@@ -6,9 +6,11 @@ import pytest
 
 pytest.importorskip("pyspark", reason="needs the extra: nox -s spark")
 
-from pulsar_conformance.conformance.history.audit.tables import TABLES
-from pulsar_conformance.conformance.history.verdicts.casefiles import write
+from pulsar_conformance.audit.pipeline.tables import TABLES
+from pulsar_conformance.audit.verdicts.casefiles import write
 from standins.sparks import spark
+
+pytestmark = pytest.mark.spark
 
 assert spark
 

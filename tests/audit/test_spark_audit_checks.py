@@ -14,20 +14,19 @@ from pulsar_conformance.adapters.spark.answers_shedding import (
 )
 from pulsar_conformance.adapters.spark.cases import Basis, parsed
 from pulsar_conformance.adapters.spark.settings import in_force
-from pulsar_conformance.conformance import checks
-from pulsar_conformance.conformance.core.trial import Trial
+from pulsar_conformance.audit.tables.decisions import finished, table
+from pulsar_conformance.audit.verdicts.checks import BOUNDED, CHECKS
+from pulsar_conformance.audit.verdicts.checks.acts import acts
+from pulsar_conformance.audit.verdicts.checks.facts import facts
+from pulsar_conformance.audit.verdicts.judging import judged
+from pulsar_conformance.conformance.common.trial import Trial
 from pulsar_conformance.conformance.engine.corpus import drawn
 from pulsar_conformance.conformance.engine.judge import Court
-from pulsar_conformance.conformance.history.cycles.decisions import finished, table
-from pulsar_conformance.conformance.history.verdicts.checks import BOUNDED, CHECKS
-from pulsar_conformance.conformance.history.verdicts.checks.acts import acts
-from pulsar_conformance.conformance.history.verdicts.checks.facts import facts
-from pulsar_conformance.conformance.history.verdicts.judging import judged
 from pulsar_conformance.reference import Model, Readings
 from pyspark.sql import functions as F
 from standins.sparks import spark
 
-assert checks.__all__
+pytestmark = pytest.mark.spark
 assert spark
 
 PROFILE = "documented-3.0"

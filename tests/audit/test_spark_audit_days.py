@@ -12,21 +12,23 @@ pytest.importorskip("pyspark", reason="needs the extra: nox -s spark")
 
 from pulsar_conformance.adapters.spark.configuring import configure
 from pulsar_conformance.adapters.spark.session import apart
-from pulsar_conformance.conformance.history.audit import reading, sizes
-from pulsar_conformance.conformance.history.audit.plan import AuditPlan, Silver
-from pulsar_conformance.conformance.history.audit.reading import source
-from pulsar_conformance.conformance.history.audit.running import make
-from pulsar_conformance.conformance.history.audit.steps import PASSING, steps
-from pulsar_conformance.conformance.history.audit.tables import TABLES
-from pulsar_conformance.conformance.history.audit.writing import Store
-from pulsar_conformance.conformance.history.cycles import averages, lately
-from pulsar_conformance.conformance.history.cycles.gold import SESSION
-from pulsar_conformance.conformance.history.input import sources
-from pulsar_conformance.conformance.history.input.files import found
-from pulsar_conformance.conformance.history.input.records import records
-from pulsar_conformance.conformance.history.input.silver import SILVER
-from pulsar_conformance.conformance.history.verdicts import splits
+from pulsar_conformance.audit.input import sources
+from pulsar_conformance.audit.input.files import found
+from pulsar_conformance.audit.input.records import records
+from pulsar_conformance.audit.input.silver import SILVER
+from pulsar_conformance.audit.pipeline import reading, sizes
+from pulsar_conformance.audit.pipeline.plan import AuditPlan, Silver
+from pulsar_conformance.audit.pipeline.reading import source
+from pulsar_conformance.audit.pipeline.running import make
+from pulsar_conformance.audit.pipeline.steps import PASSING, steps
+from pulsar_conformance.audit.pipeline.tables import TABLES
+from pulsar_conformance.audit.pipeline.writing import Store
+from pulsar_conformance.audit.tables import averages, lately
+from pulsar_conformance.audit.tables.gold import SESSION
+from pulsar_conformance.audit.verdicts import splits
 from standins.sparks import spark
+
+pytestmark = pytest.mark.spark
 
 assert spark
 

@@ -6,9 +6,11 @@ import pytest
 
 pytest.importorskip("pyspark", reason="needs the extra: nox -s spark")
 
-from pulsar_conformance.conformance.history.input.differences import TableDifference, difference
-from pulsar_conformance.conformance.history.input.sources import NEVER
+from pulsar_conformance.audit.input.differences import TableDifference, difference
+from pulsar_conformance.audit.input.sources import NEVER
 from standins.sparks import audit_session, spark
+
+pytestmark = pytest.mark.spark
 
 assert audit_session
 assert spark

@@ -7,19 +7,19 @@ import pytest
 from pulsar_conformance import specs
 from pulsar_conformance.adapters.spark.averages import Timeline
 from pulsar_conformance.adapters.spark.configuring import configure
-from pulsar_conformance.conformance import checks
+from pulsar_conformance.audit.pipeline import sizes
+from pulsar_conformance.audit.pipeline.plan import AuditPlan, Silver
+from pulsar_conformance.audit.pipeline.tables import TABLES
+from pulsar_conformance.audit.tables.decisions import decided
+from pulsar_conformance.audit.tables.gold import GOLD
+from pulsar_conformance.audit.verdicts.verdicts import judged_by
 from pulsar_conformance.conformance.cases.saved import trial_of
 from pulsar_conformance.conformance.engine.judge import Court
-from pulsar_conformance.conformance.history.audit import sizes
-from pulsar_conformance.conformance.history.audit.plan import AuditPlan, Silver
-from pulsar_conformance.conformance.history.audit.tables import TABLES
-from pulsar_conformance.conformance.history.cycles.decisions import decided
-from pulsar_conformance.conformance.history.cycles.gold import GOLD
-from pulsar_conformance.conformance.history.verdicts.verdicts import judged_by
 from pulsar_conformance.reference import Readings
 from standins.sparks import audit_session, spark
 
-assert checks.__all__
+pytestmark = pytest.mark.spark
+
 assert audit_session
 assert spark
 

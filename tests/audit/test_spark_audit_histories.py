@@ -10,9 +10,11 @@ import yaml
 
 pytest.importorskip("pyspark", reason="needs the extra: nox -s spark")
 
-from pulsar_conformance.conformance.history.audit.plan import AuditPlan
-from pulsar_conformance.conformance.history.audit.report import tables
+from pulsar_conformance.audit.pipeline.plan import AuditPlan
+from pulsar_conformance.audit.pipeline.report import tables
 from standins.sparks import spark
+
+pytestmark = pytest.mark.spark
 
 assert spark
 
@@ -31,7 +33,7 @@ SETTINGS = {
 }
 HISTORIES = [
     one
-    for file in sorted(Path(__file__).with_name("histories").glob("*.yaml"))
+    for file in sorted(Path(__file__).parents[1].joinpath("histories").glob("*.yaml"))
     for one in yaml.safe_load(file.read_text("utf-8"))
 ]
 WRONG = ("violated", "not done though due")

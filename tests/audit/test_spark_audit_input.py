@@ -8,12 +8,12 @@ import pytest
 
 pytest.importorskip("pyspark", reason="needs the extra: nox -s spark")
 
-from pulsar_conformance.conformance.history.input.damage import REASONS
-from pulsar_conformance.conformance.history.input.files import found
-from pulsar_conformance.conformance.history.input.lines import lines
-from pulsar_conformance.conformance.history.input.paths import as_given
-from pulsar_conformance.conformance.history.input.records import quarantine, records
-from pulsar_conformance.conformance.history.input.silver import SILVER
+from pulsar_conformance.audit.input.damage import REASONS
+from pulsar_conformance.audit.input.files import found
+from pulsar_conformance.audit.input.lines import lines
+from pulsar_conformance.audit.input.paths import as_given
+from pulsar_conformance.audit.input.records import quarantine, records
+from pulsar_conformance.audit.input.silver import SILVER
 from standins.records import (
     GOOD,
     HALVES,
@@ -29,6 +29,8 @@ from standins.records import (
     told,
 )
 from standins.sparks import spark
+
+pytestmark = pytest.mark.spark
 
 assert spark
 
@@ -136,7 +138,7 @@ def test_every_reason_is_tried(session):
 
 
 def test_the_page_has_every_rule():
-    guides = Path(__file__).parent.parent / "reports" / "site" / "guides"
+    guides = Path(__file__).parents[2] / "reports" / "site" / "guides"
     page = (guides / "audit-a-fleet.md").read_text("utf-8")
     for name, reason in REASONS.items():
         assert f"| `{name}` | {reason.rule} |" in page

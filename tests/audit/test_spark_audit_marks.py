@@ -6,9 +6,11 @@ import pytest
 
 pytest.importorskip("pyspark", reason="needs the extra: nox -s spark")
 
-from pulsar_conformance.conformance.history.audit import marks
-from pulsar_conformance.conformance.history.audit.marks import DONE, LINE, UNFINISHED, Mark, Marks
+from pulsar_conformance.audit.pipeline import marks
+from pulsar_conformance.audit.pipeline.marks import DONE, LINE, UNFINISHED, Mark, Marks
 from standins.sparks import audit_session, spark
+
+pytestmark = pytest.mark.spark
 
 assert audit_session
 assert spark

@@ -8,14 +8,16 @@ import pytest
 
 pytest.importorskip("pyspark", reason="needs the extra: nox -s spark")
 
+from pulsar_conformance.audit.page import series
+from pulsar_conformance.audit.page.making import PAGE
+from pulsar_conformance.audit.page.rendering import rendered
 from pulsar_conformance.conformance.commands.main import main
-from pulsar_conformance.conformance.history.page import series
-from pulsar_conformance.conformance.history.page.making import PAGE
-from pulsar_conformance.conformance.history.page.rendering import rendered
 from standins.sparks import CORES, spark
 
+pytestmark = pytest.mark.spark
+
 assert spark
-HISTORY = Path(__file__).parent.parent / "fixtures" / "history"
+HISTORY = Path(__file__).parents[2] / "fixtures" / "history"
 FAR = re.compile(r"""(?:src|href)\s*=|@import|url\(|fetch\(|XMLHttpRequest|WebSocket""")
 
 

@@ -12,6 +12,8 @@ from pyspark.sql import functions as F
 from standins.records import GOOD, history, line, reasons, said, told
 from standins.sparks import spark
 
+pytestmark = pytest.mark.spark
+
 assert spark
 
 

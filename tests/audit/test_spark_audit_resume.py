@@ -17,18 +17,20 @@ pytest.importorskip("pyspark", reason="needs the extra: nox -s spark")
 
 from pulsar_conformance.adapters.spark.configuring import configure
 from pulsar_conformance.adapters.spark.session import apart
-from pulsar_conformance.conformance.history.audit import sizes
-from pulsar_conformance.conformance.history.audit.marks import DONE
-from pulsar_conformance.conformance.history.audit.plan import AuditPlan
-from pulsar_conformance.conformance.history.audit.reading import source
-from pulsar_conformance.conformance.history.audit.running import make
-from pulsar_conformance.conformance.history.audit.steps import COMPARED, fingerprints, steps
-from pulsar_conformance.conformance.history.audit.tables import TABLES
-from pulsar_conformance.conformance.history.audit.writing import ASKED, Store
-from pulsar_conformance.conformance.history.cycles.gold import GOLD
-from pulsar_conformance.conformance.history.input.files import found
-from pulsar_conformance.conformance.history.input.silver import SILVER
+from pulsar_conformance.audit.input.files import found
+from pulsar_conformance.audit.input.silver import SILVER
+from pulsar_conformance.audit.pipeline import sizes
+from pulsar_conformance.audit.pipeline.marks import DONE
+from pulsar_conformance.audit.pipeline.plan import AuditPlan
+from pulsar_conformance.audit.pipeline.reading import source
+from pulsar_conformance.audit.pipeline.running import make
+from pulsar_conformance.audit.pipeline.steps import COMPARED, fingerprints, steps
+from pulsar_conformance.audit.pipeline.tables import TABLES
+from pulsar_conformance.audit.pipeline.writing import ASKED, Store
+from pulsar_conformance.audit.tables.gold import GOLD
 from standins.sparks import CORES, audit_session, spark
+
+pytestmark = pytest.mark.spark
 
 assert audit_session
 assert spark

@@ -10,13 +10,15 @@ from types import SimpleNamespace
 from pulsar_conformance import specs
 from pulsar_conformance.adapters.spark import session
 from pulsar_conformance.adapters.spark.session import last_cause
+from pulsar_conformance.audit.input.errors import AuditError
+from pulsar_conformance.audit.pipeline import report
+from pulsar_conformance.audit.pipeline.plan import AuditPlan
+from pulsar_conformance.audit.pipeline.report import check_rules
+from pulsar_conformance.audit.verdicts.verdicts import rules_of
 from pulsar_conformance.conformance.commands.main import main
-from pulsar_conformance.conformance.history.audit import report
-from pulsar_conformance.conformance.history.audit.plan import AuditPlan
-from pulsar_conformance.conformance.history.audit.report import check_rules
-from pulsar_conformance.conformance.history.input.errors import AuditError
-from pulsar_conformance.conformance.history.verdicts.verdicts import rules_of
 from pyspark.errors import AnalysisException
+
+pytestmark = pytest.mark.spark
 
 EMPTY = {"cycles": 0, "wrong": 0, "lines": {"read": 2, "used": 2, "quarantined": {}}}
 NOTHING = {

@@ -9,7 +9,9 @@ from pathlib import Path
 
 import pytest
 from pulsar_conformance import specs
-from pulsar_conformance.conformance.commands import submit
+from pulsar_conformance.audit.commands import submit
+
+pytestmark = pytest.mark.spark
 
 pyspark = pytest.importorskip("pyspark", reason="needs the extra: nox -s spark")
 

@@ -6,11 +6,13 @@ from math import isnan
 from random import Random
 
 import pytest
-from pulsar_conformance.conformance.history.audit.plan import AuditPlan, Silver
-from pulsar_conformance.conformance.history.audit.tables import TABLES
-from pulsar_conformance.conformance.history.cycles.usages import BLOCK, NAME, after_each, usages
-from pulsar_conformance.conformance.history.input.silver import SILVER
+from pulsar_conformance.audit.input.silver import SILVER
+from pulsar_conformance.audit.pipeline.plan import AuditPlan, Silver
+from pulsar_conformance.audit.pipeline.tables import TABLES
+from pulsar_conformance.audit.tables.usages import BLOCK, NAME, after_each, usages
 from standins.sparks import audit_session, spark
+
+pytestmark = pytest.mark.spark
 
 assert spark
 assert audit_session

@@ -7,8 +7,10 @@ import pytest
 
 pytest.importorskip("pyspark", reason="needs the extra: nox -s spark")
 
-from pulsar_conformance.conformance.history.audit.marks import Mark
-from pulsar_conformance.conformance.history.audit.workers import TableProgress, done
+from pulsar_conformance.audit.pipeline.marks import Mark
+from pulsar_conformance.audit.pipeline.workers import TableProgress, done
+
+pytestmark = pytest.mark.spark
 
 AFTER = {
     "root": (),

@@ -15,8 +15,10 @@ pytest.importorskip("pyspark", reason="needs the extra: nox -s spark")
 from pulsar_conformance.conformance.commands.main import main
 from standins.sparks import CORES, spark
 
+pytestmark = pytest.mark.spark
+
 assert spark
-FOLDER = Path(__file__).parents[1] / "fixtures" / "histories"
+FOLDER = Path(__file__).parents[2] / "fixtures" / "histories"
 WHOLE, UPPER = "0x00000000_0xffffffff", "0x7fffffff_0xffffffff"
 SHED, BY_HAND, SPLIT = (f"shop/ns-{number}/{WHOLE}" for number in (1, 2, 3))
 

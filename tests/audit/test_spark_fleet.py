@@ -10,28 +10,24 @@ import pytest
 
 pytest.importorskip("pyspark", reason="needs the extra: nox -s spark")
 
-from pulsar_conformance.conformance.commands.main import main
-from pulsar_conformance.conformance.history.fleet import bundles, decided, shape, writing
-from pulsar_conformance.conformance.history.fleet.course import ClusterHistory
-from pulsar_conformance.conformance.history.fleet.events import events_of
-from pulsar_conformance.conformance.history.fleet.plants import moment
-from pulsar_conformance.conformance.history.fleet.plants.damage import KINDS
-from pulsar_conformance.conformance.history.fleet.plants.plants import (
+from pulsar_conformance.audit.fleet import bundles, decided, shape, writing
+from pulsar_conformance.audit.fleet.course import ClusterHistory
+from pulsar_conformance.audit.fleet.events import events_of
+from pulsar_conformance.audit.fleet.plants import moment
+from pulsar_conformance.audit.fleet.plants.damage import KINDS
+from pulsar_conformance.audit.fleet.plants.plants import (
     PLANTS,
     THRESHOLD,
     readings_for,
     settings_for,
 )
-from pulsar_conformance.conformance.history.fleet.size import (
-    NOBODY,
-    SHEDDING,
-    START,
-    Fleet,
-    HistoryOptions,
-)
+from pulsar_conformance.audit.fleet.size import NOBODY, SHEDDING, START, Fleet, HistoryOptions
+from pulsar_conformance.conformance.commands.main import main
 from pulsar_conformance.reference import reports
 from standins.java_sample import java_sample
 from standins.sparks import CORES, spark
+
+pytestmark = pytest.mark.spark
 
 assert java_sample
 assert spark
@@ -356,7 +352,7 @@ def test_a_folder_that_is_there_is_left_alone(tmp_path, capsys):
 
 def test_the_history_that_comes_with_the_project_is_what_the_page_says(spark):
     """The command of the guide, and what is in the file."""
-    file = Path(__file__).parent.parent / "fixtures" / "history" / "fleet-1.json.gz"
+    file = Path(__file__).parents[2] / "fixtures" / "history" / "fleet-1.json.gz"
     told = HistoryOptions("reference", ("SHED-04",), 0.02)
     made = writing.lines(spark.session, Fleet(1, 4, 10, 6, given={SHEDDING: True}), told)
     rows = made.where("kind != 'planted SHED-04'").select("value").collect()

@@ -9,23 +9,22 @@ import pytest
 
 pytest.importorskip("pyspark", reason="needs the extra: nox -s spark")
 
-from pulsar_conformance.conformance.history.audit.plan import AuditPlan
-from pulsar_conformance.conformance.history.audit.report import tables
-from pulsar_conformance.conformance.history.fleet import bundles, decided
-from pulsar_conformance.conformance.history.fleet.plants.plants import (
+from pulsar_conformance.audit.fleet import bundles, decided
+from pulsar_conformance.audit.fleet.plants.plants import (
     PLANTS,
     readings_for,
     settings_for,
     strategy_for,
 )
-from pulsar_conformance.conformance.history.fleet.size import Fleet
-from pulsar_conformance.conformance.history.verdicts import checks
-from pulsar_conformance.conformance.history.verdicts.checks.registry import CHECKS
-from pulsar_conformance.conformance.history.verdicts.splits import JUDGED
+from pulsar_conformance.audit.fleet.size import Fleet
+from pulsar_conformance.audit.pipeline.plan import AuditPlan
+from pulsar_conformance.audit.pipeline.report import tables
+from pulsar_conformance.audit.verdicts.checks.registry import CHECKS
+from pulsar_conformance.audit.verdicts.splits import JUDGED
 from standins.java_sample import java_sample
 from standins.sparks import spark
 
-assert checks.__all__
+pytestmark = pytest.mark.spark
 assert java_sample
 assert spark
 

@@ -6,9 +6,11 @@ import pytest
 
 pytest.importorskip("pyspark", reason="needs the extra: nox -s spark")
 
-from pulsar_conformance.conformance.history.audit import leaders
-from pulsar_conformance.conformance.history.audit.tables import TABLES
+from pulsar_conformance.audit.pipeline import leaders
+from pulsar_conformance.audit.pipeline.tables import TABLES
 from standins.sparks import spark
+
+pytestmark = pytest.mark.spark
 
 assert spark
 

@@ -10,10 +10,12 @@ import pytest
 
 pytest.importorskip("pyspark", reason="needs the extra: nox -s spark")
 
-from pulsar_conformance.adapters.cluster.remote import TOKEN
+from pulsar_conformance.adapters.admin_api.remote import TOKEN
 from pulsar_conformance.conformance.commands.main import main
 from standins.admin import FakeCluster
 from standins.sparks import CORES, spark
+
+pytestmark = pytest.mark.spark
 
 assert spark
 COMMAND = """

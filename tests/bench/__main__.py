@@ -1,4 +1,4 @@
-"""`python -m pulsar_conformance.conformance.bench`: implementations and the audit, measured."""
+"""`python -m bench`: implementations and the audit, measured."""
 
 from __future__ import annotations
 
@@ -16,8 +16,9 @@ from pulsar_conformance.adapters import AdapterError, Connection, Limits, connec
 from pulsar_conformance.adapters.arguments import ADAPTER, DEFAULT_PROFILE
 from pulsar_conformance.adapters.bundled import runnable
 from pulsar_conformance.adapters.spark import session
-from pulsar_conformance.conformance.bench import layout, rates
-from pulsar_conformance.conformance.history.audit import sizes
+from pulsar_conformance.audit.pipeline import sizes
+
+from bench import layout, rates
 
 BROKERS, BUNDLES = 2, 3
 """Of a cluster whose cycles are what counts."""
@@ -61,7 +62,7 @@ def _engines(args: argparse.Namespace) -> Iterator[str]:
 
 def _audits(args: argparse.Namespace) -> Iterator[str]:
     """An audit against its floor."""
-    from pulsar_conformance.conformance.bench import audits
+    from bench import audits
 
     command = (str(Path(word).absolute()) if Path(word).is_file() else word for word in args.beside)
     rounds = audits.Rounds(args.audits, tuple(command))
@@ -75,7 +76,7 @@ def _audits(args: argparse.Namespace) -> Iterator[str]:
 
 def _cycles(args: argparse.Namespace) -> Iterator[str]:
     """Many cycles of one leader against few."""
-    from pulsar_conformance.conformance.bench import cycles
+    from bench import cycles
 
     def measured(spark: Any, folder: Path) -> Iterable[tuple[str, str, str]]:
         fleet = cycles.fleet_of(BROKERS, BUNDLES, args.hours)
@@ -86,7 +87,7 @@ def _cycles(args: argparse.Namespace) -> Iterator[str]:
 
 def _days(args: argparse.Namespace) -> Iterator[str]:
     """A day more of a history against all of its days."""
-    from pulsar_conformance.conformance.bench import audits, days
+    from bench import audits, days
 
     def measured(spark: Any, folder: Path) -> Iterable[tuple[str, str, str]]:
         fleet = audits.fleet_of(args.brokers, args.bundles, args.days * days.HOURS)

@@ -19,17 +19,17 @@ from typing import Any
 
 from pulsar_conformance.adapters.spark.configuring import configure
 from pulsar_conformance.adapters.spark.threshold import SHEDDER_THRESHOLD
-from pulsar_conformance.conformance.history.audit import sizes
-from pulsar_conformance.conformance.history.audit.plan import AuditPlan
-from pulsar_conformance.conformance.history.audit.report import tables
-from pulsar_conformance.conformance.history.audit.tables import TABLES
-from pulsar_conformance.conformance.history.audit.writing import Store
-from pulsar_conformance.conformance.history.fleet.size import Fleet, HistoryOptions
-from pulsar_conformance.conformance.history.fleet.writing import write
-from pulsar_conformance.conformance.history.input import files
-from pulsar_conformance.conformance.history.input.parsing import FIELDS, parsed
-from pulsar_conformance.conformance.history.input.records import part_of_day
-from pulsar_conformance.conformance.history.input.silver import SILVER
+from pulsar_conformance.audit.fleet.size import Fleet, HistoryOptions
+from pulsar_conformance.audit.fleet.writing import write
+from pulsar_conformance.audit.input import files
+from pulsar_conformance.audit.input.parsing import FIELDS, parsed
+from pulsar_conformance.audit.input.records import part_of_day
+from pulsar_conformance.audit.input.silver import SILVER
+from pulsar_conformance.audit.pipeline import sizes
+from pulsar_conformance.audit.pipeline.plan import AuditPlan
+from pulsar_conformance.audit.pipeline.report import tables
+from pulsar_conformance.audit.pipeline.tables import TABLES
+from pulsar_conformance.audit.pipeline.writing import Store
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 

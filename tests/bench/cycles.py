@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from pulsar_conformance.adapters.spark.threshold import SHEDDER_THRESHOLD
-from pulsar_conformance.conformance.bench.audits import FAR, Row, Tell, seconds
-from pulsar_conformance.conformance.history.audit.plan import AuditPlan
-from pulsar_conformance.conformance.history.audit.report import tables
-from pulsar_conformance.conformance.history.fleet.size import Fleet, HistoryOptions
-from pulsar_conformance.conformance.history.fleet.writing import write
+from pulsar_conformance.audit.fleet.size import Fleet, HistoryOptions
+from pulsar_conformance.audit.fleet.writing import write
+from pulsar_conformance.audit.pipeline.plan import AuditPlan
+from pulsar_conformance.audit.pipeline.report import tables
+
+from bench.audits import FAR, Row, Tell, seconds
 
 LONGER = 16
 """How many times the cycles of the shorter history the longer one has."""

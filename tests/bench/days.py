@@ -7,12 +7,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from pulsar_conformance.conformance.bench.audits import Row, Tell, seconds
-from pulsar_conformance.conformance.history.audit.plan import AuditPlan
-from pulsar_conformance.conformance.history.audit.report import tables
-from pulsar_conformance.conformance.history.fleet.size import Fleet, HistoryOptions
-from pulsar_conformance.conformance.history.fleet.writing import write
+from pulsar_conformance.audit.fleet.size import Fleet, HistoryOptions
+from pulsar_conformance.audit.fleet.writing import write
+from pulsar_conformance.audit.pipeline.plan import AuditPlan
+from pulsar_conformance.audit.pipeline.report import tables
 from pyspark.sql import functions as F
+
+from bench.audits import Row, Tell, seconds
 
 HOURS = 24
 """Of a day."""

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from io import StringIO
 
-from pulsar_conformance.conformance.bench.rates import Rates
 from rich import box
 from rich.console import Console
 from rich.table import Table
+
+from bench.rates import Rates
 
 WIDTH = 80
 

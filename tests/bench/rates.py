@@ -15,13 +15,10 @@ from pulsar_conformance import specs
 from pulsar_conformance.adapters import Connection, Hello
 from pulsar_conformance.adapters.arguments import DEFAULT_PROFILE
 from pulsar_conformance.adapters.protocol import OPERATIONS
-from pulsar_conformance.conformance import checks
-from pulsar_conformance.conformance.core.check import CHECKS
-from pulsar_conformance.conformance.core.trial import Json
+from pulsar_conformance.conformance.catalogue import checks
+from pulsar_conformance.conformance.common.trial import Json
 from pulsar_conformance.conformance.engine.corpus import drawn
 from pulsar_conformance.specs.words import counted
-
-assert checks.__all__, "importing the checks registers them"
 
 DRAWN = 10
 """Cases drawn for each rule; they are asked again until there are enough."""
@@ -46,7 +43,7 @@ def cases_of(operation: str, hellos: Sequence[Hello], count: int) -> list[Json]:
     found = [
         question.case
         for rule in specs.load().rules_of(DEFAULT_PROFILE)
-        if operation in rule.operations and rule.id in CHECKS
+        if operation in rule.operations and rule.id in checks()
         for trial in drawn(rule.id, DEFAULT_PROFILE, 0, DRAWN)
         for question in trial.questions
         if question.operation == operation

@@ -4,8 +4,9 @@ from dataclasses import replace
 
 import pytest
 from pulsar_conformance.adapters import connect
-from pulsar_conformance.conformance.bench import layout, rates
-from pulsar_conformance.conformance.bench.__main__ import main
+
+from bench import layout, rates
+from bench.__main__ import main
 
 PROFILE = "documented-3.0"
 

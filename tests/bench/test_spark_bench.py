@@ -7,9 +7,12 @@ import pytest
 
 pytest.importorskip("pyspark", reason="needs the extra: nox -s spark")
 
-from pulsar_conformance.conformance.bench import audits, days
-from pulsar_conformance.conformance.history.fleet.size import Fleet
+from pulsar_conformance.audit.fleet.size import Fleet
 from standins.sparks import spark
+
+from bench import audits, days
+
+pytestmark = pytest.mark.spark
 
 assert spark
 

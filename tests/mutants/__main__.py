@@ -1,4 +1,4 @@
-"""`python -m pulsar_conformance.conformance.mutants`: how well the suite sees."""
+"""`python -m mutants`: how well the suite sees."""
 
 from __future__ import annotations
 
@@ -11,17 +11,18 @@ from functools import partial
 from pathlib import Path
 
 from pulsar_conformance import specs
-from pulsar_conformance.conformance.core.workspace import WORKSPACE
-from pulsar_conformance.conformance.mutants.children import each
-from pulsar_conformance.conformance.mutants.defects import Defect, Exhibit, defects, shown
-from pulsar_conformance.conformance.mutants.evaluations import Evaluation, drawn_for, worked
-from pulsar_conformance.conformance.mutants.explained import all_mutants, explained, stale
-from pulsar_conformance.conformance.mutants.hunting import Catch, hunt
-from pulsar_conformance.conformance.mutants.making import Mutant
-from pulsar_conformance.conformance.mutants.page import page, summary
-from pulsar_conformance.conformance.mutants.results import Fate, Kept
+from pulsar_conformance.conformance.common.workspace import WORKSPACE
 from pulsar_conformance.conformance.reporters.progress import tell
 from pulsar_conformance.specs.errors import SpecError
+
+from mutants.children import each
+from mutants.defects import Defect, Exhibit, defects, shown
+from mutants.evaluations import Evaluation, drawn_for, worked
+from mutants.explained import all_mutants, explained, stale
+from mutants.hunting import Catch, hunt
+from mutants.making import Mutant
+from mutants.page import page, summary
+from mutants.results import Fate, Kept
 
 TO = Path("reports/mutants")
 KEPT = WORKSPACE / "mutants.jsonl"

@@ -9,18 +9,19 @@ from pathlib import Path
 from typing import Any
 
 from pulsar_conformance import fixtures, specs
-from pulsar_conformance.conformance.core.trial import Question, Trial
+from pulsar_conformance.conformance.cases.legality import bad_trial
+from pulsar_conformance.conformance.common.trial import Question, Trial
 from pulsar_conformance.conformance.engine.corpus import drawn
 from pulsar_conformance.conformance.engine.failing.reducing import smallest
 from pulsar_conformance.conformance.engine.hearing import Hearing
-from pulsar_conformance.conformance.mutants.evaluations import EXAMPLES, PROFILES, SEED
-from pulsar_conformance.conformance.mutants.judged import Bench
-from pulsar_conformance.conformance.mutants.loading import another_model
-from pulsar_conformance.conformance.mutants.making import MODEL
-from pulsar_conformance.conformance.operations.legality import bad_trial
 from pulsar_conformance.specs.errors import unknown
 from pulsar_conformance.specs.lines import Sheet, read
 from pulsar_conformance.specs.schemas import check_shape
+
+from mutants.evaluations import EXAMPLES, PROFILES, SEED
+from mutants.judged import Bench
+from mutants.loading import another_model
+from mutants.making import MODEL
 
 SMALL = 4
 """So many brokers, and so many bundles, a case that convinces has at most."""

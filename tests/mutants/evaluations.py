@@ -10,12 +10,13 @@ from types import FrameType
 from typing import Any
 
 from pulsar_conformance import fixtures, specs
-from pulsar_conformance.conformance.core.check import CHECKS
-from pulsar_conformance.conformance.core.trial import Json, Question, Trial, canonical
+from pulsar_conformance.conformance.cases.legality import bad_trial
+from pulsar_conformance.conformance.catalogue import checks
+from pulsar_conformance.conformance.common.trial import Json, Question, Trial, canonical
 from pulsar_conformance.conformance.engine.corpus import drawn
-from pulsar_conformance.conformance.mutants.making import MODEL
-from pulsar_conformance.conformance.operations.legality import bad_trial
 from pulsar_conformance.reference import Model, Readings
+
+from mutants.making import MODEL
 
 PROFILES = ("documented-3.0", "unwritten-3.0", "documented-2.10", "documented-2.4")
 """The profiles that the model follows; a trial is asked under the first that it fits."""
@@ -110,7 +111,7 @@ def drawn_for(rule: str) -> list[Evaluation]:
     """The cases drawn for a rule, under every row of readings."""
     known = specs.load().rules[rule]
     profile = next((one for one in PROFILES if one in known.profiles), None)
-    if profile is None or rule not in CHECKS:
+    if profile is None or rule not in checks():
         return []
     trials = drawn(rule, profile, SEED, EXAMPLES)
     return [

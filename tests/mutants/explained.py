@@ -8,9 +8,10 @@ from functools import cache
 from pathlib import Path
 
 from pulsar_conformance import fixtures
-from pulsar_conformance.conformance.mutants.making import Mutant, modules, mutants
 from pulsar_conformance.specs.lines import read
 from pulsar_conformance.specs.schemas import check_shape
+
+from mutants.making import Mutant, modules, mutants
 
 
 @dataclass(frozen=True)

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from pulsar_conformance.conformance.mutants.children import Limit, OutOfTime
-from pulsar_conformance.conformance.mutants.evaluations import Evaluation, in_order
-from pulsar_conformance.conformance.mutants.judged import Bench
-from pulsar_conformance.conformance.mutants.loading import another_model
-from pulsar_conformance.conformance.mutants.making import Mutant, changed
+from mutants.children import Limit, OutOfTime
+from mutants.evaluations import Evaluation, in_order
+from mutants.judged import Bench
+from mutants.loading import another_model
+from mutants.making import Mutant, changed
 
 PATIENCE = 10.0
 """Seconds of CPU for one trial; the right model takes less than one."""

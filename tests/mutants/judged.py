@@ -8,17 +8,14 @@ from typing import Any
 from pulsar_conformance import fixtures, specs
 from pulsar_conformance.adapters import AdapterError, Connection
 from pulsar_conformance.adapters.reference import ReferenceConnection
-from pulsar_conformance.conformance import checks
-from pulsar_conformance.conformance.core.check import CHECKS
-from pulsar_conformance.conformance.core.exchange import DECLINED
-from pulsar_conformance.conformance.core.trial import Json, Trial
+from pulsar_conformance.conformance.cases.matching import allows
+from pulsar_conformance.conformance.catalogue import checks
+from pulsar_conformance.conformance.common.exchange import DECLINED
+from pulsar_conformance.conformance.common.trial import Json, Trial
 from pulsar_conformance.conformance.engine.hearing import Hearing
 from pulsar_conformance.conformance.engine.implementation import Implementation
 from pulsar_conformance.conformance.engine.judge import Fault
 from pulsar_conformance.conformance.engine.subject import Subject
-from pulsar_conformance.conformance.operations.matching import allows
-
-assert checks.__all__, "importing the checks registers them"
 
 NAME = "mutant"
 
@@ -56,7 +53,7 @@ class Bench:
         self._rules = [
             one
             for one in specs.load().rules_of(profile)
-            if one.id in CHECKS and self.subject.followed.applies(one)
+            if one.id in checks() and self.subject.followed.applies(one)
         ]
 
     def at_once(self, trial: Trial) -> list[Json]:

@@ -12,7 +12,8 @@ from importlib.util import spec_from_file_location
 from types import CodeType, ModuleType
 
 from pulsar_conformance import reference
-from pulsar_conformance.conformance.mutants.making import MODEL
+
+from mutants.making import MODEL
 
 PACKAGE = reference.__name__
 

@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from pulsar_conformance import reference
-from pulsar_conformance.conformance.mutants.operators import changes
+
+from mutants.operators import changes
 
 MODEL = Path(reference.__file__).parent
 

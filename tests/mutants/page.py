@@ -8,11 +8,12 @@ from functools import cache
 from statistics import median
 
 from pulsar_conformance import fixtures
-from pulsar_conformance.conformance.mutants.defects import Defect, Exhibit
-from pulsar_conformance.conformance.mutants.evaluations import EXAMPLES
-from pulsar_conformance.conformance.mutants.explained import Explained
-from pulsar_conformance.conformance.mutants.hunting import NO_START, UNREACHED
-from pulsar_conformance.conformance.mutants.results import Fate
+
+from mutants.defects import Defect, Exhibit
+from mutants.evaluations import EXAMPLES
+from mutants.explained import Explained
+from mutants.hunting import NO_START, UNREACHED
+from mutants.results import Fate
 
 METHOD = f"""\
 Each mutant is the model with one change: a number one up or one down, a unit, a switch, a name, a

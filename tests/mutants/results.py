@@ -9,9 +9,9 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from pulsar_conformance.conformance.mutants.explained import Explained
-from pulsar_conformance.conformance.mutants.hunting import Catch
-from pulsar_conformance.conformance.mutants.making import Mutant
+from mutants.explained import Explained
+from mutants.hunting import Catch
+from mutants.making import Mutant
 
 HOUSE = Path(__file__).parents[2]
 SUITE = ("core", "views", "facts", "operations", "draws", "checks", "engine", "mutants")

@@ -3,20 +3,16 @@
 import ast
 
 import pytest
-from pulsar_conformance.conformance.mutants import evaluations, hunting
-from pulsar_conformance.conformance.mutants.children import each
-from pulsar_conformance.conformance.mutants.evaluations import worked
-from pulsar_conformance.conformance.mutants.explained import (
-    all_mutants,
-    explained,
-    explained_in,
-    stale,
-)
-from pulsar_conformance.conformance.mutants.hunting import Catch, first_wrong, hunt
-from pulsar_conformance.conformance.mutants.loading import another_model
-from pulsar_conformance.conformance.mutants.making import BESIDE, MODEL, changed, made, mutants
 from pulsar_conformance.reference import Model, overload
 from pulsar_conformance.specs.errors import SpecError
+
+from mutants import evaluations, hunting
+from mutants.children import each
+from mutants.evaluations import worked
+from mutants.explained import all_mutants, explained, explained_in, stale
+from mutants.hunting import Catch, first_wrong, hunt
+from mutants.loading import another_model
+from mutants.making import BESIDE, MODEL, changed, made, mutants
 
 SOURCE = """
 LIMIT = 1000

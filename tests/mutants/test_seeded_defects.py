@@ -2,7 +2,8 @@
 
 import pytest
 from pulsar_conformance import specs
-from pulsar_conformance.conformance.mutants import defects
+
+from mutants import defects
 
 LARGE = frozenset({"a count that goes on"})
 """Defects that no small case can show: a namespace has to be nearly full of bundles."""

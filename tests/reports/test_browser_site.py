@@ -21,7 +21,9 @@ from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.common.by import By
 from selenium.webdriver.support.ui import Select, WebDriverWait
 
-ROOT = Path(__file__).parent.parent
+pytestmark = pytest.mark.browser
+
+ROOT = Path(__file__).parents[2]
 SITE = Path(os.environ.get("PULSAR_CONFORMANCE_SITE", ROOT / "reports" / "out" / "site"))
 AXE = "4.14.1"
 KINDS = (

@@ -8,7 +8,9 @@ from urllib.parse import unquote, urlsplit
 import pytest
 from pulsar_conformance.fixtures import examples
 
-ROOT = Path(__file__).parent.parent
+pytestmark = pytest.mark.site
+
+ROOT = Path(__file__).parents[2]
 SITE = Path(os.environ.get("PULSAR_CONFORMANCE_SITE", ROOT / "reports" / "out" / "site"))
 LARGEST = 300_000
 """Bytes of a page."""

@@ -13,7 +13,7 @@ from pulsar_conformance.reports.pages.answers import told
 from pulsar_conformance.reports.pages.cells import cell, inline, listed, setting
 from pulsar_conformance.reports.pages.tables import Table, tables
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 COMMITTED = ROOT / "reports" / "examples"
 PAGES = pages()
 LONGEST = 700

@@ -11,7 +11,7 @@ from pulsar_conformance.conformance.commands.main import main
 from pulsar_conformance.reports.runs import making, requirements
 from pulsar_conformance.reports.runs.requirements import checksum
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 PUBLISHED = sorted((ROOT / "reports" / "published").glob("*.json"))
 REFERENCE = ROOT / "reports" / "published" / "reference-0.1.0-documented-3.0.json"
 RULE = "OVERLOAD-02"

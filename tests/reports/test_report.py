@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 import yaml
 from pulsar_conformance import fixtures, specs
-from pulsar_conformance.conformance.core.trial import Question, Trial
-from pulsar_conformance.conformance.core.verdict import Failure, Verdict
+from pulsar_conformance.conformance.common.trial import Question, Trial
+from pulsar_conformance.conformance.common.verdict import Failure, Verdict
 from pulsar_conformance.conformance.engine.failing.worked import unlike
 from pulsar_conformance.conformance.engine.hearing import Hearing
 from pulsar_conformance.conformance.engine.implementation import Implementation

@@ -5,17 +5,14 @@ from functools import cache
 
 import pytest
 from pulsar_conformance import fixtures, specs
-from pulsar_conformance.conformance import checks
-from pulsar_conformance.conformance.core.check import CHECKS
-from pulsar_conformance.conformance.core.trial import Question, Trial
-from pulsar_conformance.conformance.draws.drawing import draw
+from pulsar_conformance.conformance.cases.legality import bad_trial
+from pulsar_conformance.conformance.catalogue import checks
+from pulsar_conformance.conformance.common.trial import Question, Trial
+from pulsar_conformance.conformance.drawing.drawing import draw
 from pulsar_conformance.conformance.engine.judge import Court
-from pulsar_conformance.conformance.operations.legality import bad_trial
 from pulsar_conformance.reference import MissingSetting, Model, Readings
 from pulsar_conformance.specs.claims import claims
 from standins.deviations import DEVIATIONS, breaks_down, misheard, renamed
-
-assert checks.__all__, "importing the checks registers them"
 
 SPECS = specs.load()
 DRAWN = 12
@@ -35,7 +32,7 @@ def trials_of(rule, profile):
         for example in fixtures.examples()
         if rule in example.rules
     ]
-    drawn = (one for part in CHECKS[rule].parts for one in draw(part, DRAWN, f"claims/{rule}"))
+    drawn = (one for part in checks()[rule].parts for one in draw(part, DRAWN, f"claims/{rule}"))
     for trials in (worked, drawn):
         yield from (one for one in trials if bad_trial(one, defaults) is None)
 
@@ -90,7 +87,7 @@ def breaking(rule):
     return None
 
 
-@pytest.mark.parametrize("rule", CHECKS)
+@pytest.mark.parametrize("rule", checks())
 def test_a_deviation_breaks_the_rule(rule):
     assert breaking(rule), f"no deviation makes the check of {rule} fail"
 
@@ -99,4 +96,4 @@ def test_each_sentence_that_is_claimed_has_a_check_that_fails_or_says_why_not():
     for where, rules in claims(SPECS).items():
         telling = [rule for rule in rules if SPECS.rules[rule].untestable is None]
         assert telling or all(SPECS.rules[rule].untestable for rule in rules), where
-        assert set(telling) <= set(CHECKS), where
+        assert set(telling) <= set(checks()), where

@@ -1,11 +1,11 @@
 """Each number of the documents, one step up and one step down, breaks a worked example."""
 
 import pytest
+from mutants.children import each
+from mutants.evaluations import PROFILES, worked
+from mutants.explained import all_mutants, explained
+from mutants.hunting import Catch, first_wrong, hunt
 from pulsar_conformance import specs
-from pulsar_conformance.conformance.mutants.children import each
-from pulsar_conformance.conformance.mutants.evaluations import PROFILES, worked
-from pulsar_conformance.conformance.mutants.explained import all_mutants, explained
-from pulsar_conformance.conformance.mutants.hunting import Catch, first_wrong, hunt
 from pulsar_conformance.reference import Model
 
 NUMBERS = [

@@ -5,17 +5,15 @@ from functools import cache
 import pytest
 from pulsar_conformance import fixtures, specs
 from pulsar_conformance.adapters.validation import check_answers
-from pulsar_conformance.conformance import checks
-from pulsar_conformance.conformance.core.trial import Question, Trial
+from pulsar_conformance.conformance.cases.legality import bad_trial
+from pulsar_conformance.conformance.cases.matching import allows
+from pulsar_conformance.conformance.common.trial import Question, Trial
 from pulsar_conformance.conformance.engine.judge import Court
-from pulsar_conformance.conformance.operations.legality import bad_trial
-from pulsar_conformance.conformance.operations.matching import allows
 from pulsar_conformance.fixtures import Example, rules_without_example
 from pulsar_conformance.reference import Model
 
 SPECS = specs.load()
 EXAMPLES = fixtures.examples()
-assert checks.__all__, "importing the checks registers them"
 
 each_example = pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.id)
 

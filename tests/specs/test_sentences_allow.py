@@ -7,18 +7,15 @@ from types import MappingProxyType
 
 import pytest
 from pulsar_conformance import fixtures, specs
-from pulsar_conformance.conformance import checks
-from pulsar_conformance.conformance.core.check import CHECKS
-from pulsar_conformance.conformance.core.trial import Question, Trial
-from pulsar_conformance.conformance.draws.drawing import draw
+from pulsar_conformance.conformance.cases.legality import bad_trial
+from pulsar_conformance.conformance.catalogue import checks
+from pulsar_conformance.conformance.common.trial import Question, Trial
+from pulsar_conformance.conformance.drawing.drawing import draw
 from pulsar_conformance.conformance.engine.implementation import Implementation
 from pulsar_conformance.conformance.engine.judge import Court
-from pulsar_conformance.conformance.operations.legality import bad_trial
 from pulsar_conformance.reference import Model, Readings, Settings
 from pulsar_conformance.reference.shedding import Cycle
 from pulsar_conformance.reference.threshold import Levels
-
-assert checks.__all__, "importing the checks registers them"
 
 PROFILE = "documented-3.0"
 SPECS = specs.load()
@@ -34,7 +31,7 @@ def trials_of(rule, profile):
         for example in fixtures.examples()
         if rule in example.rules
     ]
-    drawn = [one for part in CHECKS[rule].parts for one in draw(part, DRAWN, f"pairs/{rule}")]
+    drawn = [one for part in checks()[rule].parts for one in draw(part, DRAWN, f"pairs/{rule}")]
     return [one for one in (*examples, *drawn) if bad_trial(one, defaults) is None]
 
 
@@ -76,7 +73,7 @@ def shedding(decide, **readings):
 
 
 def area(*names):
-    return [rule for rule in CHECKS if rule.partition("-")[0] in names]
+    return [rule for rule in checks() if rule.partition("-")[0] in names]
 
 
 def everything(cycle):

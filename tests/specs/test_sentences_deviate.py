@@ -2,18 +2,15 @@
 
 import pytest
 from pulsar_conformance import specs
-from pulsar_conformance.conformance import checks
-from pulsar_conformance.conformance.core.check import CHECKS
-from pulsar_conformance.conformance.draws.drawing import draw
+from pulsar_conformance.conformance.cases.legality import bad_trial
+from pulsar_conformance.conformance.catalogue import checks
+from pulsar_conformance.conformance.drawing.drawing import draw
 from pulsar_conformance.conformance.engine.judge import Court
-from pulsar_conformance.conformance.operations.legality import bad_trial
 from pulsar_conformance.reference import Model, Readings
 from pulsar_conformance.reference.candidates import MAX_BUNDLES
 from pulsar_conformance.reference.ranges import namespace_of
 from pulsar_conformance.reference.splitting import RANGE, TOPICS
 from pulsar_conformance.reference.threshold import SHEDDER_THRESHOLD
-
-assert checks.__all__, "importing the checks registers them"
 
 PROFILE = "documented-3.0"
 DEFAULTS = specs.load().defaults(PROFILE)
@@ -26,8 +23,8 @@ WEIGHTS = [name for name in DEFAULTS if name.endswith("ResourceWeight")]
 def breaks(rule, answer):
     """Whether an implementation breaks the rule in one of 100 drawn cases."""
     court = Court(DEFAULTS, Readings.of(PROFILE, specs.load().rules[rule].reading))
-    share = -(-EXAMPLES // len(CHECKS[rule].parts))
-    for part in CHECKS[rule].parts:
+    share = -(-EXAMPLES // len(checks()[rule].parts))
+    for part in checks()[rule].parts:
         for trial in draw(part, share, f"deviations/{rule}"):
             if bad_trial(trial, DEFAULTS) is None:
                 answers = [answer(*question) for question in trial.questions]

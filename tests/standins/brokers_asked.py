@@ -18,7 +18,7 @@ def main(version: str, jars: str, temporary: str) -> None:
     told |= {"manager": "modular", "brokers": 4, "crash": "close"}
     sys.argv[1] = json.dumps(told)
     cluster = ClusterHost("documented-3.0", {})._cluster
-    from pulsar_conformance.adapters.cluster import web
+    from pulsar_conformance.adapters.admin_api import web
 
     for names in (["b1", "b2"], ["b1", "b2", "b3"], ["b3"]):
         cluster.begin()

@@ -9,11 +9,11 @@ import sys
 import traceback
 from pathlib import Path
 
+from pulsar_conformance.adapters.admin_api.remote import Access, AdminApi
 from pulsar_conformance.adapters.cluster.host import ClusterHost
-from pulsar_conformance.adapters.cluster.remote import Access, AdminApi
 from pulsar_conformance.adapters.operated.looking import Looker
-from pulsar_conformance.conformance.history.collect.files import Recording
-from pulsar_conformance.conformance.history.collect.recording import Recorder
+from pulsar_conformance.audit.collect.files import Recording
+from pulsar_conformance.audit.collect.recording import Recorder
 
 PACKAGE = "org.apache.pulsar.broker.loadbalance.impl."
 SETTINGS = {

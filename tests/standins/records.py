@@ -3,9 +3,9 @@
 import json
 from collections import Counter
 
-from pulsar_conformance.conformance.history.input.files import found
-from pulsar_conformance.conformance.history.input.lines import lines
-from pulsar_conformance.conformance.history.input.records import records
+from pulsar_conformance.audit.input.files import found
+from pulsar_conformance.audit.input.lines import lines
+from pulsar_conformance.audit.input.records import records
 
 HALVES = ["t/ns/0x00000000_0x80000000", "t/ns/0x80000000_0xffffffff"]
 WHOLE = "t/ns/0x00000000_0xffffffff"

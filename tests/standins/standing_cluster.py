@@ -10,7 +10,7 @@ import os
 import sys
 import traceback
 
-from pulsar_conformance.adapters.cluster import requests
+from pulsar_conformance.adapters.admin_api import requests
 from pulsar_conformance.adapters.cluster.host import ClusterHost
 
 SPACE = "shop/eu"

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from pulsar_conformance.adapters.cluster import requests
+from pulsar_conformance.adapters.admin_api import requests
+from pulsar_conformance.adapters.admin_api.requests import namespace_of
 from pulsar_conformance.adapters.cluster.decisions.leader import AskedLeader
 from pulsar_conformance.adapters.cluster.metadata import ranges_between
-from pulsar_conformance.adapters.cluster.requests import namespace_of
 from pulsar_conformance.adapters.cluster.story import check_name
 from pulsar_conformance.adapters.pulsar.namespaces import FIRST, LAST
 from pulsar_conformance.adapters.pulsar.operations.splitting import DEFAULT

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import jpype
-from pulsar_conformance.adapters.cluster import requests
+from pulsar_conformance.adapters.admin_api import requests
 from pulsar_conformance.adapters.cluster.decisions.leader import AskedLeader
 from pulsar_conformance.adapters.pulsar.configuration import Configurations
 from pulsar_conformance.adapters.pulsar.operations.managers import MANAGERS, SETTING, is_mistake

@@ -6,13 +6,13 @@ from collections.abc import Iterable, Mapping
 from functools import cached_property
 from typing import Any
 
+from pulsar_conformance.adapters.admin_api.requests import Request, create_tenant
+from pulsar_conformance.adapters.admin_api.web import Reply, Unreachable
 from pulsar_conformance.adapters.cluster.broker import LiveBroker
 from pulsar_conformance.adapters.cluster.cluster import LiveCluster
 from pulsar_conformance.adapters.cluster.decisions.names import Names
 from pulsar_conformance.adapters.cluster.decisions.requested import Requests
-from pulsar_conformance.adapters.cluster.requests import Request, create_tenant
 from pulsar_conformance.adapters.cluster.standins import NEUTRAL
-from pulsar_conformance.adapters.cluster.web import Reply, Unreachable
 from pulsar_conformance.adapters.pulsar.jvm import Java, call, field
 from pulsar_conformance.adapters.pulsar.release import Release, TurnedDown, Unsupported
 

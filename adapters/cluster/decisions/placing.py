@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import Any
 
-from pulsar_conformance.adapters.cluster import requests
+from pulsar_conformance.adapters.admin_api import requests
 from pulsar_conformance.adapters.cluster.decisions.leader import AskedLeader
 from pulsar_conformance.adapters.pulsar.operations.anti_affinity import (
     FIRST_HALF,

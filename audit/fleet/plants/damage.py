@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from pulsar_conformance.conformance.history.fleet.chance import share, whole
+from pulsar_conformance.audit.fleet.chance import share, whole
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 

@@ -5,14 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from itertools import accumulate
 
-from pulsar_conformance.conformance.history.fleet.plants.moment import (
-    FULL,
-    HARDLY,
-    JUST,
-    Pairs,
-    PlantedCycle,
-)
-from pulsar_conformance.conformance.history.fleet.size import SHEDDING
+from pulsar_conformance.audit.fleet.plants.moment import FULL, HARDLY, JUST, Pairs, PlantedCycle
+from pulsar_conformance.audit.fleet.size import SHEDDING
 from pulsar_conformance.reference.cluster import RESOURCES, Broker
 from pulsar_conformance.reference.numbers import Fraction
 from pulsar_conformance.reference.overload import MARGIN, need_of, threshold_of

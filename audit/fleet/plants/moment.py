@@ -7,19 +7,16 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from pulsar_conformance import specs
-from pulsar_conformance.conformance import checks
-from pulsar_conformance.conformance.core.check import CHECKS
-from pulsar_conformance.conformance.core.trial import Json, Trial
+from pulsar_conformance.conformance.cases.legality import bad_trial
+from pulsar_conformance.conformance.catalogue import checks
+from pulsar_conformance.conformance.common.trial import Json, Trial
 from pulsar_conformance.conformance.engine.judge import Court
-from pulsar_conformance.conformance.operations.balancing.shed_select import SHED
-from pulsar_conformance.conformance.operations.legality import bad_trial
+from pulsar_conformance.conformance.shedding.operations import SHED
 from pulsar_conformance.reference import Readings, Settings
 from pulsar_conformance.reference.cluster import RATE_FIELDS, RESOURCES, Broker
 from pulsar_conformance.reference.numbers import Fraction
 from pulsar_conformance.reference.shedding import Cycle
 from pulsar_conformance.reference.threshold import Levels
-
-assert checks.__all__
 
 Pairs = list[tuple[str, str]]
 
@@ -68,7 +65,7 @@ class PlantedCycle:
             rule.id
             for rule in specs.load().rules_of(self.profile)
             if SHED.id in rule.operations
-            and rule.id in CHECKS
+            and rule.id in checks()
             and rule.applies(self._court.readings.choices)
         ]
         return {rule for rule in rules if self._court.judge(rule, trial, [answer]).violated}

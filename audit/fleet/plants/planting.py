@@ -6,12 +6,12 @@ import copy
 from collections.abc import Sequence
 
 from pulsar_conformance.adapters.arguments import DEFAULT_PROFILE
-from pulsar_conformance.conformance.core.trial import Json
-from pulsar_conformance.conformance.history.fleet.course import SPLIT_AFTER, ClusterHistory
-from pulsar_conformance.conformance.history.fleet.leader import case_of
-from pulsar_conformance.conformance.history.fleet.plants.moment import PlantedCycle
-from pulsar_conformance.conformance.history.fleet.plants.plants import PLANTS, Plant
-from pulsar_conformance.conformance.history.fleet.plants.splitting import Due, SplitInput
+from pulsar_conformance.audit.fleet.course import SPLIT_AFTER, ClusterHistory
+from pulsar_conformance.audit.fleet.leader import case_of
+from pulsar_conformance.audit.fleet.plants.moment import PlantedCycle
+from pulsar_conformance.audit.fleet.plants.plants import PLANTS, Plant
+from pulsar_conformance.audit.fleet.plants.splitting import Due, SplitInput
+from pulsar_conformance.conformance.common.trial import Json
 from pulsar_conformance.reference.cluster import RATE_FIELDS, RESOURCES
 
 PLANTED = "planted "

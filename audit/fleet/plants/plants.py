@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from pulsar_conformance.conformance.history.fleet.plants import edits, splitting
-from pulsar_conformance.conformance.history.fleet.size import HISTORY, BadFleet
+from pulsar_conformance.audit.fleet.plants import edits, splitting
+from pulsar_conformance.audit.fleet.size import HISTORY, BadFleet
 
 THRESHOLD, OVERLOAD, UNIFORM = "ThresholdShedder", "OverloadShedder", "UniformLoadShedder"
 

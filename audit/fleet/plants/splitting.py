@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from pulsar_conformance.conformance.core.trial import Json
+from pulsar_conformance.conformance.common.trial import Json
 from pulsar_conformance.reference.ranges import namespace_of
 
 MOST_TOPICS, MOST_SESSIONS = 1000, 1000

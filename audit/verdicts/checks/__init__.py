@@ -2,17 +2,7 @@
 
 from __future__ import annotations
 
-from pulsar_conformance.conformance.history.verdicts.checks import (
-    bounds,
-    overload,
-    shed,
-    threshold,
-    uniform,
-)
-from pulsar_conformance.conformance.history.verdicts.checks.registry import (
-    BOUNDED,
-    CHECKS,
-    Judged,
-)
+from pulsar_conformance.audit.verdicts.checks import bounds, overload, shed, threshold, uniform
+from pulsar_conformance.audit.verdicts.checks.registry import BOUNDED, CHECKS, Judged
 
 __all__ = ["BOUNDED", "CHECKS", "Judged", "bounds", "overload", "shed", "threshold", "uniform"]

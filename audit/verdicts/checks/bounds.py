@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from pulsar_conformance.adapters.spark.threshold import BELOW_AVERAGE, LOWER_BOUNDARY
-from pulsar_conformance.conformance.history.verdicts.checks.facts import SHARE, setting, total
-from pulsar_conformance.conformance.history.verdicts.checks.registry import (
+from pulsar_conformance.audit.verdicts.checks.facts import SHARE, setting, total
+from pulsar_conformance.audit.verdicts.checks.registry import (
     Judged,
     Readings,
     bounded,
@@ -21,7 +21,7 @@ from pulsar_conformance.conformance.history.verdicts.checks.registry import (
     must,
     true,
 )
-from pulsar_conformance.conformance.history.verdicts.checks.telling import amounts
+from pulsar_conformance.audit.verdicts.checks.telling import amounts
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 

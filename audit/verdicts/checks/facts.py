@@ -11,9 +11,9 @@ from operator import and_
 
 from pulsar_conformance.adapters.spark import overload, shedding, threshold, uniform, usage
 from pulsar_conformance.adapters.spark.shapes import MEASURE, RESOURCES, or_nothing
-from pulsar_conformance.conformance.core import expect
-from pulsar_conformance.conformance.history.verdicts.checks.acts import sole
-from pulsar_conformance.conformance.history.verdicts.checks.registry import false, true
+from pulsar_conformance.audit.verdicts.checks.acts import sole
+from pulsar_conformance.audit.verdicts.checks.registry import false, true
+from pulsar_conformance.conformance.common import expect
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 

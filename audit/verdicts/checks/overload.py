@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pulsar_conformance.adapters.spark.overload import FEWEST, OVERLOAD_THRESHOLD
 from pulsar_conformance.adapters.spark.shapes import MEASURE, RESOURCES
-from pulsar_conformance.conformance.history.cycles.words import MEASURED
-from pulsar_conformance.conformance.history.verdicts.checks.facts import SHARE, carried
-from pulsar_conformance.conformance.history.verdicts.checks.registry import (
+from pulsar_conformance.audit.tables.words import MEASURED
+from pulsar_conformance.audit.verdicts.checks.facts import SHARE, carried
+from pulsar_conformance.audit.verdicts.checks.registry import (
     Judged,
     Readings,
     check,
@@ -16,7 +16,7 @@ from pulsar_conformance.conformance.history.verdicts.checks.registry import (
     must,
     true,
 )
-from pulsar_conformance.conformance.history.verdicts.checks.telling import against, amounts
+from pulsar_conformance.audit.verdicts.checks.telling import against, amounts
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 

@@ -3,15 +3,9 @@
 from __future__ import annotations
 
 from pulsar_conformance.adapters.spark import shedding
-from pulsar_conformance.conformance.history.cycles.words import plain
-from pulsar_conformance.conformance.history.verdicts.checks.facts import (
-    SHARE,
-    any_of,
-    of_cycle,
-    setting,
-    total,
-)
-from pulsar_conformance.conformance.history.verdicts.checks.registry import (
+from pulsar_conformance.audit.tables.words import plain
+from pulsar_conformance.audit.verdicts.checks.facts import SHARE, any_of, of_cycle, setting, total
+from pulsar_conformance.audit.verdicts.checks.registry import (
     Judged,
     Readings,
     check,
@@ -20,7 +14,7 @@ from pulsar_conformance.conformance.history.verdicts.checks.registry import (
     must,
     true,
 )
-from pulsar_conformance.conformance.history.verdicts.checks.telling import amounts, gave_up
+from pulsar_conformance.audit.verdicts.checks.telling import amounts, gave_up
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from pulsar_conformance.conformance.history.cycles.words import MEASURED, plain, sentence
-from pulsar_conformance.conformance.history.verdicts.checks.registry import Readings
+from pulsar_conformance.audit.tables.words import MEASURED, plain, sentence
+from pulsar_conformance.audit.verdicts.checks.registry import Readings
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pulsar_conformance.adapters.spark import usage
 from pulsar_conformance.adapters.spark.threshold import LOWER_BOUNDARY
-from pulsar_conformance.conformance.history.cycles.words import plain
-from pulsar_conformance.conformance.history.verdicts.checks.bounds import above
-from pulsar_conformance.conformance.history.verdicts.checks.facts import (
+from pulsar_conformance.audit.tables.words import plain
+from pulsar_conformance.audit.verdicts.checks.bounds import above
+from pulsar_conformance.audit.verdicts.checks.facts import (
     POINTS,
     SHARE,
     any_of,
@@ -15,8 +15,8 @@ from pulsar_conformance.conformance.history.verdicts.checks.facts import (
     setting,
     total,
 )
-from pulsar_conformance.conformance.history.verdicts.checks.overload import too_much
-from pulsar_conformance.conformance.history.verdicts.checks.registry import (
+from pulsar_conformance.audit.verdicts.checks.overload import too_much
+from pulsar_conformance.audit.verdicts.checks.registry import (
     Judged,
     Readings,
     check,
@@ -26,8 +26,8 @@ from pulsar_conformance.conformance.history.verdicts.checks.registry import (
     must,
     true,
 )
-from pulsar_conformance.conformance.history.verdicts.checks.shed import the_busiest_go
-from pulsar_conformance.conformance.history.verdicts.checks.telling import against, amounts, gave_up
+from pulsar_conformance.audit.verdicts.checks.shed import the_busiest_go
+from pulsar_conformance.audit.verdicts.checks.telling import against, amounts, gave_up
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 

@@ -7,14 +7,8 @@ from pulsar_conformance.adapters.spark.uniform import (
     THROUGHPUT_THRESHOLD,
     TRIGGERED,
 )
-from pulsar_conformance.conformance.history.verdicts.checks.facts import (
-    SHARE,
-    any_of,
-    none_of,
-    of_cycle,
-    setting,
-)
-from pulsar_conformance.conformance.history.verdicts.checks.registry import (
+from pulsar_conformance.audit.verdicts.checks.facts import SHARE, any_of, none_of, of_cycle, setting
+from pulsar_conformance.audit.verdicts.checks.registry import (
     Judged,
     Readings,
     check,
@@ -23,7 +17,7 @@ from pulsar_conformance.conformance.history.verdicts.checks.registry import (
     must,
     true,
 )
-from pulsar_conformance.conformance.history.verdicts.checks.telling import gave_up
+from pulsar_conformance.audit.verdicts.checks.telling import gave_up
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 

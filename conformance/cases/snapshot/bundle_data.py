@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from pulsar_conformance.conformance.cases.snapshot.files import BadSnapshot, content, json_files
-from pulsar_conformance.conformance.core.trial import Json
+from pulsar_conformance.conformance.common.trial import Json
 from pulsar_conformance.reference.averages import FRAMES
 from pulsar_conformance.reference.cluster import RATE_FIELDS
 from pulsar_conformance.reference.reports import BUNDLE

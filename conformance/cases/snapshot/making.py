@@ -8,15 +8,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from pulsar_conformance.conformance.bundles.operations import SPLIT_CANDIDATES
 from pulsar_conformance.conformance.cases.snapshot.reports import SavedReport
-from pulsar_conformance.conformance.core.trial import Json, Trial
-from pulsar_conformance.conformance.operations.balancing.shed_select import SHED
-from pulsar_conformance.conformance.operations.bundles.bundles_split_candidates import (
-    SPLIT_CANDIDATES,
-)
-from pulsar_conformance.conformance.operations.load_data.average_broker import SUM
-from pulsar_conformance.conformance.operations.load_data.report_read import READ
-from pulsar_conformance.conformance.operations.load_data.usage_max import USAGE
+from pulsar_conformance.conformance.common.trial import Json, Trial
+from pulsar_conformance.conformance.load_data.operations import READ, SUM, USAGE
+from pulsar_conformance.conformance.shedding.operations import SHED
 from pulsar_conformance.reference.averages import FRAMES
 from pulsar_conformance.reference.cluster import RATE_FIELDS
 from pulsar_conformance.reference.ranges import namespace_of

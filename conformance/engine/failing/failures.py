@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 
 from pulsar_conformance import specs
 from pulsar_conformance.conformance.cases import saved
-from pulsar_conformance.conformance.core.trial import Json
-from pulsar_conformance.conformance.core.verdict import Failure
+from pulsar_conformance.conformance.common.trial import Json
+from pulsar_conformance.conformance.common.verdict import Failure
 from pulsar_conformance.conformance.engine.events import CaseReduced, Tell
 from pulsar_conformance.conformance.engine.failing.reducing import smallest
 from pulsar_conformance.conformance.engine.failing.retelling import again, derivation

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pulsar_conformance.adapters import AdapterError
-from pulsar_conformance.conformance.core.trial import Trial
+from pulsar_conformance.conformance.common.trial import Trial
 from pulsar_conformance.conformance.engine.events import CaseReduced, Tell, nobody
 from pulsar_conformance.conformance.engine.hearing import Hearing
-from pulsar_conformance.conformance.shrinking.reduction import bounded, reduce, sparing
+from pulsar_conformance.conformance.engine.reduction import bounded, reduce, sparing
 
 MOST_ASKED = 6
 """The most candidates to ask one by one: a cluster takes seconds for each."""

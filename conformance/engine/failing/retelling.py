@@ -8,7 +8,7 @@ import sys
 from itertools import groupby
 from pathlib import Path
 
-from pulsar_conformance.conformance.core.trial import Trial
+from pulsar_conformance.conformance.common.trial import Trial
 from pulsar_conformance.conformance.engine.plan import Plan
 from pulsar_conformance.conformance.engine.subject import Subject
 

@@ -6,9 +6,10 @@ import json
 from collections.abc import Iterable, Sequence
 
 from pulsar_conformance import fixtures, specs
-from pulsar_conformance.conformance.core.check import CHECKS
-from pulsar_conformance.conformance.core.trial import Json, Trial
-from pulsar_conformance.conformance.core.verdict import Failure
+from pulsar_conformance.conformance.cases.matching import allows
+from pulsar_conformance.conformance.catalogue import checks
+from pulsar_conformance.conformance.common.trial import Json, Trial
+from pulsar_conformance.conformance.common.verdict import Failure
 from pulsar_conformance.conformance.engine.corpus import holds
 from pulsar_conformance.conformance.engine.failing.retelling import again, derivation
 from pulsar_conformance.conformance.engine.findings import Answered
@@ -16,7 +17,6 @@ from pulsar_conformance.conformance.engine.hearing import Hearing
 from pulsar_conformance.conformance.engine.judge import ALLOWED, Fault
 from pulsar_conformance.conformance.engine.plan import Plan
 from pulsar_conformance.conformance.engine.subject import Subject
-from pulsar_conformance.conformance.operations.matching import allows
 
 
 def first_unlike(hearing: Hearing, plan: Plan, asked: Iterable[Answered]) -> Failure | None:
@@ -61,7 +61,7 @@ def _faulted(hearing: Hearing, trial: Trial, answers: Sequence[Json]) -> bool:
     """Whether a check rejects the answers, or a rule that this one builds on is broken."""
     subject = hearing.subject
     every = specs.load().rules_of(subject.followed.profile)
-    chosen = [one for one in every if one.id in CHECKS and subject.followed.applies(one)]
+    chosen = [one for one in every if one.id in checks() and subject.followed.applies(one)]
     apart = [
         (Trial((one,)), [answer]) for one, answer in zip(trial.questions, answers, strict=True)
     ]

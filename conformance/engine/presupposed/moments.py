@@ -11,18 +11,16 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from pulsar_conformance import specs
-from pulsar_conformance.conformance.core.expect import Violated
-from pulsar_conformance.conformance.core.trial import Json, Question, canonical
-from pulsar_conformance.conformance.facts import stories as courses
-from pulsar_conformance.conformance.operations.balancing.place_select import PLACE
-from pulsar_conformance.conformance.operations.balancing.shed_select import SHED
-from pulsar_conformance.conformance.operations.bundles.bundles_split_candidates import (
-    SPLIT_CANDIDATES,
-)
-from pulsar_conformance.conformance.operations.cluster.cluster_replay import REPLAY
-from pulsar_conformance.conformance.operations.legality import bad_case
-from pulsar_conformance.conformance.operations.load_data.usage_max import USAGE
-from pulsar_conformance.conformance.views import Course, Scene
+from pulsar_conformance.conformance.bundles.operations import SPLIT_CANDIDATES
+from pulsar_conformance.conformance.cases.legality import bad_case
+from pulsar_conformance.conformance.common.expect import Violated
+from pulsar_conformance.conformance.common.trial import Json, Question, canonical
+from pulsar_conformance.conformance.load_data.operations import USAGE
+from pulsar_conformance.conformance.placement.operations import PLACE
+from pulsar_conformance.conformance.shedding.operations import SHED
+from pulsar_conformance.conformance.stories import quantities as courses
+from pulsar_conformance.conformance.stories.operations import REPLAY
+from pulsar_conformance.conformance.stories.view import Course, Scene
 from pulsar_conformance.reference import MissingSetting, Readings, Settings
 from pulsar_conformance.reference.numbers import Fraction, jsonable
 from pulsar_conformance.reference.ranges import namespace_of

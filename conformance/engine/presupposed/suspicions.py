@@ -8,14 +8,13 @@ from dataclasses import dataclass
 from itertools import chain
 
 from pulsar_conformance import specs
-from pulsar_conformance.conformance.core.trial import Json, Question, Trial
+from pulsar_conformance.conformance.common.trial import Json, Question, Trial
 from pulsar_conformance.conformance.engine.judge import Fault
 from pulsar_conformance.conformance.engine.presupposed import moments
 from pulsar_conformance.conformance.engine.subject import Subject
-from pulsar_conformance.conformance.operations.balancing.shed_cycles import CYCLES
-from pulsar_conformance.conformance.operations.balancing.shed_select import SHED
-from pulsar_conformance.conformance.operations.cluster.cluster_replay import REPLAY
-from pulsar_conformance.conformance.operations.load_data.usage_max import USAGE
+from pulsar_conformance.conformance.load_data.operations import USAGE
+from pulsar_conformance.conformance.shedding.operations import CYCLES, SHED
+from pulsar_conformance.conformance.stories.operations import REPLAY
 
 FRAMES = ("shortTermData", "longTermData")
 

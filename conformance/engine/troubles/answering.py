@@ -6,11 +6,11 @@ import time
 from collections.abc import Callable, Sequence
 
 from pulsar_conformance import specs
-from pulsar_conformance.conformance.core.trial import BROKE, Question, Trial, canonical
+from pulsar_conformance.conformance.common.trial import BROKE, Question, Trial, canonical
 from pulsar_conformance.conformance.engine.findings import Findings
 from pulsar_conformance.conformance.engine.judge import Fault, Outcome, lacking_in
+from pulsar_conformance.conformance.engine.reduction import reduce
 from pulsar_conformance.conformance.engine.subject import Subject
-from pulsar_conformance.conformance.shrinking.reduction import reduce
 
 ANSWERING = "ANSWER-05"
 """The rule that every legal case is answered."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from pulsar_conformance.conformance.core.verdict import Verdict
+from pulsar_conformance.conformance.common.verdict import Verdict
 from pulsar_conformance.conformance.engine.hearing import Hearing
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 from pulsar_conformance.adapters import AdapterError
-from pulsar_conformance.conformance.core.trial import BROKE, Json
+from pulsar_conformance.conformance.common.trial import BROKE, Json
 
 Ask = Callable[[Sequence[Json]], list[Json]]
 """Asks cases in one message. Errors: `AdapterError`."""

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from pulsar_conformance.adapters import AdapterError
-from pulsar_conformance.conformance.core.trial import Question, Trial
+from pulsar_conformance.conformance.common.trial import Question, Trial
 from pulsar_conformance.conformance.engine.hearing import Hearing
 from pulsar_conformance.conformance.engine.judge import Fault
-from pulsar_conformance.conformance.shrinking.reduction import CONTENT, reduce, sparing
+from pulsar_conformance.conformance.engine.reduction import CONTENT, reduce, sparing
 
 MOST_STARTS = 60
 """So often an implementation is started anew to find one row."""

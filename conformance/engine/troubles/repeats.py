@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from pulsar_conformance.conformance.cases import saved
-from pulsar_conformance.conformance.core.trial import canonical
+from pulsar_conformance.conformance.common.trial import canonical
 from pulsar_conformance.conformance.engine.hearing import Hearing
 from pulsar_conformance.conformance.engine.judge import Fault
 from pulsar_conformance.conformance.engine.plan import Plan
-from pulsar_conformance.conformance.operations.cluster.cluster_replay import REPLAY
+from pulsar_conformance.conformance.stories.operations import REPLAY
 
 REPEATS = 2
 """So often a fault has to come again where a case takes seconds: a story's each time."""

@@ -5,14 +5,14 @@
 traffic is messages and bytes per second, times are minutes.
 """
 
-from pulsar_conformance.conformance.draws.shedding.above_average import (
+from pulsar_conformance.conformance.shedding.draws.above_average import (
     threshold,
     threshold_near_the_limit,
     threshold_weighted,
     threshold_with_history,
     threshold_with_idle_brokers,
 )
-from pulsar_conformance.conformance.draws.shedding.changes import (
+from pulsar_conformance.conformance.shedding.draws.changes import (
     after_splits,
     by_settings,
     unnamed,
@@ -20,7 +20,7 @@ from pulsar_conformance.conformance.draws.shedding.changes import (
     with_another_overload_threshold,
     with_other_brokers_changed,
 )
-from pulsar_conformance.conformance.draws.shedding.cycles import (
+from pulsar_conformance.conformance.shedding.draws.cycles import (
     any_strategy,
     cases,
     changed,
@@ -32,18 +32,18 @@ from pulsar_conformance.conformance.draws.shedding.cycles import (
     threshold_without_ties,
     without_ties,
 )
-from pulsar_conformance.conformance.draws.shedding.lower_boundary import (
+from pulsar_conformance.conformance.shedding.draws.lower_boundary import (
     level_cluster,
     lower_boundary_off,
     lower_boundary_on,
 )
-from pulsar_conformance.conformance.draws.shedding.overloaded import (
+from pulsar_conformance.conformance.shedding.draws.overloaded import (
     overload,
     overload_by_default,
     overload_with_few_bundles,
     overloaded_under_others,
 )
-from pulsar_conformance.conformance.draws.shedding.unbalanced import uniform
+from pulsar_conformance.conformance.shedding.draws.unbalanced import uniform
 
 __all__ = (
     "after_splits",

@@ -8,15 +8,11 @@ from random import Random
 from typing import Any
 
 from hypothesis import strategies as st
-from pulsar_conformance.conformance.draws import loads
-from pulsar_conformance.conformance.draws.loads import Size, randoms
-from pulsar_conformance.conformance.draws.shedding.amounts import Need, carrying
-from pulsar_conformance.conformance.draws.shedding.clusters import (
-    WEIGHTS,
-    Sketch,
-    observed_before,
-)
-from pulsar_conformance.conformance.draws.shedding.settings import HISTORY, OVER_AVERAGE, graces
+from pulsar_conformance.conformance.drawing import loads
+from pulsar_conformance.conformance.drawing.loads import Size, randoms
+from pulsar_conformance.conformance.shedding.draws.amounts import Need, carrying
+from pulsar_conformance.conformance.shedding.draws.clusters import WEIGHTS, Sketch, observed_before
+from pulsar_conformance.conformance.shedding.draws.settings import HISTORY, OVER_AVERAGE, graces
 from pulsar_conformance.reference.threshold import BELOW_AVERAGE
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from random import Random
 
-from pulsar_conformance.conformance.draws.loads import MEGABYTE, SHARES, both_ways
+from pulsar_conformance.conformance.drawing.loads import MEGABYTE, SHARES, both_ways
 
 BYTES_A_MESSAGE = 1000
 """So that messages and bytes order alike, and add up to the same shares."""

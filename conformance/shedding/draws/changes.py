@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from random import Random
 
-from pulsar_conformance.conformance.core.trial import Json
-from pulsar_conformance.conformance.draws import loads
-from pulsar_conformance.conformance.draws.shedding.settings import OVERLOAD
+from pulsar_conformance.conformance.common.trial import Json
+from pulsar_conformance.conformance.drawing import loads
+from pulsar_conformance.conformance.shedding.draws.settings import OVERLOAD
 from pulsar_conformance.reference.cluster import RESOURCES
 from pulsar_conformance.reference.ranges import FULL_UPPER, HashRange, namespace_of
 from pulsar_conformance.reference.shedding import PACKAGE, STRATEGY

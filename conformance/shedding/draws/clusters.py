@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 
-from pulsar_conformance.conformance.core.trial import Json
-from pulsar_conformance.conformance.draws import loads, names
-from pulsar_conformance.conformance.draws.shedding.amounts import Traffic
+from pulsar_conformance.conformance.common.trial import Json
+from pulsar_conformance.conformance.drawing import loads, names
+from pulsar_conformance.conformance.shedding.draws.amounts import Traffic
 from pulsar_conformance.reference.shedding import GRACE, PACKAGE
 from pulsar_conformance.reference.threshold import HISTORY_SHARE
 from pulsar_conformance.reference.usage import WEIGHT_SETTINGS

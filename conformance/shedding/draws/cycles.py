@@ -7,14 +7,14 @@ from collections.abc import Callable
 from random import Random
 
 from hypothesis import strategies as st
-from pulsar_conformance.conformance.core.trial import Json, Trial
-from pulsar_conformance.conformance.draws.loads import randoms
-from pulsar_conformance.conformance.draws.shedding.above_average import threshold
-from pulsar_conformance.conformance.draws.shedding.clusters import Sketch
-from pulsar_conformance.conformance.draws.shedding.overloaded import overload
-from pulsar_conformance.conformance.draws.shedding.settings import NEEDED
-from pulsar_conformance.conformance.draws.shedding.unbalanced import uniform
-from pulsar_conformance.conformance.operations.balancing.shed_select import SHED
+from pulsar_conformance.conformance.common.trial import Json, Trial
+from pulsar_conformance.conformance.drawing.loads import randoms
+from pulsar_conformance.conformance.shedding.draws.above_average import threshold
+from pulsar_conformance.conformance.shedding.draws.clusters import Sketch
+from pulsar_conformance.conformance.shedding.draws.overloaded import overload
+from pulsar_conformance.conformance.shedding.draws.settings import NEEDED
+from pulsar_conformance.conformance.shedding.draws.unbalanced import uniform
+from pulsar_conformance.conformance.shedding.operations import SHED
 from pulsar_conformance.reference.shedding import ENABLED
 
 Clusters = Callable[[int], st.SearchStrategy[Sketch]]

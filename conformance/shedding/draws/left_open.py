@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from hypothesis import strategies as st
-from pulsar_conformance.conformance.draws.loads import randoms
-from pulsar_conformance.conformance.draws.shedding.above_average import threshold
-from pulsar_conformance.conformance.draws.shedding.clusters import Sketch
-from pulsar_conformance.conformance.draws.shedding.settings import HISTORY, OVER_AVERAGE
+from pulsar_conformance.conformance.drawing.loads import randoms
+from pulsar_conformance.conformance.shedding.draws.above_average import threshold
+from pulsar_conformance.conformance.shedding.draws.clusters import Sketch
+from pulsar_conformance.conformance.shedding.draws.settings import HISTORY, OVER_AVERAGE
 
 
 @st.composite

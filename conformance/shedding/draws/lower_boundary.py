@@ -7,10 +7,10 @@ from random import Random
 from typing import Any
 
 from hypothesis import strategies as st
-from pulsar_conformance.conformance.draws import loads
-from pulsar_conformance.conformance.draws.loads import Size, randoms
-from pulsar_conformance.conformance.draws.shedding.clusters import Sketch
-from pulsar_conformance.conformance.draws.shedding.settings import LOWER_BOUNDARY, OVER_AVERAGE
+from pulsar_conformance.conformance.drawing import loads
+from pulsar_conformance.conformance.drawing.loads import Size, randoms
+from pulsar_conformance.conformance.shedding.draws.clusters import Sketch
+from pulsar_conformance.conformance.shedding.draws.settings import LOWER_BOUNDARY, OVER_AVERAGE
 from pulsar_conformance.reference.threshold import LOWER_BOUNDARY_LOAD
 
 BELOW: tuple[Callable[[float], float], ...] = (

@@ -5,16 +5,11 @@ from __future__ import annotations
 from random import Random
 
 from hypothesis import strategies as st
-from pulsar_conformance.conformance.draws import loads
-from pulsar_conformance.conformance.draws.loads import randoms
-from pulsar_conformance.conformance.draws.shedding.amounts import Need, carrying
-from pulsar_conformance.conformance.draws.shedding.clusters import Sketch, besides
-from pulsar_conformance.conformance.draws.shedding.settings import (
-    NEEDED,
-    OTHERS,
-    OVERLOAD,
-    graces,
-)
+from pulsar_conformance.conformance.drawing import loads
+from pulsar_conformance.conformance.drawing.loads import randoms
+from pulsar_conformance.conformance.shedding.draws.amounts import Need, carrying
+from pulsar_conformance.conformance.shedding.draws.clusters import Sketch, besides
+from pulsar_conformance.conformance.shedding.draws.settings import NEEDED, OTHERS, OVERLOAD, graces
 from pulsar_conformance.reference.overload import MARGIN
 
 HALF_A_POINT = 0.5

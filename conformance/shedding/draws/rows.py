@@ -7,13 +7,13 @@ from collections.abc import Callable, Mapping
 from random import Random
 
 from hypothesis import strategies as st
-from pulsar_conformance.conformance.core.trial import Json, Trial
-from pulsar_conformance.conformance.draws.loads import randoms
-from pulsar_conformance.conformance.draws.shedding.above_average import threshold
-from pulsar_conformance.conformance.draws.shedding.clusters import DEFAULT_GRACE
-from pulsar_conformance.conformance.draws.shedding.cycles import Clusters, any_strategy, cases
-from pulsar_conformance.conformance.draws.shedding.overloaded import overload
-from pulsar_conformance.conformance.operations.balancing.shed_cycles import CYCLES
+from pulsar_conformance.conformance.common.trial import Json, Trial
+from pulsar_conformance.conformance.drawing.loads import randoms
+from pulsar_conformance.conformance.shedding.draws.above_average import threshold
+from pulsar_conformance.conformance.shedding.draws.clusters import DEFAULT_GRACE
+from pulsar_conformance.conformance.shedding.draws.cycles import Clusters, any_strategy, cases
+from pulsar_conformance.conformance.shedding.draws.overloaded import overload
+from pulsar_conformance.conformance.shedding.operations import CYCLES
 from pulsar_conformance.reference.cluster import RATE_FIELDS, RESOURCES
 from pulsar_conformance.reference.shedding import GRACE
 from pulsar_conformance.reference.threshold import HISTORY_SHARE

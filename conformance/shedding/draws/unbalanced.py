@@ -6,11 +6,11 @@ from random import Random
 from typing import Any, NamedTuple
 
 from hypothesis import strategies as st
-from pulsar_conformance.conformance.draws import loads
-from pulsar_conformance.conformance.draws.loads import SHARES, randoms
-from pulsar_conformance.conformance.draws.shedding.amounts import Traffic
-from pulsar_conformance.conformance.draws.shedding.clusters import Sketch, besides
-from pulsar_conformance.conformance.draws.shedding.settings import (
+from pulsar_conformance.conformance.drawing import loads
+from pulsar_conformance.conformance.drawing.loads import SHARES, randoms
+from pulsar_conformance.conformance.shedding.draws.amounts import Traffic
+from pulsar_conformance.conformance.shedding.draws.clusters import Sketch, besides
+from pulsar_conformance.conformance.shedding.draws.settings import (
     UNIFORM_RATE,
     UNIFORM_THROUGHPUT,
     graces,

@@ -7,6 +7,8 @@ import pytest
 from pulsar_conformance.adapters import connect
 from pulsar_conformance.adapters.cluster.decisions.names import Names
 
+pytestmark = pytest.mark.cluster
+
 PROFILE = "documented-3.0"
 WHOLE, LEFT, RIGHT = (
     "shop/eu/0x00000000_0xffffffff",

@@ -6,6 +6,8 @@ import pytest
 from pulsar_conformance.adapters import connect
 from pulsar_conformance.adapters.cluster.target import BadCluster, ClusterTarget
 
+pytestmark = pytest.mark.cluster
+
 ORDERS = "persistent://shop/eu/orders"
 NAMESPACE = {"namespace": {"name": "shop/eu", "bundles": 1}}
 CRASH = {"broker_down": {"broker": "broker-1"}}

@@ -3,7 +3,7 @@
 from types import SimpleNamespace
 
 import pytest
-from pulsar_conformance.adapters.cluster.observed import Observed, SeenStep
+from pulsar_conformance.adapters.admin_api.observed import Observed, SeenStep
 
 SPACE = "shop/eu"
 WHOLE = "0x00000000_0xffffffff"

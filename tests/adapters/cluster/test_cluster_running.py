@@ -16,9 +16,11 @@ from pulsar_conformance.adapters.pulsar.connect import released_jars
 from pulsar_conformance.adapters.pulsar.target import Target
 from standins.recorded_story import EVENTS
 
+pytestmark = pytest.mark.cluster
+
 PROFILE = "documented-3.0"
-STORY = Path(__file__).parent / "standins" / "recorded_story.py"
-ASKED = Path(__file__).parent / "standins" / "brokers_asked.py"
+STORY = Path(__file__).parents[2] / "standins" / "recorded_story.py"
+ASKED = Path(__file__).parents[2] / "standins" / "brokers_asked.py"
 CALM = {
     "loadBalancerSheddingEnabled": False,
     "loadBalancerAutoBundleSplitEnabled": False,

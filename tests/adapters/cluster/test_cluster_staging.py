@@ -7,12 +7,14 @@ from pathlib import Path
 
 import pytest
 from pulsar_conformance.adapters import connect
-from pulsar_conformance.adapters.cluster.remote import Access, AdminApi
+from pulsar_conformance.adapters.admin_api.remote import Access, AdminApi
 from pulsar_conformance.adapters.pulsar.connect import released_jars
 from pulsar_conformance.adapters.pulsar.target import Target
 
+pytestmark = pytest.mark.cluster
+
 PROFILE = "documented-3.0"
-STANDING = Path(__file__).parent / "standins" / "standing_cluster.py"
+STANDING = Path(__file__).parents[2] / "standins" / "standing_cluster.py"
 
 
 @pytest.fixture

@@ -12,12 +12,11 @@ from pathlib import Path
 import pytest
 from pulsar_conformance.adapters import AdapterError, connect
 from pulsar_conformance.adapters.pulsar.shelf import Shelf
-from pulsar_conformance.conformance import checks
 from pulsar_conformance.conformance.commands.check import check
 from pulsar_conformance.conformance.engine.corpus import drawn
 from pulsar_conformance.specs import load
 
-assert checks.__all__
+pytestmark = pytest.mark.pulsar
 
 NEEDED = ("java", "javac", "mvn")
 HERE = all(map(shutil.which, NEEDED)) and importlib.util.find_spec("jpype") is not None
@@ -25,7 +24,7 @@ pytestmark = pytest.mark.skipif(not HERE, reason="needs Java, Maven and the extr
 
 PROFILE = "documented-3.0"
 VERSIONS = ("3.0.7", "4.2.4")
-SAMPLES = Path(__file__).parent.parent / "adapters" / "samples" / "pulsar"
+SAMPLES = Path(__file__).parents[3] / "adapters" / "samples" / "pulsar"
 LEFT, RIGHT = "t/ns/0x00000000_0x80000000", "t/ns/0x80000000_0xffffffff"
 IMPL = "org.apache.pulsar.broker.loadbalance.impl"
 MB = 1_000_000

@@ -7,6 +7,8 @@ import pytest
 from pulsar_conformance.adapters import connect
 from pulsar_conformance.adapters.pulsar import versions
 
+pytestmark = pytest.mark.pulsar
+
 NEEDED = ("java", "mvn")
 HERE = all(map(shutil.which, NEEDED)) and importlib.util.find_spec("jpype") is not None
 pytestmark = pytest.mark.skipif(not HERE, reason="needs Java, Maven and the extra pulsar")

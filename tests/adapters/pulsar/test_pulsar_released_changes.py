@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from pulsar_conformance.conformance.commands.main import main
 
+pytestmark = pytest.mark.pulsar
+
 NEEDED = ("java", "javac", "mvn")
 HERE = all(map(shutil.which, NEEDED)) and importlib.util.find_spec("jpype") is not None
 pytestmark = pytest.mark.skipif(not HERE, reason="needs Java, Maven and the extra pulsar")

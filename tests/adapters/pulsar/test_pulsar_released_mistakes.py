@@ -8,6 +8,8 @@ import pytest
 from pulsar_conformance.adapters import AdapterError, connect
 from pulsar_conformance.adapters.pulsar.shelf import Shelf
 
+pytestmark = pytest.mark.pulsar
+
 NEEDED = ("java", "javac", "mvn")
 HERE = all(map(shutil.which, NEEDED)) and importlib.util.find_spec("jpype") is not None
 pytestmark = pytest.mark.skipif(not HERE, reason="needs Java, Maven and the extra pulsar")

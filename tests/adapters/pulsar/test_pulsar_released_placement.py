@@ -7,11 +7,13 @@ import pytest
 from pulsar_conformance import specs
 from pulsar_conformance.adapters import connect
 from pulsar_conformance.adapters.pulsar.versions import releases
+from pulsar_conformance.conformance.cases.legality import bad_trial
 from pulsar_conformance.conformance.compare.changes_told import profile_of
-from pulsar_conformance.conformance.draws.drawing import draw
-from pulsar_conformance.conformance.draws.placement import assignments
-from pulsar_conformance.conformance.operations.legality import bad_trial
+from pulsar_conformance.conformance.drawing.drawing import draw
+from pulsar_conformance.conformance.placement import draw_assignments as assignments
 from pulsar_conformance.reference import Model
+
+pytestmark = pytest.mark.pulsar
 
 NEEDED = ("java", "javac", "mvn")
 HERE = all(map(shutil.which, NEEDED)) and importlib.util.find_spec("jpype") is not None

@@ -7,13 +7,12 @@ import subprocess
 import pytest
 from pulsar_conformance.adapters import connect
 from pulsar_conformance.adapters.pulsar.shelf import Shelf
-from pulsar_conformance.conformance import checks
+from pulsar_conformance.conformance.cases.matching import matches
 from pulsar_conformance.conformance.engine.plan import Plan
 from pulsar_conformance.conformance.engine.run import Run
-from pulsar_conformance.conformance.operations.matching import matches
 from pulsar_conformance.fixtures import examples
 
-assert checks.__all__
+pytestmark = pytest.mark.pulsar
 
 NEEDED = ("java", "javac", "mvn")
 HERE = all(map(shutil.which, NEEDED)) and importlib.util.find_spec("jpype") is not None

@@ -6,6 +6,8 @@ import shutil
 import pytest
 from pulsar_conformance.adapters import AdapterError, connect
 
+pytestmark = pytest.mark.pulsar
+
 NEEDED = ("java", "mvn")
 HERE = all(map(shutil.which, NEEDED)) and importlib.util.find_spec("jpype") is not None
 pytestmark = pytest.mark.skipif(not HERE, reason="needs Java, Maven and the extra pulsar")

@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 from pulsar_conformance.adapters.spark import archive
 
+pytestmark = pytest.mark.spark
+
 pytest.importorskip("pyspark", reason="needs the extra: nox -s spark")
 
 STARTED = """

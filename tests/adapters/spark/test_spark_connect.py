@@ -17,6 +17,8 @@ from pathlib import Path
 import pytest
 from pulsar_conformance.adapters.spark.java import JAVA_OPTIONS
 
+pytestmark = pytest.mark.spark
+
 pyspark = pytest.importorskip("pyspark", reason="needs the extra: nox -s spark")
 
 MAIN = "import sys; from pulsar_conformance.conformance.commands.main import main; sys.exit(main())"

@@ -7,17 +7,17 @@ from zlib import crc32
 import pytest
 from pulsar_conformance import specs
 from pulsar_conformance.adapters import AdapterError, Connection, Limits, connect
-from pulsar_conformance.conformance import checks
-from pulsar_conformance.conformance.core.check import CHECKS
-from pulsar_conformance.conformance.draws.drawing import draw
+from pulsar_conformance.conformance.cases.legality import bad_trial
+from pulsar_conformance.conformance.catalogue import checks
+from pulsar_conformance.conformance.drawing.drawing import draw
 from pulsar_conformance.conformance.engine.plan import Plan
 from pulsar_conformance.conformance.engine.run import Run
-from pulsar_conformance.conformance.operations.legality import bad_trial
 from pulsar_conformance.reference import Model
 from standins.examples import EXAMPLES
 from standins.sparks import NAME, spark
 
-assert checks.__all__
+pytestmark = pytest.mark.spark
+
 assert spark
 pytestmark = pytest.mark.usefixtures("spark")
 
@@ -51,12 +51,12 @@ def test_every_example_is_answered(connection):
 def cases_of(operation, each):
     """Legal cases of an operation, from the draws of every rule that asks it."""
     defaults = specs.load().defaults(PROFILE)
-    rules = [rule for rule in specs.load().rules_of(PROFILE) if rule.id in CHECKS]
+    rules = [rule for rule in specs.load().rules_of(PROFILE) if rule.id in checks()]
     return [
         question.case
         for rule in rules
         if operation in rule.operations
-        for trial in draw(CHECKS[rule.id].draws, each, f"spark/{rule.id}")
+        for trial in draw(checks()[rule.id].draws, each, f"spark/{rule.id}")
         if bad_trial(trial, defaults) is None
         for question in trial.questions
         if question.operation == operation

@@ -9,11 +9,13 @@ import pytest
 
 pytest.importorskip("pyspark", reason="needs the extra: nox -s spark")
 
-from pulsar_conformance.conformance.history.audit import report
-from pulsar_conformance.conformance.history.input.errors import AuditError
+from pulsar_conformance.audit.input.errors import AuditError
+from pulsar_conformance.audit.pipeline import report
 from pyspark.errors import PySparkException
 
-HISTORY = Path(__file__).parent.parent / "fixtures" / "histories" / "cluster-3.0.7.json.gz"
+pytestmark = pytest.mark.spark
+
+HISTORY = Path(__file__).parents[3] / "fixtures" / "histories" / "cluster-3.0.7.json.gz"
 COMMAND = """
 import signal
 signal.signal(signal.SIGINT, signal.default_int_handler)

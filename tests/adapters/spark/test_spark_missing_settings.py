@@ -8,13 +8,13 @@ pytest.importorskip("pyspark", reason="needs the extra: nox -s spark")
 
 from pulsar_conformance import specs
 from pulsar_conformance.adapters import connect
-from pulsar_conformance.conformance import checks
-from pulsar_conformance.conformance.core.check import CHECKS
+from pulsar_conformance.conformance.catalogue import checks
 from pulsar_conformance.conformance.engine.corpus import drawn
 from pulsar_conformance.reference import MissingSetting, Model
 from standins.sparks import NAME, spark
 
-assert checks.__all__
+pytestmark = pytest.mark.spark
+
 assert spark
 pytestmark = pytest.mark.usefixtures("spark")
 
@@ -52,7 +52,7 @@ def test_settings_left_out_are_missed_alike(profile, otherwise):
     readings = {**known.default_readings(profile), **otherwise}
     asked = {operation: [] for operation in OPERATIONS}
     for rule in known.rules_of(profile):
-        if rule.id not in CHECKS or not set(OPERATIONS) & set(rule.operations):
+        if rule.id not in checks() or not set(OPERATIONS) & set(rule.operations):
             continue
         for trial in drawn(rule.id, profile, 7, EACH):
             for question in trial.questions:

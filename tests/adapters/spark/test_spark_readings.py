@@ -6,6 +6,8 @@ from pulsar_conformance.conformance.engine.plan import Plan
 from pulsar_conformance.conformance.engine.run import Run
 from standins.sparks import NAME, spark
 
+pytestmark = pytest.mark.spark
+
 assert spark
 pytestmark = pytest.mark.usefixtures("spark")
 

@@ -5,6 +5,8 @@ import sys
 
 import pytest
 
+pytestmark = pytest.mark.spark
+
 pytest.importorskip("pyspark", reason="needs the extra: nox -s spark")
 
 STARTED = """

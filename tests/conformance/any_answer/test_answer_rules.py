@@ -9,7 +9,7 @@ import pytest
 from pulsar_conformance import specs
 from pulsar_conformance.adapters.reference import ReferenceConnection
 from pulsar_conformance.conformance.cases.saved import load
-from pulsar_conformance.conformance.core.trial import CASE_CHANGED, Trial
+from pulsar_conformance.conformance.common.trial import CASE_CHANGED, Trial
 from pulsar_conformance.conformance.engine import implementation as implementations
 from pulsar_conformance.conformance.engine.hearing import Hearing
 from pulsar_conformance.conformance.engine.implementation import Implementation
@@ -236,7 +236,7 @@ def test_what_is_kept_between_questions_is_found(mistake, planted, tmp_path):
 
 
 def test_an_implementation_in_its_own_process_that_changes_its_mind_is_found(monkeypatch, tmp_path):
-    monkeypatch.chdir(Path(__file__).parent)
+    monkeypatch.chdir(Path(__file__).parents[2])
     found = verdicts(tmp_path, "python:standins.nulls:Fickle")
     assert found["ANSWER-02"].verdict == found["ANSWER-03"].verdict == "fail"
     found = verdicts(tmp_path, "python:standins.nulls:Stranger")

@@ -12,7 +12,7 @@ from pulsar_conformance.conformance.cases.deviations import Deviation, load, of_
 from pulsar_conformance.conformance.cases.saved import load as load_case
 from pulsar_conformance.conformance.engine.plan import Plan
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[3]
 FOLDER = ROOT / "fixtures" / "deviations"
 FILES = {re.sub(r"-(?=\d)", " ", file.stem, count=1): file for file in sorted(FOLDER.iterdir())}
 """By the implementation that each is about."""
@@ -143,7 +143,9 @@ def test_a_file_that_says_nothing_of_the_rule_is_one_error(tmp_path):
 
 def test_no_case_is_left_over():
     """Those of readings are named by a test of the releases."""
-    asked_elsewhere = (ROOT / "tests" / "test_pulsar_deviations.py").read_text("utf-8")
+    asked_elsewhere = (
+        ROOT / "tests" / "adapters" / "pulsar" / "test_pulsar_deviations.py"
+    ).read_text("utf-8")
     named = {case for file in FILES.values() for one in load(file) for case in one.cases}
     found = set((ROOT / "fixtures" / "cases").glob("*/*.json"))
     assert named <= found

@@ -14,7 +14,7 @@ from pulsar_conformance.adapters import ask, connect, new_adapter
 from pulsar_conformance.conformance.commands import check as checkup
 from standins.examples import EXAMPLES
 
-STANDINS = Path(__file__).parent / "standins"
+STANDINS = Path(__file__).parents[2] / "standins"
 CREATE = {"ask": "bundles.create", "case": {"bundles": 2, "settings": {}}}
 HALVES = {"boundaries": ["0x00000000", "0x80000000", "0xffffffff"]}
 

@@ -9,15 +9,12 @@ from random import Random
 
 import pytest
 from pulsar_conformance import specs
-from pulsar_conformance.conformance import checks
-from pulsar_conformance.conformance.core.check import CHECKS
-from pulsar_conformance.conformance.core.trial import Question, Trial
-from pulsar_conformance.conformance.draws.drawing import draw
+from pulsar_conformance.conformance.cases.legality import bad_trial
+from pulsar_conformance.conformance.catalogue import checks
+from pulsar_conformance.conformance.common.trial import Question, Trial
+from pulsar_conformance.conformance.drawing.drawing import draw
 from pulsar_conformance.conformance.engine.judge import Court
-from pulsar_conformance.conformance.operations.legality import bad_trial
 from pulsar_conformance.reference import Model, Readings
-
-assert checks.__all__
 
 SEED = "cross"
 DRAWN, SAMPLED = 6, 40
@@ -77,7 +74,7 @@ def pool(profile):
     drawn = [
         trial
         for rule in rules_of(profile)
-        for trial in draw(CHECKS[rule.id].draws, DRAWN, f"{SEED}/{profile}/{rule.id}")
+        for trial in draw(checks()[rule.id].draws, DRAWN, f"{SEED}/{profile}/{rule.id}")
         if bad_trial(trial, defaults) is None
     ]
     near = [nearby(trial, defaults, random) for trial in random.sample(drawn, len(drawn) // 2)]

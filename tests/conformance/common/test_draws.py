@@ -10,25 +10,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.internal.conjecture.provider_conformance import run_conformance_test
 from pulsar_conformance import specs
-from pulsar_conformance.conformance import checks
-from pulsar_conformance.conformance.core.check import CHECKS
-from pulsar_conformance.conformance.draws import (
-    averages,
-    domains,
-    growth,
-    loads,
-    namespaces,
-    placements,
-    reports,
-    shedding,
-    splits,
-    usages,
-)
-from pulsar_conformance.conformance.draws.backend import Afresh
-from pulsar_conformance.conformance.draws.drawing import draw
-from pulsar_conformance.conformance.operations.legality import bad_case, bad_trial
-
-assert checks.__all__
+from pulsar_conformance.conformance.bundles import draw_growth as growth
+from pulsar_conformance.conformance.bundles import draw_namespaces as namespaces
+from pulsar_conformance.conformance.bundles import draw_splits as splits
+from pulsar_conformance.conformance.cases.legality import bad_case, bad_trial
+from pulsar_conformance.conformance.catalogue import checks
+from pulsar_conformance.conformance.drawing import loads
+from pulsar_conformance.conformance.drawing.backend import Afresh
+from pulsar_conformance.conformance.drawing.drawing import draw
+from pulsar_conformance.conformance.load_data import draw_averages as averages
+from pulsar_conformance.conformance.load_data import draw_reports as reports
+from pulsar_conformance.conformance.load_data import draw_usages as usages
+from pulsar_conformance.conformance.placement import draw_domains as domains
+from pulsar_conformance.conformance.placement import draw_placements as placements
+from pulsar_conformance.conformance.shedding import draws as shedding
 
 EXAMPLES = 100
 PROFILES = ("documented-3.0", "documented-2.10", "documented-2.4", "unwritten-3.0")
@@ -54,7 +49,7 @@ DEFAULTS = specs.load().defaults("documented-3.0")
 
 @pytest.mark.parametrize("rule", RULES)
 def test_each_case_is_another_one(rule):
-    drawn = draw(CHECKS[rule].draws, EXAMPLES, f"distinct/{rule}")
+    drawn = draw(checks()[rule].draws, EXAMPLES, f"distinct/{rule}")
     assert len({trial.fingerprint for trial in drawn}) == len(drawn) == FEW.get(rule, EXAMPLES)
 
 
@@ -81,8 +76,8 @@ def test_a_finite_strategy_gives_each_value_once_and_ends(strategy, count):
 
 def test_nothing_that_is_imported_or_hashed_changes_what_is_drawn():
     program = (
-        "from pulsar_conformance.conformance.draws import shedding, stories, questions\n"
-        "from pulsar_conformance.conformance.draws.drawing import draw\n"
+        "from pulsar_conformance.conformance.shedding import draws as shedding\n"
+        "from pulsar_conformance.conformance.drawing.drawing import draw\n"
         "for trial in draw(shedding.cycles(shedding.any_strategy), 20, 'process'):\n"
         "    print(trial.fingerprint)\n"
     )

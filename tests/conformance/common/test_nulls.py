@@ -7,15 +7,12 @@ import pytest
 from pulsar_conformance import specs
 from pulsar_conformance.adapters import connect
 from pulsar_conformance.adapters.validation import check_answers
-from pulsar_conformance.conformance import checks
-from pulsar_conformance.conformance.core.check import CHECKS
-from pulsar_conformance.conformance.draws.drawing import draw
+from pulsar_conformance.conformance.cases.legality import bad_trial
+from pulsar_conformance.conformance.catalogue import checks
+from pulsar_conformance.conformance.drawing.drawing import draw
 from pulsar_conformance.conformance.engine.judge import Court
-from pulsar_conformance.conformance.operations.legality import bad_trial
 from pulsar_conformance.reference import Readings
 from standins.nulls import NULLS, Stranger
-
-assert checks.__all__
 
 EXAMPLES = 40
 DOCUMENTED = ("documented-3.0", "documented-2.10", "documented-2.4")
@@ -25,10 +22,10 @@ NEWEST_FIRST = (*DOCUMENTED, "unwritten-3.0", *RELEASED)
 CONTENT = {
     "ANSWER-02": "each answers a case in one way; see Fickle",
     "ANSWER-03": "each answers a case in one way; see Fickle",
-    "ANSWER-05": "each answers every case; see tests/test_one_bad_case.py",
+    "ANSWER-05": "each answers every case; see tests/conformance/engine/test_one_bad_case.py",
     **dict.fromkeys(
         ("DATA-11", "DATA-12", "MANAGER-08", "REPORT-11", "REPORT-12"),
-        "none of them tells what is written down; see tests/test_written.py",
+        "none of them tells what is written down; see tests/conformance/stories/test_written.py",
     ),
 }
 """Rules with which every null implementation complies, and why that cannot be helped."""
@@ -47,7 +44,7 @@ def court_of(rule):
 def trials_of(rule_id):
     """Legal trials that aim at a rule, and its court."""
     court = court_of(specs.load().rules[rule_id])
-    strategy = CHECKS[rule_id].draws.filter(lambda trial: not bad_trial(trial, court.defaults))
+    strategy = checks()[rule_id].draws.filter(lambda trial: not bad_trial(trial, court.defaults))
     return court, draw(strategy, EXAMPLES, f"nulls/{rule_id}")
 
 
@@ -77,7 +74,7 @@ def test_nonsense_that_is_valid_by_schema_is_judged_and_breaks_nothing_of_ours(r
 
 
 def test_null_implementations_can_be_judged_as_adapters(monkeypatch):
-    monkeypatch.chdir(Path(__file__).parent)
+    monkeypatch.chdir(Path(__file__).parents[2])
     for null in (*NULLS, Stranger):
         with connect(f"python:standins.nulls:{null.__name__}", "documented-3.0", {}) as connection:
             assert connection.hello.name == null.__name__

@@ -10,12 +10,12 @@ import pytest
 from pulsar_conformance.adapters.pulsar.versions import releases
 from pulsar_conformance.conformance.commands import changes
 from pulsar_conformance.conformance.commands.main import main
+from pulsar_conformance.conformance.common.trial import Trial
 from pulsar_conformance.conformance.compare.causes import Causes, factors
 from pulsar_conformance.conformance.compare.changes_told import profile_of
-from pulsar_conformance.conformance.core.trial import Trial
 from pulsar_conformance.reference import Model
 
-TESTS = Path(__file__).parent
+TESTS = Path(__file__).parents[2]
 USAGES = ("--operation", "usage.max", "--examples", "8")
 LEFT, RIGHT = "t/ns/0x00000000_0x80000000", "t/ns/0x80000000_0xffffffff"
 

@@ -9,7 +9,7 @@ import pytest
 from pulsar_conformance.conformance.cases.saved import load
 from pulsar_conformance.conformance.commands.main import main
 
-TESTS = Path(__file__).parent
+TESTS = Path(__file__).parents[2]
 SHEDDING = ("--operation", "shed.select", "--examples", "15")
 OPEN = "both are allowed: the documents leave this open"
 

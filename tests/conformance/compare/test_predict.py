@@ -9,7 +9,7 @@ import pytest
 from pulsar_conformance.conformance.commands.main import main
 from pulsar_conformance.conformance.compare.predictions import OPEN, Share, left_open
 
-TESTS = Path(__file__).parent
+TESTS = Path(__file__).parents[2]
 
 
 @pytest.fixture(autouse=True)

@@ -12,7 +12,7 @@ from pulsar_conformance.conformance.engine.plan import Plan
 from pulsar_conformance.conformance.engine.run import Run
 
 PROFILE = "documented-3.0"
-HALF = f"exec:{sys.executable} {Path(__file__).parent / 'standins' / 'broken.py'} never"
+HALF = f"exec:{sys.executable} {Path(__file__).parents[2] / 'standins' / 'broken.py'} never"
 """Unloads the same bundle whatever is asked, also where a usage is asked for."""
 
 

@@ -7,13 +7,13 @@ from threading import Barrier, BrokenBarrierError, Event, Lock
 import pytest
 from pulsar_conformance.adapters import AdapterError
 from pulsar_conformance.adapters.reference import ReferenceConnection
-from pulsar_conformance.conformance.core.trial import Trial
+from pulsar_conformance.conformance.catalogue import OPERATIONS
+from pulsar_conformance.conformance.common.trial import Trial
 from pulsar_conformance.conformance.engine import implementation as implementations
 from pulsar_conformance.conformance.engine.asking import Asker
 from pulsar_conformance.conformance.engine.corpus import Tried
 from pulsar_conformance.conformance.engine.events import nobody
 from pulsar_conformance.conformance.engine.implementation import Implementation
-from pulsar_conformance.conformance.operations.catalogue import OPERATIONS
 
 PROFILE = "documented-3.0"
 ASKED = ("bundles.locate", "manager.choose", "settings.defaults", "usage.max")

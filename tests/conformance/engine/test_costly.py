@@ -9,15 +9,14 @@ from pulsar_conformance import specs
 from pulsar_conformance.adapters.reference import ReferenceConnection
 from pulsar_conformance.conformance.cases.deviations import Deviation
 from pulsar_conformance.conformance.cases.saved import load
-from pulsar_conformance.conformance.core.check import CHECKS
-from pulsar_conformance.conformance.core.trial import Trial
+from pulsar_conformance.conformance.catalogue import OPERATIONS, checks
+from pulsar_conformance.conformance.common.trial import Trial
 from pulsar_conformance.conformance.engine import implementation as implementations
 from pulsar_conformance.conformance.engine.asking import Asker, at_once
 from pulsar_conformance.conformance.engine.corpus import SHARED, Tried, aimed_for, drawn
 from pulsar_conformance.conformance.engine.events import nobody
 from pulsar_conformance.conformance.engine.plan import Plan
 from pulsar_conformance.conformance.engine.run import Run
-from pulsar_conformance.conformance.operations.catalogue import OPERATIONS
 from standins import machines
 
 PROFILE = "documented-3.0"
@@ -202,7 +201,7 @@ class Fails(Slow):
     def __init__(self, rule):
         super().__init__(("cluster.replay",))
         others = [one.id for one in specs.load().rules_of(PROFILE) if one.id != rule]
-        elsewhere = {case for one in others if one in CHECKS for case in self._drawn(one)}
+        elsewhere = {case for one in others if one in checks() for case in self._drawn(one)}
         self.stories = self._drawn(rule) - elsewhere
         assert self.stories
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from pulsar_conformance.adapters.reference import ReferenceConnection
 from pulsar_conformance.conformance.cases.saved import Saved
-from pulsar_conformance.conformance.core.trial import Trial
+from pulsar_conformance.conformance.common.trial import Trial
 from pulsar_conformance.conformance.engine import implementation as implementations
 from pulsar_conformance.conformance.engine.plan import Plan
 from pulsar_conformance.conformance.engine.run import Run

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from pulsar_conformance import fixtures, specs
 from pulsar_conformance.adapters.reference import ReferenceConnection
-from pulsar_conformance.conformance.core.trial import Question, Trial
+from pulsar_conformance.conformance.common.trial import Question, Trial
 from pulsar_conformance.conformance.engine import implementation as implementations
 from pulsar_conformance.conformance.engine.corpus import Tried
 from pulsar_conformance.conformance.engine.findings import attributed, dependents_first

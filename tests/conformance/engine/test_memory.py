@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from pulsar_conformance.adapters.reference import ReferenceConnection
 from pulsar_conformance.conformance.cases.saved import content_of, load, trial_of
-from pulsar_conformance.conformance.core.trial import Question, Trial
+from pulsar_conformance.conformance.common.trial import Question, Trial
 from pulsar_conformance.conformance.engine import implementation as implementations
 from pulsar_conformance.conformance.engine.implementation import Implementation
 from pulsar_conformance.conformance.engine.plan import Plan
@@ -18,7 +18,7 @@ from pulsar_conformance.conformance.engine.troubles import memory
 from standins.rememberers import REMEMBERING, EachThird, StaleUsage
 
 PROFILE = "documented-3.0"
-TESTS = Path(__file__).parent
+TESTS = Path(__file__).parents[2]
 MAIN = "import sys; from pulsar_conformance.conformance.commands.main import main; sys.exit(main())"
 FEW = 4
 """The most questions that a row of these stand-ins needs."""

@@ -6,14 +6,11 @@ from random import Random
 
 import pytest
 from pulsar_conformance import specs
-from pulsar_conformance.conformance import checks
-from pulsar_conformance.conformance.core.trial import Trial
+from pulsar_conformance.conformance.cases.legality import bad_trial
+from pulsar_conformance.conformance.common.trial import Trial
 from pulsar_conformance.conformance.engine.judge import Court
-from pulsar_conformance.conformance.operations.legality import bad_trial
-from pulsar_conformance.conformance.shrinking.reduction import bounded, plainer_than, reduce
+from pulsar_conformance.conformance.engine.reduction import bounded, plainer_than, reduce
 from pulsar_conformance.reference import Model, Readings
-
-assert checks.__all__
 
 PROFILE = "documented-3.0"
 DEFAULTS = specs.load().defaults(PROFILE)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from standins.examples import EXAMPLES
 
-TESTS = Path(__file__).parent
+TESTS = Path(__file__).parents[2]
 MAIN = "import sys; from pulsar_conformance.conformance.commands.main import main; sys.exit(main())"
 BROKEN = f"exec:{sys.executable} {TESTS / 'standins' / 'broken.py'}"
 STREAM = Path("reports/out/verdicts.jsonl")

@@ -13,7 +13,7 @@ import pytest
 from pulsar_conformance import specs
 from pulsar_conformance.adapters import Limits
 from pulsar_conformance.conformance.commands.main import main
-from pulsar_conformance.conformance.core.verdict import Verdict
+from pulsar_conformance.conformance.common.verdict import Verdict
 from pulsar_conformance.conformance.engine.findings import Findings
 from pulsar_conformance.conformance.engine.hearing import Hearing
 from pulsar_conformance.conformance.engine.implementation import Implementation
@@ -23,7 +23,7 @@ from pulsar_conformance.conformance.engine.run import Run
 from pulsar_conformance.conformance.engine.subject import Subject
 from pulsar_conformance.conformance.engine.verdicts import unreached
 
-TESTS = Path(__file__).parent
+TESTS = Path(__file__).parents[2]
 MAIN = "import sys; from pulsar_conformance.conformance.commands.main import main; sys.exit(main())"
 NULL = "python:standins.nulls:RandomLegal"
 BROKEN = f"exec:{sys.executable} {TESTS / 'standins' / 'broken.py'}"
@@ -120,9 +120,8 @@ def test_a_saved_failure_is_held_against_the_rules_that_speak_of_it_alone():
 def test_a_check_that_breaks_is_no_pass():
     broken = """
 from dataclasses import replace
-from pulsar_conformance.conformance import checks
-from pulsar_conformance.conformance.core.check import CHECKS
-CHECKS["USAGE-02"] = replace(CHECKS["USAGE-02"], predicate=None)
+from pulsar_conformance.conformance.catalogue import checks
+checks()["USAGE-02"] = replace(checks()["USAGE-02"], predicate=None)
 """
     done = run("--adapter", "reference", "--examples", "3", "--rules", "USAGE-*", before=broken)
     assert done.returncode == 2
@@ -133,7 +132,7 @@ def test_a_run_that_is_stopped_says_so():
     stopping = """
 from pulsar_conformance.conformance.engine.judge import Outcome
 from pulsar_conformance.conformance.engine.run import Run
-from pulsar_conformance.conformance.core.verdict import Verdict
+from pulsar_conformance.conformance.common.verdict import Verdict
 judge, judged = Run.verdict, []
 def verdict(self, rule):
     if judged:

@@ -13,7 +13,7 @@ from pulsar_conformance.adapters.arguments import limits_of, seconds
 from pulsar_conformance.conformance.commands.main import main
 from standins.examples import EXAMPLES
 
-BROKEN = Path(__file__).parent / "standins" / "broken.py"
+BROKEN = Path(__file__).parents[2] / "standins" / "broken.py"
 HANGS = f"exec:{sys.executable} {BROKEN} hangs_in_a_batch"
 MAIN = "import sys; from pulsar_conformance.conformance.commands.main import main; sys.exit(main())"
 SHORT = ("--time-limit", "0.5")

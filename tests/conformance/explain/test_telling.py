@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from pulsar_conformance import fixtures, specs
 from pulsar_conformance.conformance.commands.main import main
-from pulsar_conformance.conformance.core.expect import Expect, Violated, as_text
-from pulsar_conformance.conformance.core.trial import Question, Trial
-from pulsar_conformance.conformance.core.verdict import Failure, Verdict
+from pulsar_conformance.conformance.common.expect import Expect, Violated, as_text
+from pulsar_conformance.conformance.common.trial import Question, Trial
+from pulsar_conformance.conformance.common.verdict import Failure, Verdict
 from pulsar_conformance.conformance.engine.failing.failures import FailureWriter
 from pulsar_conformance.conformance.engine.failing.worked import unlike
 from pulsar_conformance.conformance.engine.hearing import Hearing

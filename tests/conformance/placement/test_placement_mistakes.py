@@ -4,16 +4,13 @@ from functools import cache
 
 import pytest
 from pulsar_conformance import specs
-from pulsar_conformance.conformance import checks
-from pulsar_conformance.conformance.core.check import CHECKS
-from pulsar_conformance.conformance.draws.drawing import draw
+from pulsar_conformance.conformance.cases.legality import bad_trial
+from pulsar_conformance.conformance.catalogue import checks
+from pulsar_conformance.conformance.drawing.drawing import draw
 from pulsar_conformance.conformance.engine.judge import Court
-from pulsar_conformance.conformance.operations.legality import bad_trial
-from pulsar_conformance.conformance.shrinking.reduction import reduce
+from pulsar_conformance.conformance.engine.reduction import reduce
 from pulsar_conformance.reference import Readings
 from standins import placers
-
-assert checks.__all__
 
 PROFILE = "documented-3.0"
 EXAMPLES = 30
@@ -53,7 +50,7 @@ OFFERED = {"place.select", "place.anti_affinity"}
 
 @cache
 def drawn(rule):
-    strategy = CHECKS[rule].draws.filter(lambda trial: bad_trial(trial, COURT.defaults) is None)
+    strategy = checks()[rule].draws.filter(lambda trial: bad_trial(trial, COURT.defaults) is None)
     return draw(strategy, EXAMPLES, f"mistakes/{rule}")
 
 

@@ -4,11 +4,11 @@ import json
 
 import pytest
 from pulsar_conformance.adapters.reference import ReferenceConnection
+from pulsar_conformance.conformance.cases.legality import bad_case
 from pulsar_conformance.conformance.cases.saved import load
 from pulsar_conformance.conformance.engine import implementation as implementations
 from pulsar_conformance.conformance.engine.plan import Plan
 from pulsar_conformance.conformance.engine.run import Run
-from pulsar_conformance.conformance.operations.legality import bad_case
 from pulsar_conformance.reference import Model
 from pulsar_conformance.specs import load as specs
 from standins.examples import EXAMPLES

@@ -6,24 +6,21 @@ from time import process_time
 
 import pytest
 from pulsar_conformance import specs
-from pulsar_conformance.conformance import checks
-from pulsar_conformance.conformance.core.trial import Trial
-from pulsar_conformance.conformance.draws.stories.tales import SHEDDING, Tale
+from pulsar_conformance.conformance.cases.legality import bad_case
+from pulsar_conformance.conformance.common.trial import Trial
 from pulsar_conformance.conformance.engine.corpus import drawn
 from pulsar_conformance.conformance.engine.failing.reducing import smallest
 from pulsar_conformance.conformance.engine.hearing import Hearing
 from pulsar_conformance.conformance.engine.implementation import Implementation
+from pulsar_conformance.conformance.engine.reduction_stories import shorter_story
 from pulsar_conformance.conformance.engine.subject import Subject
-from pulsar_conformance.conformance.operations.legality import bad_case
-from pulsar_conformance.conformance.shrinking.stories import shorter_story
+from pulsar_conformance.conformance.stories.draw_tales import SHEDDING, Tale
 from pulsar_conformance.reference import Model
 from pulsar_conformance.reference.averages import MEAN, average
 from pulsar_conformance.reference.cluster import Rates
 from pulsar_conformance.reference.story.averages import WINDOWS, Samples
 from pulsar_conformance.reference.story.due import LOOKS, REPORTS, WRITES
 from standins import machines
-
-assert checks.__all__
 
 RULES = specs.load().rules
 PROFILE = "documented-3.0"

@@ -4,14 +4,11 @@ from functools import cache
 
 import pytest
 from pulsar_conformance import specs
-from pulsar_conformance.conformance import checks
-from pulsar_conformance.conformance.core.check import CHECKS
-from pulsar_conformance.conformance.draws.drawing import draw
+from pulsar_conformance.conformance.cases.legality import bad_trial
+from pulsar_conformance.conformance.catalogue import checks
+from pulsar_conformance.conformance.drawing.drawing import draw
 from pulsar_conformance.conformance.engine.judge import Court
-from pulsar_conformance.conformance.operations.legality import bad_trial
 from pulsar_conformance.reference import Model, Readings
-
-assert checks.__all__, "importing the checks registers them"
 
 PROFILE = "documented-3.0"
 RULES = ("MANAGER-08", "REPORT-11", "REPORT-12", "DATA-11", "DATA-12")
@@ -22,7 +19,7 @@ EXAMPLES = 20
 @cache
 def answered(rule):
     """Legal trials of a rule, each with the model's steps."""
-    trials = draw(CHECKS[rule].draws, EXAMPLES, f"written/{rule}")
+    trials = draw(checks()[rule].draws, EXAMPLES, f"written/{rule}")
     legal = [one for one in trials if bad_trial(one, COURT.defaults) is None]
     model = Model(PROFILE)
     return [(one, model.answer(*one.questions[0])["steps"]) for one in legal]

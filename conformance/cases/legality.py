@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from pulsar_conformance.adapters.validation import wrong_in_case
-from pulsar_conformance.conformance.core.trial import Json, Trial
-from pulsar_conformance.conformance.operations.catalogue import OPERATIONS
+from pulsar_conformance.conformance.catalogue import OPERATIONS
+from pulsar_conformance.conformance.common.trial import Json, Trial
 from pulsar_conformance.reference import MissingSetting, Readings, Settings
 from pulsar_conformance.reference.settings import Value
 

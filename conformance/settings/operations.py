@@ -1,13 +1,13 @@
-"""`settings.defaults`: which settings have which defaults?"""
+"""The defaults of settings as a question."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-from pulsar_conformance.conformance.core.operation import Operation
-from pulsar_conformance.conformance.core.trial import Json
-from pulsar_conformance.conformance.views import Plain
+from pulsar_conformance.conformance.common.operation import Operation
+from pulsar_conformance.conformance.common.plain import Plain
+from pulsar_conformance.conformance.common.trial import Json
 
 
 def _defaults(_case: Plain, answer: Json) -> Mapping[str, Any]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pulsar_conformance.conformance.core.exchange import DECLINED
-from pulsar_conformance.conformance.core.trial import Json
-from pulsar_conformance.conformance.operations.catalogue import OPERATIONS
+from pulsar_conformance.conformance.catalogue import OPERATIONS
+from pulsar_conformance.conformance.common.exchange import DECLINED
+from pulsar_conformance.conformance.common.trial import Json
 from pulsar_conformance.fixtures import Example
 
 

@@ -1,0 +1,1 @@
+"""A client of Pulsar's admin API."""

@@ -1,0 +1,1 @@
+"""Rules that hold for the answers to every question."""

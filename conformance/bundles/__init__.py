@@ -1,0 +1,1 @@
+"""Bundles: how topics fall into them, and how they are created and split."""

@@ -1,0 +1,68 @@
+"""The subjects in the folders beside this file: their operations, checks and aimed cases.
+
+A subject is a folder with an `operations.py` or, if it has no operations of its own, a `checks.py`.
+Its other modules register checks; those called `aimed` tell readings apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from importlib import import_module
+from importlib.util import find_spec
+from pkgutil import iter_modules
+from types import ModuleType
+
+from hypothesis.strategies import SearchStrategy
+from pulsar_conformance import conformance
+from pulsar_conformance.conformance.common.check import CHECKS, Check
+from pulsar_conformance.conformance.common.operation import AnyOperation, Operation
+from pulsar_conformance.conformance.common.trial import Trial
+
+MARKS = ("operations", "checks")
+"""Modules that make a folder a subject."""
+
+
+def _subjects() -> list[str]:
+    folders = (one.name for one in iter_modules(conformance.__path__) if one.ispkg)
+    names = (f"{conformance.__name__}.{folder}" for folder in folders)
+    return [name for name in names if any(find_spec(f"{name}.{one}") for one in MARKS)]
+
+
+def _operations() -> Iterator[AnyOperation]:
+    for subject in _subjects():
+        if find_spec(f"{subject}.operations") is None:
+            continue
+        values = vars(import_module(f"{subject}.operations")).values()
+        yield from (one for one in values if isinstance(one, Operation))
+
+
+OPERATIONS: Mapping[str, AnyOperation] = {
+    one.id: one for one in sorted(_operations(), key=lambda one: one.id)
+}
+"""The operations by name."""
+
+
+def _modules() -> Iterator[ModuleType]:
+    """Import every module of every subject."""
+    for subject in _subjects():
+        package = import_module(subject)
+        for file in iter_modules(package.__path__, f"{subject}."):
+            yield import_module(file.name)
+
+
+@cache
+def checks() -> Mapping[str, Check]:
+    """Return the checks of all subjects, by the ID of their rule."""
+    list(_modules())
+    return CHECKS
+
+
+@cache
+def aimed() -> Mapping[str, Sequence[SearchStrategy[Trial]]]:
+    """Return, for each reading that a question can decide, strategies whose cases decide it."""
+    found: dict[str, list[SearchStrategy[Trial]]] = {}
+    for module in _modules():
+        for reading, strategy in getattr(module, "AIMED", {}).items():
+            found.setdefault(reading, []).append(strategy)
+    return found

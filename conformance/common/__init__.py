@@ -1,0 +1,1 @@
+"""What all subjects share: questions and answers, operations, checks, and expectations."""

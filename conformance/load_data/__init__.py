@@ -1,0 +1,1 @@
+"""Load data: usage, averages, and load reports."""

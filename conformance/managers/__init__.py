@@ -1,0 +1,1 @@
+"""Load managers: which one runs."""

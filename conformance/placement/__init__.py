@@ -1,0 +1,1 @@
+"""Placement: the broker for a bundle, and anti-affinity groups."""

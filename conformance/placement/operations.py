@@ -1,0 +1,180 @@
+"""Placement as questions: a broker for a bundle, with and without policies and groups."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from pulsar_conformance.conformance.common.clusters import cluster, overlaps, range_of
+from pulsar_conformance.conformance.common.examples import LEFT, RIGHT, bundle_data
+from pulsar_conformance.conformance.common.examples import broker as broker_report
+from pulsar_conformance.conformance.common.likeness import same_field
+from pulsar_conformance.conformance.common.operation import Naming, Operation, Problems
+from pulsar_conformance.conformance.common.trial import Json
+from pulsar_conformance.conformance.placement.quantities import (
+    assigning_settled,
+    placing_settled,
+    spreading_settled,
+)
+from pulsar_conformance.conformance.placement.view import Placed, Placing, Spreading
+from pulsar_conformance.reference import Settings
+from pulsar_conformance.reference.anti_affinity import Spread
+from pulsar_conformance.reference.assignment import Assignment
+from pulsar_conformance.reference.overload import OVERLOAD_THRESHOLD
+
+
+def placed(_case: object, answer: Json) -> Placed:
+    """The answer as checks see it."""
+    domains, candidates = (
+        tuple(answer[key]) if key in answer else None for key in ("domains", "candidates")
+    )
+    return Placed(answer["broker"], domains, candidates)
+
+
+def named(case: Json, answer: Json) -> list[Naming]:
+    """The broker and the candidates that an answer names."""
+    taken = [answer["broker"]] if answer["broker"] is not None else []
+    return [Naming((*taken, *answer.get("candidates", ())), case["candidates"])]
+
+
+def _legal_selection(case: Json, settings: Settings) -> Problems:
+    settings.number(OVERLOAD_THRESHOLD)
+    yield from cluster(case, settings)
+    yield from range_of(case["bundle"])
+    for one in (*case["candidates"], *case["preallocated"]):
+        if one not in case["brokers"]:
+            yield f"case.brokers: {one} is missing"
+    owners = {
+        bundle: name
+        for name, report in case["brokers"].items()
+        for bundle in report.get("bundles", ())
+    }
+    for name, bundles in case["preallocated"].items():
+        for bundle in bundles:
+            yield from range_of(bundle)
+            if bundle == case["bundle"]:
+                yield f"case.preallocated.{name}: {bundle} is still to be placed"
+            if bundle in owners:
+                yield f"case.preallocated.{name}: {bundle} is assigned to {owners[bundle]}"
+            owners[bundle] = name
+
+
+def _example_selection(cpu: float) -> Json:
+    return {
+        "settings": {OVERLOAD_THRESHOLD: 85},
+        "bundle": RIGHT,
+        "candidates": ["broker-1", "broker-2"],
+        "brokers": {
+            "broker-1": broker_report(cpu, 0, []),
+            "broker-2": broker_report(50.0, 4, [LEFT]),
+        },
+        "bundles": bundle_data(),
+        "preallocated": {},
+    }
+
+
+PLACE = Operation(
+    id="place.select",
+    view=Placing,
+    read=placed,
+    matches=same_field("broker"),
+    examples=(_example_selection(95.0), _example_selection(50.0)),
+    legal=_legal_selection,
+    names=frozenset({"brokers", "bundles", "candidates", "preallocated"}),
+    named=named,
+    settled=placing_settled,
+)
+
+
+def _legal_groups(case: Json, _settings: Settings) -> Problems:
+    home: dict[str, str] = {}
+    for domain, brokers in case["domains"].items():
+        for broker in brokers:
+            if broker in home:
+                yield f"case.domains.{domain}: {broker} is registered in {home[broker]}"
+            home[broker] = domain
+
+
+def _matches(allowed: Json, answer: Json) -> bool:
+    """Compares domains and candidates only if both answers name them."""
+    told = [name for name in ("domains", "candidates") if name in allowed and name in answer]
+    same = all(set(allowed[name]) == set(answer[name]) for name in told)
+    return same and bool(allowed["broker"] == answer["broker"])
+
+
+def _example_groups(owner: str) -> Json:
+    return {
+        "settings": {},
+        "domains": {"east": ["broker-1"], "west": ["broker-2"]},
+        "groups": {"t/first": "orders", "t/second": "orders"},
+        "owned": {owner: ["t/first"]},
+        "candidates": ["broker-1", "broker-2"],
+        "namespace": "t/second",
+    }
+
+
+SPREAD = Operation(
+    id="place.anti_affinity",
+    view=lambda case, settings, readings: Spreading(
+        case, settings, Spread.of(case, readings["domain-counts"])
+    ),
+    read=placed,
+    matches=_matches,
+    examples=(_example_groups("broker-1"), _example_groups("broker-2")),
+    legal=_legal_groups,
+    names=frozenset({"brokers", "candidates", "domains", "groups", "owned"}),
+    named=named,
+    same=lambda _case, answer: answer["broker"],
+    settled=spreading_settled,
+)
+
+
+def _legal_whole(case: Json, settings: Settings) -> Problems:
+    yield from PLACE.legal({**case, "candidates": []}, settings)
+    yield from SPREAD.legal(case, settings)
+    owned = [one for report in case["brokers"].values() for one in report.get("bundles", ())]
+    if case["bundle"] in owned:
+        yield f"case.brokers: {case['bundle']} is still to be placed"
+    ahead = [one for names in case["preallocated"].values() for one in names]
+    yield from overlaps([*owned, *ahead, case["bundle"]], "case")
+    under = Counter(one for policy in case["isolation"] for one in policy["namespaces"])
+    for name, count in under.items():
+        if count > 1:
+            yield f"case.isolation: {name} is under {count} policies"
+    for name in case["versions"]:
+        if name not in case["brokers"]:
+            yield f"case.brokers: {name} is missing"
+
+
+def _named(case: Json, answer: Json) -> list[Naming]:
+    taken = [answer["broker"]] if answer["broker"] is not None else []
+    return [Naming((*taken, *answer.get("candidates", ())), case["brokers"])]
+
+
+def _example_whole(cpu: float) -> Json:
+    return {
+        "settings": {OVERLOAD_THRESHOLD: 85},
+        "bundle": RIGHT,
+        "brokers": {
+            "broker-1": broker_report(cpu, 0, []),
+            "broker-2": broker_report(50.0, 4, [LEFT]),
+        },
+        "bundles": bundle_data(),
+        "preallocated": {},
+        "domains": {},
+        "groups": {},
+        "isolation": [],
+        "versions": {},
+    }
+
+
+ASSIGN = Operation(
+    id="place.broker",
+    view=Assignment,
+    read=placed,
+    matches=same_field("broker"),
+    examples=(_example_whole(95.0), _example_whole(50.0)),
+    legal=_legal_whole,
+    names=frozenset({"brokers", "bundles", "preallocated", "domains", "groups", "versions"}),
+    named=_named,
+    settled=assigning_settled,
+)

@@ -1,0 +1,1 @@
+"""Shedding: which bundles an overloaded broker gives up."""

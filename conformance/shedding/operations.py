@@ -1,0 +1,199 @@
+"""Shedding as questions: one cycle, and several cycles in a row."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from pulsar_conformance.conformance.common.clusters import bundles_of, cluster, weights
+from pulsar_conformance.conformance.common.examples import LEFT, RIGHT, broker, bundle_data
+from pulsar_conformance.conformance.common.expect import Violated
+from pulsar_conformance.conformance.common.operation import Naming, Operation, Problems
+from pulsar_conformance.conformance.common.trial import Json
+from pulsar_conformance.conformance.shedding.quantities import cycle_settled
+from pulsar_conformance.conformance.shedding.view import Unloading, Unloadings
+from pulsar_conformance.reference import Readings, Settings, threshold, uniform
+from pulsar_conformance.reference.ranges import HashRange, namespace_of
+from pulsar_conformance.reference.rows import Row
+from pulsar_conformance.reference.shedding import PACKAGE, STRATEGY, Cycle
+
+
+def _legal_cycle(case: Json, settings: Settings) -> Problems:
+    yield from cluster(case, settings)
+    strategy = (case["strategy"] or settings.text(STRATEGY)).removeprefix(PACKAGE)
+    if strategy == "ThresholdShedder":
+        settings.number(threshold.SHEDDER_THRESHOLD)
+        yield from weights(settings)
+        if any(report.get("usageHistory") for report in case["brokers"].values()):
+            yield from history_share(settings)
+    if strategy == "UniformLoadShedder":
+        settings.number(uniform.RATE_THRESHOLD)
+        settings.number(uniform.THROUGHPUT_THRESHOLD)
+    owned = {b for report in case["brokers"].values() for b in report.get("bundles", ())}
+    yield from _moved(owned, case["recentlyUnloaded"])
+
+
+def history_share(settings: Settings) -> Problems:
+    """The weight of a broker's earlier usage is a share of one."""
+    if not 0 <= settings.number(threshold.HISTORY_SHARE) <= 1:
+        yield f"case.settings.{threshold.HISTORY_SHARE}: a share lies between 0 and 1"
+
+
+def _moved(owned: set[str], recently: Mapping[str, float]) -> Problems:
+    """A recently unloaded bundle is one of today's bundles or contained it: bundles never merge."""
+    parts = [(namespace_of(bundle), HashRange.parse(bundle), bundle) for bundle in owned]
+    for name in recently:
+        moved, namespace = HashRange.parse(name), namespace_of(name)
+        for space, part, bundle in parts:
+            apart = part.upper <= moved.lower or moved.upper <= part.lower
+            if space == namespace and not (apart or moved.covers(part)):
+                yield f"case.recentlyUnloaded: {name} is a part of {bundle}; bundles never merge"
+
+
+def _unloading(case: Cycle, answer: Json) -> Unloading:
+    return Unloading(case, tuple((one["broker"], one["bundle"]) for one in answer["unload"]))
+
+
+def _matches_cycle(allowed: Json, answer: Json) -> bool:
+    """Compares the bundles of each broker in order."""
+    return _by_broker(allowed["unload"]) == _by_broker(answer["unload"])
+
+
+def _by_broker(unload: Sequence[Mapping[str, str]]) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for one in unload:
+        found.setdefault(one["broker"], []).append(one["bundle"])
+    return found
+
+
+def _named_cycle(case: Json, answer: Json) -> list[Naming]:
+    unload = answer["unload"]
+    return [
+        Naming([one["broker"] for one in unload], case["brokers"]),
+        Naming([one["bundle"] for one in unload], bundles_of(case)),
+    ]
+
+
+def _same_cycle(_case: Json, answer: Json) -> object:
+    return sorted((one["broker"], one["bundle"]) for one in answer["unload"])
+
+
+def _example_cycle(cpu: float) -> Json:
+    return {
+        "strategy": "OverloadShedder",
+        "settings": {},
+        "brokers": {"broker-1": broker(cpu, 4, [LEFT, RIGHT]), "broker-2": broker(10.0, 0, [])},
+        "bundles": bundle_data(),
+        "recentlyUnloaded": {},
+    }
+
+
+SHED = Operation(
+    id="shed.select",
+    view=Cycle,
+    read=_unloading,
+    matches=_matches_cycle,
+    examples=(_example_cycle(95.0), _example_cycle(50.0)),
+    legal=_legal_cycle,
+    names=frozenset({"brokers", "bundles", "recentlyUnloaded"}),
+    named=_named_cycle,
+    same=_same_cycle,
+    settled=cycle_settled,
+    said_by_case={STRATEGY: "strategy"},
+)
+
+
+def _legal_cycles(case: Json, settings: Settings) -> Problems:
+    first, *later = case["cycles"]
+    for place, cycle in enumerate(case["cycles"]):
+        where = f"case.cycles[{place}]"
+        alone = {**cycle, "strategy": case["strategy"]}
+        for problem in SHED.legal(alone, settings):
+            yield problem.replace("case", where, 1) if problem.startswith("case.") else problem
+        for name, report in cycle["brokers"].items():
+            if "usageHistory" in report:
+                yield f"{where}.brokers.{name}: usageHistory is what the cycles before say"
+        if cycle["brokers"].keys() != first["brokers"].keys():
+            yield f"{where}.brokers: every cycle has the same brokers"
+    if later and Row(case, settings, ANY).alone(0).strategy == "ThresholdShedder":
+        yield from history_share(settings)
+
+
+ANY = Readings({})
+"""The strategy of a row depends on no reading."""
+
+
+def _read(row: Row, answer: Json) -> Unloadings:
+    """Each cycle as what was answered before left it. Errors: `Violated`."""
+    found: list[Unloading] = []
+    answered = answer["cycles"]
+    if len(answered) != len(row):
+        raise Violated(f"{len(row)} cycles, as asked", f"{len(answered)} cycles")
+    for one in answered:
+        cycle = row.after([[bundle for _, bundle in earlier.pairs] for earlier in found])
+        pairs = tuple((each["broker"], each["bundle"]) for each in one["unload"])
+        found.append(Unloading(cycle, pairs))
+    return Unloadings(tuple(found))
+
+
+def _matches_cycles(allowed: Json, answer: Json) -> bool:
+    """Compares the bundles of each broker in order, cycle by cycle."""
+    same = len(allowed["cycles"]) == len(answer["cycles"])
+    return same and all(map(SHED.matches, allowed["cycles"], answer["cycles"]))
+
+
+def _named_cycles(case: Json, answer: Json) -> list[Naming]:
+    unload = [one for cycle in answer["cycles"] for one in cycle["unload"]]
+    cycles = case["cycles"]
+    return [
+        Naming([one["broker"] for one in unload], [b for one in cycles for b in one["brokers"]]),
+        Naming([one["bundle"] for one in unload], {b for one in cycles for b in bundles_of(one)}),
+    ]
+
+
+def _same_cycles(_case: Json, answer: Json) -> object:
+    return [sorted((x["broker"], x["bundle"]) for x in one["unload"]) for one in answer["cycles"]]
+
+
+def _settled(row: Row, readings: Readings) -> bool:
+    """The first cycle leaves one answer, and so does each later one whatever those before did.
+
+    What a later cycle decides hangs on the mixture of usages where the strategy keeps any.
+    """
+    alone = [row.alone(place) for place in range(len(row))]
+    mixed = len(alone) > 1 and alone[0].strategy == "ThresholdShedder"
+    return not mixed and all(cycle_settled(one, readings) for one in alone)
+
+
+def _example_cycles(*cpus: float) -> Json:
+    return {
+        "strategy": "OverloadShedder",
+        "settings": {},
+        "cycles": [
+            {
+                "minutes": 5.0 if place else 0.0,
+                "brokers": {
+                    "broker-1": broker(cpu, 4, [LEFT, RIGHT]),
+                    "broker-2": broker(10.0, 0, []),
+                },
+                "bundles": bundle_data(),
+                "recentlyUnloaded": {},
+            }
+            for place, cpu in enumerate(cpus)
+        ],
+    }
+
+
+CYCLES = Operation(
+    id="shed.cycles",
+    view=Row,
+    read=_read,
+    matches=_matches_cycles,
+    examples=(_example_cycles(95.0, 95.0), _example_cycles(50.0, 95.0)),
+    legal=_legal_cycles,
+    names=frozenset({"brokers", "bundles", "recentlyUnloaded"}),
+    named=_named_cycles,
+    same=_same_cycles,
+    settled=_settled,
+    in_rows=True,
+    said_by_case={STRATEGY: "strategy"},
+)

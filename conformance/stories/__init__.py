@@ -1,0 +1,1 @@
+"""Stories: a cluster over time, event by event."""
