@@ -6,18 +6,17 @@ Its other modules register checks; those called `aimed` tell readings apart.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 from pkgutil import iter_modules
 from types import ModuleType
 
-from hypothesis.strategies import SearchStrategy
 from pulsar_conformance import conformance
 from pulsar_conformance.conformance.common.check import CHECKS, Check
 from pulsar_conformance.conformance.common.operation import AnyOperation, Operation
-from pulsar_conformance.conformance.common.trial import Trial
+from pulsar_conformance.conformance.drawing.aims import Aim
 
 MARKS = ("operations", "checks")
 """Modules that make a folder a subject."""
@@ -59,10 +58,10 @@ def checks() -> Mapping[str, Check]:
 
 
 @cache
-def aimed() -> Mapping[str, Sequence[SearchStrategy[Trial]]]:
-    """Return, for each reading that a question can decide, strategies whose cases decide it."""
-    found: dict[str, list[SearchStrategy[Trial]]] = {}
+def aimed() -> Mapping[str, tuple[Aim, ...]]:
+    """Return the aims at each reading that a question can decide, by the name of the reading."""
+    found: dict[str, list[Aim]] = {}
     for module in _modules():
-        for reading, strategy in getattr(module, "AIMED", {}).items():
-            found.setdefault(reading, []).append(strategy)
-    return found
+        for one in getattr(module, "AIMED", ()):
+            found.setdefault(one.reading, []).append(one)
+    return {reading: tuple(aims) for reading, aims in found.items()}

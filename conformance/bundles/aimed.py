@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from random import Random
 
 from hypothesis import strategies as st
@@ -10,7 +9,7 @@ from pulsar_conformance.conformance.bundles import draw_namespaces as namespaces
 from pulsar_conformance.conformance.bundles import draw_splits as splits
 from pulsar_conformance.conformance.common.trial import Json, Trial
 from pulsar_conformance.conformance.drawing import loads, names
-from pulsar_conformance.conformance.drawing.aimed_trials import made
+from pulsar_conformance.conformance.drawing.aims import Aim, aim
 from pulsar_conformance.conformance.drawing.loads import randoms
 from pulsar_conformance.reference.candidates import MAX_MEGABYTES, MAX_MESSAGES
 from pulsar_conformance.reference.ranges import HashRange, hex_of, namespace_of
@@ -70,12 +69,12 @@ def several_positions(random: Random) -> Json:
     return splits.splitting(part.name, POSITIONS, positions=list(map(hex_of, inside)))
 
 
-AIMED: Mapping[str, st.SearchStrategy[Trial]] = {
-    "split-key": splits.selected_by(splits.SUPPORTED),
-    "split-ways": made("bundles.split", several_positions),
-    "split-rate-window": made("bundles.split_candidates", busy_once),
-    "range-halves": made("bundles.split", _whole_range),
-    "megabyte": made("bundles.split_candidates", between_the_megabytes),
-    "partitions": as_many_partitions_as_bundles(),
-    "kilobyte": made("bundles.split_candidates", never_measured_in_kilobytes),
-}
+AIMED = (
+    Aim("split-key", "bundles.split", splits.selected_by(splits.SUPPORTED)),
+    aim("split-ways", "bundles.split", several_positions),
+    aim("split-rate-window", "bundles.split_candidates", busy_once),
+    aim("range-halves", "bundles.split", _whole_range),
+    aim("megabyte", "bundles.split_candidates", between_the_megabytes),
+    Aim("partitions", "bundles.locate", as_many_partitions_as_bundles()),
+    aim("kilobyte", "bundles.split_candidates", never_measured_in_kilobytes),
+)

@@ -90,8 +90,8 @@ def aimed_at(reading: str, profile: str, seed: int) -> tuple[Trial, ...]:
     defaults = specs.load().defaults(profile)
     return tuple(
         trial
-        for strategy in aimed().get(reading, ())
-        for trial in draw(strategy, OF_A_READING, f"{seed}/{reading}")
+        for aim in aimed().get(reading, ())
+        for trial in draw(aim.strategy, OF_A_READING, f"{seed}/{reading}")
         if bad_trial(trial, defaults) is None
     )
 
@@ -104,15 +104,9 @@ def aimed_for(reading: str, implementation: Implementation, plan: Plan) -> tuple
     return (*(trial for trial in trials if not trial.operations & costly), *slow[::SHARED])
 
 
-@cache
 def asked_by(reading: str) -> frozenset[str]:
-    """The operations of the trials that aim at a reading; one trial per strategy shows them."""
-    return frozenset(
-        operation
-        for strategy in aimed().get(reading, ())
-        for trial in draw(strategy, 1, reading)
-        for operation in trial.operations
-    )
+    """Return the operations of the trials that aim at a reading."""
+    return frozenset(aim.operation for aim in aimed().get(reading, ()))
 
 
 @cache

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from random import Random
 
-from hypothesis import strategies as st
-from pulsar_conformance.conformance.common.trial import Json, Trial
-from pulsar_conformance.conformance.drawing.aimed_trials import made
+from pulsar_conformance.conformance.common.trial import Json
+from pulsar_conformance.conformance.drawing.aims import aim
 from pulsar_conformance.conformance.load_data import draw_averages as averages
 from pulsar_conformance.reference.cluster import RATE_FIELDS
 
@@ -29,10 +27,8 @@ def owning_unmeasured(random: Random) -> Json:
     return averages.owning(random, random.randint(1, 5), unmeasured=1)
 
 
-AIMED: Mapping[str, st.SearchStrategy[Trial]] = {
-    "window": made("average.bundle", full_of_old_samples),
-    "kilobyte": st.one_of(
-        made("average.bundle", without_samples),
-        made("average.broker", owning_unmeasured),
-    ),
-}
+AIMED = (
+    aim("window", "average.bundle", full_of_old_samples),
+    aim("kilobyte", "average.bundle", without_samples),
+    aim("kilobyte", "average.broker", owning_unmeasured),
+)

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from random import Random
 
-from hypothesis import strategies as st
-from pulsar_conformance.conformance.common.trial import Json, Trial
-from pulsar_conformance.conformance.drawing.aimed_trials import made
+from pulsar_conformance.conformance.common.trial import Json
+from pulsar_conformance.conformance.drawing.aims import aim
 from pulsar_conformance.conformance.managers.draws import naming
 from pulsar_conformance.reference.managers import MODULAR
 
@@ -17,6 +15,4 @@ def modular_in_conf_alone(_random: Random) -> Json:
     return naming(MODULAR, None)
 
 
-AIMED: Mapping[str, st.SearchStrategy[Trial]] = {
-    "absent-manager": made("manager.choose", modular_in_conf_alone),
-}
+AIMED = (aim("absent-manager", "manager.choose", modular_in_conf_alone),)

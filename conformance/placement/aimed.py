@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from random import Random
 
 from hypothesis import strategies as st
 from pulsar_conformance.conformance.common.trial import Json, Trial
 from pulsar_conformance.conformance.drawing import loads, names
-from pulsar_conformance.conformance.drawing.aimed_trials import made
+from pulsar_conformance.conformance.drawing.aims import Aim, aim
 from pulsar_conformance.conformance.drawing.loads import randoms
 from pulsar_conformance.conformance.placement.draw_placements import ASKS, OPERATION
 from pulsar_conformance.reference.overload import OVERLOAD_THRESHOLD
@@ -56,7 +56,7 @@ def one_at_the_threshold(draw: st.DrawFn) -> Trial:
     return Trial.of(OPERATION, *[case] * ASKS)
 
 
-AIMED: Mapping[str, st.SearchStrategy[Trial]] = {
-    "placement-score": made(OPERATION, a_best_one_each_way),
-    "placement-at-threshold": one_at_the_threshold(),
-}
+AIMED = (
+    aim("placement-score", OPERATION, a_best_one_each_way),
+    Aim("placement-at-threshold", OPERATION, one_at_the_threshold()),
+)

@@ -6,10 +6,9 @@ from collections.abc import Mapping
 from random import Random
 from typing import Any
 
-from hypothesis import strategies as st
-from pulsar_conformance.conformance.common.trial import Json, Trial
+from pulsar_conformance.conformance.common.trial import Json
 from pulsar_conformance.conformance.drawing import loads
-from pulsar_conformance.conformance.drawing.aimed_trials import made
+from pulsar_conformance.conformance.drawing.aims import aim
 from pulsar_conformance.conformance.shedding.draws.clusters import Sketch
 from pulsar_conformance.conformance.shedding.draws.settings import (
     LOWER_BOUNDARY,
@@ -167,18 +166,18 @@ def never_measured_beside_measured(random: Random) -> Json:
     return case
 
 
-AIMED: Mapping[str, st.SearchStrategy[Trial]] = {
-    "overload-trigger": made(SHED.id, at_the_overload_threshold),
-    "overload-amount": made(SHED.id, far_over),
-    "overload-scope": made(SHED.id, all_overloaded_alike),
-    "shed-measure": made(SHED.id, bytes_against_messages),
-    "threshold-trigger": made(SHED.id, at_the_threshold),
-    "threshold-target": made(SHED.id, well_above_the_average),
-    "threshold-released": made(SHED.id, well_above_the_average),
-    "lower-boundary": made(SHED.id, a_little_below_the_average, between_ten_and_the_threshold),
-    "uniform-trigger": made(SHED.id, messages_differ_alone),
-    "uniform-difference": made(SHED.id, differ_in_number_not_in_percent),
-    "grace-of": made(SHED.id, unloaded_before_the_split),
-    "grace-edge": made(SHED.id, unloaded_just_so_long_ago),
-    "kilobyte": made(SHED.id, never_measured_beside_measured),
-}
+AIMED = (
+    aim("overload-trigger", SHED.id, at_the_overload_threshold),
+    aim("overload-amount", SHED.id, far_over),
+    aim("overload-scope", SHED.id, all_overloaded_alike),
+    aim("shed-measure", SHED.id, bytes_against_messages),
+    aim("threshold-trigger", SHED.id, at_the_threshold),
+    aim("threshold-target", SHED.id, well_above_the_average),
+    aim("threshold-released", SHED.id, well_above_the_average),
+    aim("lower-boundary", SHED.id, a_little_below_the_average, between_ten_and_the_threshold),
+    aim("uniform-trigger", SHED.id, messages_differ_alone),
+    aim("uniform-difference", SHED.id, differ_in_number_not_in_percent),
+    aim("grace-of", SHED.id, unloaded_before_the_split),
+    aim("grace-edge", SHED.id, unloaded_just_so_long_ago),
+    aim("kilobyte", SHED.id, never_measured_beside_measured),
+)

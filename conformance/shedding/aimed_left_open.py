@@ -6,10 +6,9 @@ from collections.abc import Mapping, Sequence
 from random import Random
 from typing import Any
 
-from hypothesis import strategies as st
-from pulsar_conformance.conformance.common.trial import Json, Trial
+from pulsar_conformance.conformance.common.trial import Json
 from pulsar_conformance.conformance.drawing import loads, names
-from pulsar_conformance.conformance.drawing.aimed_trials import made
+from pulsar_conformance.conformance.drawing.aims import aim
 from pulsar_conformance.conformance.shedding.draws.clusters import WEIGHTS
 from pulsar_conformance.conformance.shedding.draws.settings import (
     LOWER_BOUNDARY,
@@ -164,16 +163,16 @@ def in_two_domains(random: Random) -> Json:
     return tale.case()
 
 
-AIMED: Mapping[str, st.SearchStrategy[Trial]] = {
-    "shed-window": made(SHED.id, busy_in_one_window),
-    "broker-rates": made(SHED.id, reported_otherwise),
-    "expensive-measure": made(SHED.id, expensive_by_messages),
-    "threshold-order": made(SHED.id, enough_for_many),
-    "lower-boundary-amount": made(SHED.id, one_idle_and_many_bundles),
-    "uniform-multiplier": made(SHED.id, between_ratio_and_difference),
-    "uniform-trigger": made(SHED.id, messages_differ_alone),
-    "uniform-difference": made(SHED.id, differ_in_number_not_in_percent),
-    "domain-counts": made("place.anti_affinity", served_by_no_candidate),
-    "grace-starts": made("cluster.replay", shed_although_unloaded_by_hand),
-    "second-domain": made("cluster.replay", in_two_domains),
-}
+AIMED = (
+    aim("shed-window", SHED.id, busy_in_one_window),
+    aim("broker-rates", SHED.id, reported_otherwise),
+    aim("expensive-measure", SHED.id, expensive_by_messages),
+    aim("threshold-order", SHED.id, enough_for_many),
+    aim("lower-boundary-amount", SHED.id, one_idle_and_many_bundles),
+    aim("uniform-multiplier", SHED.id, between_ratio_and_difference),
+    aim("uniform-trigger", SHED.id, messages_differ_alone),
+    aim("uniform-difference", SHED.id, differ_in_number_not_in_percent),
+    aim("domain-counts", "place.anti_affinity", served_by_no_candidate),
+    aim("grace-starts", "cluster.replay", shed_although_unloaded_by_hand),
+    aim("second-domain", "cluster.replay", in_two_domains),
+)

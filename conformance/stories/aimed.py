@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from random import Random
 
-from hypothesis import strategies as st
-from pulsar_conformance.conformance.common.trial import Json, Trial
-from pulsar_conformance.conformance.drawing.aimed_trials import made
+from pulsar_conformance.conformance.common.trial import Json
+from pulsar_conformance.conformance.drawing.aims import aim
 from pulsar_conformance.conformance.stories.draw_tales import CALM, Tale
 from pulsar_conformance.reference.candidates import AUTO_SPLIT, MAX_TOPICS
 
@@ -53,8 +51,8 @@ def the_light_one_is_split(random: Random) -> Json:
     return tale.case()
 
 
-AIMED: Mapping[str, st.SearchStrategy[Trial]] = {
-    "unload-topic": made("cluster.replay", a_topic_is_unloaded),
-    "unload-destination": made("cluster.replay", the_light_one_is_unloaded),
-    "split-destination": made("cluster.replay", the_light_one_is_split),
-}
+AIMED = (
+    aim("unload-topic", "cluster.replay", a_topic_is_unloaded),
+    aim("unload-destination", "cluster.replay", the_light_one_is_unloaded),
+    aim("split-destination", "cluster.replay", the_light_one_is_split),
+)

@@ -1,0 +1,13 @@
+"""Aims at readings name the operation that their trials ask."""
+
+import pytest
+from pulsar_conformance.conformance.catalogue import aimed
+from pulsar_conformance.conformance.drawing.drawing import draw
+
+AIMS = [aim for aims in aimed().values() for aim in aims]
+
+
+@pytest.mark.parametrize("aim", AIMS, ids=[f"{aim.reading}-{aim.operation}" for aim in AIMS])
+def test_every_trial_asks_the_declared_operation(aim):
+    for trial in draw(aim.strategy, 8, aim.reading):
+        assert trial.operations == {aim.operation}
