@@ -23,8 +23,10 @@ VERSION = PROJECT["project"]["version"]
 SITE = "reports/out/site-sources/mkdocs.yml"
 PROFILES = ("documented-3.0", "unwritten-3.0")
 """The profiles for a run that names none."""
-PYTHONS = ("3.11", "3.12", "3.13")
+PYTHONS = ("3.11", "3.12", "3.13", "3.14")
 """The versions of Python in which the package is tried."""
+LOCKED = "constraints.txt"
+"""The versions that every session installs; `nox -s lock` updates them."""
 JAVA = 17
 """The oldest Java that runs Spark."""
 
@@ -72,7 +74,8 @@ def install(session: nox.Session, group: str | None = None, extra: str = "") -> 
     tools = nox.project.dependency_groups(PROJECT, group) if group else ()
     of_uv = ("--reinstall-package", PACKAGE, "--compile-bytecode")
     refreshed = of_uv if session.venv_backend == "uv" else ()
-    session.install(f".[{extra}]" if extra else ".", *tools, *refreshed)
+    wanted = f".[{extra}]" if extra else "."
+    session.install(wanted, *tools, "--constraint", LOCKED, *refreshed)
 
 
 def extras_for(words: list[str]) -> str:
@@ -108,12 +111,23 @@ def lint(session: nox.Session) -> None:
     session.run("ruff", "format", "--check", ".")
     packages = (name for name in PROJECT["tool"]["setuptools"]["packages"] if name.count(".") == 1)
     session.run("mypy", *(word for name in packages for word in ("-p", name)))
+    session.run("mypy", "-p", "bench", "-p", "mutants", env={"MYPYPATH": "tests"})
     session.run("mypy", "noxfile.py")
 
 
 @nox.session
+def lock(session: nox.Session) -> None:
+    """Update constraints.txt to the newest versions that fit, for every Python and extra."""
+    session.install("uv")
+    groups = [word for name in PROJECT["dependency-groups"] for word in ("--group", name)]
+    wanted = ("pyproject.toml", "--universal", "--all-extras", *groups, "--upgrade")
+    plain = ("--python-version", "3.11", "--no-header", "--no-annotate", "--quiet")
+    session.run("uv", "pip", "compile", *wanted, *plain, "--output-file", LOCKED)
+
+
+@nox.session
 def tests(session: nox.Session) -> None:
-    """Run the suite's own tests; after --, options and files for pytest."""
+    """Run the suite's own tests; after --, options and files for pytest, such as --cov."""
     install(session, "tests")
     session.run("pytest", "-n", "2", "-q", *ENDS, "-m", ELSEWHERE, *session.posargs)
 
@@ -258,12 +272,11 @@ def examples(session: nox.Session) -> None:
 @nox.session
 def site(session: nox.Session) -> None:
     """Build the site into reports/out/site; takes the playground's Python from npm, once."""
-    install(session, extra="site")
+    install(session, "site", extra="site")
     session.run("python", "-m", "pulsar_conformance.reports.site", *session.posargs)
     session.run("mkdocs", "build", "--strict", "--quiet", "-f", SITE)
     session.log("open reports/out/site/index.html")
     if shutil.which("chromium") and shutil.which("chromedriver"):
-        session.install("selenium>=4.20")
         session.run("pytest", "-q", "-m", "site or browser")
     else:
         session.run("pytest", "-q", "-m", "site")
@@ -302,8 +315,7 @@ def release(session: nox.Session) -> None:
     changes = Path("CHANGELOG.md").read_text("utf-8")
     if f"## {VERSION}" not in changes:
         session.error(f"CHANGELOG.md says nothing of {VERSION}, the version in pyproject.toml")
-    install(session)
-    session.install("build", "twine")
+    install(session, "release")
     session.run("pulsar-conformance", "report", "freeze", "--check")
     published = sorted(map(str, Path("reports", "published").glob("*.json")))
     session.run("pulsar-conformance", "report", "verify", *published)

@@ -65,6 +65,9 @@ def test_a_run_that_names_no_profile_is_judged_by_both(noxfile, given, run):
     assert noxfile.by_default(given) == run
 
 
+LOCKED = (".", "--constraint", "constraints.txt")
+
+
 class Session:
     """What a session installs and runs."""
 
@@ -81,8 +84,8 @@ class Session:
 @pytest.mark.parametrize(
     ("backend", "words"),
     [
-        ("uv", (".", "--reinstall-package", "pulsar-conformance", "--compile-bytecode")),
-        ("virtualenv", (".",)),
+        ("uv", (*LOCKED, "--reinstall-package", "pulsar-conformance", "--compile-bytecode")),
+        ("virtualenv", LOCKED),
     ],
 )
 def test_changed_code_is_installed_whatever_the_tool(

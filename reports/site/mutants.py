@@ -12,7 +12,7 @@ import yaml
 from pulsar_conformance import fixtures
 
 SEEDED = Path(fixtures.__file__).parent / "mutants" / "defects.yaml"
-TABLE = Path(__file__).parent.parent / "mutants" / "mutants.jsonl"
+TABLE = Path("reports", "mutants", "mutants.jsonl")
 """A line for each generated mutant, where the table was published."""
 
 

@@ -17,7 +17,7 @@ from pulsar_conformance.reports.runs.comparing import ChangedVerdict, compared
 from pulsar_conformance.reports.runs.making import Report
 from pulsar_conformance.reports.table import WORDS, word_of
 
-PUBLISHED = Path(__file__).parent.parent / "published"
+PUBLISHED = Path("reports", "published")
 DEVIATIONS = Path(fixtures.__file__).parent / "deviations"
 Line = Mapping[str, Any]
 
