@@ -39,8 +39,8 @@ def test_the_sessions_are_listed_with_what_they_do():
     asked = {name for star, name in listed if star == "-"}
     assert [name for star, name in listed if star == "*"] == ["lint", "tests", "conformance"]
     assert asked == {
-        "audit", "bench", "changes", "clusters", "coverage", "examples", "fixtures", "fleet", "lock",
-        "mutants", "publish", "pulsar", "release", "report", "site", "spark",
+        "audit", "bench", "changes", "clusters", "coverage", "examples", "fixtures", "fleet",
+        "lock", "mutants", "publish", "pulsar", "release", "report", "site", "spark",
     }  # fmt: skip
 
 
