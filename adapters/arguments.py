@@ -2,13 +2,13 @@
 
 import argparse
 import math
-import sys
 
 from pulsar_conformance.adapters.admin_api.remote import BadUrl
 from pulsar_conformance.adapters.connection import START_AT_LEAST, Limits
 from pulsar_conformance.adapters.names import KINDS
 from pulsar_conformance.adapters.operated.address import check_no_secret
 from pulsar_conformance.specs import load
+from pulsar_conformance.specs.errors import UserError
 
 DEFAULT_PROFILE = "documented-3.0"
 ADAPTER = f"an implementation: {', '.join(how for how, _ in KINDS.values())}; quote its spaces"
@@ -21,7 +21,7 @@ UNUSABLE = 2
 """Exit status for an adapter or an input that can't be used."""
 
 
-class BadReading(Exception):
+class BadReading(UserError):
     """A `--reading` that is not NAME=VALUE."""
 
 
@@ -114,9 +114,3 @@ def judged_by(args: argparse.Namespace) -> tuple[str, dict[str, str]]:
     readings = dict(specs.default_readings(args.profile))
     specs.check_readings(given)
     return args.profile, {**readings, **given}
-
-
-def complain(error: Exception | str) -> int:
-    """Prints one message on standard error; returns the exit status for unusable input."""
-    print(error, file=sys.stderr)
-    return UNUSABLE

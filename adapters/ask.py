@@ -12,10 +12,8 @@ from typing import TextIO
 
 from pulsar_conformance.adapters.arguments import (
     UNUSABLE,
-    BadReading,
     add_adapter,
     add_judged_by,
-    complain,
     judged_by,
     limits_of,
 )
@@ -24,14 +22,14 @@ from pulsar_conformance.adapters.errors import AdapterError
 from pulsar_conformance.adapters.names import connect
 from pulsar_conformance.adapters.protocol import JSON, OPERATIONS, NotJSON, read, text_of
 from pulsar_conformance.adapters.validation import wrong_in_case
-from pulsar_conformance.specs import SpecError, UnknownName
+from pulsar_conformance.specs.errors import UserError
 
 ABOUT = frozenset({"profile", "readings", "rule"})
 """What the suite adds to a case that it saves; it is nothing that is asked."""
 FORM = '{"ask": OPERATION, "case": {...}}'
 
 
-class BadLine(Exception):
+class BadLine(UserError):
     """An input line that is not a question; the message says which line and what is wrong."""
 
     def __init__(self, number: int, problem: str, file: str = "") -> None:
@@ -190,7 +188,7 @@ def ask_lines(
         if isinstance(group, BadLine):
             bad += 1
             told = BadLine(group.number, group.problem, file)
-            complain(told)
+            print(told, file=sys.stderr)
             out.write(f"{text_of({'error': str(told)})}\n")
             out.flush()
             continue
@@ -251,7 +249,5 @@ def run(args: argparse.Namespace) -> int:
         # Whoever reads the answers has seen enough; the interpreter flushes once more at its end.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except OSError as error:
-        return complain(f"{error.filename}: {error.strerror}")
-    except (AdapterError, BadReading, UnknownName, SpecError) as error:
-        return complain(error)
+        raise UserError(f"{error.filename}: {error.strerror}") from None
     return UNUSABLE if bad else 0

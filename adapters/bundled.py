@@ -14,13 +14,14 @@ from tempfile import mkdtemp
 from pulsar_conformance.adapters.cache import root
 from pulsar_conformance.adapters.programs import major_version
 from pulsar_conformance.adapters.spark import session
+from pulsar_conformance.specs.errors import UserError
 
 SAMPLES = Path(__file__).parent / "samples"
 BUILD = 300
 """Seconds that a build may take; the first one compiles Go's own library, in about ten."""
 
 
-class NotBuilt(Exception):
+class NotBuilt(UserError):
     """A sample that could not be compiled; the message is the compiler's."""
 
 

@@ -2,13 +2,14 @@
 
 from typing import Literal
 
+from pulsar_conformance.specs.errors import UserError
 from pulsar_conformance.specs.words import printable
 
 Phase = Literal["start", "hello", "ask", "answer", "bye"]
 """Where it broke: starting it, its greeting, an exchange, what an answer holds, its end."""
 
 
-class AdapterError(Exception):
+class AdapterError(UserError):
     """An implementation could not be used, and its answers must not be judged.
 
     `str()` of it is the whole message for a person: which adapter and phase, what happened, what to
@@ -55,5 +56,5 @@ class AdapterError(Exception):
         return printable("\n".join(lines))
 
 
-class CannotLoad(Exception):
+class CannotLoad(UserError):
     """The object that should answer is missing or unusable; the message tells its user why."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 
-from pulsar_conformance.adapters.arguments import complain
+from pulsar_conformance.specs.errors import UserError
 
 
 @dataclass(frozen=True)
@@ -80,9 +80,9 @@ def run(args: argparse.Namespace) -> int:
         path = write_skeleton(args.lang, args.to)
     except FileExistsError as error:
         where = error.filename
-        return complain(f"{where} is there already and stays as it is; use --to OTHER-DIR")
+        raise UserError(f"{where} exists and is left as it is; use --to OTHER-DIR") from None
     except OSError as error:
-        return complain(f"can't write to {args.to}: {error.strerror}; use --to OTHER-DIR")
+        raise UserError(f"can't write to {args.to}: {error.strerror}; use --to OTHER-DIR") from None
     print(f"wrote {path}; next:\n")
     print("\n".join(next_commands(args.lang, args.to)))
     return 0

@@ -18,6 +18,7 @@ from tempfile import TemporaryDirectory, mkdtemp
 from typing import Any
 
 from pulsar_conformance.reports.table import WORDS, named, word_of
+from pulsar_conformance.specs.errors import UserError, status_of
 
 ALLURE = "3.18.0"
 """The version of the npm package `allure`."""
@@ -46,7 +47,7 @@ CATEGORIES = (
 """Name, status and part of the message of what is put together; the first that fits."""
 
 
-class CannotReport(Exception):
+class CannotReport(UserError):
     """Why there is no report, in one sentence."""
 
 
@@ -56,13 +57,13 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Make the report of parsed arguments, say where it is; return the exit status."""
-    try:
-        _check_results(options.results)
-        index = make(options.results, options.to)
-    except (CannotReport, OSError) as problem:
-        print(problem, file=sys.stderr)
-        return 2
+    """Make the report of parsed arguments, print where it is; return the exit status."""
+    return status_of(lambda: _make_and_name(options), OSError)
+
+
+def _make_and_name(options: argparse.Namespace) -> int:
+    _check_results(options.results)
+    index = make(options.results, options.to)
     print(f"open {index.absolute().as_uri()}")
     return 0
 

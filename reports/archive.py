@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from pulsar_conformance.fixtures import Example, examples
-from pulsar_conformance.specs import SpecError, load, operations, schema
+from pulsar_conformance.specs import load, operations, schema
+from pulsar_conformance.specs.errors import status_of
 
 TO = Path("reports/out/fixtures")
 PACKAGE = "pulsar-conformance"
@@ -37,16 +38,16 @@ only in the order of what has no order, or in the field "why", is right, too.
 def main(argv: Sequence[str] | None = None) -> int:
     """Write the archive and its checksum; 0, or 2 where that fails."""
     to = _arguments(argv).to
+    return status_of(lambda: _write(to), OSError)
+
+
+def _write(to: Path) -> int:
     name = f"{PACKAGE}-fixtures-{version(PACKAGE)}"
-    try:
-        to.mkdir(parents=True, exist_ok=True)
-        file = to / f"{name}.tar.gz"
-        with tarfile.open(file, "w:gz") as archive:
-            for path, text in contents():
-                _add(archive, f"{name}/{path}", text.encode())
-    except (SpecError, OSError) as problem:
-        print(problem, file=sys.stderr)
-        return 2
+    to.mkdir(parents=True, exist_ok=True)
+    file = to / f"{name}.tar.gz"
+    with tarfile.open(file, "w:gz") as archive:
+        for path, text in contents():
+            _add(archive, f"{name}/{path}", text.encode())
     digest = hashlib.sha256(file.read_bytes()).hexdigest()
     file.with_suffix(".gz.sha256").write_text(f"{digest}  {file.name}\n", "utf-8")
     print(f"{len(examples())} cases in {file}")

@@ -13,8 +13,9 @@ from pathlib import Path
 
 from pulsar_conformance.conformance.catalogue import checks
 from pulsar_conformance.reports.texts import Text, differences, find_texts
-from pulsar_conformance.specs import Document, Rule, Sentence, SpecError, Specs, load, load_from
+from pulsar_conformance.specs import Document, Rule, Sentence, Specs, load, load_from
 from pulsar_conformance.specs.claims import claims
+from pulsar_conformance.specs.errors import UserError, status_of
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text as Line
@@ -32,15 +33,15 @@ STYLES = {
 def main(argv: Sequence[str] | None = None) -> int:
     """Print the report; return the exit status."""
     options = _arguments(argv)
+    return status_of(lambda: _report(options), OSError)
+
+
+def _report(options: argparse.Namespace) -> int:
     if hasattr(sys.stdout, "reconfigure"):
         sys.stdout.reconfigure(errors="replace")
     console = Console(highlight=False, markup=False, emoji=False)
-    try:
-        specs = load_from(options.specs) if options.specs else load()
-        texts = find_texts(specs.documents, options.documents)
-    except (SpecError, OSError) as problem:
-        print(problem, file=sys.stderr)
-        return 2
+    specs = load_from(options.specs) if options.specs else load()
+    texts = find_texts(specs.documents, options.documents)
     wrong = 0
     totals: dict[str, Counter[str]] = {}
     for document in specs.documents.values():
@@ -50,8 +51,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             totals[document.id] = _print_document(console, specs, document, text, options.unclaimed)
     _print_totals(console, totals)
     if missing := [name for name in specs.documents if name not in texts]:
-        print(f"no file in {options.documents} reads like {', '.join(missing)}", file=sys.stderr)
-        return 2
+        raise UserError(f"no file in {options.documents} reads like {', '.join(missing)}")
     lacking = any(total["nobody's"] or total["unchecked"] for total in totals.values())
     return 1 if wrong or lacking else 0
 

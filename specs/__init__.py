@@ -1,7 +1,7 @@
 """What must hold: the documented rules of Pulsar's broker load balancing, as data."""
 
 from pulsar_conformance.specs.collection import Specs
-from pulsar_conformance.specs.errors import SpecError, UnknownName
+from pulsar_conformance.specs.errors import SpecError, UnknownName, UserError
 from pulsar_conformance.specs.loading import load, load_from
 from pulsar_conformance.specs.model import (
     AREAS,
@@ -38,6 +38,7 @@ __all__ = [
     "Specs",
     "Taken",
     "UnknownName",
+    "UserError",
     "Way",
     "load",
     "load_from",

@@ -1,13 +1,27 @@
-"""What can be wrong with the specifications, or with a name that was looked up in them."""
+"""Mistakes that a user can mend, in the specifications or in what is looked up in them."""
 
-from collections.abc import Iterable
+import sys
+from collections.abc import Callable, Iterable
 from difflib import get_close_matches
 
-FEW = 12
-"""As many names are all listed; of more, only those that come near."""
+from pulsar_conformance.specs.words import printable
+
+UNUSABLE = 2
+"""Exit status for input or an implementation that cannot be used."""
+
+MOST_LISTED = 12
+"""Names that are all listed in a message; of more, only the nearest are."""
 
 
-class SpecError(Exception):
+class UserError(Exception):
+    """A mistake that the user can mend.
+
+    The message is all that is printed: one sentence that names the wrong input, its place and
+    what to do next. A command that raises it ends with exit status 2.
+    """
+
+
+class SpecError(UserError):
     """A mistake in the data: file, line, what is wrong and what would be right."""
 
     def __init__(self, file: str, line: int, problem: str) -> None:
@@ -17,12 +31,30 @@ class SpecError(Exception):
         self.problem = problem
 
 
-class UnknownName(Exception):
+class UnknownName(UserError):
     """A name that the specifications do not have, with those that they have."""
 
     def __init__(self, name: str, kind: str, known: Iterable[str]) -> None:
         super().__init__(f"{name} is no {kind}; {there_are(name, known)}")
         self.name = name
+
+
+def status_of(command: Callable[[], int], *also: type[Exception]) -> int:
+    """Run a command; a user's mistake is one message on standard error and exit status 2.
+
+    Exceptions of the kinds in `also` are reported in the same way.
+    """
+    reported: tuple[type[Exception], ...] = (UserError, *also)
+    try:
+        return command()
+    except reported as mistake:
+        return complain(str(mistake))
+
+
+def complain(mistake: str) -> int:
+    """Print one message on standard error; return the exit status for unusable input."""
+    print(printable(f"pulsar-conformance: {mistake}"), file=sys.stderr)
+    return UNUSABLE
 
 
 def unknown(name: str, kind: str, known: Iterable[str]) -> str:
@@ -33,7 +65,7 @@ def unknown(name: str, kind: str, known: Iterable[str]) -> str:
 def there_are(name: str, known: Iterable[str]) -> str:
     """List the known names, or of many those that come near to `name`."""
     names = list(known)
-    if len(names) <= FEW:
+    if len(names) <= MOST_LISTED:
         return f"there are {', '.join(names)}" if names else "there are none"
     # Rules are written in capitals, settings in camel case: neither is worth a wrong guess.
     spelled = {known.lower(): known for known in names}

@@ -17,6 +17,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import SplitResult, urljoin, urlsplit
 
+from pulsar_conformance.specs.errors import UserError
+
 TOKEN = "PULSAR_CONFORMANCE_TOKEN"
 """The environment variable that holds a token."""
 
@@ -32,11 +34,11 @@ FORBIDDEN = (401, 403)
 REDIRECTS = (301, 302, 303, 307, 308)
 
 
-class BadUrl(Exception):
+class BadUrl(UserError):
     """A URL, or what belongs to it, that cannot be used: what, and what to write instead."""
 
 
-class NoAnswer(Exception):
+class NoAnswer(UserError):
     """A request that was not answered as it should: which, and how.
 
     Attributes:

@@ -14,6 +14,7 @@ from pulsar_conformance.adapters.admin_api.remote import AdminApi, NoAnswer
 from pulsar_conformance.adapters.admin_api.requests import ADMIN
 from pulsar_conformance.adapters.operated.in_force import documented
 from pulsar_conformance.adapters.operated.sight import Sight
+from pulsar_conformance.specs.errors import UserError
 
 AT_ONCE = 16
 """Brokers that are asked at the same time."""
@@ -28,7 +29,7 @@ RARELY = 10
 Found = TypeVar("Found")
 
 
-class NoCluster(Exception):
+class NoCluster(UserError):
     """It is not certain which cluster is meant; what to say."""
 
 

@@ -11,6 +11,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from pulsar_conformance.specs.errors import UserError
 from pulsar_conformance.specs.words import counted
 
 PLUGIN = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1"
@@ -27,7 +28,7 @@ POM = """<project xmlns="http://maven.apache.org/POM/4.0.0">
 """
 
 
-class CannotFetch(Exception):
+class CannotFetch(UserError):
     """Maven did not download the jars; the message says what happened and what to do about it."""
 
     def __init__(self, problem: str, hint: str, tail: str = "") -> None:

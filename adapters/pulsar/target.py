@@ -8,12 +8,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from pulsar_conformance.adapters.options import options
+from pulsar_conformance.specs.errors import UserError
 
 FORM = "pulsar:VERSION|PATH[,strategy=CLASS][,classpath=JAR][,set=NAME=VALUE]"
 KEYS = ("strategy", "classpath", "set")
 
 
-class BadTarget(Exception):
+class BadTarget(UserError):
     """An unusable name; the message says what is wrong with it."""
 
 

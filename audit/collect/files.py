@@ -10,11 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from pulsar_conformance.audit.collect.changes import Entry
+from pulsar_conformance.specs.errors import UserError
 
 ENDING = ".jsonl"
 
 
-class CannotWrite(Exception):
+class CannotWrite(UserError):
     """The history cannot be written; says where, and why."""
 
 

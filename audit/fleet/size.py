@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from pulsar_conformance.specs.errors import UserError
+
 MINUTE = 60
 START = 1_795_132_800
 """2026-11-20T00:00:00Z, where every history begins, in seconds since 1970."""
@@ -48,7 +50,7 @@ SLIDING = "sliding"
 MOST_DAMAGE = 0.5
 
 
-class BadFleet(Exception):
+class BadFleet(UserError):
     """A fleet that cannot be, in one sentence."""
 
 

@@ -9,9 +9,10 @@ from typing import Any
 from pulsar_conformance import specs
 from pulsar_conformance.conformance.catalogue import OPERATIONS
 from pulsar_conformance.conformance.common.trial import Json, Question, Trial
+from pulsar_conformance.specs.errors import UserError
 
 
-class BadSetting(Exception):
+class BadSetting(UserError):
     """A setting that cannot be used; the message is one sentence."""
 
 

@@ -13,13 +13,14 @@ from pulsar_conformance.conformance.cases.legality import bad_trial
 from pulsar_conformance.conformance.catalogue import OPERATIONS
 from pulsar_conformance.conformance.common.trial import Trial
 from pulsar_conformance.conformance.common.workspace import WORKSPACE
+from pulsar_conformance.specs.errors import UserError
 
 FOLDER = WORKSPACE / "cases"
 SHOWN = 12
 """Digits of the fingerprint that name a file."""
 
 
-class BadCase(Exception):
+class BadCase(UserError):
     """A case file that cannot be used; the message says which file and why."""
 
 

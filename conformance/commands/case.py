@@ -9,12 +9,11 @@ from pathlib import Path
 
 from pulsar_conformance import specs
 from pulsar_conformance.adapters.arguments import DEFAULT_PROFILE
-from pulsar_conformance.conformance.cases.given_settings import BadSetting, given_settings, merged
+from pulsar_conformance.conformance.cases.given_settings import given_settings, merged
 from pulsar_conformance.conformance.cases.handed_in import derived_from
-from pulsar_conformance.conformance.cases.saved import BadCase, content_of
+from pulsar_conformance.conformance.cases.saved import content_of
 from pulsar_conformance.conformance.cases.snapshot.broker_conf import read_conf
 from pulsar_conformance.conformance.cases.snapshot.bundle_data import read_bundle_data
-from pulsar_conformance.conformance.cases.snapshot.files import BadSnapshot
 from pulsar_conformance.conformance.cases.snapshot.making import (
     MAKERS,
     OF_EACH_BROKER,
@@ -24,8 +23,6 @@ from pulsar_conformance.conformance.cases.snapshot.making import (
 from pulsar_conformance.conformance.cases.snapshot.reports import read_reports
 from pulsar_conformance.conformance.shedding.operations import SHED
 from pulsar_conformance.reference import Model
-
-UNUSABLE = 2
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -67,18 +64,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Prints a case file for `explain`, `ask` or `run --replay`; 2 if none can be made."""
-    try:
-        if args.operation not in MAKERS:
-            raise specs.UnknownName(args.operation, "operation that reports can ask", MAKERS)
-        given = given_settings(args.setting)
-        settings = merged(read_conf(args.conf) if args.conf else {}, given)
-        data = read_bundle_data(args.bundle_data) if args.bundle_data else {}
-        snapshot = Snapshot(read_reports(args.reports), data, settings)
-        trial = trial_of(args.operation, snapshot)
-        derived_from(str(args.reports), trial, Model(DEFAULT_PROFILE))
-    except (BadCase, BadSetting, BadSnapshot, specs.UnknownName) as wrong:
-        print(f"pulsar-conformance: {wrong}", file=sys.stderr)
-        return UNUSABLE
+    if args.operation not in MAKERS:
+        raise specs.UnknownName(args.operation, "operation that reports can ask", MAKERS)
+    given = given_settings(args.setting)
+    settings = merged(read_conf(args.conf) if args.conf else {}, given)
+    data = read_bundle_data(args.bundle_data) if args.bundle_data else {}
+    snapshot = Snapshot(read_reports(args.reports), data, settings)
+    trial = trial_of(args.operation, snapshot)
+    derived_from(str(args.reports), trial, Model(DEFAULT_PROFILE))
     notes = [*snapshot.notes()]
     if args.operation in OF_EACH_BROKER:
         notes.append(f"the questions are about {', '.join(snapshot.brokers)}, in this order")

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 from pulsar_conformance import specs
-from pulsar_conformance.adapters import AdapterError
 from pulsar_conformance.adapters.arguments import TIME_LIMIT, add_drawn, limits_of, seconds
 from pulsar_conformance.adapters.connection import Limits
 from pulsar_conformance.adapters.pulsar.versions import releases
@@ -31,8 +29,6 @@ from pulsar_conformance.conformance.engine.plan import BadPlan
 from pulsar_conformance.conformance.engine.subject import Subject
 from pulsar_conformance.conformance.explain import paper
 from pulsar_conformance.conformance.reporters.progress import tell
-
-UNUSABLE = 2
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -68,9 +64,6 @@ def run(args: argparse.Namespace) -> int:
             print("\n".join(summary(found)))
         if args.json:
             Path(args.json).write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n")
-    except (AdapterError, BadPlan, specs.UnknownName) as wrong:
-        print(f"pulsar-conformance: {wrong}", file=sys.stderr)
-        return UNUSABLE
     finally:
         tell("")
         walk.close()

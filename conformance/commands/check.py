@@ -8,10 +8,8 @@ from functools import partial
 
 from pulsar_conformance.adapters.arguments import (
     UNUSABLE,
-    BadReading,
     add_adapter,
     add_judged_by,
-    complain,
     judged_by,
     limits_of,
 )
@@ -21,7 +19,7 @@ from pulsar_conformance.adapters.names import connect
 from pulsar_conformance.adapters.protocol import JSON
 from pulsar_conformance.conformance.catalogue import OPERATIONS
 from pulsar_conformance.reference.answers.shedding import STRATEGIES
-from pulsar_conformance.specs import SpecError, UnknownName, load
+from pulsar_conformance.specs import UnknownName, load
 from pulsar_conformance.specs.words import counted
 
 NO_SUCH = "no.such_operation"
@@ -203,11 +201,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Prints one line per check; 0 if all passed, otherwise 2."""
-    try:
-        profile, readings = judged_by(args)
-        found = check(args.adapter, profile, readings, limits_of(args.time_limit))
-    except (BadReading, UnknownName, SpecError) as error:
-        return complain(error)
+    profile, readings = judged_by(args)
+    found = check(args.adapter, profile, readings, limits_of(args.time_limit))
     print("\n".join(found.lines))
     print(f"{args.adapter} {'keeps the protocol' if found.ok else 'cannot be used as it is'}")
     return 0 if found.ok else UNUSABLE

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from pulsar_conformance import specs
-from pulsar_conformance.adapters import AdapterError
 from pulsar_conformance.adapters.arguments import ADAPTER, add_drawn, add_judged_by, limits_of
 from pulsar_conformance.conformance.cases import saved
 from pulsar_conformance.conformance.compare.differences import Difference, Pair
@@ -21,7 +19,6 @@ from pulsar_conformance.conformance.engine.readings import followed_by
 from pulsar_conformance.conformance.engine.subject import Subject
 from pulsar_conformance.specs.words import counted
 
-UNUSABLE = 2
 FEW = 3
 """The most broken rules to name."""
 
@@ -45,9 +42,6 @@ def run(args: argparse.Namespace) -> int:
         operations = _operations(pair, args.operation)
         _print_readings(pair)
         found = [_differs(pair, operation, args) for operation in operations]
-    except (AdapterError, BadPlan, specs.UnknownName) as wrong:
-        print(f"pulsar-conformance: {wrong}", file=sys.stderr)
-        return UNUSABLE
     finally:
         for implementation in asked:
             implementation.close()

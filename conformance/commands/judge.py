@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
 from pulsar_conformance.adapters.arguments import DEFAULT_PROFILE
 from pulsar_conformance.adapters.bundled import runnable
-from pulsar_conformance.adapters.errors import AdapterError
 from pulsar_conformance.conformance.cases.saved import BadCase, load
 from pulsar_conformance.conformance.commands.characterize import characterize
 from pulsar_conformance.conformance.compare.folder import cases_in, counted, replayed, write
@@ -24,7 +22,6 @@ from pulsar_conformance.conformance.options import (
     rules_folder,
 )
 from pulsar_conformance.conformance.reporters.terminal import INTERRUPTED
-from pulsar_conformance.specs.words import printable
 
 UNUSABLE = 2
 
@@ -48,15 +45,12 @@ def run(args: argparse.Namespace) -> int:
     out = Path(args.conformance_out)
     there = next(one for one in (out, *out.absolute().parents) if one.exists())
     if not there.is_dir():
-        return _told(f"--out {out}: {there} is a file; name a folder")
-    try:
-        if args.conformance_replay and Path(args.conformance_replay).is_dir():
-            return _replay(args, left_out)
-        plan = plan_of(args)
-        if args.conformance_characterize:
-            return characterize(plan)
-    except (BadPlan, AdapterError) as wrong:
-        return _told(str(wrong))
+        raise BadPlan(f"--out {out}: {there} is a file; name a folder")
+    if args.conformance_replay and Path(args.conformance_replay).is_dir():
+        return _replay(args, left_out)
+    plan = plan_of(args)
+    if args.conformance_characterize:
+        return characterize(plan)
     words = [str(rules_folder()), "-p", "pulsar_conformance.conformance.plugin"]
     words += ["-p", "no:cacheprovider", "-q", "--no-header", "--tb=no", "-rN", "-c", "/dev/null"]
     words += ["-W", "ignore::pytest.PytestAssertRewriteWarning"]
@@ -93,11 +87,6 @@ def _replay(args: argparse.Namespace, left_out: list[str]) -> int:
     for why in left_out:
         print(f"left out: {why}")
     return max(one.status for one in outcomes)
-
-
-def _told(wrong: str) -> int:
-    print(printable(f"pulsar-conformance: {wrong}"), file=sys.stderr)
-    return UNUSABLE
 
 
 def _options(args: argparse.Namespace) -> list[str]:

@@ -14,7 +14,7 @@ from typing import Any
 
 from pulsar_conformance.conformance.commands.plain import shown_plainly
 from pulsar_conformance.conformance.common.workspace import WORKSPACE
-from pulsar_conformance.specs import SpecError
+from pulsar_conformance.specs.errors import UNUSABLE, complain, status_of
 
 COMMANDS = {
     "run": (".judge", "judge implementations by the documented rules"),
@@ -75,7 +75,6 @@ FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 """What the system says where a disk or a quota is full."""
 
 PACKAGE = "pulsar-conformance"
-UNUSABLE = 2
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -99,11 +98,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     os.environ.setdefault("HYPOTHESIS_STORAGE_DIRECTORY", str(SEEN))
     try:
         with nullcontext() if args.command in COLOURED else shown_plainly():
-            status: int = args.run(args)
+            status = status_of(lambda: args.run(args))
         sys.stdout.flush()
-    except SpecError as wrong:
-        print(wrong, file=sys.stderr)
-        return UNUSABLE
     except BrokenPipeError:
         # Whoever read our output has had enough; nothing more can be said, not even at the end.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -112,8 +108,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         if wrong.errno not in FULL:
             raise
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        print(f"pulsar-conformance: cannot be written: {wrong.strerror}", file=sys.stderr)
-        return UNUSABLE
+        return complain(f"cannot be written: {wrong.strerror}")
     return status
 
 

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from textwrap import wrap
 
 from pulsar_conformance import specs
-from pulsar_conformance.adapters import AdapterError
 from pulsar_conformance.adapters.arguments import add_adapter, add_drawn, add_judged_by, limits_of
 from pulsar_conformance.conformance.compare.predictions import Predictor
 from pulsar_conformance.conformance.engine.corpus import as_many_drawn, questions_drawn
@@ -17,7 +15,6 @@ from pulsar_conformance.conformance.engine.readings import followed_by
 from pulsar_conformance.conformance.engine.subject import Subject
 from pulsar_conformance.reference import Model
 
-UNUSABLE = 2
 WIDTH = 80
 
 
@@ -51,9 +48,6 @@ def run(args: argparse.Namespace) -> int:
                 trials = as_many_drawn(*drawn, args.decisions)
             for line in predictor.share(operation, trials).lines():
                 print("\n".join(wrap(line, WIDTH, subsequent_indent=" " * 8)) or line)
-    except (AdapterError, BadPlan, specs.UnknownName) as wrong:
-        print(f"pulsar-conformance: {wrong}", file=sys.stderr)
-        return UNUSABLE
     finally:
         if implementation is not None:
             implementation.close()

@@ -12,9 +12,7 @@ from pulsar_conformance.adapters.arguments import DEFAULT_PROFILE
 from pulsar_conformance.reports import allure
 from pulsar_conformance.reports.runs import comparing, making, requirements, telling, verifying
 from pulsar_conformance.reports.runs.making import BadReport
-from pulsar_conformance.specs import UnknownName
 
-UNUSABLE = 2
 STREAM = Path("reports/out/verdicts.jsonl")
 FORMS: Mapping[str, Callable[[making.Report], str]] = {
     "badge": telling.badge,
@@ -69,11 +67,7 @@ def run(args: argparse.Namespace) -> int:
     acts = {"make": _make, "verify": _verify, "diff": _diff, "freeze": _freeze}
     if args.act == "allure":
         return allure.run(args)
-    try:
-        return acts.get(args.act, _tell)(args)
-    except (BadReport, UnknownName) as wrong:
-        print(f"pulsar-conformance: {wrong}", file=sys.stderr)
-        return UNUSABLE
+    return acts.get(args.act, _tell)(args)
 
 
 def _make(args: argparse.Namespace) -> int:

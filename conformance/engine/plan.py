@@ -13,12 +13,13 @@ from pulsar_conformance.conformance.cases import deviations as known
 from pulsar_conformance.conformance.cases import saved
 from pulsar_conformance.conformance.cases.saved import Saved
 from pulsar_conformance.conformance.common.trial import Trial
+from pulsar_conformance.specs.errors import UserError
 
 ENOUGH_EXAMPLES = 100
 """From this number of examples on, a rule that no case reached fails the run."""
 
 
-class BadPlan(Exception):
+class BadPlan(UserError):
     """A mistake in the request: what is wrong, and what would be right."""
 
 

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from pulsar_conformance.reports.pages import pages
-from pulsar_conformance.specs import AREAS, SpecError
+from pulsar_conformance.specs import AREAS
+from pulsar_conformance.specs.errors import status_of
 
 TO = Path("reports/examples")
 
@@ -14,17 +15,17 @@ TO = Path("reports/examples")
 def main(argv: Sequence[str] | None = None) -> int:
     """Write every page, remove those of areas without examples; 0, or 2 where that fails."""
     to = _arguments(argv).to
-    try:
-        made = pages()
-        to.mkdir(parents=True, exist_ok=True)
-        for name, text in made.items():
-            (to / name).write_text(text, "utf-8", newline="\n")
-        for area in AREAS:
-            if (name := f"{area.lower()}.md") not in made:
-                (to / name).unlink(missing_ok=True)
-    except (SpecError, OSError) as problem:
-        print(problem, file=sys.stderr)
-        return 2
+    return status_of(lambda: _write(to), OSError)
+
+
+def _write(to: Path) -> int:
+    made = pages()
+    to.mkdir(parents=True, exist_ok=True)
+    for name, text in made.items():
+        (to / name).write_text(text, "utf-8", newline="\n")
+    for area in AREAS:
+        if (name := f"{area.lower()}.md") not in made:
+            (to / name).unlink(missing_ok=True)
     print(f"{len(made)} pages in {to}")
     return 0
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from pulsar_conformance.reports.runs.requirements import checksum, matching
 from pulsar_conformance.reports.table import word_of
+from pulsar_conformance.specs.errors import UserError
 
 Report = dict[str, Any]
 Line = Mapping[str, Any]
@@ -20,7 +21,7 @@ BROKEN = ("fail", "known_deviation", "error", "unexercised")
 VERSION = 1
 
 
-class BadReport(Exception):
+class BadReport(UserError):
     """A stream or a report that cannot be used; the message is one sentence."""
 
 

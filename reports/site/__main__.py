@@ -9,8 +9,7 @@ from pathlib import Path
 from pulsar_conformance.reports.allure import cache
 from pulsar_conformance.reports.site import vendored
 from pulsar_conformance.reports.site.making import Site
-from pulsar_conformance.reports.site.vendored import CannotVendor
-from pulsar_conformance.specs import SpecError
+from pulsar_conformance.specs.errors import status_of
 
 HERE = Path(__file__).parent
 TO = Path("reports/out/site-sources")
@@ -22,21 +21,21 @@ CONFIGURATION = "mkdocs.yml"
 def main(argv: Sequence[str] | None = None) -> int:
     """Write every page and MkDocs' configuration; 0, or 2 where that fails."""
     to = _arguments(argv).to
+    return status_of(lambda: _write(to), OSError)
+
+
+def _write(to: Path) -> int:
     docs = to / "docs"
-    try:
-        shutil.rmtree(docs, ignore_errors=True)
-        made = dict(Site().pages())
-        for name, text in made.items():
-            file = docs / name
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_text(text, "utf-8", newline="\n")
-        shutil.copytree(HERE / ASSETS, docs / ASSETS)
-        vendored.fetch(cache() / "site", docs / ASSETS / VENDOR)
-        vendored.write_model(docs / ASSETS / VENDOR)
-        shutil.copy(HERE / CONFIGURATION, to / CONFIGURATION)
-    except (SpecError, OSError, CannotVendor) as problem:
-        print(problem, file=sys.stderr)
-        return 2
+    shutil.rmtree(docs, ignore_errors=True)
+    made = dict(Site().pages())
+    for name, text in made.items():
+        file = docs / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, "utf-8", newline="\n")
+    shutil.copytree(HERE / ASSETS, docs / ASSETS)
+    vendored.fetch(cache() / "site", docs / ASSETS / VENDOR)
+    vendored.write_model(docs / ASSETS / VENDOR)
+    shutil.copy(HERE / CONFIGURATION, to / CONFIGURATION)
     print(f"{len(made)} pages in {docs}")
     return 0
 

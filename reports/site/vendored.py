@@ -19,6 +19,7 @@ import yaml
 from pulsar_conformance import reference, specs
 from pulsar_conformance.fixtures import examples
 from pulsar_conformance.reports.pages.outcomes import profiles_of
+from pulsar_conformance.specs.errors import UserError
 
 PACKAGES: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "iframe-worker": ("1.0.4", ("shim/index.js", "LICENSE")),
@@ -40,7 +41,7 @@ EXAMPLES = "playground.json"
 DATA = (".py", ".yaml", ".json")
 
 
-class CannotVendor(Exception):
+class CannotVendor(UserError):
     """Why something of another project cannot be had, in one sentence."""
 
 

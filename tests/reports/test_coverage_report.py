@@ -173,4 +173,4 @@ def test_a_folder_that_is_not_there_is_unusable(
 def test_broken_specifications_are_unusable(farm: Path, capsys: pytest.CaptureFixture[str]) -> None:
     _edit(farm / "specs" / "profiles.yaml", "title:", "titel:")
     assert _run(farm) == 2
-    assert capsys.readouterr().err.startswith("profiles.yaml:1: farm: ")
+    assert capsys.readouterr().err.startswith("pulsar-conformance: profiles.yaml:1: farm: ")

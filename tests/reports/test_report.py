@@ -267,9 +267,9 @@ def program(folder, name, script):
 def test_without_results_the_report_says_how_to_get_them(tmp_path, monkeypatch, capsys):
     assert report(tmp_path, monkeypatch) == 2
     said = capsys.readouterr().err
-    assert (
-        said
-        == f"no Allure results in {Path('reports/out/allure')}; nox -s conformance makes them\n"
+    assert said == (
+        "pulsar-conformance: "
+        f"no Allure results in {Path('reports/out/allure')}; nox -s conformance makes them\n"
     )
 
 
@@ -288,7 +288,7 @@ def test_a_missing_tool_is_named(run, tmp_path, monkeypatch, capsys, script, sai
     if script:
         program(path, "node", script)
     assert report(run, monkeypatch, path, tmp_path) == 2
-    assert capsys.readouterr().err == said
+    assert capsys.readouterr().err == f"pulsar-conformance: {said}"
 
 
 INSTALLS = """
@@ -330,7 +330,7 @@ def test_an_installation_that_fails_leaves_nothing(run, tmp_path, monkeypatch, c
     program(path, "node", MAKES)
     assert report(run, monkeypatch, path, tmp_path) == 2
     problem = f"npm could not install allure {allure.ALLURE} (exit status 7); see above\n"
-    assert capsys.readouterr().err == problem
+    assert capsys.readouterr().err == f"pulsar-conformance: {problem}"
     assert list((tmp_path / "pulsar-conformance").iterdir()) == []
 
 

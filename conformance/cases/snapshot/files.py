@@ -8,11 +8,12 @@ from typing import Any
 from urllib.parse import unquote
 
 from pulsar_conformance.adapters.protocol import NotJSON, read
+from pulsar_conformance.specs.errors import UserError
 
 SUFFIX = ".json"
 
 
-class BadSnapshot(Exception):
+class BadSnapshot(UserError):
     """A file or folder that cannot be used; the message is one sentence."""
 
 

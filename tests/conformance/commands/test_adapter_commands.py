@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from pulsar_conformance.adapters import ask, connect, new_adapter
 from pulsar_conformance.conformance.commands import check as checkup
+from pulsar_conformance.specs.errors import status_of
 from standins.examples import EXAMPLES
 
 STANDINS = Path(__file__).parents[2] / "standins"
@@ -25,7 +26,7 @@ def run(command, *arguments, lines=(), monkeypatch=None):
     if monkeypatch:
         text = "\n".join(line if isinstance(line, str) else json.dumps(line) for line in lines)
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
-    return command.run(parser.parse_args(arguments))
+    return status_of(lambda: command.run(parser.parse_args(arguments)))
 
 
 def test_ask_answers_in_order_whatever_the_operation(monkeypatch, capsys):
@@ -55,7 +56,7 @@ def test_ask_names_the_file_of_a_mistake(tmp_path, capsys):
     assert run(ask, "reference", str(cut)) == 2
     assert capsys.readouterr().err.startswith(f"{cut}, line 1: it isn't JSON")
     assert run(ask, "reference", str(tmp_path / "nowhere.json")) == 2
-    assert capsys.readouterr().err == f"{tmp_path / 'nowhere.json'}: No such file or directory\n"
+    assert capsys.readouterr().err.endswith("/nowhere.json: No such file or directory\n")
 
 
 @pytest.mark.parametrize(("batch", "sizes"), [(1000, [3, 1, 2]), (2, [2, 1, 1, 2])])
@@ -282,7 +283,7 @@ def test_a_skeleton_keeps_the_protocol_and_is_right(language, tmp_path, monkeypa
 def test_an_existing_file_is_never_overwritten(tmp_path, capsys):
     (tmp_path / "main.mjs").write_text("mine")
     assert run(new_adapter, "--lang", "javascript", "--to", str(tmp_path)) == 2
-    assert "is there already and stays as it is" in capsys.readouterr().err
+    assert "exists and is left as it is" in capsys.readouterr().err
     assert (tmp_path / "main.mjs").read_text() == "mine"
 
 
