@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from pulsar_conformance.conformance.common.trial import Json, Trial
 from pulsar_conformance.conformance.drawing import loads
 from pulsar_conformance.conformance.drawing.loads import randoms
-from pulsar_conformance.conformance.shedding.draws.clusters import WEIGHTS
+from pulsar_conformance.conformance.shedding.draw_clusters import WEIGHTS
 from pulsar_conformance.reference.cluster import RESOURCES
 from pulsar_conformance.reference.usage import NIC_SPEED
 

@@ -9,14 +9,14 @@ from typing import Any
 from pulsar_conformance.conformance.common.trial import Json
 from pulsar_conformance.conformance.drawing import loads
 from pulsar_conformance.conformance.drawing.aims import aim
-from pulsar_conformance.conformance.shedding.draws.clusters import Sketch
-from pulsar_conformance.conformance.shedding.draws.settings import (
+from pulsar_conformance.conformance.shedding.draw_clusters import (
     LOWER_BOUNDARY,
     NEEDED,
     OVER_AVERAGE,
     OVERLOAD,
     UNIFORM_RATE,
     UNIFORM_THROUGHPUT,
+    Sketch,
 )
 from pulsar_conformance.conformance.shedding.operations import SHED
 from pulsar_conformance.reference.ranges import FULL_UPPER, HashRange, namespace_of

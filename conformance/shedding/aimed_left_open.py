@@ -9,13 +9,13 @@ from typing import Any
 from pulsar_conformance.conformance.common.trial import Json
 from pulsar_conformance.conformance.drawing import loads, names
 from pulsar_conformance.conformance.drawing.aims import aim
-from pulsar_conformance.conformance.shedding.draws.clusters import WEIGHTS
-from pulsar_conformance.conformance.shedding.draws.settings import (
+from pulsar_conformance.conformance.shedding.draw_clusters import (
     LOWER_BOUNDARY,
     OVER_AVERAGE,
     OVERLOAD,
     UNIFORM_RATE,
     UNIFORM_THROUGHPUT,
+    WEIGHTS,
 )
 from pulsar_conformance.conformance.shedding.operations import SHED
 from pulsar_conformance.conformance.stories.draw_left_open import registered_twice, unloaded_by_hand

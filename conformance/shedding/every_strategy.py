@@ -1,4 +1,4 @@
-"""SHED: what holds for every shedding strategy."""
+"""SHED: rules of every shedding strategy, in one cycle and from cycle to cycle."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ from collections.abc import Sequence
 
 from pulsar_conformance.conformance.common.exchange import Asked
 from pulsar_conformance.conformance.common.expect import Expect
-from pulsar_conformance.conformance.shedding import draws
+from pulsar_conformance.conformance.shedding import draw_cycles as draws
 from pulsar_conformance.conformance.shedding import quantities as facts
-from pulsar_conformance.conformance.shedding.operations import SHED
-from pulsar_conformance.conformance.shedding.view import Unloading
+from pulsar_conformance.conformance.shedding.operations import CYCLES, SHED
+from pulsar_conformance.conformance.shedding.view import Unloading, Unloadings
 from pulsar_conformance.reference.overload import need_of
+from pulsar_conformance.reference.rows import Row
 from pulsar_conformance.reference.shedding import STRATEGY, Cycle
 
 
@@ -122,3 +123,42 @@ def overloaded_brokers_shed_under_every_strategy(
         if not one and facts.carried(case, case.movable(broker)) >= need:
             of = f"traffic shed by {broker.name}, which is overloaded,"
             expect.at_least(facts.shed(answer, broker), need, of, case.written)
+
+
+def _in_a_row(row: Row, expect: Expect) -> None:
+    expect.given(len(row) > 1, "cycles in a row")
+
+
+@CYCLES.check("SHED-15", draws=draws.any_row)
+def later_cycles_shed_what_is_owned_now(row: Row, answer: Unloadings, expect: Expect) -> None:
+    """Every cycle gives up bundles that their brokers own in it, each once."""
+    _in_a_row(row, expect)
+    for place, one in enumerate(answer, 1):
+        brokers = one.cycle.brokers.items()
+        owned = {(name, bundle) for name, broker in brokers for bundle in broker.bundles}
+        expect.reached(place > 1 and one.cycle.enabled and bool(owned))
+        strange = (
+            f"{bundle} of {name}" for name, bundle in one.pairs if (name, bundle) not in owned
+        )
+        expect.nothing(strange, f"the broker does not own it in cycle {place}")
+        counted = Counter(bundle for _, bundle in one.pairs)
+        twice = (bundle for bundle, count in counted.items() if count > 1)
+        expect.nothing(twice, f"unloaded more than once in cycle {place}")
+
+
+@CYCLES.check("SHED-16", draws=draws.any_row)
+def what_a_cycle_unloaded_stays_for_a_while(row: Row, answer: Unloadings, expect: Expect) -> None:
+    """What an earlier cycle unloaded within the grace period is left where it is."""
+    _in_a_row(row, expect)
+    for place, one in enumerate(answer, 1):
+        cycle, before = one.cycle, list(answer)[: place - 1]
+        earlier = {bundle for each in before for _, bundle in each.pairs}
+        moved = {
+            bundle
+            for broker in cycle.brokers.values()
+            for bundle in broker.bundles
+            if earlier.intersection(cycle.moved_with(bundle))
+        }
+        if expect.reached(cycle.enabled and bool(moved)):
+            again = (bundle for _, bundle in one.pairs if bundle in moved)
+            expect.nothing(again, f"a cycle within {cycle.grace} minutes before unloaded it")

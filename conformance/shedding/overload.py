@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 from pulsar_conformance.conformance.common.exchange import Asked
 from pulsar_conformance.conformance.common.expect import SHARE, Expect
-from pulsar_conformance.conformance.shedding import draws
+from pulsar_conformance.conformance.shedding import draw_cycles as draws
 from pulsar_conformance.conformance.shedding import quantities as facts
-from pulsar_conformance.conformance.shedding.operations import SHED
-from pulsar_conformance.conformance.shedding.view import Unloading
+from pulsar_conformance.conformance.shedding.operations import CYCLES, SHED
+from pulsar_conformance.conformance.shedding.view import Unloading, Unloadings
 from pulsar_conformance.reference.cluster import Broker
 from pulsar_conformance.reference.numbers import plain
 from pulsar_conformance.reference.overload import (
@@ -20,6 +20,7 @@ from pulsar_conformance.reference.overload import (
     need_of,
     threshold_of,
 )
+from pulsar_conformance.reference.rows import Row
 from pulsar_conformance.reference.shedding import Cycle
 from pulsar_conformance.reference.usage import maximum
 
@@ -189,3 +190,13 @@ def other_strategies_ignore_the_threshold(
     if expect.reached(any(moved)):
         allowed = f"as before: {facts.as_far_as_settled(first)}"
         expect.that(facts.alike(first, second), allowed, second)
+
+
+@CYCLES.check("OVERLOAD-12", draws=draws.overload_row)
+def each_cycle_sheds_by_its_own_usage(row: Row, answer: Unloadings, expect: Expect) -> None:
+    """In every cycle a broker over the threshold gives up something, and another one nothing."""
+    expect.given(len(row) > 1, "cycles in a row")
+    expect.given(facts.strategy_is(row.alone(0), "OverloadShedder"), "OverloadShedder sheds")
+    for one in answer:
+        an_overloaded_broker_sheds(one.cycle, one, expect)
+        other_brokers_keep_all(one.cycle, one, expect)

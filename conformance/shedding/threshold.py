@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from pulsar_conformance.conformance.common.expect import POINTS, SHARE, Expect
-from pulsar_conformance.conformance.shedding import draws
+from pulsar_conformance.conformance.shedding import draw_threshold as draws
 from pulsar_conformance.conformance.shedding import quantities as facts
-from pulsar_conformance.conformance.shedding.draws import left_open
-from pulsar_conformance.conformance.shedding.operations import SHED
-from pulsar_conformance.conformance.shedding.view import Unloading
+from pulsar_conformance.conformance.shedding.draw_cycles import cycles, threshold_row
+from pulsar_conformance.conformance.shedding.operations import CYCLES, SHED
+from pulsar_conformance.conformance.shedding.view import Unloading, Unloadings
 from pulsar_conformance.reference.cluster import Broker
 from pulsar_conformance.reference.numbers import Fraction, Percent, plain
+from pulsar_conformance.reference.rows import Row
 from pulsar_conformance.reference.shedding import Cycle
 from pulsar_conformance.reference.threshold import BELOW_AVERAGE, LOWER_BOUNDARY, Levels
 from pulsar_conformance.reference.usage import maximum
@@ -49,8 +50,8 @@ def _may_relieve_idle_brokers(levels: Levels, broker: Broker) -> bool:
 @SHED.check(
     "THRESHOLD-01",
     draws=(
-        draws.cycles(draws.threshold, draws.threshold_near_the_limit),
-        draws.cycles(draws.threshold, left_open.single_bundles),
+        cycles(draws.threshold, draws.near_the_limit),
+        cycles(draws.threshold, draws.single_bundles),
     ),
 )
 def a_broker_above_the_limit_sheds(case: Cycle, answer: Unloading, expect: Expect) -> None:
@@ -61,7 +62,7 @@ def a_broker_above_the_limit_sheds(case: Cycle, answer: Unloading, expect: Expec
             _must_shed(levels, broker, answer, expect)
 
 
-@SHED.check("THRESHOLD-02", draws=draws.cycles(draws.threshold, draws.threshold_near_the_limit))
+@SHED.check("THRESHOLD-02", draws=cycles(draws.threshold, draws.near_the_limit))
 def the_others_keep_all(case: Cycle, answer: Unloading, expect: Expect) -> None:
     """A broker that is not above average and threshold gives up nothing."""
     levels = _levels(case, expect)
@@ -72,7 +73,7 @@ def the_others_keep_all(case: Cycle, answer: Unloading, expect: Expect) -> None:
             _must_keep(levels, broker, answer, expect)
 
 
-@SHED.check("THRESHOLD-03", draws=draws.cycles(draws.threshold))
+@SHED.check("THRESHOLD-03", draws=cycles(draws.threshold))
 def sheds_enough_to_come_below_the_average(case: Cycle, answer: Unloading, expect: Expect) -> None:
     """A broker above the limit gives up what brings it five below the average, where it can."""
     levels = _levels(case, expect)
@@ -89,7 +90,7 @@ def _movable(case: Cycle, broker: Broker) -> Fraction:
     return facts.carried(case, case.movable(broker))
 
 
-@SHED.check("THRESHOLD-04", draws=draws.cycles(draws.threshold))
+@SHED.check("THRESHOLD-04", draws=cycles(draws.threshold))
 def sheds_no_more_than_it_takes(case: Cycle, answer: Unloading, expect: Expect) -> None:
     """Without the last bundle it would fall short."""
     levels = _levels(case, expect)
@@ -102,7 +103,7 @@ def sheds_no_more_than_it_takes(case: Cycle, answer: Unloading, expect: Expect) 
             expect.that(enough < need * (1 + SHARE) or not need, allowed, answer)
 
 
-@SHED.check("THRESHOLD-05", draws=draws.cycles(draws.threshold_with_idle_brokers))
+@SHED.check("THRESHOLD-05", draws=cycles(draws.with_idle_brokers))
 def idle_brokers_count_in_the_average(case: Cycle, answer: Unloading, expect: Expect) -> None:
     """A broker sheds that is above the limit only because idle ones lower the average."""
     levels = _levels(case, expect)
@@ -115,7 +116,7 @@ def idle_brokers_count_in_the_average(case: Cycle, answer: Unloading, expect: Ex
             _must_shed(levels, broker, answer, expect)
 
 
-@SHED.check("THRESHOLD-06", draws=draws.cycles(draws.threshold_weighted))
+@SHED.check("THRESHOLD-06", draws=cycles(draws.weighted))
 def usage_is_weighted(case: Cycle, answer: Unloading, expect: Expect) -> None:
     """Where weights decide who is above the limit, they do."""
     levels = _levels(case, expect)
@@ -145,7 +146,7 @@ def _distance(levels: Levels, broker: Broker) -> tuple[Percent, Percent]:
     return least, most
 
 
-@SHED.check("THRESHOLD-07", draws=draws.cycles(draws.threshold_with_history))
+@SHED.check("THRESHOLD-07", draws=cycles(draws.with_history))
 def history_lies_between(case: Cycle, answer: Unloading, expect: Expect) -> None:
     """The usage compared is none beyond what was observed of the broker, now or before."""
     levels = _levels(case, expect, at_first_sight=False)
@@ -169,7 +170,7 @@ def _nobody_over(levels: Levels, expect: Expect) -> None:
     expect.given(alone, "nobody is overloaded")
 
 
-@SHED.check("THRESHOLD-08", draws=draws.cycles(draws.lower_boundary_off))
+@SHED.check("THRESHOLD-08", draws=cycles(draws.lower_boundary_off))
 def idle_brokers_trigger_nothing_by_default(case: Cycle, answer: Unloading, expect: Expect) -> None:
     """Without the lower boundary, nothing is unloaded while nobody is above the limit."""
     levels = _levels(case, expect)
@@ -191,7 +192,7 @@ def _busiest_of_idle(levels: Levels, expect: Expect) -> list[Broker]:
     return [one for one in brokers if levels.usage[one.name] >= most - POINTS]
 
 
-@SHED.check("THRESHOLD-09", draws=draws.cycles(draws.lower_boundary_on))
+@SHED.check("THRESHOLD-09", draws=cycles(draws.lower_boundary_on))
 def an_idle_broker_makes_the_busiest_unload(case: Cycle, answer: Unloading, expect: Expect) -> None:
     """With a broker under the lower boundary, the broker with the highest usage unloads."""
     levels = _levels(case, expect)
@@ -203,7 +204,7 @@ def an_idle_broker_makes_the_busiest_unload(case: Cycle, answer: Unloading, expe
         expect.that(bool(owners) and owners <= set(names), allowed, answer)
 
 
-@SHED.check("THRESHOLD-10", draws=draws.cycles(draws.lower_boundary_on, draws.level_cluster))
+@SHED.check("THRESHOLD-10", draws=cycles(draws.lower_boundary_on, draws.level_cluster))
 def nothing_goes_while_nobody_is_idle(case: Cycle, answer: Unloading, expect: Expect) -> None:
     """With nobody under the lower boundary and nobody above the limit, nothing is unloaded."""
     levels = _levels(case, expect)
@@ -214,7 +215,7 @@ def nothing_goes_while_nobody_is_idle(case: Cycle, answer: Unloading, expect: Ex
         expect.nothing(answer, f"nobody is under {plain(levels.bound)} %")
 
 
-@SHED.check("THRESHOLD-12", draws=draws.cycles(draws.threshold))
+@SHED.check("THRESHOLD-12", draws=cycles(draws.threshold))
 def bundles_with_more_traffic_go_first(case: Cycle, answer: Unloading, expect: Expect) -> None:
     """No bundle goes instead of one of its broker's that carries more."""
     _levels(case, expect, at_first_sight=False)
@@ -223,7 +224,7 @@ def bundles_with_more_traffic_go_first(case: Cycle, answer: Unloading, expect: E
             facts.the_busiest_go_first(case, broker, answer, expect)
 
 
-@SHED.check("THRESHOLD-13", draws=draws.cycles(draws.lower_boundary_on))
+@SHED.check("THRESHOLD-13", draws=cycles(draws.lower_boundary_on))
 def the_busiest_comes_below_the_average(case: Cycle, answer: Unloading, expect: Expect) -> None:
     """What the busiest gives up for an idle one brings it five below the average, and no more."""
     levels = _levels(case, expect)
@@ -239,7 +240,7 @@ def the_busiest_comes_below_the_average(case: Cycle, answer: Unloading, expect: 
         expect.that(before_last < need * (1 + SHARE) or not need, allowed, answer)
 
 
-@SHED.check("THRESHOLD-14", draws=draws.cycles(left_open.forgotten_history))
+@SHED.check("THRESHOLD-14", draws=cycles(draws.forgotten_history))
 def history_of_nothing_counts_nothing(case: Cycle, answer: Unloading, expect: Expect) -> None:
     """With a share of 0, the usage now decides, whatever was observed before."""
     levels = _levels(case, expect, at_first_sight=False)
@@ -255,7 +256,7 @@ def history_of_nothing_counts_nothing(case: Cycle, answer: Unloading, expect: Ex
             _must_keep(levels, broker, answer, expect)
 
 
-@SHED.check("THRESHOLD-11", draws=draws.cycles(draws.threshold))
+@SHED.check("THRESHOLD-11", draws=cycles(draws.threshold))
 def sheds_the_excess_over_the_limit(case: Cycle, answer: Unloading, expect: Expect) -> None:
     """A broker above the limit gives up its excess over the limit and five points, no more."""
     expect.given(facts.strategy_is(case, "ThresholdShedder"), "ThresholdShedder sheds")
@@ -272,3 +273,14 @@ def sheds_the_excess_over_the_limit(case: Cycle, answer: Unloading, expect: Expe
             before = facts.carried(case, facts.own(answer, broker)[:-1])
             allowed = f"no more once {case.written(need)} are shed by {broker.name}"
             expect.that(before < need * (1 + SHARE) or not need, allowed, answer)
+
+
+@CYCLES.check("THRESHOLD-15", draws=threshold_row)
+def usage_lies_between_what_cycles_saw(row: Row, answer: Unloadings, expect: Expect) -> None:
+    """In later cycles the usage compared is none beyond what this and earlier ones saw."""
+    expect.given(len(row) > 1, "cycles in a row")
+    first = row.alone(0)
+    expect.given(facts.strategy_is(first, "ThresholdShedder"), "ThresholdShedder sheds")
+    expect.given(not first.settings.flag(LOWER_BOUNDARY), "nobody unloads for idle brokers")
+    for one in list(answer)[1:]:
+        history_lies_between(one.cycle, one, expect)

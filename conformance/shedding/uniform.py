@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from pulsar_conformance.conformance.common.expect import SHARE, Expect
-from pulsar_conformance.conformance.shedding import draws
 from pulsar_conformance.conformance.shedding import quantities as facts
+from pulsar_conformance.conformance.shedding.draw_clusters import uniform
+from pulsar_conformance.conformance.shedding.draw_cycles import cycles
 from pulsar_conformance.conformance.shedding.operations import SHED
 from pulsar_conformance.conformance.shedding.view import Unloading
 from pulsar_conformance.reference.averages import together
@@ -81,7 +82,7 @@ def _fits(case: Cycle, bundle: str, ends: Ends) -> bool:
     return 0 < rates.messages <= messages / 2 and 0 < rates.throughput <= size / 2
 
 
-@SHED.check("UNIFORM-01", draws=draws.cycles(draws.uniform))
+@SHED.check("UNIFORM-01", draws=cycles(uniform))
 def the_most_loaded_broker_unloads(case: Cycle, answer: Unloading, expect: Expect) -> None:
     """Where the difference is higher than the thresholds, the most loaded broker gives up some."""
     spread = _spread(case, expect)
@@ -96,7 +97,7 @@ def the_most_loaded_broker_unloads(case: Cycle, answer: Unloading, expect: Expec
         expect.that(bool(answer.of(ends.most)), allowed, answer)
 
 
-@SHED.check("UNIFORM-02", draws=draws.cycles(draws.uniform))
+@SHED.check("UNIFORM-02", draws=cycles(uniform))
 def nothing_goes_within_the_thresholds(case: Cycle, answer: Unloading, expect: Expect) -> None:
     """Where the difference is within the thresholds, nothing is unloaded."""
     spread = _spread(case, expect)
@@ -107,7 +108,7 @@ def nothing_goes_within_the_thresholds(case: Cycle, answer: Unloading, expect: E
         expect.nothing(answer, "the difference is within the thresholds")
 
 
-@SHED.check("UNIFORM-03", draws=draws.cycles(draws.uniform))
+@SHED.check("UNIFORM-03", draws=cycles(uniform))
 def nothing_goes_from_the_least_loaded(case: Cycle, answer: Unloading, expect: Expect) -> None:
     """The least loaded broker keeps what it has: less there would not even the load."""
     _spread(case, expect)
@@ -118,7 +119,7 @@ def nothing_goes_from_the_least_loaded(case: Cycle, answer: Unloading, expect: E
         expect.nothing(answer.of(ends.least), f"{ends.least.name} is the least loaded")
 
 
-@SHED.check("UNIFORM-04", draws=draws.cycles(draws.uniform))
+@SHED.check("UNIFORM-04", draws=cycles(uniform))
 def the_two_do_not_change_places(case: Cycle, answer: Unloading, expect: Expect) -> None:
     """What goes is less than the gap between the most and the least loaded, by some measure."""
     _spread(case, expect)

@@ -23,7 +23,7 @@ from pulsar_conformance.conformance.load_data import draw_reports as reports
 from pulsar_conformance.conformance.load_data import draw_usages as usages
 from pulsar_conformance.conformance.placement import draw_domains as domains
 from pulsar_conformance.conformance.placement import draw_placements as placements
-from pulsar_conformance.conformance.shedding import draws as shedding
+from pulsar_conformance.conformance.shedding import draw_cycles as shedding
 
 EXAMPLES = 100
 PROFILES = ("documented-3.0", "documented-2.10", "documented-2.4", "unwritten-3.0")
@@ -76,7 +76,7 @@ def test_a_finite_strategy_gives_each_value_once_and_ends(strategy, count):
 
 def test_nothing_that_is_imported_or_hashed_changes_what_is_drawn():
     program = (
-        "from pulsar_conformance.conformance.shedding import draws as shedding\n"
+        "from pulsar_conformance.conformance.shedding import draw_cycles as shedding\n"
         "from pulsar_conformance.conformance.drawing.drawing import draw\n"
         "for trial in draw(shedding.cycles(shedding.any_strategy), 20, 'process'):\n"
         "    print(trial.fingerprint)\n"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from itertools import product
 from random import Random
 from typing import Any
@@ -10,10 +11,18 @@ from typing import Any
 from hypothesis import strategies as st
 from pulsar_conformance.conformance.drawing import loads
 from pulsar_conformance.conformance.drawing.loads import Size, randoms
-from pulsar_conformance.conformance.shedding.draws.amounts import Need, carrying
-from pulsar_conformance.conformance.shedding.draws.clusters import WEIGHTS, Sketch, observed_before
-from pulsar_conformance.conformance.shedding.draws.settings import HISTORY, OVER_AVERAGE, graces
-from pulsar_conformance.reference.threshold import BELOW_AVERAGE
+from pulsar_conformance.conformance.shedding.draw_clusters import (
+    HISTORY,
+    LOWER_BOUNDARY,
+    OVER_AVERAGE,
+    WEIGHTS,
+    Need,
+    Sketch,
+    carrying,
+    graces,
+    observed_before,
+)
+from pulsar_conformance.reference.threshold import BELOW_AVERAGE, LOWER_BOUNDARY_LOAD
 
 
 def _averaging_to_the_edge() -> list[tuple[int, ...]]:
@@ -115,7 +124,7 @@ def _at_the_edge(
 
 
 @st.composite
-def threshold_near_the_limit(draw: st.DrawFn, fewest: int = 2) -> Sketch:
+def near_the_limit(draw: st.DrawFn, fewest: int = 2) -> Sketch:
     """One broker slightly below or above average and limit, the others equal."""
     size, even, limit, step = draw(loads.sizes(fewest)), draw(others), draw(above), draw(steps)
     random, count = draw(randoms), size.brokers
@@ -129,7 +138,7 @@ def threshold_near_the_limit(draw: st.DrawFn, fewest: int = 2) -> Sketch:
 
 
 @st.composite
-def threshold_with_idle_brokers(draw: st.DrawFn, fewest: int = 2) -> Sketch:
+def with_idle_brokers(draw: st.DrawFn, fewest: int = 2) -> Sketch:
     """Idle brokers lower the average, so that the busy ones are above the limit."""
     size, share = draw(loads.sizes(fewest)), draw(idle_shares)
     random = draw(randoms)
@@ -142,7 +151,7 @@ def threshold_with_idle_brokers(draw: st.DrawFn, fewest: int = 2) -> Sketch:
 
 
 @st.composite
-def threshold_weighted(draw: st.DrawFn, fewest: int = 2) -> Sketch:
+def weighted(draw: st.DrawFn, fewest: int = 2) -> Sketch:
     """Weights decide which brokers are above the average."""
     sketch = draw(threshold(fewest))
     chosen = (0, 0.25, 0.5, 1.0) if sketch.exact else (0, 0.1, 0.3, 0.5, 0.8, 1.0)
@@ -151,10 +160,116 @@ def threshold_weighted(draw: st.DrawFn, fewest: int = 2) -> Sketch:
 
 
 @st.composite
-def threshold_with_history(draw: st.DrawFn, fewest: int = 2) -> Sketch:
+def with_history(draw: st.DrawFn, fewest: int = 2) -> Sketch:
     """Brokers with earlier observations, steady, rising and falling."""
     sketch = draw(threshold(fewest))
     sketch.exact = False
     sketch.settings[HISTORY] = draw(shares)
     sketch.history = observed_before(sketch.random, sketch.levels)
     return sketch
+
+
+BELOW: tuple[Callable[[float], float], ...] = (
+    lambda _threshold: float(LOWER_BOUNDARY_LOAD),
+    lambda threshold: threshold,
+    lambda threshold: float(LOWER_BOUNDARY_LOAD) - threshold,
+)
+"""How far below the average the boundary lies, by the reading `lower-boundary`."""
+
+bounds = st.sampled_from(BELOW)
+beside = st.sampled_from((0.25, -0.25, 0.4, -0.4, 0.75, -0.75))
+boundary_thresholds = st.sampled_from((10, 10, 10, 5, 20, 15))
+busy_levels = st.sampled_from((80, 50, 90))
+lows = st.sampled_from((0, 0.25, -8, -10, -13, None))
+near_the_bound = st.sampled_from((True, True, False))
+left_out = st.booleans()
+level_counts = st.sampled_from((2, 4, 8, 16))
+bundles_each = st.sampled_from((2, 3, 6))
+level_usages = st.sampled_from(loads.EXACT)
+
+
+@st.composite
+def _idle_among_busy(draw: st.DrawFn, fewest: int, settings: dict[str, Any]) -> Sketch:
+    """One broker near the lower boundary by some reading, or like the documents' idle one."""
+    size, busy, limit = (
+        draw(loads.sizes(max(fewest, 3))),
+        draw(busy_levels),
+        draw(boundary_thresholds),
+    )
+    if draw(near_the_bound):
+        below = max(draw(bounds)(limit) + draw(beside), 0)
+        random = draw(randoms)
+        levels = _one_below_the_average(random, size, busy, below)
+    else:
+        low = draw(lows)
+        random = draw(randoms)
+        levels = _one_lower(random, size, busy, low)
+    counts = [2 + more for more in loads.owned(random, *size)]
+    settings = {OVER_AVERAGE: limit, **settings}
+    return Sketch(random, "ThresholdShedder", levels, counts, settings=settings, recent=0)
+
+
+def _even(random: Random, size: Size, busy: float) -> list[float]:
+    return [busy + random.choice((0, 0, 1)) for _ in range(size.brokers)]
+
+
+def _one_below_the_average(random: Random, size: Size, busy: float, below: float) -> list[float]:
+    """One broker `below` points below the average of all."""
+    levels, place = _even(random, size, busy), random.randrange(size.brokers)
+    of_others = sum(levels) - levels[place]
+    levels[place] = max(0, round((of_others - size.brokers * below) / (size.brokers - 1), 4))
+    return levels
+
+
+def _one_lower(random: Random, size: Size, busy: float, low: float | None) -> list[float]:
+    """One broker below the others by some points, at a share of their usage, or equal to them."""
+    levels, place = _even(random, size, busy), random.randrange(size.brokers)
+    if low is not None:
+        levels[place] = busy + low if low < 0 else busy * low
+    return levels
+
+
+@st.composite
+def lower_boundary_on(draw: st.DrawFn, fewest: int = 2) -> Sketch:
+    """A cluster with the lower boundary switched on."""
+    return draw(_idle_among_busy(fewest, {LOWER_BOUNDARY: True}))
+
+
+@st.composite
+def lower_boundary_off(draw: st.DrawFn, fewest: int = 2) -> Sketch:
+    """A cluster with the lower boundary switched off."""
+    return draw(_idle_among_busy(fewest, {} if draw(left_out) else {LOWER_BOUNDARY: False}))
+
+
+@st.composite
+def level_cluster(draw: st.DrawFn, fewest: int = 2) -> Sketch:
+    """Brokers with equal usage, with the lower boundary switched on."""
+    count, level, each = max(draw(level_counts), fewest), draw(level_usages), draw(bundles_each)
+    random = draw(randoms)
+    settings: dict[str, Any] = {OVER_AVERAGE: 10, LOWER_BOUNDARY: True}
+    counts = loads.owned(random, count, count * each)
+    return Sketch(random, "ThresholdShedder", [level] * count, counts, True, settings)
+
+
+@st.composite
+def forgotten_history(draw: st.DrawFn, fewest: int) -> Sketch:
+    """Brokers that were used otherwise before, which does not count."""
+    sketch, random = draw(threshold(fewest)), draw(randoms)
+    history = {
+        place: [max(0, 100 - level), max(0, level - 50)]
+        for place, level in enumerate(sketch.levels)
+        if random.random() < 0.8
+    }
+    return replace(sketch, exact=False, settings={**sketch.settings, HISTORY: 0}, history=history)
+
+
+@st.composite
+def single_bundles(draw: st.DrawFn, fewest: int) -> Sketch:
+    """A broker far above the average with a bundle or two, the others with one or none."""
+    random = draw(randoms)
+    count = max(fewest, 2, draw(st.integers(2, 6)))
+    levels = [draw(st.sampled_from([60.0, 80.0, 95.0]))]
+    levels += [random.choice((5.0, 10.0, 20.0)) for _ in range(count - 1)]
+    counts = [draw(st.sampled_from([1, 1, 2])), *(random.choice((0, 1)) for _ in levels[1:])]
+    settings = {OVER_AVERAGE: draw(st.sampled_from([5, 10]))}
+    return Sketch(random, "ThresholdShedder", levels, counts, settings=settings, recent=0)

@@ -1,0 +1,349 @@
+"""Settings of shedding: their names, and values that do not decide anything themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from random import Random
+from typing import Any, NamedTuple
+
+from hypothesis import strategies as st
+from pulsar_conformance.conformance.common.trial import Json
+from pulsar_conformance.conformance.drawing import loads, names
+from pulsar_conformance.conformance.drawing.loads import MEGABYTE, SHARES, both_ways, randoms
+from pulsar_conformance.reference import overload, threshold, uniform
+from pulsar_conformance.reference.shedding import GRACE, PACKAGE
+from pulsar_conformance.reference.threshold import HISTORY_SHARE
+from pulsar_conformance.reference.usage import WEIGHT_SETTINGS
+
+OVERLOAD = overload.OVERLOAD_THRESHOLD
+OVER_AVERAGE = threshold.SHEDDER_THRESHOLD
+HISTORY = threshold.HISTORY_SHARE
+LOWER_BOUNDARY = threshold.LOWER_BOUNDARY
+UNIFORM_RATE = uniform.RATE_THRESHOLD
+UNIFORM_THROUGHPUT = uniform.THROUGHPUT_THRESHOLD
+
+NEEDED: Mapping[str, Any] = {OVER_AVERAGE: 10, UNIFORM_RATE: 50, UNIFORM_THROUGHPUT: 4}
+"""Settings without a documented default that the strategies need."""
+
+OTHERS = st.sampled_from(("ThresholdShedder", "UniformLoadShedder"))
+"""The strategies that the overload threshold is not for."""
+
+graces: st.SearchStrategy[dict[str, Any]] = st.sampled_from((None, None, 1, 10, 45)).map(
+    lambda minutes: {} if minutes is None else {GRACE: minutes}
+)
+"""The grace period, in minutes: left out, or set."""
+
+
+BYTES_A_MESSAGE = 1000
+"""So that messages and bytes order alike, and add up to the same shares."""
+
+LARGEST = 90
+"""Percent of its traffic that a broker can be made to shed in this way."""
+
+MOST_BEFORE = 6
+"""Bundles at most that go before it comes to the amount."""
+
+
+@dataclass(frozen=True)
+class Need:
+    """The amount that a broker has to shed and a wrong amount's error, in percent of traffic."""
+
+    percent: float
+    step: float
+
+    @property
+    def possible(self) -> bool:
+        """Whether there can be bundles that tell the amounts apart."""
+        return 4 * self.step <= self.percent <= LARGEST
+
+
+@dataclass(frozen=True)
+class Traffic:
+    """The traffic of one broker and of each bundle, in and out; some bundles may not move."""
+
+    whole: dict[str, float]
+    bundles: tuple[dict[str, float], ...]
+    stuck: int
+    """So many of the first were unloaded a short time ago."""
+
+
+def carrying(random: Random, need: Need) -> Traffic:
+    """Traffic for which an amount below the need sheds too little, and one above it too much.
+
+    With the bundles that go first, the sum is less than a step short of the need; the next bundle
+    brings it less than a step beyond, and the one after that still no further. The consequences of
+    one bundle more or less are the same for messages and for bytes.
+    """
+    percent, step = need.percent, need.step
+    short = percent - step * random.uniform(0.1, 0.9)
+    enough = percent + step * random.uniform(0.1, 0.45)
+    last = enough - short
+    after = min(last, step / 2) * random.uniform(0.3, 0.9)
+    going = [*_parts(random, short, last * 1.05), last, after]
+    for _ in range(random.choice((0, 1, 4))):
+        after *= random.uniform(0.3, 0.9)
+        going.append(after)
+    rest = 100 - sum(going)
+    stuck = _stuck(random, rest) if rest > 1 else []
+    unit = random.randrange(200, 2000) * MEGABYTE // 100 // BYTES_A_MESSAGE
+    share = random.choice(SHARES)
+    loads = tuple(_load(part * unit, random.choice(SHARES)) for part in (*stuck, *going))
+    return Traffic(_load(100 * unit, share), loads, len(stuck))
+
+
+def _load(messages: float, share: float) -> dict[str, float]:
+    whole = round(messages)
+    return both_ways(whole, whole * BYTES_A_MESSAGE, share)
+
+
+def _parts(random: Random, whole: float, least: float) -> list[float]:
+    """The parts of a sum, none of them below the least."""
+    count = random.randint(1, max(1, min(MOST_BEFORE, int(whole / least))))
+    over = [random.random() for _ in range(count)]
+    left = (whole - count * least) / sum(over)
+    return [least + left * part for part in over]
+
+
+def _stuck(random: Random, rest: float) -> list[float]:
+    """Bundles with the traffic that stays; none if the report is newer than their data."""
+    count = random.choice((0, 1, 2, 5))
+    if not count:
+        return []
+    over = [0.2 + random.random() for _ in range(count)]
+    return [rest * part / sum(over) for part in over]
+
+
+DEFAULT_GRACE = 30
+WEIGHTS = tuple(WEIGHT_SETTINGS.values())
+
+ASSUMED = (49, 50, 51, 49.5, 50.5, 51.15, 51.25)
+"""Messages and kilobytes per second each way, around what bundles without data count for."""
+
+Load = Mapping[str, float]
+
+
+@dataclass
+class Sketch:
+    """The sketch of a cluster: usages by broker, numbers of bundles, and the settings."""
+
+    random: Random
+    strategy: str | None
+    levels: Sequence[float]
+    """The busiest resource of each broker, in percent."""
+    owned: Sequence[int]
+    exact: bool = False
+    """Whether usages are exact in every floating point; see `loads.usages`."""
+    settings: dict[str, Any] = field(default_factory=dict)
+    history: Mapping[int, Sequence[float]] = field(default_factory=dict)
+    """Earlier usages by place of the broker, in percent."""
+    recent: float = 0.25
+    """Share of the bundles that were unloaded some time ago."""
+    awry: bool = True
+    """Whether bundles with more bytes have fewer messages."""
+    traffic: str | None = None
+    """How the traffic of bundles compares, any way if none; see `loads.weights_of_traffic`."""
+    measured: bool = True
+    """Whether every bundle was measured and broker rates are those of its bundles."""
+    given: Mapping[int, Traffic] = field(default_factory=dict)
+    """The traffic of some brokers, by place; it comes with their bundles."""
+
+    def case(self) -> Json:
+        """The case in the shapes of the protocol."""
+        counts = [
+            len(self.given[place].bundles) if place in self.given else count
+            for place, count in enumerate(self.owned)
+        ]
+        bundles = names.bundles(self.random, sum(counts))
+        waiting = iter(bundles)
+        owned = [[next(waiting) for _ in range(count)] for count in counts]
+        carried = dict(zip(bundles, self._loads(len(bundles)), strict=True))
+        stuck: list[str] = []
+        settled: set[str] = set()
+        for place, traffic in self.given.items():
+            carried |= zip(owned[place], traffic.bundles, strict=True)
+            stuck += owned[place][: traffic.stuck]
+            settled.update(owned[place])
+        return {
+            "strategy": self._strategy(),
+            "settings": self._settings(),
+            "brokers": {
+                f"broker-{place + 1}": self._broker(place, level, mine, carried)
+                for place, (level, mine) in enumerate(zip(self.levels, owned, strict=True))
+            },
+            "bundles": self._bundles(carried, settled),
+            "recentlyUnloaded": self._recent(bundles, stuck, settled),
+        }
+
+    def _loads(self, count: int) -> list[dict[str, float]]:
+        random = self.random
+        if self.traffic == "assumed":
+            around = [random.choice(ASSUMED) for _ in range(count)]
+            return [loads.both_ways(2 * one, 2000 * one, 0.5) for one in around]
+        sizes = loads.weights_of_traffic(random, count, self.traffic)
+        return loads.rates(random, sizes, self.awry)
+
+    def _settings(self) -> dict[str, Any]:
+        """The settings; half of the time they include every weight explicitly."""
+        spelled = self.random.random() < 0.5
+        return {**(dict.fromkeys(WEIGHTS, 1.0) if spelled else {}), **self.settings}
+
+    def _strategy(self) -> str | None:
+        if self.strategy is None or "." in self.strategy:
+            return self.strategy
+        return self.random.choice(("", PACKAGE)) + self.strategy
+
+    def _broker(
+        self, place: int, level: float, mine: list[str], carried: Mapping[str, Load]
+    ) -> Json:
+        broker: Json = loads.usages(self.random, level, self.exact)
+        if place in self.given:
+            broker |= self.given[place].whole
+        else:
+            broker |= loads.total([carried[bundle] for bundle in mine])
+            if not self.measured and self.random.random() < 0.5:
+                broker["msgThroughputIn"] += self.random.randrange(50) * loads.MEGABYTE
+        broker["bundles"] = mine
+        if place in self.history:
+            broker["usageHistory"] = list(self.history[place])
+        return broker
+
+    def _bundles(self, carried: Mapping[str, Load], settled: set[str]) -> Json:
+        """Bundle data: some never measured, and sometimes one that nobody owns."""
+        random, measured = self.random, self.measured
+        data: Json = {}
+        for bundle, load in carried.items():
+            if not measured and bundle not in settled and random.random() < 0.2:
+                if random.random() < 0.5:
+                    data[bundle] = {"shortTermData": loads.average(load, 0, 10)}
+                continue
+            samples = 1 + int(random.random() * 1000)
+            data[bundle] = {
+                "shortTermData": loads.average(load, min(samples, 10), 10),
+                "longTermData": loads.average(load, samples, 1000),
+            }
+        if random.random() < 0.3:
+            stray = {"shortTermData": loads.average(loads.rates(random, [10**9])[0], 10, 10)}
+            data["gone/away/0x00000000_0xffffffff"] = stray
+        return data
+
+    def _recent(
+        self, bundles: Sequence[str], stuck: Sequence[str], settled: set[str]
+    ) -> dict[str, float]:
+        """Minutes since bundles were unloaded: around the grace period, a day, or almost none."""
+        random, grace = self.random, self.settings.get(GRACE, DEFAULT_GRACE)
+        within = (0, grace / 4, grace / 2, max(grace - 0.5, 0))
+        around = (*within, max(grace - 1, 0), grace, grace + 0.5, grace + 1, grace * 3, 1440)
+        share = random.choice((0, self.recent, self.recent))
+        recent = {
+            bundle: random.choice(around)
+            for bundle in bundles
+            if bundle not in settled and random.random() < share
+        }
+        return recent | {bundle: random.choice(within) for bundle in stuck}
+
+
+def observed_before(random: Random, levels: Sequence[float]) -> dict[int, list[float]]:
+    """Earlier usages of most brokers, in percent: steady, rising and falling."""
+    return {
+        place: [
+            max(0, round(level + random.choice((0, 0, 1, -1, 30, -30)), 2))
+            for _ in range(random.choice((1, 1, 3, 10)))
+        ]
+        for place, level in enumerate(levels)
+        if random.random() < 0.7
+    }
+
+
+def besides(sketch: Sketch) -> Sketch:
+    """The same sketch, sometimes with what its strategy has to ignore: weights and history."""
+    random = sketch.random
+    if random.random() < 0.15:
+        sketch.settings |= {name: random.choice((0, 0.1, 0.5, 1.0)) for name in WEIGHTS}
+    if random.random() < 0.15:
+        sketch.settings[HISTORY_SHARE] = random.choice((0.9, 0.5, 0))
+        sketch.history = observed_before(random, sketch.levels)
+    return sketch
+
+
+FEWEST_OF_THE_BUSIEST = 8
+"""Bundles, so that some are small enough to move."""
+
+STRATEGY = "UniformLoadShedder"
+
+
+class Carried(NamedTuple):
+    """The traffic of a broker: messages and bytes per second."""
+
+    messages: float
+    size: float
+
+
+ways = st.sampled_from(("any", "beside", "beside", "apart", "idle", "any"))
+rate_thresholds = st.sampled_from((50, 50, 10, 400))
+multipliers = st.sampled_from((4, 4, 1.5, 2))
+in_percent = st.booleans()
+off = st.sampled_from((0.02, -0.02, 0.1, -0.1, 0.5, 2))
+
+
+@st.composite
+def uniform(draw: st.DrawFn, fewest: int = 2) -> Sketch:
+    """Brokers whose rates differ by slightly more or less than the thresholds, or arbitrarily.
+
+    Sometimes the lowest broker is idle, or messages and bytes disagree on which carries the most.
+    """
+    size, way = draw(loads.sizes(fewest)), draw(ways)
+    rate, factor = draw(rate_thresholds), draw(multipliers)
+    settings: dict[str, Any] = {UNIFORM_RATE: rate, UNIFORM_THROUGHPUT: factor, **draw(graces)}
+    if way == "any":
+        return besides(_anyhow(draw(randoms), size, settings))
+    percent, more, larger = draw(in_percent), draw(off), draw(off)
+    random = draw(randoms)
+    low = Carried(random.randrange(200, 2000), random.randrange(10, 200) * loads.MEGABYTE)
+    apart = low.messages * rate / 100 if percent else rate
+    high = Carried(low.messages + apart * (1 + more), low.size * factor * (1 + larger))
+    between = [_between(random, low, high) for _ in range(size.brokers - 2)]
+    carried = [Carried(0, 0) if way == "idle" else low, *between, high]
+    if way == "apart":
+        carried[0], carried[-1] = Carried(low.messages, high.size), Carried(high.messages, low.size)
+    random.shuffle(carried)
+    counts = loads.owned(random, *size)
+    given = {
+        place: _shared_out(random, whole, counts[place] + FEWEST_OF_THE_BUSIEST * (whole == high))
+        for place, whole in enumerate(carried)
+    }
+    levels = [random.randrange(100) for _ in carried]
+    return besides(Sketch(random, STRATEGY, levels, counts, settings=settings, given=given))
+
+
+def _anyhow(random: Random, size: loads.Size, settings: dict[str, Any]) -> Sketch:
+    levels, counts = (
+        [random.randrange(100) for _ in range(size.brokers)],
+        loads.owned(random, *size),
+    )
+    if random.random() < 0.5:
+        counts[0] += size.brokers * 2
+    awry = random.random() < 0.3
+    return Sketch(random, STRATEGY, levels, counts, settings=settings, awry=awry)
+
+
+def _between(random: Random, low: Carried, high: Carried) -> Carried:
+    return Carried(
+        random.uniform(*sorted((low.messages, high.messages))),
+        random.uniform(*sorted((low.size, high.size))),
+    )
+
+
+def _shared_out(random: Random, whole: Carried, count: int) -> Traffic:
+    """The traffic of a broker, and bundles that carry it together."""
+    parts = [0.1 + random.random() for _ in range(count)]
+    other = random.sample(parts, count) if random.random() < 0.3 else parts
+    all_of_them, share = sum(parts), random.choice(SHARES)
+    bundles = (
+        loads.both_ways(
+            whole.messages * part / all_of_them, whole.size * of_bytes / all_of_them, share
+        )
+        for part, of_bytes in zip(parts, other, strict=True)
+    )
+    stuck = random.choice((0, 0, 0, count // 2))
+    return Traffic(loads.both_ways(*whole, share), tuple(bundles), stuck)

@@ -1,0 +1,352 @@
+"""Clusters around the overload threshold. [OVERLOAD, SHED-08]"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Mapping
+from random import Random
+
+from hypothesis import strategies as st
+from pulsar_conformance.conformance.common.trial import Json, Trial
+from pulsar_conformance.conformance.drawing import loads
+from pulsar_conformance.conformance.drawing.loads import randoms
+from pulsar_conformance.conformance.shedding.draw_clusters import (
+    DEFAULT_GRACE,
+    NEEDED,
+    OTHERS,
+    OVERLOAD,
+    Need,
+    Sketch,
+    besides,
+    carrying,
+    graces,
+    uniform,
+)
+from pulsar_conformance.conformance.shedding.draw_threshold import threshold
+from pulsar_conformance.conformance.shedding.operations import CYCLES, SHED
+from pulsar_conformance.reference.cluster import RATE_FIELDS, RESOURCES
+from pulsar_conformance.reference.overload import MARGIN
+from pulsar_conformance.reference.ranges import FULL_UPPER, HashRange, namespace_of
+from pulsar_conformance.reference.shedding import ENABLED, GRACE, PACKAGE, STRATEGY
+from pulsar_conformance.reference.threshold import HISTORY_SHARE
+
+HALF_A_POINT = 0.5
+"""The error of an amount that is only just wrong."""
+
+ways = st.sampled_from(("beside", "exact", "amount", "amount", "beside"))
+exact_thresholds = st.sampled_from((25, 50, 75))
+thresholds = st.sampled_from((85, 60, 90.5))
+left_out = st.booleans()
+excesses = st.sampled_from((0.25, 0.4, 1, 2, 4.5, 10, 14))
+defaults = st.sampled_from((84, 84.75, 85.25, 86, 95))
+
+
+@st.composite
+def overload(draw: st.DrawFn, fewest: int = 2) -> Sketch:
+    """Brokers on both sides of the threshold, exactly at it, or one with a decisive amount.
+
+    The bundles of that broker distinguish the right amount from half a point more or less.
+    """
+    size, way = draw(loads.sizes(fewest)), draw(ways)
+    random = draw(randoms)
+    if way == "exact":
+        return _at_the_threshold(random, size, draw(exact_thresholds), draw(graces))
+    threshold = draw(thresholds)
+    settings = {OVERLOAD: threshold, **draw(graces)}
+    if threshold == 85 and draw(left_out):
+        del settings[OVERLOAD]
+    levels = [loads.near(random, threshold) for _ in range(size.brokers)]
+    sketch = Sketch(
+        random,
+        "OverloadShedder",
+        levels,
+        loads.owned(random, *size),
+        settings=settings,
+        measured=False,
+    )
+    if way == "amount":
+        place, excess = random.randrange(size.brokers), draw(excesses)
+        levels[place] = min(threshold + excess, 100)
+        margin = float(MARGIN)
+        need = Need(levels[place] - threshold + margin, HALF_A_POINT)
+        sketch.given = {place: carrying(random, need)}
+    return besides(sketch)
+
+
+def _at_the_threshold(
+    random: Random, size: loads.Size, threshold: float, settings: dict[str, float]
+) -> Sketch:
+    """Exact usages, many of them equal to the threshold."""
+    settings = {OVERLOAD: threshold, **settings}
+    levels = [random.choice((threshold, *loads.EXACT)) for _ in range(size.brokers)]
+    counts = loads.owned(random, *size)
+    return Sketch(random, "OverloadShedder", levels, counts, exact=True, settings=settings)
+
+
+@st.composite
+def overload_by_default(draw: st.DrawFn, fewest: int = 2) -> Sketch:
+    """Brokers slightly above and below 85 %, with nothing set."""
+    size, first = draw(loads.sizes(fewest)), draw(defaults)
+    random = draw(randoms)
+    levels = [random.choice((70, 84, 84.75, 85.25, 86, 95)) for _ in range(size.brokers)]
+    levels[random.randrange(size.brokers)] = first
+    return Sketch(random, "OverloadShedder", levels, loads.owned(random, *size), recent=0)
+
+
+@st.composite
+def overload_with_few_bundles(draw: st.DrawFn, fewest: int = 2) -> Sketch:
+    """Overloaded brokers with no bundle, one, or two."""
+    size = draw(loads.sizes(fewest))
+    random = draw(randoms)
+    levels = [random.choice((90, 95, 100)) for _ in range(size.brokers)]
+    counts = [random.choice((0, 1, 1, 2)) for _ in range(size.brokers)]
+    counts[-1] += max(0, size.bundles - sum(counts))
+    return Sketch(random, "OverloadShedder", levels, counts, recent=0)
+
+
+@st.composite
+def overloaded_under_others(draw: st.DrawFn, fewest: int = 2) -> Sketch:
+    """Overloaded brokers under a strategy other than OverloadShedder."""
+    sketch = draw(overload(fewest))
+    sketch.strategy = draw(OTHERS)
+    sketch.settings = {**NEEDED, **sketch.settings}
+    return sketch
+
+
+Clusters = Callable[[int], st.SearchStrategy[Sketch]]
+"""Makes a strategy of clusters with at least so many brokers."""
+
+Change = Callable[[Random, Json], Json]
+
+
+def cases(*clusters: Clusters, fewest: int = 2) -> st.SearchStrategy[Json]:
+    """Cases of one shedding cycle, in clusters of any of these kinds."""
+    return st.one_of([made(fewest) for made in clusters]).map(Sketch.case)
+
+
+def cycles(*clusters: Clusters, fewest: int = 2) -> st.SearchStrategy[Trial]:
+    """The same cases as trials."""
+    return cases(*clusters, fewest=fewest).map(lambda case: Trial.of(SHED.id, case))
+
+
+def changed(change: Change, *clusters: Clusters) -> st.SearchStrategy[Trial]:
+    """One cycle, after a change."""
+    return st.builds(
+        lambda case, random: Trial.of(SHED.id, change(random, case)), cases(*clusters), randoms
+    )
+
+
+def pairs(change: Change, *clusters: Clusters) -> st.SearchStrategy[Trial]:
+    """A cycle, and the same cluster after a change."""
+    return st.builds(
+        lambda case, random: Trial.of(SHED.id, case, change(random, copy.deepcopy(case))),
+        cases(*clusters),
+        randoms,
+    )
+
+
+def any_strategy(fewest: int = 2) -> st.SearchStrategy[Sketch]:
+    """A cluster for one of the three strategies."""
+    return st.one_of(overload(fewest), threshold(fewest), uniform(fewest))
+
+
+def switched_off(fewest: int = 2) -> st.SearchStrategy[Sketch]:
+    """A cluster that would shed, with shedding switched off."""
+    return any_strategy(fewest).map(_without_shedding)
+
+
+def _without_shedding(sketch: Sketch) -> Sketch:
+    sketch.settings[ENABLED] = False
+    return sketch
+
+
+def lately_unloaded(fewest: int = 2) -> st.SearchStrategy[Sketch]:
+    """A cluster with most bundles unloaded around the grace period ago."""
+    return any_strategy(fewest).map(_lately_unloaded)
+
+
+def _lately_unloaded(sketch: Sketch) -> Sketch:
+    sketch.recent, sketch.given = 0.7, {}
+    return sketch
+
+
+def without_ties(fewest: int = 2) -> st.SearchStrategy[Sketch]:
+    """A cluster for any strategy, with the settings of all of them."""
+    return any_strategy(fewest).map(_without_ties)
+
+
+def threshold_without_ties(fewest: int = 2) -> st.SearchStrategy[Sketch]:
+    """A cluster for ThresholdShedder, with the settings of all strategies."""
+    return threshold(fewest).map(_without_ties)
+
+
+def others_without_ties(fewest: int = 2) -> st.SearchStrategy[Sketch]:
+    """A cluster for a strategy other than OverloadShedder."""
+    return st.one_of(threshold(fewest), uniform(fewest)).map(_without_ties)
+
+
+def _without_ties(sketch: Sketch) -> Sketch:
+    sketch.settings = {**NEEDED, **sketch.settings}
+    sketch.traffic, sketch.recent = "different", 0
+    return sketch
+
+
+def after_splits(random: Random, case: Json) -> Json:
+    """Some unloaded bundles have been split since: their names were those of both halves."""
+    unloaded = case["recentlyUnloaded"]
+    for name in list(unloaded):
+        part = HashRange.parse(name)
+        if random.random() < 0.5:
+            # The last bundle of a namespace is wider by what could not be divided.
+            end = part.upper + part.width
+            upper = FULL_UPPER if end + part.width > FULL_UPPER else end
+            whole = HashRange(part.lower, upper)
+            unloaded[f"{namespace_of(name)}/{whole.name}"] = unloaded.pop(name)
+    return case
+
+
+def by_settings(random: Random, case: Json) -> Json:
+    """The same cycle, with the strategy in the setting instead of the case."""
+    name = case["strategy"].removeprefix(PACKAGE)
+    case["settings"] = {**case["settings"], STRATEGY: random.choice(("", PACKAGE)) + name}
+    case["strategy"] = None
+    return case
+
+
+def unnamed(_random: Random, case: Json) -> Json:
+    """The same cycle, with no strategy named anywhere."""
+    return {**case, "strategy": None}
+
+
+def with_other_brokers_changed(random: Random, case: Json) -> Json:
+    """The same cluster with other usages of all brokers except one."""
+    brokers = list(case["brokers"])
+    kept = random.choice(brokers)
+    for name in brokers:
+        if name != kept:
+            level = random.choice((0, 5, 50, 80, 95, 100))
+            case["brokers"][name] |= {r: {"usage": 0, "limit": 100} for r in RESOURCES}
+            case["brokers"][name] |= loads.usages(random, level, exact=False)
+    return case
+
+
+def with_another_overload_threshold(random: Random, case: Json) -> Json:
+    """The same cycle with another overload threshold."""
+    case["settings"][OVERLOAD] = random.choice((1, 10, 30, 99))
+    return case
+
+
+def with_another_long_term(random: Random, case: Json) -> Json:
+    """The same cycle, a third of the time with long-term averages that bundles have exchanged."""
+    known = [data for data in case["bundles"].values() if "longTermData" in data]
+    if random.random() < 1 / 3:
+        exchanged = random.sample([data["longTermData"] for data in known], len(known))
+        for data, other in zip(known, exchanged, strict=True):
+            data["longTermData"] = other
+    return case
+
+
+SEEN = ("brokers", "bundles", "recentlyUnloaded")
+LONGEST = 4
+"""Cycles of a row at most."""
+
+
+def rows(*clusters: Clusters) -> st.SearchStrategy[Trial]:
+    """A cluster in two cycles or more, in which nothing, or much, has changed."""
+    lengths = st.integers(2, LONGEST)
+    return st.builds(
+        lambda case, length, random: Trial.of(CYCLES.id, _row(case, length, random)),
+        cases(*clusters),
+        lengths,
+        randoms,
+    )
+
+
+def _row(case: Json, length: int, random: Random) -> Json:
+    first = {"minutes": 0, **{name: case[name] for name in SEEN}}
+    for report in first["brokers"].values():
+        report.pop("usageHistory", None)
+    settings = {HISTORY_SHARE: random.choice((0.9, 0.5, 0)), **case["settings"]}
+    found = [first]
+    for _ in range(length - 1):
+        found.append(_later(found[-1], settings.get(GRACE, DEFAULT_GRACE), random))
+    return {"strategy": case["strategy"], "settings": settings, "cycles": found}
+
+
+def _later(before: Json, grace: float, random: Random) -> Json:
+    """The next cycle: some time has passed, and every bundle is where it was or is not."""
+    cycle: Json = copy.deepcopy(before)
+    cycle["minutes"] = random.choice((1, grace / 4, grace / 2, grace, grace + 0.5, grace * 3))
+    cycle["recentlyUnloaded"] = {}
+    for change in random.choice(CHANGES):
+        change(cycle, random)
+    return cycle
+
+
+def _busiest_move(cycle: Json, random: Random) -> None:
+    """The busiest bundles of each broker go to another one, as those that are shed do."""
+    brokers = cycle["brokers"]
+    going = [(name, bundle) for name in brokers for bundle in _busiest(cycle, name, random)]
+    for name, bundle in going:
+        other = random.choice([one for one in brokers if one != name])
+        _leave(cycle, name, bundle)
+        brokers[other]["bundles"].append(bundle)
+        for field in RATE_FIELDS:
+            brokers[other][field] = brokers[other].get(field, 0) + _load(cycle, bundle)[field]
+
+
+def _busiest_are_gone(cycle: Json, random: Random) -> None:
+    """The busiest bundles of each broker belong to nobody any more."""
+    for name in cycle["brokers"]:
+        for bundle in _busiest(cycle, name, random):
+            _leave(cycle, name, bundle)
+            cycle["bundles"].pop(bundle, None)
+
+
+def _usages_change_places(cycle: Json, random: Random) -> None:
+    """Each broker uses what another one, or it, used before."""
+    brokers = cycle["brokers"]
+    used = [{name: report.get(name) for name in RESOURCES} for report in brokers.values()]
+    for report, other in zip(brokers.values(), random.sample(used, len(used)), strict=True):
+        report |= {name: usage for name, usage in other.items() if usage is not None}
+        for name in [one for one, usage in other.items() if usage is None]:
+            report.pop(name, None)
+
+
+def _busiest(cycle: Json, broker: str, random: Random) -> list[str]:
+    """A few bundles of a broker, those with the most bytes."""
+    by_bytes = sorted(cycle["brokers"][broker]["bundles"], key=lambda one: -_bytes(cycle, one))
+    return by_bytes[: random.choice((1, 2, 3))]
+
+
+def _leave(cycle: Json, broker: str, bundle: str) -> None:
+    report = cycle["brokers"][broker]
+    report["bundles"].remove(bundle)
+    for field in RATE_FIELDS:
+        report[field] = max(0, report.get(field, 0) - _load(cycle, bundle)[field])
+
+
+def _load(cycle: Json, bundle: str) -> Mapping[str, float]:
+    average = cycle["bundles"].get(bundle, {}).get("shortTermData", {})
+    return {field: average.get(field, 0) for field in RATE_FIELDS}
+
+
+def _bytes(cycle: Json, bundle: str) -> float:
+    load = _load(cycle, bundle)
+    return load["msgThroughputIn"] + load["msgThroughputOut"]
+
+
+CycleChange = Callable[[Json, Random], None]
+
+CHANGES: tuple[tuple[CycleChange, ...], ...] = (
+    (),
+    (_busiest_move,),
+    (_busiest_move, _usages_change_places),
+    (_usages_change_places,),
+    (_busiest_are_gone,),
+)
+"""What may have happened between two cycles."""
+
+any_row = rows(any_strategy)
+overload_row = rows(overload)
+threshold_row = rows(threshold)
