@@ -6,6 +6,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from pulsar_conformance import specs
 
 ROOT = Path(__file__).parent.parent
 FOLDERS = ("specs", "reference", "conformance", "adapters", "fixtures", "reports", "audit")
@@ -156,3 +157,44 @@ def test_an_operation_is_named_where_it_is_answered_and_hardly_elsewhere():
 def test_the_page_names_every_room():
     page = (ROOT / "ARCHITECTURE.md").read_text("utf-8")
     assert [room for room in UPWARDS if f"{room}" not in page] == []
+
+
+HOMES = (
+    "specs/rules",
+    "reference",
+    "conformance/shedding",
+    "adapters/spark",
+    "audit",
+    "fixtures/examples",
+)
+"""The folders to know for a rule of shedding, besides `tests/` and `reports/`."""
+
+ABOUT_OTHERS = (
+    "adapters/samples",
+    "conformance/commands",
+    "fixtures/deviations",
+    "specs/profiles.yaml",
+    "specs/breaches.py",
+    "specs/requirements",
+    "specs/schema",
+)
+"""Data about implementations, lists of rules, and help: no way in which a rule is decided."""
+
+
+def test_a_rule_of_shedding_is_found_in_six_folders():
+    rules = [rule.id for rule in specs.load().rules.values() if rule.operations == ("shed.select",)]
+    elsewhere = {
+        f"{rule} in {file.relative_to(ROOT)}"
+        for folder in FOLDERS
+        for file in (ROOT / folder).rglob("*")
+        if file.suffix in (".py", ".yaml", ".java")
+        and "presupposed" not in file.parts  # TODO
+        and not _below(file, (*HOMES, *ABOUT_OTHERS))
+        for rule in rules
+        if folder != "reports" and re.search(rf"\b{rule}\b", file.read_text("utf-8"))
+    }
+    assert elsewhere == set()
+
+
+def _below(file, folders):
+    return file.relative_to(ROOT).as_posix().startswith(folders)

@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import yaml
-from pulsar_conformance import fixtures
 
-SEEDED = Path(fixtures.__file__).parent / "mutants" / "defects.yaml"
+SEEDED = Path("tests", "mutants", "defects.yaml")
 TABLE = Path("reports", "mutants", "mutants.jsonl")
 """A line for each generated mutant, where the table was published."""
 

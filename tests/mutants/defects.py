@@ -65,8 +65,8 @@ class Exhibit:
 
 @cache
 def defects() -> tuple[Defect, ...]:
-    """Those of `fixtures/mutants/defects.yaml`. Errors: `SpecError`, with file and line."""
-    sheet = read(Path(fixtures.__file__).parent, "mutants/defects.yaml")
+    """Those of `tests/mutants/defects.yaml`. Errors: `SpecError`, with file and line."""
+    sheet = read(Path(__file__).parent.parent, "mutants/defects.yaml")
     check_shape(sheet, "seeded-defects")
     return tuple(_defects(sheet))
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from pulsar_conformance import fixtures
 from pulsar_conformance.specs.lines import read
 from pulsar_conformance.specs.schemas import check_shape
 
@@ -26,7 +25,7 @@ class Explained:
     """File and line of the explanation."""
 
 
-FOLDER = Path(fixtures.__file__).parent
+FOLDER = Path(__file__).parent.parent
 FILE = "mutants/explained.yaml"
 
 
@@ -37,7 +36,7 @@ def explained() -> Mapping[str, Explained]:
 
 
 def explained_in(folder: Path) -> dict[str, Explained]:
-    """Those of a folder that is laid out as `fixtures/` is. Errors: `SpecError`."""
+    """Those of a folder that is laid out as `tests/` is. Errors: `SpecError`."""
     sheet = read(folder, FILE)
     check_shape(sheet, "explained-mutants")
     found: dict[str, Explained] = {}
@@ -46,7 +45,7 @@ def explained_in(folder: Path) -> dict[str, Explained]:
             where = (number, "mutants", nth)
             if one["id"] in found:
                 raise sheet.error(where, f"{one['id']} is explained twice; keep one")
-            place = f"fixtures/{FILE}:{sheet.line(where)}"
+            place = f"tests/{FILE}:{sheet.line(where)}"
             found[one["id"]] = Explained(**one, why=" ".join(entry["why"].split()), place=place)
     return found
 
