@@ -8,7 +8,7 @@ from functools import cached_property, lru_cache
 from typing import Any
 
 from pulsar_conformance.reference.numbers import (
-    REMEMBERED,
+    CACHED_NUMBERS,
     ZERO,
     Fraction,
     Percent,
@@ -64,7 +64,7 @@ class Rates:
         return self.bytes_in + self.bytes_out
 
 
-@lru_cache(REMEMBERED)
+@lru_cache(CACHED_NUMBERS)
 def _rates(messages_in: float, messages_out: float, bytes_in: float, bytes_out: float) -> Rates:
     return Rates(exact(messages_in), exact(messages_out), exact(bytes_in), exact(bytes_out))
 
@@ -121,7 +121,7 @@ def percent_of(usage: Json | None) -> Percent:
     return _percent(usage["usage"], usage["limit"])
 
 
-@lru_cache(REMEMBERED)
+@lru_cache(CACHED_NUMBERS)
 def _percent(usage: float, limit: float) -> Percent:
     return 100 * exact(usage) / exact(limit)
 

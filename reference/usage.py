@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from pulsar_conformance.reference.cluster import RESOURCES, Broker
-from pulsar_conformance.reference.numbers import ZERO, Fraction, Percent, written
+from pulsar_conformance.reference.numbers import Fraction, Percent, parse_decimal
 from pulsar_conformance.reference.settings import Settings
 
 WEIGHT_SETTINGS: Mapping[str, str] = {
@@ -38,16 +38,18 @@ def weights(settings: Settings) -> dict[str, Fraction]:
 
 def maximum(broker: Broker) -> Usage:
     """The usage of the busiest resource. [USAGE-01]"""
-    return weighted_maximum(broker, UNWEIGHTED)
+    return _largest(broker.percent)
 
 
 def weighted_maximum(broker: Broker, weight: Mapping[str, Fraction]) -> Usage:
     """The largest usage after weighting, and a resource that has it. [USAGE-02, USAGE-03]"""
-    percents = {name: used * weight[name] for name, used in broker.percent.items()}
-    resource = max(percents, key=lambda name: percents[name])
-    if percents[resource] == ZERO:
-        return Usage(ZERO, None)
-    return Usage(percents[resource], resource)
+    return _largest({name: used and used * weight[name] for name, used in broker.percent.items()})
+
+
+def _largest(percents: Mapping[str, Percent]) -> Usage:
+    """The largest of these usages, and the first resource that has it."""
+    resource = max(percents, key=percents.__getitem__)
+    return Usage(percents[resource], resource if percents[resource] else None)
 
 
 def nic_speed(settings: Settings, reported: Fraction | None) -> Fraction | None:
@@ -55,4 +57,4 @@ def nic_speed(settings: Settings, reported: Fraction | None) -> Fraction | None:
     override = settings.given.get(NIC_SPEED, settings.defaults.get(NIC_SPEED))
     if override is None or override == "":
         return reported
-    return written(str(override))
+    return parse_decimal(str(override))
