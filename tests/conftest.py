@@ -12,13 +12,6 @@ from pulsar_conformance.conformance.commands.main import main
 gc.set_threshold(200_000, 50, 1000)
 
 
-@pytest.fixture(autouse=True, scope="session")
-def the_bytes_of_the_process_are_whole():
-    """Compiled libraries work in this process; one that writes where it must not is noticed."""
-    yield
-    assert [place for place in range(256) if bytes([place, 0])[:1][0] != place] == []
-
-
 @pytest.fixture
 def explain(tmp_path, capsys):
     """Explains questions out of a file; the exit status and what was said."""
