@@ -11,7 +11,9 @@ if TYPE_CHECKING:
     from fractions import Fraction as Fraction
 else:
     try:
-        from gmpy2 import mpq as Fraction
+        import gmpy2
+
+        Fraction = gmpy2.mpq
     except ImportError:  # nothing compiled can be installed, as in a browser
         from fractions import Fraction
 
