@@ -1,8 +1,18 @@
-"""How implementations are reached: the protocol, and one transport per kind of adapter."""
+"""How implementations are reached: errors and types, of which no transport is a part.
 
-from pulsar_conformance.adapters.connection import Connection, Limits
-from pulsar_conformance.adapters.errors import AdapterError
-from pulsar_conformance.adapters.names import check_name, connect
-from pulsar_conformance.adapters.protocol import Hello
+`names.connect` loads the transport that a name asks for.
+"""
 
-__all__ = ["AdapterError", "Connection", "Hello", "Limits", "check_name", "connect"]
+from pulsar_conformance.adapters.connection import Connect, Connection, Limits
+from pulsar_conformance.adapters.errors import AdapterError, CannotLoad
+from pulsar_conformance.adapters.protocol import PROTOCOL, Hello
+
+__all__ = [
+    "PROTOCOL",
+    "AdapterError",
+    "CannotLoad",
+    "Connect",
+    "Connection",
+    "Hello",
+    "Limits",
+]

@@ -3,15 +3,14 @@
 import argparse
 import math
 
-from pulsar_conformance.adapters.admin_api.remote import BadUrl
 from pulsar_conformance.adapters.connection import START_AT_LEAST, Limits
-from pulsar_conformance.adapters.names import KINDS
-from pulsar_conformance.adapters.operated.address import check_no_secret
+from pulsar_conformance.adapters.errors import AdapterError
+from pulsar_conformance.adapters.names import FORMS, check_no_secret
 from pulsar_conformance.specs import load
 from pulsar_conformance.specs.errors import UserError
 
 DEFAULT_PROFILE = "documented-3.0"
-ADAPTER = f"an implementation: {', '.join(how for how, _ in KINDS.values())}; quote its spaces"
+ADAPTER = f"an implementation: {', '.join(FORMS.values())}; quote its spaces"
 TIME_LIMIT = (
     f"how long a batch of cases may take ({Limits().base:g}), "
     f"plus a {Limits().base / Limits().per_case:.0f}th of that for each case; "
@@ -34,8 +33,8 @@ def without_secret(name: str) -> str:
     """An adapter's name, which every message repeats."""
     try:
         check_no_secret(name)
-    except BadUrl as wrong:
-        raise argparse.ArgumentTypeError(str(wrong)) from None
+    except AdapterError as wrong:
+        raise argparse.ArgumentTypeError(wrong.problem) from None
     return name
 
 

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 import subprocess
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from tempfile import mkdtemp
 
 from pulsar_conformance.adapters.cache import root
-from pulsar_conformance.adapters.programs import major_version
-from pulsar_conformance.adapters.spark import session
+from pulsar_conformance.adapters.connection import Connection, Limits
+from pulsar_conformance.adapters.errors import AdapterError
+from pulsar_conformance.adapters.process import connect_exec
+from pulsar_conformance.adapters.programs import major_version, without_spark
 from pulsar_conformance.specs.errors import UserError
 
 SAMPLES = Path(__file__).parent / "samples"
@@ -43,7 +46,7 @@ class Sample:
         return [str(built(self))] if self.place.is_dir() else [self.program, str(self.place)]
 
     def lacking(self) -> str | None:
-        """What this machine lacks to run it, in words, or an empty text."""
+        """Return why this machine can't run it, or None."""
         wanted = f"it needs {self.program} {self.series}{self.least} or newer"
         if shutil.which(self.program) is None:
             return f"{wanted}, and there is none on the PATH"
@@ -60,11 +63,6 @@ BUNDLED: Mapping[str, Sample] = {
     "go": Sample("go", SAMPLES / "go", ("version",), 21, "1."),
 }
 """By the name that follows `sample:`."""
-
-SPARK = "spark"
-"""The engine, on this machine."""
-
-Lacking = Callable[[], str | None]
 
 
 def built(sample: Sample) -> Path:
@@ -112,8 +110,25 @@ def _compile(words: Sequence[str], folder: Path) -> None:
         raise NotBuilt(f"{words[0]} build in {folder}: {said}")
 
 
+def connect_sample(
+    rest: str, name: str, profile: str, readings: Mapping[str, str], limits: Limits
+) -> Connection:
+    """Connect to one of the sample implementations."""
+    if rest not in BUNDLED:
+        problem = f"{rest!r} is no sample; there are {', '.join(BUNDLED)}"
+        raise AdapterError("start", problem, "", "", name)
+    if lacking := BUNDLED[rest].lacking():
+        raise AdapterError("start", lacking, "install it, or leave this one out", "", name)
+    try:
+        words = BUNDLED[rest].command()
+    except NotBuilt as problem:
+        hint = "set GOCACHE to a folder that can be written, or leave this one out"
+        raise AdapterError("start", str(problem), hint, "", name) from None
+    return connect_exec(shlex.join(words), name, profile, readings, limits)
+
+
 def runnable() -> tuple[list[str], list[str]]:
-    """The adapters of the bundled implementations that can be run, and why others cannot."""
+    """Return the adapters of the bundled implementations that can run, and why others can't."""
     adapters, left_out = ["reference"], []
     for name, sample in BUNDLED.items():
         why = sample.lacking()
@@ -121,9 +136,8 @@ def runnable() -> tuple[list[str], list[str]]:
             adapters.append(f"sample:{name}")
         else:
             left_out.append(f"sample:{name}: {why}")
-    why = session.lacking()
-    if why is None:
-        adapters.append(SPARK)
+    if why := without_spark():
+        left_out.append(f"spark: {why}")
     else:
-        left_out.append(f"{SPARK}: {why}")
+        adapters.append("spark")
     return adapters, left_out

@@ -4,7 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Protocol, Self, runtime_checkable
+from typing import Protocol, Self
 
 from pulsar_conformance.adapters.errors import AdapterError
 from pulsar_conformance.adapters.protocol import JSON, Hello
@@ -47,116 +47,70 @@ class Limits:
         return cls(start=start, base=seconds, per_case=usual.per_case * share, end=end)
 
 
-@runtime_checkable
-class Connection(Protocol):
+class Connection(ABC):
     """An implementation that has said hello.
 
-    It is asked by so many threads at a time as its `concurrency` says, and usually that is one.
+    A kind of adapter sets `adapter` and `hello`, answers batches in `exchange`, and ends in `bye`
+    and `close`. It may be asked by as many threads at a time as `concurrency` says.
+
+    Attributes:
+        adapter: the name that was given to `connect`, for messages.
+        hello: who answers, and what it offers.
     """
 
-    @property
-    def hello(self) -> Hello:
-        """Who answers, and what it offers."""
+    adapter: str
+    hello: Hello
 
     @property
     def closed(self) -> bool:
-        """Whether it can no longer be asked."""
+        """True if it can no longer be asked."""
+        return False
 
     @property
     def in_process(self) -> bool:
-        """Whether it gets the original cases, which it could change, rather than copies."""
+        """True if it gets the original cases, which it could change, rather than copies."""
+        return False
 
     @property
     def restarts(self) -> bool:
-        """Whether connecting again starts it anew, with nothing left of before, in little time."""
+        """True if connecting again is quick and leaves no state of the former connection."""
+        return False
 
     @property
     def concurrency(self) -> int:
-        """How many threads may ask it at a time."""
+        """Number of threads that may ask it at a time."""
+        return 1
+
+    @abstractmethod
+    def exchange(self, operation: str, batch: Sequence[JSON]) -> list[JSON]:
+        """Return the answers to one batch, one per case, not yet validated."""
+
+    @abstractmethod
+    def bye(self) -> None:
+        """End it; raises AdapterError if it had to be killed. It is closed either way."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """End it, kill what remains, and raise nothing. May be called again."""
+
+    def remarks(self) -> list[str]:
+        """Return remarks on how it worked, one line each, without its answers."""
+        return []
+
+    def stderr_tail(self) -> str:
+        """Return the last lines of its standard error."""
+        return ""
 
     def ask(self, operation: str, cases: Sequence[JSON]) -> list[JSON]:
-        """One answer per case, in order, each valid by the operation's schema.
+        """Return one answer per case, in order, each valid by the operation's schema.
 
         Any number of cases is allowed: they travel in batches of `hello.batch`. Raises
         AdapterError. After an `error` message (`.code`), a wrong number of answers or an answer
         outside its schema, the connection can still be asked; after any other error it is closed.
         """
-
-    def told(self) -> list[str]:
-        """Remarks on how it worked, one line each, without its answers."""
-
-    def bye(self) -> None:
-        """End it; raises AdapterError if it had to be killed. It is closed either way."""
-
-    def close(self) -> None:
-        """End it, kill what remains, and say nothing. May be called again."""
-
-    def __enter__(self) -> Self: ...
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None: ...
-
-
-class Asking(ABC):
-    """What every kind of connection shares: batches, validation, and closing at the end."""
-
-    adapter: str
-    _hello: Hello
-
-    @property
-    def hello(self) -> Hello:
-        """Who answers, and what it offers."""
-        return self._hello
-
-    @property
-    def closed(self) -> bool:
-        """Whether it can no longer be asked."""
-        return False
-
-    @property
-    def in_process(self) -> bool:
-        """Whether it gets the original cases, which it could change, rather than copies."""
-        return False
-
-    @property
-    def restarts(self) -> bool:
-        """Whether connecting again starts it anew, with nothing left of before, in little time."""
-        return False
-
-    @property
-    def concurrency(self) -> int:
-        """How many threads may ask it at a time."""
-        return 1
-
-    @abstractmethod
-    def exchange(self, operation: str, batch: Sequence[JSON]) -> list[JSON]:
-        """The answers to one batch, one per case, not yet validated."""
-
-    @abstractmethod
-    def bye(self) -> None:
-        """End it; raises AdapterError if it did not end by itself."""
-
-    @abstractmethod
-    def close(self) -> None:
-        """End it and say nothing."""
-
-    def told(self) -> list[str]:
-        """Remarks on how it worked, one line each."""
-        return []
-
-    def stderr_tail(self) -> str:
-        """Last lines of its standard error."""
-        return ""
-
-    def ask(self, operation: str, cases: Sequence[JSON]) -> list[JSON]:
-        """One valid answer per case, in order; see `Connection.ask`."""
         answers: list[JSON] = []
-        for first in range(0, len(cases), self._hello.batch):
-            batch = cases[first : first + self._hello.batch]
+        for first in range(0, len(cases), self.hello.batch):
+            batch = cases[first : first + self.hello.batch]
             got = self.exchange(operation, batch)
             try:
                 check_answers(operation, got)
@@ -185,7 +139,7 @@ class Asking(ABC):
 
 
 class Connect(Protocol):
-    """What opens a connection of one kind."""
+    """A function that opens connections of one kind."""
 
     def __call__(
         self, rest: str, name: str, profile: str, readings: Mapping[str, str], limits: Limits

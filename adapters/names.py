@@ -1,53 +1,33 @@
-"""Names of implementations, such as `reference`, `spark` or `exec:COMMAND ARG ...`."""
+"""Names of implementations, such as `reference`, `spark` or `exec:COMMAND ARG ...`.
 
-import shlex
+Each kind of adapter is an entry point of `GROUP`, which is loaded when it is named: a package that
+declares one adds a kind of its own.
+"""
+
 from collections.abc import Mapping
 from difflib import get_close_matches
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points
 
-from pulsar_conformance.adapters.admin_api.remote import BadUrl
-from pulsar_conformance.adapters.bundled import BUNDLED, NotBuilt
-from pulsar_conformance.adapters.cluster.connect import connect_cluster
-from pulsar_conformance.adapters.cluster.target import FORM as CLUSTER_FORM
 from pulsar_conformance.adapters.connection import Connect, Connection, Limits
 from pulsar_conformance.adapters.errors import AdapterError
-from pulsar_conformance.adapters.operated.address import FORM as URL_FORM
-from pulsar_conformance.adapters.operated.address import check_no_secret
-from pulsar_conformance.adapters.process import connect_exec, connect_python
-from pulsar_conformance.adapters.pulsar.connect import connect_pulsar
-from pulsar_conformance.adapters.pulsar.target import FORM
-from pulsar_conformance.adapters.reference import connect_reference
-from pulsar_conformance.adapters.spark.connection import connect_spark
 from pulsar_conformance.specs.words import printable
 
+GROUP = "pulsar_conformance.adapters"
 
-def connect_sample(
-    rest: str, name: str, profile: str, readings: Mapping[str, str], limits: Limits
-) -> Connection:
-    """One of the sample implementations that come with the suite."""
-    if rest not in BUNDLED:
-        problem = f"{rest!r} is no sample; there are {', '.join(BUNDLED)}"
-        raise AdapterError("start", problem, "", "", name)
-    lacking = BUNDLED[rest].lacking()
-    if lacking:
-        raise AdapterError("start", lacking, "install it, or leave this one out", "", name)
-    try:
-        words = BUNDLED[rest].command()
-    except NotBuilt as problem:
-        hint = "set GOCACHE to a folder that can be written, or leave this one out"
-        raise AdapterError("start", str(problem), hint, "", name) from None
-    return connect_exec(shlex.join(words), name, profile, readings, limits)
-
-
-KINDS: Mapping[str, tuple[str, Connect]] = {
-    "reference": ("reference", connect_reference),
-    "python": ("python:MODULE:NAME", connect_python),
-    "exec": ("exec:COMMAND ARG ...", connect_exec),
-    "sample": (f"sample:{'|'.join(BUNDLED)}", connect_sample),
-    "pulsar": (FORM, connect_pulsar),
-    "cluster": (f"{CLUSTER_FORM} or {URL_FORM}", connect_cluster),
-    "spark": ("spark or spark:local[N] or spark:sc://HOST:PORT", connect_spark),
+PULSAR = "pulsar:VERSION|PATH[,strategy=CLASS][,classpath=JAR][,set=NAME=VALUE]"
+CLUSTER = "cluster:VERSION|PATH[,manager=MANAGER][,brokers=N][,crash=CRASH][,set=NAME=VALUE]"
+URL = "cluster:URL[,cluster=NAME][,token-file=FILE][,tls-trust=FILE][,changes=allowed]"
+FORMS: Mapping[str, str] = {
+    "reference": "reference",
+    "python": "python:MODULE:NAME",
+    "exec": "exec:COMMAND ARG ...",
+    "sample": "sample:java|javascript|go",
+    "pulsar": PULSAR,
+    "cluster": f"{CLUSTER} or {URL}",
+    "spark": "spark or spark:local[N] or spark:sc://HOST:PORT",
 }
-"""Kind of adapter: how its names are written, and what opens it."""
+"""How the names of each kind are written; kinds of other packages are not in it."""
 
 
 def connect(
@@ -58,27 +38,61 @@ def connect(
     It will be judged by `profile` and `readings`. Raises AdapterError if it cannot be used, and
     `UnknownName` if the reference has no such profile or reading.
     """
-    kind, _, rest = name.partition(":")
     check_name(name)
-    return KINDS[kind][1](rest, name, profile, readings, limits or Limits())
+    kind, _, rest = name.partition(":")
+    return _loaded(kind, name)(rest, name, profile, readings, limits or Limits())
 
 
 def check_name(name: str) -> None:
-    """Raise AdapterError if the name is of no known kind."""
+    """Raise AdapterError if the name is of no installed kind, or must not be shown."""
     kind = name.partition(":")[0]
-    if kind not in KINDS:
+    if kind not in _kinds():
         raise AdapterError("start", _unknown(name, kind))
     if printable(name, lines=False) != name:
         problem = f"{name!r} has a character that cannot be shown"
         raise AdapterError("start", problem, "write its name in plain text")
+    check_no_secret(name)
+
+
+def check_no_secret(name: str) -> None:
+    """Raise AdapterError for a URL with a password, which would appear in reports."""
+    if name.startswith(("cluster:http:", "cluster:https:")) and "@" in name.partition(",")[0]:
+        problem = "a URL holds no secret: give a token in $PULSAR_CONFORMANCE_TOKEN, or a file by "
+        raise AdapterError("start", f"{problem}token-file=")
+
+
+@cache
+def _kinds() -> Mapping[str, tuple[EntryPoint, ...]]:
+    """The entry points of each kind: one, unless two packages claim the same name."""
+    found: dict[str, dict[str, EntryPoint]] = {}
+    for one in entry_points(group=GROUP):
+        found.setdefault(one.name, {})[one.value] = one
+    return {kind: tuple(by_value.values()) for kind, by_value in found.items()}
+
+
+def _loaded(kind: str, name: str) -> Connect:
+    """The function that opens connections of a kind."""
+    first, *others = _kinds()[kind]
+    if others:
+        packages = " and ".join(map(_package, (first, *others)))
+        problem = f"{kind}: is an adapter of {packages}"
+        raise AdapterError("start", problem, "uninstall one of them", "", name)
     try:
-        check_no_secret(name)
-    except BadUrl as wrong:
-        raise AdapterError("start", str(wrong)) from None
+        found: Connect = first.load()
+    except (ImportError, AttributeError) as error:
+        problem = f"the adapter {first.value} of {_package(first)} can't be loaded: {error}"
+        raise AdapterError("start", problem, "install that package again", "", name) from None
+    return found
+
+
+def _package(entry: EntryPoint) -> str:
+    return entry.dist.name if entry.dist else "an unknown package"
 
 
 def _unknown(name: str, kind: str) -> str:
-    written = [how for how, _ in KINDS.values()]
-    near = get_close_matches(kind, KINDS, n=1)
-    meant = f"; did you mean {KINDS[near[0]][0]}?" if near else ""
-    return f"{name!r} names no adapter; there are {', '.join(written)}{meant}"
+    if kind in FORMS:
+        return f"{name!r} can't be found: install pulsar-conformance, as by pip install ."
+    written = {**FORMS, **{one: f"{one}:..." for one in _kinds() if one not in FORMS}}
+    near = get_close_matches(kind, written, n=1)
+    meant = f"; did you mean {written[near[0]]}?" if near else ""
+    return f"{name!r} names no adapter; there are {', '.join(written.values())}{meant}"

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from pulsar_conformance.adapters.child import Child, ChildError
-from pulsar_conformance.adapters.connection import Asking, Connection, Limits
+from pulsar_conformance.adapters.connection import Connection, Limits
 from pulsar_conformance.adapters.errors import AdapterError, Phase
 from pulsar_conformance.adapters.protocol import (
     JSON,
@@ -27,7 +27,7 @@ SHOWN = 60
 """Characters of a wrong line that a message quotes."""
 
 
-class ProcessConnection(Asking):
+class ProcessConnection(Connection):
     """Starts a program, says hello, asks it, and cleans up after it."""
 
     def __init__(
@@ -46,7 +46,7 @@ class ProcessConnection(Asking):
         self._closed = ""
         self._child = self._start(argv)
         try:
-            self._hello = self._greet(profile, readings)
+            self.hello = self._greet(profile, readings)
         except BaseException:
             self._child.close()
             raise

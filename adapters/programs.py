@@ -1,4 +1,4 @@
-"""The programs on this machine: their versions, and the Java there is."""
+"""The programs on this machine: their versions, and what is missing to run Java and Spark."""
 
 from __future__ import annotations
 
@@ -6,14 +6,18 @@ import os
 import re
 import shutil
 import subprocess
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 JAVA = 17
 """The oldest Java that runs Spark, and released Pulsar."""
 
+SPARK = 4
+SPARK_EXTRA = "pip install 'pulsar-conformance[spark]'"
+
 
 def major_version(program: str, *arguments: str) -> int | None:
-    """The major version that a program prints; of Go, which stays at 1, the number after it."""
+    """Return the major version that a program prints; for Go, which stays at 1, the minor one."""
     try:
         done = subprocess.run(
             [program, *arguments], capture_output=True, text=True, timeout=30, check=False
@@ -24,8 +28,8 @@ def major_version(program: str, *arguments: str) -> int | None:
     return int(found[1]) if found else None
 
 
-def no_java() -> str | None:
-    """A message if JAVA_HOME, or else the PATH, has no suitable Java; otherwise an empty text."""
+def without_java() -> str | None:
+    """Return what is wrong with the Java of JAVA_HOME, or else of the PATH, or None."""
     wanted = f"needs Java {JAVA} or newer"
     home = os.environ.get("JAVA_HOME")
     program = str(Path(home, "bin", "java")) if home else "java"
@@ -37,3 +41,19 @@ def no_java() -> str | None:
         which = "of no known version" if found is None else f"version {found}"
         return f"{wanted}; the one {where} is {which}"
     return None
+
+
+def without_pyspark() -> str | None:
+    """Return why no Spark can be used, not even that of a Spark Connect server, or None."""
+    wanted = f"it needs PySpark {SPARK}: {SPARK_EXTRA}"
+    try:
+        found = version("pyspark")
+    except PackageNotFoundError:
+        return wanted
+    return None if found.startswith(f"{SPARK}.") else f"{wanted}; {found} is installed"
+
+
+def without_spark() -> str | None:
+    """Return why this machine can't run Spark itself, or None."""
+    java = without_java()
+    return without_pyspark() or (java and f"it {java}")

@@ -4,7 +4,7 @@ import traceback
 from collections.abc import Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
 
-from pulsar_conformance.adapters.connection import Asking, Connection, Limits
+from pulsar_conformance.adapters.connection import Connection, Limits
 from pulsar_conformance.adapters.errors import AdapterError
 from pulsar_conformance.adapters.protocol import JSON, PROTOCOL, Hello
 from pulsar_conformance.reference import Model
@@ -23,7 +23,7 @@ ALGORITHMS = (
 )
 
 
-class ReferenceConnection(Asking):
+class ReferenceConnection(Connection):
     """Asks the model directly; nothing is serialized, and nothing can hang."""
 
     def __init__(
@@ -31,7 +31,7 @@ class ReferenceConnection(Asking):
     ) -> None:
         self.adapter = name
         self._model = Model(profile, readings, neutral)
-        self._hello = Hello(
+        self.hello = Hello(
             protocol=PROTOCOL,
             name="reference",
             version=_version(),
@@ -54,7 +54,7 @@ class ReferenceConnection(Asking):
 
     def exchange(self, operation: str, batch: Sequence[JSON]) -> list[JSON]:
         """One answer per case; an exception of the model is the failure of that case."""
-        if operation not in self._hello.operations:
+        if operation not in self.hello.operations:
             problem = f"{operation} is not offered"
             raise AdapterError("ask", problem, "", "", self.adapter, "unknown-operation")
         return [self._answer(operation, case) for case in batch]

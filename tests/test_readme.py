@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import yaml
 from pulsar_conformance import fixtures, specs
-from pulsar_conformance.adapters.names import KINDS
+from pulsar_conformance.adapters.names import FORMS
 from pulsar_conformance.conformance.cases.deviations import load
 from pulsar_conformance.conformance.cases.given_settings import given_settings
 from pulsar_conformance.conformance.commands.main import (
@@ -198,7 +198,7 @@ def check(args):
     single = [given[name] for name in ("adapter",) if name in given]
     for adapter in [*single, *given.get("adapters", ()), *(given.get("conformance_adapter") or ())]:
         kind, _, rest = adapter.partition(":")
-        assert kind in KINDS
+        assert kind in FORMS
         if kind == "exec":
             assert (ROOT / shlex.split(rest)[-1]).exists()
     given_settings(given.get("setting") or ())

@@ -11,7 +11,6 @@ from pulsar_conformance.adapters.cluster.target import ClusterTarget
 from pulsar_conformance.adapters.connection import Connection, Limits
 from pulsar_conformance.adapters.errors import AdapterError
 from pulsar_conformance.adapters.operated.address import is_url
-from pulsar_conformance.adapters.operated.connection import connect_operated
 from pulsar_conformance.adapters.process import ProcessConnection
 from pulsar_conformance.adapters.protocol import JSON
 from pulsar_conformance.adapters.pulsar.connect import released_jars, starting
@@ -60,10 +59,10 @@ class ClusterConnection(ProcessConnection):
             self._breaks.append(where.strip("\n# ").partition("\n")[0] or "nobody knows where")
         self._child = self._start(self._argv)
         self._closed = ""
-        self._hello = self._greet(*self._asked_by)
+        self.hello = self._greet(*self._asked_by)
         return super().exchange(operation, batch)
 
-    def told(self) -> list[str]:
+    def remarks(self) -> list[str]:
         """Where its JVM broke down, if it did."""
         return [
             f"{self.adapter}: its JVM broke down and was started anew, {one}"
@@ -76,6 +75,8 @@ def connect_cluster(
 ) -> Connection:
     """Finds or fetches the jars, and starts the child; a cluster at a URL is there already."""
     if is_url(rest):
+        from pulsar_conformance.adapters.operated.connection import connect_operated
+
         return connect_operated(rest, name, profile, limits)
     with starting(name):
         target = ClusterTarget.parse(rest)

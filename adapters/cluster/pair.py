@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from itertools import chain, zip_longest
 
-from pulsar_conformance.adapters.connection import Asking
+from pulsar_conformance.adapters.connection import Connection
 from pulsar_conformance.adapters.process import ProcessConnection
 from pulsar_conformance.adapters.protocol import JSON
 
@@ -22,7 +22,7 @@ WORTH = 8
 """Of so many the second cluster is asked half: it takes some seconds to start."""
 
 
-class ClusterPair(Asking):
+class ClusterPair(Connection):
     """A cluster, and from the first long batch on another one beside it.
 
     Which cluster is asked a case is known by its place, so that the same batches in the same order
@@ -34,7 +34,7 @@ class ClusterPair(Asking):
         self._first = start()
         self._second: ProcessConnection | None = None
         self.adapter = self._first.adapter
-        self._hello = replace(self._first.hello, batch=BATCH)
+        self.hello = replace(self._first.hello, batch=BATCH)
 
     @property
     def closed(self) -> bool:
@@ -80,9 +80,9 @@ class ClusterPair(Asking):
         if self._second is not None:
             self._second.kill()
 
-    def told(self) -> list[str]:
+    def remarks(self) -> list[str]:
         """Remarks on how they worked."""
-        return [remark for one in self._both for remark in one.told()]
+        return [remark for one in self._both for remark in one.remarks()]
 
     def stderr_tail(self) -> str:
         """Last lines of the standard error of the first."""

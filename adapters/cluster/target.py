@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from pulsar_conformance.adapters.names import CLUSTER
 from pulsar_conformance.adapters.options import options
 from pulsar_conformance.adapters.pulsar.target import BadTarget
-
-FORM = "cluster:VERSION|PATH[,manager=MANAGER][,brokers=N][,crash=CRASH][,set=NAME=VALUE]"
 
 MANAGERS: Mapping[str, str] = {
     "simple": "org.apache.pulsar.broker.loadbalance.impl.SimpleLoadManagerImpl",
@@ -54,9 +53,9 @@ class ClusterTarget:
         """From what follows `cluster:`. Errors: `BadCluster`."""
         release, *rest = text.split(",")
         if not release:
-            raise BadCluster(f"names no version and no folder; write {FORM}")
+            raise BadCluster(f"names no version and no folder; write {CLUSTER}")
         manager, brokers, crash, settings = "modular", MOST_BROKERS, CRASHES[0], {}
-        for key, value in options(rest, KEYS, FORM, BadCluster):
+        for key, value in options(rest, KEYS, CLUSTER, BadCluster):
             if key == "manager":
                 manager = _manager(value)
             elif key == "brokers":

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from pulsar_conformance.adapters.admin_api.remote import TOKEN, Access, BadUrl
+from pulsar_conformance.adapters.admin_api.remote import Access, BadUrl
+from pulsar_conformance.adapters.names import URL
 from pulsar_conformance.adapters.options import options
 
-FORM = "cluster:URL[,cluster=NAME][,token-file=FILE][,tls-trust=FILE][,changes=allowed]"
 SCHEMES = ("http:", "https:")
 KEYS = ("cluster", "token-file", "tls-trust", "changes")
 ALLOWED = "allowed"
@@ -34,7 +34,7 @@ class Address:
     def parse(cls, text: str, seconds: float = PATIENCE) -> Address:
         """From what follows `cluster:`. Errors: `BadUrl`, without what might be a secret."""
         url, *rest = text.split(",")
-        told = dict(options(rest, KEYS, FORM, BadUrl, "after a URL"))
+        told = dict(options(rest, KEYS, URL, BadUrl, "after a URL"))
         if told.get("changes", ALLOWED) != ALLOWED:
             raise BadUrl(f"changes={told['changes']}: write changes={ALLOWED}, or leave it out")
         file, trust = (Path(told[key]) if key in told else None for key in KEYS[1:3])
@@ -45,10 +45,3 @@ class Address:
 def is_url(rest: str) -> bool:
     """Whether what follows `cluster:` is a URL, and no release and no folder."""
     return rest.startswith(SCHEMES)
-
-
-def check_no_secret(adapter: str) -> None:
-    """Errors: `BadUrl` for a URL with a password, which would stand in reports as well."""
-    kind, _, rest = adapter.partition(":")
-    if kind == "cluster" and is_url(rest) and "@" in rest.partition(",")[0]:
-        raise BadUrl(f"a URL holds no secret: give a token in ${TOKEN}, or a file by token-file=")

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pulsar_conformance.adapters.admin_api.remote import AdminApi, BadUrl, NoAnswer
-from pulsar_conformance.adapters.connection import Asking, Connection, Limits
+from pulsar_conformance.adapters.connection import Connection, Limits
 from pulsar_conformance.adapters.errors import AdapterError
 from pulsar_conformance.adapters.operated import stories
 from pulsar_conformance.adapters.operated.address import PATIENCE, Address
@@ -22,7 +22,7 @@ BATCH = 20
 """Questions are answered one after another anyway."""
 
 
-class OperatedConnection(Asking):
+class OperatedConnection(Connection):
     """Reads a cluster when it is made, and answers by what it has read."""
 
     def __init__(self, address: Address, name: str, profile: str) -> None:
@@ -48,7 +48,7 @@ class OperatedConnection(Asking):
                 rows[rule] = (*rows.get(rule, ()), row)
         costly = (stories.REPLAY,) if address.changes else ()
         managers = {*standing.managers().values(), *map(standing.configured, standing.classes)}
-        self._hello = Hello(
+        self.hello = Hello(
             protocol=PROTOCOL,
             name=standing.cluster,
             version=standing.version,
@@ -69,13 +69,13 @@ class OperatedConnection(Asking):
         """True: no case is serialized."""
         return True
 
-    def told(self) -> list[str]:
+    def remarks(self) -> list[str]:
         """What it is like, and what cannot be asked of it."""
         return self._lines
 
     def exchange(self, operation: str, batch: Sequence[JSON]) -> list[JSON]:
         """One answer a case, in order."""
-        if operation not in self._hello.operations:
+        if operation not in self.hello.operations:
             problem = f"{operation} is not offered"
             raise AdapterError("ask", problem, "", "", self.adapter, "unknown-operation")
         try:

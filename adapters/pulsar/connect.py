@@ -16,7 +16,7 @@ from typing import Any
 from pulsar_conformance.adapters.connection import Connection, Limits
 from pulsar_conformance.adapters.errors import AdapterError
 from pulsar_conformance.adapters.process import ProcessConnection
-from pulsar_conformance.adapters.programs import no_java
+from pulsar_conformance.adapters.programs import without_java
 from pulsar_conformance.adapters.pulsar import maven, versions
 from pulsar_conformance.adapters.pulsar.shelf import Damaged, Shelf
 from pulsar_conformance.adapters.pulsar.target import BadTarget, Target
@@ -74,9 +74,8 @@ def check_machine() -> None:
     """What a machine needs besides the jars. Errors: `BadTarget`."""
     if importlib.util.find_spec("jpype") is None:
         raise BadTarget("released Pulsar needs JPype: pip install 'pulsar-conformance[pulsar]'")
-    without_java = no_java()
-    if without_java:
-        raise BadTarget(f"released Pulsar {without_java}")
+    if problem := without_java():
+        raise BadTarget(f"released Pulsar {problem}")
 
 
 def released_jars(target: Target) -> tuple[str, Path]:

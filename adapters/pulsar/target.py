@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from pulsar_conformance.adapters.names import PULSAR
 from pulsar_conformance.adapters.options import options
 from pulsar_conformance.specs.errors import UserError
 
-FORM = "pulsar:VERSION|PATH[,strategy=CLASS][,classpath=JAR][,set=NAME=VALUE]"
 KEYS = ("strategy", "classpath", "set")
 
 
@@ -39,9 +39,9 @@ class Target:
         """From what follows `pulsar:`. Errors: `BadTarget`."""
         release, *rest = text.split(",")
         if not release:
-            raise BadTarget(f"names no version and no folder; write {FORM}")
+            raise BadTarget(f"names no version and no folder; write {PULSAR}")
         strategy, paths, settings = None, [], {}
-        for key, value in options(rest, KEYS, FORM, BadTarget):
+        for key, value in options(rest, KEYS, PULSAR, BadTarget):
             if key == "strategy":
                 strategy = value
             elif key == "classpath":

@@ -10,7 +10,7 @@ from importlib.metadata import PackageNotFoundError, version
 from textwrap import wrap
 from typing import TYPE_CHECKING
 
-from pulsar_conformance.adapters.connection import Asking, Connection, Limits
+from pulsar_conformance.adapters.connection import Connection, Limits
 from pulsar_conformance.adapters.errors import AdapterError
 from pulsar_conformance.adapters.protocol import JSON, PROTOCOL, Hello, text_of
 from pulsar_conformance.adapters.spark import rows, session
@@ -45,7 +45,7 @@ ALGORITHMS = (
 )
 
 
-class SparkConnection(Asking):
+class SparkConnection(Connection):
     """Asks the engine; every batch is a job on the one Spark of this process."""
 
     def __init__(
@@ -64,7 +64,7 @@ class SparkConnection(Asking):
         self._chosen: Basis = Basis(specs.defaults(profile), followed)
         self._jobs: Counter[str] = Counter()
         self._cases: Counter[str] = Counter()
-        self._hello = Hello(
+        self.hello = Hello(
             protocol=PROTOCOL,
             name=NAME,
             version=_version(),
@@ -85,7 +85,7 @@ class SparkConnection(Asking):
         """More than one, each with a job of its own."""
         return AT_ONCE
 
-    def told(self) -> list[str]:
+    def remarks(self) -> list[str]:
         """The number of jobs, and how many cases each operation answered."""
         if not self._jobs or self._starting is None:
             return []
@@ -103,7 +103,7 @@ class SparkConnection(Asking):
 
     def exchange(self, operation: str, batch: Sequence[JSON]) -> list[JSON]:
         """One answer per case, in order."""
-        if operation not in self._hello.operations:
+        if operation not in self.hello.operations:
             problem = f"{operation} is not offered"
             raise AdapterError("ask", problem, "", "", self.adapter, "unknown-operation")
         if operation == rows.NAME:

@@ -11,19 +11,16 @@ from concurrent.futures import Future, wait
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
-from importlib.metadata import PackageNotFoundError, version
 from types import MappingProxyType
 from typing import Any
 from urllib.parse import urlsplit
 
 from pulsar_conformance.adapters.errors import AdapterError
-from pulsar_conformance.adapters.programs import no_java
+from pulsar_conformance.adapters.programs import SPARK_EXTRA, without_pyspark, without_spark
 from pulsar_conformance.adapters.spark.background import background, within
 from pulsar_conformance.adapters.spark.configuring import configure
 from pulsar_conformance.adapters.spark.java import JAVA, OF_THE_SESSION, UNTRACED, ZONE, Log
 
-SPARK = 4
-EXTRA = "pip install 'pulsar-conformance[spark]'"
 SUBMITTED = "submitted"
 """The Spark that `spark-submit` has set up for this process, with its own settings."""
 
@@ -38,21 +35,6 @@ ENDS_WITHIN = 10.0
 
 Session = Any
 """A `pyspark.sql.SparkSession`, classic or of Spark Connect: only what both have is used."""
-
-
-def lacking() -> str | None:
-    """What this machine lacks to run Spark itself, in words, or an empty text."""
-    without_java = no_java()
-    return _no_pyspark() or (without_java and f"it {without_java}")
-
-
-def _no_pyspark() -> str | None:
-    wanted = f"it needs PySpark {SPARK}: {EXTRA}"
-    try:
-        found = version("pyspark")
-    except PackageNotFoundError:
-        return wanted
-    return None if found.startswith(f"{SPARK}.") else f"{wanted}; {found} is installed"
 
 
 @dataclass
@@ -216,7 +198,7 @@ def _remote(target: str) -> bool:
 
 def check_installed(target: str, adapter: str) -> None:
     """Raises AdapterError where this machine lacks what a Spark at this place needs."""
-    problem = _no_pyspark() if _remote(target) else lacking()
+    problem = without_pyspark() if _remote(target) else without_spark()
     if problem:
         raise AdapterError("start", problem, "install it, or leave this one out", "", adapter)
 
@@ -263,7 +245,9 @@ def _connected(url: str, adapter: str) -> Spark:
     except Exception as error:
         os.environ.pop("SPARK_CONNECT_MODE_ENABLED", None)
         problem = f"{url} gives no session: {first_line(error)}"
-        raise AdapterError("start", problem, f"for its client, {EXTRA}", "", adapter) from None
+        raise AdapterError(
+            "start", problem, f"for its client, {SPARK_EXTRA}", "", adapter
+        ) from None
     return Spark(url, session, session.version)
 
 

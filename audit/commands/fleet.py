@@ -8,8 +8,9 @@ import time
 from collections.abc import Iterator, Mapping
 
 from pulsar_conformance import specs
-from pulsar_conformance.adapters import AdapterError, connect
+from pulsar_conformance.adapters import AdapterError
 from pulsar_conformance.adapters.arguments import DEFAULT_PROFILE, add_reading
+from pulsar_conformance.adapters.names import connect
 from pulsar_conformance.adapters.spark import session
 from pulsar_conformance.audit.fleet.plants.plants import (
     OVERLOAD,

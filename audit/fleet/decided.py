@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from pulsar_conformance.adapters import connect
 from pulsar_conformance.adapters.arguments import DEFAULT_PROFILE
+from pulsar_conformance.adapters.names import connect
 from pulsar_conformance.adapters.spark.shapes import RATE_FIELDS
 from pulsar_conformance.audit.fleet import bundles, loads
 from pulsar_conformance.audit.fleet.events import events_of

@@ -9,7 +9,8 @@ from operator import itemgetter
 from threading import RLock, Semaphore
 
 from pulsar_conformance import specs
-from pulsar_conformance.adapters import AdapterError, Connection, Limits, connect
+from pulsar_conformance.adapters import AdapterError, Connection, Limits
+from pulsar_conformance.adapters.names import connect
 from pulsar_conformance.adapters.untouched import Untouched
 from pulsar_conformance.conformance.common.trial import (
     BROKE,
@@ -215,7 +216,7 @@ class Implementation:
 
     def told(self) -> list[str]:
         """The connection's notes on how it worked."""
-        return self._connection.told() if self._connection is not None else []
+        return self._connection.remarks() if self._connection is not None else []
 
     def close(self) -> None:
         """Closes the connection."""

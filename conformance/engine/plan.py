@@ -8,7 +8,8 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from pulsar_conformance import specs
-from pulsar_conformance.adapters import AdapterError, Limits, check_name
+from pulsar_conformance.adapters import AdapterError, Limits
+from pulsar_conformance.adapters.names import check_name
 from pulsar_conformance.conformance.cases import deviations as known
 from pulsar_conformance.conformance.cases import saved
 from pulsar_conformance.conformance.cases.saved import Saved

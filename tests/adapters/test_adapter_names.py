@@ -3,7 +3,8 @@
 from pathlib import Path
 
 import pytest
-from pulsar_conformance.adapters import AdapterError, Connection, connect
+from pulsar_conformance.adapters import AdapterError, Connection
+from pulsar_conformance.adapters.names import connect
 from pulsar_conformance.specs import UnknownName
 from standins.examples import EXAMPLES
 

@@ -8,8 +8,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from pulsar_conformance.adapters import AdapterError, Limits, child, connect, process
+from pulsar_conformance.adapters import AdapterError, Limits, child, process
 from pulsar_conformance.adapters.child import Child
+from pulsar_conformance.adapters.names import connect
 
 BROKEN = Path(__file__).parents[1] / "standins" / "broken.py"
 PATIENT = Limits(start=20.0, base=20.0, per_case=0.0, output_bytes=1 << 20, end=10.0)
@@ -224,7 +225,7 @@ def test_a_connection_that_is_dropped_takes_its_child_with_it(started):
 def test_an_interpreter_that_ends_takes_its_children_with_it(end):
     adapter = f"exec:{sys.executable} {BROKEN} stops_reading"
     script = f"""
-from pulsar_conformance.adapters import connect
+from pulsar_conformance.adapters.names import connect
 connection = connect({adapter!r}, "documented-3.0", {{}})
 print(connection.pid)
 {end}

@@ -6,9 +6,10 @@ from dataclasses import replace
 
 import pytest
 from pulsar_conformance import fixtures
-from pulsar_conformance.adapters import AdapterError, bundled, connect
+from pulsar_conformance.adapters import AdapterError, bundled
 from pulsar_conformance.adapters.bundled import BUNDLED, NotBuilt, built, runnable
 from pulsar_conformance.adapters.cache import ENVIRONMENT
+from pulsar_conformance.adapters.names import connect
 
 PROFILE = "documented-3.0"
 needs_go = pytest.mark.skipif(shutil.which("go") is None, reason="needs go 1.21")

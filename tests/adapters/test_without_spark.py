@@ -7,9 +7,10 @@ import sys
 from importlib.metadata import PackageNotFoundError
 
 import pytest
-from pulsar_conformance.adapters import AdapterError, connect
+from pulsar_conformance.adapters import AdapterError, programs
 from pulsar_conformance.adapters.bundled import runnable
-from pulsar_conformance.adapters.spark import background, session
+from pulsar_conformance.adapters.names import connect
+from pulsar_conformance.adapters.spark import background
 from pulsar_conformance.adapters.spark.connection import CHARACTERS, portions
 
 PROFILE = "documented-3.0"
@@ -35,7 +36,7 @@ def installed(monkeypatch):
                 raise PackageNotFoundError(name)
             return found
 
-        monkeypatch.setattr(session, "version", version)
+        monkeypatch.setattr(programs, "version", version)
 
     return of
 
@@ -60,7 +61,7 @@ def told(name="spark"):
 )
 def test_what_pyspark_is_lacking(installed, found, said):
     installed(found)
-    assert session.lacking() == said
+    assert programs.without_spark() == said
     for name in ("spark", "spark:local[4]", "spark:sc://127.0.0.1:1"):
         assert told(name).splitlines()[0] == f"{name}: start: {said}"
 
@@ -77,7 +78,7 @@ def test_what_pyspark_is_lacking(installed, found, said):
 def test_which_java_will_do(installed, monkeypatch, tmp_path, version, said):
     installed(PYSPARK)
     monkeypatch.setenv("JAVA_HOME", java(tmp_path, version))
-    assert session.lacking() == said
+    assert programs.without_spark() == said
     if said:
         assert said in told()
 
@@ -85,10 +86,10 @@ def test_which_java_will_do(installed, monkeypatch, tmp_path, version, said):
 def test_no_java_at_all(installed, monkeypatch, tmp_path):
     installed(PYSPARK)
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
-    assert session.lacking() == "it needs Java 17 or newer, and there is none in JAVA_HOME"
+    assert programs.without_spark() == "it needs Java 17 or newer, and there is none in JAVA_HOME"
     monkeypatch.delenv("JAVA_HOME")
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert session.lacking() == "it needs Java 17 or newer, and there is none on the PATH"
+    assert programs.without_spark() == "it needs Java 17 or newer, and there is none on the PATH"
 
 
 def test_a_default_run_says_why_it_leaves_spark_out(installed):

@@ -12,9 +12,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from pulsar_conformance.adapters import AdapterError, Connection, Limits, connect
+from pulsar_conformance.adapters import AdapterError, Connection, Limits
 from pulsar_conformance.adapters.arguments import ADAPTER, DEFAULT_PROFILE
 from pulsar_conformance.adapters.bundled import runnable
+from pulsar_conformance.adapters.names import connect
+from pulsar_conformance.adapters.programs import without_spark
 from pulsar_conformance.adapters.spark import session
 from pulsar_conformance.audit.pipeline import sizes
 
@@ -118,7 +120,7 @@ def _of_spark(part: Part) -> Part:
     """The part, or why it is left out where there is no Spark."""
 
     def of_spark(args: argparse.Namespace) -> Iterator[str]:
-        why = session.lacking()
+        why = without_spark()
         if why is not None:
             yield f"left out: the audit: {why}"
             return

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from pulsar_conformance.adapters import connect
+from pulsar_conformance.adapters.names import connect
 
 from bench import layout, rates
 from bench.__main__ import main

@@ -9,7 +9,8 @@ import sys
 import threading
 
 import pytest
-from pulsar_conformance.adapters import AdapterError, connect
+from pulsar_conformance.adapters import AdapterError
+from pulsar_conformance.adapters.names import connect
 from pulsar_conformance.conformance.commands.main import main
 from standins.staging import StagingCluster
 

@@ -4,8 +4,8 @@ import json
 import urllib.request
 
 import pytest
-from pulsar_conformance.adapters import connect
 from pulsar_conformance.adapters.cluster.decisions.names import Names
+from pulsar_conformance.adapters.names import connect
 
 pytestmark = pytest.mark.cluster
 

@@ -3,8 +3,8 @@
 import subprocess
 
 import pytest
-from pulsar_conformance.adapters import connect
 from pulsar_conformance.adapters.cluster.target import BadCluster, ClusterTarget
+from pulsar_conformance.adapters.names import connect
 
 pytestmark = pytest.mark.cluster
 

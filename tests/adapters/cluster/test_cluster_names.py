@@ -1,8 +1,9 @@
 """What may stand after `cluster:`, and what is said of anything else."""
 
 import pytest
-from pulsar_conformance.adapters import AdapterError, connect
+from pulsar_conformance.adapters import AdapterError
 from pulsar_conformance.adapters.cluster.target import BadCluster, ClusterTarget
+from pulsar_conformance.adapters.names import connect
 
 PROFILE = "documented-3.0"
 

@@ -11,7 +11,8 @@ import time
 from pathlib import Path
 
 import pytest
-from pulsar_conformance.adapters import AdapterError, connect
+from pulsar_conformance.adapters import AdapterError
+from pulsar_conformance.adapters.names import connect
 from pulsar_conformance.adapters.pulsar.connect import released_jars
 from pulsar_conformance.adapters.pulsar.target import Target
 from standins.recorded_story import EVENTS
@@ -227,7 +228,7 @@ def test_a_story_whose_jvm_breaks_down_is_tried_once_more():
         *_, used = steps(connection, *USED)
         assert used["owners"] == {ORDERS: "broker-1"}
         assert processes(first) == []
-        [told] = connection.told()
+        [told] = connection.remarks()
         assert "its JVM broke down and was started anew" in told
 
 
@@ -241,7 +242,7 @@ def until(holds, seconds):
 def test_a_suite_that_is_killed_in_the_middle_of_a_story_leaves_nothing():
     case = story(*USED, up(2), up(3), {"tick": {"minutes": 10_000}})
     code = (
-        "import sys; from pulsar_conformance.adapters import connect; "
+        "import sys; from pulsar_conformance.adapters.names import connect; "
         f"c = connect('cluster:3.0.7', '{PROFILE}', {{}}); print(c.pid, flush=True); "
         f"c.ask('cluster.replay', [{case!r}])"
     )

@@ -6,8 +6,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from pulsar_conformance.adapters import connect
 from pulsar_conformance.adapters.admin_api.remote import Access, AdminApi
+from pulsar_conformance.adapters.names import connect
 from pulsar_conformance.adapters.pulsar.connect import released_jars
 from pulsar_conformance.adapters.pulsar.target import Target
 

@@ -5,8 +5,9 @@ import subprocess
 import sys
 
 import pytest
-from pulsar_conformance.adapters import AdapterError, connect
+from pulsar_conformance.adapters import AdapterError
 from pulsar_conformance.adapters.admin_api.remote import TOKEN, BadUrl
+from pulsar_conformance.adapters.names import connect
 from pulsar_conformance.adapters.operated.address import Address
 from pulsar_conformance.conformance.commands.main import main
 from standins.staging import PACKAGE, StagingCluster

@@ -4,7 +4,8 @@ import os
 from pathlib import Path
 
 import pytest
-from pulsar_conformance.adapters import AdapterError, connect
+from pulsar_conformance.adapters import AdapterError
+from pulsar_conformance.adapters.names import connect
 from pulsar_conformance.adapters.pulsar import connect as opening
 from pulsar_conformance.adapters.pulsar import versions
 from pulsar_conformance.adapters.pulsar.target import BadTarget, Target

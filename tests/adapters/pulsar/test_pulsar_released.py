@@ -10,7 +10,8 @@ import threading
 from pathlib import Path
 
 import pytest
-from pulsar_conformance.adapters import AdapterError, connect
+from pulsar_conformance.adapters import AdapterError
+from pulsar_conformance.adapters.names import connect
 from pulsar_conformance.adapters.pulsar.shelf import Shelf
 from pulsar_conformance.conformance.commands.check import check
 from pulsar_conformance.conformance.engine.corpus import drawn

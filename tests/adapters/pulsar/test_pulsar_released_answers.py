@@ -4,7 +4,7 @@ import importlib.util
 import shutil
 
 import pytest
-from pulsar_conformance.adapters import connect
+from pulsar_conformance.adapters.names import connect
 from pulsar_conformance.adapters.pulsar import versions
 
 pytestmark = pytest.mark.pulsar

@@ -5,7 +5,8 @@ import shutil
 import subprocess
 
 import pytest
-from pulsar_conformance.adapters import AdapterError, connect
+from pulsar_conformance.adapters import AdapterError
+from pulsar_conformance.adapters.names import connect
 from pulsar_conformance.adapters.pulsar.shelf import Shelf
 
 pytestmark = pytest.mark.pulsar

@@ -5,7 +5,7 @@ import shutil
 
 import pytest
 from pulsar_conformance import specs
-from pulsar_conformance.adapters import connect
+from pulsar_conformance.adapters.names import connect
 from pulsar_conformance.adapters.pulsar.versions import releases
 from pulsar_conformance.conformance.cases.legality import bad_trial
 from pulsar_conformance.conformance.compare.changes_told import profile_of

@@ -5,7 +5,7 @@ import shutil
 import subprocess
 
 import pytest
-from pulsar_conformance.adapters import connect
+from pulsar_conformance.adapters.names import connect
 from pulsar_conformance.adapters.pulsar.shelf import Shelf
 from pulsar_conformance.conformance.cases.matching import matches
 from pulsar_conformance.conformance.engine.plan import Plan

@@ -4,7 +4,8 @@ import importlib.util
 import shutil
 
 import pytest
-from pulsar_conformance.adapters import AdapterError, connect
+from pulsar_conformance.adapters import AdapterError
+from pulsar_conformance.adapters.names import connect
 
 pytestmark = pytest.mark.pulsar
 

@@ -6,7 +6,8 @@ from zlib import crc32
 
 import pytest
 from pulsar_conformance import specs
-from pulsar_conformance.adapters import AdapterError, Connection, Limits, connect
+from pulsar_conformance.adapters import AdapterError, Connection, Limits
+from pulsar_conformance.adapters.names import connect
 from pulsar_conformance.conformance.cases.legality import bad_trial
 from pulsar_conformance.conformance.catalogue import checks
 from pulsar_conformance.conformance.drawing.drawing import draw
@@ -151,10 +152,10 @@ def test_thousands_of_cases_are_one_job():
     case = shedding((100, 0), {}, "OverloadShedder")
     created = [{"bundles": 1 + place % 7, "settings": {}} for place in range(20_000)]
     with connect(NAME, PROFILE, {}) as fresh:
-        assert fresh.told() == []
+        assert fresh.remarks() == []
         answers = fresh.ask("bundles.create", created)
         fresh.ask("shed.select", [case] * 3)
-        said = " ".join(fresh.told())
+        said = " ".join(fresh.remarks())
     assert [len(answer["boundaries"]) - 1 for answer in answers] == [
         case["bundles"] for case in created
     ]

@@ -268,7 +268,7 @@ def test_an_implementation_that_offers_one_operation_is_judged_on_that(planted, 
     class OffersOne(ReferenceConnection):
         def __init__(self, *args):
             super().__init__(*args)
-            self._hello = replace(self._hello, operations=("usage.max",))
+            self.hello = replace(self.hello, operations=("usage.max",))
 
     planted(OffersOne)
     found = verdicts(tmp_path)

@@ -10,7 +10,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from pulsar_conformance.adapters import ask, connect, new_adapter
+from pulsar_conformance.adapters import ask, new_adapter
+from pulsar_conformance.adapters.names import connect
 from pulsar_conformance.conformance.commands import check as checkup
 from pulsar_conformance.specs.errors import status_of
 from standins.examples import EXAMPLES

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from pulsar_conformance import specs
-from pulsar_conformance.adapters import connect
+from pulsar_conformance.adapters.names import connect
 from pulsar_conformance.adapters.validation import check_answers
 from pulsar_conformance.conformance.cases.legality import bad_trial
 from pulsar_conformance.conformance.catalogue import checks

@@ -29,7 +29,7 @@ class Silent(ReferenceConnection):
 
     def __init__(self, choices, profile=PROFILE, says=None):
         super().__init__("silent", profile, choices)
-        self._hello = replace(self._hello, name="silent", readings=says or {})
+        self.hello = replace(self.hello, name="silent", readings=says or {})
 
     def exchange(self, operation, batch):
         return [self.altered(operation, case, self._answer(operation, case)) for case in batch]
@@ -285,7 +285,7 @@ def test_a_sample_follows_what_it_says(adapter):
 
 def test_what_is_not_offered_is_undecided(connected):
     connection = connected(Silent({}))
-    connection._hello = replace(connection._hello, strategies=("UniformLoadShedder",))
+    connection.hello = replace(connection.hello, strategies=("UniformLoadShedder",))
     found = found_of(connection)
     assert found["overload-trigger"].why == "it does not offer what is asked"
     assert found["uniform-trigger"].found == "both"

@@ -29,7 +29,7 @@ class Elsewhere(ReferenceConnection):
 
     def __init__(self, concurrency, patience):
         super().__init__("elsewhere", PROFILE, {})
-        self._hello = replace(self._hello, name="elsewhere")
+        self.hello = replace(self.hello, name="elsewhere")
         self._concurrency = concurrency
         self._together = Barrier(2)
         self._patience = patience

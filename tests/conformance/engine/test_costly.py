@@ -30,7 +30,7 @@ class Slow(ReferenceConnection):
 
     def __init__(self, costly):
         super().__init__("slow", PROFILE, {})
-        self._hello = replace(self._hello, name="slow", costly=costly)
+        self.hello = replace(self.hello, name="slow", costly=costly)
         self.asked = Counter()
 
     def exchange(self, operation, batch):

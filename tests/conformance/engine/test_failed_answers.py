@@ -27,7 +27,7 @@ class FailsByPosition(ReferenceConnection):
 
     def __init__(self, costly):
         super().__init__("slow", PROFILE, {})
-        self._hello = replace(self._hello, name="slow", costly=costly)
+        self.hello = replace(self.hello, name="slow", costly=costly)
 
     def exchange(self, operation, batch):
         answers = super().exchange(operation, batch)

@@ -23,7 +23,7 @@ class Speaking(ReferenceConnection):
 
     def __init__(self, profile, follows, says):
         super().__init__("speaking", profile, follows)
-        self._hello = replace(self._hello, name="speaking", readings=says)
+        self.hello = replace(self.hello, name="speaking", readings=says)
 
 
 class Wavering(Speaking):

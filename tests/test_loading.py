@@ -1,0 +1,35 @@
+"""Commands load what they need: no transport that is not named, and little for a look-up."""
+
+import subprocess
+import sys
+
+import pytest
+
+LOADED = """
+import contextlib, io, sys
+from pulsar_conformance.conformance.commands.entry import entry
+with contextlib.suppress(SystemExit), contextlib.redirect_stdout(io.StringIO()):
+    entry()
+print(*(name for name in sys.modules if name.startswith("pulsar_conformance")))
+"""
+TRANSPORTS = ("admin_api", "cluster", "operated", "pulsar", "spark")
+
+
+def loaded(*words):
+    """The modules of the project that a command has imported by its end."""
+    done = subprocess.run([sys.executable, "-c", LOADED, *words], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()[-1].split()
+
+
+@pytest.mark.parametrize("words", [["--help"], ["rules"]])
+def test_looking_something_up_loads_little(words):
+    assert len(loaded(*words)) <= 30
+
+
+def test_a_run_loads_no_transport_but_the_one_it_names(tmp_path):
+    run = ("run", "--adapter", "reference", "--rules", "USAGE-01", "--examples", "1")
+    modules = loaded(*run, "--out", str(tmp_path))
+    assert "pulsar_conformance.adapters.reference" in modules
+    named = [f"pulsar_conformance.adapters.{transport}" for transport in TRANSPORTS]
+    assert [one for one in modules if one.startswith(tuple(named))] == []
