@@ -1,4 +1,4 @@
-"""The door of the model: an operation and a case in, an answer and its derivation out."""
+"""The context of the model: an operation and a case in, an answer and its derivation out."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any
 
 from pulsar_conformance import specs
 from pulsar_conformance.reference.answers import ANSWERS
+from pulsar_conformance.reference.context import Case, Context, Refused
 from pulsar_conformance.reference.derivation import Derivation, Step
-from pulsar_conformance.reference.door import Case, Door, Refused
 from pulsar_conformance.reference.readings import Readings
 from pulsar_conformance.reference.released import answers
 from pulsar_conformance.reference.released.release import ReleasedWays
@@ -36,13 +36,13 @@ class Model:
         self.profile = profile
         self.readings = Readings.of(profile, readings)
         self.defaults = specs.load().defaults(profile)
-        self._door = Door(self.defaults, self.readings, ReleasedWays.of(profile, neutral))
+        self._door = Context(self.defaults, self.readings, ReleasedWays.of(profile, neutral))
 
     def by(self, defaults: dict[str, Any]) -> Model:
         """A model of the same readings, by other defaults."""
         other = Model(self.profile, self.readings.choices)
         other.defaults = defaults
-        other._door = Door(defaults, other.readings, self._door.release)
+        other._door = Context(defaults, other.readings, self._door.release)
         return other
 
     def otherwise(
@@ -64,7 +64,7 @@ class Model:
         if release is not None:
             every = {**hidden, **release.hidden}
             release = replace(release, ways={**release.ways, **ways}, hidden=every)
-        other._door = Door(other.defaults, other.readings, release)
+        other._door = Context(other.defaults, other.readings, release)
         return other
 
     def answer(self, operation: str, case: Case) -> dict[str, Any]:
@@ -74,9 +74,9 @@ class Model:
     def derive(self, operation: str, case: Case) -> Derivation:
         """The answer to a legal case, and how it comes about."""
         release = self._door.release
-        unsayable = answers.unsayable(case, release) if release is not None else None
-        if unsayable is not None:
-            return unsayable
+        unsupported = answers.why_unsupported(case, release) if release is not None else None
+        if unsupported is not None:
+            return unsupported
         try:
             return ANSWERS[operation](self._door, case)
         except Refused as refused:

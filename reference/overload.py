@@ -9,7 +9,11 @@ from pulsar_conformance.reference.cluster import Broker
 from pulsar_conformance.reference.derivation import Step
 from pulsar_conformance.reference.numbers import Fraction, Percent, Rate, plain
 from pulsar_conformance.reference.shedding import MEASURE, WRITTEN, Cycle, Unloads, take
-from pulsar_conformance.reference.shedding_steps import enough, keeps, walk
+from pulsar_conformance.reference.shedding_steps import (
+    bundle_steps,
+    enough_has_gone,
+    keep_all_steps,
+)
 from pulsar_conformance.reference.usage import maximum
 
 OVERLOAD_THRESHOLD = "loadBalancerBrokerOverloadedThresholdPercentage"
@@ -93,18 +97,18 @@ def _steps(cycle: Cycle, broker: Broker, taken: list[str]) -> Iterator[Step]:
     yield Step("usage", f"{plain(usage.percent)} % {busiest}")
     yield Step("threshold", f"{plain(threshold)} %")
     if not is_overloaded(cycle, broker):
-        yield from keeps(cycle, broker, "is not overloaded")
+        yield from keep_all_steps(cycle, broker, "is not overloaded")
     elif len(broker.bundles) < FEWEST_BUNDLES:
-        yield from keeps(cycle, broker, f"has fewer than {FEWEST_BUNDLES} bundles")
+        yield from keep_all_steps(cycle, broker, f"has fewer than {FEWEST_BUNDLES} bundles")
     elif cycle.readings["overload-amount"] == "one":
         dearest = ", ".join(f"{one} = {expense_written(cycle, one)}" for one in taken)
         yield Step(
             "to shed", f"exactly one bundle, the most expensive: {dearest or 'none may move'}"
         )
-        yield from walk(cycle, broker, taken, lambda _bundle, _carried: "one is enough")
+        yield from bundle_steps(cycle, broker, taken, lambda _bundle, _carried: "one is enough")
     else:
         yield _amount_step(cycle, broker)
-        yield from walk(cycle, broker, taken, enough, need_of(cycle, broker))
+        yield from bundle_steps(cycle, broker, taken, enough_has_gone, need_of(cycle, broker))
 
 
 def _amount_step(cycle: Cycle, broker: Broker) -> Step:

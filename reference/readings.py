@@ -1,4 +1,4 @@
-"""The readings that a model follows: given once, at its door."""
+"""The readings that a model follows: given once, at its context."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ Stays = Callable[[str, Rate], str]
 """Why a bundle stays that might go, after so much traffic has gone."""
 
 
-def walk(
+def bundle_steps(
     cycle: Cycle, broker: Broker, taken: Iterable[str], stays: Stays, need: Rate | None = None
 ) -> Iterator[Step]:
     """Each bundle in the order of decision: why it goes, with the running sum, or why it stays.
@@ -33,14 +33,14 @@ def walk(
             yield Step("stays", f"{carrying}, {stays(bundle, carried)}")
 
 
-def keeps(cycle: Cycle, broker: Broker, why: str) -> Iterator[Step]:
+def keep_all_steps(cycle: Cycle, broker: Broker, why: str) -> Iterator[Step]:
     """Every bundle of a broker that gives up none."""
     yield Step("decision", f"{broker.name} {why}: it keeps all")
     for bundle in cycle.by_traffic(broker.bundles):
         yield Step("stays", f"{_carrying(cycle, bundle)}, {broker.name} keeps all", detail=True)
 
 
-def enough(_bundle: str, _carried: Rate) -> str:
+def enough_has_gone(_bundle: str, _carried: Rate) -> str:
     """Why a bundle stays where bundles go until they make up for what has to."""
     return "enough has gone"
 

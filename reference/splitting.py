@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from pulsar_conformance.reference.door import Refused
+from pulsar_conformance.reference.context import Refused
 from pulsar_conformance.reference.ranges import HashRange, hash_of
 from pulsar_conformance.reference.readings import Readings
 from pulsar_conformance.reference.settings import Settings

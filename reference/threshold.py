@@ -11,7 +11,11 @@ from pulsar_conformance.reference.cluster import Broker
 from pulsar_conformance.reference.derivation import Step
 from pulsar_conformance.reference.numbers import ZERO, Fraction, Percent, Rate, plain
 from pulsar_conformance.reference.shedding import Cycle, Unloads, take
-from pulsar_conformance.reference.shedding_steps import enough, keeps, walk
+from pulsar_conformance.reference.shedding_steps import (
+    bundle_steps,
+    enough_has_gone,
+    keep_all_steps,
+)
 from pulsar_conformance.reference.usage import weighted_maximum, weights
 
 SHEDDER_THRESHOLD = "loadBalancerBrokerThresholdShedderPercentage"
@@ -203,16 +207,16 @@ def _steps(levels: Levels, broker: Broker, taken: list[str], for_idle: bool) -> 
     yield from _usage_steps(levels, broker)
     if for_idle and cycle.readings["lower-boundary-amount"] == "some":
         yield Step("to shed", "one bundle, as the busiest broker, for those that are idle")
-        yield from walk(cycle, broker, taken, lambda _bundle, _carried: "one is enough")
+        yield from bundle_steps(cycle, broker, taken, lambda _bundle, _carried: "one is enough")
     elif for_idle:
         yield Step("relieves", f"as the busiest broker, {', '.join(levels.idle)}")
         yield from _amount_steps(levels, broker)
-        yield from walk(cycle, broker, taken, enough, levels.need_of(broker))
+        yield from bundle_steps(cycle, broker, taken, enough_has_gone, levels.need_of(broker))
     elif levels.is_over(broker):
         yield from _amount_steps(levels, broker)
-        yield from walk(cycle, broker, taken, enough, levels.need_of(broker))
+        yield from bundle_steps(cycle, broker, taken, enough_has_gone, levels.need_of(broker))
     else:
-        yield from keeps(cycle, broker, f"is not above {plain(levels.limit)} %")
+        yield from keep_all_steps(cycle, broker, f"is not above {plain(levels.limit)} %")
 
 
 def _usage_steps(levels: Levels, broker: Broker) -> Iterator[Step]:

@@ -10,7 +10,7 @@ from pulsar_conformance.reference.cluster import Broker
 from pulsar_conformance.reference.derivation import Step
 from pulsar_conformance.reference.numbers import Fraction, Rate, messages, plain, throughput
 from pulsar_conformance.reference.shedding import Cycle, Unloads
-from pulsar_conformance.reference.shedding_steps import keeps, walk
+from pulsar_conformance.reference.shedding_steps import bundle_steps, keep_all_steps
 
 RATE_THRESHOLD = "loadBalancerMsgRateDifferenceShedderThreshold"
 THROUGHPUT_THRESHOLD = "loadBalancerMsgThroughputMultiplierDifferenceShedderThreshold"
@@ -93,7 +93,7 @@ class Imbalance:
         return triggered(self.rate_differs, self.throughput_differs)
 
 
-def evening(cycle: Cycle, broker: Broker, gap: Rate) -> list[str]:
+def bundles_to_even_out(cycle: Cycle, broker: Broker, gap: Rate) -> list[str]:
     """Bundles that fit into half of the gap, most traffic first. [UNIFORM-01, UNIFORM-03]"""
     taken, left = [], gap / 2
     for bundle in cycle.movable(broker):
@@ -110,7 +110,7 @@ def unloads(cycle: Cycle) -> Iterator[Unloads]:
     gap = cycle.traffic_of(most) - min(map(cycle.traffic_of, brokers))
     for broker in brokers:
         sheds = broker is most and spread.triggers
-        taken = evening(cycle, broker, gap) if sheds else []
+        taken = bundles_to_even_out(cycle, broker, gap) if sheds else []
         explain = partial(_steps, spread, broker, taken, gap)
         yield Unloads(broker.name, tuple(taken), explain)
 
@@ -149,10 +149,10 @@ def _passed(spread: Imbalance, differs: bool, name: str) -> str:
 def _steps(spread: Imbalance, broker: Broker, taken: list[str], gap: Rate) -> Iterator[Step]:
     cycle, half = spread.cycle, gap / 2
     if not spread.triggers:
-        yield from keeps(cycle, broker, "need not give up any")
+        yield from keep_all_steps(cycle, broker, "need not give up any")
         return
     if broker is not spread.most_loaded:
-        yield from keeps(cycle, broker, "is not the most loaded")
+        yield from keep_all_steps(cycle, broker, "is not the most loaded")
         return
 
     def stays(bundle: str, carried: Rate) -> str:
@@ -161,4 +161,4 @@ def _steps(spread: Imbalance, broker: Broker, taken: list[str], gap: Rate) -> It
 
     halved = f"{cycle.written(gap)} / 2 = {cycle.written(half)}"
     yield Step("to move", f"up to half of what lies between most and least: {halved}")
-    yield from walk(cycle, broker, taken, stays, half)
+    yield from bundle_steps(cycle, broker, taken, stays, half)

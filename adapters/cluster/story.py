@@ -18,7 +18,7 @@ from pulsar_conformance.adapters.cluster.written import Writings
 from pulsar_conformance.adapters.pulsar.configuration import Configurations, Unsayable
 from pulsar_conformance.adapters.pulsar.jvm import field, named
 from pulsar_conformance.reference.cluster import RATE_FIELDS
-from pulsar_conformance.reference.story.settings import senseless
+from pulsar_conformance.reference.story.settings import why_invalid
 
 UNLOADS_PARTS = "loadBalancerAutoUnloadSplitBundlesEnabled"
 NOT_FOUND, CONFLICT = 404, 409
@@ -125,7 +125,7 @@ class LiveStory:
     def setting(self, about: Mapping[str, Any], _step: SeenStep) -> None:
         """A setting is changed in the brokers' files, or while they run."""
         name, value = about["name"], about["value"]
-        why = senseless(name, value)
+        why = why_invalid(name, value)
         if why:
             raise Declined("ignored", why)
         if about["how"] == "conf":

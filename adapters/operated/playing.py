@@ -15,7 +15,7 @@ from pulsar_conformance.adapters.admin_api.requests import ADMIN, namespace_of
 from pulsar_conformance.adapters.admin_api.waiting import Unsettled
 from pulsar_conformance.adapters.operated.standing import Standing
 from pulsar_conformance.adapters.operated.tenant import OwnTenant
-from pulsar_conformance.reference.story.settings import senseless
+from pulsar_conformance.reference.story.settings import why_invalid
 
 UNREACHED = (0, *FORBIDDEN)
 """What an answer has as its status where the cluster did nothing of the story's making."""
@@ -153,7 +153,7 @@ class PlayedStory:
     def setting(self, about: Mapping[str, Any], _step: SeenStep) -> None:
         """A setting is changed while brokers run."""
         value = about["value"]
-        why = senseless(about["name"], value)
+        why = why_invalid(about["name"], value)
         if why:
             raise Declined("ignored", why)
         self._granted(lambda: self._tenant.setting(about["name"], as_text(value)))

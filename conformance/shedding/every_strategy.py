@@ -12,7 +12,7 @@ from pulsar_conformance.conformance.shedding import quantities as facts
 from pulsar_conformance.conformance.shedding.operations import CYCLES, SHED
 from pulsar_conformance.conformance.shedding.view import Unloading, Unloadings
 from pulsar_conformance.reference.overload import need_of
-from pulsar_conformance.reference.rows import Row
+from pulsar_conformance.reference.sequences import CycleSequence
 from pulsar_conformance.reference.shedding import STRATEGY, Cycle
 
 
@@ -125,12 +125,14 @@ def overloaded_brokers_shed_under_every_strategy(
             expect.at_least(facts.shed(answer, broker), need, of, case.written)
 
 
-def _in_a_row(row: Row, expect: Expect) -> None:
+def _in_a_row(row: CycleSequence, expect: Expect) -> None:
     expect.given(len(row) > 1, "cycles in a row")
 
 
 @CYCLES.check("SHED-15", draws=draws.any_row)
-def later_cycles_shed_what_is_owned_now(row: Row, answer: Unloadings, expect: Expect) -> None:
+def later_cycles_shed_what_is_owned_now(
+    row: CycleSequence, answer: Unloadings, expect: Expect
+) -> None:
     """Every cycle gives up bundles that their brokers own in it, each once."""
     _in_a_row(row, expect)
     for place, one in enumerate(answer, 1):
@@ -147,7 +149,9 @@ def later_cycles_shed_what_is_owned_now(row: Row, answer: Unloadings, expect: Ex
 
 
 @CYCLES.check("SHED-16", draws=draws.any_row)
-def what_a_cycle_unloaded_stays_for_a_while(row: Row, answer: Unloadings, expect: Expect) -> None:
+def what_a_cycle_unloaded_stays_for_a_while(
+    row: CycleSequence, answer: Unloadings, expect: Expect
+) -> None:
     """What an earlier cycle unloaded within the grace period is left where it is."""
     _in_a_row(row, expect)
     for place, one in enumerate(answer, 1):

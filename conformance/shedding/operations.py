@@ -13,7 +13,7 @@ from pulsar_conformance.conformance.shedding.quantities import cycle_settled
 from pulsar_conformance.conformance.shedding.view import Unloading, Unloadings
 from pulsar_conformance.reference import Readings, Settings, threshold, uniform
 from pulsar_conformance.reference.ranges import HashRange, namespace_of
-from pulsar_conformance.reference.rows import Row
+from pulsar_conformance.reference.sequences import CycleSequence
 from pulsar_conformance.reference.shedding import PACKAGE, STRATEGY, Cycle
 
 
@@ -114,7 +114,7 @@ def _legal_cycles(case: Json, settings: Settings) -> Problems:
                 yield f"{where}.brokers.{name}: usageHistory is what the cycles before say"
         if cycle["brokers"].keys() != first["brokers"].keys():
             yield f"{where}.brokers: every cycle has the same brokers"
-    if later and Row(case, settings, ANY).alone(0).strategy == "ThresholdShedder":
+    if later and CycleSequence(case, settings, ANY).alone(0).strategy == "ThresholdShedder":
         yield from history_share(settings)
 
 
@@ -122,7 +122,7 @@ ANY = Readings({})
 """The strategy of a row depends on no reading."""
 
 
-def _read(row: Row, answer: Json) -> Unloadings:
+def _read(row: CycleSequence, answer: Json) -> Unloadings:
     """Each cycle as what was answered before left it. Errors: `Violated`."""
     found: list[Unloading] = []
     answered = answer["cycles"]
@@ -154,7 +154,7 @@ def _same_cycles(_case: Json, answer: Json) -> object:
     return [sorted((x["broker"], x["bundle"]) for x in one["unload"]) for one in answer["cycles"]]
 
 
-def _settled(row: Row, readings: Readings) -> bool:
+def _settled(row: CycleSequence, readings: Readings) -> bool:
     """The first cycle leaves one answer, and so does each later one whatever those before did.
 
     What a later cycle decides hangs on the mixture of usages where the strategy keeps any.
@@ -185,7 +185,7 @@ def _example_cycles(*cpus: float) -> Json:
 
 CYCLES = Operation(
     id="shed.cycles",
-    view=Row,
+    view=CycleSequence,
     read=_read,
     matches=_matches_cycles,
     examples=(_example_cycles(95.0, 95.0), _example_cycles(50.0, 95.0)),

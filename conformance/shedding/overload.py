@@ -20,7 +20,7 @@ from pulsar_conformance.reference.overload import (
     need_of,
     threshold_of,
 )
-from pulsar_conformance.reference.rows import Row
+from pulsar_conformance.reference.sequences import CycleSequence
 from pulsar_conformance.reference.shedding import Cycle
 from pulsar_conformance.reference.usage import maximum
 
@@ -193,7 +193,9 @@ def other_strategies_ignore_the_threshold(
 
 
 @CYCLES.check("OVERLOAD-12", draws=draws.overload_row)
-def each_cycle_sheds_by_its_own_usage(row: Row, answer: Unloadings, expect: Expect) -> None:
+def each_cycle_sheds_by_its_own_usage(
+    row: CycleSequence, answer: Unloadings, expect: Expect
+) -> None:
     """In every cycle a broker over the threshold gives up something, and another one nothing."""
     expect.given(len(row) > 1, "cycles in a row")
     expect.given(facts.strategy_is(row.alone(0), "OverloadShedder"), "OverloadShedder sheds")

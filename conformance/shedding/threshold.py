@@ -10,7 +10,7 @@ from pulsar_conformance.conformance.shedding.operations import CYCLES, SHED
 from pulsar_conformance.conformance.shedding.view import Unloading, Unloadings
 from pulsar_conformance.reference.cluster import Broker
 from pulsar_conformance.reference.numbers import Fraction, Percent, plain
-from pulsar_conformance.reference.rows import Row
+from pulsar_conformance.reference.sequences import CycleSequence
 from pulsar_conformance.reference.shedding import Cycle
 from pulsar_conformance.reference.threshold import BELOW_AVERAGE, LOWER_BOUNDARY, Levels
 from pulsar_conformance.reference.usage import maximum
@@ -276,7 +276,9 @@ def sheds_the_excess_over_the_limit(case: Cycle, answer: Unloading, expect: Expe
 
 
 @CYCLES.check("THRESHOLD-15", draws=threshold_row)
-def usage_lies_between_what_cycles_saw(row: Row, answer: Unloadings, expect: Expect) -> None:
+def usage_lies_between_what_cycles_saw(
+    row: CycleSequence, answer: Unloadings, expect: Expect
+) -> None:
     """In later cycles the usage compared is none beyond what this and earlier ones saw."""
     expect.given(len(row) > 1, "cycles in a row")
     first = row.alone(0)

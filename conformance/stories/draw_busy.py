@@ -13,7 +13,7 @@ from pulsar_conformance.reference.candidates import (
     MAX_TOPICS,
 )
 from pulsar_conformance.reference.shedding import ENABLED, GRACE, PACKAGE, STRATEGY
-from pulsar_conformance.reference.story.due import LOOKS, REPORTS
+from pulsar_conformance.reference.story.timers import REPORT_INTERVAL, SHEDDING_INTERVAL
 
 OVERLOAD, THRESHOLD = f"{PACKAGE}OverloadShedder", f"{PACKAGE}ThresholdShedder"
 
@@ -87,7 +87,10 @@ def _everything_on_one(tale: Tale) -> None:
 
 def too_much_for_any(tale: Tale) -> None:
     """Every owner of the load is overloaded, so that it moves at every cycle; cycles are rare."""
-    tale.settings |= {LOOKS: tale.random.choice((3, 5, 10)), GRACE: tale.random.choice((0, 1))}
+    tale.settings |= {
+        SHEDDING_INTERVAL: tale.random.choice((3, 5, 10)),
+        GRACE: tale.random.choice((0, 1)),
+    }
     _one_with_all(tale, 200, parts=tale.random.randint(2, 4))
     for _ in range(tale.random.randint(8, 16)):
         if tale.random.random() < 0.2:
@@ -97,7 +100,7 @@ def too_much_for_any(tale: Tale) -> None:
 
 def beside_a_giant(tale: Tale) -> None:
     """One broker is overloaded by a single bundle, another by several; the rest are idle."""
-    tale.settings |= {REPORTS: 1, LOOKS: tale.random.choice((5, 7))}
+    tale.settings |= {REPORT_INTERVAL: 1, SHEDDING_INTERVAL: tale.random.choice((5, 7))}
     tale.up()
     tale.backdrop()
     tale.use(tale.space(), tale.random.choice((110, 140)))
@@ -138,7 +141,7 @@ def another_strategy(tale: Tale) -> None:
     else:
         level = tale.random.choice((40, 60, 80))
         _one_with_all(tale, level, crew_of=None if tale.large else 1)
-    tale.tick(tale.settings[REPORTS] + 1)
+    tale.tick(tale.settings[REPORT_INTERVAL] + 1)
     how = tale.random.choice(("dynamic", "dynamic", "conf"))
     tale.say("setting", name=STRATEGY, value=after, how=how)
     _wait(tale)
@@ -152,7 +155,7 @@ def another_strategy(tale: Tale) -> None:
 def grown(tale: Tale) -> None:
     """Bundles have too many topics, so that they and then their parts are split."""
     tale.settings |= {AUTO_SPLIT: True, MAX_TOPICS: tale.random.choice((1, 2, 3))}
-    tale.settings[REPORTS] = tale.random.choice((1, 2))
+    tale.settings[REPORT_INTERVAL] = tale.random.choice((1, 2))
     if tale.random.random() < 0.3:
         tale.settings.setdefault(AUTO_UNLOAD, tale.random.choice((True, False)))
     if tale.random.random() < 0.5:
@@ -163,7 +166,7 @@ def grown(tale: Tale) -> None:
         for _ in range(tale.random.randint(2, 8)):
             tale.use(space, tale.random.choice((1, 5)))
     for _ in range(tale.random.randint(1, 4)):
-        tale.tick(tale.settings[REPORTS])
+        tale.tick(tale.settings[REPORT_INTERVAL])
     tale.noise()
 
 
@@ -175,7 +178,7 @@ def grown_in_place(tale: Tale) -> None:
 
 def grown_beside_another(tale: Tale) -> None:
     """A split bundle has an owner with little load; the other broker is busy."""
-    tale.settings |= {AUTO_SPLIT: True, MAX_TOPICS: 2, REPORTS: 1}
+    tale.settings |= {AUTO_SPLIT: True, MAX_TOPICS: 2, REPORT_INTERVAL: 1}
     tale.up()
     tale.backdrop()
     tale.use(tale.space(), 60)
@@ -190,8 +193,8 @@ def grown_beside_another(tale: Tale) -> None:
 
 
 def _intervals(tale: Tale, looks: Sequence[int] = (1, 1, 2, 5)) -> None:
-    tale.settings[REPORTS] = tale.random.choice((1, 1, 2))
-    tale.settings[LOOKS] = tale.random.choice(looks)
+    tale.settings[REPORT_INTERVAL] = tale.random.choice((1, 1, 2))
+    tale.settings[SHEDDING_INTERVAL] = tale.random.choice(looks)
 
 
 def _one_with_all(
@@ -219,7 +222,7 @@ def _all_nearly_alike(tale: Tale) -> None:
     for _ in range(2):
         for place in range(len(tale.brokers)):
             tale.use(tale.space(), 45 + place % 3)
-        tale.tick(tale.settings[REPORTS])
+        tale.tick(tale.settings[REPORT_INTERVAL])
 
 
 def _wait_on(tale: Tale) -> None:
@@ -230,7 +233,7 @@ def _wait_on(tale: Tale) -> None:
 
 def _wait(tale: Tale) -> None:
     """Time passes, minute by minute or at once, until every report and cycle was due."""
-    minutes = tale.settings[REPORTS] + tale.settings[LOOKS] + 1
+    minutes = tale.settings[REPORT_INTERVAL] + tale.settings[SHEDDING_INTERVAL] + 1
     for _ in range(minutes if tale.random.random() < 0.7 else 1):
         tale.tick(1)
     if tale.random.random() < 0.3:

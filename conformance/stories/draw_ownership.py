@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from pulsar_conformance.conformance.common.trial import Trial
 from pulsar_conformance.conformance.drawing.loads import randoms
 from pulsar_conformance.conformance.stories.draw_tales import CALM, Tale
-from pulsar_conformance.reference.story.due import REPORTS
+from pulsar_conformance.reference.story.timers import REPORT_INTERVAL
 
 Plot = Callable[[Tale], None]
 
@@ -104,16 +104,16 @@ def one_is_idle(tale: Tale) -> None:
     The heavy one is alone when its bundles are first used, so that it gets them even if others
     would have been chosen.
     """
-    tale.settings[REPORTS] = tale.random.choice((1, 1, 2))
+    tale.settings[REPORT_INTERVAL] = tale.random.choice((1, 1, 2))
     tale.up()
     tale.backdrop()
     for _ in range(tale.random.randint(1, 3)):
         tale.use(tale.space(), tale.random.choice((16, 20, 26)))
     tale.up(tale.random.randint(4, 6) if tale.large else tale.random.randint(1, 2))
-    tale.tick(tale.settings[REPORTS] + 1)
+    tale.tick(tale.settings[REPORT_INTERVAL] + 1)
     light = tale.space()
     first = tale.use(light, 1)
-    tale.tick(tale.settings[REPORTS] + 1)
+    tale.tick(tale.settings[REPORT_INTERVAL] + 1)
     what = tale.random.choice(("use", "bundleOf", "namespace", "topic", "down"))
     if what == "use":
         tale.use(tale.space(tale.random.choice((1, 4))), 2)

@@ -12,7 +12,7 @@ from pulsar_conformance.reference import candidates, overload
 from pulsar_conformance.reference.ranges import hex_of
 from pulsar_conformance.reference.shedding import ENABLED, GRACE, PACKAGE, STRATEGY
 from pulsar_conformance.reference.splitting import POSITIONS, RANGE, SELECTING_SETTING, TOPICS
-from pulsar_conformance.reference.story.due import LOOKS, REPORTS
+from pulsar_conformance.reference.story.timers import REPORT_INTERVAL, SHEDDING_INTERVAL
 from pulsar_conformance.reference.threshold import HISTORY_SHARE, SHEDDER_THRESHOLD
 from pulsar_conformance.reference.usage import WEIGHT_SETTINGS
 
@@ -24,8 +24,8 @@ CAPACITY = 100 * MEGABYTE
 """A broker whose topics carry 1 MB/s uses 1 % of its CPU."""
 
 CALM: Mapping[str, Any] = {
-    REPORTS: 1,
-    LOOKS: 1,
+    REPORT_INTERVAL: 1,
+    SHEDDING_INTERVAL: 1,
     GRACE: 30,
     ENABLED: False,
     STRATEGY: f"{PACKAGE}OverloadShedder",
@@ -157,7 +157,14 @@ def _group(tale: Tale) -> None:
 
 def _setting(tale: Tale) -> None:
     name, value = tale.random.choice(
-        ((LOOKS, 2), (REPORTS, 2), (LOOKS, 0), (GRACE, 5), ("noSuchSetting", 1), (ENABLED, False))
+        (
+            (SHEDDING_INTERVAL, 2),
+            (REPORT_INTERVAL, 2),
+            (SHEDDING_INTERVAL, 0),
+            (GRACE, 5),
+            ("noSuchSetting", 1),
+            (ENABLED, False),
+        )
     )
     tale.say("setting", name=name, value=value, how=tale.random.choice(("conf", "dynamic")))
 

@@ -23,9 +23,13 @@ from pulsar_conformance.reference.answers.stories import named_strategies
 from pulsar_conformance.reference.numbers import exact
 from pulsar_conformance.reference.overload import OVERLOAD_THRESHOLD
 from pulsar_conformance.reference.shedding import ENABLED, GRACE, PACKAGE, STRATEGY
-from pulsar_conformance.reference.story.due import LOOKS, REPORTS, WRITES
 from pulsar_conformance.reference.story.events import DEFAULT_BUNDLES
-from pulsar_conformance.reference.story.settings import senseless
+from pulsar_conformance.reference.story.settings import why_invalid
+from pulsar_conformance.reference.story.timers import (
+    REPORT_INTERVAL,
+    SHEDDING_INTERVAL,
+    WRITE_INTERVAL,
+)
 from pulsar_conformance.reference.threshold import SHEDDER_THRESHOLD
 
 A_DAY = 24 * 60
@@ -43,8 +47,8 @@ LIMITS = (
 def legal_story(case: Json, settings: Settings) -> Problems:
     """What is wrong with a story."""
     events = [(kind, about) for event in case["events"] for kind, about in event.items()]
-    for name in (LOOKS, REPORTS, WRITES, DEFAULT_BUNDLES):
-        wrong = senseless(name, settings.given[name]) if name in settings.given else None
+    for name in (SHEDDING_INTERVAL, REPORT_INTERVAL, WRITE_INTERVAL, DEFAULT_BUNDLES):
+        wrong = why_invalid(name, settings.given[name]) if name in settings.given else None
         if wrong:
             yield f"case.settings.{name}: {wrong}"
     if any(kind == "namespace" and about.get("bundles") is None for kind, about in events):
@@ -62,8 +66,8 @@ def legal_story(case: Json, settings: Settings) -> Problems:
 
 def _passing(case: Json, settings: Settings) -> Problems:
     """Checks what may fall due, and the settings that this needs."""
-    settings.number(LOOKS)
-    settings.number(REPORTS)
+    settings.number(SHEDDING_INTERVAL)
+    settings.number(REPORT_INTERVAL)
     if _ever(case, settings, candidates.AUTO_SPLIT):
         for name in LIMITS:
             settings.number(name)

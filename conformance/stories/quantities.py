@@ -12,7 +12,7 @@ from pulsar_conformance.reference.averages import together
 from pulsar_conformance.reference.cluster import RATE_FIELDS, Rates
 from pulsar_conformance.reference.numbers import ZERO, Fraction
 from pulsar_conformance.reference.shedding import Cycle
-from pulsar_conformance.reference.story.due import LOOKS, REPORTS
+from pulsar_conformance.reference.story.timers import REPORT_INTERVAL, SHEDDING_INTERVAL
 from pulsar_conformance.reference.threshold import HISTORY_SHARE, LOWER_BOUNDARY, Levels
 
 Owners = Mapping[str, str | None]
@@ -132,9 +132,12 @@ def intervals(scene: Scene) -> tuple[Fraction, Fraction] | None:
     """The intervals of reports and of shedding, if both are known and never changed."""
     settings = scene.after.settings()
     known = {*settings.given, *settings.defaults}
-    if {REPORTS, LOOKS} & set(scene.after.changed) or not {REPORTS, LOOKS} <= known:
+    if {REPORT_INTERVAL, SHEDDING_INTERVAL} & set(scene.after.changed) or not {
+        REPORT_INTERVAL,
+        SHEDDING_INTERVAL,
+    } <= known:
         return None
-    return settings.number(REPORTS), settings.number(LOOKS)
+    return settings.number(REPORT_INTERVAL), settings.number(SHEDDING_INTERVAL)
 
 
 def cycle(course: Course, scene: Scene) -> Cycle:

@@ -18,7 +18,7 @@ from pulsar_conformance.conformance.stories.world import space_of
 from pulsar_conformance.reference.numbers import Fraction, plain
 from pulsar_conformance.reference.ranges import HashRange
 from pulsar_conformance.reference.shedding import ENABLED, GRACE, RECENT, STRATEGY, Cycle
-from pulsar_conformance.reference.story.due import LOOKS
+from pulsar_conformance.reference.story.timers import SHEDDING_INTERVAL
 
 UNSETTLING = ("broker_up", "broker_down", "restart", "leader_lost", "setting")
 
@@ -69,7 +69,7 @@ def load_is_looked_at_once_an_interval(_case: Story, answer: Course, expect: Exp
         shedding += [scene] if scene.now.shed() else []
         for first, second in pairwise(shedding[-2:]):
             apart = second.after.clock - first.before.clock
-            interval = second.before.settings().number(LOOKS)
+            interval = second.before.settings().number(SHEDDING_INTERVAL)
             expect.reached()
             allowed = f"{second}: nothing within {plain(interval)} minutes of {first}"
             expect.that(apart >= interval, allowed, _given(second.now.shed()))

@@ -13,7 +13,7 @@ from pulsar_conformance.reference.numbers import ZERO, Fraction, exact
 from pulsar_conformance.reference.settings import Value
 from pulsar_conformance.reference.shedding import STRATEGY
 from pulsar_conformance.reference.story.events import DEFAULT_BUNDLES
-from pulsar_conformance.reference.story.settings import senseless
+from pulsar_conformance.reference.story.settings import why_invalid
 
 
 @dataclass(frozen=True)
@@ -111,7 +111,7 @@ def _sense(now: Moment, kind: str, about: Json) -> bool:
     if kind == "topic":
         return space_of(about["topic"]) in now.spaces
     if kind == "setting":
-        return senseless(about["name"], about["value"]) is None
+        return why_invalid(about["name"], about["value"]) is None
     if kind == "group":
         return about["namespace"] in now.spaces
     if kind == "domain":

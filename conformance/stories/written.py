@@ -15,7 +15,7 @@ from pulsar_conformance.conformance.stories.world import space_of
 from pulsar_conformance.reference.averages import together
 from pulsar_conformance.reference.cluster import RATE_FIELDS, Broker
 from pulsar_conformance.reference.numbers import Fraction, exact, plain
-from pulsar_conformance.reference.story.due import REPORTS, WRITES
+from pulsar_conformance.reference.story.timers import REPORT_INTERVAL, WRITE_INTERVAL
 
 LEEWAY = Fraction(1)
 """Minutes that an interval may last longer: whoever is to write looks at the clock now and then."""
@@ -38,7 +38,7 @@ def each_broker_reports_in_time(_case: Story, answer: Course, expect: Expect) ->
     since: dict[str, Fraction] = {}
     for scene in answer:
         clock = scene.after.clock
-        if not _visible(scene, REPORTS, scene.now.reports):
+        if not _visible(scene, REPORT_INTERVAL, scene.now.reports):
             since = dict.fromkeys(scene.after.brokers, clock)
             continue
         begun = scene.about["broker"] if scene.kind in ("restart", "broker_up") else None
@@ -46,7 +46,7 @@ def each_broker_reports_in_time(_case: Story, answer: Course, expect: Expect) ->
             broker: clock if broker == begun else since.get(broker, clock)
             for broker in scene.after.brokers
         }
-        most = scene.before.settings().number(REPORTS) + LEEWAY
+        most = scene.before.settings().number(REPORT_INTERVAL) + LEEWAY
         for broker, last in since.items():
             told = (scene.now.reports or {}).get(broker, {}).get("minutes", ())
             what = f"{scene}: {broker} writes its local data"
@@ -125,10 +125,10 @@ def the_leader_writes_in_time(_case: Story, answer: Course, expect: Expect) -> N
         leads = scene.now.leader is not None and scene.now.leader == scene.then.leader
         if not leads or scene.kind in ("leader_lost", "restart", "broker_down"):
             last = None
-        if last is None or not _visible(scene, WRITES, scene.now.written):
+        if last is None or not _visible(scene, WRITE_INTERVAL, scene.now.written):
             last = clock
             continue
-        most = scene.before.settings().number(WRITES) + LEEWAY
+        most = scene.before.settings().number(WRITE_INTERVAL) + LEEWAY
         written = [exact(one) for one in (scene.now.written or {}).get("minutes", ())]
         last = _in_time(written, last, clock, most, f"{scene}: the leader writes data", expect)
 

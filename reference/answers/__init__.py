@@ -13,7 +13,7 @@ from pulsar_conformance.reference.answers import (
     stories,
     usage,
 )
-from pulsar_conformance.reference.door import Answer
+from pulsar_conformance.reference.context import Answer
 
 ANSWERS: Mapping[str, Answer] = {
     **settings.ANSWERS,

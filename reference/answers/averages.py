@@ -13,19 +13,19 @@ from pulsar_conformance.reference.averages import (
     together,
 )
 from pulsar_conformance.reference.cluster import RATE_FIELDS, Rates, average_of, never_measured
+from pulsar_conformance.reference.context import Answer, Case, Context
 from pulsar_conformance.reference.derivation import Derivation, Step
-from pulsar_conformance.reference.door import Answer, Case, Door
 from pulsar_conformance.reference.numbers import Rate, plain
 
 SHOWN = 6
 """So many values are written out in a sum; of more, the first two and the last."""
 
 
-def bundle(door: Door, case: Case) -> Derivation:
+def bundle(context: Context, case: Case) -> Derivation:
     """[DATA-01 … 07]"""
     samples = [Rates.read(sample) for sample in case["samples"]]
-    unmeasured = never_measured(door.readings["kilobyte"])
-    chosen = door.readings["window"]
+    unmeasured = never_measured(context.readings["kilobyte"])
+    chosen = context.readings["window"]
     frames = {
         frame: average(samples, int(case[window]), MEAN[chosen], unmeasured)
         for frame, window in FRAMES.items()
@@ -80,9 +80,9 @@ _FULL: Mapping[str, Callable[[Sequence[Rate], int], str]] = {
 }
 
 
-def broker(door: Door, case: Case) -> Derivation:
+def broker(context: Context, case: Case) -> Derivation:
     """[DATA-08 … 10]"""
-    bundles, kilobyte = case["bundles"], door.readings["kilobyte"]
+    bundles, kilobyte = case["bundles"], context.readings["kilobyte"]
     sums = {
         frame: together(carried(bundles.get(name), frame, kilobyte) for name in case["owned"])
         for frame in FRAMES

@@ -7,18 +7,18 @@ from functools import partial
 
 from pulsar_conformance.reference import bundles, candidate_steps, split_steps, splitting
 from pulsar_conformance.reference.candidates import Growth
+from pulsar_conformance.reference.context import Answer, Case, Context
 from pulsar_conformance.reference.derivation import Derivation, Step
-from pulsar_conformance.reference.door import Answer, Case, Door
 from pulsar_conformance.reference.ranges import HASHED, HASHES, hash_of, hex_of, ranges_of
 from pulsar_conformance.reference.released import answers
 
 DEFAULT = "defaultNumberOfNamespaceBundles"
 
 
-def create(door: Door, case: Case) -> Derivation:
+def create(context: Context, case: Case) -> Derivation:
     """[BUNDLE-01 … 03]"""
     asked = case["bundles"]
-    count = int(door.settings(case).number(DEFAULT) if asked is None else asked)
+    count = int(context.settings(case).number(DEFAULT) if asked is None else asked)
 
     def explain() -> Iterator[Step]:
         yield Step("bundles", f"{count}, {DEFAULT if asked is None else 'as asked'}")
@@ -27,18 +27,18 @@ def create(door: Door, case: Case) -> Derivation:
     return Derivation({"boundaries": bundles.boundaries(count)}, explain)
 
 
-def locate(door: Door, case: Case) -> Derivation:
+def locate(context: Context, case: Case) -> Derivation:
     """[BUNDLE-04 … 13]"""
     ranges = ranges_of(case["boundaries"])
-    locate = bundles.LOCATE[door.readings["partitions"]]
-    lost = answers.nowhere(door, case)
+    locate = bundles.LOCATE[context.readings["partitions"]]
+    lost = answers.nowhere(context, case)
     if lost is not None:
         return lost
     names = [ranges[locate(ranges, topic)].name for topic in case["topics"]]
 
     def explain() -> Iterator[Step]:
         yield Step("hashes", HASHED)
-        counted = bundles.COUNTED[door.readings["partitions"]]
+        counted = bundles.COUNTED[context.readings["partitions"]]
         for topic, name in zip(case["topics"], names, strict=True):
             first, further = counted(topic)
             of = "" if first == topic else f"that of {first}, and {further} bundles on: "
@@ -47,28 +47,28 @@ def locate(door: Door, case: Case) -> Derivation:
     return Derivation({"bundles": names}, explain)
 
 
-def split(door: Door, case: Case) -> Derivation:
+def split(context: Context, case: Case) -> Derivation:
     """[SPLIT-10 … 19]"""
     split = splitting.Split.of(case["bundle"], case["topics"], case["positions"])
-    if door.release is not None:
-        algorithm = answers.algorithm_of(door, case, door.release)
+    if context.release is not None:
+        algorithm = answers.algorithm_of(context, case, context.release)
     else:
         algorithm = splitting.algorithm_of(
-            case["algorithm"], case["by"], door.settings(case), door.readings
+            case["algorithm"], case["by"], context.settings(case), context.readings
         )
-    parts = splitting.parts(split, algorithm, door.readings)
-    released = answers.parts(split, algorithm, door.release)
+    parts = splitting.parts(split, algorithm, context.readings)
+    released = answers.parts(split, algorithm, context.release)
     if released is not None:
         return released
-    explain = partial(split_steps.steps, split, algorithm, door.readings, parts)
+    explain = partial(split_steps.steps, split, algorithm, context.readings, parts)
     return Derivation({"bundles": [part.name for part in parts]}, explain)
 
 
-def split_candidates(door: Door, case: Case) -> Derivation:
+def split_candidates(context: Context, case: Case) -> Derivation:
     """[SPLIT-01 … 09]"""
-    if door.release is not None:
-        return answers.split_candidates(door, case, door.release)
-    growth = Growth(case, door.settings(case), door.readings)
+    if context.release is not None:
+        return answers.split_candidates(context, case, context.release)
+    growth = Growth(case, context.settings(case), context.readings)
     answer = {"split": list(growth.split), "unload": list(growth.unload)}
     return Derivation(answer, partial(candidate_steps.steps, growth))
 

@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from pulsar_conformance.reference import managers
+from pulsar_conformance.reference.context import Answer, Case, Context, Refused
 from pulsar_conformance.reference.derivation import Derivation, Step
-from pulsar_conformance.reference.door import Answer, Case, Door, Refused
 from pulsar_conformance.reference.released import answers
 
 
-def choose(door: Door, case: Case) -> Derivation:
+def choose(context: Context, case: Case) -> Derivation:
     """[MANAGER-01 … 07]"""
     conf, dynamic = case["conf"], case["dynamic"]
-    if door.release is not None:
-        return answers.manager_of(conf, dynamic, door.release)
+    if context.release is not None:
+        return answers.manager_of(conf, dynamic, context.release)
     if dynamic in managers.NOT_DYNAMIC:
         raise Refused(f"pulsar-admin cannot enable {dynamic}")
-    name = managers.ABSENT[door.readings["absent-manager"]](conf) if dynamic is None else dynamic
+    name = managers.ABSENT[context.readings["absent-manager"]](conf) if dynamic is None else dynamic
     manager = managers.manager_of(name)
 
     def explain() -> Iterator[Step]:

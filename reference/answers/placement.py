@@ -7,27 +7,27 @@ from functools import partial
 
 from pulsar_conformance.reference.anti_affinity import Spread
 from pulsar_conformance.reference.assignment import Assignment
+from pulsar_conformance.reference.context import Answer, Case, Context
 from pulsar_conformance.reference.derivation import Derivation, Step
-from pulsar_conformance.reference.door import Answer, Case, Door
 from pulsar_conformance.reference.numbers import messages, plain
 from pulsar_conformance.reference.placement import Candidate, Placement, placement
 from pulsar_conformance.reference.released import answers
 
 
-def select(door: Door, case: Case) -> Derivation:
+def select(context: Context, case: Case) -> Derivation:
     """[PLACE-01 … 13]"""
-    if door.release is not None:
-        return answers.select(door, case, door.release)
-    placed = placement(case, door.settings(case), door.readings)
+    if context.release is not None:
+        return answers.select(context, case, context.release)
+    placed = placement(case, context.settings(case), context.readings)
     explain = partial(_compared, case["bundle"], placed)
-    return Derivation({"broker": placed.chosen(partial(door.turn, case))}, explain)
+    return Derivation({"broker": placed.chosen(partial(context.turn, case))}, explain)
 
 
-def broker(door: Door, case: Case) -> Derivation:
+def broker(context: Context, case: Case) -> Derivation:
     """[PLACE-14, ANTI-17]"""
-    if door.release is not None:
-        return answers.broker(door, case, door.release)
-    found = Assignment(case, door.settings(case), door.readings)
+    if context.release is not None:
+        return answers.broker(context, case, context.release)
+    found = Assignment(case, context.settings(case), context.readings)
     placed = found.placement
 
     def explain() -> Iterator[Step]:
@@ -35,7 +35,7 @@ def broker(door: Door, case: Case) -> Derivation:
         yield from _spread(found.spread)
         yield from _compared(case["bundle"], placed)
 
-    return Derivation({"broker": placed.chosen(partial(door.turn, case))}, explain)
+    return Derivation({"broker": placed.chosen(partial(context.turn, case))}, explain)
 
 
 def _compared(bundle: str, placed: Placement) -> Iterator[Step]:
@@ -77,11 +77,11 @@ def _decision(placed: Placement) -> str:
     return f"{any_of}{', by chance: all are overloaded' if placed.by_chance else ': the least'}"
 
 
-def anti_affinity(door: Door, case: Case) -> Derivation:
+def anti_affinity(context: Context, case: Case) -> Derivation:
     """[ANTI-01 … 10]"""
-    if door.release is not None:
-        return answers.anti_affinity(door, case, door.release)
-    spread = Spread.of(case, door.readings["domain-counts"])
+    if context.release is not None:
+        return answers.anti_affinity(context, case, context.release)
+    spread = Spread.of(case, context.readings["domain-counts"])
     domains = [domain for domain in spread.best_domains if domain is not None]
     answer = {"broker": spread.chosen, "domains": domains, "candidates": list(spread.best)}
 

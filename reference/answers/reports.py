@@ -6,16 +6,16 @@ from collections.abc import Iterator, Mapping
 
 from pulsar_conformance.reference import reports
 from pulsar_conformance.reference.cluster import RESOURCES, percent_of
+from pulsar_conformance.reference.context import Answer, Case, Context, Refused
 from pulsar_conformance.reference.derivation import Derivation, Step
-from pulsar_conformance.reference.door import Answer, Case, Door, Refused
 from pulsar_conformance.reference.numbers import plain
 from pulsar_conformance.reference.released import reports as released
 
 
-def read(door: Door, case: Case) -> Derivation:
+def read(context: Context, case: Case) -> Derivation:
     """[REPORT-01 … 09]"""
-    if door.release is not None:
-        return released.read(case, door.release)
+    if context.release is not None:
+        return released.read(case, context.release)
     try:
         report = reports.read(case["report"])
     except reports.Unreadable as wrong:

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from pulsar_conformance.reference.context import Answer, Case, Context
 from pulsar_conformance.reference.derivation import Derivation, Step
-from pulsar_conformance.reference.door import Answer, Case, Door
 from pulsar_conformance.reference.released import answers
 from pulsar_conformance.reference.settings import Value
 
 
-def defaults(door: Door, _case: Case) -> Derivation:
+def defaults(context: Context, _case: Case) -> Derivation:
     """[CONFIG]"""
 
-    known = door.defaults if door.release is None else answers.defaults(door, door.release)
+    known = (
+        context.defaults if context.release is None else answers.defaults(context, context.release)
+    )
 
     def explain() -> Iterator[Step]:
         return (Step(name, _written(value)) for name, value in known.items())

@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 
 from pulsar_conformance.reference import overload, threshold, uniform
+from pulsar_conformance.reference.context import Answer, Case, Context
 from pulsar_conformance.reference.derivation import Derivation, Step
-from pulsar_conformance.reference.door import Answer, Case, Door
 from pulsar_conformance.reference.numbers import plain
 from pulsar_conformance.reference.released import shedding as released
-from pulsar_conformance.reference.released.looking import Seen
-from pulsar_conformance.reference.rows import Row
+from pulsar_conformance.reference.released.strategy import CycleMemory
+from pulsar_conformance.reference.sequences import CycleSequence
 from pulsar_conformance.reference.shedding import ENABLED, Cycle, Unloads
 
 Strategy = Callable[[Cycle], Iterator[Unloads]]
@@ -36,18 +36,18 @@ EVERYWHERE: Mapping[str, tuple[Strategy, ...]] = {
 """What every strategy sheds besides its own, by the reading `overload-scope`. [SHED-08]"""
 
 
-def select(door: Door, case: Case) -> Derivation:
+def select(context: Context, case: Case) -> Derivation:
     """[SHED, OVERLOAD, THRESHOLD, UNIFORM]"""
-    cycle = Cycle(case, door.settings(case), door.readings)
-    if door.release is not None:
-        return released.select(cycle, door.release)
+    cycle = Cycle(case, context.settings(case), context.readings)
+    if context.release is not None:
+        return released.select(cycle, context.release)
     return _select(cycle)
 
 
-def cycles(door: Door, case: Case) -> Derivation:
+def cycles(context: Context, case: Case) -> Derivation:
     """Each cycle after those before it. [SHED-15, SHED-16]"""
-    row = Row(case, door.settings(case), door.readings)
-    release, seen = door.release, Seen()
+    row = CycleSequence(case, context.settings(case), context.readings)
+    release, seen = context.release, CycleMemory()
     decisions: list[Derivation] = []
     unloads: list[list[str]] = []
     for _ in range(len(row)):
@@ -63,7 +63,7 @@ def cycles(door: Door, case: Case) -> Derivation:
     return Derivation(answer, partial(_row_steps, row, decisions))
 
 
-def _row_steps(row: Row, decisions: Sequence[Derivation]) -> Iterator[Step]:
+def _row_steps(row: CycleSequence, decisions: Sequence[Derivation]) -> Iterator[Step]:
     for place, decision in enumerate(decisions):
         later = f"{plain(row.minutes(place - 1, place))} minutes later" if place else ""
         yield Step(f"cycle {place + 1}", later)

@@ -6,18 +6,18 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from pulsar_conformance.reference.answers.shedding import STRATEGIES
+from pulsar_conformance.reference.context import Answer, Case, Context
 from pulsar_conformance.reference.derivation import Derivation
-from pulsar_conformance.reference.door import Answer, Case, Door
 from pulsar_conformance.reference.shedding import PACKAGE, STRATEGY
 from pulsar_conformance.reference.story import replay
 
 
-def story(door: Door, case: Case) -> Derivation:
+def story(context: Context, case: Case) -> Derivation:
     """[OWN, and what only time can show of SHED, SPLIT, MANAGER, ANTI]"""
     for strategy in named_strategies(case):
         if strategy not in STRATEGIES:
             return Derivation({"unsupported": f"{strategy} is not documented"}, tuple)
-    told = replay(case, door.defaults, door.readings)
+    told = replay(case, context.defaults, context.readings)
     return Derivation({"steps": told.steps}, told.explain)
 
 

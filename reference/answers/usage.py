@@ -6,18 +6,18 @@ from collections.abc import Iterator, Mapping
 
 from pulsar_conformance.reference import usage
 from pulsar_conformance.reference.cluster import Broker
+from pulsar_conformance.reference.context import Answer, Case, Context, Refused
 from pulsar_conformance.reference.derivation import Derivation, Step
-from pulsar_conformance.reference.door import Answer, Case, Door, Refused
 from pulsar_conformance.reference.numbers import exact, jsonable, plain
 from pulsar_conformance.reference.released import answers
 
 
-def maximum(door: Door, case: Case) -> Derivation:
+def maximum(context: Context, case: Case) -> Derivation:
     """[USAGE-01 … 04]"""
-    if door.release is not None:
-        return answers.maximum(door, case, door.release)
+    if context.release is not None:
+        return answers.maximum(context, case, context.release)
     broker = Broker.read("broker", case["broker"])
-    weight = usage.weights(door.settings(case)) if case["weighted"] else usage.UNWEIGHTED
+    weight = usage.weights(context.settings(case)) if case["weighted"] else usage.UNWEIGHTED
     used = usage.weighted_maximum(broker, weight)
 
     def explain() -> Iterator[Step]:
@@ -30,11 +30,11 @@ def maximum(door: Door, case: Case) -> Derivation:
     return Derivation(answer, explain)
 
 
-def nic(door: Door, case: Case) -> Derivation:
+def nic(context: Context, case: Case) -> Derivation:
     """[USAGE-05 … 07]"""
     reported = case["nics"][0]["reportedGbps"]
-    known = answers.speed_of(None if reported is None else exact(reported), door.release)
-    speed = usage.nic_speed(door.settings(case), known)
+    known = answers.speed_of(None if reported is None else exact(reported), context.release)
+    speed = usage.nic_speed(context.settings(case), known)
     if speed is None:
         raise Refused("no speed is reported and none is set")
 

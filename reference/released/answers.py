@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 
 from pulsar_conformance.reference import bundles, managers, splitting
 from pulsar_conformance.reference.anti_affinity import Spread
+from pulsar_conformance.reference.context import Case, Context, Refused
 from pulsar_conformance.reference.derivation import Derivation, Step
-from pulsar_conformance.reference.door import Case, Door, Refused
 from pulsar_conformance.reference.numbers import Fraction, plain
 from pulsar_conformance.reference.ranges import FULL_UPPER, hash_of, hex_of
 from pulsar_conformance.reference.released.assignment import (
@@ -17,7 +17,7 @@ from pulsar_conformance.reference.released.assignment import (
     emptiest_domains,
     fewest,
 )
-from pulsar_conformance.reference.released.growth import FEWEST, Growing
+from pulsar_conformance.reference.released.growth import FEWEST, SplitterTask
 from pulsar_conformance.reference.released.loads import Leader, as_percent
 from pulsar_conformance.reference.released.placement import ReleasedPlacement
 from pulsar_conformance.reference.released.release import ReleasedWays
@@ -31,18 +31,18 @@ SUPPORTED = "supportedNamespaceBundleSplitAlgorithms"
 EMPTIEST = "LoadManagerShared.filterDomainsNotHavingLeastNumberAntiAffinityNamespaces"
 
 
-def unsayable(case: Case, release: ReleasedWays) -> Derivation | None:
+def why_unsupported(case: Case, release: ReleasedWays) -> Derivation | None:
     """Why no broker of a release can be asked this; none where one can."""
-    why = release.unsayable(case.get("settings", {}))
+    why = release.why_unsupported(case.get("settings", {}))
     if why is None:
         return None
     return Derivation({"unsupported": why}, lambda: (Step("refused", why),))
 
 
-def maximum(door: Door, case: Case, release: ReleasedWays) -> Derivation:
+def maximum(context: Context, case: Case, release: ReleasedWays) -> Derivation:
     """What a release's strategies go by."""
     one = {"brokers": {"broker": case["broker"]}, "bundles": {}}
-    known = Leader(one, door.settings(case), release)
+    known = Leader(one, context.settings(case), release)
     if case["weighted"] and release.ways["shedders"] == "overload":
         return Derivation({"unsupported": f"'{release.title}': there are no weights"}, tuple)
     weighted = case["weighted"] or release.ways["overload-usage"] == "weighted"
@@ -65,9 +65,9 @@ def speed_of(reported: Fraction | None, release: ReleasedWays | None) -> Fractio
     return reported * 1000 / 1024 if binary and reported is not None else reported
 
 
-def nowhere(door: Door, case: Case) -> Derivation | None:
+def nowhere(context: Context, case: Case) -> Derivation | None:
     """Why a release finds no bundle for a topic by its hash; none where it finds one for each."""
-    release, counted = door.release, bundles.COUNTED[door.readings["partitions"]]
+    release, counted = context.release, bundles.COUNTED[context.readings["partitions"]]
     if release is None or release.ways["top-hash"] == "last":
         return None
     lost = [topic for topic in case["topics"] if hash_of(counted(topic)[0]) == FULL_UPPER]
@@ -77,17 +77,17 @@ def nowhere(door: Door, case: Case) -> Derivation | None:
     return Derivation({"failed": why}, lambda: (Step(topic, why) for topic in lost))
 
 
-def defaults(door: Door, release: ReleasedWays) -> Mapping[str, Value]:
+def defaults(context: Context, release: ReleasedWays) -> Mapping[str, Value]:
     """The defaults of the settings that a release has."""
     without = STRATEGY if release.ways["shedders"] == "overload" else None
-    return {name: value for name, value in door.defaults.items() if name != without}
+    return {name: value for name, value in context.defaults.items() if name != without}
 
 
-def split_candidates(door: Door, case: Case, release: ReleasedWays) -> Derivation:
+def split_candidates(context: Context, case: Case, release: ReleasedWays) -> Derivation:
     """The bundles that a release's leader splits, and those whose parts it unloads."""
-    growing = Growing(Leader(case, door.settings(case), release))
-    decided = {"split": list(growing.split), "unload": list(growing.unload)}
-    return Derivation(decided, growing.steps)
+    task = SplitterTask(Leader(case, context.settings(case), release))
+    decided = {"split": list(task.split), "unload": list(task.unload)}
+    return Derivation(decided, task.steps)
 
 
 def parts(
@@ -103,12 +103,12 @@ def parts(
     return None
 
 
-def algorithm_of(door: Door, case: Case, release: ReleasedWays) -> str:
+def algorithm_of(context: Context, case: Case, release: ReleasedWays) -> str:
     """The algorithm that a release follows. Errors: `Refused` for a request that it turns down."""
     if release.ways["split-algorithms"] == "range":
         return splitting.RANGE
-    _refuse_unsupported(door, case, release)
-    settings, asked = door.settings(case), case["algorithm"]
+    _refuse_unsupported(context, case, release)
+    settings, asked = context.settings(case), case["algorithm"]
     by_default = asked is None and settings.given.get(DEFAULT) == splitting.POSITIONS
     by_itself = asked == splitting.POSITIONS and case["by"] != "admin"
     if by_default or by_itself:
@@ -117,13 +117,13 @@ def algorithm_of(door: Door, case: Case, release: ReleasedWays) -> str:
             return splitting.RANGE
         if way == "followed" and case["by"] == "admin" and case["positions"]:
             return splitting.POSITIONS
-    return splitting.algorithm_of(asked, case["by"], settings, door.readings)
+    return splitting.algorithm_of(asked, case["by"], settings, context.readings)
 
 
-def _refuse_unsupported(door: Door, case: Case, release: ReleasedWays) -> None:
+def _refuse_unsupported(context: Context, case: Case, release: ReleasedWays) -> None:
     """Errors: `Refused` for an algorithm that an administrator cannot ask a release for."""
     way, asked = release.ways["unsupported-algorithm"], case["algorithm"]
-    supported = door.settings(case).given.get(SUPPORTED)
+    supported = context.settings(case).given.get(SUPPORTED)
     if way == "followed" or case["by"] != "admin" or asked is None or supported is None:
         return
     if asked not in str(supported).split(","):
@@ -200,23 +200,23 @@ def _refused(release: ReleasedWays, way: str) -> bool:
     return release.ways[way] == "refused"
 
 
-def select(door: Door, case: Case, release: ReleasedWays) -> Derivation:
+def select(context: Context, case: Case, release: ReleasedWays) -> Derivation:
     """What a release's strategy chooses; among equals those that may be drawn take turns."""
-    placing = ReleasedPlacement(Leader(case, door.settings(case), release))
+    placing = ReleasedPlacement(Leader(case, context.settings(case), release))
     best = placing.best
-    nth = door.turn(case) if len(best) > 1 else 0
+    nth = context.turn(case) if len(best) > 1 else 0
     return Derivation({"broker": best[nth % len(best)] if best else None}, placing.steps)
 
 
-def broker(door: Door, case: Case, release: ReleasedWays) -> Derivation:
+def broker(context: Context, case: Case, release: ReleasedWays) -> Derivation:
     """What a release's load manager assigns; among equals those that may be drawn take turns."""
-    assigning = ReleasedAssignment(case, door.settings(case), release)
+    assigning = ReleasedAssignment(case, context.settings(case), release)
     best = assigning.placing.best
-    nth = door.turn(case) if len(best) > 1 else 0
+    nth = context.turn(case) if len(best) > 1 else 0
     return Derivation({"broker": best[nth % len(best)] if best else None}, assigning.steps)
 
 
-def anti_affinity(door: Door, case: Case, release: ReleasedWays) -> Derivation:
+def anti_affinity(context: Context, case: Case, release: ReleasedWays) -> Derivation:
     """The brokers that a release's filter leaves, of which its placement strategy takes one."""
     spread = Spread.of(case, "candidates")
     served = {name: case["owned"].get(name, ()) for name in case["candidates"]}
@@ -225,7 +225,7 @@ def anti_affinity(door: Door, case: Case, release: ReleasedWays) -> Derivation:
         name: sum(group is not None and spread.groups.get(one) == group for one in owned)
         for name, owned in served.items()
     }
-    home = spread.home if door.settings(case).given.get(DOMAINS, True) else {}
+    home = spread.home if context.settings(case).given.get(DOMAINS, True) else {}
     among = emptiest_domains(case["candidates"], count, home)
     best = list(fewest(among, count))
     domains = dict.fromkeys(home[name] for name in among if name in home)

@@ -26,8 +26,8 @@ FEWEST = 2
 """Brokers, and topics of a bundle, that a split takes."""
 
 
-class Growing:
-    """One look of the leader at what brokers report."""
+class SplitterTask:
+    """One view of the leader at what brokers report."""
 
     def __init__(self, known: Leader) -> None:
         self.known = known

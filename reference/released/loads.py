@@ -21,7 +21,7 @@ PORT = ":8080"
 """What a host has behind it where brokers are named; it decides their order in a map."""
 
 SPARED = re.compile(r"pulsar/(?:[^/]+/)?[^:]+:\d+|sla-monitor/[^/]+/[^:]+:\d+")
-"""Namespaces by which brokers look after themselves: heartbeat and SLA monitor."""
+"""Namespaces by which brokers view after themselves: heartbeat and SLA monitor."""
 
 ASSUMED = {"msgRate": 50.0, "msgThroughput": 50_000.0}
 """What a bundle that was never measured carries each way."""

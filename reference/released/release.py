@@ -55,7 +55,7 @@ class ReleasedWays:
         hidden = {name: undone.get(name, value) for name, value in found.hidden.items()}
         return cls(found.title, bundled.ways_of(profile), hidden)
 
-    def unsayable(self, settings: Mapping[str, Value]) -> str | None:
+    def why_unsupported(self, settings: Mapping[str, Value]) -> str | None:
         """Why no broker.conf of the release can hold these settings; none where it can."""
         for name, value in settings.items():
             if name in WHOLE and isinstance(value, int | float) and not _is_int(value):

@@ -7,8 +7,8 @@ from typing import Any
 
 from pulsar_conformance.reference import reports
 from pulsar_conformance.reference.cluster import RESOURCES
+from pulsar_conformance.reference.context import Case, Refused
 from pulsar_conformance.reference.derivation import Derivation, Step
-from pulsar_conformance.reference.door import Case, Refused
 from pulsar_conformance.reference.released.release import ReleasedWays
 from pulsar_conformance.reference.reports import COUNTS, LOAD, NESTED, Unreadable
 

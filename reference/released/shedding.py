@@ -8,11 +8,11 @@ from functools import partial
 from pulsar_conformance.reference.derivation import Derivation, Step
 from pulsar_conformance.reference.released import overload, threshold, uniform
 from pulsar_conformance.reference.released.loads import Leader
-from pulsar_conformance.reference.released.looking import Glance, Seen, Sheds
 from pulsar_conformance.reference.released.release import ReleasedWays
+from pulsar_conformance.reference.released.strategy import BrokerUnloads, ClusterView, CycleMemory
 from pulsar_conformance.reference.shedding import Cycle
 
-STRATEGIES: Mapping[str, Callable[[Glance], Iterator[Sheds]]] = {
+STRATEGIES: Mapping[str, Callable[[ClusterView], Iterator[BrokerUnloads]]] = {
     "ThresholdShedder": threshold.sheds,
     "OverloadShedder": overload.sheds,
     "UniformLoadShedder": uniform.sheds,
@@ -20,20 +20,20 @@ STRATEGIES: Mapping[str, Callable[[Glance], Iterator[Sheds]]] = {
 """The strategies that the model foresees, by the way that a release has them."""
 
 
-def select(cycle: Cycle, release: ReleasedWays, seen: Seen | None = None) -> Derivation:
+def select(cycle: Cycle, release: ReleasedWays, memory: CycleMemory | None = None) -> Derivation:
     """What a cycle unloads. A strategy that it does not foresee is unsupported.
 
-    `seen` is what the strategy keeps from earlier cycles.
+    `memory` is what the strategy keeps from earlier cycles.
     """
     offered = release.ways["shedders"]
     if cycle.strategy not in STRATEGIES or cycle.strategy not in SHEDDERS[offered]:
         why = f"the model does not foresee {cycle.strategy} under '{release.title}'"
         return Derivation({"unsupported": why}, lambda: (Step("refused", why),))
-    seen = seen or Seen()
-    known = Leader(cycle.case, cycle.settings, release, seen.tables)
+    memory = memory or CycleMemory()
+    known = Leader(cycle.case, cycle.settings, release, memory.tables)
     known.grow()
-    look = Glance(known, cycle.recent, seen)
-    found = STRATEGIES[cycle.strategy](look) if cycle.enabled else ()
+    view = ClusterView(known, cycle.recent, memory)
+    found = STRATEGIES[cycle.strategy](view) if cycle.enabled else ()
     sheds = sorted(found, key=lambda one: list(cycle.brokers).index(one.broker))
     answer = [{"broker": one.broker, "bundle": bundle} for one in sheds for bundle in one.bundles]
     return Derivation({"unload": answer}, partial(_steps, cycle, release, sheds))
@@ -46,7 +46,7 @@ SHEDDERS: Mapping[str, frozenset[str]] = {
 """By the way `shedders`."""
 
 
-def _steps(cycle: Cycle, release: ReleasedWays, sheds: list[Sheds]) -> Iterator[Step]:
+def _steps(cycle: Cycle, release: ReleasedWays, sheds: list[BrokerUnloads]) -> Iterator[Step]:
     yield Step("strategy", f"{cycle.strategy}, as in '{release.title}'")
     if not cycle.enabled:
         off = "switched off, or there is no other broker"

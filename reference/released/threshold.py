@@ -9,13 +9,13 @@ from functools import partial
 from pulsar_conformance.reference.derivation import Step
 from pulsar_conformance.reference.numbers import Fraction, plain, throughput
 from pulsar_conformance.reference.released.loads import as_percent, percent
-from pulsar_conformance.reference.released.looking import (
-    Glance,
-    Seen,
-    Sheds,
-    keeps,
-    taken,
-    told,
+from pulsar_conformance.reference.released.strategy import (
+    BrokerUnloads,
+    ClusterView,
+    CycleMemory,
+    bundle_steps,
+    keep_all_steps,
+    take_bundles,
 )
 from pulsar_conformance.reference.threshold import HISTORY_SHARE, LOWER_BOUNDARY, SHEDDER_THRESHOLD
 
@@ -33,7 +33,7 @@ HISTORY = ("cpu", "bandwidthIn", "bandwidthOut")
 
 @dataclass(frozen=True)
 class _Cycle:
-    """What came of one look."""
+    """What came of one view."""
 
     usage: Mapping[str, float]
     average: float
@@ -42,75 +42,75 @@ class _Cycle:
     relieved: str | None = None
 
 
-def sheds(look: Glance) -> Iterator[Sheds]:
+def sheds(view: ClusterView) -> Iterator[BrokerUnloads]:
     """What each broker gives up, after the cycles of its history."""
-    seen, reports = look.seen, look.known.case["brokers"].items()
+    memory, reports = view.memory, view.known.case["brokers"].items()
     histories = {name: one["usageHistory"] for name, one in reports if one.get("usageHistory")}
     for ago in range(max(map(len, histories.values()), default=0), 0, -1):
         then = {
-            name: _earlier(look, histories[name][-ago])
-            for name in look.known.brokers
+            name: _earlier(view, histories[name][-ago])
+            for name in view.known.brokers
             if len(histories.get(name, ())) >= ago
         }
-        _cycle(Glance(look.known, frozenset()), seen, then)
-    now = {name: look.known.usage(name, weighted=True)[0] for name in look.known.brokers}
-    cycle = _cycle(look, seen, now)
-    for name in look.known.brokers:
+        _cycle(ClusterView(view.known, frozenset()), memory, then)
+    now = {name: view.known.usage(name, weighted=True)[0] for name in view.known.brokers}
+    cycle = _cycle(view, memory, now)
+    for name in view.known.brokers:
         chosen = cycle.chosen.get(name, ())
-        yield Sheds(name, tuple(chosen), partial(_steps, look, cycle, name))
+        yield BrokerUnloads(name, tuple(chosen), partial(_steps, view, cycle, name))
 
 
-def _earlier(look: Glance, used: float) -> float:
+def _earlier(view: ClusterView, used: float) -> float:
     """A weighted usage of so many percent, as a share of one."""
-    weight = next((w for w in map(look.known.weight, HISTORY) if w > 0), 0.0)
+    weight = next((w for w in map(view.known.weight, HISTORY) if w > 0), 0.0)
     return percent({"usage": used, "limit": 100 * weight}) * weight / 100
 
 
-def _cycle(look: Glance, seen: Seen, now: Mapping[str, float]) -> _Cycle:
-    known = look.known
+def _cycle(view: ClusterView, memory: CycleMemory, now: Mapping[str, float]) -> _Cycle:
+    known = view.known
     threshold, kept = known.number(SHEDDER_THRESHOLD) / 100.0, known.number(HISTORY_SHARE)
     least = known.number(LEAST) * MEBIBYTE
-    seen.see(now, kept)
-    average = seen.average
+    memory.observe(now, kept)
+    average = memory.average
     chosen: dict[str, Sequence[str]] = {}
     need: dict[str, float] = {}
     if average == 0:
-        return _Cycle(dict(seen.usage), average, chosen, need)
+        return _Cycle(dict(memory.usage), average, chosen, need)
     for name in now:
-        usage = seen.usage[name]
+        usage = memory.usage[name]
         if usage < average + threshold:
             continue
         need[name] = known.carries(name, "msgThroughput") * (usage - average - threshold + MARGIN)
         if need[name] >= least and len(known.owned(name)) > 1:
-            chosen[name] = taken(look, look.free_of(name), need[name])
+            chosen[name] = take_bundles(view, view.free_of(name), need[name])
     relieved = None
     looks = known.way("lower-boundary-relief") == "half-threshold"
     if looks and known.settings.flag(LOWER_BOUNDARY) and not any(chosen.values()):
-        relieved = _relieved(look, seen, now)
+        relieved = _relieved(view, memory, now)
         if relieved is not None:
             share = known.carries(relieved, "msgThroughput") * threshold * HALF
             need[relieved] = share
             if least <= share:
-                chosen[relieved] = taken(look, look.free_of(relieved), share)
-        average = seen.average
-    return _Cycle(dict(seen.usage), average, chosen, need, relieved)
+                chosen[relieved] = take_bundles(view, view.free_of(relieved), share)
+        average = memory.average
+    return _Cycle(dict(memory.usage), average, chosen, need, relieved)
 
 
-def _relieved(look: Glance, seen: Seen, now: Mapping[str, float]) -> str | None:
+def _relieved(view: ClusterView, memory: CycleMemory, now: Mapping[str, float]) -> str | None:
     """The busiest broker, where another is under the boundary; every usage is smoothed anew."""
-    known = look.known
+    known = view.known
     threshold = known.number(SHEDDER_THRESHOLD) / 100.0
-    seen.see(now, known.number(HISTORY_SHARE))
-    busiest, most = None, seen.average - threshold
+    memory.observe(now, known.number(HISTORY_SHARE))
+    busiest, most = None, memory.average - threshold
     for name in now:
-        if seen.usage[name] > most and len(known.owned(name)) > 1:
-            busiest, most = name, seen.usage[name]
-    idle = any(seen.usage[name] < seen.average - threshold for name in now)
+        if memory.usage[name] > most and len(known.owned(name)) > 1:
+            busiest, most = name, memory.usage[name]
+    idle = any(memory.usage[name] < memory.average - threshold for name in now)
     return busiest if idle else None
 
 
-def _steps(look: Glance, cycle: _Cycle, name: str) -> Iterator[Step]:
-    known, place = look.known, look.known.release.place
+def _steps(view: ClusterView, cycle: _Cycle, name: str) -> Iterator[Step]:
+    known, place = view.known, view.known.release.place
     now, resource = known.usage(name, weighted=True)
     usage, threshold = cycle.usage[name], known.number(SHEDDER_THRESHOLD) / 100.0
     yield Step("usage", f"{plain(as_percent(now))} % of {resource}, with its weight")
@@ -121,7 +121,7 @@ def _steps(look: Glance, cycle: _Cycle, name: str) -> Iterator[Step]:
         yield Step("but for", f"heap memory ({place('heap-memory')})")
     limit = f"{plain(as_percent(cycle.average))} + {plain(as_percent(threshold))}"
     if name not in cycle.need:
-        yield from keeps(look, name, f"{name} is under {limit}")
+        yield from keep_all_steps(view, name, f"{name} is under {limit}")
         return
     traffic = throughput(Fraction(known.carries(name, "msgThroughput")))
     need = cycle.need[name]
@@ -135,12 +135,12 @@ def _steps(look: Glance, cycle: _Cycle, name: str) -> Iterator[Step]:
     least = known.number(LEAST) * MEBIBYTE
     if need < least:
         floor = f"{plain(Fraction(known.number(LEAST)))} MiB/s of {LEAST}"
-        yield from keeps(look, name, f"less than the {floor} ({place('threshold-least')})")
+        yield from keep_all_steps(view, name, f"less than the {floor} ({place('threshold-least')})")
     elif len(known.owned(name)) <= 1:
-        yield from keeps(look, name, f"it has no two bundles ({place('only-bundle')})")
+        yield from keep_all_steps(view, name, f"it has no two bundles ({place('only-bundle')})")
     else:
         chosen = cycle.chosen.get(name, ())
-        yield from told(look, look.free_of(name), known.owned(name), chosen)
+        yield from bundle_steps(view, view.free_of(name), known.owned(name), chosen)
 
 
 def _amount(need: float) -> str:

@@ -9,7 +9,13 @@ from functools import partial
 from pulsar_conformance.reference.derivation import Step
 from pulsar_conformance.reference.numbers import Fraction, plain
 from pulsar_conformance.reference.released.java import INT, to_int, wrapped
-from pulsar_conformance.reference.released.looking import WRITTEN, Glance, Sheds, keeps, told
+from pulsar_conformance.reference.released.strategy import (
+    WRITTEN,
+    BrokerUnloads,
+    ClusterView,
+    bundle_steps,
+    keep_all_steps,
+)
 from pulsar_conformance.reference.uniform import RATE_THRESHOLD, THROUGHPUT_THRESHOLD
 
 MOST_SHARE = "maxUnloadPercentage"
@@ -47,57 +53,57 @@ class _Decision:
     enough: bool
 
 
-def sheds(look: Glance) -> Iterator[Sheds]:
+def sheds(view: ClusterView) -> Iterator[BrokerUnloads]:
     """What the busiest broker gives up."""
-    decision = _decision(look)
-    for name in look.known.brokers:
+    decision = _decision(view)
+    for name in view.known.brokers:
         chosen = decision.chosen if name == decision.broker else ()
-        yield Sheds(name, chosen, partial(_steps, look, decision, name))
+        yield BrokerUnloads(name, chosen, partial(_steps, view, decision, name))
 
 
-def _decision(look: Glance) -> _Decision:
-    known = look.known
+def _decision(view: ClusterView) -> _Decision:
+    known = view.known
     mixed = known.way("uniform-pair") == "mixed"
-    spreads = _mixed(look) if mixed else {kind: _apart(look, kind) for kind in LEAST}
-    over = {kind: _over(look, kind, spread) for kind, spread in spreads.items()}
+    spreads = _mixed(view) if mixed else {kind: _apart(view, kind) for kind in LEAST}
+    over = {kind: _over(view, kind, spread) for kind, spread in spreads.items()}
     kind = "msgRate" if over["msgRate"] else "msgThroughput"
     spread = spreads[kind]
     broker = spread.busiest if any(over.values()) else None
-    needs = {one: _need(look, spreads[one]) for one in spreads}
-    floors = {one: _setting(look, LEAST[one]) for one in LEAST}
+    needs = {one: _need(view, spreads[one]) for one in spreads}
+    floors = {one: _setting(view, LEAST[one]) for one in LEAST}
     enough = needs[kind] >= floors[kind]
     if known.way("uniform-settings") == "constants":
         enough = any(needs[one] >= floors[one] for one in LEAST)
     chosen: tuple[str, ...] = ()
     if broker is not None and enough and len(known.owned(broker)) > 1:
-        chosen = tuple(_fitting(look, broker, kind, needs[kind]))
+        chosen = tuple(_fitting(view, broker, kind, needs[kind]))
     return _Decision(broker, kind, spreads, over, needs[kind], floors[kind], chosen, enough)
 
 
-def _setting(look: Glance, name: str) -> float:
-    if look.known.way("uniform-settings") == "constants":
+def _setting(view: ClusterView, name: str) -> float:
+    if view.known.way("uniform-settings") == "constants":
         return CONSTANT[name]
-    return look.known.number(name)
+    return view.known.number(name)
 
 
-def _need(look: Glance, spread: _Spread) -> int:
-    return to_int((spread.most - spread.least) * _setting(look, MOST_SHARE))
+def _need(view: ClusterView, spread: _Spread) -> int:
+    return to_int((spread.most - spread.least) * _setting(view, MOST_SHARE))
 
 
-def _apart(look: Glance, kind: str) -> _Spread:
+def _apart(view: ClusterView, kind: str) -> _Spread:
     """The brokers with most and least of one measure."""
     busiest, most, least = None, -1.0, float(INT - 1)
-    for name in look.known.brokers:
-        carries = look.known.carries(name, kind)
+    for name in view.known.brokers:
+        carries = view.known.carries(name, kind)
         if carries > most:
             busiest, most = name, carries
         least = min(least, carries)
     return _Spread(busiest, most, 1.0 if abs(least) <= NEAR_NOTHING else least)
 
 
-def _mixed(look: Glance) -> dict[str, _Spread]:
+def _mixed(view: ClusterView) -> dict[str, _Spread]:
     """One pair by either measure: who has more of one is the busiest, whatever the other is."""
-    known = look.known
+    known = view.known
     busiest, most, least = None, dict.fromkeys(LEAST, -1.0), dict.fromkeys(LEAST, float(INT - 1))
     for name in known.brokers:
         if len(known.owned(name)) <= 1:
@@ -113,23 +119,23 @@ def _mixed(look: Glance) -> dict[str, _Spread]:
     }
 
 
-def _over(look: Glance, kind: str, spread: _Spread) -> bool:
+def _over(view: ClusterView, kind: str, spread: _Spread) -> bool:
     """Whether a difference is over its threshold; a threshold of 0 switches the test off."""
     if kind == "msgRate":
-        threshold = look.known.number(RATE_THRESHOLD)
+        threshold = view.known.number(RATE_THRESHOLD)
         differs = (spread.most - spread.least) * 100 / spread.least
     else:
-        threshold = look.known.number(THROUGHPUT_THRESHOLD)
+        threshold = view.known.number(THROUGHPUT_THRESHOLD)
         differs = spread.most / spread.least
     return threshold > 0 and differs > threshold
 
 
-def _fitting(look: Glance, broker: str, kind: str, need: int) -> Iterator[str]:
+def _fitting(view: ClusterView, broker: str, kind: str, need: int) -> Iterator[str]:
     """Bundles no larger than what is left, most traffic first; sums overflow an int."""
-    known, left, count = look.known, need, 0
+    known, left, count = view.known, need, 0
     more = MORE if kind in SLACK[known.way("uniform-slack")] else 0
     most = -1 if known.way("uniform-settings") == "constants" else int(known.number(MOST_BUNDLES))
-    for bundle in known.busiest_first(look.free_of(broker), kind):
+    for bundle in known.busiest_first(view.free_of(broker), kind):
         traffic = known.traffic(bundle, kind)
         if traffic <= wrapped(left + more) and (most == -1 or count < most):
             yield bundle
@@ -137,34 +143,34 @@ def _fitting(look: Glance, broker: str, kind: str, need: int) -> Iterator[str]:
             count += 1
 
 
-def _steps(look: Glance, decision: _Decision, name: str) -> Iterator[Step]:
-    known, place = look.known, look.known.release.place
+def _steps(view: ClusterView, decision: _Decision, name: str) -> Iterator[Step]:
+    known, place = view.known, view.known.release.place
     if decision.broker is None:
         over = "neither difference is over its threshold, and one of 0 tests nothing"
-        yield from keeps(look, name, f"{over} ({place('uniform-share')})")
+        yield from keep_all_steps(view, name, f"{over} ({place('uniform-share')})")
         return
     if name != decision.broker:
-        yield from keeps(look, name, f"{name} is not the most loaded")
+        yield from keep_all_steps(view, name, f"{name} is not the most loaded")
         return
     kind, spread = decision.kind, decision.spreads[decision.kind]
     written = WRITTEN[kind]
-    share = f"{plain(Fraction(_setting(look, MOST_SHARE)))} of what lies between"
+    share = f"{plain(Fraction(_setting(view, MOST_SHARE)))} of what lies between"
     apart = f"{written(Fraction(spread.most))} and {written(Fraction(spread.least))}"
     need = written(Fraction(decision.need))
     yield Step("to move", f"{share} {apart}, in whole numbers: {need} ({place('uniform-share')})")
     other = next(one for one in LEAST if one != kind)
     if decision.enough and decision.need < decision.least:
-        beside = WRITTEN[other](Fraction(_need(look, decision.spreads[other])))
+        beside = WRITTEN[other](Fraction(_need(view, decision.spreads[other])))
         yield Step("enough", f"as {beside} are, by the other measure ({place('uniform-settings')})")
     if not decision.enough:
         least = f"less than the {written(Fraction(decision.least))} of {LEAST[kind]}"
-        yield from keeps(look, name, f"{least} ({place('uniform-share')})")
+        yield from keep_all_steps(view, name, f"{least} ({place('uniform-share')})")
     elif len(known.owned(name)) <= 1:
-        yield from keeps(look, name, f"it has no two bundles ({place('only-bundle')})")
+        yield from keep_all_steps(view, name, f"it has no two bundles ({place('only-bundle')})")
     else:
         slack = known.way("uniform-slack")
         if kind in SLACK[slack]:
             more = f"a bundle may carry {MORE} more than is left"
             yield Step("beyond", f"{more} ({place('uniform-slack')})")
-        free, owned = look.free_of(name), known.owned(name)
-        yield from told(look, free, owned, decision.chosen, kind, "more than is left")
+        free, owned = view.free_of(name), known.owned(name)
+        yield from bundle_steps(view, free, owned, decision.chosen, kind, "more than is left")

@@ -16,7 +16,7 @@ from pulsar_conformance.reference.placement import (
     rate_of,
 )
 from pulsar_conformance.reference.ranges import namespace_of
-from pulsar_conformance.reference.story.happened import Happened
+from pulsar_conformance.reference.story.results import EventResult
 from pulsar_conformance.reference.story.world import World
 from pulsar_conformance.reference.usage import Usage
 
@@ -25,7 +25,7 @@ OTHER: Mapping[str, bool] = {"any": False, "other": True}
 
 
 def assign(
-    world: World, happened: Happened, bundle: str, preferred: Sequence[str] | None = None
+    world: World, result: EventResult, bundle: str, preferred: Sequence[str] | None = None
 ) -> None:
     """The leader chooses a broker for a bundle; without any broker it stays nobody's. [OWN-01]
 
@@ -38,12 +38,12 @@ def assign(
     broker = placed.chosen(lambda: world.changes)
     assert broker is not None, "there is a candidate"
     world.own(bundle, broker)
-    happened.assigned.append({"bundle": bundle, "to": broker})
-    happened.decided_by = world.leader
-    happened.told.append(partial(_steps, bundle, placed, broker))
+    result.assigned.append({"bundle": bundle, "to": broker})
+    result.decided_by = world.leader
+    result.explanations.append(partial(_steps, bundle, placed, broker))
 
 
-def others(world: World, broker: str, reading: str) -> list[str]:
+def eligible_brokers(world: World, broker: str, reading: str) -> list[str]:
     """The brokers to which what leaves a broker goes, by a reading. [OWN-11, SPLIT-20]"""
     stays_away = OTHER[world.readings[reading]]
     return [name for name in world.brokers if not (stays_away and name == broker)]

@@ -8,17 +8,17 @@ from typing import Any
 from pulsar_conformance.reference import splitting
 from pulsar_conformance.reference.bundles import boundaries
 from pulsar_conformance.reference.cluster import Rates
-from pulsar_conformance.reference.door import Refused
+from pulsar_conformance.reference.context import Refused
 from pulsar_conformance.reference.numbers import exact, throughput
 from pulsar_conformance.reference.ranges import ranges_of
-from pulsar_conformance.reference.story.destination import assign, others
-from pulsar_conformance.reference.story.due import passes
-from pulsar_conformance.reference.story.happened import Happened, Ignored
-from pulsar_conformance.reference.story.parting import part
-from pulsar_conformance.reference.story.settings import change
+from pulsar_conformance.reference.story.destination import assign, eligible_brokers
+from pulsar_conformance.reference.story.results import EventResult, Ignored
+from pulsar_conformance.reference.story.settings import change_setting
+from pulsar_conformance.reference.story.splits import split_bundle
+from pulsar_conformance.reference.story.timers import pass_time
 from pulsar_conformance.reference.story.world import World
 
-Event = Callable[[World, Mapping[str, Any], Happened], None]
+Event = Callable[[World, Mapping[str, Any], EventResult], None]
 """Errors: `Ignored` for an event without sense, `Refused` for one that is turned down."""
 
 STARTS_GRACE: Mapping[str, bool] = {"shed": False, "unload": True}
@@ -27,45 +27,45 @@ STARTS_GRACE: Mapping[str, bool] = {"shed": False, "unload": True}
 DEFAULT_BUNDLES = "defaultNumberOfNamespaceBundles"
 
 
-def broker_up(world: World, event: Mapping[str, Any], happened: Happened) -> None:
+def broker_up(world: World, event: Mapping[str, Any], result: EventResult) -> None:
     """A broker joins, and takes what nobody owns. [OWN-06]"""
     name = event["broker"]
     if name in world.brokers:
         raise Ignored(f"{name} is up")
     world.join(name, exact(event["capacity"]))
-    happened.tell(name, f"joins, {throughput(exact(event['capacity']))}")
-    _assign_all(world, happened, world.unowned())
+    result.note(name, f"joins, {throughput(exact(event['capacity']))}")
+    _assign_all(world, result, world.unowned())
 
 
-def broker_down(world: World, event: Mapping[str, Any], happened: Happened) -> None:
+def broker_down(world: World, event: Mapping[str, Any], result: EventResult) -> None:
     """A broker crashes; other active brokers take its bundles at once. [OWN-04, OWN-05]"""
     name = _up(world, event)
     lost = world.leave(name)
-    happened.tell(name, f"goes down, and {', '.join(lost) or 'nothing'} has no owner")
-    _assign_all(world, happened, lost)
+    result.note(name, f"goes down, and {', '.join(lost) or 'nothing'} has no owner")
+    _assign_all(world, result, lost)
 
 
-def restart(world: World, event: Mapping[str, Any], happened: Happened) -> None:
+def restart(world: World, event: Mapping[str, Any], result: EventResult) -> None:
     """A broker goes down, others take its bundles, and it comes up anew. [SHED-10]"""
     name = _up(world, event)
     capacity = world.brokers[name].capacity
-    broker_down(world, event, happened)
+    broker_down(world, event, result)
     world.join(name, capacity)
-    happened.tell(name, "is up again, with the settings as they are now")
-    _assign_all(world, happened, world.unowned())
+    result.note(name, "is up again, with the settings as they are now")
+    _assign_all(world, result, world.unowned())
 
 
-def leader_lost(world: World, _event: Mapping[str, Any], happened: Happened) -> None:
+def leader_lost(world: World, _event: Mapping[str, Any], result: EventResult) -> None:
     """The next broker leads, if there is one; nobody loses a bundle. [MANAGER-10, MANAGER-11]"""
     if world.leader is None:
         raise Ignored("no broker leads")
     names = list(world.brokers)
     world.leader = names[(names.index(world.leader) + 1) % len(names)]
     world.changed()
-    happened.tell(world.leader, "leads from now on")
+    result.note(world.leader, "leads from now on")
 
 
-def namespace(world: World, event: Mapping[str, Any], _happened: Happened) -> None:
+def namespace(world: World, event: Mapping[str, Any], _happened: EventResult) -> None:
     """A namespace is created with its bundles. [BUNDLE-01, BUNDLE-02]"""
     name = event["name"]
     if name in world.namespaces:
@@ -74,7 +74,7 @@ def namespace(world: World, event: Mapping[str, Any], _happened: Happened) -> No
     world.namespaces[name] = list(ranges_of(boundaries(count)))
 
 
-def topic(world: World, event: Mapping[str, Any], happened: Happened) -> None:
+def topic(world: World, event: Mapping[str, Any], result: EventResult) -> None:
     """A topic is used: its bundle is assigned as a whole, if nobody owns it. [OWN-01, OWN-02]"""
     name = event["topic"]
     tenant, space, _ = name.partition("://")[2].split("/", 2)
@@ -82,18 +82,18 @@ def topic(world: World, event: Mapping[str, Any], happened: Happened) -> None:
         raise Ignored(f"there is no namespace {tenant}/{space}")
     bundle = world.use(name, f"{tenant}/{space}", Rates.read(event))
     if bundle in world.owner:
-        happened.tell(name, f"lies in {bundle}, which {world.owner[bundle]} owns")
+        result.note(name, f"lies in {bundle}, which {world.owner[bundle]} owns")
         return
-    happened.tell(name, f"lies in {bundle}, which nobody owns")
-    assign(world, happened, bundle)
+    result.note(name, f"lies in {bundle}, which nobody owns")
+    assign(world, result, bundle)
 
 
-def setting(world: World, event: Mapping[str, Any], happened: Happened) -> None:
+def setting(world: World, event: Mapping[str, Any], result: EventResult) -> None:
     """A setting is changed. [SHED-10]"""
-    happened.tell(event["name"], change(world, event["name"], event["value"], event["how"]))
+    result.note(event["name"], change_setting(world, event["name"], event["value"], event["how"]))
 
 
-def domain(world: World, event: Mapping[str, Any], happened: Happened) -> None:
+def domain(world: World, event: Mapping[str, Any], result: EventResult) -> None:
     """A failure domain has these brokers now; without any it is gone. [ANTI-13]"""
     name, brokers = event["name"], list(event["brokers"])
     if not brokers and name not in world.domains:
@@ -101,29 +101,29 @@ def domain(world: World, event: Mapping[str, Any], happened: Happened) -> None:
     for other, registered in list(world.domains.items()):
         both = [broker for broker in brokers if broker in registered]
         if other != name and both:
-            SECOND_DOMAIN[world.readings["second-domain"]](world, other, both, happened)
+            SECOND_DOMAIN[world.readings["second-domain"]](world, other, both, result)
     world.domains[name] = brokers
     if not brokers:
         del world.domains[name]
 
 
-def _refuse(_world: World, domain: str, brokers: list[str], _happened: Happened) -> None:
+def _refuse(_world: World, domain: str, brokers: list[str], _happened: EventResult) -> None:
     raise Refused(f"{brokers[0]} is registered to {domain}")
 
 
-def _leave(world: World, domain: str, brokers: list[str], happened: Happened) -> None:
+def _leave(world: World, domain: str, brokers: list[str], result: EventResult) -> None:
     world.domains[domain] = [one for one in world.domains[domain] if one not in brokers]
-    happened.tell(domain, f"has {', '.join(brokers)} no more")
+    result.note(domain, f"has {', '.join(brokers)} no more")
 
 
-SECOND_DOMAIN: Mapping[str, Callable[[World, str, list[str], Happened], None]] = {
+SECOND_DOMAIN: Mapping[str, Callable[[World, str, list[str], EventResult], None]] = {
     "refused": _refuse,
     "moved": _leave,
 }
 """What becomes of brokers that another domain has, by `second-domain`. [ANTI-15, ANTI-16]"""
 
 
-def group(world: World, event: Mapping[str, Any], _happened: Happened) -> None:
+def group(world: World, event: Mapping[str, Any], _happened: EventResult) -> None:
     """A namespace belongs to one group, the last that it was given. [ANTI-12]"""
     name, given = event["namespace"], event["group"]
     if name not in world.namespaces:
@@ -135,7 +135,7 @@ def group(world: World, event: Mapping[str, Any], _happened: Happened) -> None:
         world.groups[name] = given
 
 
-def unload(world: World, event: Mapping[str, Any], happened: Happened) -> None:
+def unload(world: World, event: Mapping[str, Any], result: EventResult) -> None:
     """The administrator unloads a topic, a namespace or a bundle. [OWN-07 … 11]"""
     if "namespace" in event:
         bundles = world.bundles_in(event["namespace"])
@@ -144,18 +144,18 @@ def unload(world: World, event: Mapping[str, Any], happened: Happened) -> None:
     else:
         bundles = [_owned_bundle(world, event.get("topic") or event["bundleOf"])]
         if "topic" in event and world.readings["unload-topic"] == "stays":
-            happened.tell(event["topic"], f"closed and opened again, in {bundles[0]}")
+            result.note(event["topic"], f"closed and opened again, in {bundles[0]}")
             return
     released = [(bundle, world.release(bundle)) for bundle in bundles]
     for bundle, owner in released:
-        happened.unloaded.append({"bundle": bundle, "from": owner, "reason": "admin"})
+        result.unloaded.append({"bundle": bundle, "from": owner, "reason": "admin"})
         if STARTS_GRACE[world.readings["grace-starts"]]:
             world.unloaded_at[bundle] = world.clock
     for bundle, owner in released:
-        assign(world, happened, bundle, others(world, owner, "unload-destination"))
+        assign(world, result, bundle, eligible_brokers(world, owner, "unload-destination"))
 
 
-def split(world: World, event: Mapping[str, Any], happened: Happened) -> None:
+def split(world: World, event: Mapping[str, Any], result: EventResult) -> None:
     """The administrator splits a bundle. [SPLIT-10 … 17]"""
     name = event["bundleOf"]
     if name not in world.bundle_of:
@@ -164,13 +164,13 @@ def split(world: World, event: Mapping[str, Any], happened: Happened) -> None:
         event.get("algorithm"), "admin", world.settings, world.readings
     )
     positions = event.get("positions", ())
-    if not part(world, happened, world.bundle_of[name], algorithm, positions, "admin"):
+    if not split_bundle(world, result, world.bundle_of[name], algorithm, positions, "admin"):
         raise Ignored(f"there is no position at which to split {world.bundle_of[name]}")
 
 
-def tick(world: World, event: Mapping[str, Any], happened: Happened) -> None:
-    """Time passes, and what is due falls due. [SHED-09]"""
-    passes(world, exact(event["minutes"]), happened)
+def tick(world: World, event: Mapping[str, Any], result: EventResult) -> None:
+    """Time passes, and what is due falls timers. [SHED-09]"""
+    pass_time(world, exact(event["minutes"]), result)
 
 
 def _up(world: World, event: Mapping[str, Any]) -> str:
@@ -187,9 +187,9 @@ def _owned_bundle(world: World, name: str) -> str:
     return bundle
 
 
-def _assign_all(world: World, happened: Happened, bundles: Iterable[str]) -> None:
+def _assign_all(world: World, result: EventResult, bundles: Iterable[str]) -> None:
     for bundle in bundles:
-        assign(world, happened, bundle)
+        assign(world, result, bundle)
 
 
 EVENTS: Mapping[str, Event] = {

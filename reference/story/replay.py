@@ -6,23 +6,23 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from pulsar_conformance.reference.context import Refused
 from pulsar_conformance.reference.derivation import Step
-from pulsar_conformance.reference.door import Refused
 from pulsar_conformance.reference.numbers import plain
 from pulsar_conformance.reference.readings import Readings
 from pulsar_conformance.reference.settings import Value
 from pulsar_conformance.reference.story.events import EVENTS
-from pulsar_conformance.reference.story.happened import Happened, Ignored, Telling
+from pulsar_conformance.reference.story.results import EventResult, Explanation, Ignored
 from pulsar_conformance.reference.story.world import World
 
 
 @dataclass(frozen=True)
-class Told:
+class Replay:
     """The steps of a story, and what there is to tell about each."""
 
     events: Sequence[Mapping[str, Any]]
     steps: list[dict[str, Any]]
-    telling: list[list[Telling]]
+    telling: list[list[Explanation]]
 
     def explain(self) -> Iterator[Step]:
         """Each event with the time at which it is over, and what came of it."""
@@ -36,17 +36,17 @@ class Told:
                 yield from (one.within() for one in tell())
 
 
-def replay(case: Mapping[str, Any], defaults: Mapping[str, Value], readings: Readings) -> Told:
+def replay(case: Mapping[str, Any], defaults: Mapping[str, Value], readings: Readings) -> Replay:
     """One step an event. A step that is ignored or refused changes nothing. [OWN]"""
     world = World(defaults, readings, dict(case["settings"]))
     steps: list[dict[str, Any]] = []
-    telling: list[list[Telling]] = []
+    telling: list[list[Explanation]] = []
     owners: dict[str, str | None] = {}
     for event in case["events"]:
         [(kind, about)] = event.items()
-        happened = Happened()
+        result = EventResult()
         try:
-            EVENTS[kind](world, about, happened)
+            EVENTS[kind](world, about, result)
         except Ignored as ignored:
             steps.append({"ignored": str(ignored)})
         except Refused as refused:
@@ -54,9 +54,9 @@ def replay(case: Mapping[str, Any], defaults: Mapping[str, Value], readings: Rea
         else:
             found = world.owners()
             owners = owners if found == owners else found
-            steps.append(happened.step(world, owners))
-        telling.append(happened.told)
-    return Told(case["events"], steps, telling)
+            steps.append(result.step(world, owners))
+        telling.append(result.explanations)
+    return Replay(case["events"], steps, telling)
 
 
 def _about(about: Mapping[str, Any]) -> str:

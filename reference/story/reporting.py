@@ -6,39 +6,39 @@ from typing import Any
 
 from pulsar_conformance.reference import splitting
 from pulsar_conformance.reference.candidates import Growth
-from pulsar_conformance.reference.door import Refused
+from pulsar_conformance.reference.context import Refused
 from pulsar_conformance.reference.story.averages import Samples, fields
-from pulsar_conformance.reference.story.happened import Happened
-from pulsar_conformance.reference.story.parting import part
+from pulsar_conformance.reference.story.results import EventResult
+from pulsar_conformance.reference.story.splits import split_bundle
 from pulsar_conformance.reference.story.world import World
 
 
 def report_all(world: World) -> None:
     """Every broker writes its local data; each of its bundles gets a sample. [DATA-01]"""
     kind = world.readings["window"]
-    if world.told_at != world.changes:
+    if world.reported_changes != world.changes:
         for broker in world.brokers:
             world.report(broker)
-        world.told_at = world.changes
+        world.reported_changes = world.changes
     for bundle in world.owner:
         samples = world.samples.setdefault(bundle, Samples(kind))
         if samples.add(world.load_of(bundle)):
             world.changed()
 
 
-def split_grown(world: World, happened: Happened) -> None:
+def split_grown(world: World, result: EventResult) -> None:
     """The leader splits the bundles that exceed a threshold, as far as there is room. [SPLIT]"""
     settings = world.settings
-    if world.grown_at == world.changes:
+    if world.split_checked_changes == world.changes:
         return
     growth = Growth(_reports(world), settings, world.readings)
     for bundle in growth.split:
         try:
             algorithm = splitting.algorithm_of(None, "broker", settings, world.readings)
-            part(world, happened, bundle, algorithm, (), "broker")
+            split_bundle(world, result, bundle, algorithm, (), "broker")
         except Refused as refused:
-            happened.tell(bundle, f"stays whole: {refused}")
-    world.grown_at = world.changes
+            result.note(bundle, f"stays whole: {refused}")
+    world.split_checked_changes = world.changes
 
 
 def _reports(world: World) -> dict[str, Any]:
@@ -57,4 +57,4 @@ def _reports(world: World) -> dict[str, Any]:
 
 def _stats(world: World, bundle: str) -> dict[str, Any]:
     """What a bundle carries now, and how many topics are in it."""
-    return {**fields(world.load_of(bundle)), "topics": len(world.within.get(bundle, ()))}
+    return {**fields(world.load_of(bundle)), "topics": len(world.topics_in.get(bundle, ()))}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pulsar_conformance import specs
 from pulsar_conformance.reference.settings import Value
-from pulsar_conformance.reference.story.happened import Ignored
+from pulsar_conformance.reference.story.results import Ignored
 from pulsar_conformance.reference.story.world import World
 
 TYPES: dict[str, tuple[type, ...]] = {
@@ -26,7 +26,7 @@ LEAST = {
 MOST_BUNDLES = 65536
 
 
-def senseless(name: str, value: Value) -> str | None:
+def why_invalid(name: str, value: Value) -> str | None:
     """Why a setting cannot have a value, or nothing."""
     known = specs.load().settings.get(name)
     if known is None:
@@ -43,12 +43,12 @@ def senseless(name: str, value: Value) -> str | None:
     return None
 
 
-def change(world: World, name: str, value: Value, how: str) -> str:
+def change_setting(world: World, name: str, value: Value, how: str) -> str:
     """Sets a setting in the files, to be read at the next start, or while brokers run.
 
     Errors: `Ignored` for a setting or a value that there is not.
     """
-    why = senseless(name, value)
+    why = why_invalid(name, value)
     if why:
         raise Ignored(why)
     if how == "conf":

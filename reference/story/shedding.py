@@ -11,12 +11,12 @@ from pulsar_conformance.reference.derivation import Step
 from pulsar_conformance.reference.shedding import Cycle, Unloads
 from pulsar_conformance.reference.story.averages import fields
 from pulsar_conformance.reference.story.destination import assign, less_loaded
-from pulsar_conformance.reference.story.happened import Happened
+from pulsar_conformance.reference.story.results import EventResult
 from pulsar_conformance.reference.story.world import World
 from pulsar_conformance.reference.threshold import Levels
 
 
-def look(world: World, happened: Happened) -> None:
+def run_shedding_cycle(world: World, result: EventResult) -> None:
     """One shedding cycle: what is given up is unloaded and assigned elsewhere. [SHED-09, OWN-12]
 
     Where nothing has changed since a look that moved nothing, it moves nothing again.
@@ -26,26 +26,26 @@ def look(world: World, happened: Happened) -> None:
     if not cycle.enabled:
         return
     seen = (world.changes, len(cycle.recent))
-    if world.seen == seen:
+    if world.last_cycle == seen:
         return
     usage = {name: member.cpu for name, member in world.brokers.items()}
     for given in decided(cycle):
-        happened.told.append(partial(_steps, given))
+        result.explanations.append(partial(_steps, given))
         for bundle in given:
-            _move(world, happened, bundle, less_loaded(world, given.broker, usage))
+            _move(world, result, bundle, less_loaded(world, given.broker, usage))
     _remember(world, cycle)
-    world.seen = seen
+    world.last_cycle = seen
 
 
-def _move(world: World, happened: Happened, bundle: str, idler: list[str]) -> None:
+def _move(world: World, result: EventResult, bundle: str, idler: list[str]) -> None:
     """Shedding a bundle is unloading it, to a broker with less load. [OWN-12, SHED-11]"""
     if not idler:
-        happened.tell(bundle, "stays: no other broker has less to do")
+        result.note(bundle, "stays: no other broker has less to do")
         return
     owner = world.release(bundle)
     world.unloaded_at[bundle] = world.clock
-    happened.unloaded.append({"bundle": bundle, "from": owner, "reason": "shed"})
-    assign(world, happened, bundle, idler)
+    result.unloaded.append({"bundle": bundle, "from": owner, "reason": "shed"})
+    assign(world, result, bundle, idler)
 
 
 def _case(world: World) -> dict[str, Any]:

@@ -58,7 +58,7 @@ class World:
     namespaces: dict[str, list[HashRange]] = field(default_factory=dict)
     topics: dict[str, Rates] = field(default_factory=dict)
     """The topics in use, with their rates."""
-    within: dict[str, dict[str, None]] = field(default_factory=dict)
+    topics_in: dict[str, dict[str, None]] = field(default_factory=dict)
     """Bundle to the topics in use that lie in it."""
     bundle_of: dict[str, str] = field(default_factory=dict)
     owner: dict[str, str] = field(default_factory=dict)
@@ -74,15 +74,15 @@ class World:
     carried: dict[str, Rates] = field(default_factory=dict)
     """What bundles carry, as far as it was added up."""
     reported_at: Minutes = ZERO
-    looked_at: Minutes = ZERO
+    shed_at: Minutes = ZERO
     """When the last shedding cycle was."""
     wrote_at: Minutes = ZERO
     """When the leader last wrote the bundle data."""
-    seen: tuple[int, int] | None = None
+    last_cycle: tuple[int, int] | None = None
     """What the last shedding cycle saw: `changes`, and how many bundles it could not move."""
-    told_at: int | None = None
+    reported_changes: int | None = None
     """`changes` when every broker last reported what it carries."""
-    grown_at: int | None = None
+    split_checked_changes: int | None = None
     """`changes` when the leader last looked for bundles to split."""
 
     def __post_init__(self) -> None:
@@ -141,7 +141,7 @@ class World:
             place = LOCATE[self.readings["partitions"]](ranges, topic)
             bundle = f"{namespace}/{ranges[place].name}"
             self.bundle_of[topic] = bundle
-            self.within.setdefault(bundle, {})[topic] = None
+            self.topics_in.setdefault(bundle, {})[topic] = None
         self.topics[topic] = rates
         bundle = self.bundle_of[topic]
         self.carried.pop(bundle, None)
@@ -152,7 +152,7 @@ class World:
         """What the topics of a bundle carry now."""
         known = self.carried.get(bundle)
         if known is None:
-            known = together(self.topics[topic] for topic in self.within.get(bundle, ()))
+            known = together(self.topics[topic] for topic in self.topics_in.get(bundle, ()))
             self.carried[bundle] = known
         return known
 
@@ -182,7 +182,7 @@ class World:
         return {
             "cpu": {"usage": jsonable(member.cpu), "limit": 100},
             **{name: jsonable(rate) for name, rate in rates},
-            "numTopics": sum(len(self.within.get(bundle, ())) for bundle in owned),
+            "numTopics": sum(len(self.topics_in.get(bundle, ())) for bundle in owned),
             "numBundles": len(owned),
             "bundles": owned,
         }
@@ -194,7 +194,7 @@ class World:
         place = ranges.index(whole)
         ranges[place : place + 1] = parts
         names = [f"{namespace}/{part.name}" for part in parts]
-        topics = self.within.pop(bundle, {})
+        topics = self.topics_in.pop(bundle, {})
         self.carried.pop(bundle, None)
         self.samples.pop(bundle, None)
         for topic in topics:
@@ -212,7 +212,7 @@ class World:
 
     def unowned(self) -> list[str]:
         """The bundles in use that no broker owns."""
-        return [bundle for bundle in self.within if bundle not in self.owner]
+        return [bundle for bundle in self.topics_in if bundle not in self.owner]
 
     def owners(self) -> dict[str, str | None]:
         """Each topic in use, and the broker that owns it."""

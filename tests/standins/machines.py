@@ -7,8 +7,15 @@ from fractions import Fraction
 
 from pulsar_conformance.reference import Settings, candidates
 from pulsar_conformance.reference.shedding import ENABLED, STRATEGY
-from pulsar_conformance.reference.story import destination, due, events, reporting, shedding, world
-from pulsar_conformance.reference.story.happened import Happened, Ignored
+from pulsar_conformance.reference.story import (
+    destination,
+    events,
+    reporting,
+    shedding,
+    timers,
+    world,
+)
+from pulsar_conformance.reference.story.results import EventResult, Ignored
 
 World = world.World
 
@@ -19,12 +26,12 @@ def event(patch, name, function):
 
 
 def nobody_takes_new_topics(patch):
-    def topic(world, about, happened):
+    def topic(world, about, result):
         before = dict(world.owner)
-        events.topic(world, about, happened)
+        events.topic(world, about, result)
         for bundle in set(world.owner) - set(before):
             del world.owner[bundle]
-        happened.assigned.clear()
+        result.assigned.clear()
 
     event(patch, "topic", topic)
 
@@ -44,9 +51,9 @@ def every_second_topic_elsewhere(patch):
 
 
 def a_crash_without_assignments(patch):
-    def broker_down(world, about, happened):
-        events.broker_down(world, about, happened)
-        happened.assigned.clear()
+    def broker_down(world, about, result):
+        events.broker_down(world, about, result)
+        result.assigned.clear()
 
     event(patch, "broker_down", broker_down)
 
@@ -66,15 +73,15 @@ def the_dead_keep_what_they_had(patch):
 
 
 def a_crash_is_noticed_later(patch):
-    def broker_down(world, about, happened):
+    def broker_down(world, about, result):
         if about["broker"] not in world.brokers:
             raise Ignored("it is not up")
         world.leave(about["broker"])
 
-    def tick(world, about, happened):
+    def tick(world, about, result):
         for bundle in world.unowned():
-            destination.assign(world, happened, bundle)
-        events.tick(world, about, happened)
+            destination.assign(world, result, bundle)
+        events.tick(world, about, result)
 
     event(patch, "broker_down", broker_down)
     event(patch, "tick", tick)
@@ -84,32 +91,32 @@ def newcomers_own_nothing(patch):
     right = events.assign
     seen = {}
 
-    def topic(world, about, happened):
+    def topic(world, about, result):
         if not seen.get(id(world)):
             seen[id(world)] = list(world.brokers) or ["nobody"]
-        events.topic(world, about, happened)
+        events.topic(world, about, result)
 
-    def assign(world, happened, bundle, preferred=None):
+    def assign(world, result, bundle, preferred=None):
         veterans = [one for one in seen.get(id(world), world.brokers) if one in world.brokers]
         if veterans:
-            right(world, happened, bundle, veterans)
+            right(world, result, bundle, veterans)
 
     event(patch, "topic", topic)
     patch.setattr(events, "assign", assign)
 
 
 def released_and_left(patch):
-    def unload(world, about, happened):
-        events.unload(world, about, happened)
-        for one in happened.assigned:
+    def unload(world, about, result):
+        events.unload(world, about, result)
+        for one in result.assigned:
             del world.owner[one["bundle"]]
-        happened.assigned.clear()
+        result.assigned.clear()
 
     event(patch, "unload", unload)
 
 
 def requests_are_ignored(patch):
-    def unload(world, about, happened):
+    def unload(world, about, result):
         raise Ignored("not now")
 
     event(patch, "unload", unload)
@@ -118,10 +125,10 @@ def requests_are_ignored(patch):
 def sheds_without_a_word(patch):
     right = shedding._move
 
-    def move(world, happened, bundle, idler):
-        before = len(happened.unloaded)
-        right(world, happened, bundle, idler)
-        del happened.unloaded[before:]
+    def move(world, result, bundle, idler):
+        before = len(result.unloaded)
+        right(world, result, bundle, idler)
+        del result.unloaded[before:]
 
     patch.setattr(shedding, "_move", move)
 
@@ -131,18 +138,18 @@ def the_first_takes_all(patch):
 
 
 def never_looks(patch):
-    patch.setattr(due, "look", lambda world, happened: None)
+    patch.setattr(timers, "run_shedding_cycle", lambda world, result: None)
 
 
 def looks_every_minute(patch):
-    right = due.passes
+    right = timers.pass_time
 
-    def passes(world, minutes, happened):
-        patch.setattr(due, "LOOKS", "always")
+    def pass_time(world, minutes, result):
+        patch.setattr(timers, "SHEDDING_INTERVAL", "always")
         world.dynamic["always"] = 1
-        right(world, minutes, happened)
+        right(world, minutes, result)
 
-    patch.setattr(events, "passes", passes)
+    patch.setattr(events, "pass_time", pass_time)
 
 
 def follows_at_once(patch):
@@ -171,8 +178,8 @@ def sheds_to_the_busiest(patch):
 def forgets_what_it_shed(patch):
     right = shedding._move
 
-    def move(world, happened, bundle, idler):
-        right(world, happened, bundle, idler)
+    def move(world, result, bundle, idler):
+        right(world, result, bundle, idler)
         world.unloaded_at.clear()
 
     patch.setattr(shedding, "_move", move)
@@ -218,15 +225,15 @@ def unloads_parts_anyway(patch):
 
 
 def anyone_decides(patch):
-    right = Happened.step
+    right = EventResult.step
 
-    def step(happened, world, owners):
-        found = right(happened, world, owners)
+    def step(result, world, owners):
+        found = right(result, world, owners)
         if "decidedBy" in found:
             found["decidedBy"] = list(world.brokers)[-1]
         return found
 
-    patch.setattr(Happened, "step", step)
+    patch.setattr(EventResult, "step", step)
 
 
 def the_dead_lead(patch):
@@ -238,38 +245,38 @@ def the_dead_lead(patch):
         world.ghost = leader
         return lost
 
-    def step(happened, world, owners):
-        found = told(happened, world, owners)
+    def step(result, world, owners):
+        found = told(result, world, owners)
         ghost = getattr(world, "ghost", None)
         if ghost is not None and ghost not in world.brokers:
             found["leader"] = found["leaderNode"] = ghost
         return found
 
-    told = Happened.step
+    told = EventResult.step
     patch.setattr(World, "leave", leave)
-    patch.setattr(Happened, "step", step)
+    patch.setattr(EventResult, "step", step)
 
 
 def the_node_is_never_written_again(patch):
-    right = Happened.step
+    right = EventResult.step
 
-    def step(happened, world, owners):
-        found = right(happened, world, owners)
+    def step(result, world, owners):
+        found = right(result, world, owners)
         world.node = getattr(world, "node", None) or world.leader
         found["leaderNode"] = world.node
         return found
 
-    patch.setattr(Happened, "step", step)
+    patch.setattr(EventResult, "step", step)
 
 
 def the_first_never_reports(patch):
-    right = Happened.reported
+    right = EventResult.reported
 
-    def reported(happened, world):
-        right(happened, world)
-        happened.reports.pop(next(iter(world.brokers)), None)
+    def reported(result, world):
+        right(result, world)
+        result.reports.pop(next(iter(world.brokers)), None)
 
-    patch.setattr(Happened, "reported", reported)
+    patch.setattr(EventResult, "reported", reported)
 
 
 def reports_no_topics(patch):
@@ -278,34 +285,34 @@ def reports_no_topics(patch):
 
 
 def writes_once(patch):
-    right = Happened.wrote
+    right = EventResult.wrote
 
-    def wrote(happened, world):
+    def wrote(result, world):
         if not getattr(world, "written_once", False):
-            right(happened, world)
+            right(result, world)
         world.written_once = True
 
-    patch.setattr(Happened, "wrote", wrote)
+    patch.setattr(EventResult, "wrote", wrote)
 
 
 def counts_half_the_samples(patch):
-    right = Happened.wrote
+    right = EventResult.wrote
 
-    def wrote(happened, world):
-        right(happened, world)
-        for counts in happened.written["bundles"].values():
+    def wrote(result, world):
+        right(result, world)
+        for counts in result.written["bundles"].values():
             for frame in counts:
                 counts[frame] //= 2
 
-    patch.setattr(Happened, "wrote", wrote)
+    patch.setattr(EventResult, "wrote", wrote)
 
 
 def a_new_leader_starts_afresh(patch):
-    def leader_lost(world, about, happened):
-        events.leader_lost(world, about, happened)
+    def leader_lost(world, about, result):
+        events.leader_lost(world, about, result)
         for bundle in list(world.owner):
             world.release(bundle)
-            destination.assign(world, happened, bundle, list(world.brokers)[-1:])
+            destination.assign(world, result, bundle, list(world.brokers)[-1:])
 
     event(patch, "leader_lost", leader_lost)
 
@@ -327,31 +334,31 @@ def measures_the_idlest_resource(patch):
 
 
 def knows_no_groups(patch):
-    event(patch, "group", lambda world, about, happened: None)
+    event(patch, "group", lambda world, about, result: None)
 
 
 def keeps_the_first_group(patch):
-    def group(world, about, happened):
+    def group(world, about, result):
         if about["namespace"] not in world.groups:
-            events.group(world, about, happened)
+            events.group(world, about, result)
 
     event(patch, "group", group)
 
 
 def keeps_the_first_domains(patch):
-    def domain(world, about, happened):
+    def domain(world, about, result):
         known = {broker for brokers in world.domains.values() for broker in brokers}
         if about["name"] not in world.domains and not known & set(about["brokers"]):
-            events.domain(world, about, happened)
+            events.domain(world, about, result)
 
     event(patch, "domain", domain)
 
 
 def a_crash_moves_everything(patch):
-    def broker_down(world, about, happened):
-        events.broker_down(world, about, happened)
+    def broker_down(world, about, result):
+        events.broker_down(world, about, result)
         for bundle in list(world.owner) if world.brokers else ():
             world.release(bundle)
-            destination.assign(world, happened, bundle, list(world.brokers)[-1:])
+            destination.assign(world, result, bundle, list(world.brokers)[-1:])
 
     event(patch, "broker_down", broker_down)

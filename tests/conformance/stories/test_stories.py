@@ -19,7 +19,11 @@ from pulsar_conformance.reference import Model
 from pulsar_conformance.reference.averages import MEAN, average
 from pulsar_conformance.reference.cluster import Rates
 from pulsar_conformance.reference.story.averages import WINDOWS, Samples
-from pulsar_conformance.reference.story.due import LOOKS, REPORTS, WRITES
+from pulsar_conformance.reference.story.timers import (
+    REPORT_INTERVAL,
+    SHEDDING_INTERVAL,
+    WRITE_INTERVAL,
+)
 from standins import machines
 
 RULES = specs.load().rules
@@ -183,7 +187,7 @@ def test_any_part_of_a_story_is_a_story():
         assert len(steps) == len(kept)
 
 
-@pytest.mark.parametrize("interval", [LOOKS, REPORTS, WRITES])
+@pytest.mark.parametrize("interval", [SHEDDING_INTERVAL, REPORT_INTERVAL, WRITE_INTERVAL])
 def test_what_falls_due_every_0_minutes_is_no_story(interval):
     tale = Tale(Random(3), {**SHEDDING, interval: 0}, large=False)
     tale.up(1)

@@ -10,7 +10,7 @@ from pulsar_conformance.reference.derivation import Step
 from pulsar_conformance.reference.numbers import jsonable
 from pulsar_conformance.reference.story.world import World
 
-Telling = Callable[[], Iterable[Step]]
+Explanation = Callable[[], Iterable[Step]]
 
 
 class Ignored(Exception):
@@ -18,7 +18,7 @@ class Ignored(Exception):
 
 
 @dataclass
-class Happened:
+class EventResult:
     """What came of an event: who was assigned what, what was unloaded, split and written down."""
 
     assigned: list[dict[str, Any]] = field(default_factory=list)
@@ -29,11 +29,11 @@ class Happened:
     """The local data that brokers wrote while time passed; None where none did."""
     written: dict[str, Any] | None = None
     """The bundle data that the leader wrote; None where no time passed or no interval is set."""
-    told: list[Telling] = field(default_factory=list)
+    explanations: list[Explanation] = field(default_factory=list)
 
-    def tell(self, label: str, text: str) -> None:
+    def note(self, label: str, text: str) -> None:
         """Notes what came about without any calculation."""
-        self.told.append(lambda: (Step(label, text),))
+        self.explanations.append(lambda: (Step(label, text),))
 
     def reported(self, world: World) -> None:
         """Every broker wrote its local data now. [REPORT-11, REPORT-12]"""

@@ -13,7 +13,7 @@ WRITTEN: dict[str, Callable[[Fraction], str]] = {"msgThroughput": throughput, "m
 
 
 @dataclass
-class Seen:
+class CycleMemory:
     """What is kept from cycle to cycle: by ThresholdShedder the smoothed usage of each broker.
 
     The leader keeps its maps, of so many places.
@@ -23,7 +23,7 @@ class Seen:
     average: float = 0.0
     tables: dict[str, int] = field(default_factory=dict)
 
-    def see(self, now: Mapping[str, float], kept: float) -> None:
+    def observe(self, now: Mapping[str, float], kept: float) -> None:
         """One more observation of each broker."""
         total = 0.0
         for broker, usage in now.items():
@@ -35,12 +35,12 @@ class Seen:
 
 
 @dataclass(frozen=True)
-class Glance:
-    """One look of a strategy: what is known, what was unloaded too recently, what it saw before."""
+class ClusterView:
+    """One view of a strategy: what is known, what was unloaded too recently, what it saw before."""
 
     known: Leader
     recent: frozenset[str]
-    seen: Seen = field(default_factory=Seen)
+    memory: CycleMemory = field(default_factory=CycleMemory)
 
     def free(self, bundles: Sequence[str]) -> list[str]:
         """The bundles that were not unloaded recently."""
@@ -53,7 +53,7 @@ class Glance:
 
 
 @dataclass(frozen=True)
-class Sheds:
+class BrokerUnloads:
     """What one broker gives up, in the order of decision, and how that came about."""
 
     broker: str
@@ -61,19 +61,19 @@ class Sheds:
     explain: Callable[[], Iterator[Step]]
 
 
-def taken(look: Glance, bundles: Sequence[str], need: float) -> list[str]:
+def take_bundles(view: ClusterView, bundles: Sequence[str], need: float) -> list[str]:
     """Bundles, most bytes first, until they carry what has to go; one at least."""
     chosen: list[str] = []
     carried = 0.0
-    for bundle in look.known.busiest_first(list(bundles), "msgThroughput"):
+    for bundle in view.known.busiest_first(list(bundles), "msgThroughput"):
         if carried < need or not chosen:
             chosen.append(bundle)
-            carried += look.known.traffic(bundle, "msgThroughput")
+            carried += view.known.traffic(bundle, "msgThroughput")
     return chosen
 
 
-def told(
-    look: Glance,
+def bundle_steps(
+    view: ClusterView,
     eligible: Sequence[str],
     owned: Sequence[str],
     chosen: Sequence[str],
@@ -81,7 +81,7 @@ def told(
     stays: str = "enough has gone",
 ) -> Iterator[Step]:
     """Each bundle: why it goes, or why it stays."""
-    known, free = look.known, set(eligible)
+    known, free = view.known, set(eligible)
     carried = 0.0
     for bundle in known.busiest_first(list(eligible), kind):
         traffic = known.traffic(bundle, kind)
@@ -93,17 +93,17 @@ def told(
             yield Step("stays", f"{bundle} = {WRITTEN[kind](Fraction(traffic))}, {stays}")
     for bundle in owned:
         if bundle not in free:
-            yield Step("stays", f"{bundle}, {_why(look, bundle)}")
+            yield Step("stays", f"{bundle}, {_why(view, bundle)}")
 
 
-def keeps(look: Glance, broker: str, why: str) -> Iterator[Step]:
+def keep_all_steps(view: ClusterView, broker: str, why: str) -> Iterator[Step]:
     """Why a broker gives up nothing, and every bundle of it."""
     yield Step("decision", f"{why}: it keeps all")
-    for bundle in look.known.owned(broker):
+    for bundle in view.known.owned(broker):
         yield Step("stays", f"{bundle}, {broker} keeps all", detail=True)
 
 
-def _why(look: Glance, bundle: str) -> str:
-    if bundle in look.recent:
+def _why(view: ClusterView, bundle: str) -> str:
+    if bundle in view.recent:
         return "unloaded within the grace period"
-    return f"a broker's own ({look.known.release.place('spared-namespaces')})"
+    return f"a broker's own ({view.known.release.place('spared-namespaces')})"

@@ -6,14 +6,14 @@ from collections.abc import Sequence
 
 from pulsar_conformance.reference import splitting
 from pulsar_conformance.reference.candidates import AUTO_UNLOAD
-from pulsar_conformance.reference.story.destination import assign, others
-from pulsar_conformance.reference.story.happened import Happened
+from pulsar_conformance.reference.story.destination import assign, eligible_brokers
+from pulsar_conformance.reference.story.results import EventResult
 from pulsar_conformance.reference.story.world import World
 
 
-def part(
+def split_bundle(
     world: World,
-    happened: Happened,
+    result: EventResult,
     bundle: str,
     algorithm: str,
     positions: Sequence[str],
@@ -23,19 +23,19 @@ def part(
 
     Errors: `Refused`, by the rules of splitting. [SPLIT-20 … 23]
     """
-    topics = list(world.within.get(bundle, ()))
+    topics = list(world.topics_in.get(bundle, ()))
     request = splitting.Split.of(bundle, topics, positions)
     parts = splitting.parts(request, algorithm, world.readings)
     if len(parts) < 2:
         return False
     names = world.cut(bundle, parts)
-    happened.split.append({"bundle": bundle, "into": names, "reason": by})
-    happened.tell(bundle, f"split into {len(names)}, by {algorithm}")
+    result.split.append({"bundle": bundle, "into": names, "reason": by})
+    result.note(bundle, f"split into {len(names)}, by {algorithm}")
     if world.settings.flag(AUTO_UNLOAD):
         owned = [name for name in names if name in world.owner]
         released = [(name, world.release(name)) for name in owned]
         for name, owner in released:
-            happened.unloaded.append({"bundle": name, "from": owner, "reason": "split"})
+            result.unloaded.append({"bundle": name, "from": owner, "reason": "split"})
         for name, owner in released:
-            assign(world, happened, name, others(world, owner, "split-destination"))
+            assign(world, result, name, eligible_brokers(world, owner, "split-destination"))
     return True

@@ -20,7 +20,7 @@ class Refused(Exception):
 
 
 @dataclass(frozen=True)
-class Door:
+class Context:
     """The profile's defaults, the readings and the release, given once."""
 
     defaults: Mapping[str, Value]
@@ -38,5 +38,5 @@ class Door:
         return Settings(case.get("settings", {}), self.defaults)
 
 
-Answer = Callable[[Door, Case], Derivation]
+Answer = Callable[[Context, Case], Derivation]
 """How an operation is answered. Errors: `Refused`, `MissingSetting`."""

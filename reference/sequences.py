@@ -15,7 +15,7 @@ from pulsar_conformance.reference.threshold import Levels
 
 
 @dataclass(frozen=True)
-class Row:
+class CycleSequence:
     """Cycles of one manager, by one strategy: a `shed.cycles` case, seen through readings."""
 
     case: Mapping[str, Any]
