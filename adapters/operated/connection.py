@@ -13,7 +13,7 @@ from pulsar_conformance.adapters.operated.address import PATIENCE, Address
 from pulsar_conformance.adapters.operated.asked import OwnQuestions
 from pulsar_conformance.adapters.operated.looking import Looker, NoCluster
 from pulsar_conformance.adapters.operated.standing import Reader
-from pulsar_conformance.adapters.operated.tenant import LeftBehind, left
+from pulsar_conformance.adapters.operated.tenant import LeftBehind, NotTheMainThread, left
 from pulsar_conformance.adapters.operated.told import lines
 from pulsar_conformance.adapters.protocol import JSON, PROTOCOL, Hello
 from pulsar_conformance.specs import load
@@ -80,7 +80,7 @@ class OperatedConnection(Connection):
             raise AdapterError("ask", problem, "", "", self.adapter, "unknown-operation")
         try:
             return [self._answer(operation, case) for case in batch]
-        except (NoAnswer, LeftBehind) as error:
+        except (NoAnswer, LeftBehind, NotTheMainThread) as error:
             raise AdapterError("ask", str(error), "", "", self.adapter) from None
 
     def _answer(self, operation: str, case: Mapping[str, Any]) -> JSON:

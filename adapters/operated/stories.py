@@ -20,7 +20,7 @@ from pulsar_conformance.adapters.operated.standing import MANAGER, NESTED, Stand
 from pulsar_conformance.adapters.operated.tenant import (
     CannotUndo,
     OwnTenant,
-    interrupted_by_all,
+    interrupted_by_every_signal,
 )
 from pulsar_conformance.adapters.protocol import JSON, Row
 from pulsar_conformance.reference.cluster import RESOURCES
@@ -65,7 +65,7 @@ def play(api: AdminApi, standing: Standing, case: Mapping[str, Any]) -> JSON:
     if why:
         return {"unsupported": f"{CANNOT}: {why}"}
     tenant = OwnTenant(api, standing)
-    with interrupted_by_all():
+    with interrupted_by_every_signal():
         try:
             tenant.create()
             for name, value in changed.items():

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 import signal
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import partial
 from secrets import token_hex
 from typing import Any
@@ -28,12 +28,20 @@ WAS, UNSET = "was:", "unset:"
 dynamically to a value, or not, and with this value in force."""
 
 GONE = 404
+ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+"""The signals that ask a process to end, the interrupt first."""
+
+WHY_MAIN = "only there can a signal wait until every change is undone"
 SECONDS = 20.0
 """How long something may take to be removed, or to be in force at every broker."""
 
 
 class LeftBehind(Exception):
     """What could not be undone, and why."""
+
+
+class NotTheMainThread(Exception):
+    """A cluster would be changed where a signal could end the process before that is undone."""
 
 
 class CannotUndo(Exception):
@@ -87,19 +95,20 @@ class OwnTenant:
         self._set(name, value)
 
     def undo(self) -> None:
-        """Undo everything; an interrupt waits. Errors: `LeftBehind`."""
+        """Undo every change, whatever one of them raises; signals wait. Errors: `LeftBehind`."""
         left, why = [], ""
-        with uninterrupted():
+        with signals_deferred():
             while self._undo:
                 what, undone = self._undo.pop()
                 try:
                     undone()
-                except (NoAnswer, Unsettled) as error:
+                except Exception as error:
                     left.append(what)
-                    why = str(error)
-        if left:
-            told = f"left behind in {self._standing.cluster}: {', '.join(left)}"
-            raise LeftBehind(f"{told}; remove it by pulsar-admin ({why})")
+                    expected = isinstance(error, NoAnswer | Unsettled)
+                    why = str(error) if expected else f"{type(error).__name__}: {error}"
+            if left:
+                names = f"left behind in {self._standing.cluster}: {', '.join(left)}"
+                raise LeftBehind(f"{names}; remove it by pulsar-admin ({why})")
 
     def seen(self, holds: Callable[[], bool], what: str) -> None:
         """Wait until it is so. Errors: `Unsettled`, `NoAnswer`."""
@@ -158,36 +167,41 @@ def _bare(text: str) -> str:
 
 
 @contextmanager
-def uninterrupted() -> Iterator[None]:
-    """An interrupt comes afterwards, and so does a request to terminate."""
+def signals_deferred() -> Iterator[None]:
+    """Defer every request to end until the block is over, also where the block raises.
+
+    It then becomes an interrupt, with the text of what was raised.
+    """
     came: list[int] = []
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-    former = {one: signal.signal(one, lambda number, _: came.append(number)) for one in numbers}
-    try:
-        yield
-    finally:
-        for one, handler in former.items():
-            signal.signal(one, handler)
+    with _handling(lambda number, _: came.append(number), ENDING):
+        try:
+            yield
+        except Exception as error:
+            if came:
+                raise KeyboardInterrupt(str(error)) from error
+            raise
     if came:
         raise KeyboardInterrupt
 
 
+def interrupted_by_every_signal() -> AbstractContextManager[None]:
+    """Turn each request to end into an interrupt, so that what was changed is undone.
+
+    Errors: `NotTheMainThread` in any other thread, where no signal can be caught.
+    """
+    return _handling(signal.default_int_handler, ENDING[1:])
+
+
 @contextmanager
-def interrupted_by_all() -> Iterator[None]:
-    """A request to terminate, or the end of a terminal, is an interrupt: what follows is undone."""
+def _handling(handler: Callable[[int, Any], object], numbers: Iterable[int]) -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    numbers = (signal.SIGTERM, signal.SIGHUP)
-    former = {one: signal.signal(one, signal.default_int_handler) for one in numbers}
+        raise NotTheMainThread("a cluster is changed from the main thread alone: " + WHY_MAIN)
+    former = {one: signal.signal(one, handler) for one in numbers}
     try:
         yield
     finally:
-        for one, handler in former.items():
-            signal.signal(one, handler)
+        for one, earlier in former.items():
+            signal.signal(one, earlier)
 
 
 def left(api: AdminApi, standing: Standing) -> Iterator[str]:

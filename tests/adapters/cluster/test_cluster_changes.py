@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from pulsar_conformance.adapters import AdapterError
@@ -203,6 +204,46 @@ def test_a_run_that_is_stopped_leaves_nothing(cluster, untouched, number, tmp_pa
     status, said = killed(cluster, number)
     assert status == 130
     assert "Traceback" not in said
+    assert state(cluster) == untouched
+
+
+def test_one_failing_undo_keeps_no_other_from_being_undone(cluster, untouched, monkeypatch):
+    from pulsar_conformance.adapters.operated.tenant import OwnTenant
+
+    empty, broken = OwnTenant._empty, []
+
+    def breaks(tenant, space):
+        empty(tenant, space)
+        if not broken:
+            broken.append(space)
+            raise KeyError("boundaries")
+
+    monkeypatch.setattr(OwnTenant, "_empty", breaks)
+    with pytest.raises(AdapterError, match=r"left behind .* \(KeyError: 'boundaries'\)"):
+        play(cluster, *USED)
+    assert state(cluster) == untouched
+
+
+@pytest.mark.parametrize("error", [KeyError("boundaries"), None])
+def test_a_deferred_signal_is_not_lost_where_the_block_raises(error):
+    from pulsar_conformance.adapters.operated.tenant import signals_deferred
+
+    def undo():
+        with signals_deferred():
+            signal.raise_signal(signal.SIGTERM)
+            if error:
+                raise error
+
+    with pytest.raises(KeyboardInterrupt) as caught:
+        undo()
+    assert caught.value.__cause__ is error
+    assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
+
+
+def test_nothing_is_changed_from_a_thread_that_no_signal_reaches(cluster, untouched):
+    with ThreadPoolExecutor(1) as aside:
+        error = aside.submit(play, cluster, *USED).exception()
+    assert "a cluster is changed from the main thread alone" in str(error)
     assert state(cluster) == untouched
 
 
