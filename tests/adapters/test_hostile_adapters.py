@@ -50,10 +50,10 @@ def test_it_is_told_in_one_error(trait, marks, monkeypatch, capfd):
     assert time.monotonic() - began < SOON
     out, err = capfd.readouterr()
     assert out == ""
-    assert err.startswith(("exec:", "lines 1 to 1: ")), err
+    assert re.match(r"pulsar-conformance: (exec:|lines 1 to 1: )", err), err
     assert "Traceback" not in err
     assert UNSHOWN.search(err) is None
-    assert len(re.findall("^exec:", err, re.MULTILINE)) == 1
+    assert len(re.findall("^pulsar-conformance:", err, re.MULTILINE)) == 1
     assert any(one in err for one in hostile_traits.TRAITS[trait].split("|"))
 
 
