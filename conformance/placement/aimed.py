@@ -56,7 +56,26 @@ def one_at_the_threshold(draw: st.DrawFn) -> Trial:
     return Trial.of(OPERATION, *[case] * ASKS)
 
 
+def served_by_no_candidate(random: Random) -> Json:
+    """One domain is empty but for a broker that is no candidate, and serves two of the group."""
+    served = random.choice((2, 3))
+    groups = {f"shop/app-{number}": "blue" for number in range(served + 2)}
+    owned = {
+        "east-1": [f"shop/app-{number}" for number in range(1, served + 1)],
+        "west-1": [f"shop/app-{served + 1}"],
+    }
+    return {
+        "settings": {},
+        "domains": {"east": ["east-1", "east-2"], "west": ["west-1", "west-2"]},
+        "groups": groups,
+        "owned": owned,
+        "candidates": random.sample(["east-2", "west-1", "west-2"], 3),
+        "namespace": "shop/app-0",
+    }
+
+
 AIMED = (
     aim("placement-score", OPERATION, a_best_one_each_way),
     Aim("placement-at-threshold", OPERATION, one_at_the_threshold()),
+    aim("domain-counts", "place.anti_affinity", served_by_no_candidate),
 )

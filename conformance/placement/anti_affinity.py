@@ -1,24 +1,99 @@
-"""ANTI: namespaces of one group are spread over failure domains, then over brokers."""
+"""What the anti-affinity checks know of a namespace to place, and of mistakes in placing it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from pulsar_conformance.conformance.common.exchange import Asked
 from pulsar_conformance.conformance.common.expect import Expect
 from pulsar_conformance.conformance.placement import draw_domains as draws
-from pulsar_conformance.conformance.placement import spreading
 from pulsar_conformance.conformance.placement.operations import SPREAD
-from pulsar_conformance.conformance.placement.spreading import told
-from pulsar_conformance.conformance.placement.view import Placed, Spreading
+from pulsar_conformance.conformance.placement.quantities import Placed, Spreading
 from pulsar_conformance.reference.anti_affinity import Spread
+
+
+def ordinary(case: Spreading, expect: Expect) -> Spread:
+    """What the documents speak about: each namespace of the group is served by one broker."""
+    spread = case.spread
+    expect.given(spread.group is not None, "the namespace is in a group")
+    served = Counter(one for names in case["owned"].values() for one in names)
+    expect.given(not served[spread.namespace], "the namespace is served by nobody yet")
+    grouped = (count for one, count in served.items() if one in spread.groups)
+    expect.given(max(grouped, default=0) <= 1, "each namespace is served by one broker")
+    return spread
+
+
+def chosen(case: Spreading, answer: Placed, expect: Expect) -> Spread:
+    """The same, where a candidate was chosen."""
+    expect.given(answer.broker in case["candidates"], "a candidate is chosen")
+    return ordinary(case, expect)
+
+
+def unmixed(spread: Spread, expect: Expect) -> None:
+    """What brokers in no domain count beside others, no document says."""
+    mixed = None in spread.in_domain and len(spread.in_domain) > 1
+    expect.given(not mixed, "all candidates are in a domain, or none is")
+
+
+def told(names: Iterable[str | None]) -> str:
+    """Names as a person lists them: b1 or b2."""
+    return " or ".join(sorted(name for name in names if name)) or "nothing"
+
+
+def pair(
+    asked: Sequence[Asked[Spreading, Placed]], changed: frozenset[str], expect: Expect
+) -> tuple[Spread, Spread, Placed]:
+    """Two questions that differ in these fields alone, and what was answered to the second."""
+    expect.given(len(asked) == 2, "a world before and after")
+    (before, _), (after, answer) = asked
+    kept = before.case.keys() - changed
+    expect.given(all(before.case[key] == after.case[key] for key in kept), "nothing else changes")
+    return ordinary(before, expect), ordinary(after, expect), answer
+
+
+Mistakes = Iterator[tuple[Spread, str]]
+"""What a mistake makes of the world, with what it is."""
+
+
+def not_as_if(spread: Spread, answer: Placed, mistakes: Mistakes, expect: Expect) -> None:
+    """Demands that the choice is not one that only such a mistake explains."""
+    unmixed(spread, expect)
+    right = set(spread.best)
+    for other, mistake in mistakes:
+        if expect.reached(not right & set(other.best)) and answer.broker in other.best:
+            expect.that(uneven(spread, answer), told(right), f"{answer}, as {mistake}")
+
+
+def uneven(spread: Spread, answer: Placed) -> bool:
+    """Whether the choice is what comes of neglecting domains, or the brokers within them.
+
+    Then it is for the rules about evenness.
+    """
+    among = [one for domain in spread.best_domains for one in spread.within(domain)]
+    return answer.broker in (*replace(spread, domains={}).best, *among)
+
+
+def of_other_groups(spread: Spread) -> Mistakes:
+    """What comes of counting namespaces that are not of the group."""
+    grouped = dict.fromkeys(spread.groups, str(spread.group))
+    served = (one for names in spread.owned.values() for one in names)
+    every = grouped | dict.fromkeys(served, str(spread.group))
+    yield replace(spread, groups=every), "if every namespace counted"
+    yield replace(spread, groups=grouped), "if all groups were one"
+
+
+def explained(spread: Spread, answer: Placed) -> bool:
+    """Whether the choice is what comes of uneven placement, or of counting other groups."""
+    wrong = (other.best for other, _ in of_other_groups(spread))
+    return uneven(spread, answer) or any(answer.broker in best for best in wrong)
 
 
 @SPREAD.check("ANTI-01", draws=draws.spreading(draws.even, draws.uneven, draws.more_than_domains))
 def domains_fill_evenly(case: Spreading, answer: Placed, expect: Expect) -> None:
     """A namespace goes to a domain with the fewest namespaces of its group."""
-    spread = spreading.chosen(case, answer, expect)
+    spread = chosen(case, answer, expect)
     home = spread.home.get(str(answer.broker))
     counts = {name: count for name, count in spread.in_domain.items() if name is not None}
     fewest = min(counts.values(), default=0)
@@ -32,7 +107,7 @@ def domains_fill_evenly(case: Spreading, answer: Placed, expect: Expect) -> None
 @SPREAD.check("ANTI-02", draws=draws.spreading(draws.even, draws.uneven, draws.more_than_domains))
 def brokers_of_a_domain_fill_evenly(case: Spreading, answer: Placed, expect: Expect) -> None:
     """Of the brokers of the domain that is chosen, one with the fewest of the group serves it."""
-    spread = spreading.chosen(case, answer, expect)
+    spread = chosen(case, answer, expect)
     for domain in spread.in_domain:
         if domain is not None:
             _none_fuller(spread, answer, domain, expect)
@@ -52,8 +127,8 @@ def _none_fuller(spread: Spread, answer: Placed, domain: str | None, expect: Exp
 @SPREAD.check("ANTI-03", draws=draws.spreading(draws.even))
 def the_sequence_of_the_table(case: Spreading, answer: Placed, expect: Expect) -> None:
     """One of the candidate brokers of the candidate domains; both as told, where they are."""
-    spread = spreading.ordinary(case, expect)
-    spreading.unmixed(spread, expect)
+    spread = ordinary(case, expect)
+    unmixed(spread, expect)
     expect.reached(bool(spread.best))
     if spread.best:
         expect.that(answer.broker in spread.best, told(spread.best), answer)
@@ -77,7 +152,7 @@ def _as_told(spread: Spread, answer: Placed, expect: Expect) -> None:
 @SPREAD.check("ANTI-04", draws=draws.spreading(draws.first_of_its_group))
 def the_first_of_a_group_goes_anywhere(case: Spreading, answer: Placed, expect: Expect) -> None:
     """The first namespace of a group makes the group: every candidate may serve it."""
-    spread = spreading.ordinary(case, expect)
+    spread = ordinary(case, expect)
     members = [one for one, group in spread.groups.items() if group == spread.group]
     expect.given(members == [spread.namespace], "it is the first of its group")
     if expect.reached(bool(spread.candidates)):
@@ -91,7 +166,7 @@ def the_first_of_a_group_goes_anywhere(case: Spreading, answer: Placed, expect: 
 @SPREAD.check("ANTI-05", draws=draws.spreading(draws.without_domains))
 def without_domains_brokers_fill_evenly(case: Spreading, answer: Placed, expect: Expect) -> None:
     """Of the brokers that are in no domain, one with the fewest of the group serves it."""
-    spread = spreading.chosen(case, answer, expect)
+    spread = chosen(case, answer, expect)
     expect.given(None in spread.in_domain, "a candidate is in no domain")
     _none_fuller(spread, answer, None, expect)
 
@@ -99,8 +174,8 @@ def without_domains_brokers_fill_evenly(case: Spreading, answer: Placed, expect:
 @SPREAD.check("ANTI-06", draws=draws.spreading(draws.several_groups))
 def only_its_own_group_counts(case: Spreading, answer: Placed, expect: Expect) -> None:
     """Namespaces of other groups and of none are no reason to stay away."""
-    spread = spreading.chosen(case, answer, expect)
-    spreading.not_as_if(spread, answer, spreading.of_other_groups(spread), expect)
+    spread = chosen(case, answer, expect)
+    not_as_if(spread, answer, of_other_groups(spread), expect)
 
 
 @SPREAD.check_together(
@@ -110,13 +185,13 @@ def the_new_group_replaces_the_old(
     asked: Sequence[Asked[Spreading, Placed]], expect: Expect
 ) -> None:
     """A namespace that was assigned to another group counts in that one alone."""
-    before, after, answer = spreading.pair(asked, frozenset({"groups"}), expect)
+    before, after, answer = pair(asked, frozenset({"groups"}), expect)
     expect.given(answer.broker in after.candidates, "a candidate is chosen")
     expect.given(before.groups.keys() == after.groups.keys(), "all stay in a group")
-    spreading.not_as_if(after, answer, _in_the_old_group(before, after), expect)
+    not_as_if(after, answer, _in_the_old_group(before, after), expect)
 
 
-def _in_the_old_group(before: Spread, after: Spread) -> spreading.Mistakes:
+def _in_the_old_group(before: Spread, after: Spread) -> Mistakes:
     yield replace(after, groups=before.groups), "in the old group"
     old, new = before.group, after.group
     both = {one: str(new) if group == old else group for one, group in after.groups.items()}
@@ -130,14 +205,14 @@ def a_broker_counts_in_its_one_domain(
     asked: Sequence[Asked[Spreading, Placed]], expect: Expect
 ) -> None:
     """A broker that was registered in another domain counts there with all that it serves."""
-    before, after, answer = spreading.pair(asked, frozenset({"domains"}), expect)
+    before, after, answer = pair(asked, frozenset({"domains"}), expect)
     expect.given(answer.broker in after.candidates, "a candidate is chosen")
     moved = [one for one in after.home if after.home[one] != before.home.get(one, after.home[one])]
     expect.given(len(moved) == 1, "one broker was moved")
-    spreading.not_as_if(after, answer, _left_behind(before, after, moved[0]), expect)
+    not_as_if(after, answer, _left_behind(before, after, moved[0]), expect)
 
 
-def _left_behind(before: Spread, after: Spread, moved: str) -> spreading.Mistakes:
+def _left_behind(before: Spread, after: Spread, moved: str) -> Mistakes:
     yield replace(after, domains=before.domains), "in the old domain"
     home, serves = before.home[moved], after.owned.get(moved, ())
     ghost = max((*after.owned, *after.home, *after.candidates), key=len) + "'"
@@ -153,8 +228,8 @@ def a_domain_that_is_down_leaves_the_others(
     asked: Sequence[Asked[Spreading, Placed]], expect: Expect
 ) -> None:
     """Among the domains that are up, a namespace is placed as before the outage."""
-    before, after, answer = spreading.pair(asked, frozenset({"candidates", "owned"}), expect)
-    spreading.unmixed(before, expect)
+    before, after, answer = pair(asked, frozenset({"candidates", "owned"}), expect)
+    unmixed(before, expect)
     down = set(before.candidates) - set(after.candidates)
     gone = {before.home.get(one) for one in down}
     whole = {one for one, home in before.home.items() if home in gone}
@@ -164,7 +239,7 @@ def a_domain_that_is_down_leaves_the_others(
     expect.given(_served(kept) == _served(after.owned), "the others serve what they did")
     right = set(before.best) - whole
     if expect.reached(bool(down and right)) and answer.broker not in right:
-        expect.that(spreading.explained(after, answer), f"as before: {told(right)}", answer)
+        expect.that(explained(after, answer), f"as before: {told(right)}", answer)
 
 
 def _served(owned: Mapping[str, Iterable[str]]) -> dict[str, set[str]]:
@@ -177,7 +252,7 @@ def _served(owned: Mapping[str, Iterable[str]]) -> dict[str, set[str]]:
 )
 def domains_hold_as_they_are_now(asked: Sequence[Asked[Spreading, Placed]], expect: Expect) -> None:
     """After domains were changed or deleted, those that there are now decide."""
-    before, after, answer = spreading.pair(asked, frozenset({"domains"}), expect)
+    before, after, answer = pair(asked, frozenset({"domains"}), expect)
     expect.given(answer.broker in after.candidates, "a candidate is chosen")
     former = replace(after, domains=before.domains), "by the domains before"
-    spreading.not_as_if(after, answer, iter([former]), expect)
+    not_as_if(after, answer, iter([former]), expect)

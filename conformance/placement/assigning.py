@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from pulsar_conformance.conformance.common.expect import Expect
-from pulsar_conformance.conformance.placement import draw_assignments as draws
+from pulsar_conformance.conformance.placement import draw_domains as draws
 from pulsar_conformance.conformance.placement import quantities as placing
+from pulsar_conformance.conformance.placement.anti_affinity import told
 from pulsar_conformance.conformance.placement.operations import ASSIGN
-from pulsar_conformance.conformance.placement.spreading import told
-from pulsar_conformance.conformance.placement.view import Placed
+from pulsar_conformance.conformance.placement.quantities import Placed
 from pulsar_conformance.reference.assignment import Assignment
 from pulsar_conformance.reference.placement import placement
 from pulsar_conformance.reference.ranges import namespace_of

@@ -11,11 +11,13 @@ from pulsar_conformance.conformance.common.likeness import same_field
 from pulsar_conformance.conformance.common.operation import Naming, Operation, Problems
 from pulsar_conformance.conformance.common.trial import Json
 from pulsar_conformance.conformance.placement.quantities import (
+    Placed,
+    Placing,
+    Spreading,
     assigning_settled,
     placing_settled,
     spreading_settled,
 )
-from pulsar_conformance.conformance.placement.view import Placed, Placing, Spreading
 from pulsar_conformance.reference import Settings
 from pulsar_conformance.reference.anti_affinity import Spread
 from pulsar_conformance.reference.assignment import Assignment

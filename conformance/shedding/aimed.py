@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from random import Random
 from typing import Any
 
 from pulsar_conformance.conformance.common.trial import Json
-from pulsar_conformance.conformance.drawing import loads
+from pulsar_conformance.conformance.drawing import loads, names
 from pulsar_conformance.conformance.drawing.aims import aim
-from pulsar_conformance.conformance.shedding.draw_clusters import (
-    LOWER_BOUNDARY,
-    NEEDED,
-    OVER_AVERAGE,
-    OVERLOAD,
-    UNIFORM_RATE,
-    UNIFORM_THROUGHPUT,
-    Sketch,
-)
+from pulsar_conformance.conformance.shedding.draw_clusters import NEEDED, WEIGHTS, Sketch
 from pulsar_conformance.conformance.shedding.operations import SHED
+from pulsar_conformance.reference.overload import OVERLOAD_THRESHOLD
 from pulsar_conformance.reference.ranges import FULL_UPPER, HashRange, namespace_of
+from pulsar_conformance.reference.threshold import LOWER_BOUNDARY, SHEDDER_THRESHOLD
+from pulsar_conformance.reference.uniform import RATE_THRESHOLD, THROUGHPUT_THRESHOLD
 
 
 def _sketch(
@@ -42,17 +37,17 @@ def _sketch(
 def at_the_overload_threshold(random: Random) -> Json:
     """A broker exactly at the threshold."""
     level = random.choice((50, 75))
-    return _sketch(random, "OverloadShedder", [level, 25], {OVERLOAD: level}, exact=True)
+    return _sketch(random, "OverloadShedder", [level, 25], {OVERLOAD_THRESHOLD: level}, exact=True)
 
 
 def far_over(random: Random) -> Json:
     """A broker whose excess is as large as several bundles."""
-    return _sketch(random, "OverloadShedder", [99, 10], {OVERLOAD: 60}, each=12)
+    return _sketch(random, "OverloadShedder", [99, 10], {OVERLOAD_THRESHOLD: 60}, each=12)
 
 
 def all_overloaded_alike(random: Random) -> Json:
     """Every broker overloaded, and none above the average."""
-    settings = {**NEEDED, OVERLOAD: 60}
+    settings = {**NEEDED, OVERLOAD_THRESHOLD: 60}
     return _sketch(random, "ThresholdShedder", [80.0] * random.randint(2, 4), settings)
 
 
@@ -60,7 +55,7 @@ def at_the_threshold(random: Random) -> Json:
     """A broker exactly 25 points above the average."""
     levels: list[float] = [75, 25]
     random.shuffle(levels)
-    return _sketch(random, "ThresholdShedder", levels, {OVER_AVERAGE: 25}, exact=True)
+    return _sketch(random, "ThresholdShedder", levels, {SHEDDER_THRESHOLD: 25}, exact=True)
 
 
 def well_above_the_average(random: Random) -> Json:
@@ -68,7 +63,7 @@ def well_above_the_average(random: Random) -> Json:
 
     What brings it to its target is 25, 21, 62.5 or 52.5 percent: 10, 9, 25 or 21 bundles.
     """
-    case = _sketch(random, "ThresholdShedder", [40, 10, 10], {OVER_AVERAGE: 10}, each=40)
+    case = _sketch(random, "ThresholdShedder", [40, 10, 10], {SHEDDER_THRESHOLD: 10}, each=40)
     [busy, *_] = case["brokers"].values()
     for place, bundle in enumerate(busy["bundles"]):
         size, messages = loads.MEGABYTE + place * 1000, 100 + place / 10
@@ -90,12 +85,12 @@ def _busy_but_one(random: Random, below: float, settings: Mapping[str, Any]) -> 
 
 def a_little_below_the_average(random: Random) -> Json:
     """A broker 5 points below the average, with a threshold of 10."""
-    return _busy_but_one(random, 5, {OVER_AVERAGE: 10})
+    return _busy_but_one(random, 5, {SHEDDER_THRESHOLD: 10})
 
 
 def between_ten_and_the_threshold(random: Random) -> Json:
     """A broker 15 points below the average, with a threshold of 20."""
-    return _busy_but_one(random, 15, {OVER_AVERAGE: 20})
+    return _busy_but_one(random, 15, {SHEDDER_THRESHOLD: 20})
 
 
 def _two_brokers(random: Random, factor: float, messages: float, settings: Json) -> Json:
@@ -113,19 +108,22 @@ def _two_brokers(random: Random, factor: float, messages: float, settings: Json)
 
 def messages_differ_alone(random: Random) -> Json:
     """Message rates that are far apart, and throughputs that are not."""
-    return _two_brokers(random, 1.5, 4000, {UNIFORM_RATE: 50, UNIFORM_THROUGHPUT: 4})
+    return _two_brokers(random, 1.5, 4000, {RATE_THRESHOLD: 50, THROUGHPUT_THRESHOLD: 4})
 
 
 def differ_in_number_not_in_percent(random: Random) -> Json:
     """A difference of 400 messages, which is 40 %, with a threshold of 50."""
     ratio = random.choice((1.2, 4))
-    return _two_brokers(random, 1.5, 400, {UNIFORM_RATE: 50, UNIFORM_THROUGHPUT: ratio})
+    return _two_brokers(random, 1.5, 400, {RATE_THRESHOLD: 50, THROUGHPUT_THRESHOLD: ratio})
 
 
 def _one_busy(random: Random, each: int, awry: bool = False) -> Json:
     """A broker from which OverloadShedder or ThresholdShedder sheds, and an idle one."""
     strategy, settings = random.choice(
-        (("OverloadShedder", {OVERLOAD: 60}), ("ThresholdShedder", {OVER_AVERAGE: 10}))
+        (
+            ("OverloadShedder", {OVERLOAD_THRESHOLD: 60}),
+            ("ThresholdShedder", {SHEDDER_THRESHOLD: 10}),
+        )
     )
     return _sketch(random, strategy, [80, 10], settings, each=each, awry=awry)
 
@@ -166,6 +164,112 @@ def never_measured_beside_measured(random: Random) -> Json:
     return case
 
 
+MB = loads.MEGABYTE
+WINDOWS = {"shortTermData": 10, "longTermData": 1000}
+
+Amount = tuple[float, float]
+"""Messages, and bytes per second."""
+
+
+def _rates(amount: Amount) -> Json:
+    return {"msgRateIn": amount[0], "msgThroughputIn": amount[1]}
+
+
+def _case(strategy: str, settings: Json, brokers: Sequence[tuple[float, Sequence[Amount]]]) -> Json:
+    """Brokers by their CPU and what each of their bundles carries."""
+    bundles = iter(names.bundles(Random(0), sum(len(loads_) for _, loads_ in brokers)))
+    weights = dict.fromkeys(WEIGHTS, 1.0)
+    case: Json = {
+        "strategy": strategy, "settings": {**weights, **settings}, "brokers": {}, "bundles": {},
+        "recentlyUnloaded": {},
+    }  # fmt: skip
+    for place, (usage, amounts) in enumerate(brokers, 1):
+        owned = {next(bundles): amount for amount in amounts}
+        messages, size = (sum(one[k] for one in amounts) for k in (0, 1))
+        case["brokers"][f"broker-{place}"] = {
+            "cpu": {"usage": usage, "limit": 100},
+            "bundles": list(owned),
+            **_rates((messages, size)),
+        }
+        for name, amount in owned.items():
+            case["bundles"][name] = {
+                window: loads.average(_rates(amount), samples, samples)
+                for window, samples in WINDOWS.items()
+            }
+    return case
+
+
+def _overloaded(amounts: Sequence[Amount], usage: float = 80) -> Json:
+    """An overloaded broker beside an idle one; at 80 % it gives up a quarter of its traffic."""
+    return _case("OverloadShedder", {OVERLOAD_THRESHOLD: 60}, [(usage, amounts), (5, [])])
+
+
+def _sizes(random: Random, count: int) -> list[Amount]:
+    """Bundles of which each carries more than the one before, in either measure."""
+    start = random.randint(5, 20)
+    return [(100.0 * (start + step), float((start + step) * MB)) for step in range(count)]
+
+
+def busy_in_one_window(random: Random) -> Json:
+    """Bundles that carried the more in the long term the less they carry now."""
+    amounts = _sizes(random, 6)
+    case = _overloaded(amounts)
+    for bundle, amount in zip(case["bundles"].values(), reversed(amounts), strict=True):
+        bundle["longTermData"] |= _rates(amount)
+    return case
+
+
+def reported_otherwise(random: Random) -> Json:
+    """A broker that reports three times what its bundles carry, or a third of it."""
+    case = _overloaded(_sizes(random, 12))
+    factor = random.choice((3, 1 / 3))
+    busy = case["brokers"]["broker-1"]
+    busy |= {name: busy[name] * factor for name in ("msgRateIn", "msgThroughputIn")}
+    return case
+
+
+def expensive_by_messages(random: Random) -> Json:
+    """Two bundles: one has more messages, the other one more bytes, and needs to go alone."""
+    few, many = random.sample((100.0, 200.0, 500.0, 1000.0), 2)
+    least, most = sorted((few, many))
+    return _overloaded([(most, 10.0 * MB), (least, 40.0 * MB)], usage=61)
+
+
+def enough_for_many(random: Random) -> Json:
+    """A broker above the average, with bundles of different sizes, any of which may go first."""
+    brokers = [(60, _sizes(random, 8)), (10, []), (5, [])]
+    return _case("ThresholdShedder", {SHEDDER_THRESHOLD: 10}, brokers)
+
+
+def one_idle_and_many_bundles(random: Random) -> Json:
+    """Brokers at 60 % and an idle one; the busiest has twenty bundles."""
+    settings = {SHEDDER_THRESHOLD: 20, LOWER_BOUNDARY: True}
+    brokers = [(65, _sizes(random, 20)), *[(60, _sizes(random, 2))] * 4, (0, [])]
+    return _case("ThresholdShedder", settings, brokers)
+
+
+def between_ratio_and_difference(random: Random) -> Json:
+    """Throughputs of 1 to 4.5 against a threshold of 4: 4.5 times as much, 3.5 times more."""
+    size = random.choice((10, 40)) * MB
+    heavy = [(1000.0, 4.5 * size / 9)] * 9
+    brokers = [(40, heavy), (40, [(100.0, size / 2), (100.0, size / 2)])]
+    return _case("UniformLoadShedder", {RATE_THRESHOLD: 50, THROUGHPUT_THRESHOLD: 4}, brokers)
+
+
+def message_rates_alone_differ(random: Random) -> Json:
+    """Message rates far apart, throughputs not, in every window and measured in every way."""
+    size = random.choice((10, 40)) * MB
+    brokers = [(40, [(1000.0, 1.5 * size)] * 8), (40, [(100.0, float(size))] * 8)]
+    return _case("UniformLoadShedder", {RATE_THRESHOLD: 50, THROUGHPUT_THRESHOLD: 4}, brokers)
+
+
+def numbers_differ_and_percentages_do_not(random: Random) -> Json:
+    """The same of 400 messages more, which are 40 %, against a threshold of 50."""
+    size, ratio = random.choice((10, 40)) * MB, random.choice((1.2, 4))
+    brokers = [(40, [(175.0, 1.5 * size)] * 8), (40, [(125.0, float(size))] * 8)]
+    return _case("UniformLoadShedder", {RATE_THRESHOLD: 50, THROUGHPUT_THRESHOLD: ratio}, brokers)
+
+
 AIMED = (
     aim("overload-trigger", SHED.id, at_the_overload_threshold),
     aim("overload-amount", SHED.id, far_over),
@@ -180,4 +284,12 @@ AIMED = (
     aim("grace-of", SHED.id, unloaded_before_the_split),
     aim("grace-edge", SHED.id, unloaded_just_so_long_ago),
     aim("kilobyte", SHED.id, never_measured_beside_measured),
+    aim("shed-window", SHED.id, busy_in_one_window),
+    aim("broker-rates", SHED.id, reported_otherwise),
+    aim("expensive-measure", SHED.id, expensive_by_messages),
+    aim("threshold-order", SHED.id, enough_for_many),
+    aim("lower-boundary-amount", SHED.id, one_idle_and_many_bundles),
+    aim("uniform-multiplier", SHED.id, between_ratio_and_difference),
+    aim("uniform-trigger", SHED.id, message_rates_alone_differ),
+    aim("uniform-difference", SHED.id, numbers_differ_and_percentages_do_not),
 )

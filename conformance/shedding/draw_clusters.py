@@ -11,19 +11,12 @@ from hypothesis import strategies as st
 from pulsar_conformance.conformance.common.trial import Json
 from pulsar_conformance.conformance.drawing import loads, names
 from pulsar_conformance.conformance.drawing.loads import MEGABYTE, SHARES, both_ways, randoms
-from pulsar_conformance.reference import overload, threshold, uniform
 from pulsar_conformance.reference.shedding import GRACE, PACKAGE
-from pulsar_conformance.reference.threshold import HISTORY_SHARE
+from pulsar_conformance.reference.threshold import HISTORY_SHARE, SHEDDER_THRESHOLD
+from pulsar_conformance.reference.uniform import RATE_THRESHOLD, THROUGHPUT_THRESHOLD
 from pulsar_conformance.reference.usage import WEIGHT_SETTINGS
 
-OVERLOAD = overload.OVERLOAD_THRESHOLD
-OVER_AVERAGE = threshold.SHEDDER_THRESHOLD
-HISTORY = threshold.HISTORY_SHARE
-LOWER_BOUNDARY = threshold.LOWER_BOUNDARY
-UNIFORM_RATE = uniform.RATE_THRESHOLD
-UNIFORM_THROUGHPUT = uniform.THROUGHPUT_THRESHOLD
-
-NEEDED: Mapping[str, Any] = {OVER_AVERAGE: 10, UNIFORM_RATE: 50, UNIFORM_THROUGHPUT: 4}
+NEEDED: Mapping[str, Any] = {SHEDDER_THRESHOLD: 10, RATE_THRESHOLD: 50, THROUGHPUT_THRESHOLD: 4}
 """Settings without a documented default that the strategies need."""
 
 OTHERS = st.sampled_from(("ThresholdShedder", "UniformLoadShedder"))
@@ -294,7 +287,7 @@ def uniform(draw: st.DrawFn, fewest: int = 2) -> Sketch:
     """
     size, way = draw(loads.sizes(fewest)), draw(ways)
     rate, factor = draw(rate_thresholds), draw(multipliers)
-    settings: dict[str, Any] = {UNIFORM_RATE: rate, UNIFORM_THROUGHPUT: factor, **draw(graces)}
+    settings: dict[str, Any] = {RATE_THRESHOLD: rate, THROUGHPUT_THRESHOLD: factor, **draw(graces)}
     if way == "any":
         return besides(_anyhow(draw(randoms), size, settings))
     percent, more, larger = draw(in_percent), draw(off), draw(off)

@@ -1,4 +1,4 @@
-"""Clusters around the overload threshold. [OVERLOAD, SHED-08]"""
+"""Clusters around the overload threshold. [OVERLOAD_THRESHOLD, SHED-08]"""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from pulsar_conformance.conformance.shedding.draw_clusters import (
     DEFAULT_GRACE,
     NEEDED,
     OTHERS,
-    OVERLOAD,
     Need,
     Sketch,
     besides,
@@ -25,7 +24,7 @@ from pulsar_conformance.conformance.shedding.draw_clusters import (
 from pulsar_conformance.conformance.shedding.draw_threshold import threshold
 from pulsar_conformance.conformance.shedding.operations import CYCLES, SHED
 from pulsar_conformance.reference.cluster import RATE_FIELDS, RESOURCES
-from pulsar_conformance.reference.overload import MARGIN
+from pulsar_conformance.reference.overload import MARGIN, OVERLOAD_THRESHOLD
 from pulsar_conformance.reference.ranges import FULL_UPPER, HashRange, namespace_of
 from pulsar_conformance.reference.shedding import ENABLED, GRACE, PACKAGE, STRATEGY
 from pulsar_conformance.reference.threshold import HISTORY_SHARE
@@ -52,9 +51,9 @@ def overload(draw: st.DrawFn, fewest: int = 2) -> Sketch:
     if way == "exact":
         return _at_the_threshold(random, size, draw(exact_thresholds), draw(graces))
     threshold = draw(thresholds)
-    settings = {OVERLOAD: threshold, **draw(graces)}
+    settings = {OVERLOAD_THRESHOLD: threshold, **draw(graces)}
     if threshold == 85 and draw(left_out):
-        del settings[OVERLOAD]
+        del settings[OVERLOAD_THRESHOLD]
     levels = [loads.near(random, threshold) for _ in range(size.brokers)]
     sketch = Sketch(
         random,
@@ -77,7 +76,7 @@ def _at_the_threshold(
     random: Random, size: loads.Size, threshold: float, settings: dict[str, float]
 ) -> Sketch:
     """Exact usages, many of them equal to the threshold."""
-    settings = {OVERLOAD: threshold, **settings}
+    settings = {OVERLOAD_THRESHOLD: threshold, **settings}
     levels = [random.choice((threshold, *loads.EXACT)) for _ in range(size.brokers)]
     counts = loads.owned(random, *size)
     return Sketch(random, "OverloadShedder", levels, counts, exact=True, settings=settings)
@@ -232,7 +231,7 @@ def with_other_brokers_changed(random: Random, case: Json) -> Json:
 
 def with_another_overload_threshold(random: Random, case: Json) -> Json:
     """The same cycle with another overload threshold."""
-    case["settings"][OVERLOAD] = random.choice((1, 10, 30, 99))
+    case["settings"][OVERLOAD_THRESHOLD] = random.choice((1, 10, 30, 99))
     return case
 
 

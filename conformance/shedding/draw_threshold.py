@@ -12,9 +12,6 @@ from hypothesis import strategies as st
 from pulsar_conformance.conformance.drawing import loads
 from pulsar_conformance.conformance.drawing.loads import Size, randoms
 from pulsar_conformance.conformance.shedding.draw_clusters import (
-    HISTORY,
-    LOWER_BOUNDARY,
-    OVER_AVERAGE,
     WEIGHTS,
     Need,
     Sketch,
@@ -22,7 +19,13 @@ from pulsar_conformance.conformance.shedding.draw_clusters import (
     graces,
     observed_before,
 )
-from pulsar_conformance.reference.threshold import BELOW_AVERAGE, LOWER_BOUNDARY_LOAD
+from pulsar_conformance.reference.threshold import (
+    BELOW_AVERAGE,
+    HISTORY_SHARE,
+    LOWER_BOUNDARY,
+    LOWER_BOUNDARY_LOAD,
+    SHEDDER_THRESHOLD,
+)
 
 
 def _averaging_to_the_edge() -> list[tuple[int, ...]]:
@@ -77,7 +80,7 @@ def threshold(draw: st.DrawFn, fewest: int = 2) -> Sketch:
     random = draw(randoms)
     if way == "edge":
         return _at_the_edge(random, size, draw(edges), draw(graces))
-    settings = {OVER_AVERAGE: draw(thresholds), **draw(graces)}
+    settings = {SHEDDER_THRESHOLD: draw(thresholds), **draw(graces)}
     base, amount = draw(bases), draw(amounts) if way == "amount" else None
     share = random.choice((0.1, 0.3, 0.6))
     levels = [
@@ -119,7 +122,7 @@ def _at_the_edge(
         levels *= 2
     random.shuffle(levels)
     counts = loads.owned(random, len(levels), max(size.bundles, 2))
-    settings = {**settings, OVER_AVERAGE: 25}
+    settings = {**settings, SHEDDER_THRESHOLD: 25}
     return Sketch(random, "ThresholdShedder", levels, counts, exact=True, settings=settings)
 
 
@@ -133,7 +136,7 @@ def near_the_limit(draw: st.DrawFn, fewest: int = 2) -> Sketch:
     levels = [even] * (count - 1) + [max(0, round(at + step * count / (count - 1), 3))]
     random.shuffle(levels)
     counts = loads.owned(random, count, max(size.bundles, 2 * count))
-    settings = {OVER_AVERAGE: limit}
+    settings = {SHEDDER_THRESHOLD: limit}
     return Sketch(random, "ThresholdShedder", levels, counts, settings=settings)
 
 
@@ -145,7 +148,7 @@ def with_idle_brokers(draw: st.DrawFn, fewest: int = 2) -> Sketch:
     idle = max(1, round(share * size.brokers))
     levels = [0.0] * idle + [random.choice((40, 55, 70))] * (size.brokers - idle)
     random.shuffle(levels)
-    settings = {OVER_AVERAGE: random.choice((5, 10, 15))}
+    settings = {SHEDDER_THRESHOLD: random.choice((5, 10, 15))}
     counts = loads.owned(random, size.brokers, max(size.bundles, 2))
     return Sketch(random, "ThresholdShedder", levels, counts, settings=settings, recent=0)
 
@@ -164,7 +167,7 @@ def with_history(draw: st.DrawFn, fewest: int = 2) -> Sketch:
     """Brokers with earlier observations, steady, rising and falling."""
     sketch = draw(threshold(fewest))
     sketch.exact = False
-    sketch.settings[HISTORY] = draw(shares)
+    sketch.settings[HISTORY_SHARE] = draw(shares)
     sketch.history = observed_before(sketch.random, sketch.levels)
     return sketch
 
@@ -205,7 +208,7 @@ def _idle_among_busy(draw: st.DrawFn, fewest: int, settings: dict[str, Any]) -> 
         random = draw(randoms)
         levels = _one_lower(random, size, busy, low)
     counts = [2 + more for more in loads.owned(random, *size)]
-    settings = {OVER_AVERAGE: limit, **settings}
+    settings = {SHEDDER_THRESHOLD: limit, **settings}
     return Sketch(random, "ThresholdShedder", levels, counts, settings=settings, recent=0)
 
 
@@ -246,7 +249,7 @@ def level_cluster(draw: st.DrawFn, fewest: int = 2) -> Sketch:
     """Brokers with equal usage, with the lower boundary switched on."""
     count, level, each = max(draw(level_counts), fewest), draw(level_usages), draw(bundles_each)
     random = draw(randoms)
-    settings: dict[str, Any] = {OVER_AVERAGE: 10, LOWER_BOUNDARY: True}
+    settings: dict[str, Any] = {SHEDDER_THRESHOLD: 10, LOWER_BOUNDARY: True}
     counts = loads.owned(random, count, count * each)
     return Sketch(random, "ThresholdShedder", [level] * count, counts, True, settings)
 
@@ -260,7 +263,9 @@ def forgotten_history(draw: st.DrawFn, fewest: int) -> Sketch:
         for place, level in enumerate(sketch.levels)
         if random.random() < 0.8
     }
-    return replace(sketch, exact=False, settings={**sketch.settings, HISTORY: 0}, history=history)
+    return replace(
+        sketch, exact=False, settings={**sketch.settings, HISTORY_SHARE: 0}, history=history
+    )
 
 
 @st.composite
@@ -271,5 +276,5 @@ def single_bundles(draw: st.DrawFn, fewest: int) -> Sketch:
     levels = [draw(st.sampled_from([60.0, 80.0, 95.0]))]
     levels += [random.choice((5.0, 10.0, 20.0)) for _ in range(count - 1)]
     counts = [draw(st.sampled_from([1, 1, 2])), *(random.choice((0, 1)) for _ in levels[1:])]
-    settings = {OVER_AVERAGE: draw(st.sampled_from([5, 10]))}
+    settings = {SHEDDER_THRESHOLD: draw(st.sampled_from([5, 10]))}
     return Sketch(random, "ThresholdShedder", levels, counts, settings=settings, recent=0)

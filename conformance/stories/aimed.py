@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from random import Random
+from typing import Any
 
 from pulsar_conformance.conformance.common.trial import Json
 from pulsar_conformance.conformance.drawing.aims import aim
-from pulsar_conformance.conformance.stories.draw_tales import CALM, Tale
+from pulsar_conformance.conformance.stories.draw_plots import registered_twice, unloaded_by_hand
+from pulsar_conformance.conformance.stories.draw_tales import CALM, SHEDDING, Tale
 from pulsar_conformance.reference.candidates import AUTO_SPLIT, MAX_TOPICS
 
 
@@ -51,8 +54,28 @@ def the_light_one_is_split(random: Random) -> Json:
     return tale.case()
 
 
+def _told(random: Random, settings: Mapping[str, Any]) -> Tale:
+    return Tale(random, dict(settings), large=False)
+
+
+def shed_although_unloaded_by_hand(random: Random) -> Json:
+    """An overloaded broker whose one heavy bundle was unloaded by hand."""
+    tale = _told(random, SHEDDING)
+    unloaded_by_hand(tale)
+    return tale.case()
+
+
+def in_two_domains(random: Random) -> Json:
+    """A broker is registered a second time."""
+    tale = _told(random, CALM)
+    registered_twice(tale)
+    return tale.case()
+
+
 AIMED = (
     aim("unload-topic", "cluster.replay", a_topic_is_unloaded),
     aim("unload-destination", "cluster.replay", the_light_one_is_unloaded),
     aim("split-destination", "cluster.replay", the_light_one_is_split),
+    aim("grace-starts", "cluster.replay", shed_although_unloaded_by_hand),
+    aim("second-domain", "cluster.replay", in_two_domains),
 )

@@ -6,13 +6,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from pulsar_conformance.conformance.common.expect import POINTS, Expect
-from pulsar_conformance.conformance.placement.spreading import told
-from pulsar_conformance.conformance.stories import draw_apart as apart
-from pulsar_conformance.conformance.stories import draw_left_open as left_open
-from pulsar_conformance.conformance.stories import draw_ownership as draws
+from pulsar_conformance.conformance.placement.anti_affinity import told
+from pulsar_conformance.conformance.stories import draw_plots as plots
+from pulsar_conformance.conformance.stories import draw_tales as draws
 from pulsar_conformance.conformance.stories import quantities as courses
-from pulsar_conformance.conformance.stories.operations import REPLAY
-from pulsar_conformance.conformance.stories.view import Course, Scene, Story
+from pulsar_conformance.conformance.stories.operations import REPLAY, Course, Scene, Story
 from pulsar_conformance.conformance.stories.world import Moment, space_of
 from pulsar_conformance.reference.anti_affinity import Spread
 from pulsar_conformance.reference.overload import OVERLOAD_THRESHOLD
@@ -104,7 +102,7 @@ def _among_the_best(placed: FirstUse, expect: Expect) -> None:
     expect.that(placed.broker in spread.best, allowed, placed.broker)
 
 
-@REPLAY.check("ANTI-11", draws=draws.stories(apart.first_of_a_group))
+@REPLAY.check("ANTI-11", draws=draws.stories(plots.first_of_a_group))
 def a_new_group_is_kept_apart(_case: Story, answer: Course, expect: Expect) -> None:
     """Namespaces of a group go where the fewest of it are, from the second one on."""
     for placed in _placed(answer):
@@ -114,7 +112,7 @@ def a_new_group_is_kept_apart(_case: Story, answer: Course, expect: Expect) -> N
             _among_the_best(placed, expect)
 
 
-@REPLAY.check("ANTI-12", draws=draws.stories(apart.another_group))
+@REPLAY.check("ANTI-12", draws=draws.stories(plots.another_group))
 def a_new_group_replaces_the_old(_case: Story, answer: Course, expect: Expect) -> None:
     """No namespace is placed as if another one still were in the group that it has left."""
     for placed in _placed(answer):
@@ -123,7 +121,7 @@ def a_new_group_replaces_the_old(_case: Story, answer: Course, expect: Expect) -
         _not_as_if(placed, replace(placed.spread, groups=groups), expect)
 
 
-@REPLAY.check("ANTI-13", draws=draws.stories(apart.other_domains))
+@REPLAY.check("ANTI-13", draws=draws.stories(plots.other_domains))
 def domains_count_as_they_are_now(_case: Story, answer: Course, expect: Expect) -> None:
     """No namespace is placed as if domains still were as they were before the last change."""
     for placed in _placed(answer):
@@ -138,7 +136,7 @@ def _not_as_if(placed: FirstUse, former: Spread, expect: Expect) -> None:
         _among_the_best(placed, expect)
 
 
-@REPLAY.check("ANTI-14", draws=draws.stories(apart.an_outage))
+@REPLAY.check("ANTI-14", draws=draws.stories(plots.an_outage))
 def an_outage_leaves_other_domains_alone(_case: Story, answer: Course, expect: Expect) -> None:
     """What brokers of other domains own stays with them when a broker goes down."""
     for scene in answer:
@@ -169,7 +167,7 @@ def _second_registrations(course: Course) -> Iterator[tuple[Scene, list[str]]]:
                 yield scene, twice
 
 
-@REPLAY.check("ANTI-15", draws=draws.stories(left_open.registered_twice))
+@REPLAY.check("ANTI-15", draws=draws.stories(plots.registered_twice))
 def a_second_domain_is_refused(_case: Story, answer: Course, expect: Expect) -> None:
     """A broker that is in a domain is not registered to another one."""
     for scene, twice in _second_registrations(answer):
@@ -178,7 +176,7 @@ def a_second_domain_is_refused(_case: Story, answer: Course, expect: Expect) -> 
         expect.that(scene.now.declined is not None, allowed, "accepted")
 
 
-@REPLAY.check("ANTI-16", draws=draws.stories(left_open.registered_twice))
+@REPLAY.check("ANTI-16", draws=draws.stories(plots.registered_twice))
 def a_second_domain_takes_the_broker(_case: Story, answer: Course, expect: Expect) -> None:
     """A broker that is registered to another domain counts there, and no longer in the first."""
     for scene, twice in _second_registrations(answer):

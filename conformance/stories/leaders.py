@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
-from pulsar_conformance.conformance.common.expect import Expect
-from pulsar_conformance.conformance.stories import draw_ownership as draws
-from pulsar_conformance.conformance.stories.operations import REPLAY
-from pulsar_conformance.conformance.stories.view import Course, Story
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from pulsar_conformance.conformance.common.expect import POINTS, Expect, same
+from pulsar_conformance.conformance.stories import draw_plots as plots
+from pulsar_conformance.conformance.stories import draw_tales as draws
+from pulsar_conformance.conformance.stories.operations import REPLAY, Course, Scene, Story
+from pulsar_conformance.conformance.stories.world import space_of
+from pulsar_conformance.reference.averages import together
+from pulsar_conformance.reference.cluster import RATE_FIELDS, Broker
+from pulsar_conformance.reference.numbers import Fraction, exact, plain
+from pulsar_conformance.reference.story.timers import REPORT_INTERVAL, WRITE_INTERVAL
 
 
 @REPLAY.check("MANAGER-09", draws=draws.stories(draws.leaders, draws.first_uses))
@@ -41,3 +50,175 @@ def a_change_of_leader_moves_nothing(_case: Story, answer: Course, expect: Expec
                 allowed = f"{scene}: {topic} stays with {owner}"
                 expect.that(now == owner, allowed, now or "nobody")
             expect.nothing((one.bundle for one in scene.now.unloaded), f"{scene}: none moves")
+
+
+LEEWAY = Fraction(1)
+"""Minutes that an interval may last longer: whoever is to write looks at the clock now and then."""
+
+PLOTS = (plots.undisturbed, plots.with_changes)
+
+
+@REPLAY.check("MANAGER-08", draws=draws.stories(draws.leaders, draws.crashes))
+def the_node_names_the_leader(_case: Story, answer: Course, expect: Expect) -> None:
+    """Whoever leads is the one that the node names, and who is named decides."""
+    for scene in answer:
+        node, leader = scene.now.leader_node, scene.now.leader
+        if expect.reached(node is not None and leader is not None):
+            expect.that(node == leader, f"{scene}: {leader}, which leads", f"the node names {node}")
+
+
+@REPLAY.check("REPORT-11", draws=draws.stories(*PLOTS))
+def each_broker_reports_in_time(_case: Story, answer: Course, expect: Expect) -> None:
+    """No broker that is up lets more than an interval pass without writing its local data."""
+    since: dict[str, Fraction] = {}
+    for scene in answer:
+        clock = scene.after.clock
+        if not _visible(scene, REPORT_INTERVAL, scene.now.reports):
+            since = dict.fromkeys(scene.after.brokers, clock)
+            continue
+        begun = scene.about["broker"] if scene.kind in ("restart", "broker_up") else None
+        since = {
+            broker: clock if broker == begun else since.get(broker, clock)
+            for broker in scene.after.brokers
+        }
+        most = scene.before.settings().number(REPORT_INTERVAL) + LEEWAY
+        for broker, last in since.items():
+            told = (scene.now.reports or {}).get(broker, {}).get("minutes", ())
+            what = f"{scene}: {broker} writes its local data"
+            since[broker] = _in_time(list(map(exact, told)), last, clock, most, what, expect)
+
+
+def _in_time(
+    written: Sequence[Fraction],
+    last: Fraction,
+    clock: Fraction,
+    most: Fraction,
+    what: str,
+    expect: Expect,
+) -> Fraction:
+    """Demands that no more than `most` minutes lie between two writings; when the last was."""
+    for minute in (*written, clock):
+        expect.reached(minute > last)
+        allowed = f"{what} within {plain(most)} minutes"
+        expect.that(minute - last <= most, allowed, f"nothing for {plain(minute - last)} minutes")
+        last = minute if minute in written else last
+    return last
+
+
+def _visible(scene: Scene, setting: str, told: object) -> bool:
+    """Whether it can be seen what was written; while no time passes, nothing has to be."""
+    known = setting in scene.after.base.given and setting not in scene.after.changed
+    return known and (told is not None or not scene.passes)
+
+
+@REPLAY.check("REPORT-12", draws=draws.stories(*PLOTS))
+def totals_are_those_of_the_bundles(_case: Story, answer: Course, expect: Expect) -> None:
+    """What a broker writes of itself adds up what the topics carry that it owns."""
+    for scene in answer:
+        if scene.now.moved or not scene.passes:
+            continue
+        for broker, told in (scene.now.reports or {}).items():
+            if told["minutes"] and expect.reached(broker in scene.after.brokers):
+                _adds_up(scene, broker, told["last"], expect)
+
+
+def _adds_up(scene: Scene, broker: str, report: Mapping[str, Any], expect: Expect) -> None:
+    topics = [topic for topic, owner in scene.now.owners.items() if owner == broker]
+    carried = together(scene.after.topics[topic] for topic in topics)
+    for name, rate in zip(RATE_FIELDS, carried.each(), strict=True):
+        told = exact(report.get(name, 0))
+        allowed = f"{scene}: {broker} reports {name} {plain(rate)}, over all its topics"
+        expect.that(same(told, rate), allowed, plain(told))
+    usage = 100 * carried.throughput / scene.after.brokers[broker]
+    found = Broker.read(broker, report).percent["cpu"]
+    close = abs(found - usage) <= POINTS or same(found, usage)
+    expect.that(close, f"{scene}: {broker} reports its CPU at {plain(usage)} %", plain(found))
+    for name, count in (("numTopics", len(topics)), ("numBundles", len(report.get("bundles", ())))):
+        told = report.get(name, 0)
+        expect.that(told == count, f"{scene}: {broker} reports {name} {count}", told)
+    known = {one.rpartition("/")[0] for one in report.get("bundles", ())}
+    missing = sorted({space_of(topic) for topic in topics} - known)
+    expect.nothing(missing, f"{scene}: {broker} names bundles of each namespace that it serves")
+
+
+@dataclass
+class Writing:
+    """The bundle data that the leader wrote last, and what happened since."""
+
+    minute: Fraction
+    counts: Mapping[str, Any] = field(default_factory=dict)
+    reports: dict[str, list[Fraction]] = field(default_factory=dict)
+    """Broker to the times at which it wrote its local data since."""
+
+
+@REPLAY.check("DATA-12", draws=draws.stories(*PLOTS))
+def the_leader_writes_in_time(_case: Story, answer: Course, expect: Expect) -> None:
+    """No more than an interval passes without the leader writing bundle data."""
+    last: Fraction | None = None
+    for scene in answer:
+        clock = scene.after.clock
+        leads = scene.now.leader is not None and scene.now.leader == scene.then.leader
+        if not leads or scene.kind in ("leader_lost", "restart", "broker_down"):
+            last = None
+        if last is None or not _visible(scene, WRITE_INTERVAL, scene.now.written):
+            last = clock
+            continue
+        most = scene.before.settings().number(WRITE_INTERVAL) + LEEWAY
+        written = [exact(one) for one in (scene.now.written or {}).get("minutes", ())]
+        last = _in_time(written, last, clock, most, f"{scene}: the leader writes data", expect)
+
+
+@REPLAY.check("DATA-11", draws=draws.stories(*PLOTS))
+def each_report_is_a_sample(_case: Story, answer: Course, expect: Expect) -> None:
+    """Between two writings, a bundle gains a sample with each report of its owner."""
+    for scene, holders, first, second in _pairs_of_writings(answer):
+        for bundle, before in first.counts.items():
+            owner, after = holders.get(bundle), second.counts.get(bundle)
+            between = [
+                one
+                for one in first.reports.get(owner or "", ())
+                if first.minute < one < second.minute
+            ]
+            if expect.reached(owner is not None and bool(between)):
+                least = min(before["numSamples"] + len(between), before["maxSamples"])
+                told = f"{after['numSamples']}" if after else "none"
+                allowed = f"{scene}: {bundle} has {least} samples or more"
+                enough = after is not None and after["numSamples"] >= least
+                expect.that(enough, allowed, f"{told}, {before['numSamples']} before")
+
+
+def _pairs_of_writings(
+    answer: Course,
+) -> Iterator[tuple[Scene, Mapping[str, str], Writing, Writing]]:
+    """Each writing, and the one before it, where no bundle moved in between."""
+    holders: dict[str, str] = {}
+    last: Writing | None = None
+    for scene in answer:
+        settled = scene.kind in ("tick", "topic") and not scene.now.moved
+        if not settled:
+            last = None
+            holders = _held_after(scene, holders)
+        for broker, told in (scene.now.reports or {}).items():
+            if last is not None:
+                last.reports.setdefault(broker, []).extend(map(exact, told["minutes"]))
+        written = scene.now.written
+        if settled and written is not None and written["minutes"]:
+            now = Writing(exact(written["minutes"][-1]), written["bundles"])
+            if last is not None:
+                yield scene, holders, last, now
+            now.reports = {
+                broker: [exact(one) for one in told["minutes"]]
+                for broker, told in (scene.now.reports or {}).items()
+            }
+            last = now
+
+
+def _held_after(scene: Scene, holders: Mapping[str, str]) -> dict[str, str]:
+    gone = {one.bundle for one in scene.now.unloaded}
+    gone |= {one.bundle for one in scene.now.split}
+    held = {
+        bundle: broker
+        for bundle, broker in holders.items()
+        if bundle not in gone and broker in scene.after.brokers
+    }
+    return held | {one.bundle: one.broker for one in scene.now.assigned}

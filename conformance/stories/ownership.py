@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
-from pulsar_conformance.conformance.common.expect import Expect
-from pulsar_conformance.conformance.stories import draw_busy as busy
-from pulsar_conformance.conformance.stories import draw_ownership as draws
+from collections.abc import Iterator, Mapping
+
+from pulsar_conformance.conformance.common.expect import POINTS, Expect
+from pulsar_conformance.conformance.stories import draw_plots as plots
+from pulsar_conformance.conformance.stories import draw_tales as draws
 from pulsar_conformance.conformance.stories import quantities as courses
 from pulsar_conformance.conformance.stories.draw_tales import SHEDDING
-from pulsar_conformance.conformance.stories.operations import REPLAY
-from pulsar_conformance.conformance.stories.view import WHOLE, Course, Scene, Story
+from pulsar_conformance.conformance.stories.operations import (
+    REPLAY,
+    WHOLE,
+    Course,
+    Move,
+    Scene,
+    Story,
+)
+from pulsar_conformance.conformance.stories.quantities import Steady, Watch
 from pulsar_conformance.conformance.stories.world import space_of
+from pulsar_conformance.reference.cluster import NEVER_MEASURED_MESSAGES
 from pulsar_conformance.reference.numbers import Fraction
+from pulsar_conformance.reference.overload import OVERLOAD_THRESHOLD
 
 ANY_PLOT = (draws.first_uses, draws.crashes, draws.unloads, draws.leaders)
 
@@ -123,7 +134,7 @@ def a_cluster_can_grow_and_shrink(_case: Story, answer: Course, expect: Expect) 
 
 
 @REPLAY.check(
-    "OWN-12", draws=draws.stories(busy.overloaded, busy.above_the_average, settings=SHEDDING)
+    "OWN-12", draws=draws.stories(plots.overloaded, plots.above_the_average, settings=SHEDDING)
 )
 def load_is_shed_by_unloading(_case: Story, answer: Course, expect: Expect) -> None:
     """Where a topic leaves a running broker as time passes, a bundle of it was unloaded."""
@@ -139,3 +150,203 @@ def load_is_shed_by_unloading(_case: Story, answer: Course, expect: Expect) -> N
                 allowed = f"{scene}: a bundle of {space} is unloaded from {old}"
                 told = ", ".join(f"{one.bundle} from {one.broker}" for one in unloaded)
                 expect.that(any(one.broker == old for one in unloaded), allowed, told or "none")
+
+
+FAR_LESS = 4
+"""One that carries so many times less than another is the better one by any measure."""
+
+
+def _requests(answer: Course, *what: str) -> Iterator[tuple[Scene, str]]:
+    """The sensible requests to unload one of these, and the namespace that they are about."""
+    for scene in answer:
+        if scene.kind == "unload" and scene.after.sense:
+            [(kind, named)] = scene.about.items()
+            if kind in what:
+                yield scene, named if kind == "namespace" else space_of(named)
+
+
+def _owned(scene: Scene, space: str) -> list[str]:
+    return courses.owners_of(scene.then.owners, scene.after, space)
+
+
+def _others_stay(scene: Scene, space: str, expect: Expect) -> None:
+    """Topics of other namespaces keep their owners."""
+    for topic, owner in scene.then.owners.items():
+        if space_of(topic) != space:
+            now = scene.now.owner(topic)
+            expect.that(now == owner, f"{scene}: {topic} stays with {owner}", now or "nobody")
+
+
+def _released_and_assigned(scene: Scene, space: str, owners: list[str], expect: Expect) -> None:
+    """Bundles of these owners are unloaded, as asked, and assigned again; nothing else moves."""
+    released = [one for one in scene.now.unloaded if one.namespace == space]
+    told = ", ".join(f"{one.bundle} from {one.broker}, {one.reason}" for one in released)
+    for owner in owners:
+        by_admin = any(one.broker == owner and one.reason == "admin" for one in released)
+        allowed = f"{scene}: a bundle of {space} is unloaded from {owner}"
+        expect.that(by_admin, allowed, told or "nothing unloaded")
+    assigned = [one.bundle for one in scene.now.assigned if one.namespace == space]
+    again = any(one.bundle in assigned for one in released)
+    expect.that(again, f"{scene}: what is unloaded is assigned again", assigned or "not assigned")
+    for topic in courses.topics_of(scene.after, space):
+        now = scene.now.owner(topic)
+        if scene.then.owner(topic) is not None:
+            allowed = f"{scene}: {topic} is with one of {', '.join(scene.after.brokers)}"
+            expect.that(now in scene.after.brokers, allowed, now or "nobody")
+    _others_stay(scene, space, expect)
+
+
+@REPLAY.check("OWN-07", draws=draws.stories(draws.unloads))
+def a_topic_that_is_unloaded_stays(_case: Story, answer: Course, expect: Expect) -> None:
+    """Unloading a topic changes nobody's ownership."""
+    for scene, space in _requests(answer, "topic"):
+        if expect.reached(scene.then.owner(scene.about["topic"]) in scene.before.brokers):
+            moved = [*scene.now.unloaded, *scene.now.assigned]
+            expect.nothing((one.bundle for one in moved), f"{scene}: a topic is only reopened")
+            _others_stay(scene, "", expect)
+            expect.that(space in scene.after.spaces, "its namespace", space)
+
+
+@REPLAY.check("OWN-08", draws=draws.stories(draws.unloads))
+def a_topic_that_is_unloaded_is_assigned_anew(_case: Story, answer: Course, expect: Expect) -> None:
+    """Unloading a topic releases the ownership of it, and it is assigned again."""
+    for scene, space in _requests(answer, "topic"):
+        owner = scene.then.owner(scene.about["topic"])
+        if owner is not None and expect.reached(owner in scene.before.brokers):
+            _released_and_assigned(scene, space, [owner], expect)
+
+
+@REPLAY.check("OWN-09", draws=draws.stories(draws.unloads))
+def a_namespace_is_unloaded_as_a_whole(_case: Story, answer: Course, expect: Expect) -> None:
+    """Every owner of a namespace's topics releases them, and they are assigned again."""
+    for scene, space in _requests(answer, "namespace"):
+        owners = [one for one in _owned(scene, space) if one in scene.before.brokers]
+        if expect.reached(bool(owners)):
+            _released_and_assigned(scene, space, owners, expect)
+
+
+@REPLAY.check("OWN-10", draws=draws.stories(draws.unloads))
+def a_bundle_can_be_unloaded_by_hand(_case: Story, answer: Course, expect: Expect) -> None:
+    """The owner of a bundle releases it, and it is assigned again."""
+    for scene, space in _requests(answer, "bundleOf"):
+        owner = scene.then.owner(scene.about["bundleOf"])
+        if owner is not None and expect.reached(owner in scene.before.brokers):
+            _released_and_assigned(scene, space, [owner], expect)
+
+
+@REPLAY.check("OWN-11", draws=draws.stories(draws.unloads, draws.one_is_idle))
+def what_is_unloaded_goes_to_another_broker(_case: Story, answer: Course, expect: Expect) -> None:
+    """Where there is another active broker, an unloaded bundle does not return."""
+    for scene, space in _requests(answer, "namespace", "bundleOf", "topic"):
+        if len(scene.after.brokers) < 2 or space in scene.after.groups:
+            continue
+        for one in scene.now.unloaded:
+            to = _single_destination(scene, one)
+            if to is not None and expect.reached():
+                allowed = f"{scene}: {one.bundle} goes to another broker than {one.broker}"
+                expect.that(to != one.broker, allowed, to)
+
+
+def _single_destination(scene: Scene, moved: Move) -> str | None:
+    """Where a bundle was assigned to, if it was assigned once."""
+    found = [one.broker for one in scene.now.assigned if one.bundle == moved.bundle]
+    return found[0] if len(found) == 1 else None
+
+
+@REPLAY.check("OWN-14", draws=draws.stories(draws.one_is_idle, plots.grown_beside_another))
+def a_bundle_goes_where_the_load_is_low(_case: Story, answer: Course, expect: Expect) -> None:
+    """No bundle goes to a broker with far more load than another one that can take it."""
+    settled = courses.steady(answer)
+    for scene, watch in courses.watched(answer):
+        assigned = scene.now.assigned
+        if not _chosen_by_load(scene) or not assigned:
+            continue
+        worse = {
+            one.broker: better
+            for one in assigned
+            for better in _far_better(scene, watch, one.broker, settled)
+        }
+        expect.reached(bool(_pairs(scene, watch, settled)))
+        fine = any(one.broker not in worse for one in assigned)
+        told = ", ".join(f"{one.bundle} to {one.broker}" for one in assigned)
+        allowed = f"{scene}: the first to be assigned goes to {', '.join(worse.values())}"
+        expect.that(fine, f"{allowed}, which carries far less", told)
+
+
+def _chosen_by_load(scene: Scene) -> bool:
+    """Whether load alone decides where the bundles go that are assigned in a scene."""
+    grouped = any(one.namespace in scene.after.groups for one in scene.now.assigned)
+    shed = any(one.reason == "shed" for one in scene.now.unloaded)
+    kinds = ("topic", "unload", "broker_down", "tick")
+    return scene.kind in kinds and scene.after.sense and not (grouped or shed)
+
+
+def _pairs(scene: Scene, watch: Watch, settled: Steady) -> list[tuple[str, str]]:
+    """Brokers, and others that are far better than they."""
+    return [
+        (broker, better)
+        for broker in scene.after.brokers
+        for better in _far_better(scene, watch, broker, settled)
+    ]
+
+
+def _far_better(scene: Scene, watch: Watch, broker: str, settled: Steady) -> list[str]:
+    """The brokers that surely carry far less than this one, and may take what is assigned."""
+    pace = courses.intervals(scene)
+    if pace is None or not scene.after.sure(OVERLOAD_THRESHOLD):
+        return []
+    known_since = scene.before.clock - pace[0]
+    threshold = scene.after.settings().number(OVERLOAD_THRESHOLD)
+    heavy = _least(scene, broker)
+    if heavy is None or not _before(known_since, broker, watch.of):
+        return []
+    found = []
+    for other in scene.after.brokers:
+        light = _most(scene, other)
+        if other == broker or light is None or _came_from(scene, other):
+            continue
+        known = _before(known_since, other, watch.less, watch.given)
+        eligible = light[2] + POINTS < threshold
+        far = all(one * FAR_LESS <= two for one, two in zip(light, heavy, strict=True))
+        averaged = (
+            _spaces(scene, broker) <= settled.same and _spaces(scene, other) <= settled.no_more
+        )
+        if known and eligible and far and averaged:
+            found.append(other)
+    return found
+
+
+def _before(moment: Fraction, broker: str, *since: Mapping[str, Fraction]) -> bool:
+    """Whether the last of all this was before a moment, if it ever was."""
+    return all(one.get(broker, moment - 1) < moment for one in since)
+
+
+def _spaces(scene: Scene, broker: str) -> set[str]:
+    return {space_of(topic) for topic, owner in scene.then.owners.items() if owner == broker}
+
+
+def _least(scene: Scene, broker: str) -> tuple[Fraction, ...] | None:
+    """What a broker carries at least: messages, bytes, percent; without what is released."""
+    if broker not in scene.before.brokers:
+        return None
+    released = {one.namespace for one in scene.now.unloaded}
+    rates = courses.load(scene.then.owners, scene.before, broker, but=released)
+    usage = courses.cpu(rates, scene.before.brokers[broker])
+    least = (rates.messages, rates.throughput, usage)
+    return least if all(least) else None
+
+
+def _most(scene: Scene, broker: str) -> tuple[Fraction, ...] | None:
+    """What a broker carries at most, bundles counted that were never measured."""
+    if broker not in scene.before.brokers:
+        return None
+    rates = courses.load(scene.then.owners, scene.before, broker)
+    bundles = sum(owner == broker for owner in scene.then.owners.values())
+    usage = courses.cpu(rates, scene.before.brokers[broker])
+    assumed = 2 * NEVER_MEASURED_MESSAGES * bundles
+    return rates.messages + assumed, rates.throughput + 1024 * assumed, usage
+
+
+def _came_from(scene: Scene, broker: str) -> bool:
+    """Whether a bundle was unloaded from a broker: it may return there, and need not."""
+    return any(one.broker == broker for one in scene.now.unloaded)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from pulsar_conformance.conformance.shedding import quantities as facts
-from pulsar_conformance.conformance.stories.view import WHOLE, Course, Scene
+from pulsar_conformance.conformance.stories.operations import WHOLE, Course, Scene
 from pulsar_conformance.conformance.stories.world import Moment, space_of
 from pulsar_conformance.reference.averages import together
 from pulsar_conformance.reference.cluster import RATE_FIELDS, Rates

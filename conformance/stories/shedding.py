@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import pairwise
 
 from pulsar_conformance.conformance.common.expect import SHARE, Expect
 from pulsar_conformance.conformance.shedding import quantities as facts
-from pulsar_conformance.conformance.stories import draw_busy as busy
-from pulsar_conformance.conformance.stories import draw_left_open as left_open
-from pulsar_conformance.conformance.stories import draw_ownership as draws
+from pulsar_conformance.conformance.stories import draw_plots as plots
+from pulsar_conformance.conformance.stories import draw_tales as draws
 from pulsar_conformance.conformance.stories import quantities as courses
 from pulsar_conformance.conformance.stories.draw_tales import SHEDDING
-from pulsar_conformance.conformance.stories.operations import REPLAY
+from pulsar_conformance.conformance.stories.operations import (
+    REPLAY,
+    Course,
+    Division,
+    Move,
+    Scene,
+    Story,
+)
 from pulsar_conformance.conformance.stories.quantities import Watch
-from pulsar_conformance.conformance.stories.view import Course, Move, Scene, Story
 from pulsar_conformance.conformance.stories.world import space_of
+from pulsar_conformance.reference.candidates import AUTO_UNLOAD, MAX_BUNDLES
 from pulsar_conformance.reference.numbers import Fraction, plain
 from pulsar_conformance.reference.ranges import HashRange
 from pulsar_conformance.reference.shedding import ENABLED, GRACE, RECENT, STRATEGY, Cycle
@@ -54,7 +61,7 @@ def _sheds_in_time(answer: Course, scene: Scene, watch: Watch, expect: Expect) -
 @REPLAY.check(
     "SHED-09",
     draws=draws.stories(
-        busy.overloaded, busy.above_the_average, busy.too_much_for_any, settings=SHEDDING
+        plots.overloaded, plots.above_the_average, plots.too_much_for_any, settings=SHEDDING
     ),
 )
 def load_is_looked_at_once_an_interval(_case: Story, answer: Course, expect: Expect) -> None:
@@ -75,7 +82,7 @@ def load_is_looked_at_once_an_interval(_case: Story, answer: Course, expect: Exp
             expect.that(apart >= interval, allowed, _given(second.now.shed()))
 
 
-@REPLAY.check("SHED-10", draws=draws.stories(busy.another_strategy, settings=SHEDDING))
+@REPLAY.check("SHED-10", draws=draws.stories(plots.another_strategy, settings=SHEDDING))
 def a_strategy_needs_a_restart(_case: Story, answer: Course, expect: Expect) -> None:
     """Until brokers are restarted, the former strategy decides; afterwards, the new one."""
     for scene, watch in courses.watched(answer):
@@ -101,7 +108,10 @@ def _others_would(now: Cycle) -> bool:
 @REPLAY.check(
     "SHED-11",
     draws=draws.stories(
-        busy.looked_at_later, busy.above_the_average_later, busy.beside_a_giant, settings=SHEDDING
+        plots.looked_at_later,
+        plots.above_the_average_later,
+        plots.beside_a_giant,
+        settings=SHEDDING,
     ),
 )
 def shed_traffic_goes_where_less_load_is(_case: Story, answer: Course, expect: Expect) -> None:
@@ -156,7 +166,7 @@ def _carries(scene: Scene, broker: str, most: bool | None = None) -> tuple[Fract
     return rates.messages, rates.throughput, usage
 
 
-@REPLAY.check("SHED-12", draws=draws.stories(busy.overloaded_again, settings=SHEDDING))
+@REPLAY.check("SHED-12", draws=draws.stories(plots.overloaded_again, settings=SHEDDING))
 def what_was_shed_stays_for_a_while(_case: Story, answer: Course, expect: Expect) -> None:
     """No bundle is shed a second time within the grace period."""
     past: list[tuple[Move, Scene]] = []
@@ -189,7 +199,7 @@ def _same(before: Move, now: Move, expect: Expect) -> bool:
         return False
 
 
-@REPLAY.check("SHED-13", draws=draws.stories(busy.switched_off, settings=SHEDDING))
+@REPLAY.check("SHED-13", draws=draws.stories(plots.switched_off, settings=SHEDDING))
 def nothing_is_shed_while_it_is_switched_off(_case: Story, answer: Course, expect: Expect) -> None:
     """However long brokers are overloaded, with shedding switched off nothing leaves them."""
     for scene in answer:
@@ -202,7 +212,7 @@ def nothing_is_shed_while_it_is_switched_off(_case: Story, answer: Course, expec
         expect.nothing((one.bundle for one in scene.now.shed()), f"{scene}: it is switched off")
 
 
-@REPLAY.check("SHED-14", draws=draws.stories(left_open.unloaded_by_hand, settings=SHEDDING))
+@REPLAY.check("SHED-14", draws=draws.stories(plots.unloaded_by_hand, settings=SHEDDING))
 def what_was_unloaded_by_hand_stays_for_a_while(
     _case: Story, answer: Course, expect: Expect
 ) -> None:
@@ -219,3 +229,86 @@ def what_was_unloaded_by_hand_stays_for_a_while(
             allowed = f"{scene}: {one.bundle} stays for {plain(grace)} minutes after its unload"
             expect.that(not found, allowed, f"shed, though {', '.join(found)} was unloaded")
         past += [(one, scene) for one in scene.now.unloaded if one.reason == "admin"]
+
+
+GROWING = draws.stories(plots.grown)
+
+
+def _by_brokers(answer: Course) -> Iterator[tuple[Scene, Division]]:
+    """What brokers split by themselves."""
+    for scene in answer:
+        for one in scene.now.split:
+            if scene.kind == "tick" and one.reason == "broker":
+                yield scene, one
+
+
+def _unloads_parts(scene: Scene) -> bool | None:
+    """Whether parts are unloaded; none where that is not certain."""
+    if not scene.before.sure(AUTO_UNLOAD):
+        return None
+    return scene.before.settings().flag(AUTO_UNLOAD)
+
+
+@REPLAY.check("SPLIT-20", draws=draws.stories(plots.grown, plots.grown_beside_another))
+def parts_go_to_other_brokers(_case: Story, answer: Course, expect: Expect) -> None:
+    """No part of a bundle that a broker split stays with it, where there is another."""
+    for scene, one in _by_brokers(answer):
+        space = one.bundle.rpartition("/")[0]
+        alone = len(scene.after.brokers) < 2 or space in scene.after.groups
+        if alone or scene.now.shed() or not _unloads_parts(scene):
+            continue
+        owner = {move.bundle: move.broker for move in scene.now.unloaded}
+        for move in scene.now.assigned:
+            if move.bundle in one.into and expect.reached(move.bundle in owner):
+                had = owner[move.bundle]
+                allowed = f"{scene}: {move.bundle} goes to another broker than {had}"
+                expect.that(move.broker != had, allowed, move.broker)
+
+
+@REPLAY.check("SPLIT-21", draws=GROWING)
+def a_namespace_never_outgrows_its_maximum(_case: Story, answer: Course, expect: Expect) -> None:
+    """However often brokers split, no namespace gets more bundles than it may."""
+    for scene, one in _by_brokers(answer):
+        space = one.bundle.rpartition("/")[0]
+        count = answer.most_bundles(space, scene)
+        if count is None or not scene.before.sure(MAX_BUNDLES):
+            continue
+        most = scene.before.settings().number(MAX_BUNDLES)
+        expect.reached()
+        expect.that(count <= most, f"{scene}: at most {most} bundles in {space}", count)
+
+
+@REPLAY.check("SPLIT-22", draws=GROWING)
+def parts_are_reassigned_at_once(_case: Story, answer: Course, expect: Expect) -> None:
+    """By default, what a broker splits is unloaded and assigned in the same step."""
+    for scene, one in _by_brokers(answer):
+        if _unloads_parts(scene) and expect.reached(bool(scene.after.brokers)):
+            new = {one.bundle, *one.into, *_descendants(scene, one)}
+            unloaded = [move.bundle for move in scene.now.unloaded if move.bundle in new]
+            assigned = [move.bundle for move in scene.now.assigned if move.bundle in new]
+            allowed = f"{scene}: parts of {one.bundle} are unloaded and assigned"
+            told = f"unloaded {unloaded or 'none'}, assigned {assigned or 'none'}"
+            expect.that(bool(unloaded and assigned), allowed, told)
+
+
+def _descendants(scene: Scene, whole: Division) -> Iterator[str]:
+    """The parts of parts that were split in the same step."""
+    for one in scene.now.split:
+        if one.bundle in whole.into:
+            yield from one.into
+
+
+@REPLAY.check("SPLIT-23", draws=draws.stories(plots.grown_in_place))
+def parts_stay_where_unloading_is_off(_case: Story, answer: Course, expect: Expect) -> None:
+    """With their unloading switched off, parts keep the owner of the bundle."""
+    for scene, one in _by_brokers(answer):
+        space = one.bundle.rpartition("/")[0]
+        if _unloads_parts(scene) is not False or scene.now.shed():
+            continue
+        expect.reached()
+        parted = (move.bundle for move in scene.now.unloaded if move.reason == "split")
+        expect.nothing(parted, f"{scene}: parts are not unloaded")
+        for topic in courses.topics_of(scene.before, space):
+            old, now = scene.then.owner(topic), scene.now.owner(topic)
+            if old is not None:
+                expect.that(now == old, f"{scene}: {topic} stays with {old}", now or "nobody")

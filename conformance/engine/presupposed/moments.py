@@ -19,8 +19,7 @@ from pulsar_conformance.conformance.load_data.operations import USAGE
 from pulsar_conformance.conformance.placement.operations import PLACE
 from pulsar_conformance.conformance.shedding.operations import SHED
 from pulsar_conformance.conformance.stories import quantities as courses
-from pulsar_conformance.conformance.stories.operations import REPLAY
-from pulsar_conformance.conformance.stories.view import Course, Scene
+from pulsar_conformance.conformance.stories.operations import REPLAY, Course, Scene
 from pulsar_conformance.reference import MissingSetting, Readings, Settings
 from pulsar_conformance.reference.numbers import Fraction, jsonable
 from pulsar_conformance.reference.ranges import namespace_of

@@ -1,8 +1,7 @@
 """What a case leaves open, so that an implementation may decide it by lot."""
 
 import pytest
-from pulsar_conformance.conformance.placement.quantities import placing_settled
-from pulsar_conformance.conformance.placement.view import Placing
+from pulsar_conformance.conformance.placement.quantities import Placing, placing_settled
 from pulsar_conformance.reference import Readings
 from pulsar_conformance.reference.settings import Settings
 

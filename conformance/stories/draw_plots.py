@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pulsar_conformance.conformance.stories.draw_ownership import crew
-from pulsar_conformance.conformance.stories.draw_tales import CAPACITY, Tale
-from pulsar_conformance.reference.candidates import (
-    AUTO_SPLIT,
-    AUTO_UNLOAD,
-    MAX_BUNDLES,
-    MAX_TOPICS,
-)
+from pulsar_conformance.conformance.stories.draw_tales import CAPACITY, Tale, crew
+from pulsar_conformance.reference.candidates import AUTO_SPLIT, AUTO_UNLOAD, MAX_BUNDLES, MAX_TOPICS
 from pulsar_conformance.reference.shedding import ENABLED, GRACE, PACKAGE, STRATEGY
-from pulsar_conformance.reference.story.timers import REPORT_INTERVAL, SHEDDING_INTERVAL
+from pulsar_conformance.reference.story.timers import (
+    REPORT_INTERVAL,
+    SHEDDING_INTERVAL,
+    WRITE_INTERVAL,
+)
 
 OVERLOAD, THRESHOLD = f"{PACKAGE}OverloadShedder", f"{PACKAGE}ThresholdShedder"
 
@@ -238,3 +236,151 @@ def _wait(tale: Tale) -> None:
         tale.tick(1)
     if tale.random.random() < 0.3:
         tale.tick(minutes)
+
+
+DOMAINS = ("north", "south", "west", "east")
+
+
+def first_of_a_group(tale: Tale) -> None:
+    """Namespaces get a group that is new, and are used one after the other."""
+    _brokers(tale)
+    spaces = _grouped(tale, "apart", tale.random.randint(2, 6))
+    _used(tale, spaces)
+    tale.noise()
+
+
+def another_group(tale: Tale) -> None:
+    """Namespaces that are in use move to another group, whose other namespaces are then used."""
+    _brokers(tale)
+    old = _grouped(tale, "apart", tale.random.randint(2, 4))
+    new = _grouped(tale, "away", tale.random.randint(1, 3))
+    waiting = _grouped(tale, "apart", 1)
+    _used(tale, old)
+    for space in tale.random.sample(old, tale.random.randint(1, len(old))):
+        tale.say("group", namespace=space, group=tale.random.choice(("away", "away", None)))
+    _used(tale, [*new, *waiting] if tale.random.random() < 0.5 else [*waiting, *new])
+    tale.noise()
+
+
+def other_domains(tale: Tale) -> None:
+    """Brokers change their domain, or domains disappear, between two uses."""
+    homes = _brokers(tale)
+    spaces = _grouped(tale, "apart", tale.random.randint(3, 6))
+    half = tale.random.randint(1, len(spaces) - 1)
+    _used(tale, spaces[:half])
+    gone = tale.random.choice(list(homes))
+    if tale.random.random() < 0.3:
+        for name in homes:
+            tale.say("domain", name=name, brokers=[])
+    else:
+        moved = homes.pop(gone)
+        tale.say("domain", name=gone, brokers=[])
+        heir = tale.random.choice([*homes, "far"])
+        tale.say("domain", name=heir, brokers=[*homes.get(heir, ()), *moved])
+    _used(tale, spaces[half:])
+    tale.noise()
+
+
+def an_outage(tale: Tale) -> None:
+    """All brokers of a domain go down while others own namespaces of the same group."""
+    homes = _brokers(tale)
+    _used(tale, _grouped(tale, "apart", tale.random.randint(2, 6)))
+    for broker in homes[tale.random.choice(list(homes))]:
+        tale.say("broker_down", broker=broker)
+    tale.noise()
+
+
+def _brokers(tale: Tale) -> dict[str, list[str]]:
+    """Two or more domains with their brokers; returns the domains that exist."""
+    tale.up(tale.random.randint(5, 7) if tale.large else tale.random.randint(2, 4))
+    tale.backdrop()
+    count = tale.random.randint(2, min(4, len(tale.brokers)))
+    homes = {name: tale.brokers[place::count] for place, name in enumerate(DOMAINS[:count])}
+    for name, brokers in homes.items():
+        tale.say("domain", name=name, brokers=brokers)
+    return homes
+
+
+def _grouped(tale: Tale, group: str, count: int) -> list[str]:
+    spaces = [tale.space() for _ in range(count)]
+    for space in spaces:
+        tale.say("group", namespace=space, group=group)
+    return spaces
+
+
+def _used(tale: Tale, spaces: Sequence[str]) -> None:
+    for space in spaces:
+        tale.use(space, tale.random.choice((0, 1)))
+        if tale.random.random() < 0.2:
+            tale.tick()
+
+
+def unloaded_by_hand(tale: Tale) -> None:
+    """A bundle is unloaded by hand, and makes its broker overloaded within the grace period.
+
+    The other brokers have less to do, but are no place for its return: only it can be shed.
+    """
+    tale.settings[GRACE] = tale.random.choice((10, 30, 30))
+    tale.up(capacity=CAPACITY)
+    space = tale.space()
+    topic = tale.use(space, tale.random.choice((2, 5)))
+    light = tale.use(tale.space(), 1)
+    tale.tick(2)
+    tale.say("unload", bundleOf=topic)
+    tale.tick(tale.random.choice((0, 1)))
+    tale.change(topic, tale.random.choice((90, 95, 110)))
+    tale.change(light, 0.5)
+    tale.up(tale.random.randint(1, 2))
+    tale.tick(tale.random.choice((3, 5)))
+    tale.noise(1)
+
+
+def registered_twice(tale: Tale) -> None:
+    """A broker that is in one domain is to be registered to another one, too."""
+    tale.up(tale.random.randint(3, 5))
+    tale.backdrop()
+    half = tale.random.randint(1, len(tale.brokers) - 1)
+    tale.say("domain", name="north", brokers=tale.brokers[:half])
+    if tale.random.random() < 0.5:
+        tale.say("domain", name="south", brokers=tale.brokers[half:])
+    for _ in range(tale.random.randint(0, 2)):
+        _use_one_of_the_group(tale)
+    tale.say("domain", name="west", brokers=[tale.random.choice(tale.brokers[:half])])
+    for _ in range(tale.random.randint(1, 3)):
+        _use_one_of_the_group(tale)
+    tale.noise()
+
+
+def _use_one_of_the_group(tale: Tale) -> None:
+    """One more namespace of a group is used."""
+    space = tale.space()
+    tale.say("group", namespace=space, group="apart")
+    tale.use(space, tale.random.choice((0, 1)))
+
+
+def undisturbed(tale: Tale) -> None:
+    """Brokers carry what they carry for several intervals of reporting and of writing."""
+    tale.settings[REPORT_INTERVAL] = tale.random.choice((1, 1, 2, 3, 5))
+    tale.settings[WRITE_INTERVAL] = tale.random.choice((1, 2, 5, 10))
+    crew(tale)
+    for _ in range(tale.random.randint(1, 4)):
+        space = tale.space(tale.random.choice((1, 1, 1, 4)))
+        for _ in range(tale.random.randint(1, 3)):
+            tale.use(space, tale.random.choice((0, 1, 5, 20)))
+    longest = max(tale.settings[REPORT_INTERVAL], tale.settings[WRITE_INTERVAL])
+    for _ in range(tale.random.randint(3, 6)):
+        tale.tick(tale.random.choice((1, longest, 2 * longest + 1)))
+        if tale.random.random() < 0.3:
+            tale.change(tale.random.choice(tale.topics), tale.random.choice((2, 10)))
+
+
+def with_changes(tale: Tale) -> None:
+    """The same, while a broker joins, another goes, and the leader changes."""
+    undisturbed(tale)
+    tale.any_event()
+    tale.up()
+    tale.tick(tale.settings[REPORT_INTERVAL] + 1)
+    tale.say("leader_lost")
+    tale.tick(2 * tale.settings[WRITE_INTERVAL] + 1)
+    tale.noise()
+    tale.tick(2 * tale.settings[WRITE_INTERVAL] + 1)
