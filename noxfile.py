@@ -59,6 +59,9 @@ BESIDE_TESTS = {"PYTHONPATH": "tests"}
 ELSEWHERE = "not (browser or cluster or pulsar or site or spark)"
 """The tests that need nothing but Python and the samples' languages, by their markers."""
 
+PAGES = ("tests/reports", "tests/audit")
+"""The folders with tests of pages."""
+
 ENDS = ("--timeout", "900")
 """Seconds after which a test that hangs fails by its name; the slowest takes two minutes."""
 
@@ -277,9 +280,9 @@ def site(session: nox.Session) -> None:
     session.run("mkdocs", "build", "--strict", "--quiet", "-f", SITE)
     session.log("open reports/out/site/index.html")
     if shutil.which("chromium") and shutil.which("chromedriver"):
-        session.run("pytest", "-q", "-m", "site or browser")
+        session.run("pytest", "-q", "-m", "site or browser", *PAGES)
     else:
-        session.run("pytest", "-q", "-m", "site")
+        session.run("pytest", "-q", "-m", "site", *PAGES)
         session.warn("no Chromium and chromedriver on the PATH: tests marked browser were not run")
 
 
