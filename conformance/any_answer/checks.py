@@ -8,16 +8,15 @@ from pulsar_conformance.conformance.any_answer import draws
 from pulsar_conformance.conformance.cases.matching import matches
 from pulsar_conformance.conformance.catalogue import OPERATIONS
 from pulsar_conformance.conformance.common.check import check_exchanges
-from pulsar_conformance.conformance.common.exchange import Exchange
 from pulsar_conformance.conformance.common.expect import Expect, LeftUnanswered, as_text
-from pulsar_conformance.conformance.common.trial import CASE_CHANGED, canonical
+from pulsar_conformance.conformance.common.trial import CASE_CHANGED, Exchange, canonical
 
 
 @check_exchanges("ANSWER-01", draws=draws.of_each_operation(draws.once))
 def nothing_is_named_that_is_not_there(exchanges: Sequence[Exchange], expect: Expect) -> None:
     """Each broker and bundle of an answer is one of the case's."""
     for one in exchanges:
-        named = OPERATIONS[one.operation].named
+        named = OPERATIONS[one.operation].names
         if named is not None and not one.declined:
             expect.reached()
             for answered, known in named(one.case, one.answer):
@@ -78,14 +77,14 @@ def a_legal_case_is_answered(exchanges: Sequence[Exchange], expect: Expect) -> N
 def _alike(first: Exchange, second: Exchange, expect: Expect) -> None:
     """Demands the same answer twice, where nothing is left open."""
     operation = OPERATIONS[first.operation]
-    if expect.reached(operation.settled(first.view, expect.readings)):
+    if expect.reached(operation.determined(first.view, expect.readings)):
         allowed = f"the same answer twice: {as_text(first.answer)}"
         expect.that(_equal(first, second), allowed, second.answer)
 
 
 def _equal(first: Exchange, second: Exchange) -> bool:
     """What is the same in two answers whose parts may stand in any order, or in the case's."""
-    same = OPERATIONS[first.operation].same
+    same = OPERATIONS[first.operation].regardless_of_order
     if same is None or first.declined or second.declined:
         return matches(first.operation, first.answer, second.answer)
     return bool(same(first.case, first.answer) == same(second.case, second.answer))

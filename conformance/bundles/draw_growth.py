@@ -10,6 +10,7 @@ from typing import Any
 from hypothesis import strategies as st
 from pulsar_conformance.conformance.common.trial import Json, Trial
 from pulsar_conformance.conformance.drawing import loads, names
+from pulsar_conformance.conformance.drawing.aims import aim
 from pulsar_conformance.conformance.drawing.loads import randoms
 from pulsar_conformance.reference.candidates import (
     AUTO_SPLIT,
@@ -182,3 +183,44 @@ def kept_loaded() -> st.SearchStrategy[Trial]:
 def unloaded_at_once() -> st.SearchStrategy[Trial]:
     """The unloading of split bundles, not set or switched on."""
     return st.one_of(growths(), growths(settings={AUTO_UNLOAD: True}))
+
+
+def _one_bundle(settings: Json, latest: Json, long_term: Json | None) -> Json:
+    [bundle] = names.bundles(Random(0), 1)
+    data = {} if long_term is None else {bundle: {"longTermData": long_term}}
+    counts = {"topics": 5, "producerCount": 1, "consumerCount": 1}
+    report = {"bundles": [bundle], "lastStats": {bundle: {**latest, **counts}}}
+    return {
+        "settings": settings,
+        "leader": True,
+        "brokers": {"broker-1": report},
+        "bundles": data,
+        "namespaceBundles": {namespace_of(bundle): 1},
+    }
+
+
+def busy_once(random: Random) -> Json:
+    """A bundle above the message rate only in the long term, or only at the latest."""
+    quiet, busy = {"msgRateIn": 10}, {"msgRateIn": 500}
+    latest, long_term = random.choice(((quiet, busy), (busy, quiet)))
+    return _one_bundle({MAX_MESSAGES: 100}, latest, loads.average(long_term, 10, 1000))
+
+
+def between_the_megabytes(random: Random) -> Json:
+    """A bundle that carries more than 100 decimal megabytes, and fewer than 100 binary ones."""
+    rate = {"msgThroughputIn": random.choice((101, 102, 104)) * loads.MEGABYTE}
+    return _one_bundle({MAX_MEGABYTES: 100}, rate, loads.average(rate, 10, 1000))
+
+
+def never_measured_in_kilobytes(random: Random) -> Json:
+    """A bundle without data, and a limit between 100 decimal and 100 binary kilobytes."""
+    limit = random.choice((0.101, 0.0965))
+    latest = {"msgThroughputIn": 101_000}
+    return _one_bundle({MAX_MEGABYTES: limit}, latest, None)
+
+
+AIMED = (
+    aim("split-rate-window", "bundles.split_candidates", busy_once),
+    aim("megabyte", "bundles.split_candidates", between_the_megabytes),
+    aim("kilobyte", "bundles.split_candidates", never_measured_in_kilobytes),
+)

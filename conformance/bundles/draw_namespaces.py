@@ -7,6 +7,7 @@ from random import Random
 from hypothesis import strategies as st
 from pulsar_conformance.conformance.common.trial import Json, Trial
 from pulsar_conformance.conformance.drawing import names
+from pulsar_conformance.conformance.drawing.aims import Aim
 from pulsar_conformance.conformance.drawing.loads import randoms
 from pulsar_conformance.reference.ranges import FULL_UPPER, hash_of, hex_of
 
@@ -125,3 +126,14 @@ def at_the_end(draw: st.DrawFn) -> Trial:
     last = draw(st.lists(st.sampled_from(TOPICS_AT_THE_END), min_size=1, unique=True))
     topics = [*last, *names.topics(random, random.randint(0, 3))]
     return Trial.of("bundles.locate", locating(boundaries(random, count), topics))
+
+
+@st.composite
+def as_many_partitions_as_bundles(draw: st.DrawFn) -> Trial:
+    """The partitions of one topic in as many bundles."""
+    count = draw(st.sampled_from([64, 128, 256]))
+    ends, partitions = names.equal_boundaries(count), names.partitions(draw(randoms), count)
+    return Trial.of("bundles.locate", locating(ends, partitions))
+
+
+AIMED = (Aim("partitions", "bundles.locate", as_many_partitions_as_bundles()),)

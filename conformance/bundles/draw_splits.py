@@ -7,15 +7,16 @@ from typing import Any
 
 from hypothesis import strategies as st
 from pulsar_conformance.conformance.bundles.draw_namespaces import locating
+from pulsar_conformance.conformance.bundles.operations import LOCATE, SPLIT, WHOLE
 from pulsar_conformance.conformance.common.trial import Json, Question, Trial
 from pulsar_conformance.conformance.drawing import names
+from pulsar_conformance.conformance.drawing.aims import Aim, aim
 from pulsar_conformance.conformance.drawing.loads import randoms
 from pulsar_conformance.reference.ranges import FULL_UPPER, HASHES, HashRange, hash_of, hex_of
 from pulsar_conformance.reference.splitting import POSITIONS, RANGE, TOPICS
 
 DEFAULT = "defaultNamespaceBundleSplitAlgorithm"
 SUPPORTED = "supportedNamespaceBundleSplitAlgorithms"
-WHOLE = "0x00000000_0xffffffff"
 CELLS = 4096
 """Ranges in which topics are counted: fine enough that few share one."""
 
@@ -62,14 +63,14 @@ def halves(draw: st.DrawFn) -> Trial:
     part = some_range(random)
     case = splitting(part.name, RANGE, topics=topics_in(random, part))
     case["by"] = random.choice(("admin", "broker"))
-    return Trial.of("bundles.split", case)
+    return Trial.of(SPLIT.id, case)
 
 
 def counted(split: Json, *more: Json) -> Trial:
     """Splits of a whole namespace, and its topics in fine cells by which they can be counted."""
     found = locating(names.equal_boundaries(CELLS), split["topics"])
-    splits = [Question("bundles.split", case) for case in (split, *more)]
-    return Trial((*splits, Question("bundles.locate", found)))
+    splits = [Question(SPLIT.id, case) for case in (split, *more)]
+    return Trial((*splits, Question(LOCATE.id, found)))
 
 
 @st.composite
@@ -106,7 +107,7 @@ def neighbours(draw: st.DrawFn) -> Trial:
     ends = sorted({0, FULL_UPPER, *map(hash_of, topics)})
     split = splitting(WHOLE, TOPICS, topics=topics, by=by)
     located = locating(list(map(hex_of, ends)), topics)
-    return Trial((Question("bundles.split", split), Question("bundles.locate", located)))
+    return Trial((Question(SPLIT.id, split), Question(LOCATE.id, located)))
 
 
 @st.composite
@@ -119,7 +120,7 @@ def positions(draw: st.DrawFn) -> Trial:
     asked = inside + random.sample(edges, random.choice((0, 0, 1, 3))) + inside[:1]
     random.shuffle(asked)
     case = splitting(part.name, POSITIONS, topics=topics_in(random, part))
-    return Trial.of("bundles.split", {**case, "positions": list(map(hex_of, asked))})
+    return Trial.of(SPLIT.id, {**case, "positions": list(map(hex_of, asked))})
 
 
 def topic_splits() -> st.SearchStrategy[Trial]:
@@ -179,7 +180,7 @@ def selected_by(draw: st.DrawFn, setting: str) -> Trial:
     topics = _on_one_side(random, count) if skewed else names.topics(random, count)
     asked = splitting(WHOLE, None, topics=topics, settings=settings)
     named = [{**asked, "algorithm": algorithm} for algorithm in (chosen, other)]
-    return Trial.of("bundles.split", asked, *named)
+    return Trial.of(SPLIT.id, asked, *named)
 
 
 @st.composite
@@ -190,4 +191,22 @@ def automatic(draw: st.DrawFn) -> Trial:
     count = draw(st.sampled_from((2, 3, 10, 100)))
     topics = names.topics(draw(randoms), count)
     case = splitting(WHOLE, algorithm, topics=topics, settings=settings, by="broker")
-    return Trial.of("bundles.split", case)
+    return Trial.of(SPLIT.id, case)
+
+
+def _whole_range(_random: Random) -> Json:
+    return splitting(WHOLE, RANGE, topics=names.topics(Random(0), 4))
+
+
+def several_positions(random: Random) -> Json:
+    """Positions that all lie inside a bundle, so that nothing else is wrong with them."""
+    part = HashRange.parse(WHOLE)
+    inside = random.sample(range(part.lower + 1, part.upper), random.choice((2, 3, 5)))
+    return splitting(part.name, POSITIONS, positions=list(map(hex_of, inside)))
+
+
+AIMED = (
+    Aim("split-key", SPLIT.id, selected_by(SUPPORTED)),
+    aim("split-ways", SPLIT.id, several_positions),
+    aim("range-halves", SPLIT.id, _whole_range),
+)

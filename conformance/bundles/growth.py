@@ -6,9 +6,7 @@ from collections import Counter
 from functools import partial
 
 from pulsar_conformance.conformance.bundles import draw_growth as draws
-from pulsar_conformance.conformance.bundles.operations import SPLIT_CANDIDATES
-from pulsar_conformance.conformance.bundles.quantities import crowded, exceeds, may_split
-from pulsar_conformance.conformance.bundles.view import Chosen
+from pulsar_conformance.conformance.bundles.operations import SPLIT_CANDIDATES, Candidates, exceeds
 from pulsar_conformance.conformance.common.expect import Expect
 from pulsar_conformance.reference.candidates import (
     AUTO_SPLIT,
@@ -24,10 +22,22 @@ from pulsar_conformance.reference.numbers import plain
 from pulsar_conformance.reference.ranges import namespace_of
 
 
-def is_a_candidate(name: str, case: Growth, answer: Chosen, expect: Expect) -> None:
+def _may_split(growth: Growth) -> list[str]:
+    """Return the bundles that exceed a threshold, or almost do."""
+    names = growth.limits
+    return [b for b in growth.stats if any(exceeds(growth, b, n) is not False for n in names)]
+
+
+def _crowded(growth: Growth) -> set[str]:
+    """Return the namespaces that may have more candidates than room for new bundles."""
+    counted = Counter(map(namespace_of, _may_split(growth)))
+    return {namespace for namespace, count in counted.items() if count > growth.room(namespace)}
+
+
+def is_a_candidate(name: str, case: Growth, answer: Candidates, expect: Expect) -> None:
     """A bundle that exceeds the threshold is split, where its namespace has room."""
     expect.given(case.enabled, "the leader splits by itself")
-    full = crowded(case)
+    full = _crowded(case)
     for bundle in case.stats:
         over = exceeds(case, bundle, name) and namespace_of(bundle) not in full
         if expect.reached(bool(over)):
@@ -46,21 +56,21 @@ for rule, limited in {
 
 
 @SPLIT_CANDIDATES.check("SPLIT-05", draws=draws.growths())
-def others_stay_whole(case: Growth, answer: Chosen, expect: Expect) -> None:
+def others_stay_whole(case: Growth, answer: Candidates, expect: Expect) -> None:
     """A bundle that exceeds no threshold is not split."""
     expect.given(case.enabled, "the leader splits by itself")
-    growing = set(may_split(case))
+    growing = set(_may_split(case))
     expect.reached(len(growing) < len(case.stats))
     wrong = [bundle for bundle in answer.split if bundle not in growing]
     expect.nothing(wrong, "these exceed no threshold")
 
 
 @SPLIT_CANDIDATES.check("SPLIT-06", draws=draws.growths(full=True))
-def a_namespace_keeps_to_its_maximum(case: Growth, answer: Chosen, expect: Expect) -> None:
+def a_namespace_keeps_to_its_maximum(case: Growth, answer: Candidates, expect: Expect) -> None:
     """With those split in this round, no namespace has more bundles than it may."""
     expect.given(case.enabled, "the leader splits by itself")
     chosen = Counter(map(namespace_of, set(answer.split)))
-    growing = Counter(map(namespace_of, may_split(case)))
+    growing = Counter(map(namespace_of, _may_split(case)))
     for space, count in growing.items():
         room = max(case.room(space), 0)
         if expect.reached(count > room):
@@ -70,14 +80,14 @@ def a_namespace_keeps_to_its_maximum(case: Growth, answer: Chosen, expect: Expec
 
 
 @SPLIT_CANDIDATES.check("SPLIT-07", draws=draws.switched_off())
-def nothing_is_split_when_switched_off(case: Growth, answer: Chosen, expect: Expect) -> None:
+def nothing_is_split_when_switched_off(case: Growth, answer: Candidates, expect: Expect) -> None:
     """With the automatic split switched off, nothing is split."""
     if expect.reached(not case.settings.flag(AUTO_SPLIT) and bool(case.candidates)):
         expect.nothing(answer.split, "the automatic split is switched off")
 
 
 @SPLIT_CANDIDATES.check("SPLIT-08", draws=draws.unloaded_at_once())
-def parts_are_unloaded_at_once(case: Growth, answer: Chosen, expect: Expect) -> None:
+def parts_are_unloaded_at_once(case: Growth, answer: Candidates, expect: Expect) -> None:
     """By default, whatever is split is unloaded, and nothing else."""
     expect.given(case.enabled, "the leader splits by itself")
     expect.given(case.settings.flag(AUTO_UNLOAD), "split bundles are unloaded")
@@ -86,7 +96,7 @@ def parts_are_unloaded_at_once(case: Growth, answer: Chosen, expect: Expect) -> 
 
 
 @SPLIT_CANDIDATES.check("SPLIT-09", draws=draws.kept_loaded())
-def parts_stay_when_unloading_is_off(case: Growth, answer: Chosen, expect: Expect) -> None:
+def parts_stay_when_unloading_is_off(case: Growth, answer: Candidates, expect: Expect) -> None:
     """With unloading switched off, the parts of what is split stay where they are."""
     expect.given(case.enabled, "the leader splits by itself")
     off = not case.settings.flag(AUTO_UNLOAD)
@@ -99,14 +109,14 @@ FEWEST_TOPICS = FEWEST_BROKERS = 2
 
 
 @SPLIT_CANDIDATES.check("SPLIT-24", draws=draws.growths())
-def nothing_is_split_with_one_broker(case: Growth, answer: Chosen, expect: Expect) -> None:
+def nothing_is_split_with_one_broker(case: Growth, answer: Candidates, expect: Expect) -> None:
     """With one broker nothing is split."""
     if expect.reached(len(case.case["brokers"]) < FEWEST_BROKERS):
         expect.nothing(answer.split, "one broker is up")
 
 
 @SPLIT_CANDIDATES.check("SPLIT-25", draws=draws.growths())
-def few_topics_stay_together(case: Growth, answer: Chosen, expect: Expect) -> None:
+def few_topics_stay_together(case: Growth, answer: Candidates, expect: Expect) -> None:
     """A bundle with fewer than two topics stays whole."""
     few = [bundle for bundle, stats in case.stats.items() if stats.topics < FEWEST_TOPICS]
     expect.reached(bool(few))
@@ -115,11 +125,11 @@ def few_topics_stay_together(case: Growth, answer: Chosen, expect: Expect) -> No
 
 
 @SPLIT_CANDIDATES.check("SPLIT-26", draws=draws.growths())
-def the_others_over_a_limit_are_split(case: Growth, answer: Chosen, expect: Expect) -> None:
+def the_others_over_a_limit_are_split(case: Growth, answer: Candidates, expect: Expect) -> None:
     """A bundle with two topics over a limit is split, where its namespace has room."""
     expect.given(case.enabled, "the leader splits by itself")
     expect.given(len(case.case["brokers"]) >= FEWEST_BROKERS, "two brokers are up")
-    full = crowded(case)
+    full = _crowded(case)
     for bundle, stats in case.stats.items():
         able = stats.topics >= FEWEST_TOPICS and namespace_of(bundle) not in full
         over = [name for name in case.limits if exceeds(case, bundle, name)]

@@ -2,18 +2,31 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter
+from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 
-from pulsar_conformance.conformance.bundles.quantities import growth_settled, locating_settled
-from pulsar_conformance.conformance.bundles.view import Chosen, Found, Locating, Parts
-from pulsar_conformance.conformance.common.clusters import bundles_of, cluster
-from pulsar_conformance.conformance.common.examples import LEFT, RIGHT, TOPICS, broker, bundle_data
-from pulsar_conformance.conformance.common.likeness import same_field
-from pulsar_conformance.conformance.common.operation import Naming, Operation, Problems
-from pulsar_conformance.conformance.common.plain import Plain
+from pulsar_conformance.conformance.common.clusters import (
+    LEFT,
+    RIGHT,
+    TOPICS,
+    bundles_named_in,
+    cluster_problems,
+    example_broker,
+    example_bundle_data,
+)
+from pulsar_conformance.conformance.common.expect import Violated, same
+from pulsar_conformance.conformance.common.operation import (
+    FlatCase,
+    NamesUsed,
+    Operation,
+    Problems,
+    same_field,
+)
 from pulsar_conformance.conformance.common.trial import Json
 from pulsar_conformance.reference import MissingSetting, Readings, Settings
+from pulsar_conformance.reference.bundles import PARTITION
 from pulsar_conformance.reference.candidates import Growth
 from pulsar_conformance.reference.ranges import (
     FULL_UPPER,
@@ -26,33 +39,59 @@ from pulsar_conformance.reference.ranges import (
 from pulsar_conformance.reference.splitting import SELECTING_SETTING
 
 NUMBER = "defaultNumberOfNamespaceBundles"
+WHOLE = "0x00000000_0xffffffff"
+ALL = ["0x00000000", "0xffffffff"]
+HALVES = ["0x00000000", "0x80000000", "0xffffffff"]
 
 
-def _legal_creation(case: Json, settings: Settings) -> Problems:
-    count, said = case["bundles"], "case.bundles"
+def _creation_problems(case: Json, settings: Settings) -> Problems:
+    count, place = case["bundles"], "case.bundles"
     if count is None:
-        count, said = settings.number(NUMBER), f"case.settings.{NUMBER}"
+        count, place = settings.number(NUMBER), f"case.settings.{NUMBER}"
     if count != int(count) or not 1 <= count < HASHES:
-        yield f"{said}: {float(count):g} bundles cannot be made of {HASHES} hashes"
+        yield f"{place}: {float(count):g} bundles cannot be made of {HASHES} hashes"
 
 
-def _boundaries(_case: Plain, answer: Json) -> list[str]:
+def _read_boundaries(_case: FlatCase, answer: Json) -> list[str]:
     boundaries: list[str] = answer["boundaries"]
     return boundaries
 
 
 CREATE = Operation(
     id="bundles.create",
-    view=lambda case, settings, _readings: Plain(case, settings),
-    read=_boundaries,
+    view=lambda case, settings, _readings: FlatCase(case, settings),
+    read=_read_boundaries,
     matches=same_field("boundaries"),
     examples=tuple({"bundles": number, "settings": {}} for number in (16, 2, None)),
-    legal=_legal_creation,
-    said_by_case={NUMBER: "bundles"},
+    legal=_creation_problems,
+    overridden_by={NUMBER: "bundles"},
 )
 
 
-def _legal_location(case: Json, _settings: Settings) -> Problems:
+@dataclass(frozen=True)
+class Locating(FlatCase):
+    """Topics whose bundles in a namespace are asked for."""
+
+    @cached_property
+    def ranges(self) -> tuple[HashRange, ...]:
+        """The namespace's bundles, in order."""
+        return ranges_of(self.case["boundaries"])
+
+
+@dataclass(frozen=True)
+class Located:
+    """The bundle of each topic, as answered."""
+
+    case: Locating
+    bundles: tuple[str, ...]
+
+    @cached_property
+    def by_topic(self) -> dict[str, str]:
+        """The bundle of each topic."""
+        return dict(zip(self.case["topics"], self.bundles, strict=False))
+
+
+def _location_problems(case: Json, _settings: Settings) -> Problems:
     ends = [int(boundary, 16) for boundary in case["boundaries"]]
     if len(ends) < 2 or ends[0] != 0 or ends[-1] != FULL_UPPER:
         yield "case.boundaries: they go from 0x00000000 to 0xffffffff"
@@ -60,39 +99,57 @@ def _legal_location(case: Json, _settings: Settings) -> Problems:
         yield "case.boundaries: they ascend, each once"
 
 
-def _named_location(case: Json, answer: Json) -> list[Naming]:
-    return [Naming(answer["bundles"], [part.name for part in ranges_of(case["boundaries"])])]
+def _location_names(case: Json, answer: Json) -> list[NamesUsed]:
+    return [NamesUsed(answer["bundles"], [part.name for part in ranges_of(case["boundaries"])])]
 
 
-def _same(case: Json, answer: Json) -> object:
+def _bundle_by_topic(case: Json, answer: Json) -> object:
     return sorted(zip(case["topics"], answer["bundles"], strict=False))
 
 
-ALL = ["0x00000000", "0xffffffff"]
-HALVES = ["0x00000000", "0x80000000", "0xffffffff"]
+def _location_determined(case: Locating, readings: Readings) -> bool:
+    """Return whether topics are hashed by name; no document says how partitions are spread."""
+    return readings["partitions"] == "hashed" or not any(map(PARTITION.search, case["topics"]))
+
 
 LOCATE = Operation(
     id="bundles.locate",
     view=lambda case, settings, _readings: Locating(case, settings),
-    read=lambda case, answer: Found(case, tuple(answer["bundles"])),
+    read=lambda case, answer: Located(case, tuple(answer["bundles"])),
     matches=same_field("bundles"),
     examples=tuple({"boundaries": cuts, "topics": TOPICS} for cuts in (ALL, HALVES)),
-    legal=_legal_location,
-    names=frozenset({"boundaries", "topics"}),
-    named=_named_location,
-    same=_same,
-    settled=locating_settled,
+    legal=_location_problems,
+    removable=frozenset({"boundaries", "topics"}),
+    names=_location_names,
+    regardless_of_order=_bundle_by_topic,
+    determined=_location_determined,
 )
 
 
-WHOLE = "0x00000000_0xffffffff"
+@dataclass(frozen=True)
+class Parts:
+    """The parts into which a bundle was split, as answered, or the refusal."""
+
+    names: tuple[str, ...]
+    refused: str | None
+
+    @cached_property
+    def ranges(self) -> tuple[HashRange, ...]:
+        """The parts as ranges."""
+        try:
+            return tuple(map(HashRange.parse, self.names))
+        except ValueError as error:
+            raise Violated("ranges of hashes", str(error)) from None
+
+    def __str__(self) -> str:
+        return f"refused: {self.refused}" if self.refused else ", ".join(self.names)
 
 
-def _legal_split(case: Json, settings: Settings) -> Problems:
+def _split_problems(case: Json, settings: Settings) -> Problems:
     try:
         bundle = HashRange.parse(case["bundle"])
-    except ValueError as wrong:
-        yield f"case.bundle: {wrong}"
+    except ValueError as error:
+        yield f"case.bundle: {error}"
         return
     selecting = {*settings.given, *settings.defaults} & set(SELECTING_SETTING.values())
     if case["algorithm"] is None and not selecting:
@@ -104,8 +161,8 @@ def _legal_split(case: Json, settings: Settings) -> Problems:
         yield "case.topics: a topic is named twice"
 
 
-def _needed(case: Json, settings: Settings, readings: Readings) -> None:
-    """The setting that selects the algorithm (by the reading `split-key`) if none is named."""
+def _needs_an_algorithm(case: Json, settings: Settings, readings: Readings) -> None:
+    """Ask for the setting that selects the algorithm (by `split-key`) if none is named."""
     if case["algorithm"] is None:
         settings.text(SELECTING_SETTING[readings["split-key"]])
 
@@ -115,7 +172,7 @@ def _example_split(algorithm: str, positions: list[str]) -> Json:
         "bundle": WHOLE,
         "algorithm": algorithm,
         "by": "admin",
-        "settings": {"defaultNamespaceBundleSplitAlgorithm": "range_equally_divide"},
+        "settings": {SELECTING_SETTING["default"]: "range_equally_divide"},
         "topics": TOPICS,
         "positions": positions,
     }
@@ -123,47 +180,69 @@ def _example_split(algorithm: str, positions: list[str]) -> Json:
 
 SPLIT = Operation(
     id="bundles.split",
-    view=lambda case, settings, _readings: Plain(case, settings),
+    view=lambda case, settings, _readings: FlatCase(case, settings),
     read=lambda _case, answer: Parts(tuple(answer.get("bundles", ())), answer.get("refused")),
     matches=same_field("bundles"),
     examples=(
         _example_split("range_equally_divide", []),
         _example_split("specified_positions_divide", ["0x10000000"]),
     ),
-    legal=_legal_split,
-    needs=_needed,
+    legal=_split_problems,
+    needs=_needs_an_algorithm,
     refusable=True,
-    names=frozenset({"topics", "positions"}),
-    said_by_case=dict.fromkeys(SELECTING_SETTING.values(), "algorithm"),
+    removable=frozenset({"topics", "positions"}),
+    overridden_by=dict.fromkeys(SELECTING_SETTING.values(), "algorithm"),
 )
 
 
-def _legal_candidates(case: Json, settings: Settings) -> Problems:
-    yield from cluster(case, settings)
-    owned: dict[str, int] = defaultdict(int)
-    for report in case["brokers"].values():
-        for bundle in report.get("bundles", ()):
-            owned[namespace_of(bundle)] += 1
-    for namespace, count in owned.items():
+@dataclass(frozen=True)
+class Candidates:
+    """The bundles to split, and those whose parts are to be unloaded, as answered."""
+
+    split: tuple[str, ...]
+    unload: tuple[str, ...]
+
+
+def exceeds(growth: Growth, bundle: str, name: str) -> bool | None:
+    """Return whether a bundle exceeds a threshold; None if floating point might decide."""
+    measured, limit = growth.measured(bundle, name), growth.limits[name]
+    whole = measured.denominator == limit.denominator == 1
+    if measured != limit and not whole and same(measured, limit):
+        return None
+    return measured > limit
+
+
+def _candidate_problems(case: Json, settings: Settings) -> Problems:
+    yield from cluster_problems(case, settings)
+    owned = [bundle for report in case["brokers"].values() for bundle in report.get("bundles", ())]
+    for namespace, count in Counter(map(namespace_of, owned)).items():
         if case["namespaceBundles"].get(namespace, 0) < count:
             yield f"case.namespaceBundles: {namespace} has at least {count} bundles"
 
 
-def _matches(allowed: Json, answer: Json) -> bool:
-    """Compares the bundles as sets."""
+def _same_candidates(allowed: Json, answer: Json) -> bool:
+    """Compare the bundles as sets."""
     return all(set(allowed[name]) == set(answer[name]) for name in ("split", "unload"))
 
 
-def _named_candidates(case: Json, answer: Json) -> list[Naming]:
-    return [Naming((*answer["split"], *answer["unload"]), bundles_of(case))]
+def _candidate_names(case: Json, answer: Json) -> list[NamesUsed]:
+    return [NamesUsed((*answer["split"], *answer["unload"]), bundles_named_in(case))]
+
+
+def _candidates_determined(case: Growth, _readings: Readings) -> bool:
+    """Return whether it is certain what exceeds a threshold, and each namespace has room."""
+    found = {bundle: [exceeds(case, bundle, name) for name in case.limits] for bundle in case.stats}
+    growing = Counter(namespace_of(bundle) for bundle, over in found.items() if any(over))
+    room = all(count <= case.room(namespace) for namespace, count in growing.items())
+    return room and not any(None in over for over in found.values())
 
 
 def _example_candidates(leader: bool) -> Json:
     return {
         "settings": {},
         "leader": leader,
-        "brokers": {"broker-1": broker(50.0, 4, [LEFT, RIGHT])},
-        "bundles": bundle_data(),
+        "brokers": {"broker-1": example_broker(50.0, 4, [LEFT, RIGHT])},
+        "bundles": example_bundle_data(),
         "namespaceBundles": {"t/ns": 2},
     }
 
@@ -171,11 +250,11 @@ def _example_candidates(leader: bool) -> Json:
 SPLIT_CANDIDATES = Operation(
     id="bundles.split_candidates",
     view=Growth,
-    read=lambda _case, answer: Chosen(tuple(answer["split"]), tuple(answer["unload"])),
-    matches=_matches,
+    read=lambda _case, answer: Candidates(tuple(answer["split"]), tuple(answer["unload"])),
+    matches=_same_candidates,
     examples=(_example_candidates(True), _example_candidates(False)),
-    legal=_legal_candidates,
-    names=frozenset({"brokers", "bundles"}),
-    named=_named_candidates,
-    settled=growth_settled,
+    legal=_candidate_problems,
+    removable=frozenset({"brokers", "bundles"}),
+    names=_candidate_names,
+    determined=_candidates_determined,
 )

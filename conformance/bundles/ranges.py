@@ -8,11 +8,10 @@ from typing import TypeAlias
 
 from hypothesis import strategies as st
 from pulsar_conformance.conformance.bundles import draw_namespaces as namespaces
-from pulsar_conformance.conformance.bundles.operations import CREATE, LOCATE
-from pulsar_conformance.conformance.bundles.view import Found, Locating
-from pulsar_conformance.conformance.common.exchange import Asked
+from pulsar_conformance.conformance.bundles.operations import CREATE, LOCATE, Located, Locating
 from pulsar_conformance.conformance.common.expect import Expect
-from pulsar_conformance.conformance.common.plain import Plain
+from pulsar_conformance.conformance.common.operation import FlatCase
+from pulsar_conformance.conformance.common.trial import Asked
 from pulsar_conformance.reference.bundles import PARTITION
 from pulsar_conformance.reference.ranges import FULL_UPPER, HashRange, hash_of
 
@@ -30,7 +29,7 @@ a million trials: the check's error rate is at most 2 in a million."""
 @CREATE.check(
     "BUNDLE-01", draws=namespaces.create(st.one_of(st.none(), namespaces.counts), st.just({}))
 )
-def bundles_cover_the_whole_range(_case: Plain, answer: Boundaries, expect: Expect) -> None:
+def bundles_cover_the_whole_range(_case: FlatCase, answer: Boundaries, expect: Expect) -> None:
     """The boundaries ascend from the first hash to the last, without gap or overlap."""
     ends = [int(boundary, 16) for boundary in answer]
     expect.reached()
@@ -41,7 +40,7 @@ def bundles_cover_the_whole_range(_case: Plain, answer: Boundaries, expect: Expe
 
 
 @CREATE.check("BUNDLE-02", draws=namespaces.create(st.none(), namespaces.default_bundles()))
-def the_default_number_is_used(case: Plain, answer: Boundaries, expect: Expect) -> None:
+def the_default_number_is_used(case: FlatCase, answer: Boundaries, expect: Expect) -> None:
     """A namespace that says no number gets the number that is set, or the documented one."""
     if expect.reached(case["bundles"] is None):
         default = int(case.settings.number(namespaces.DEFAULT))
@@ -49,14 +48,14 @@ def the_default_number_is_used(case: Plain, answer: Boundaries, expect: Expect) 
 
 
 @CREATE.check("BUNDLE-03", draws=namespaces.create(namespaces.counts, namespaces.default_bundles()))
-def a_namespace_gets_the_number_it_says(case: Plain, answer: Boundaries, expect: Expect) -> None:
+def a_namespace_gets_the_number_it_says(case: FlatCase, answer: Boundaries, expect: Expect) -> None:
     """A namespace that says a number gets just that many."""
     if expect.reached(case["bundles"] is not None):
         expect.equal(len(answer) - 1, case["bundles"], "bundles")
 
 
 @LOCATE.check("BUNDLE-04", draws=(namespaces.locate(), namespaces.at_the_end()))
-def every_topic_has_exactly_one_bundle(case: Locating, answer: Found, expect: Expect) -> None:
+def every_topic_has_exactly_one_bundle(case: Locating, answer: Located, expect: Expect) -> None:
     """Each topic falls in one bundle, one of the namespace's."""
     expect.reached(bool(case["topics"]))
     expect.equal(len(answer.bundles), len(case["topics"]), "bundles, one a topic")
@@ -65,7 +64,7 @@ def every_topic_has_exactly_one_bundle(case: Locating, answer: Found, expect: Ex
         expect.that(bundle in known, "a bundle of the namespace", f"{bundle} for {topic}")
 
 
-def _both(asked: Sequence[Asked[Locating, Found]], expect: Expect) -> tuple[Found, Found]:
+def _both(asked: Sequence[Asked[Locating, Located]], expect: Expect) -> tuple[Located, Located]:
     expect.given(len(asked) == 2, "topics are located twice")
     first, second = (one.answer for one in asked)
     for found in (first, second):
@@ -82,7 +81,7 @@ def _whole(topics: list[str], expect: Expect) -> None:
 
 @LOCATE.check_together("BUNDLE-05", draws=namespaces.located_twice())
 def the_same_topic_stays_in_its_bundle(
-    asked: Sequence[Asked[Locating, Found]], expect: Expect
+    asked: Sequence[Asked[Locating, Located]], expect: Expect
 ) -> None:
     """Whatever a topic is asked with, it falls in the same bundle."""
     first, second = _both(asked, expect)
@@ -94,7 +93,7 @@ def the_same_topic_stays_in_its_bundle(
 
 
 @LOCATE.check_together("BUNDLE-06", draws=namespaces.located_finer())
-def finer_bundles_nest(asked: Sequence[Asked[Locating, Found]], expect: Expect) -> None:
+def finer_bundles_nest(asked: Sequence[Asked[Locating, Located]], expect: Expect) -> None:
     """Where boundaries are added, a topic's bundle lies within the one that it had."""
     coarse, fine = _both(asked, expect)
     finer = set(coarse.case["boundaries"]) <= set(fine.case["boundaries"])
@@ -108,7 +107,9 @@ def finer_bundles_nest(asked: Sequence[Asked[Locating, Found]], expect: Expect) 
 
 
 @LOCATE.check("BUNDLE-07", draws=namespaces.partitioned_widely())
-def partitions_are_hashed_by_their_own_names(case: Locating, answer: Found, expect: Expect) -> None:
+def partitions_are_hashed_by_their_own_names(
+    case: Locating, answer: Located, expect: Expect
+) -> None:
     """Partitions of one topic neither all share a bundle nor all lie apart.
 
     By chance 16 partitions share one of 16 bundles once in 16^15 trials, about 1e18, and 64 lie
@@ -129,7 +130,7 @@ def partitions_are_hashed_by_their_own_names(case: Locating, answer: Found, expe
 
 
 @LOCATE.check("BUNDLE-08", draws=namespaces.partitioned())
-def partitions_lie_in_different_bundles(case: Locating, answer: Found, expect: Expect) -> None:
+def partitions_lie_in_different_bundles(case: Locating, answer: Located, expect: Expect) -> None:
     """As many partitions as there are bundles, at most, lie in a bundle each."""
     topics = case["topics"]
     stems = {PARTITION.sub("", topic) for topic in topics}
@@ -141,7 +142,7 @@ def partitions_lie_in_different_bundles(case: Locating, answer: Found, expect: E
 
 
 @LOCATE.check_together("BUNDLE-09", draws=namespaces.one_bundle_split())
-def bundles_are_independent(asked: Sequence[Asked[Locating, Found]], expect: Expect) -> None:
+def bundles_are_independent(asked: Sequence[Asked[Locating, Located]], expect: Expect) -> None:
     """New boundaries in one bundle leave the topics of all others where they are."""
     before, after = _both(asked, expect)
     _whole(before.case["topics"], expect)
@@ -153,7 +154,7 @@ def bundles_are_independent(asked: Sequence[Asked[Locating, Found]], expect: Exp
 
 
 @LOCATE.check("BUNDLE-10", draws=namespaces.thousand_topics())
-def many_topics_spread_well(case: Locating, answer: Found, expect: Expect) -> None:
+def many_topics_spread_well(case: Locating, answer: Located, expect: Expect) -> None:
     """1000 topics over 64 bundles load 16 brokers alike, four bundles each: a chi-square test.
 
     It takes names for granted that were not chosen by their hashes.
@@ -180,7 +181,7 @@ def many_topics_spread_well(case: Locating, answer: Found, expect: Expect) -> No
 
 
 @LOCATE.check("BUNDLE-11", draws=namespaces.locate())
-def the_hash_is_crc_32(case: Locating, answer: Found, expect: Expect) -> None:
+def the_hash_is_crc_32(case: Locating, answer: Located, expect: Expect) -> None:
     """A topic falls where the CRC-32 of its complete name lies."""
     _whole(case["topics"], expect)
     inner = {part.lower for part in case.ranges[1:]}
@@ -191,7 +192,7 @@ def the_hash_is_crc_32(case: Locating, answer: Found, expect: Expect) -> None:
 
 
 @LOCATE.check("BUNDLE-12", draws=namespaces.on_a_boundary())
-def a_range_holds_its_lower_end(case: Locating, answer: Found, expect: Expect) -> None:
+def a_range_holds_its_lower_end(case: Locating, answer: Located, expect: Expect) -> None:
     """A hash on a boundary belongs to the range that starts there."""
     _whole(case["topics"], expect)
     inner = {part.lower for part in case.ranges[1:]}
@@ -201,7 +202,7 @@ def a_range_holds_its_lower_end(case: Locating, answer: Found, expect: Expect) -
 
 
 @LOCATE.check("BUNDLE-13", draws=namespaces.at_the_end())
-def the_last_range_holds_the_last_hash(case: Locating, answer: Found, expect: Expect) -> None:
+def the_last_range_holds_the_last_hash(case: Locating, answer: Located, expect: Expect) -> None:
     """The hash 0xffffffff belongs to the last range."""
     _whole(case["topics"], expect)
     for topic, bundle in answer.by_topic.items():

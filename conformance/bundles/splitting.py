@@ -7,17 +7,16 @@ from itertools import pairwise
 
 from pulsar_conformance.conformance.bundles import draw_splits as splits
 from pulsar_conformance.conformance.bundles.growth import FEWEST_TOPICS
-from pulsar_conformance.conformance.bundles.operations import LOCATE, SPLIT
-from pulsar_conformance.conformance.bundles.view import Found, Parts
+from pulsar_conformance.conformance.bundles.operations import LOCATE, SPLIT, WHOLE, Located, Parts
 from pulsar_conformance.conformance.common.check import check_exchanges
-from pulsar_conformance.conformance.common.exchange import Asked, Exchange
 from pulsar_conformance.conformance.common.expect import Expect
-from pulsar_conformance.conformance.common.plain import Plain
+from pulsar_conformance.conformance.common.operation import FlatCase
+from pulsar_conformance.conformance.common.trial import Asked, Exchange
 from pulsar_conformance.reference.ranges import HashRange, hash_of, hex_of
 from pulsar_conformance.reference.splitting import POSITIONS, RANGE, SELECTING_SETTING, TOPICS
 
 
-def _bundle(case: Plain, expect: Expect) -> HashRange:
+def _bundle(case: FlatCase, expect: Expect) -> HashRange:
     bundle = HashRange.parse(case["bundle"])
     expect.given(bundle.upper - bundle.lower > 1, "the bundle is wide enough to be split")
     return bundle
@@ -27,7 +26,7 @@ def _answered(answer: Parts, expect: Expect) -> None:
     expect.given(answer.refused is None, "the request was not refused")
 
 
-def _usable(case: Plain) -> list[int]:
+def _usable(case: FlatCase) -> list[int]:
     """The positions strictly inside, each once, ascending."""
     bundle = HashRange.parse(case["bundle"])
     positions = {int(position, 16) for position in case["positions"]}
@@ -47,14 +46,14 @@ def _size(part: HashRange) -> int:
 
 
 @SPLIT.check("SPLIT-10", draws=splits.halves())
-def range_halves_are_equal(case: Plain, answer: Parts, expect: Expect) -> None:
+def range_halves_are_equal(case: FlatCase, answer: Parts, expect: Expect) -> None:
     """Two parts of the same size; of an odd number of hashes one part has one more."""
     _answered(answer, expect)
     expect.given(case["algorithm"] == RANGE, f"{RANGE} is asked for")
     _equal_halves(case, answer, expect)
 
 
-def _equal_halves(case: Plain, answer: Parts, expect: Expect) -> None:
+def _equal_halves(case: FlatCase, answer: Parts, expect: Expect) -> None:
     bundle = _bundle(case, expect)
     expect.reached()
     expect.that(len(answer.names) == 2, "two parts", answer)
@@ -69,7 +68,7 @@ def _equal_halves(case: Plain, answer: Parts, expect: Expect) -> None:
     expect.that(abs(lower - upper) <= odd, halves, f"{lower} and {upper} hashes: {answer}")
 
 
-def _below(found: Found, position: int) -> tuple[int, int]:
+def _below(found: Located, position: int) -> tuple[int, int]:
     """How many topics surely lie below a position, and how many may."""
     cells = [HashRange.parse(bundle) for bundle in found.bundles]
     surely = sum(cell.upper <= position for cell in cells)
@@ -81,11 +80,11 @@ def topic_halves_are_equal(exchanges: Sequence[Exchange], expect: Expect) -> Non
     """Two parts with the same number of topics, counted by the implementation's own hash."""
     in_order = [one.operation for one in exchanges] == [SPLIT.id, LOCATE.id]
     expect.given(in_order, "a bundle is split, and its topics are located")
-    (case, answer), (cells, found) = SPLIT.seen(exchanges[0]), LOCATE.seen(exchanges[1])
+    (case, answer), (cells, found) = SPLIT.typed(exchanges[0]), LOCATE.typed(exchanges[1])
     _answered(answer, expect)
     topics = case["topics"]
     expect.given(case["algorithm"] == TOPICS, f"{TOPICS} is asked for")
-    whole = case["bundle"] == splits.WHOLE and topics == cells["topics"]
+    whole = case["bundle"] == WHOLE and topics == cells["topics"]
     expect.given(whole, "every topic lies in the bundle, and is located")
     expect.given(len(set(found.bundles)) > 1, "the topics do not all lie together")
     expect.reached()
@@ -101,7 +100,7 @@ def topic_halves_are_equal(exchanges: Sequence[Exchange], expect: Expect) -> Non
 
 
 @SPLIT.check("SPLIT-12", draws=splits.positions())
-def parts_lie_between_the_positions(case: Plain, answer: Parts, expect: Expect) -> None:
+def parts_lie_between_the_positions(case: FlatCase, answer: Parts, expect: Expect) -> None:
     """Each usable position divides two parts, and nothing else does."""
     expect.given(case["algorithm"] == POSITIONS and case["by"] == "admin", "asked by the admin")
     _bundle(case, expect)
@@ -114,7 +113,7 @@ def parts_lie_between_the_positions(case: Plain, answer: Parts, expect: Expect) 
 
 
 @SPLIT.check("SPLIT-13", draws=splits.any_split())
-def every_split_makes_two_parts(case: Plain, answer: Parts, expect: Expect) -> None:
+def every_split_makes_two_parts(case: FlatCase, answer: Parts, expect: Expect) -> None:
     """What is split by range or by topics becomes two parts."""
     expect.given(case["algorithm"] in (RANGE, TOPICS), "split by range or by topics")
     expect.given(not answer.refused, "it is split")
@@ -123,7 +122,7 @@ def every_split_makes_two_parts(case: Plain, answer: Parts, expect: Expect) -> N
 
 
 @SPLIT.check("SPLIT-14", draws=splits.any_split())
-def parts_cover_the_parent_exactly(case: Plain, answer: Parts, expect: Expect) -> None:
+def parts_cover_the_parent_exactly(case: FlatCase, answer: Parts, expect: Expect) -> None:
     """The parts begin and end where the bundle does, each where the one before it ends."""
     _answered(answer, expect)
     bundle = HashRange.parse(case["bundle"])
@@ -134,7 +133,7 @@ def parts_cover_the_parent_exactly(case: Plain, answer: Parts, expect: Expect) -
     expect.that(joined and ends, f"parts of {bundle.name} without gap or overlap", answer)
 
 
-def _never_followed(case: Plain, answer: Parts, expect: Expect) -> None:
+def _never_followed(case: FlatCase, answer: Parts, expect: Expect) -> None:
     bundle = _bundle(case, expect)
     usable = [one for one in _usable(case) if one not in _middles(bundle)]
     if expect.reached(bool(usable)):
@@ -150,7 +149,7 @@ def _middles(bundle: HashRange) -> tuple[int, int]:
 
 
 @SPLIT.check("SPLIT-15", draws=splits.positions_by_the_broker())
-def the_broker_takes_no_positions(case: Plain, answer: Parts, expect: Expect) -> None:
+def the_broker_takes_no_positions(case: FlatCase, answer: Parts, expect: Expect) -> None:
     """The broker's own split is never one at specified positions."""
     positions = case["algorithm"] == POSITIONS and case["by"] == "broker"
     expect.given(positions, "the broker is to split at positions")
@@ -158,7 +157,7 @@ def the_broker_takes_no_positions(case: Plain, answer: Parts, expect: Expect) ->
 
 
 @SPLIT.check("SPLIT-16", draws=splits.positions_as_default())
-def positions_are_no_default(case: Plain, answer: Parts, expect: Expect) -> None:
+def positions_are_no_default(case: FlatCase, answer: Parts, expect: Expect) -> None:
     """Set as the default, specified positions are refused or ignored."""
     setting = SELECTING_SETTING[expect.readings["split-key"]]
     chosen = case["algorithm"] or case.settings.given.get(setting)
@@ -167,7 +166,7 @@ def positions_are_no_default(case: Plain, answer: Parts, expect: Expect) -> None
     _never_followed(case, answer, expect)
 
 
-def _selected(asked: Sequence[Asked[Plain, Parts]], expect: Expect, key: str) -> None:
+def _selected(asked: Sequence[Asked[FlatCase, Parts]], expect: Expect, key: str) -> None:
     """With no algorithm named, the split is that of the one which the setting names.
 
     Where both algorithms split alike, equal ranges tell range_equally_divide all the same; whether
@@ -195,19 +194,19 @@ def _selected(asked: Sequence[Asked[Plain, Parts]], expect: Expect, key: str) ->
 
 
 @SPLIT.check_together("SPLIT-17", draws=splits.selected_by(splits.DEFAULT))
-def the_default_setting_selects(asked: Sequence[Asked[Plain, Parts]], expect: Expect) -> None:
+def the_default_setting_selects(asked: Sequence[Asked[FlatCase, Parts]], expect: Expect) -> None:
     """`defaultNamespaceBundleSplitAlgorithm` selects the algorithm."""
     _selected(asked, expect, "default")
 
 
 @SPLIT.check_together("SPLIT-18", draws=splits.selected_by(splits.SUPPORTED))
-def the_supported_setting_selects(asked: Sequence[Asked[Plain, Parts]], expect: Expect) -> None:
+def the_supported_setting_selects(asked: Sequence[Asked[FlatCase, Parts]], expect: Expect) -> None:
     """`supportedNamespaceBundleSplitAlgorithms` selects the algorithm."""
     _selected(asked, expect, "supported")
 
 
 @SPLIT.check("SPLIT-19", draws=splits.automatic())
-def the_broker_splits_in_two(case: Plain, answer: Parts, expect: Expect) -> None:
+def the_broker_splits_in_two(case: FlatCase, answer: Parts, expect: Expect) -> None:
     """A split by the broker, by range or by topics, makes two parts."""
     _answered(answer, expect)
     expect.given(case["by"] == "broker" and case["algorithm"] != POSITIONS, "the broker splits")
@@ -218,10 +217,10 @@ def the_broker_splits_in_two(case: Plain, answer: Parts, expect: Expect) -> None
 
 
 @SPLIT.check("SPLIT-27", draws=splits.topic_splits())
-def topic_halves_meet_half_way(case: Plain, answer: Parts, expect: Expect) -> None:
+def topic_halves_meet_half_way(case: FlatCase, answer: Parts, expect: Expect) -> None:
     """The boundary lies half-way between the middle two hashes, rounded down."""
     expect.given(answer.refused is None, "the request was not refused")
-    whole = case["algorithm"] == TOPICS and case["bundle"] == splits.WHOLE
+    whole = case["algorithm"] == TOPICS and case["bundle"] == WHOLE
     hashes = sorted(map(hash_of, case["topics"]))
     expect.given(whole and len(hashes) >= FEWEST_TOPICS, "topics of a whole namespace are parted")
     below, above = hashes[len(hashes) // 2 - 1], hashes[len(hashes) // 2]

@@ -117,7 +117,7 @@ def _changed(question: Question, given: Mapping[str, Any]) -> Question:
     if not given or not takes_settings(operation) or not isinstance(case, dict):
         return question
     for name in given:
-        field = OPERATIONS[operation].said_by_case.get(name)
+        field = OPERATIONS[operation].overridden_by.get(name)
         if field and case.get(field) is not None:
             said = f"the case says {field} {case[field]} itself"
             raise BadSetting(f"--setting {name}: {said}; make that null to leave it to the setting")

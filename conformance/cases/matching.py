@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pulsar_conformance.conformance.catalogue import OPERATIONS
-from pulsar_conformance.conformance.common.exchange import DECLINED
-from pulsar_conformance.conformance.common.trial import Json
+from pulsar_conformance.conformance.common.trial import DECLINED, Json
 from pulsar_conformance.fixtures import Example
 
 

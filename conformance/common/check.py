@@ -1,4 +1,4 @@
-"""The checks, by the ID of the rule that each one judges."""
+"""Checks: the predicate of each rule, and the strategies that draw its cases."""
 
 from __future__ import annotations
 
@@ -8,45 +8,44 @@ from typing import Generic, Protocol, TypeVar, cast
 
 from hypothesis.strategies import SearchStrategy, one_of
 from pulsar_conformance import specs
-from pulsar_conformance.conformance.common.exchange import Asked, Exchange
 from pulsar_conformance.conformance.common.expect import Expect
-from pulsar_conformance.conformance.common.trial import Trial
+from pulsar_conformance.conformance.common.trial import Asked, Exchange, Trial
 
 Case = TypeVar("Case")
 Answer = TypeVar("Answer")
 
-Drawn = SearchStrategy[Trial] | Sequence[SearchStrategy[Trial]]
+Strategies = SearchStrategy[Trial] | Sequence[SearchStrategy[Trial]]
 """A strategy of trials, or several that share the trials of a rule evenly."""
 
-Draws = Drawn | Callable[[str], Drawn]
-"""The strategies of a check, or what makes them for a rule's ID."""
+Draws = Strategies | Callable[[str], Strategies]
+"""The strategies of a check, or a function that returns them for the ID of a rule."""
 
-OfOne = Callable[[Case, Answer, Expect], None]
-"""The predicate of one question."""
+OnOne = Callable[[Case, Answer, Expect], None]
+"""A predicate of one question."""
 
-OfSeveral = Callable[[Sequence[Asked[Case, Answer]], Expect], None]
-"""The predicate of several questions of one operation together."""
+OnSeveral = Callable[[Sequence[Asked[Case, Answer]], Expect], None]
+"""A predicate of several questions of one operation together."""
 
-OfAny = Callable[[Sequence[Exchange], Expect], None]
-"""The predicate of exchanges of any operations, refusals included."""
+OnExchanges = Callable[[Sequence[Exchange], Expect], None]
+"""A predicate of exchanges of any operations, refusals included."""
 
 
 class Predicate(Protocol):
-    """What a check demands: of one question, of several together, or of any exchange."""
+    """The demand of a check: on one question, on several together, or on any exchange."""
 
     def judges(self, trial: Trial) -> bool:
-        """Whether the predicate takes a trial of such questions."""
+        """Return whether the predicate takes the questions of a trial."""
 
     def demand(self, exchanges: Sequence[Exchange], expect: Expect) -> None:
-        """Tells `expect` what is allowed. Errors: `Violated`, `NotReached`."""
+        """Call the function. Errors: `Violated`, `NotReached`."""
 
     @property
-    def whole(self) -> bool:
-        """Whether it also sees questions that the implementation declined."""
+    def sees_declined(self) -> bool:
+        """True if it also takes questions that the implementation declined."""
 
     @property
     def function(self) -> Callable[..., None]:
-        """What says by `expect` what is allowed."""
+        """The function that tells `expect` what is allowed."""
 
 
 @dataclass(frozen=True)
@@ -54,17 +53,17 @@ class OneQuestion(Generic[Case, Answer]):
     """Judges a trial of one question."""
 
     operation: str
-    function: OfOne[Case, Answer]
-    whole = False
+    function: OnOne[Case, Answer]
+    sees_declined = False
 
     def judges(self, trial: Trial) -> bool:
-        """Whether it is a single question of this operation."""
-        return [one.operation for one in trial.questions] == [self.operation]
+        """Return whether a trial is a single question of this operation."""
+        return [question.operation for question in trial.questions] == [self.operation]
 
     def demand(self, exchanges: Sequence[Exchange], expect: Expect) -> None:
-        """Calls the function."""
-        [one] = exchanges
-        self.function(cast(Case, one.view), cast(Answer, one.answered), expect)
+        """Call the function."""
+        [exchange] = exchanges
+        self.function(cast(Case, exchange.view), cast(Answer, exchange.answered), expect)
 
 
 @dataclass(frozen=True)
@@ -72,15 +71,15 @@ class SeveralQuestions(Generic[Case, Answer]):
     """Judges a trial of any number of questions of one operation."""
 
     operation: str
-    function: OfSeveral[Case, Answer]
-    whole = False
+    function: OnSeveral[Case, Answer]
+    sees_declined = False
 
     def judges(self, trial: Trial) -> bool:
-        """Whether all questions are of this operation."""
+        """Return whether all questions of a trial are of this operation."""
         return trial.operations == {self.operation}
 
     def demand(self, exchanges: Sequence[Exchange], expect: Expect) -> None:
-        """Calls the function."""
+        """Call the function."""
         asked = [Asked(cast(Case, one.view), cast(Answer, one.answered)) for one in exchanges]
         self.function(asked, expect)
 
@@ -90,21 +89,21 @@ class AnyExchange:
     """Judges a trial of any questions of a rule's operations."""
 
     operations: frozenset[str]
-    function: OfAny
-    whole = True
+    function: OnExchanges
+    sees_declined = True
 
     def judges(self, trial: Trial) -> bool:
-        """Whether all questions are of the rule's operations."""
+        """Return whether all questions of a trial are of the rule's operations."""
         return trial.operations <= self.operations
 
     def demand(self, exchanges: Sequence[Exchange], expect: Expect) -> None:
-        """Calls the function."""
+        """Call the function."""
         self.function(exchanges, expect)
 
 
 @dataclass(frozen=True)
 class Check:
-    """A rule's predicate, and the strategies that aim at it."""
+    """A rule's predicate, and the strategies that draw its cases."""
 
     rule: str
     predicate: Predicate
@@ -112,15 +111,15 @@ class Check:
     """Each strategy draws a share of the trials; most rules have one."""
 
     def judges(self, trial: Trial) -> bool:
-        """Whether the predicate takes a trial of such questions."""
+        """Return whether the predicate takes the questions of a trial."""
         return self.predicate.judges(trial)
 
     @property
     def name(self) -> str:
-        """What it demands, as a sentence."""
+        """The name of its function as a sentence."""
         function = self.predicate.function
-        whole: Callable[..., None] = getattr(function, "func", function)  # of a partial one
-        return whole.__name__.replace("_", " ")
+        undecorated: Callable[..., None] = getattr(function, "func", function)  # of a partial
+        return undecorated.__name__.replace("_", " ")
 
     @property
     def draws(self) -> SearchStrategy[Trial]:
@@ -129,29 +128,29 @@ class Check:
 
 
 CHECKS: dict[str, Check] = {}
-"""The checks by rule; complete once the package of checks is imported."""
+"""The checks by rule; complete after `catalogue.checks` has imported all subjects."""
 
 
 def register(rules: Sequence[str], predicate: Predicate, draws: Draws) -> None:
-    """Registers a predicate for a rule, or for several rules that differ only in their data.
+    """Register a predicate for a rule, or for several rules that differ only in their data.
 
     Errors: `ValueError` for a rule that already has one.
     """
     for rule in rules:
         if rule in CHECKS:
             raise ValueError(f"{rule} has two checks")
-        drawn = draws(rule) if callable(draws) else draws
-        parts = (drawn,) if isinstance(drawn, SearchStrategy) else tuple(drawn)
+        strategies = draws(rule) if callable(draws) else draws
+        parts = (strategies,) if isinstance(strategies, SearchStrategy) else tuple(strategies)
         CHECKS[rule] = Check(rule, predicate, parts)
 
 
-def check_exchanges(*rules: str, draws: Draws) -> Callable[[OfAny], OfAny]:
-    """Registers a predicate that takes exchanges of any of the rule's operations."""
+def check_exchanges(*rules: str, draws: Draws) -> Callable[[OnExchanges], OnExchanges]:
+    """Register a predicate that takes exchanges of any of the rule's operations."""
 
-    def registered(function: OfAny) -> OfAny:
+    def registered(function: OnExchanges) -> OnExchanges:
         for rule in rules:
-            asked = frozenset(specs.load().rules[rule].operations)
-            register([rule], AnyExchange(asked, function), draws)
+            operations = frozenset(specs.load().rules[rule].operations)
+            register([rule], AnyExchange(operations, function), draws)
         return function
 
     return registered

@@ -1,4 +1,4 @@
-"""The legality of load data in any operation: brokers, their bundles, their usage."""
+"""Cases about a cluster: which load data is legal, and parts of the operations' examples."""
 
 from __future__ import annotations
 
@@ -13,57 +13,100 @@ from pulsar_conformance.reference.ranges import HashRange, namespace_of
 from pulsar_conformance.reference.usage import WEIGHT_SETTINGS
 
 
-def cluster(case: Json, _settings: Settings) -> Problems:
-    """Each bundle has one owner, and the ranges of a namespace do not overlap."""
+def cluster_problems(case: Json, _settings: Settings) -> Problems:
+    """Yield each bundle with two owners or a wrong name, and each overlap within a namespace."""
     owners: dict[str, str] = {}
     for broker, report in case["brokers"].items():
         for bundle in report.get("bundles", ()):
             if bundle in owners:
                 yield f"case.brokers.{broker}: {bundle} is owned by {owners[bundle]}, too"
             owners[bundle] = broker
-        yield from report_of(broker, report)
-    known = [*owners, *case["bundles"], *case.get("recentlyUnloaded", ())]
-    for name in known:
-        yield from range_of(name)
-    yield from overlaps(owners, "case.brokers")
+        yield from report_problems(broker, report)
+    for bundle in [*owners, *case["bundles"], *case.get("recentlyUnloaded", ())]:
+        yield from bundle_name_problems(bundle)
+    yield from overlap_problems(owners, "case.brokers")
 
 
-def report_of(broker: str, report: Json) -> Problems:
-    """Every usage has a limit, of which it is a percentage."""
+def report_problems(broker: str, report: Json) -> Problems:
+    """Yield each usage that has no limit of which it could be a percentage."""
     for resource in WEIGHT_SETTINGS:
         used = report.get(resource, {"usage": 0, "limit": 100})
         if not used["limit"] and used["usage"]:
             yield f"case.brokers.{broker}.{resource}: a usage without a limit has no percentage"
 
 
-def range_of(name: str) -> Problems:
-    """A bundle's name ends in a range of hashes."""
+def bundle_name_problems(bundle: str) -> Problems:
+    """Yield the problem of a bundle whose name does not end in a range of hashes."""
     try:
-        HashRange.parse(name)
-    except ValueError as wrong:
-        yield f"case: {wrong}"
+        HashRange.parse(bundle)
+    except ValueError as error:
+        yield f"case: {error}"
 
 
-def overlaps(owned: Iterable[str], place: str) -> Problems:
-    """The ranges of a namespace do not overlap."""
+def overlap_problems(bundles: Iterable[str], place: str) -> Problems:
+    """Yield each two bundles of a namespace whose ranges overlap."""
     namespaces: dict[str, list[HashRange]] = defaultdict(list)
-    for name in owned:
-        namespaces[namespace_of(name)].append(HashRange.parse(name))
+    for bundle in bundles:
+        namespaces[namespace_of(bundle)].append(HashRange.parse(bundle))
     for namespace, ranges in namespaces.items():
         for lower, upper in pairwise(sorted(ranges)):
             if upper.lower < lower.upper:
                 yield f"{place}: {namespace}/{lower.name} overlaps {upper.name}"
 
 
-def weights(settings: Settings) -> Problems:
-    """Weights are shares of one."""
+def weight_problems(settings: Settings) -> Problems:
+    """Yield each weight that is no share of one."""
     for name in WEIGHT_SETTINGS.values():
         if not 0 <= settings.number(name) <= 1:
             yield f"case.settings.{name}: a weight lies between 0 and 1.0"
 
 
-def bundles_of(case: Json) -> set[str]:
-    """Every bundle that a case about a cluster names."""
+def bundles_named_in(case: Json) -> set[str]:
+    """Return every bundle that a case about a cluster names."""
     reports = case["brokers"].values()
-    owned = {b for one in reports for key in ("bundles", "lastStats") for b in one.get(key, ())}
-    return {*owned, *case["bundles"], *case.get("recentlyUnloaded", ())}
+    reported = {
+        bundle
+        for report in reports
+        for field in ("bundles", "lastStats")
+        for bundle in report.get(field, ())
+    }
+    return {*reported, *case["bundles"], *case.get("recentlyUnloaded", ())}
+
+
+LEFT, RIGHT = "t/ns/0x00000000_0x80000000", "t/ns/0x80000000_0xffffffff"
+TOPICS = [f"persistent://t/ns/orders-{number}" for number in range(4)]
+
+
+def example_rates(scale: float) -> Json:
+    """Return messages and bytes per second, in and out."""
+    return {
+        "msgRateIn": 100.0 * scale,
+        "msgRateOut": 200.0 * scale,
+        "msgThroughputIn": 100_000.0 * scale,
+        "msgThroughputOut": 200_000.0 * scale,
+    }
+
+
+def example_broker(cpu: float, load: float, bundles: list[str]) -> Json:
+    """Return a broker's report: `cpu` in percent, `load` in units of `example_rates`."""
+    return {
+        "cpu": {"usage": cpu, "limit": 100.0},
+        "memory": {"usage": 512.0, "limit": 2048.0},
+        "directMemory": {"usage": 128.0, "limit": 2048.0},
+        "bandwidthIn": {"usage": 1000.0, "limit": 10000.0},
+        "bandwidthOut": {"usage": 2000.0, "limit": 10000.0},
+        **example_rates(load),
+        "bundles": bundles,
+        "lastStats": {
+            bundle: {
+                **example_rates(load / 2), "topics": 1200, "producerCount": 3, "consumerCount": 5
+            }
+            for bundle in bundles
+        },
+    }  # fmt: skip
+
+
+def example_bundle_data() -> Json:
+    """Return the data of two bundles with equal load."""
+    average = {**example_rates(2), "numSamples": 10, "maxSamples": 10}
+    return {bundle: {"shortTermData": average, "longTermData": average} for bundle in (LEFT, RIGHT)}

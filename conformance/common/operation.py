@@ -8,47 +8,62 @@ from typing import Any, Generic, NamedTuple, TypeVar, cast
 
 from pulsar_conformance.conformance.common.check import (
     Draws,
-    OfOne,
-    OfSeveral,
     OneQuestion,
+    OnOne,
+    OnSeveral,
     SeveralQuestions,
     register,
 )
-from pulsar_conformance.conformance.common.exchange import Asked, Exchange
 from pulsar_conformance.conformance.common.expect import LeftUnanswered
-from pulsar_conformance.conformance.common.trial import Json
+from pulsar_conformance.conformance.common.trial import Asked, Exchange, Json
 from pulsar_conformance.reference import Readings, Settings
 
 Case = TypeVar("Case")
 Answer = TypeVar("Answer")
 
 Problems = Iterator[str]
-"""What is wrong with a case beyond its schema, each with the place."""
+"""Violations of what a case has to satisfy beyond its schema, each with its place."""
 
 Legality = Callable[[Json, Settings], Problems]
 """Errors: `MissingSetting` for a setting without a default that the answer depends on."""
 
-Needed = Callable[[Json, Settings, Readings], None]
-"""Asks for a setting that the answer depends on under some readings alone.
+Needs = Callable[[Json, Settings, Readings], None]
+"""Asks for the settings that the answer depends on under some readings alone.
 
 Errors: `MissingSetting`.
 """
 
 
-class Naming(NamedTuple):
-    """The names of one kind that an answer uses, and those that its case has."""
+class NamesUsed(NamedTuple):
+    """The names of one kind in an answer, and those in its case."""
 
     answered: Iterable[str]
     known: Iterable[str]
 
 
+@dataclass(frozen=True)
+class FlatCase:
+    """The view of a case without a shape of its own: its fields, and its settings."""
+
+    case: Json
+    settings: Settings
+
+    def __getitem__(self, name: str) -> Any:
+        return self.case[name]
+
+
 def legal_by_schema(_case: Json, _settings: Settings) -> Problems:
-    """No case is illegal beyond what the schema says."""
+    """Yield nothing: the schema says all that a case has to satisfy."""
     return iter(())
 
 
 def needs_nothing(_case: Json, _settings: Settings, _readings: Readings) -> None:
-    """No reading requires a setting."""
+    """Ask for no setting."""
+
+
+def same_field(name: str) -> Callable[[Json, Json], bool]:
+    """Return a predicate: true if two answers have the same value in one field."""
+    return lambda allowed, answer: bool(allowed[name] == answer.get(name))
 
 
 @dataclass(frozen=True)
@@ -63,37 +78,37 @@ class Operation(Generic[Case, Answer]):
     view: Callable[[Json, Settings, Readings], Case]
     """The case as its checks see it."""
     read: Callable[[Case, Json], Answer]
-    """The answer as its checks see it; not called for one that declines, unless `refusable`.
+    """The answer as its checks see it; called for a refusal only if the operation is `refusable`.
 
     Errors: `Violated`, `NotReached`.
     """
     matches: Callable[[Json, Json], bool]
-    """Whether an answer is the one that was worked by hand, the worked one first."""
+    """True if the second answer agrees with the first, which was worked by hand."""
     examples: tuple[Json, ...]
-    """Small legal cases that answer differently under the rules, where there can be two."""
+    """Small legal cases that have different answers under the rules, where there can be two."""
     legal: Legality = legal_by_schema
-    needs: Needed = needs_nothing
+    needs: Needs = needs_nothing
     refusable: bool = False
-    """Whether the rules turn some requests down; elsewhere a legal case has an answer."""
-    names: frozenset[str] = frozenset()
-    """Fields of a case under which names stand that a smaller case may leave out."""
-    named: Callable[[Json, Json], list[Naming]] | None = None
-    """The names in an answer, and those that its case has."""
-    same: Callable[[Json, Json], object] | None = None
+    """True if rules refuse some requests; elsewhere each legal case has an answer."""
+    removable: frozenset[str] = frozenset()
+    """Fields of a case with entries that a smaller case may leave out."""
+    names: Callable[[Json, Json], list[NamesUsed]] | None = None
+    """The names in an answer, and those in its case."""
+    regardless_of_order: Callable[[Json, Json], object] | None = None
     """The part of an answer that does not depend on the order of the case; None means all of it."""
-    settled: Callable[[Case, Readings], bool] = field(default=lambda _case, _readings: True)
-    """Whether the documents leave one answer to a case: no ties, nothing near a threshold."""
-    in_rows: bool = False
-    """Whether a case is a row of questions, of which each depends on the answers before it."""
-    said_by_case: Mapping[str, str] = field(default_factory=dict)
+    determined: Callable[[Case, Readings], bool] = field(default=lambda _case, _readings: True)
+    """True if the documents leave one answer to a case: no ties, nothing near a threshold."""
+    sequential: bool = False
+    """True if a case is a sequence in which each answer depends on those before it."""
+    overridden_by: Mapping[str, str] = field(default_factory=dict)
     """For a setting, the field of a case that overrides it unless it is null."""
 
     def check(
         self, *rules: str, draws: Draws
-    ) -> Callable[[OfOne[Case, Answer]], OfOne[Case, Answer]]:
-        """Registers a check of one question, for one rule or several."""
+    ) -> Callable[[OnOne[Case, Answer]], OnOne[Case, Answer]]:
+        """Register a check of one question, for one rule or several."""
 
-        def registered(function: OfOne[Case, Answer]) -> OfOne[Case, Answer]:
+        def registered(function: OnOne[Case, Answer]) -> OnOne[Case, Answer]:
             register(rules, OneQuestion(self.id, function), draws)
             return function
 
@@ -101,19 +116,19 @@ class Operation(Generic[Case, Answer]):
 
     def check_together(
         self, *rules: str, draws: Draws
-    ) -> Callable[[OfSeveral[Case, Answer]], OfSeveral[Case, Answer]]:
-        """Registers a check of several questions of this operation together."""
+    ) -> Callable[[OnSeveral[Case, Answer]], OnSeveral[Case, Answer]]:
+        """Register a check of several questions of this operation together."""
 
-        def registered(function: OfSeveral[Case, Answer]) -> OfSeveral[Case, Answer]:
+        def registered(function: OnSeveral[Case, Answer]) -> OnSeveral[Case, Answer]:
             register(rules, SeveralQuestions(self.id, function), draws)
             return function
 
         return registered
 
-    def lacking_in(self, answer: Json) -> str | None:
-        """What was said in place of an answer to a legal case, or None if it is one.
+    def why_unanswered(self, answer: Json) -> str | None:
+        """Return the reason that was given instead of an answer to a legal case, or None.
 
-        A refusal is an answer where rules turn some requests down.
+        A refusal is an answer where rules refuse some requests.
         """
         if "failed" in answer:
             return f"failed: {answer['failed']}"
@@ -121,14 +136,14 @@ class Operation(Generic[Case, Answer]):
             return f"refused: {answer['refused']}"
         return None
 
-    def seen(self, exchange: Exchange) -> Asked[Case, Answer]:
-        """An exchange of this operation, as its checks see it.
+    def typed(self, exchange: Exchange) -> Asked[Case, Answer]:
+        """Return an exchange of this operation as its checks see it.
 
         Errors: `LeftUnanswered` for a legal case that has no answer.
         """
-        lacking = self.lacking_in(exchange.answer)
-        if lacking is not None:
-            raise LeftUnanswered("an answer", lacking)
+        reason = self.why_unanswered(exchange.answer)
+        if reason is not None:
+            raise LeftUnanswered("an answer", reason)
         return Asked(cast(Case, exchange.view), cast(Answer, exchange.answered))
 
 

@@ -1,20 +1,34 @@
-"""Questions that are asked together, as plain JSON."""
+"""Questions that are asked together as plain JSON, and their answers."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from functools import cached_property
+from typing import Any, Generic, NamedTuple, TypeVar
 
 Json = dict[str, Any]
 
-MANY = ("boundaries", "positions", "candidates", "nics", "preallocated", "recentlyUnloaded")
-"""What else a case holds in number; it is told where it makes the case large."""
+COUNTED_FIELDS = ("brokers", "topics", "samples", "domains", "events")
+"""Fields of a case whose length its size always states."""
 
-FEW = 3
-"""So many of them are no more than a case needs."""
+LONG_FIELDS = ("boundaries", "positions", "candidates", "nics", "preallocated", "recentlyUnloaded")
+"""Fields of a case whose length its size states if it is worth mentioning."""
+
+WORTH_MENTIONING = 4
+"""The least number of entries of a long field that makes a case larger than it needs to be."""
+
+CASE_CHANGED = "caseChanged"
+"""Field of an answer: where the implementation changed its case."""
+
+ISOLATED_CRASH = "brokeOnIt"
+"""Field beside `failed` where no answer came at all: the number of messages that were needed to
+find the case of a batch that broke the implementation."""
+
+DECLINED = ("refused", "unsupported", "failed")
+"""Fields of an answer that give a reason, as free text, instead of an answer."""
 
 
 class Question(NamedTuple):
@@ -30,12 +44,12 @@ class Trial:
 
     questions: tuple[Question, ...]
     before: tuple[Question, ...] = ()
-    """What is asked before them, in this order, of an implementation that starts anew; it is not
-    judged. Without it, it does not matter what was asked before."""
+    """Questions that a restarted implementation is asked first, in this order; their answers are
+    not judged. If empty, it does not matter what was asked before."""
 
     @classmethod
     def of(cls, operation: str, *cases: Json) -> Trial:
-        """A trial of these cases of one operation."""
+        """Return a trial of these cases of one operation."""
         return cls(tuple(Question(operation, case) for case in cases))
 
     @property
@@ -49,13 +63,13 @@ class Trial:
         return frozenset(question.operation for question in self.questions)
 
     def as_json(self) -> list[Json]:
-        """The questions as lines of `pulsar-conformance ask`."""
+        """Return the questions as lines of `pulsar-conformance ask`."""
         return [{"ask": operation, "case": case} for operation, case in self.questions]
 
     @classmethod
     def from_json(cls, lines: Sequence[Mapping[str, Any]]) -> Trial:
-        """The inverse of `as_json`."""
-        return cls(_questions(lines))
+        """Return the trial of which `as_json` returned these lines."""
+        return cls(tuple(Question(line["ask"], line["case"]) for line in lines))
 
     @property
     def alone(self) -> Trial:
@@ -63,14 +77,14 @@ class Trial:
         return Trial(self.questions)
 
     def after(self, before: Sequence[Question]) -> Trial:
-        """The same questions, asked after others."""
+        """Return the same questions, asked after others."""
         return Trial(self.questions, tuple(before))
 
     @property
     def fingerprint(self) -> str:
-        """The SHA-256 of the questions; the file of a saved trial is named after it."""
-        row = [[operation, case] for operation, case in self.before]
-        text = canonical([self.as_json(), row] if row else self.as_json())
+        """The SHA-256 of the questions, after which the file of a saved trial is named."""
+        before = [[operation, case] for operation, case in self.before]
+        text = canonical([self.as_json(), before] if before else self.as_json())
         return hashlib.sha256(text.encode("utf-8", "backslashreplace")).hexdigest()
 
     @property
@@ -78,42 +92,66 @@ class Trial:
         """The size of the first case in words, such as "2 brokers, 3 bundles"."""
         case = self.questions[0].case
         asked = len(self.before) + len(self.questions)
-        counts = [asked if asked > 1 else 0]
-        counted = ("brokers", "topics", "samples", "domains", "events", *MANY)
-        counts += [len(case[key]) if key in case else 0 for key in counted]
-        owned = case["owned"] if isinstance(case.get("owned"), list) else ()
-        bundles = {*owned, *(b for one in _brokers(case) for b in one.get("bundles", ()))}
-        counts.append(len(bundles))
-        named = zip(counts, ("cases", *counted, "bundles"), strict=True)
+        counts = {"cases": asked if asked > 1 else 0}
+        counts |= {name: len(case[name]) for name in COUNTED_FIELDS if name in case}
+        long = {name: len(case[name]) for name in LONG_FIELDS if name in case}
+        counts |= {name: count for name, count in long.items() if count >= WORTH_MENTIONING}
+        counts["bundles"] = len(_owned_bundles(case))
         words = [
             f"{count} {name if count > 1 else singular(name)}"
-            for count, name in named
-            if count and (name not in MANY or count > FEW)
+            for name, count in counts.items()
+            if count
         ]
         return ", ".join(words) or "1 case"
 
 
-def _questions(lines: Sequence[Mapping[str, Any]]) -> tuple[Question, ...]:
-    return tuple(Question(line["ask"], line["case"]) for line in lines)
+def _owned_bundles(case: Json) -> set[str]:
+    owned = case["owned"] if isinstance(case.get("owned"), list) else ()
+    brokers = case["brokers"].values() if isinstance(case.get("brokers"), dict) else ()
+    return {*owned, *(bundle for broker in brokers for bundle in broker.get("bundles", ()))}
 
 
 def singular(name: str) -> str:
-    """One of several: a boundary, a broker; names that stand for a state stay."""
+    """Return the singular of the name of a field; "recentlyUnloaded" has none and is kept."""
     return f"{name[:-3]}y" if name.endswith("ies") else name.removesuffix("s")
 
 
-def _brokers(case: Json) -> list[Json]:
-    return list(case["brokers"].values()) if isinstance(case.get("brokers"), dict) else []
-
-
 def canonical(value: Any) -> str:
-    """JSON text that is equal for equal values; the order of names is kept, since it may matter."""
+    """Return JSON text that is equal for equal values; the order of names counts."""
     return json.dumps(value, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
 
 
-CASE_CHANGED = "caseChanged"
-"""Stands in the answer of an implementation that changed its case, and says where."""
+Case = TypeVar("Case")
+Answer = TypeVar("Answer")
 
-BROKE = "brokeOnIt"
-"""Stands beside `failed` where no answer came at all: how many messages it took to tell which case
-of a batch broke the implementation."""
+
+class Asked(NamedTuple, Generic[Case, Answer]):
+    """One question of a trial and its answer, in the types of its operation."""
+
+    case: Case
+    answer: Answer
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """One question of a trial and its answer, as JSON and as the checks of its operation see it."""
+
+    operation: str
+    case: Json
+    answer: Json
+    view: object
+    """The case as the checks of its operation see it."""
+    read: Callable[[object, Json], object]
+
+    @property
+    def declined(self) -> bool:
+        """True if the implementation gave a reason instead of an answer."""
+        return any(name in self.answer for name in DECLINED)
+
+    @cached_property
+    def answered(self) -> object:
+        """The answer as the checks of its operation see it.
+
+        Errors: `Violated` or `NotReached` if it cannot be read that way.
+        """
+        return self.read(self.view, self.answer)

@@ -262,4 +262,4 @@ def _settled(subject: Subject, difference: Difference) -> bool:
     view = OPERATIONS[operation].view(
         case, Settings(case.get("settings", {}), court.defaults), court.readings
     )
-    return OPERATIONS[operation].settled(view, court.readings)
+    return OPERATIONS[operation].determined(view, court.readings)

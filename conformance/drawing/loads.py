@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from hypothesis import strategies as st
 from pulsar_conformance.reference.cluster import RATE_FIELDS, RESOURCES
+from pulsar_conformance.reference.usage import WEIGHT_SETTINGS
 
 KILOBYTE = 1000
 MEGABYTE = 1_000_000
@@ -133,6 +134,15 @@ def rates(random: Random, sizes_of: Sequence[int], awry: bool = True) -> list[di
 
 SHARES = (0, 0.25, 0.5, 1)
 """How much of the traffic comes in."""
+
+
+WEIGHTS = (0, 0.1, 0.25, 0.5, 0.8, 1, 1.0)
+
+
+def some_weights(random: Random) -> dict[str, float]:
+    """Return a weight for every resource, each different."""
+    names = WEIGHT_SETTINGS.values()
+    return dict(zip(names, random.sample(WEIGHTS, len(names)), strict=True))
 
 
 def both_ways(messages: float, size: float, share: float) -> dict[str, float]:

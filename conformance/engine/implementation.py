@@ -13,8 +13,8 @@ from pulsar_conformance.adapters import AdapterError, Connection, Limits
 from pulsar_conformance.adapters.names import connect
 from pulsar_conformance.adapters.untouched import Untouched
 from pulsar_conformance.conformance.common.trial import (
-    BROKE,
     CASE_CHANGED,
+    ISOLATED_CRASH,
     Json,
     Question,
     Trial,
@@ -282,7 +282,7 @@ class Implementation:
             parts = Isolation(lambda some: self._ask(operation, some), cases)
             answers = parts.answers(error)
         for case, answer in zip(cases, answers, strict=True):
-            if BROKE in answer:
+            if ISOLATED_CRASH in answer:
                 self._breaking[operation, canonical(case)] = answer
         return answers
 

@@ -8,14 +8,13 @@ from typing import Literal
 
 from pulsar_conformance.conformance.cases.legality import Defaults, bad_trial
 from pulsar_conformance.conformance.catalogue import OPERATIONS, checks
-from pulsar_conformance.conformance.common.exchange import Exchange
 from pulsar_conformance.conformance.common.expect import (
     Expect,
     LeftUnanswered,
     NotReached,
     Violated,
 )
-from pulsar_conformance.conformance.common.trial import Json, Question, Trial
+from pulsar_conformance.conformance.common.trial import Exchange, Json, Question, Trial
 from pulsar_conformance.reference import Readings, Settings
 
 Word = Literal["allowed", "violated", "not_reached", "unsupported"]
@@ -84,7 +83,7 @@ class Court:
         expect = Expect(self.readings)
         try:
             exchanges = self._exchanges(trial, answers)
-            if not check.predicate.whole:
+            if not check.predicate.sees_declined:
                 _answered(exchanges)
             check.predicate.demand(exchanges, expect)
         except NotReached as outside:
@@ -123,4 +122,4 @@ def _answered(exchanges: Sequence[Exchange]) -> None:
 
 def lacking_in(question: Question, answer: Json) -> str | None:
     """What was said in place of an answer to a legal case, or None if it is one."""
-    return OPERATIONS[question.operation].lacking_in(answer)
+    return OPERATIONS[question.operation].why_unanswered(answer)

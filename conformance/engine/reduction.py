@@ -138,7 +138,7 @@ def _names(trial: Trial) -> list[str]:
     """Every name that could be left out, once, the last first."""
     found: dict[str, None] = {}
     for operation, case in trial.questions:
-        named = OPERATIONS[operation].names
+        named = OPERATIONS[operation].removable
         for path, value in _walk(case):
             if isinstance(value, dict) and path and path[-1] in named:
                 found.update(dict.fromkeys(value))
@@ -200,7 +200,7 @@ def _described(trial: Trial) -> list[list[str]]:
     """Names that may be left out and have data of their own, by the place of the data."""
     groups: dict[Path, list[str]] = {}
     for operation, case in trial.questions:
-        named = OPERATIONS[operation].names
+        named = OPERATIONS[operation].removable
         for path, value in _walk(case):
             if isinstance(value, dict) and path and path[-1] in named:
                 groups.setdefault(path, [name for name in value if isinstance(value[name], dict)])

@@ -144,7 +144,7 @@ class Run:
     @cached_property
     def _groups(self) -> list[list[specs.Rule]]:
         """The same, in the groups and in the order in which they are asked."""
-        return grouped(self._asked, {name for name, one in OPERATIONS.items() if one.in_rows})
+        return grouped(self._asked, {name for name, one in OPERATIONS.items() if one.sequential})
 
     @cached_property
     def _aimed(self) -> dict[str, list[Tried]]:

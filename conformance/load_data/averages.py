@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from pulsar_conformance.conformance.common.exchange import Asked
 from pulsar_conformance.conformance.common.expect import Expect, same
+from pulsar_conformance.conformance.common.trial import Asked
 from pulsar_conformance.conformance.load_data import draw_averages as draws
-from pulsar_conformance.conformance.load_data.operations import AVERAGE, SUM
-from pulsar_conformance.conformance.load_data.view import Owning, Sampled
+from pulsar_conformance.conformance.load_data.operations import AVERAGE, SUM, Owning, Sampled
 from pulsar_conformance.reference.averages import FRAMES, Average, samples_counted, together
 from pulsar_conformance.reference.cluster import RATE_FIELDS, Rates
 from pulsar_conformance.reference.numbers import Fraction, Rate, plain
@@ -152,5 +151,5 @@ def a_bundle_more_is_its_load_more(asked: Sequence[Asked[Owning, Sums]], expect:
     expect.given(one_more, "one bundle is gained or lost")
     for frame in FRAMES:
         expect.reached()
-        wanted = together((less[frame], many.carried(gained[0], frame)))
+        wanted = together((less[frame], many.rates(gained[0], frame)))
         _equal(expect, frame, more[frame], wanted)

@@ -9,6 +9,7 @@ from random import Random
 from hypothesis import strategies as st
 from pulsar_conformance.conformance.common.trial import Json, Trial
 from pulsar_conformance.conformance.drawing import loads, names
+from pulsar_conformance.conformance.drawing.aims import aim
 from pulsar_conformance.conformance.drawing.loads import randoms
 from pulsar_conformance.reference.cluster import RATE_FIELDS
 
@@ -193,3 +194,27 @@ def gaining_or_losing(draw: st.DrawFn) -> Trial:
     gone = random.choice(with_it["owned"])
     without = {**with_it, "owned": [name for name in with_it["owned"] if name != gone]}
     return Trial.of("average.broker", *random.sample([with_it, without], 2))
+
+
+def full_of_old_samples(random: Random) -> Json:
+    """A full short window of different samples, after many samples that are far from them."""
+    before = dict.fromkeys(RATE_FIELDS, 1000 * random.randint(10, 20))
+    after = [dict.fromkeys(RATE_FIELDS, 10 * random.randint(1, 9)) for _ in range(10)]
+    return averaging([before] * random.choice((10, 30)) + after, USUAL)
+
+
+def without_samples(_random: Random) -> Json:
+    """A bundle that was never measured."""
+    return averaging([], USUAL)
+
+
+def owning_unmeasured(random: Random) -> Json:
+    """A broker whose bundles were never measured."""
+    return owning(random, random.randint(1, 5), unmeasured=1)
+
+
+AIMED = (
+    aim("window", "average.bundle", full_of_old_samples),
+    aim("kilobyte", "average.bundle", without_samples),
+    aim("kilobyte", "average.broker", owning_unmeasured),
+)

@@ -10,7 +10,7 @@ from pulsar_conformance.conformance.common.trial import Json, Question, Trial
 from pulsar_conformance.conformance.drawing import loads, names
 from pulsar_conformance.conformance.drawing.loads import randoms
 from pulsar_conformance.conformance.load_data.draw_averages import one_sample
-from pulsar_conformance.conformance.load_data.draw_usages import measuring
+from pulsar_conformance.conformance.load_data.usage import usage_case
 from pulsar_conformance.reference.cluster import RATE_FIELDS, RESOURCES
 from pulsar_conformance.reference.reports import NESTED
 
@@ -151,5 +151,5 @@ def monitored(draw: st.DrawFn) -> Trial:
     random = draw(randoms)
     used: dict[str, Any] = resources(random)
     report = draw(st.sampled_from((modular, simple)))(random, used)
-    usage = Question("usage.max", measuring(used, weighted=False, settings={}))
+    usage = Question("usage.max", usage_case(used, weighted=False, settings={}))
     return Trial((reading(report), usage))

@@ -1,62 +1,150 @@
-"""Load data as questions: averages, usage, and what a load report says."""
+"""Load data as questions: averages, usage, and the content of load reports."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
 from math import isclose
 from typing import Any
 
-from pulsar_conformance.conformance.common.clusters import overlaps, range_of, report_of, weights
-from pulsar_conformance.conformance.common.examples import LEFT, broker, bundle_data, rates
+from pulsar_conformance.conformance.common import expect
+from pulsar_conformance.conformance.common.clusters import (
+    LEFT,
+    bundle_name_problems,
+    example_broker,
+    example_bundle_data,
+    example_rates,
+    overlap_problems,
+    report_problems,
+    weight_problems,
+)
 from pulsar_conformance.conformance.common.expect import NotReached
-from pulsar_conformance.conformance.common.likeness import POINTS, SHARE, same_sums
-from pulsar_conformance.conformance.common.operation import Naming, Operation, Problems
-from pulsar_conformance.conformance.common.plain import Plain
+from pulsar_conformance.conformance.common.operation import (
+    FlatCase,
+    NamesUsed,
+    Operation,
+    Problems,
+)
 from pulsar_conformance.conformance.common.trial import Json
-from pulsar_conformance.conformance.load_data.quantities import usage_settled
-from pulsar_conformance.conformance.load_data.view import Measured, Owning, Reported, Said, Sampled
-from pulsar_conformance.reference import Settings
-from pulsar_conformance.reference.averages import FRAMES, Average
+from pulsar_conformance.reference import Readings, Settings
+from pulsar_conformance.reference.averages import (
+    FRAMES,
+    MEAN,
+    Average,
+    average,
+    carried,
+    together,
+)
 from pulsar_conformance.reference.cluster import (
     RATE_FIELDS,
+    RESOURCES,
+    Broker,
     Rates,
+    average_of,
+    never_measured,
 )
 from pulsar_conformance.reference.numbers import Fraction, exact
-from pulsar_conformance.reference.usage import NIC_SPEED
+from pulsar_conformance.reference.reports import NESTED, Report, Unreadable, read
+from pulsar_conformance.reference.usage import NIC_SPEED, UNWEIGHTED, weights
 from pulsar_conformance.specs import schema
 
+POINTS, SHARE = float(expect.POINTS), float(expect.SHARE)
 
-def _legal_broker_average(case: Json, _settings: Settings) -> Problems:
-    """The bundles do not overlap, and what they carry together is a number of JSON."""
-    for name in (*case["owned"], *case["bundles"]):
-        yield from range_of(name)
-    yield from overlaps(case["owned"], "case.owned")
-    known = [case["bundles"].get(name, {}) for name in case["owned"]]
+
+def _same_rates(allowed: Json, answer: Json) -> bool:
+    """Return whether rates are equal within `SHARE`; a missing rate is 0."""
+    return all(
+        isclose(allowed.get(name, 0), answer.get(name, 0), rel_tol=SHARE) for name in RATE_FIELDS
+    )
+
+
+def _same_sums(allowed: Json, answer: Json) -> bool:
+    """Return whether the rates of both time frames are equal."""
+    return all(_same_rates(allowed[frame], answer[frame]) for frame in FRAMES)
+
+
+@dataclass(frozen=True)
+class Owning:
+    """A broker's bundles, and the averages that are known for bundles."""
+
+    case: Json
+    readings: Readings
+
+    @property
+    def owned(self) -> list[str]:
+        """The broker's bundles."""
+        return list(self.case["owned"])
+
+    def measured(self, bundle: str, frame: str) -> bool:
+        """Return whether a bundle has a sample in a time frame."""
+        return average_of(self.case["bundles"].get(bundle), frame) is not None
+
+    def rates(self, bundle: str, frame: str) -> Rates:
+        """Return the rates with which a bundle counts."""
+        return carried(self.case["bundles"].get(bundle), frame, self.readings["kilobyte"])
+
+    def total(self, frame: str) -> Rates:
+        """Return the sum over all of the broker's bundles."""
+        return together(self.rates(bundle, frame) for bundle in self.owned)
+
+
+def _broker_average_problems(case: Json, _settings: Settings) -> Problems:
+    """Yield overlaps of bundles, and sums that are too large for a number of JSON."""
+    for bundle in (*case["owned"], *case["bundles"]):
+        yield from bundle_name_problems(bundle)
+    yield from overlap_problems(case["owned"], "case.owned")
+    data = [case["bundles"].get(bundle, {}) for bundle in case["owned"]]
     for frame in FRAMES:
         for rate in RATE_FIELDS:
-            if sum(one.get(frame, {}).get(rate, 0) for one in known) > sys.float_info.max / 2:
+            if sum(one.get(frame, {}).get(rate, 0) for one in data) > sys.float_info.max / 2:
                 yield f"case.bundles: the {frame} of {rate} are too large to be added up"
 
 
-def _sums(_case: Owning, answer: Json) -> Mapping[str, Rates]:
-    """The sums by time frame."""
+def _read_sums(_case: Owning, answer: Json) -> Mapping[str, Rates]:
     return {frame: Rates.read(answer[frame]) for frame in FRAMES}
 
 
 SUM = Operation(
     id="average.broker",
     view=lambda case, _settings, readings: Owning(case, readings),
-    read=_sums,
-    matches=same_sums,
-    examples=tuple({"bundles": bundle_data(), "owned": owned} for owned in ([LEFT], [])),
-    legal=_legal_broker_average,
-    names=frozenset({"bundles", "owned"}),
+    read=_read_sums,
+    matches=_same_sums,
+    examples=tuple({"bundles": example_bundle_data(), "owned": owned} for owned in ([LEFT], [])),
+    legal=_broker_average_problems,
+    removable=frozenset({"bundles", "owned"}),
 )
 
 
-def _averages(_case: Sampled, answer: Json) -> Mapping[str, Average]:
-    """The averages by time frame."""
+@dataclass(frozen=True)
+class Sampled:
+    """The samples of a bundle, and the windows over which they are averaged."""
+
+    case: Json
+    readings: Readings
+
+    @cached_property
+    def samples(self) -> tuple[Rates, ...]:
+        """The samples, the oldest first."""
+        return tuple(map(Rates.read, self.case["samples"]))
+
+    @cached_property
+    def unmeasured(self) -> Rates:
+        """The values that count before the first sample."""
+        return never_measured(self.readings["kilobyte"])
+
+    def window(self, frame: str) -> int:
+        """Return the number of samples to which a time frame is limited."""
+        return int(self.case[FRAMES[frame]])
+
+    def average(self, frame: str) -> Rates:
+        """Return the average in a time frame, by the reading `window`."""
+        mean = MEAN[self.readings["window"]]
+        return average(self.samples, self.window(frame), mean, self.unmeasured).rates
+
+
+def _read_averages(_case: Sampled, answer: Json) -> Mapping[str, Average]:
     return {
         frame: Average(
             Rates.read(answer[frame]),
@@ -67,36 +155,87 @@ def _averages(_case: Sampled, answer: Json) -> Mapping[str, Average]:
     }
 
 
-def _matches_bundle_average(allowed: Json, answer: Json) -> bool:
+def _same_averages(allowed: Json, answer: Json) -> bool:
     counted = (allowed[frame]["numSamples"] == answer[frame]["numSamples"] for frame in FRAMES)
-    return same_sums(allowed, answer) and all(counted)
+    return _same_sums(allowed, answer) and all(counted)
 
 
 AVERAGE = Operation(
     id="average.bundle",
     view=lambda case, _settings, readings: Sampled(case, readings),
-    read=_averages,
-    matches=_matches_bundle_average,
+    read=_read_averages,
+    matches=_same_averages,
     examples=tuple(
         {"samples": samples, "shortSamples": 10, "longSamples": 1000}
-        for samples in ([], [rates(1), rates(2)])
+        for samples in ([], [example_rates(1), example_rates(2)])
     ),
 )
 
 
-def _matches_report(allowed: Json, answer: Json) -> bool:
-    """Fields of the protocol that an example does not name have to be empty in the answer."""
+@dataclass(frozen=True)
+class Reported:
+    """A load report with any content."""
+
+    report: Json
+
+    @cached_property
+    def read(self) -> Report | None:
+        """The report as the model reads it, or None if it cannot be read."""
+        try:
+            return read(self.report)
+        except Unreadable:
+            return None
+
+    def known(self, name: str) -> Any:
+        """Return the report's value for a name of the protocol, or None."""
+        return None if self.read is None else self.read.broker.get(name)
+
+    @property
+    def nested(self) -> bool:
+        """True if it has `systemResourceUsage`."""
+        return self.report.get(NESTED) is not None
+
+    @property
+    def at_the_top(self) -> list[str]:
+        """The resources at the top level of the report."""
+        return [name for name in RESOURCES if self.report.get(name) is not None]
+
+    @property
+    def below(self) -> list[str]:
+        """The resources in `systemResourceUsage`."""
+        nested = self.report.get(NESTED)
+        named = nested if isinstance(nested, Mapping) else {}
+        return [name for name in RESOURCES if named.get(name) is not None]
+
+
+@dataclass(frozen=True)
+class ReportContent:
+    """The content of a report, as answered, or the refusal."""
+
+    manager: str | None
+    broker: Json
+    refused: str | None
+
+    def __getitem__(self, name: str) -> Any:
+        return self.broker.get(name)
+
+    def __str__(self) -> str:
+        return f"refused: {self.refused}" if self.manager is None else self.manager
+
+
+def _same_report(allowed: Json, answer: Json) -> bool:
+    """Compare reports; fields that the worked one lacks have to be empty in the answer."""
     wanted, found = allowed["broker"], answer["broker"]
     known = schema("shapes")["$defs"]["broker"]["properties"]
     return allowed["manager"] == answer["manager"] and all(
-        _same(wanted[name], found.get(name)) if name in wanted else _nothing(found.get(name))
+        _same_value(wanted[name], found.get(name)) if name in wanted else _empty(found.get(name))
         for name in known
     )
 
 
-def _same(allowed: Any, answered: Any) -> bool:
+def _same_value(allowed: Any, answered: Any) -> bool:
     if isinstance(allowed, dict) and isinstance(answered, dict):
-        return all(_same(value, answered.get(name)) for name, value in allowed.items())
+        return all(_same_value(value, answered.get(name)) for name, value in allowed.items())
     if isinstance(allowed, list) and isinstance(answered, list):
         return set(allowed) == set(answered)
     if isinstance(allowed, int | float) and isinstance(answered, int | float):
@@ -104,68 +243,90 @@ def _same(allowed: Any, answered: Any) -> bool:
     return answered is None and not allowed
 
 
-def _nothing(answered: Any) -> bool:
+def _empty(answered: Any) -> bool:
     return not (answered.get("usage", answered) if isinstance(answered, dict) else answered)
 
 
-def _named(case: Json, answer: Json) -> list[Naming]:
+def _report_names(case: Json, answer: Json) -> list[NamesUsed]:
     broker = answer["broker"]
-    return [Naming((*broker.get("bundles", ()), *broker.get("lastStats", ())), _texts(case))]
+    return [NamesUsed((*broker.get("bundles", ()), *broker.get("lastStats", ())), _texts(case))]
 
 
 def _texts(value: Any) -> Iterator[str]:
-    """Every text in a report, at any depth."""
+    """Yield every text in a report, at any depth."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, dict | list):
-        yield from filter(lambda one: isinstance(one, str), value)
-        for one in value.values() if isinstance(value, dict) else value:
-            yield from _texts(one)
+        yield from filter(lambda entry: isinstance(entry, str), value)
+        for entry in value.values() if isinstance(value, dict) else value:
+            yield from _texts(entry)
 
 
 READ = Operation(
     id="report.read",
     view=lambda case, _settings, _readings: Reported(case["report"]),
-    read=lambda _case, answer: Said(
+    read=lambda _case, answer: ReportContent(
         answer.get("manager"), answer.get("broker", {}), answer.get("refused")
     ),
-    matches=_matches_report,
+    matches=_same_report,
     examples=(
         {"report": {"cpu": {"usage": 50.0, "limit": 100.0}, "bundles": []}},
         {"report": {"systemResourceUsage": {"cpu": {"usage": 50.0, "limit": 100.0}}}},
     ),
     refusable=True,
-    names=frozenset({"bundles"}),
-    named=_named,
+    removable=frozenset({"bundles"}),
+    names=_report_names,
 )
 
 
-def _legal_usage(case: Json, settings: Settings) -> Problems:
-    yield from report_of("broker", case["broker"])
+@dataclass(frozen=True)
+class Measured:
+    """A usage as answered."""
+
+    percent: Fraction
+    resource: str | None
+
+
+def percents(case: FlatCase) -> dict[str, Fraction]:
+    """Return the usage of each resource in percent, weighted if weights are asked for."""
+    weight = weights(case.settings) if case["weighted"] else UNWEIGHTED
+    used = Broker.read("broker", case["broker"]).percent
+    return {name: used[name] * weight[name] for name in used}
+
+
+def _usage_problems(case: Json, settings: Settings) -> Problems:
+    yield from report_problems("broker", case["broker"])
     if case["weighted"]:
-        yield from weights(settings)
+        yield from weight_problems(settings)
 
 
-def _matches_usage(allowed: Json, answer: Json) -> bool:
-    """Of a broker that uses nothing, any resource or none may be named."""
+def _same_usage(allowed: Json, answer: Json) -> bool:
+    """Compare usages; for a broker that uses nothing, any resource or none may be named."""
     close = isclose(allowed["percent"], answer["percent"], rel_tol=0, abs_tol=POINTS)
     return close and (allowed["percent"] == 0 or bool(allowed["resource"] == answer["resource"]))
 
 
+def _one_busiest(case: FlatCase, _readings: Readings) -> bool:
+    """Return whether a single resource is the busiest, or all are idle."""
+    *_, second, most = sorted(percents(case).values())
+    return most == 0 or most - second > expect.POINTS
+
+
 USAGE = Operation(
     id="usage.max",
-    view=lambda case, settings, _readings: Plain(case, settings),
+    view=lambda case, settings, _readings: FlatCase(case, settings),
     read=lambda _case, answer: Measured(exact(answer["percent"]), answer["resource"]),
-    matches=_matches_usage,
+    matches=_same_usage,
     examples=tuple(
-        {"settings": {}, "weighted": False, "broker": broker(cpu, 1, [])} for cpu in (95.0, 50.0)
+        {"settings": {}, "weighted": False, "broker": example_broker(cpu, 1, [])}
+        for cpu in (95.0, 50.0)
     ),
-    legal=_legal_usage,
-    settled=usage_settled,
+    legal=_usage_problems,
+    determined=_one_busiest,
 )
 
 
-def _legal_nic(case: Json, settings: Settings) -> Problems:
+def _nic_problems(case: Json, settings: Settings) -> Problems:
     if len(case["nics"]) != 1:
         yield "case.nics: no document says what several network interfaces mean"
     override = settings.given.get(NIC_SPEED)
@@ -177,7 +338,7 @@ def _legal_nic(case: Json, settings: Settings) -> Problems:
         yield "case.nics: no speed is reported and none is set"
 
 
-def _speed(_case: Plain, answer: Json) -> Fraction:
+def _read_speed(_case: FlatCase, answer: Json) -> Fraction:
     if "refused" in answer:
         raise NotReached("the request was refused")
     return exact(answer["gbps"])
@@ -185,13 +346,13 @@ def _speed(_case: Plain, answer: Json) -> Fraction:
 
 NIC = Operation(
     id="usage.nic",
-    view=lambda case, settings, _readings: Plain(case, settings),
-    read=_speed,
+    view=lambda case, settings, _readings: FlatCase(case, settings),
+    read=_read_speed,
     matches=lambda allowed, answer: isclose(allowed["gbps"], answer["gbps"], rel_tol=SHARE),
     examples=(
         {"settings": {}, "nics": [{"reportedGbps": 10}]},
         {"settings": {NIC_SPEED: 0.8}, "nics": [{"reportedGbps": 10}]},
     ),
-    legal=_legal_nic,
+    legal=_nic_problems,
     refusable=True,
 )

@@ -6,12 +6,17 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from pulsar_conformance.conformance.common.check import check_exchanges
-from pulsar_conformance.conformance.common.exchange import Exchange
 from pulsar_conformance.conformance.common.expect import POINTS, Expect, same
-from pulsar_conformance.conformance.common.plain import Plain
+from pulsar_conformance.conformance.common.operation import FlatCase
+from pulsar_conformance.conformance.common.trial import Exchange
 from pulsar_conformance.conformance.load_data import draw_reports as draws
-from pulsar_conformance.conformance.load_data.operations import READ, USAGE
-from pulsar_conformance.conformance.load_data.view import Measured, Reported, Said
+from pulsar_conformance.conformance.load_data.operations import (
+    READ,
+    USAGE,
+    Measured,
+    ReportContent,
+    Reported,
+)
 from pulsar_conformance.reference.cluster import RATE_FIELDS, RESOURCES, Broker
 from pulsar_conformance.reference.numbers import exact, plain
 from pulsar_conformance.reference.reports import CHANGES, COUNTS, LOAD
@@ -33,7 +38,7 @@ def _simple(case: Reported, expect: Expect) -> None:
     expect.given(bool(case.below) and not case.at_the_top, "the simple load manager's report")
 
 
-def _answered(answer: Said, expect: Expect) -> None:
+def _answered(answer: ReportContent, expect: Expect) -> None:
     expect.given(answer.refused is None, "the request was not refused")
 
 
@@ -43,7 +48,7 @@ def _in_one_place(case: Reported, expect: Expect) -> None:
 
 
 @READ.check("REPORT-01", draws=draws.modular_reports())
-def resources_at_the_top_are_modular(case: Reported, answer: Said, expect: Expect) -> None:
+def resources_at_the_top_are_modular(case: Reported, answer: ReportContent, expect: Expect) -> None:
     """A report with its resources at the top level is the modular load manager's."""
     _modular(case, expect)
     expect.reached()
@@ -51,7 +56,7 @@ def resources_at_the_top_are_modular(case: Reported, answer: Said, expect: Expec
 
 
 @READ.check("REPORT-02", draws=draws.simple_reports())
-def resources_below_are_simple(case: Reported, answer: Said, expect: Expect) -> None:
+def resources_below_are_simple(case: Reported, answer: ReportContent, expect: Expect) -> None:
     """A report with its resources in systemResourceUsage is the simple load manager's."""
     _simple(case, expect)
     expect.reached()
@@ -59,7 +64,7 @@ def resources_below_are_simple(case: Reported, answer: Said, expect: Expect) -> 
 
 
 @READ.check("REPORT-03", draws=draws.any_report())
-def usage_and_limit_are_kept(case: Reported, answer: Said, expect: Expect) -> None:
+def usage_and_limit_are_kept(case: Reported, answer: ReportContent, expect: Expect) -> None:
     """Each resource that is reported keeps its usage and its limit."""
     _answered(answer, expect)
     _in_one_place(case, expect)
@@ -92,7 +97,7 @@ def _kept(
     names: Iterable[str],
     alike: Callable[[Any, Any], bool],
     case: Reported,
-    answer: Said,
+    answer: ReportContent,
     expect: Expect,
 ) -> None:
     """What is left out of an answer is nothing: 0, or no bundles."""
@@ -106,31 +111,31 @@ def _kept(
 
 
 @READ.check("REPORT-04", draws=draws.modular_reports())
-def rates_are_kept(case: Reported, answer: Said, expect: Expect) -> None:
+def rates_are_kept(case: Reported, answer: ReportContent, expect: Expect) -> None:
     """The latest rates over all bundles are as reported."""
     _kept(RATE_FIELDS, _same_rate, case, answer, expect)
 
 
 @READ.check("REPORT-05", draws=draws.modular_reports())
-def counts_are_kept(case: Reported, answer: Said, expect: Expect) -> None:
+def counts_are_kept(case: Reported, answer: ReportContent, expect: Expect) -> None:
     """The numbers of topics, bundles, producers and consumers are as reported."""
     _kept(COUNTS, _same_count, case, answer, expect)
 
 
 @READ.check("REPORT-06", draws=draws.modular_reports())
-def bundles_are_kept(case: Reported, answer: Said, expect: Expect) -> None:
+def bundles_are_kept(case: Reported, answer: ReportContent, expect: Expect) -> None:
     """The bundles are those that are reported."""
     _kept(("bundles",), _same_bundles, case, answer, expect)
 
 
 @READ.check("REPORT-07", draws=draws.modular_reports())
-def gains_and_losses_are_kept(case: Reported, answer: Said, expect: Expect) -> None:
+def gains_and_losses_are_kept(case: Reported, answer: ReportContent, expect: Expect) -> None:
     """The bundles gained and lost last are those that are reported."""
     _kept(CHANGES, _same_bundles, case, answer, expect)
 
 
 @READ.check("REPORT-08", draws=draws.any_report())
-def nothing_is_made_up(case: Reported, answer: Said, expect: Expect) -> None:
+def nothing_is_made_up(case: Reported, answer: ReportContent, expect: Expect) -> None:
     """What a report does not have is not in the broker, or is nothing there."""
     _answered(answer, expect)
     _readable(case, expect)
@@ -152,14 +157,14 @@ def max_is_the_largest_percentage(exchanges: Sequence[Exchange], expect: Expect)
     """The usage of the broker is the largest percentage of its report's resources."""
     in_order = [one.operation for one in exchanges] == [READ.id, USAGE.id]
     expect.given(in_order, "a report, and the usage of its broker")
-    (case, said), (usage, measured) = READ.seen(exchanges[0]), USAGE.seen(exchanges[1])
+    (case, said), (usage, measured) = READ.typed(exchanges[0]), USAGE.typed(exchanges[1])
     _answered(said, expect)
     _reported_by(case, usage, expect)
     expect.reached()
     _largest(said, measured, expect)
 
 
-def _reported_by(case: Reported, usage: Plain, expect: Expect) -> None:
+def _reported_by(case: Reported, usage: FlatCase, expect: Expect) -> None:
     """The usage that is asked for is that of the resources in the report."""
     expect.given(not usage["weighted"], "the plain usage is asked for")
     _in_one_place(case, expect)
@@ -168,7 +173,7 @@ def _reported_by(case: Reported, usage: Plain, expect: Expect) -> None:
     expect.given(known == asked_for, "the usage is asked of what is reported")
 
 
-def _largest(said: Said, measured: Measured, expect: Expect) -> None:
+def _largest(said: ReportContent, measured: Measured, expect: Expect) -> None:
     percent = maximum(Broker.read("broker", said.broker)).percent
     close = abs(measured.percent - percent) <= POINTS or same(measured.percent, percent)
     expect.that(close, f"MAX {plain(percent, 4)} %", f"{plain(measured.percent, 4)} %")

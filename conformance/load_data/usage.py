@@ -1,134 +1,185 @@
-"""USAGE: what a broker's usage is, and how fast its network is."""
+"""USAGE: the usage of a broker, and the speed of its network."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
 from functools import partial
+from random import Random
 
-from pulsar_conformance.conformance.common.expect import POINTS, Expect
-from pulsar_conformance.conformance.common.plain import Plain
-from pulsar_conformance.conformance.load_data import draw_usages as usages
-from pulsar_conformance.conformance.load_data.operations import NIC, USAGE
-from pulsar_conformance.conformance.load_data.view import Measured
-from pulsar_conformance.reference.cluster import Broker
+from hypothesis import strategies as st
+from pulsar_conformance.conformance.common.expect import POINTS, SHARE, Expect
+from pulsar_conformance.conformance.common.operation import FlatCase
+from pulsar_conformance.conformance.common.trial import Json, Trial
+from pulsar_conformance.conformance.drawing import loads
+from pulsar_conformance.conformance.drawing.loads import randoms, some_weights
+from pulsar_conformance.conformance.load_data.operations import NIC, USAGE, Measured, percents
+from pulsar_conformance.reference.cluster import RESOURCES, Broker
 from pulsar_conformance.reference.numbers import Fraction, Percent, exact, plain
 from pulsar_conformance.reference.usage import (
     NIC_SPEED,
     UNWEIGHTED,
-    maximum,
-    weighted_maximum,
     weights,
 )
 
 
-def _close(expect: Expect, answer: Measured, percent: Percent) -> None:
+def usage_case(broker: Json, weighted: bool, settings: Json) -> Json:
+    """Return a case of `usage.max`."""
+    return {"settings": settings, "weighted": weighted, "broker": broker}
+
+
+def _broker(random: Random) -> Json:
+    kind = random.choice(("busiest", "busiest", "idle", "alike", "over", "even"))
+    if kind == "idle":
+        return {name: {"usage": 0, "limit": limit} for name, limit in loads.REAL_LIMITS.items()}
+    if kind == "alike":
+        level = random.choice(loads.EXACT)
+        return {name: {"usage": level, "limit": 100} for name in RESOURCES}
+    if kind == "even":
+        return {name: {"usage": random.randrange(101), "limit": 100} for name in RESOURCES}
+    return loads.usages(random, 130 if kind == "over" else random.randint(1, 100), exact=False)
+
+
+@st.composite
+def brokers(draw: st.DrawFn, weighted: bool) -> Trial:
+    """Draw a broker whose busiest resource is to be found."""
+    random = draw(randoms)
+    settings = some_weights(random) if weighted and random.random() < 0.8 else {}
+    if not weighted and draw(st.booleans()):
+        settings = some_weights(random)
+    return Trial.of(USAGE.id, usage_case(_broker(random), weighted, settings))
+
+
+@st.composite
+def any_broker(draw: st.DrawFn) -> Trial:
+    """Draw a broker whose busiest resource is to be found, weighted or not."""
+    return draw(brokers(draw(st.booleans())))
+
+
+@st.composite
+def one_resource(draw: st.DrawFn) -> Trial:
+    """Draw a broker that uses only one resource, with five different weights."""
+    random, resource = draw(randoms), draw(st.sampled_from(RESOURCES))
+    used = {"usage": random.randint(1, 100), "limit": 100}
+    return Trial.of(USAGE.id, usage_case({resource: used}, True, some_weights(random)))
+
+
+def _expect_percent(expect: Expect, answer: Measured, percent: Percent) -> None:
     close = abs(answer.percent - percent) <= POINTS
     expect.that(close, f"{plain(percent, 4)} %", f"{plain(answer.percent, 4)} %")
 
 
-@USAGE.check("USAGE-01", draws=usages.brokers(weighted=False))
-def is_the_maximum_over_the_resources(case: Plain, answer: Measured, expect: Expect) -> None:
+@USAGE.check("USAGE-01", draws=brokers(weighted=False))
+def is_the_maximum_over_the_resources(case: FlatCase, answer: Measured, expect: Expect) -> None:
     """Usage is that of the busiest of the five resources."""
     expect.given(not case["weighted"], "the plain usage is asked for")
-    broker = Broker.read("broker", case["broker"])
     expect.reached()
-    _close(expect, answer, maximum(broker).percent)
+    _expect_percent(expect, answer, max(percents(case).values()))
 
 
-@USAGE.check("USAGE-02", draws=usages.brokers(weighted=True))
-def is_the_weighted_maximum(case: Plain, answer: Measured, expect: Expect) -> None:
+@USAGE.check("USAGE-02", draws=brokers(weighted=True))
+def is_the_weighted_maximum(case: FlatCase, answer: Measured, expect: Expect) -> None:
     """Weighted usage is the largest after each was multiplied by its weight."""
     expect.given(case["weighted"], "the weighted usage is asked for")
-    broker = Broker.read("broker", case["broker"])
     expect.reached()
-    _close(expect, answer, weighted_maximum(broker, weights(case.settings)).percent)
+    _expect_percent(expect, answer, max(percents(case).values()))
 
 
-@USAGE.check("USAGE-03", draws=usages.any_broker())
-def names_a_resource_that_has_the_maximum(case: Plain, answer: Measured, expect: Expect) -> None:
+@USAGE.check("USAGE-03", draws=any_broker())
+def names_a_resource_that_has_the_maximum(case: FlatCase, answer: Measured, expect: Expect) -> None:
     """The resource named is one with the largest usage, where any is used."""
-    broker = Broker.read("broker", case["broker"])
-    weight = weights(case.settings) if case["weighted"] else UNWEIGHTED
-    percents = {name: used * weight[name] for name, used in broker.percent.items()}
-    most = max(percents.values())
+    percent = percents(case)
+    most = max(percent.values())
     if expect.reached(most > 0):
-        busiest = [name for name, percent in percents.items() if most - percent <= POINTS]
-        expect.that(
-            answer.resource in busiest, f"resource: {' or '.join(busiest)}", answer.resource
-        )
+        busiest = [name for name in percent if most - percent[name] <= POINTS]
+        named = answer.resource in busiest
+        expect.that(named, f"resource: {' or '.join(busiest)}", answer.resource)
 
 
-@USAGE.check("USAGE-04", draws=usages.one_resource())
-def each_weight_counts_for_its_own_resource(case: Plain, answer: Measured, expect: Expect) -> None:
+@USAGE.check("USAGE-04", draws=one_resource())
+def each_weight_counts_for_its_own_resource(
+    case: FlatCase, answer: Measured, expect: Expect
+) -> None:
     """A broker that uses one resource alone has that resource's usage times its weight."""
     expect.given(case["weighted"], "the weighted usage is asked for")
-    percent = Broker.read("broker", case["broker"]).percent
-    used = [name for name in percent if percent[name]]
-    expect.given(len(used) == 1, "one resource is used")
+    used = Broker.read("broker", case["broker"]).percent
+    busy = [name for name in used if used[name]]
+    expect.given(len(busy) == 1, "one resource is used")
     expect.reached()
-    _close(expect, answer, percent[used[0]] * weights(case.settings)[used[0]])
-
-
-def _speed(expect: Expect, answered: Fraction, speed: Fraction) -> None:
-    close = abs(answered - speed) <= speed / 100_000
-    expect.that(close, f"{plain(speed)} Gbit/s", f"{plain(answered)} Gbit/s")
-
-
-def _override(case: Plain) -> Fraction | None:
-    given = case.settings.given.get(NIC_SPEED)
-    return exact(given) if isinstance(given, int | float) else None
-
-
-@NIC.check("USAGE-05", draws=usages.overridden())
-def the_override_replaces_the_reported_speed(case: Plain, answer: Fraction, expect: Expect) -> None:
-    """Where a speed is set, it counts, whatever the system reports."""
-    override = _override(case)
-    if override is not None and expect.reached():
-        _speed(expect, answer, override)
-
-
-@NIC.check("USAGE-06", draws=usages.not_overridden())
-def an_empty_override_leaves_the_reported_speed(
-    case: Plain, answer: Fraction, expect: Expect
-) -> None:
-    """Where none is set, the reported speed counts."""
-    reported = case["nics"][0].get("reportedGbps")
-    if _override(case) is None and expect.reached(reported is not None):
-        _speed(expect, answer, exact(reported))
-
-
-@NIC.check("USAGE-07", draws=usages.fractional())
-def the_override_may_be_a_fraction(case: Plain, answer: Fraction, expect: Expect) -> None:
-    """A speed such as 0.8 Gbit/s counts as it is."""
-    override = _override(case)
-    if override is not None and expect.reached(override.denominator > 1):
-        _speed(expect, answer, override)
+    _expect_percent(expect, answer, percents(case)[busy[0]])
 
 
 def leaves_heap_out(
-    asked: bool, weighed: bool, case: Plain, answer: Measured, expect: Expect
+    asked_weighted: bool, weighted: bool, case: FlatCase, answer: Measured, expect: Expect
 ) -> None:
     """The usage is the largest of the resources but for heap memory."""
-    expect.given(case["weighted"] is asked, f"the {'weighted' if asked else 'plain'} usage")
-    weight = weights(case.settings) if weighed else UNWEIGHTED
+    asked = f"the {'weighted' if asked_weighted else 'plain'} usage is asked for"
+    expect.given(case["weighted"] is asked_weighted, asked)
+    weight = weights(case.settings) if weighted else UNWEIGHTED
     used = Broker.read("broker", case["broker"]).percent
-    most = _largest(used, weight, (name for name in used if name != "memory"))
     expect.reached()
-    close = abs(answer.percent - most) <= POINTS
-    expect.that(close, f"{plain(most, 4)} %", f"{plain(answer.percent, 4)} %")
+    most = max(used[name] * weight[name] for name in used if name != "memory")
+    _expect_percent(expect, answer, most)
 
 
-def _largest(
-    used: Mapping[str, Fraction], weight: Mapping[str, Fraction], names: Iterable[str]
-) -> Fraction:
-    return max(used[name] * weight[name] for name in names)
-
-
-for rule, asked, weighed in (
+for rule, asked_weighted, weighted in (
     ("USAGE-08", False, False),
     ("USAGE-09", True, True),
     ("USAGE-10", False, True),
 ):
-    USAGE.check(rule, draws=usages.brokers(weighted=weighed and asked))(
-        partial(leaves_heap_out, asked, weighed)
+    USAGE.check(rule, draws=brokers(weighted=weighted and asked_weighted))(
+        partial(leaves_heap_out, asked_weighted, weighted)
     )
+
+
+def nics(*overrides: Json) -> st.SearchStrategy[Trial]:
+    """Draw a network interface with its reported speed, and one of the overrides."""
+    return st.builds(
+        lambda speed, settings: Trial.of(
+            NIC.id, {"settings": settings, "nics": [{"reportedGbps": speed}]}
+        ),
+        st.sampled_from([0.5, 1, 10, 25, 100]),
+        st.sampled_from(overrides),
+    )
+
+
+OVERRIDES = [{NIC_SPEED: speed} for speed in (1, 2, 10, 40, 100)]
+FRACTIONAL_OVERRIDES = [{NIC_SPEED: speed} for speed in (0.1, 0.5, 0.8, 1.5, 2.5)]
+NO_OVERRIDE: list[Json] = [{}, {NIC_SPEED: ""}, {NIC_SPEED: None}]
+"""The notations of an override that is not set."""
+
+
+def _expect_speed(expect: Expect, answer: Fraction, speed: Fraction) -> None:
+    close = abs(answer - speed) <= speed * SHARE
+    expect.that(close, f"{plain(speed)} Gbit/s", f"{plain(answer)} Gbit/s")
+
+
+def _override(case: FlatCase) -> Fraction | None:
+    given = case.settings.given.get(NIC_SPEED)
+    return exact(given) if isinstance(given, int | float) else None
+
+
+@NIC.check("USAGE-05", draws=nics(*OVERRIDES))
+def the_override_replaces_the_reported_speed(
+    case: FlatCase, answer: Fraction, expect: Expect
+) -> None:
+    """A speed that is set counts, whatever the system reports."""
+    override = _override(case)
+    if override is not None and expect.reached():
+        _expect_speed(expect, answer, override)
+
+
+@NIC.check("USAGE-06", draws=nics(*NO_OVERRIDE))
+def an_empty_override_leaves_the_reported_speed(
+    case: FlatCase, answer: Fraction, expect: Expect
+) -> None:
+    """The reported speed counts if none is set."""
+    reported = case["nics"][0].get("reportedGbps")
+    if _override(case) is None and expect.reached(reported is not None):
+        _expect_speed(expect, answer, exact(reported))
+
+
+@NIC.check("USAGE-07", draws=nics(*FRACTIONAL_OVERRIDES))
+def the_override_may_be_a_fraction(case: FlatCase, answer: Fraction, expect: Expect) -> None:
+    """A speed such as 0.8 Gbit/s counts as it is."""
+    override = _override(case)
+    if override is not None and expect.reached(override.denominator > 1):
+        _expect_speed(expect, answer, override)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from random import Random
 
-from pulsar_conformance.conformance.common.exchange import Asked
+from hypothesis import strategies as st
 from pulsar_conformance.conformance.common.expect import Expect
-from pulsar_conformance.conformance.managers import draws
+from pulsar_conformance.conformance.common.trial import Asked, Json, Trial
+from pulsar_conformance.conformance.drawing.aims import aim
 from pulsar_conformance.conformance.managers.operations import CHOOSE, Chooses, Choosing
 from pulsar_conformance.reference.managers import (
     DEFAULT,
@@ -16,6 +18,120 @@ from pulsar_conformance.reference.managers import (
     PACKAGE,
     SIMPLE,
 )
+
+CLASSES = (SIMPLE, MODULAR, EXTENSIBLE)
+"""The documented classes."""
+
+BY_ADMIN = (SIMPLE, MODULAR)
+"""Those that a dynamic setting enables."""
+
+NO_CLASSES = ("modular", "SimpleLoadManager", "null", "default", "0", "ünï.Köde", PACKAGE)
+OTHER_PACKAGES = ("com.example.", "org.apache.pulsar.broker.loadbalance.", "org.apache.pulsar.")
+BLANKS = ("", " ", "\t")
+
+
+def naming(conf: str | None, dynamic: str | None) -> Json:
+    """A case of `manager.choose`."""
+    return {"conf": conf, "dynamic": dynamic}
+
+
+OTHER_LETTERS = ("", "x", "twice", "other case")
+"""What becomes of a letter where there is a typing error."""
+
+rights = st.sampled_from(CLASSES)
+by_admin = st.sampled_from(BY_ADMIN)
+places = st.integers(0, max(map(len, CLASSES)) - 1)
+letters = st.sampled_from(OTHER_LETTERS)
+
+
+@st.composite
+def typing_errors(draw: st.DrawFn) -> str:
+    """A class name with one letter left out, doubled, replaced, or in the other case."""
+    right, what = draw(rights), draw(letters)
+    place = draw(places) % len(right)
+    letter = right[place]
+    other = {"twice": letter * 2, "other case": letter.swapcase()}.get(what, what)
+    return right[:place] + other + right[place + 1 :]
+
+
+in_other_packages = st.builds(
+    lambda package, right: package + right.removeprefix(PACKAGE),
+    st.sampled_from(OTHER_PACKAGES),
+    rights,
+)
+
+mistakes: st.SearchStrategy[str] = st.one_of(
+    typing_errors(),
+    rights.map(str.lower),
+    rights.map(str.upper),
+    in_other_packages,
+    st.sampled_from(NO_CLASSES),
+).filter(lambda name: name not in CLASSES)
+"""A typing error, other capitals, another package, or no class at all."""
+
+unclear: st.SearchStrategy[str] = st.one_of(
+    st.sampled_from(BLANKS),
+    rights.map(lambda right: f"{right} "),
+    rights.map(lambda right: f" {right}"),
+    rights.map(lambda right: right.removeprefix(PACKAGE)),
+)
+"""What the documents leave open: blanks alone or around a class, a class without package."""
+
+documented: st.SearchStrategy[str | None] = st.sampled_from((None, *CLASSES))
+
+any_name: st.SearchStrategy[str | None] = st.one_of(documented, mistakes, unclear)
+"""Whatever can stand in either place."""
+
+one_in_ten = st.integers(0, 9)
+
+
+def by_conf(*names: str) -> st.SearchStrategy[Trial]:
+    """One of these names in broker.conf, and no dynamic setting."""
+    return st.sampled_from(names).map(lambda name: Trial.of(CHOOSE.id, naming(name, None)))
+
+
+def dynamically(*names: str) -> st.SearchStrategy[Trial]:
+    """One of these names as a dynamic setting, with anything in broker.conf."""
+    return st.builds(
+        lambda conf, name: Trial.of(CHOOSE.id, naming(conf, name)),
+        any_name,
+        st.sampled_from(names),
+    )
+
+
+def nothing_dynamic() -> st.SearchStrategy[Trial]:
+    """Anything or nothing in broker.conf, and no dynamic setting."""
+    return any_name.map(lambda conf: Trial.of(CHOOSE.id, naming(conf, None)))
+
+
+@st.composite
+def mistaken(draw: st.DrawFn) -> Trial:
+    """A wrong name in the place that decides, or sometimes one that the documents leave unclear."""
+    name = draw(mistakes if draw(one_in_ten) else unclear)
+    beside = documented if draw(st.booleans()) else any_name
+    case = naming(draw(beside), name) if draw(st.booleans()) else naming(name, None)
+    return Trial.of(CHOOSE.id, case)
+
+
+between = st.lists(st.one_of(by_admin, mistakes), max_size=2)
+
+
+@st.composite
+def there_and_back(draw: st.DrawFn) -> Trial:
+    """One manager, others set in the same way, and the first again."""
+    first, conf, dynamic = draw(by_admin), draw(documented), draw(st.booleans())
+    names = [first, *draw(between), next(name for name in BY_ADMIN if name != first), first]
+    cases = [naming(conf, name) if dynamic else naming(name, None) for name in names]
+    return Trial.of(CHOOSE.id, *cases)
+
+
+def modular_in_conf_alone(_random: Random) -> Json:
+    """Return a manager other than the default in broker.conf, and no dynamic setting."""
+    return naming(MODULAR, None)
+
+
+AIMED = (aim("absent-manager", CHOOSE.id, modular_in_conf_alone),)
+
 
 BARE = {name.removeprefix(PACKAGE) for name in MANAGERS}
 
@@ -48,7 +164,7 @@ def _is(manager: str, answer: Chooses, expect: Expect, why: str) -> None:
     expect.that(answer.manager == manager, f"{manager}: {why}", answer)
 
 
-@CHOOSE.check("MANAGER-01", draws=draws.by_conf(SIMPLE, MODULAR))
+@CHOOSE.check("MANAGER-01", draws=by_conf(SIMPLE, MODULAR))
 def broker_conf_decides(case: Choosing, answer: Chooses, expect: Expect) -> None:
     """With nothing dynamic, the simple or the modular manager runs as broker.conf says."""
     if case.dynamic is None and case.conf in (SIMPLE, MODULAR):
@@ -56,7 +172,7 @@ def broker_conf_decides(case: Choosing, answer: Chooses, expect: Expect) -> None
         _is(MANAGERS[case.conf], answer, expect, f"broker.conf names {case.conf}")
 
 
-@CHOOSE.check("MANAGER-02", draws=draws.dynamically(SIMPLE, MODULAR))
+@CHOOSE.check("MANAGER-02", draws=dynamically(SIMPLE, MODULAR))
 def a_dynamic_setting_decides(case: Choosing, answer: Chooses, expect: Expect) -> None:
     """The simple or the modular manager runs as it is set dynamically."""
     _given_no_mistake_beside(case, expect)
@@ -65,14 +181,14 @@ def a_dynamic_setting_decides(case: Choosing, answer: Chooses, expect: Expect) -
         _is(MANAGERS[case.dynamic], answer, expect, f"{case.dynamic} is set dynamically")
 
 
-@CHOOSE.check("MANAGER-03", draws=draws.by_conf(EXTENSIBLE))
+@CHOOSE.check("MANAGER-03", draws=by_conf(EXTENSIBLE))
 def broker_conf_enables_the_extensible_one(case: Choosing, answer: Chooses, expect: Expect) -> None:
     """With nothing dynamic, the extensible manager runs where broker.conf names it."""
     if case.dynamic is None and expect.reached(case.conf == EXTENSIBLE):
         _is("extensible", answer, expect, f"broker.conf names {case.conf}")
 
 
-@CHOOSE.check("MANAGER-04", draws=draws.dynamically(EXTENSIBLE))
+@CHOOSE.check("MANAGER-04", draws=dynamically(EXTENSIBLE))
 def no_dynamic_setting_enables_the_extensible_one(
     case: Choosing, answer: Chooses, expect: Expect
 ) -> None:
@@ -89,7 +205,7 @@ def no_dynamic_setting_enables_the_extensible_one(
         expect.that(right, f"a refusal, or {' or '.join(sorted(allowed))}", answer)
 
 
-@CHOOSE.check("MANAGER-05", draws=draws.mistaken())
+@CHOOSE.check("MANAGER-05", draws=mistaken())
 def any_mistake_gives_the_simple_one(case: Choosing, answer: Chooses, expect: Expect) -> None:
     """A name that is no load manager's, in the place that decides, gives the simple manager."""
     name = in_use(case, expect)
@@ -97,7 +213,7 @@ def any_mistake_gives_the_simple_one(case: Choosing, answer: Chooses, expect: Ex
         _is(DEFAULT, answer, expect, f"'{name}' is no load manager")
 
 
-@CHOOSE.check_together("MANAGER-06", draws=draws.there_and_back())
+@CHOOSE.check_together("MANAGER-06", draws=there_and_back())
 def the_same_way_leads_back(asked: Sequence[Asked[Choosing, Chooses]], expect: Expect) -> None:
     """What is set again runs again, whatever ran in between."""
     names = [in_use(one.case, expect) for one in asked]
@@ -111,14 +227,14 @@ def the_same_way_leads_back(asked: Sequence[Asked[Choosing, Chooses]], expect: E
         _is(MANAGERS[name], asked[-1].answer, expect, f"{name} is set again")
 
 
-@CHOOSE.check("MANAGER-07", draws=draws.nothing_dynamic())
+@CHOOSE.check("MANAGER-07", draws=nothing_dynamic())
 def the_default_one_runs_otherwise(case: Choosing, answer: Chooses, expect: Expect) -> None:
     """With nothing dynamic, the simple manager runs, whatever broker.conf names."""
     if expect.reached(case.dynamic is None):
         _is(DEFAULT, answer, expect, "no dynamic setting names a load manager")
 
 
-@CHOOSE.check("MANAGER-12", draws=draws.mistaken())
+@CHOOSE.check("MANAGER-12", draws=mistaken())
 def a_mistake_in_broker_conf_is_passed_over(
     case: Choosing, answer: Chooses, expect: Expect
 ) -> None:
@@ -127,7 +243,7 @@ def a_mistake_in_broker_conf_is_passed_over(
         expect.that(answer.manager == DEFAULT, f"{DEFAULT}: '{case.conf}' is no manager", answer)
 
 
-@CHOOSE.check("MANAGER-13", draws=draws.mistaken())
+@CHOOSE.check("MANAGER-13", draws=mistaken())
 def a_mistake_in_broker_conf_is_refused(case: Choosing, answer: Chooses, expect: Expect) -> None:
     """With nothing dynamic, no manager runs where broker.conf names none."""
     if _mistaken(case, expect):

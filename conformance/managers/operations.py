@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pulsar_conformance.conformance.common.likeness import same_field
-from pulsar_conformance.conformance.common.operation import Operation
+from pulsar_conformance.conformance.common.operation import Operation, same_field
 from pulsar_conformance.reference.managers import MODULAR, SIMPLE
 
 

@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from pulsar_conformance.conformance.common.exchange import Asked
 from pulsar_conformance.conformance.common.expect import Expect
+from pulsar_conformance.conformance.common.trial import Asked
 from pulsar_conformance.conformance.placement import draw_domains as draws
 from pulsar_conformance.conformance.placement.operations import SPREAD
 from pulsar_conformance.conformance.placement.quantities import Placed, Spreading

@@ -11,8 +11,7 @@ from typing import Any, Self
 from hypothesis import strategies as st
 from pulsar_conformance.conformance.common.trial import Json, Trial
 from pulsar_conformance.conformance.drawing import loads, names
-from pulsar_conformance.conformance.drawing.loads import Size, randoms
-from pulsar_conformance.conformance.load_data.draw_usages import some_weights
+from pulsar_conformance.conformance.drawing.loads import Size, randoms, some_weights
 from pulsar_conformance.reference.cluster import RESOURCES
 from pulsar_conformance.reference.overload import OVERLOAD_THRESHOLD
 

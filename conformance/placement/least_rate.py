@@ -9,9 +9,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
-from pulsar_conformance.conformance.common.exchange import Asked
 from pulsar_conformance.conformance.common.expect import POINTS, SHARE, Expect, near
-from pulsar_conformance.conformance.common.trial import Json
+from pulsar_conformance.conformance.common.trial import Asked, Json
 from pulsar_conformance.conformance.placement import draw_placements as draws
 from pulsar_conformance.conformance.placement import quantities as placing
 from pulsar_conformance.conformance.placement.operations import PLACE

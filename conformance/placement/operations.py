@@ -4,11 +4,21 @@ from __future__ import annotations
 
 from collections import Counter
 
-from pulsar_conformance.conformance.common.clusters import cluster, overlaps, range_of
-from pulsar_conformance.conformance.common.examples import LEFT, RIGHT, bundle_data
-from pulsar_conformance.conformance.common.examples import broker as broker_report
-from pulsar_conformance.conformance.common.likeness import same_field
-from pulsar_conformance.conformance.common.operation import Naming, Operation, Problems
+from pulsar_conformance.conformance.common.clusters import (
+    LEFT,
+    RIGHT,
+    bundle_name_problems,
+    cluster_problems,
+    example_broker,
+    example_bundle_data,
+    overlap_problems,
+)
+from pulsar_conformance.conformance.common.operation import (
+    NamesUsed,
+    Operation,
+    Problems,
+    same_field,
+)
 from pulsar_conformance.conformance.common.trial import Json
 from pulsar_conformance.conformance.placement.quantities import (
     Placed,
@@ -32,16 +42,16 @@ def placed(_case: object, answer: Json) -> Placed:
     return Placed(answer["broker"], domains, candidates)
 
 
-def named(case: Json, answer: Json) -> list[Naming]:
+def named(case: Json, answer: Json) -> list[NamesUsed]:
     """The broker and the candidates that an answer names."""
     taken = [answer["broker"]] if answer["broker"] is not None else []
-    return [Naming((*taken, *answer.get("candidates", ())), case["candidates"])]
+    return [NamesUsed((*taken, *answer.get("candidates", ())), case["candidates"])]
 
 
 def _legal_selection(case: Json, settings: Settings) -> Problems:
     settings.number(OVERLOAD_THRESHOLD)
-    yield from cluster(case, settings)
-    yield from range_of(case["bundle"])
+    yield from cluster_problems(case, settings)
+    yield from bundle_name_problems(case["bundle"])
     for one in (*case["candidates"], *case["preallocated"]):
         if one not in case["brokers"]:
             yield f"case.brokers: {one} is missing"
@@ -52,7 +62,7 @@ def _legal_selection(case: Json, settings: Settings) -> Problems:
     }
     for name, bundles in case["preallocated"].items():
         for bundle in bundles:
-            yield from range_of(bundle)
+            yield from bundle_name_problems(bundle)
             if bundle == case["bundle"]:
                 yield f"case.preallocated.{name}: {bundle} is still to be placed"
             if bundle in owners:
@@ -66,10 +76,10 @@ def _example_selection(cpu: float) -> Json:
         "bundle": RIGHT,
         "candidates": ["broker-1", "broker-2"],
         "brokers": {
-            "broker-1": broker_report(cpu, 0, []),
-            "broker-2": broker_report(50.0, 4, [LEFT]),
+            "broker-1": example_broker(cpu, 0, []),
+            "broker-2": example_broker(50.0, 4, [LEFT]),
         },
-        "bundles": bundle_data(),
+        "bundles": example_bundle_data(),
         "preallocated": {},
     }
 
@@ -81,9 +91,9 @@ PLACE = Operation(
     matches=same_field("broker"),
     examples=(_example_selection(95.0), _example_selection(50.0)),
     legal=_legal_selection,
-    names=frozenset({"brokers", "bundles", "candidates", "preallocated"}),
-    named=named,
-    settled=placing_settled,
+    removable=frozenset({"brokers", "bundles", "candidates", "preallocated"}),
+    names=named,
+    determined=placing_settled,
 )
 
 
@@ -123,10 +133,10 @@ SPREAD = Operation(
     matches=_matches,
     examples=(_example_groups("broker-1"), _example_groups("broker-2")),
     legal=_legal_groups,
-    names=frozenset({"brokers", "candidates", "domains", "groups", "owned"}),
-    named=named,
-    same=lambda _case, answer: answer["broker"],
-    settled=spreading_settled,
+    removable=frozenset({"brokers", "candidates", "domains", "groups", "owned"}),
+    names=named,
+    regardless_of_order=lambda _case, answer: answer["broker"],
+    determined=spreading_settled,
 )
 
 
@@ -137,7 +147,7 @@ def _legal_whole(case: Json, settings: Settings) -> Problems:
     if case["bundle"] in owned:
         yield f"case.brokers: {case['bundle']} is still to be placed"
     ahead = [one for names in case["preallocated"].values() for one in names]
-    yield from overlaps([*owned, *ahead, case["bundle"]], "case")
+    yield from overlap_problems([*owned, *ahead, case["bundle"]], "case")
     under = Counter(one for policy in case["isolation"] for one in policy["namespaces"])
     for name, count in under.items():
         if count > 1:
@@ -147,9 +157,9 @@ def _legal_whole(case: Json, settings: Settings) -> Problems:
             yield f"case.brokers: {name} is missing"
 
 
-def _named(case: Json, answer: Json) -> list[Naming]:
+def _named(case: Json, answer: Json) -> list[NamesUsed]:
     taken = [answer["broker"]] if answer["broker"] is not None else []
-    return [Naming((*taken, *answer.get("candidates", ())), case["brokers"])]
+    return [NamesUsed((*taken, *answer.get("candidates", ())), case["brokers"])]
 
 
 def _example_whole(cpu: float) -> Json:
@@ -157,10 +167,10 @@ def _example_whole(cpu: float) -> Json:
         "settings": {OVERLOAD_THRESHOLD: 85},
         "bundle": RIGHT,
         "brokers": {
-            "broker-1": broker_report(cpu, 0, []),
-            "broker-2": broker_report(50.0, 4, [LEFT]),
+            "broker-1": example_broker(cpu, 0, []),
+            "broker-2": example_broker(50.0, 4, [LEFT]),
         },
-        "bundles": bundle_data(),
+        "bundles": example_bundle_data(),
         "preallocated": {},
         "domains": {},
         "groups": {},
@@ -176,7 +186,7 @@ ASSIGN = Operation(
     matches=same_field("broker"),
     examples=(_example_whole(95.0), _example_whole(50.0)),
     legal=_legal_whole,
-    names=frozenset({"brokers", "bundles", "preallocated", "domains", "groups", "versions"}),
-    named=_named,
-    settled=assigning_settled,
+    removable=frozenset({"brokers", "bundles", "preallocated", "domains", "groups", "versions"}),
+    names=_named,
+    determined=assigning_settled,
 )

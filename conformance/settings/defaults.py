@@ -9,13 +9,13 @@ from typing import Any
 from hypothesis import strategies as st
 from pulsar_conformance import specs
 from pulsar_conformance.conformance.common.expect import Expect, as_text
-from pulsar_conformance.conformance.common.plain import Plain
+from pulsar_conformance.conformance.common.operation import FlatCase
 from pulsar_conformance.conformance.common.trial import Trial
 from pulsar_conformance.conformance.settings.operations import DEFAULTS
 
 
 def has_the_documented_default(
-    name: str, case: Plain, answer: Mapping[str, Any], expect: Expect
+    name: str, case: FlatCase, answer: Mapping[str, Any], expect: Expect
 ) -> None:
     """A setting has the default that the profile's documents print."""
     expect.given(name in case.settings.defaults, "the profile's documents print a default")

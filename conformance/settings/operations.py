@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from pulsar_conformance.conformance.common.operation import Operation
-from pulsar_conformance.conformance.common.plain import Plain
+from pulsar_conformance.conformance.common.operation import FlatCase, Operation
 from pulsar_conformance.conformance.common.trial import Json
 
 
-def _defaults(_case: Plain, answer: Json) -> Mapping[str, Any]:
+def _defaults(_case: FlatCase, answer: Json) -> Mapping[str, Any]:
     """The defaults by name."""
     settings: Mapping[str, Any] = answer["settings"]
     return settings
@@ -31,7 +30,7 @@ def _same(allowed: Any, answered: Any) -> bool:
 
 DEFAULTS = Operation(
     id="settings.defaults",
-    view=lambda case, settings, _readings: Plain(case, settings),
+    view=lambda case, settings, _readings: FlatCase(case, settings),
     read=_defaults,
     matches=_matches,
     examples=({},),

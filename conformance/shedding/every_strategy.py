@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from pulsar_conformance.conformance.common.exchange import Asked
 from pulsar_conformance.conformance.common.expect import Expect
+from pulsar_conformance.conformance.common.trial import Asked
 from pulsar_conformance.conformance.shedding import draw_cycles as draws
 from pulsar_conformance.conformance.shedding import quantities as facts
 from pulsar_conformance.conformance.shedding.operations import CYCLES, SHED

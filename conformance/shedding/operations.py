@@ -4,10 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from pulsar_conformance.conformance.common.clusters import bundles_of, cluster, weights
-from pulsar_conformance.conformance.common.examples import LEFT, RIGHT, broker, bundle_data
+from pulsar_conformance.conformance.common.clusters import (
+    LEFT,
+    RIGHT,
+    bundles_named_in,
+    cluster_problems,
+    example_broker,
+    example_bundle_data,
+    weight_problems,
+)
 from pulsar_conformance.conformance.common.expect import Violated
-from pulsar_conformance.conformance.common.operation import Naming, Operation, Problems
+from pulsar_conformance.conformance.common.operation import NamesUsed, Operation, Problems
 from pulsar_conformance.conformance.common.trial import Json
 from pulsar_conformance.conformance.shedding.quantities import cycle_settled
 from pulsar_conformance.conformance.shedding.view import Unloading, Unloadings
@@ -18,11 +25,11 @@ from pulsar_conformance.reference.shedding import PACKAGE, STRATEGY, Cycle
 
 
 def _legal_cycle(case: Json, settings: Settings) -> Problems:
-    yield from cluster(case, settings)
+    yield from cluster_problems(case, settings)
     strategy = (case["strategy"] or settings.text(STRATEGY)).removeprefix(PACKAGE)
     if strategy == "ThresholdShedder":
         settings.number(threshold.SHEDDER_THRESHOLD)
-        yield from weights(settings)
+        yield from weight_problems(settings)
         if any(report.get("usageHistory") for report in case["brokers"].values()):
             yield from history_share(settings)
     if strategy == "UniformLoadShedder":
@@ -65,11 +72,11 @@ def _by_broker(unload: Sequence[Mapping[str, str]]) -> dict[str, list[str]]:
     return found
 
 
-def _named_cycle(case: Json, answer: Json) -> list[Naming]:
+def _named_cycle(case: Json, answer: Json) -> list[NamesUsed]:
     unload = answer["unload"]
     return [
-        Naming([one["broker"] for one in unload], case["brokers"]),
-        Naming([one["bundle"] for one in unload], bundles_of(case)),
+        NamesUsed([one["broker"] for one in unload], case["brokers"]),
+        NamesUsed([one["bundle"] for one in unload], bundles_named_in(case)),
     ]
 
 
@@ -81,8 +88,11 @@ def _example_cycle(cpu: float) -> Json:
     return {
         "strategy": "OverloadShedder",
         "settings": {},
-        "brokers": {"broker-1": broker(cpu, 4, [LEFT, RIGHT]), "broker-2": broker(10.0, 0, [])},
-        "bundles": bundle_data(),
+        "brokers": {
+            "broker-1": example_broker(cpu, 4, [LEFT, RIGHT]),
+            "broker-2": example_broker(10.0, 0, []),
+        },
+        "bundles": example_bundle_data(),
         "recentlyUnloaded": {},
     }
 
@@ -94,11 +104,11 @@ SHED = Operation(
     matches=_matches_cycle,
     examples=(_example_cycle(95.0), _example_cycle(50.0)),
     legal=_legal_cycle,
-    names=frozenset({"brokers", "bundles", "recentlyUnloaded"}),
-    named=_named_cycle,
-    same=_same_cycle,
-    settled=cycle_settled,
-    said_by_case={STRATEGY: "strategy"},
+    removable=frozenset({"brokers", "bundles", "recentlyUnloaded"}),
+    names=_named_cycle,
+    regardless_of_order=_same_cycle,
+    determined=cycle_settled,
+    overridden_by={STRATEGY: "strategy"},
 )
 
 
@@ -141,12 +151,14 @@ def _matches_cycles(allowed: Json, answer: Json) -> bool:
     return same and all(map(SHED.matches, allowed["cycles"], answer["cycles"]))
 
 
-def _named_cycles(case: Json, answer: Json) -> list[Naming]:
+def _named_cycles(case: Json, answer: Json) -> list[NamesUsed]:
     unload = [one for cycle in answer["cycles"] for one in cycle["unload"]]
     cycles = case["cycles"]
     return [
-        Naming([one["broker"] for one in unload], [b for one in cycles for b in one["brokers"]]),
-        Naming([one["bundle"] for one in unload], {b for one in cycles for b in bundles_of(one)}),
+        NamesUsed([one["broker"] for one in unload], [b for one in cycles for b in one["brokers"]]),
+        NamesUsed(
+            [one["bundle"] for one in unload], {b for one in cycles for b in bundles_named_in(one)}
+        ),
     ]
 
 
@@ -172,10 +184,10 @@ def _example_cycles(*cpus: float) -> Json:
             {
                 "minutes": 5.0 if place else 0.0,
                 "brokers": {
-                    "broker-1": broker(cpu, 4, [LEFT, RIGHT]),
-                    "broker-2": broker(10.0, 0, []),
+                    "broker-1": example_broker(cpu, 4, [LEFT, RIGHT]),
+                    "broker-2": example_broker(10.0, 0, []),
                 },
-                "bundles": bundle_data(),
+                "bundles": example_bundle_data(),
                 "recentlyUnloaded": {},
             }
             for place, cpu in enumerate(cpus)
@@ -190,10 +202,10 @@ CYCLES = Operation(
     matches=_matches_cycles,
     examples=(_example_cycles(95.0, 95.0), _example_cycles(50.0, 95.0)),
     legal=_legal_cycles,
-    names=frozenset({"brokers", "bundles", "recentlyUnloaded"}),
-    named=_named_cycles,
-    same=_same_cycles,
-    settled=_settled,
-    in_rows=True,
-    said_by_case={STRATEGY: "strategy"},
+    removable=frozenset({"brokers", "bundles", "recentlyUnloaded"}),
+    names=_named_cycles,
+    regardless_of_order=_same_cycles,
+    determined=_settled,
+    sequential=True,
+    overridden_by={STRATEGY: "strategy"},
 )

@@ -8,8 +8,7 @@ from functools import cached_property
 from json import dumps
 from typing import Any
 
-from pulsar_conformance.conformance.common.clusters import weights
-from pulsar_conformance.conformance.common.examples import TOPICS, rates
+from pulsar_conformance.conformance.common.clusters import TOPICS, example_rates, weight_problems
 from pulsar_conformance.conformance.common.expect import Violated
 from pulsar_conformance.conformance.common.operation import Operation, Problems
 from pulsar_conformance.conformance.common.trial import Json
@@ -263,7 +262,7 @@ def _passing(case: Json, settings: Settings) -> Problems:
     strategies = {settings.text(STRATEGY).removeprefix(PACKAGE), *named_strategies(case)}
     if "ThresholdShedder" in strategies:
         settings.number(SHEDDER_THRESHOLD)
-        yield from weights(settings)
+        yield from weight_problems(settings)
         yield from history_share(settings)
     if "UniformLoadShedder" in strategies:
         settings.number(uniform.RATE_THRESHOLD)
@@ -312,7 +311,7 @@ def _example(events: int) -> Json:
     told: list[Json] = [
         {"broker_up": {"broker": "broker-1", "capacity": 100_000_000}},
         {"namespace": {"name": "t/ns", "bundles": 1}},
-        {"topic": {"topic": TOPICS[0], **rates(1)}},
+        {"topic": {"topic": TOPICS[0], **example_rates(1)}},
         {"broker_up": {"broker": "broker-2", "capacity": 100_000_000}},
         {"broker_down": {"broker": "broker-1"}},
     ]
@@ -326,6 +325,6 @@ REPLAY = Operation(
     matches=_matches,
     examples=(_example(4), _example(5)),
     legal=legal_story,
-    names=frozenset({"brokers"}),
-    in_rows=True,
+    removable=frozenset({"brokers"}),
+    sequential=True,
 )

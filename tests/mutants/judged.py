@@ -10,8 +10,7 @@ from pulsar_conformance.adapters import AdapterError, Connection
 from pulsar_conformance.adapters.reference import ReferenceConnection
 from pulsar_conformance.conformance.cases.matching import allows
 from pulsar_conformance.conformance.catalogue import checks
-from pulsar_conformance.conformance.common.exchange import DECLINED
-from pulsar_conformance.conformance.common.trial import Json, Trial
+from pulsar_conformance.conformance.common.trial import DECLINED, Json, Trial
 from pulsar_conformance.conformance.engine.hearing import Hearing
 from pulsar_conformance.conformance.engine.implementation import Implementation
 from pulsar_conformance.conformance.engine.judge import Fault

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 
 from pulsar_conformance import specs
-from pulsar_conformance.conformance.common.trial import BROKE, Question, Trial, canonical
+from pulsar_conformance.conformance.common.trial import ISOLATED_CRASH, Question, Trial, canonical
 from pulsar_conformance.conformance.engine.findings import Findings
 from pulsar_conformance.conformance.engine.judge import Fault, Outcome, lacking_in
 from pulsar_conformance.conformance.engine.reduction import reduce
@@ -82,7 +82,7 @@ def smallest_without_answer(subject: Subject, fault: Fault, tell: Callable[[int]
     """
     [answer] = fault.answers
     costly = fault.trial.operation in subject.implementation.hello.costly
-    most = FEW if costly else max(MOST_ASKED - answer.get(BROKE, 0), AT_LEAST)
+    most = FEW if costly else max(MOST_ASKED - answer.get(ISOLATED_CRASH, 0), AT_LEAST)
     search = _Search(subject, most - 1, tell)
     small = reduce(fault.trial, search)
     lacking = search.ends.get(small.fingerprint, fault.outcome.answered)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 from pulsar_conformance.adapters import AdapterError
-from pulsar_conformance.conformance.common.trial import BROKE, Json
+from pulsar_conformance.conformance.common.trial import ISOLATED_CRASH, Json
 
 Ask = Callable[[Sequence[Json]], list[Json]]
 """Asks cases in one message. Errors: `AdapterError`."""
@@ -62,7 +62,7 @@ class Isolation:
         self.asked = 0
 
     def answers(self, error: AdapterError) -> list[Json]:
-        """An answer for each case: `failed`, with `BROKE`, for each that breaks it by itself.
+        """Return an answer for each case; one that breaks it alone has `failed`, `ISOLATED_CRASH`.
 
         Strategies and algorithms are asked apart first, since one of them may break it on any
         case. Where too much breaks it, what is left is not asked, and its answer says so.
@@ -81,13 +81,13 @@ class Isolation:
         except _Gone:
             raise error from None
         found = [one for one in self._answers if one is not None]
-        broken = [one for one in found if BROKE in one]
+        broken = [one for one in found if ISOLATED_CRASH in one]
         if not broken and len(found) == len(self._cases):
             raise _of_no_case(error)
         if not broken or (len(broken) == len(found) and len(self._cases) > 1):
             raise error
         for one in broken:
-            one[BROKE] = self.asked
+            one[ISOLATED_CRASH] = self.asked
         return [dict(NOT_ASKED) if one is None else one for one in self._answers]
 
     def _kinds(self) -> list[list[int]]:
@@ -181,7 +181,7 @@ class Isolation:
 
     def _marked(self, place: int, error: AdapterError) -> None:
         """Notes a case that breaks it."""
-        self._answers[place] = {"failed": what_broke(error), BROKE: 0}
+        self._answers[place] = {"failed": what_broke(error), ISOLATED_CRASH: 0}
         self._broken.append(place)
 
     def _tried(self, places: Sequence[int]) -> AdapterError | None:

@@ -20,7 +20,7 @@ from pulsar_conformance.conformance.drawing.backend import Afresh
 from pulsar_conformance.conformance.drawing.drawing import draw
 from pulsar_conformance.conformance.load_data import draw_averages as averages
 from pulsar_conformance.conformance.load_data import draw_reports as reports
-from pulsar_conformance.conformance.load_data import draw_usages as usages
+from pulsar_conformance.conformance.load_data import usage
 from pulsar_conformance.conformance.placement import draw_domains as domains
 from pulsar_conformance.conformance.placement import draw_placements as placements
 from pulsar_conformance.conformance.shedding import draw_cycles as shedding
@@ -130,7 +130,7 @@ def test_placement_cases_are_strategies_like_any_other(case):
         namespaces.locate(),
         reports.any_report(),
         splits.any_split(),
-        usages.any_broker(),
+        usage.any_broker(),
     )
 )
 def test_trials_of_other_operations_are_strategies_like_any_other(trial):
