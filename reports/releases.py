@@ -5,15 +5,12 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from io import StringIO
 from pathlib import Path
 from typing import Any
 
 from pulsar_conformance.reports.table import WORDS, word_of
 from pulsar_conformance.specs import load
-from rich import box
-from rich.console import Console
-from rich.table import Table
+from pulsar_conformance.specs.text import table
 
 FILE = "verdicts.jsonl"
 WIDTH = 100
@@ -44,16 +41,12 @@ def lines(streams: Sequence[Sequence[Mapping[str, Any]]]) -> Iterator[str]:
         for line in verdicts:
             head = heads[line["implementation"], line["profile"]]
             cells.setdefault(line["rule"], {})[head] = WORDS[word_of(line)]
-    table = Table(box=box.SIMPLE, pad_edge=False, title="Rules and implementations")
-    table.add_column("rule")
-    for head in columns:
-        table.add_column(head)
-    for rule in load().rules:
-        if rule in cells:
-            table.add_row(rule, *(cells[rule].get(head, "") for head in columns))
-    out = StringIO()
-    Console(file=out, width=WIDTH, color_system=None).print(table)
-    yield from (line.rstrip() for line in out.getvalue().splitlines())
+    rows = [
+        (rule, *(cells[rule].get(head, "") for head in columns))
+        for rule in load().rules
+        if rule in cells
+    ]
+    yield from table(["rule", *columns], rows, title="Rules and implementations", width=WIDTH)
 
 
 if __name__ == "__main__":

@@ -4,18 +4,13 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from io import StringIO
-from textwrap import wrap
 from typing import Any
 
 from pulsar_conformance.specs import AREAS
+from pulsar_conformance.specs.text import WIDTH, paragraph, table
 from pulsar_conformance.specs.words import counted
-from rich import box
 from rich.cells import cell_len
-from rich.console import Console
-from rich.table import Table
 
-WIDTH = 80
 WORDS = {
     "error": "error",
     "fail": "FAIL",
@@ -123,16 +118,12 @@ def _fitting(areas: Sequence[str], columns: Sequence[list[str]]) -> Iterator[lis
 
 
 def _table(areas: Sequence[str], columns: Sequence[Sequence[str]]) -> Iterator[str]:
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    table.add_column("area", no_wrap=True)
-    for name, *_ in columns:
-        table.add_column(name, max_width=WIDEST, overflow="fold")
-    for row in zip(areas, *(cells for _, *cells in columns), strict=True):
-        table.add_row(*(text.replace(" ", BOUND).replace(f",{BOUND}", ", ") for text in row))
-    out = StringIO()
-    Console(file=out, width=WIDTH, color_system=None).print(table)
-    text = out.getvalue().replace(BOUND, " ")
-    yield from (line.rstrip() for line in text.splitlines() if line.strip())
+    rows = [
+        [text.replace(" ", BOUND).replace(f",{BOUND}", ", ") for text in row]
+        for row in zip(areas, *(cells for _, *cells in columns), strict=True)
+    ]
+    names = ["area", *(name for name, *_ in columns)]
+    yield from (line.replace(BOUND, " ") for line in table(names, rows, widest=WIDEST))
 
 
 def cell(counts: Counter[str]) -> str:
@@ -150,7 +141,7 @@ def _totals(verdicts: Sequence[Line]) -> Iterator[str]:
     said = (f"{counts[word]} {word.replace('_', ' ')}" for word in WORDS if counts[word])
     reached = sum(line["reached"] for line in verdicts)
     told = f"{counted(len(verdicts), 'verdict')}: {', '.join(said)}"
-    yield from wrap(f"{told}; {counted(reached, 'case')} judged", WIDTH, subsequent_indent="  ")
+    yield from paragraph(f"{told}; {counted(reached, 'case')} judged", 2, "")
 
 
 def _absent(names: Mapping[Run, str], verdicts: Iterable[Line]) -> Iterator[str]:
@@ -172,9 +163,7 @@ def _absent(names: Mapping[Run, str], verdicts: Iterable[Line]) -> Iterator[str]
         said = [LACKING + ", ".join(short)] if lacking else []
         said += [why for why in whys if not why.startswith(LACKING)]
         text = f"  -: {name}: {'; '.join(said)}"
-        yield from wrap(
-            text, WIDTH, subsequent_indent="     ", break_on_hyphens=False, break_long_words=False
-        )
+        yield from paragraph(text, 5, "")
 
 
 def _others(
@@ -211,4 +200,4 @@ def _neutral(run: Line) -> Iterator[str]:
     }
     for (implementation, name), why in told.items():
         said = f"  made neutral in {implementation}: {name} = {why}"
-        yield from wrap(said, WIDTH, subsequent_indent="    ", break_on_hyphens=False)
+        yield from paragraph(said, 4, "")

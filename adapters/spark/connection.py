@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from importlib.metadata import PackageNotFoundError, version
-from textwrap import wrap
 from typing import TYPE_CHECKING
 
 from pulsar_conformance.adapters.connection import Connection, Limits
@@ -16,6 +15,7 @@ from pulsar_conformance.adapters.protocol import JSON, PROTOCOL, Hello, text_of
 from pulsar_conformance.adapters.spark import rows, session
 from pulsar_conformance.adapters.spark.background import within
 from pulsar_conformance.specs import load
+from pulsar_conformance.specs.text import WIDTH, paragraph
 from pulsar_conformance.specs.words import counted
 
 if TYPE_CHECKING:
@@ -35,7 +35,6 @@ COLD = 60.0
 AT_ONCE = 2
 """Jobs at a time: while one is planned, which one core does, the tasks of another are at work."""
 
-WIDTH = 78
 
 STRATEGIES = ("OverloadShedder", "ThresholdShedder", "UniformLoadShedder")
 ALGORITHMS = (
@@ -95,7 +94,7 @@ class SparkConnection(Connection):
             for name, count in list(self._jobs.items())
         )
         unbroken = ", ".join(one.replace(" ", "\xa0") for one in each)
-        lines = wrap(unbroken, WIDTH, initial_indent="  ", subsequent_indent="  ")
+        lines = paragraph(unbroken, 2, width=WIDTH - 2)
         where = f"{self.adapter}, {self._profile}"
         asked = f"{counted(jobs, 'job')} of {self._running().told}"
         first = f"{where}: {asked} answered {counted(cases, 'case')}"

@@ -3,28 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from io import StringIO
-from textwrap import wrap
 from typing import Any
 
 from pulsar_conformance.audit.pipeline.asked import SIDES
 from pulsar_conformance.audit.pipeline.summary import ALLOWED, VERDICTS, wrong
+from pulsar_conformance.specs.text import WIDTH, paragraph, table
 from pulsar_conformance.specs.words import counted
-from rich import box
-from rich.console import Console
-from rich.table import Table
 
 Json = dict[str, Any]
-WIDTH = 80
 MEGABYTE = 1_000_000
 
 
 def lines(found: Json, faults: list[Json], cases: str) -> Iterator[str]:
     """The whole report; `cases` is where their questions are."""
     if not found["settings_recorded"]:
-        yield from wrap(NO_SETTINGS, WIDTH)
+        yield from paragraph(NO_SETTINGS)
     for one in found["missing"]:
-        yield from wrap(_lacking(one), WIDTH, subsequent_indent="  ", break_on_hyphens=False)
+        yield from paragraph(_lacking(one), 2, "")
     yield from _read(found["lines"])
     unloads = found["unloads"]
     ran = counted(found["cycles"], "shedding cycle")
@@ -40,7 +35,7 @@ def lines(found: Json, faults: list[Json], cases: str) -> Iterator[str]:
         yield from ("", *_fault(fault))
     if faults:
         told = f"the case of each: {cases}/*.json, for pulsar-conformance explain"
-        yield from ("", *wrap(told, WIDTH, break_long_words=False, break_on_hyphens=False))
+        yield from ("", *paragraph(told))
     yield ""
     yield verdict(found)
 
@@ -72,7 +67,7 @@ def _around(splits: int, leaders: Json) -> Iterator[str]:
         yield counted(leaders["count"], "change") + " of the leader"
     for one in leaders["first"]:
         text = f"{one['at']}  {one['cluster']}: {one['told']}"
-        yield from wrap(text, WIDTH, initial_indent="  ", subsequent_indent="    ")
+        yield from paragraph(text, 4, "  ")
 
 
 def verdict(found: Json) -> str:
@@ -97,18 +92,18 @@ def _read(counts: Json) -> Iterator[str]:
 def _rules(rules: Json) -> list[str]:
     if not rules:
         return ["no rule is about these cycles"]
-    made = _table("rule", *VERDICTS)
-    for rule, counts in rules.items():
-        made.add_row(rule, *(str(counts[verdict] or "") for verdict in VERDICTS))
-    return _printed(made)
+    rows = [
+        (rule, *(str(counts[verdict] or "") for verdict in VERDICTS))
+        for rule, counts in rules.items()
+    ]
+    return table(("rule", *VERDICTS), rows, numbers=True)
 
 
 def _asked(asked: Json) -> list[str]:
-    made = _table("what would be unloaded", *(f"by {side} settings" for side in SIDES))
-    for name, unit in ROWS.items():
-        made.add_row(unit, *(_number(asked[side][name]) for side in SIDES))
+    headings = ("what would be unloaded", *(f"by {side} settings" for side in SIDES))
+    rows = [(unit, *(_number(asked[side][name]) for side in SIDES)) for name, unit in ROWS.items()]
     told = f"{asked['both']} bundles by both, {asked['only_asked']} only by the asked settings"
-    return [*_printed(made), told]
+    return [*table(headings, rows, numbers=True), told]
 
 
 ROWS = {
@@ -126,20 +121,6 @@ def _number(value: float) -> str:
 def _fault(fault: Json) -> list[str]:
     first = f"{fault['rule']} {fault['verdict']}, {fault['cluster']} at {fault['cycle']}"
     return [
-        *wrap(first, WIDTH, subsequent_indent="  "),
-        *wrap(fault["evidence"], WIDTH - 2, initial_indent="  ", subsequent_indent="  "),
+        *paragraph(first, 2, ""),
+        *paragraph(fault["evidence"], 2, width=WIDTH - 2),
     ]
-
-
-def _table(first: str, *others: str) -> Table:
-    made = Table(box=box.SIMPLE, pad_edge=False)
-    made.add_column(first)
-    for name in others:
-        made.add_column(name, justify="right")
-    return made
-
-
-def _printed(made: Table) -> list[str]:
-    out = StringIO()
-    Console(file=out, width=WIDTH, color_system=None).print(made)
-    return [line.rstrip() for line in out.getvalue().strip("\n").splitlines() if line.strip()]

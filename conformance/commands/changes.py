@@ -27,8 +27,8 @@ from pulsar_conformance.conformance.compare.differences import Pair
 from pulsar_conformance.conformance.engine.implementation import Implementation
 from pulsar_conformance.conformance.engine.plan import BadPlan
 from pulsar_conformance.conformance.engine.subject import Subject
-from pulsar_conformance.conformance.explain import paper
 from pulsar_conformance.conformance.reporters.progress import tell
+from pulsar_conformance.specs.text import paragraph
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -159,7 +159,7 @@ def _pair(
             _print(lines_of(each, versions, comparison.profiles, left))
     if unchanged:
         names = ", ".join(f"{one.operation} ({one.asked})" for one in unchanged)
-        _print(["", *paper.paragraph(f"nothing changed, with so many cases: {names}")])
+        _print(["", *paragraph(f"nothing changed, with so many cases: {names}")])
     settings = comparison.settings()
     _print(settings_lines(settings, versions))
     return as_json(versions, found, files, settings)

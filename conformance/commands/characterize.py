@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from io import StringIO
 
 from pulsar_conformance.conformance.compare.characterization import Finding
 from pulsar_conformance.conformance.compare.characterization import characterize as find_out
 from pulsar_conformance.conformance.engine.implementation import Implementation
 from pulsar_conformance.conformance.engine.plan import Plan
-from rich import box
-from rich.console import Console
-from rich.table import Table
-
-WIDTH = 80
+from pulsar_conformance.specs.text import table
 
 
 def characterize(plan: Plan) -> int:
@@ -35,14 +30,8 @@ def characterize(plan: Plan) -> int:
 
 
 def _print(title: str, findings: Sequence[Finding]) -> None:
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for heading in ("reading", "says", "found"):
-        table.add_column(heading, overflow="fold")
-    for finding in findings:
-        table.add_row(finding.reading, finding.says or "-", finding.found)
-    out = StringIO()
-    Console(file=out, width=WIDTH, color_system=None).print(table)
-    lines = [line.rstrip() for line in out.getvalue().splitlines()]
+    rows = [(one.reading, one.says or "-", one.found) for one in findings]
+    lines = table(("reading", "says", "found"), rows)
     print("\n".join((title, *lines, *_notes(findings), "")))
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from textwrap import wrap
 
 from pulsar_conformance import specs
 from pulsar_conformance.adapters.arguments import add_adapter, add_drawn, add_judged_by, limits_of
@@ -14,8 +13,7 @@ from pulsar_conformance.conformance.engine.plan import BadPlan, chosen_readings
 from pulsar_conformance.conformance.engine.readings import followed_by
 from pulsar_conformance.conformance.engine.subject import Subject
 from pulsar_conformance.reference import Model
-
-WIDTH = 80
+from pulsar_conformance.specs.text import paragraph
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -47,7 +45,7 @@ def run(args: argparse.Namespace) -> int:
             else:
                 trials = as_many_drawn(*drawn, args.decisions)
             for line in predictor.share(operation, trials).lines():
-                print("\n".join(wrap(line, WIDTH, subsequent_indent=" " * 8)) or line)
+                print("\n".join(paragraph(line, 8, "")) or line)
     finally:
         if implementation is not None:
             implementation.close()

@@ -14,6 +14,7 @@ from pulsar_conformance.conformance.compare.differences import decided_otherwise
 from pulsar_conformance.conformance.explain import paper
 from pulsar_conformance.conformance.explain.failures import sources_of
 from pulsar_conformance.reference import MissingSetting, Model, folded
+from pulsar_conformance.specs.text import paragraph
 from pulsar_conformance.specs.words import counted
 
 Versions = tuple[str, str]
@@ -39,13 +40,13 @@ def lines_of(
     often = sum(one.often for one in changes.found) + changes.together
     yield f"{changes.operation}: {counted(changes.asked, 'case')}, {often} decided otherwise"
     if changes.together:
-        yield from paper.paragraph(f"{changes.together} of them for several reasons at once", 2)
+        yield from paragraph(f"{changes.together} of them for several reasons at once", 2)
     if changes.apart:
         apart = f"{changes.apart} more, where a tie, a lot or rounding may decide, are not told"
-        yield from paper.paragraph(apart, 2)
+        yield from paragraph(apart, 2)
     for one in changes.found:
         yield ""
-        yield from paper.paragraph(f"{named(one.cause)} ({counted(one.often, 'case')})", 2)
+        yield from paragraph(f"{named(one.cause)} ({counted(one.often, 'case')})", 2)
         yield from _concerned(one, versions, profiles)
         yield from paper.entry("smallest case", f"{next(files)}  ({one.trial.size})", 4, 13)
         for place in (0, 1):
@@ -61,7 +62,7 @@ def settings_lines(settings: Sequence[Factor], versions: Versions) -> Iterator[s
         return
     yield f"settings whose defaults changed from {older} to {newer}"
     for one in settings:
-        yield from paper.paragraph(f"{one.name}: {_default(one.older)} → {_default(one.newer)}", 2)
+        yield from paragraph(f"{one.name}: {_default(one.older)} → {_default(one.newer)}", 2)
 
 
 def summary(found: Sequence[dict[str, Any]]) -> Iterator[str]:
@@ -74,7 +75,7 @@ def summary(found: Sequence[dict[str, Any]]) -> Iterator[str]:
         for one in pair["settings"]:
             turned.setdefault(("settings", one["name"]), []).append(pair["newer"])
     for (operation, cause), versions in sorted(turned.items()):
-        yield from paper.paragraph(f"{operation}, {cause}: {', '.join(versions)}")
+        yield from paragraph(f"{operation}, {cause}: {', '.join(versions)}")
     if not turned:
         yield "nothing"
 
@@ -130,18 +131,18 @@ def _concerned(change: Change, versions: Versions, profiles: Sequence[str]) -> I
     every = specs.load()
     for one in change.cause.factors:
         if one.kind == "way":
-            yield from paper.paragraph(every.ways[one.name].question, 4)
+            yield from paragraph(every.ways[one.name].question, 4)
         elif one.kind == "reading":
-            yield from paper.paragraph(every.readings[one.name].question, 4)
+            yield from paragraph(every.readings[one.name].question, 4)
         else:
-            yield from paper.paragraph(f"The default of {one.name} counts.", 4)
+            yield from paragraph(f"The default of {one.name} counts.", 4)
     for place, version in enumerate(versions):
         for rule in change.broken[place]:
             title = every.rules[rule].title
             source = ", ".join(sources_of(every.rules[rule], profiles[place]))
-            yield from paper.paragraph(f"{version} breaks {rule}: {title} ({source})", 4)
+            yield from paragraph(f"{version} breaks {rule}: {title} ({source})", 4)
     if not change.cause.factors and not any(change.broken):
-        yield from paper.paragraph(f"{UNSPOKEN}.", 4)
+        yield from paragraph(f"{UNSPOKEN}.", 4)
 
 
 def _decided(
@@ -151,10 +152,10 @@ def _decided(
     yield f"    {versions[place]}"
     for one in change.cause.factors:
         means = _means(one, place)
-        yield from paper.paragraph(f"{one.name}: {means}" if means else one.name, 6)
-        yield from paper.paragraph(_place(one, place), 6)
+        yield from paragraph(f"{one.name}: {means}" if means else one.name, 6)
+        yield from paragraph(_place(one, place), 6)
     for why in _from_code(change.cause, profiles[place]):
-        yield from paper.paragraph(why, 6)
+        yield from paragraph(why, 6)
     yield from _derivation(change, place, profiles[place])
     yield "      answer"
     yield from paper.answer(change.answers[place], 8)
@@ -169,7 +170,7 @@ def _derivation(change: Change, place: int, profile: str) -> Iterator[str]:
         derived = None
     answer = change.answers[place]
     if derived is None or decided_otherwise(trial.operation, dict(derived.answer), answer):
-        yield from paper.paragraph(UNFORESEEN, 6)
+        yield from paragraph(UNFORESEEN, 6)
         return
     deeper = [replace(step, label=f"      {step.label}") for step in folded(derived.steps)]
     yield from paper.derivation(deeper)

@@ -20,6 +20,7 @@ from pulsar_conformance.conformance.explain import paper
 from pulsar_conformance.conformance.explain.focus import Focus
 from pulsar_conformance.fixtures import Answer, Example
 from pulsar_conformance.reference import Derivation, Model, folded
+from pulsar_conformance.specs.text import paragraph
 
 
 @dataclass(frozen=True)
@@ -42,7 +43,7 @@ def case_lines(handed: Handed, wanted: Wanted) -> Iterator[str]:
     model = Model(profile, {**own, **wanted.readings})
     trial = changed(handed.trial, wanted.settings)
     derived = derived_from(handed.place, trial, model)
-    yield from paper.paragraph(f"by {_followed(model)}")
+    yield from paragraph(f"by {_followed(model)}")
     gone = [wanted.focus.missing(question.case) for question in trial.questions]
     if all(gone):
         raise BadCase(f"{handed.place}: {gone[0]}; see the names in it")
@@ -58,16 +59,16 @@ def example_lines(example: Example, wanted: Wanted) -> Iterator[str]:
     profile = wanted.profile or _profile_of(example, trial)
     model = Model(profile, {**example.readings, **wanted.readings})
     derived = derived_from(example.id, trial, model)
-    yield from paper.paragraph(f"{example.id}: {example.title}.")
+    yield from paragraph(f"{example.id}: {example.title}.")
     yield f"  {example.document} § {example.section}"
     for rule in example.rules:
-        yield from paper.paragraph(f"{rule}: {specs.load().rules[rule].statement}", 2)
+        yield from paragraph(f"{rule}: {specs.load().rules[rule].statement}", 2)
     yield from ("", "by hand")
-    yield from (line for step in example.arithmetic for line in paper.paragraph(step, 2))
-    yield from ("", *paper.paragraph(f"by the model, {_followed(model)}"))
+    yield from (line for step in example.arithmetic for line in paragraph(step, 2))
+    yield from ("", *paragraph(f"by the model, {_followed(model)}"))
     yield from _derivations(trial, derived, wanted.focus)
     answers = [dict(one.answer) for one in derived]
-    yield from ("", *paper.paragraph(_compared(example, answers, wanted)))
+    yield from ("", *paragraph(_compared(example, answers, wanted)))
 
 
 def _followed(model: Model) -> str:
@@ -99,7 +100,7 @@ def _derivations(trial: Trial, derived: Sequence[Derivation], focus: Focus) -> I
         which = f"question {number} of {len(groups)}: " if len(groups) > 1 else ""
         often = f", asked {len(each)} times" if len(each) > 1 else ""
         title = specs.schema(f"operations/{operation}")["title"]
-        yield from ("", *paper.paragraph(f"{which}{operation}{often}: {title}"))
+        yield from ("", *paragraph(f"{which}{operation}{often}: {title}"))
         steps = list(paper.derivation(tuple(folded(tuple(focus.of(each[0].steps))))))
         yield from ("", *steps) if steps else ()
         answers = [one.answer for one in each]

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from textwrap import wrap
 
 from pulsar_conformance import specs
 from pulsar_conformance.conformance.common.verdict import Failure, Verdict
+from pulsar_conformance.specs.text import WIDTH, paragraph
 from pulsar_conformance.specs.words import printable
 
-WIDTH = 78
 LABEL = 15
 
 MOST_LINES = 120
@@ -73,12 +72,4 @@ def _entry(label: str, text: str) -> list[str]:
 
 
 def _block(text: str, indent: int) -> list[str]:
-    space = " " * indent
-    return wrap(
-        text,
-        WIDTH,
-        initial_indent=space,
-        subsequent_indent=space,
-        break_long_words=False,
-        break_on_hyphens=False,
-    ) or [space]
+    return paragraph(text, indent, width=WIDTH - 2) or [" " * indent]

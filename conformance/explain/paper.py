@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from textwrap import wrap
 from typing import Any
 
 from pulsar_conformance.reference import Step
+from pulsar_conformance.specs.text import WIDTH, paragraph
 
-WIDTH = 80
 LABEL = 16
 """A longer label has a line of its own."""
-NO_BREAK = "\N{NO-BREAK SPACE}"
-UNIT = re.compile(r"(?<=\d) (?=%|[KMG]?B/s|msg/s)")
 SHORT = 24
 """Values of at most so many characters stand side by side."""
 
@@ -52,20 +48,6 @@ def entry(label: str, text: str, indent: int, width: int) -> Iterator[str]:
     first, *rest = [*paragraph(text, indent + width + 2), ""] if text else [""]
     yield f"{space}{label:<{width}}  {first.strip()}".rstrip()
     yield from (line for line in rest if line)
-
-
-def paragraph(text: str, indent: int = 0) -> list[str]:
-    """Text in lines that fit, but for words that do not; a number keeps its unit."""
-    space = " " * indent
-    lines = wrap(
-        UNIT.sub(NO_BREAK, text),
-        WIDTH,
-        initial_indent=space,
-        subsequent_indent=space,
-        break_long_words=False,
-        break_on_hyphens=False,
-    )
-    return [line.replace(NO_BREAK, " ") for line in lines]
 
 
 def _depth(step: Step) -> int:

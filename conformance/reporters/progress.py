@@ -5,15 +5,14 @@ from __future__ import annotations
 import sys
 
 from pulsar_conformance.conformance.engine.events import Event, VerdictReached
+from pulsar_conformance.specs.text import WIDTH
 from pulsar_conformance.specs.words import printable
-
-WIDTH = 78
 
 
 def overwrite(text: str) -> None:
     """Puts a text in the place of the line before it; an empty one clears the line."""
-    shown = printable(text, lines=False)[:WIDTH]
-    sys.stderr.write(f"\r{shown:<{WIDTH}}" + ("" if text else "\r"))
+    shown = printable(text, lines=False)[: WIDTH - 2]
+    sys.stderr.write(f"\r{shown:<{WIDTH - 2}}" + ("" if text else "\r"))
     sys.stderr.flush()
 
 

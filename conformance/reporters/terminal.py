@@ -9,7 +9,6 @@ import sys
 from collections.abc import Generator, Iterator
 from itertools import product
 from pathlib import Path
-from textwrap import wrap
 from typing import Any
 
 import pytest
@@ -25,6 +24,7 @@ from pulsar_conformance.conformance.explain.failures import told
 from pulsar_conformance.conformance.options import destination
 from pulsar_conformance.conformance.reporters import stream
 from pulsar_conformance.reports import allure, table
+from pulsar_conformance.specs.text import paragraph
 from pulsar_conformance.specs.words import counted, printable
 
 VERDICT = "verdict"
@@ -38,7 +38,6 @@ ENDED = (
 """The exit statuses of a session that was not interrupted."""
 INTERRUPTED = 130
 """The exit status of what was stopped by Ctrl-C, as shells have it."""
-WIDTH = 80
 TOLD = ("found", "mixed", "pinned")
 """The ways of knowing a reading that are printed below the table."""
 
@@ -189,7 +188,7 @@ class Reporter:
             ]
             if words:
                 text = f"{one['name']}, {one['profile']}, reads {', '.join(words)}"
-                yield from wrap(text, WIDTH, subsequent_indent="  ", break_on_hyphens=False)
+                yield from paragraph(text, 2, "")
 
     def _unreached(self) -> Iterator[str]:
         """The message if a replayed case reaches no rule."""

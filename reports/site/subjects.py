@@ -16,8 +16,7 @@ from pulsar_conformance import conformance, reference
 from pulsar_conformance.conformance.catalogue import checks
 from pulsar_conformance.conformance.commands.main import COMMANDS, parser_of
 from pulsar_conformance.specs import load
-
-WIDTH = 80
+from pulsar_conformance.specs.text import WIDTH
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator
 
-from pulsar_conformance.conformance.commands.look_up.lines import columns, show
+from pulsar_conformance.conformance.commands.look_up.lines import show
 from pulsar_conformance.specs import load
+from pulsar_conformance.specs.text import columns
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -6,8 +6,9 @@ import argparse
 from collections.abc import Iterator
 
 from pulsar_conformance.adapters.arguments import add_profile
-from pulsar_conformance.conformance.commands.look_up.lines import columns, paragraph, show
+from pulsar_conformance.conformance.commands.look_up.lines import show
 from pulsar_conformance.specs import UnknownName, load
+from pulsar_conformance.specs.text import columns, paragraph
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -28,7 +29,7 @@ def _lines(args: argparse.Namespace) -> Iterator[str]:
         if name not in specs.readings:
             raise UnknownName(name, "reading", specs.readings)
         reading = specs.readings[name]
-        yield from paragraph(reading.question, f"{name}: ", "  ")
+        yield from paragraph(reading.question, 2, f"{name}: ")
         yield from columns(
             [
                 (f"  {'*' if one.value == own[name] else ' '} {one.value}", one.means)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator
 
-from pulsar_conformance.conformance.commands.look_up.lines import columns, paragraph, show
+from pulsar_conformance.conformance.commands.look_up.lines import show
 from pulsar_conformance.fixtures import examples
 from pulsar_conformance.specs import Rule, Source, Specs, UnknownName, load
+from pulsar_conformance.specs.text import columns, paragraph
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -25,9 +26,9 @@ def _lines(name: str) -> Iterator[str]:
     if name not in specs.rules:
         raise UnknownName(name, "rule", specs.rules)
     rule = specs.rules[name]
-    yield from paragraph(f"{rule.title}.", f"{rule.id}  ")
+    yield from paragraph(f"{rule.title}.", len(rule.id) + 2, f"{rule.id}  ")
     yield ""
-    yield from paragraph(rule.statement, "  ")
+    yield from paragraph(rule.statement, 2)
     yield ""
     yield from columns([(f"  {label}", text) for label, text in _facts(specs, rule) if text])
 

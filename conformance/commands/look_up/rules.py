@@ -6,8 +6,9 @@ import argparse
 from collections.abc import Iterator
 
 from pulsar_conformance.adapters.arguments import add_profile
-from pulsar_conformance.conformance.commands.look_up.lines import columns, show
+from pulsar_conformance.conformance.commands.look_up.lines import show
 from pulsar_conformance.specs import load
+from pulsar_conformance.specs.text import columns
 from pulsar_conformance.specs.words import counted
 
 

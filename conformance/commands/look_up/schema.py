@@ -7,7 +7,8 @@ import json
 from collections.abc import Iterator
 
 from pulsar_conformance import specs
-from pulsar_conformance.conformance.commands.look_up.lines import columns, show
+from pulsar_conformance.conformance.commands.look_up.lines import show
+from pulsar_conformance.specs.text import columns
 
 SHARED = ("message", "shapes")
 """The envelope of every message, and the shapes that the operations share."""

@@ -8,8 +8,9 @@ from collections.abc import Iterator
 from fnmatch import fnmatchcase
 
 from pulsar_conformance.adapters.arguments import add_profile
-from pulsar_conformance.conformance.commands.look_up.lines import columns, paragraph, show
+from pulsar_conformance.conformance.commands.look_up.lines import show
 from pulsar_conformance.specs import JSON, Setting, UnknownName, load
+from pulsar_conformance.specs.text import columns, paragraph
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -34,7 +35,7 @@ def _lines(args: argparse.Namespace) -> Iterator[str]:
     for name, setting in specs.settings.items():
         if not args.pattern or any(fnmatchcase(name, pattern) for pattern in args.pattern):
             yield name
-            yield from paragraph(setting.meaning, "  ")
+            yield from paragraph(setting.meaning, 2)
             yield from columns(
                 [("  takes", _takes(setting)), ("  default", _default(name, defaults))]
             )

@@ -1,0 +1,78 @@
+"""Text for a terminal: paragraphs, columns and tables within 80 columns."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from io import StringIO
+from textwrap import wrap
+
+WIDTH = 80
+"""Columns of a terminal that output takes at most."""
+
+GAP = 2
+"""Blanks between two columns."""
+
+NO_BREAK = "\N{NO-BREAK SPACE}"
+UNIT = re.compile(r"(?<=\d) (?=%|[KMG]?B/s|msg/s)")
+
+
+def paragraph(
+    text: str, indent: int = 0, start: str | None = None, width: int = WIDTH
+) -> list[str]:
+    """Return a text in lines that are indented; the first one begins with `start`, if given.
+
+    Lines are broken at blanks only, so that a longer word sticks out; a number keeps its unit.
+    """
+    blanks = " " * indent
+    lines = wrap(
+        UNIT.sub(NO_BREAK, text),
+        width,
+        initial_indent=blanks if start is None else start,
+        subsequent_indent=blanks,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+    return [line.replace(NO_BREAK, " ") for line in lines]
+
+
+def columns(rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    """Yield rows in columns; the last cell takes several lines where it is too long."""
+    *short, _ = zip(*rows, strict=True) if rows else [()]
+    widths = [max(map(len, column)) + GAP for column in short]
+    for *cells, text in rows:
+        start = "".join(cell.ljust(width) for cell, width in zip(cells, widths, strict=True))
+        yield from paragraph(text, sum(widths), start) if text else (start.rstrip(),)
+
+
+def table(
+    headings: Sequence[str],
+    rows: Iterable[Sequence[str]],
+    *,
+    numbers: bool = False,
+    widest: int | None = None,
+    title: str | None = None,
+    width: int = WIDTH,
+) -> list[str]:
+    """Return a table with a line below its headings, without blank lines.
+
+    `numbers`: all columns but the first are aligned to the right; `widest`: width of a column from
+    which its cells are folded.
+    """
+    from rich import box  # slow to import, and few commands print a table
+    from rich.console import Console
+    from rich.table import Table
+
+    made = Table(box=box.SIMPLE_HEAD, pad_edge=False, title=title)
+    for place, heading in enumerate(headings):
+        made.add_column(
+            heading,
+            justify="right" if numbers and place else "left",
+            max_width=widest if place else None,
+            overflow="fold",
+        )
+    for row in rows:
+        made.add_row(*row)
+    out = StringIO()
+    Console(file=out, width=width, color_system=None).print(made)
+    return [line.rstrip() for line in out.getvalue().splitlines() if line.strip()]
