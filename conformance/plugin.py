@@ -15,7 +15,7 @@ from pulsar_conformance.conformance.compare.replay import reached
 from pulsar_conformance.conformance.engine.plan import BadPlan
 from pulsar_conformance.conformance.engine.run import Run
 from pulsar_conformance.conformance.engine.session import Session
-from pulsar_conformance.conformance.explain.failures import told
+from pulsar_conformance.conformance.explain.failures import format_failure
 from pulsar_conformance.conformance.options import add_options, plan_of, rules_folder
 from pulsar_conformance.conformance.reporters import allure_results
 from pulsar_conformance.conformance.reporters.progress import Progress
@@ -80,7 +80,7 @@ class RuleItem(pytest.Item):
         self.user_properties.append((VERDICT, verdict.as_json()))
         self.user_properties.append((IMPLEMENTATION, implementation(self.run)))
         self.user_properties.append((NOTES, self.run.notes))
-        text = told(self.rule, verdict, self.run.name)
+        text = format_failure(self.rule, verdict, self.run.name)
         name, enough = self.run.name, session.plan.enough
         allure_results.attach(self, session.plan, self.rule, verdict, name, text)
         self.explain = partial(allure_results.explain, self, self.rule, verdict, name, text)

@@ -1,4 +1,4 @@
-"""Where a namespace of an anti-affinity group goes: evenly over domains, then brokers. [ANTI]"""
+"""Placement of an anti-affinity group: evenly over domains, then brokers. [ANTI]"""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Spread:
-    """A namespace to place, and where the other namespaces of its group are.
+    """A namespace to place, and the distribution of its group.
 
     Brokers that are in no domain are taken together, as one domain without a name.
     """
@@ -23,11 +23,11 @@ class Spread:
     """Broker to the namespaces that it serves."""
     candidates: Sequence[str]
     counted: str
-    """Whose namespaces a domain counts, by the reading `domain-counts`."""
+    """Brokers whose namespaces count in their domain, by the reading `domain-counts`."""
 
     @classmethod
     def of(cls, case: Mapping[str, Any], counted: str) -> Spread:
-        """From a `place.anti_affinity` case, and what `domain-counts` says."""
+        """Read a `place.anti_affinity` case; `counted` is the reading `domain-counts`."""
         names = ("namespace", "groups", "domains", "owned", "candidates")
         return cls(**{name: case[name] for name in names}, counted=counted)
 
@@ -57,7 +57,7 @@ class Spread:
 
     @cached_property
     def in_domain(self) -> dict[str | None, int]:
-        """How many namespaces of the group each domain with a candidate serves. [ANTI-01]"""
+        """Number of namespaces of the group in each domain with a candidate. [ANTI-01]"""
         known = COUNTED[self.counted](self)
         members: dict[str | None, list[str]] = {self.home.get(one): [] for one in self.candidates}
         for broker in known:
@@ -73,7 +73,7 @@ class Spread:
 
     @cached_property
     def best(self) -> tuple[str, ...]:
-        """Of each such domain the candidates with the fewest of the group. [ANTI-02]"""
+        """Candidates with the fewest of the group in each such domain. [ANTI-02]"""
         among = {name: self.within(name) for name in self.best_domains}
         fewest = {
             name: min(len(self.rivals(one)) for one in brokers) for name, brokers in among.items()
@@ -86,12 +86,12 @@ class Spread:
         )
 
     def within(self, domain: str | None) -> list[str]:
-        """The candidates of a domain, or those that are in none."""
+        """The candidates of a domain; of no domain for None."""
         return [one for one in self.candidates if self.home.get(one) == domain]
 
     @property
     def chosen(self) -> str | None:
-        """The first of the best, if there is any candidate."""
+        """The first of the best candidates, None without any."""
         return self.best[0] if self.best else None
 
 

@@ -1,4 +1,4 @@
-"""Where a bundle goes, all things considered: who may take it, its group, then the load. [PLACE]"""
+"""Assignment of a bundle: isolation, anti-affinity group, then load. [PLACE]"""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Assignment:
 
     @cached_property
     def spread(self) -> Spread:
-        """Where the namespaces of the group are. [ANTI-17]"""
+        """The distribution of the namespace's group. [ANTI-17]"""
         return Spread(
             self.namespace,
             self.case["groups"],
@@ -65,6 +65,6 @@ class Assignment:
 
     @cached_property
     def placement(self) -> Placement:
-        """By what those are compared that may take it and keep its group apart. [PLACE-02]"""
+        """The placement among permitted brokers that keep its group apart. [PLACE-02]"""
         case = {**self.case, "candidates": self.spread.best}
         return placement(case, self.settings, self.readings)

@@ -1,4 +1,4 @@
-"""What is known of loads over time: averages over samples, and their sums. [DATA]"""
+"""Averages of load over samples, and their sums. [DATA]"""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ FRAMES: Mapping[str, str] = {"shortTermData": "shortSamples", "longTermData": "l
 """The two time frames, and the number of samples that each is limited to. [DATA-03]"""
 
 Mean = Callable[[Sequence[Rate], int], Rate]
-"""The average of values, the oldest first, in a window of so many samples."""
+"""Average of values, the oldest first, in a window of that many samples."""
 
 
 def sliding(values: Sequence[Rate], window: int) -> Rate:
@@ -42,7 +42,7 @@ MEAN: Mapping[str, Mean] = {"sliding": sliding, "fading": fading}
 
 @dataclass(frozen=True)
 class Average:
-    """What one time frame knows of a bundle: rates, and the samples that they stand on."""
+    """Average rates of a bundle in one time frame, and their number of samples."""
 
     rates: Rates
     samples: int
@@ -59,17 +59,17 @@ def average(samples: Sequence[Rates], window: int, mean: Mean, unmeasured: Rates
 
 
 def samples_counted(taken: int, window: int) -> int:
-    """How many samples a time frame has: those taken, no more than its window. [DATA-07]"""
+    """Number of samples of a time frame, at most its window. [DATA-07]"""
     return min(taken, window)
 
 
 def carried(bundle: Json | None, frame: str, kilobyte: str) -> Rates:
-    """What a bundle counts for in one time frame of its broker. [DATA-09]"""
+    """Rates by which a bundle counts in one time frame of its broker. [DATA-09]"""
     return average_of(bundle, frame) or never_measured(kilobyte)
 
 
 def together(loads: Iterable[Rates]) -> Rates:
-    """What a broker carries: the sum over its bundles. [DATA-08]"""
+    """Rates of a broker: the sum over its bundles. [DATA-08]"""
     none = Rates(ZERO, ZERO, ZERO, ZERO)
     columns = zip(none.each(), *(load.each() for load in loads), strict=True)
     return Rates(*map(total, columns))

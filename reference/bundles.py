@@ -1,4 +1,4 @@
-"""How a namespace is divided, and where its topics fall. [BUNDLE]"""
+"""Division of a namespace into bundles, and the bundle of a topic. [BUNDLE]"""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def by_partition_number(ranges: Sequence[HashRange], topic: str) -> int:
 
 
 def without_partition(topic: str) -> tuple[str, int]:
-    """A partition's topic and number; a topic that is none, and 0."""
+    """Topic and number of a partition; number 0 for a topic that is none."""
     partition = PARTITION.search(topic)
     return (topic[: partition.start()], int(partition[1])) if partition else (topic, 0)
 
@@ -49,4 +49,4 @@ COUNTED: Mapping[str, Callable[[str], tuple[str, int]]] = {
     "hashed": lambda topic: (topic, 0),
     "spread": without_partition,
 }
-"""The name that is hashed, and how many bundles further on; by the reading `partitions`."""
+"""Hashed name and offset in bundles, by the reading `partitions`."""

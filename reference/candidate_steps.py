@@ -1,4 +1,4 @@
-"""Why the leader splits a bundle, or leaves it whole. [SPLIT-01 … 09]"""
+"""Derivation of the leader's choice of bundles to split. [SPLIT-01 … 09]"""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ WRITTEN: Mapping[str, Callable[[Fraction], str]] = {
 
 
 def steps(growth: Growth) -> Iterator[Step]:
-    """Each bundle in the order of the reports: what it carries, what it may, what comes of it."""
+    """Steps for each bundle in the order of the reports: load, limits, decision."""
     off = _off(growth)
     if off:
         yield Step("splitting", f"{off}: nothing is split")
@@ -48,7 +48,7 @@ def steps(growth: Growth) -> Iterator[Step]:
 
 
 def _off(growth: Growth) -> str:
-    """Why nothing is split, whatever the bundles carry; empty where there is no such reason."""
+    """Reason why splitting is off; empty if it is on."""
     if not growth.case["leader"]:
         return "only the leader splits"
     return "" if growth.enabled else f"{AUTO_SPLIT} is not true"
@@ -69,7 +69,7 @@ def _decided(growth: Growth, bundle: str) -> str:
 
 
 def _full(growth: Growth, bundle: str) -> str:
-    """Why there is no room for another bundle of the namespace. [SPLIT-06]"""
+    """Reason why the namespace has no room for another bundle. [SPLIT-06]"""
     namespace = namespace_of(bundle)
     bundles = growth.case["namespaceBundles"].get(namespace, 0)
     chosen = sum(namespace_of(other) == namespace for other in growth.split)
@@ -79,7 +79,7 @@ def _full(growth: Growth, bundle: str) -> str:
 
 
 def _measured(growth: Growth, bundle: str) -> Iterator[Step]:
-    """What the bundle carries, beside what it may."""
+    """The bundle's quantities beside their limits."""
     for name, limit in growth.limits.items() if bundle in growth.stats else ():
         most = f"at most {WRITTEN[name](limit)}"
         yield Step(f"  {NAMED[name]}", f"{_written(growth, bundle, name)}, {most}", detail=True)

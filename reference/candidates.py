@@ -1,4 +1,4 @@
-"""Which bundles the leader splits by itself. [SPLIT-01 … 09]"""
+"""Automatic split: the bundles that the leader chooses. [SPLIT-01 … 09]"""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ Measure = Callable[["Growth", str], Fraction]
 
 @dataclass(frozen=True)
 class Growth:
-    """One look of the leader at every bundle: what each carries, and what it may at most."""
+    """Load and limits of every bundle at one run of the automatic split."""
 
     case: Mapping[str, Any]
     settings: Settings
@@ -67,7 +67,7 @@ class Growth:
         }
 
     def rates(self, bundle: str) -> Rates:
-        """What a bundle carries, by the reading `split-rate-window`."""
+        """Rates of a bundle, by the reading `split-rate-window`."""
         return RATES[self.readings["split-rate-window"]](self, bundle)
 
     def measured(self, bundle: str, limit: str) -> Fraction:
@@ -84,13 +84,13 @@ class Growth:
         return tuple(bundle for bundle in self.stats if self.exceeded(bundle))
 
     def room(self, namespace: str) -> int:
-        """How many more bundles a namespace may have. [SPLIT-06]"""
+        """Number of further bundles that a namespace may have. [SPLIT-06]"""
         most = self.settings.number(MAX_BUNDLES)
         return int(most) - int(self.case["namespaceBundles"][namespace])
 
     @property
     def enabled(self) -> bool:
-        """The leader splits, where the automatic split is switched on. [SPLIT-07]"""
+        """True if this broker leads and the automatic split is switched on. [SPLIT-07]"""
         return bool(self.case["leader"]) and self.settings.flag(AUTO_SPLIT)
 
     @cached_property
@@ -114,7 +114,7 @@ class Growth:
 
 
 def _long_term(growth: Growth, bundle: str) -> Rates:
-    """The long-term average, or what a bundle is taken to carry before its first sample."""
+    """The long-term average, or the assumed rates before the first sample."""
     average = average_of(growth.case["bundles"].get(bundle), "longTermData")
     return average or never_measured(growth.readings["kilobyte"])
 

@@ -21,7 +21,7 @@ RESOURCES = ("cpu", "memory", "directMemory", "bandwidthIn", "bandwidthOut")
 """The system resources whose usage a broker reports. [USAGE-01]"""
 
 RATE_FIELDS = ("msgRateIn", "msgRateOut", "msgThroughputIn", "msgThroughputOut")
-"""The names by which the protocol knows traffic."""
+"""Field names of traffic in the protocol."""
 
 Json = Mapping[str, Any]
 
@@ -115,7 +115,7 @@ class Broker:
 
 
 def percent_of(usage: Json | None) -> Percent:
-    """Usage of a resource over its limit, in percent; without a limit nothing can be used."""
+    """Usage of a resource in percent of its limit; 0 without a limit."""
     if not usage or not usage["limit"]:
         return ZERO
     return _percent(usage["usage"], usage["limit"])
@@ -127,7 +127,7 @@ def _percent(usage: float, limit: float) -> Percent:
 
 
 def average_of(bundle: Json | None, frame: str) -> Rates | None:
-    """A bundle's `shortTermData` or `longTermData`, or none where nothing was ever measured."""
+    """A bundle's `shortTermData` or `longTermData`; None without samples."""
     data = (bundle or {}).get(frame)
     if not data or not data["numSamples"]:
         return None
@@ -148,7 +148,7 @@ MEGABYTE: Mapping[str, int] = {"decimal": 1000**2, "binary": 1024**2}
 
 
 def never_measured(kilobyte: str) -> Rates:
-    """What a bundle is taken to carry until its first sample overwrites it. [DATA-04 … 06]"""
+    """Assumed rates of a bundle before its first sample. [DATA-04 … 06]"""
     rate = Fraction(NEVER_MEASURED_MESSAGES)
     size = Fraction(NEVER_MEASURED_KILOBYTES * KILOBYTE[kilobyte])
     return Rates(rate, rate, size, size)

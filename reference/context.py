@@ -1,12 +1,16 @@
-"""What an answer of the model is made from: a case, the settings in force, the readings."""
+"""Context of an answer: the settings in force, the readings, the release."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import hashlib
+import json
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import count
 from typing import Any
 
-from pulsar_conformance.reference.chance import Turns
+from pulsar_conformance import specs
 from pulsar_conformance.reference.derivation import Derivation
 from pulsar_conformance.reference.readings import Readings
 from pulsar_conformance.reference.released.release import ReleasedWays
@@ -16,22 +20,36 @@ Case = Mapping[str, Any]
 
 
 class Refused(Exception):
-    """A request that the rules turn down, with the reason in words."""
+    """Raised for a request that the rules refuse, with the reason."""
 
 
 @dataclass(frozen=True)
 class Context:
-    """The profile's defaults, the readings and the release, given once."""
+    """Defaults and readings of the profile, and its release.
+
+    Chance is repeatable: the same questions in the same order get the same answers, and a question
+    that is asked as often as there are choices gets each of them. [PLACE-05]
+    """
 
     defaults: Mapping[str, Value]
     readings: Readings
     release: ReleasedWays | None = None
-    """What a released profile does otherwise than its documents."""
-    turns: Turns = field(default_factory=Turns)
+    """The release of a released profile; None for documents."""
+    _asked: dict[bytes, Iterator[int]] = field(
+        default_factory=lambda: defaultdict(count), init=False, repr=False, compare=False
+    )
+
+    @classmethod
+    def of(cls, profile: str, readings: Mapping[str, str] | None, neutral: bool) -> Context:
+        """Return the context of a profile. Errors: `specs.UnknownName`."""
+        defaults = specs.load().defaults(profile)
+        release = ReleasedWays.of(profile, neutral)
+        return cls(defaults, Readings.of(profile, readings), release)
 
     def turn(self, case: Case) -> int:
-        """How often a case was asked before that the documents leave to chance."""
-        return self.turns.next(case)
+        """Return how often a case was asked before, to choose the next of equal candidates."""
+        text = json.dumps(case, sort_keys=True)
+        return next(self._asked[hashlib.sha256(text.encode()).digest()])
 
     def settings(self, case: Case) -> Settings:
         """The settings in force in a case."""
@@ -39,4 +57,4 @@ class Context:
 
 
 Answer = Callable[[Context, Case], Derivation]
-"""How an operation is answered. Errors: `Refused`, `MissingSetting`."""
+"""Function that answers an operation. Errors: `Refused`, `MissingSetting`."""

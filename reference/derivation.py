@@ -1,4 +1,4 @@
-"""How an answer came about: steps with their numbers, as one would write them on paper."""
+"""Derivations of answers: steps with their numbers, as on paper."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ BUNDLE = re.compile(r"\S*0x[0-9a-f]{8}_0x[0-9a-f]{8}")
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One line of a derivation: what is worked out, and the arithmetic with its numbers."""
+    """One line of a derivation: a label, and the arithmetic with its numbers."""
 
     label: str
     text: str
     detail: bool = False
-    """Whether it is left out where a short account will do."""
+    """True if a short derivation leaves it out."""
 
     def within(self) -> Step:
-        """The same step, indented below a heading."""
+        """Return the step indented below a heading."""
         return replace(self, label=f"  {self.label}")
 
 
@@ -29,7 +29,7 @@ class Step:
 class Derivation:
     """An answer, and the steps that lead to it.
 
-    The steps are written only when somebody reads them: a model that answers thousands of cases
+    Steps are formatted only when they are read: a model that answers thousands of cases
     pays for none of them.
     """
 
@@ -38,20 +38,20 @@ class Derivation:
 
     @property
     def steps(self) -> tuple[Step, ...]:
-        """What was worked out, in order."""
+        """The steps in order."""
         return tuple(self.explain())
 
     def lines(self) -> list[str]:
-        """A short account as text, the labels in one column."""
+        """Return the steps without details as text, the labels in one column."""
         steps = [step for step in self.steps if not step.detail]
         width = max((len(step.label) for step in steps), default=0)
         return [f"{step.label:<{width}}  {step.text}".rstrip() for step in steps]
 
 
 def folded(steps: Sequence[Step]) -> Iterator[Step]:
-    """The steps, each broker that fares as the one before it in a word: b3 to b10 as b2.
+    """Shorten steps: consecutive brokers with equal steps become "b3 to b10 as b2".
 
-    What stands below a heading fares alike where only its name and those of bundles differ.
+    Steps are equal if only the names of the broker and of bundles differ.
     """
     for _, alike in groupby(_blocks(steps), key=_likeness):
         first, *others = alike
@@ -63,7 +63,7 @@ def folded(steps: Sequence[Step]) -> Iterator[Step]:
 
 
 def _blocks(steps: Sequence[Step]) -> Iterator[tuple[Step, ...]]:
-    """Each step with those that stand deeper below it."""
+    """Each step with the deeper ones that follow it."""
     block: list[Step] = []
     for step in steps:
         if block and _depth(step) <= _depth(block[0]):
@@ -79,7 +79,7 @@ def _depth(step: Step) -> int:
 
 
 def _likeness(block: tuple[Step, ...]) -> object:
-    """What two blocks have in common that fare alike; a step by itself is like no other."""
+    """Key that is equal for similar blocks; a single step is similar to no other."""
     heading, *below = block
     if not below or heading.text:
         return id(block)

@@ -1,4 +1,4 @@
-"""Which load manager runs: what is set dynamically, else what broker.conf says. [MANAGER]"""
+"""Choice of the load manager: the dynamic setting, else broker.conf. [MANAGER]"""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MANAGERS: Mapping[str, str] = {SIMPLE: "simple", MODULAR: "modular", EXTENSIBLE:
 """The load manager that each class implements. [MANAGER-01 … 03]"""
 
 DEFAULT = MANAGERS[SIMPLE]
-"""What runs by default, and after any mistake. [MANAGER-05, MANAGER-07]"""
+"""The default load manager, also used after a mistake. [MANAGER-05, MANAGER-07]"""
 
 NOT_DYNAMIC = frozenset({EXTENSIBLE})
 """Classes that a dynamic setting does not enable. [MANAGER-04]"""
@@ -22,13 +22,13 @@ ABSENT: Mapping[str, Callable[[str | None], str | None]] = {
     "conf": lambda conf: conf,
     "default": lambda _conf: None,
 }
-"""The class in use where no dynamic setting names one, from broker.conf's, by `absent-manager`."""
+"""The class in use without a dynamic setting, given broker.conf's, by `absent-manager`."""
 
 
 def manager_of(name: str | None) -> str:
-    """The manager that a class stands for, named in full as the documents print it. [MANAGER-05]
+    """Return the manager of a class, given its full name. [MANAGER-05]
 
-    Any mistake gives the default one, and so does none: no document says what broker.conf begins
+    A mistake gives the default one, and so does no name: no document says what broker.conf begins
     with.
     """
     return DEFAULT if name is None else MANAGERS.get(name, DEFAULT)

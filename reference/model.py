@@ -1,4 +1,4 @@
-"""The context of the model: an operation and a case in, an answer and its derivation out."""
+"""The executable model: answers each case of an operation, with a derivation."""
 
 from __future__ import annotations
 
@@ -6,79 +6,88 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from pulsar_conformance import specs
 from pulsar_conformance.reference.answers import ANSWERS
 from pulsar_conformance.reference.context import Case, Context, Refused
 from pulsar_conformance.reference.derivation import Derivation, Step
 from pulsar_conformance.reference.readings import Readings
 from pulsar_conformance.reference.released import answers
-from pulsar_conformance.reference.released.release import ReleasedWays
+from pulsar_conformance.reference.settings import Value
 
 
 class Model:
-    """The documented rules of one profile, under one set of readings; or what a release does.
+    """The documented rules of a profile under a set of readings, or the behaviour of a release.
 
-    With `neutral`, the settings of a release that no document names stand where they do nothing.
+    With `neutral`, settings of a release that no document names have values without effect.
+    `context` replaces the defaults, readings and release of the profile.
 
-    Equal questions get equal answers, but for what the documents leave to chance: there the
-    choices take turns, beginning with the first.
+    Equal questions get equal answers, except where the documents leave the choice to chance: there
+    the choices take turns, beginning with the first.
 
-    Errors: `specs.UnknownName` for a profile or reading that there is not; `MissingSetting` from
-    `answer` where a case leaves out a setting that has no documented default.
+    Errors: `specs.UnknownName` for an unknown profile or reading; `MissingSetting` from `answer`
+    if a case leaves out a setting that has no documented default.
     """
 
     operations = tuple(ANSWERS)
-    """The questions that the model answers."""
+    """The operations that the model answers."""
 
     def __init__(
-        self, profile: str, readings: Mapping[str, str] | None = None, neutral: bool = False
+        self,
+        profile: str,
+        readings: Mapping[str, str] | None = None,
+        neutral: bool = False,
+        *,
+        context: Context | None = None,
     ) -> None:
         self.profile = profile
-        self.readings = Readings.of(profile, readings)
-        self.defaults = specs.load().defaults(profile)
-        self._door = Context(self.defaults, self.readings, ReleasedWays.of(profile, neutral))
+        self._context = context or Context.of(profile, readings, neutral)
 
-    def by(self, defaults: dict[str, Any]) -> Model:
-        """A model of the same readings, by other defaults."""
-        other = Model(self.profile, self.readings.choices)
-        other.defaults = defaults
-        other._door = Context(defaults, other.readings, self._door.release)
-        return other
+    @property
+    def readings(self) -> Readings:
+        """The readings that the model follows."""
+        return self._context.readings
 
-    def otherwise(
+    @property
+    def defaults(self) -> Mapping[str, Value]:
+        """The values of settings that a case leaves out."""
+        return self._context.defaults
+
+    def with_defaults(self, defaults: Mapping[str, Value]) -> Model:
+        """Return the model with other defaults."""
+        return Model(self.profile, context=replace(self._context, defaults=defaults))
+
+    def with_changes(
         self,
         ways: Mapping[str, str],
         readings: Mapping[str, str],
         defaults: Mapping[str, Any],
         hidden: Mapping[str, Any],
     ) -> Model:
-        """The same model, but for some ways of its release, some readings and some defaults.
+        """Return the model with some ways, readings and defaults changed.
 
-        A default of None is left out. `hidden` has settings that the release may lack.
+        A default of None is removed. `hidden` adds settings that the release may lack.
         """
-        other = Model(self.profile, {**self.readings.choices, **readings})
-        every = {**self.defaults, **defaults}
-        gone = {name for name, value in defaults.items() if value is None}
-        other.defaults = {name: value for name, value in every.items() if name not in gone}
-        release = self._door.release
+        merged = {**self.defaults, **defaults}
+        known = {name: value for name, value in merged.items() if defaults.get(name, 0) is not None}
+        release = self._context.release
         if release is not None:
-            every = {**hidden, **release.hidden}
-            release = replace(release, ways={**release.ways, **ways}, hidden=every)
-        other._door = Context(other.defaults, other.readings, release)
-        return other
+            settings = {**hidden, **release.hidden}
+            release = replace(release, ways={**release.ways, **ways}, hidden=settings)
+        followed = Readings.of(self.profile, {**self.readings.choices, **readings})
+        return Model(self.profile, context=Context(known, followed, release))
 
     def answer(self, operation: str, case: Case) -> dict[str, Any]:
-        """The answer to a legal case."""
+        """Return the answer to a legal case."""
         return dict(self.derive(operation, case).answer)
 
     def derive(self, operation: str, case: Case) -> Derivation:
-        """The answer to a legal case, and how it comes about."""
-        release = self._door.release
-        unsupported = answers.why_unsupported(case, release) if release is not None else None
-        if unsupported is not None:
-            return unsupported
+        """Return the answer to a legal case, with its derivation."""
+        context = self._context
+        if context.release is not None:
+            unsupported = answers.why_unsupported(case, context.release)
+            if unsupported is not None:
+                return unsupported
         try:
-            return ANSWERS[operation](self._door, case)
+            return ANSWERS[operation](context, case)
         except Refused as refused:
             why = str(refused)
             return Derivation({"refused": why}, lambda: (Step("refused", why),))

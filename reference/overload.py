@@ -32,12 +32,12 @@ OVERLOADED: Mapping[str, Callable[[Percent, Percent], bool]] = {
 
 
 def threshold_of(cycle: Cycle) -> Percent:
-    """The usage beyond which a broker is overloaded."""
+    """The usage threshold of overload."""
     return cycle.settings.number(OVERLOAD_THRESHOLD)
 
 
 def is_overloaded(cycle: Cycle, broker: Broker) -> bool:
-    """Whether the broker's busiest resource passes the threshold. [OVERLOAD-01]"""
+    """True if the broker's busiest resource passes the threshold. [OVERLOAD-01]"""
     triggered = OVERLOADED[cycle.readings["overload-trigger"]]
     return triggered(maximum(broker).percent, threshold_of(cycle))
 
@@ -67,12 +67,12 @@ def just_one(cycle: Cycle, broker: Broker) -> list[str]:
 
 
 def expense(cycle: Cycle, bundle: str) -> Rate:
-    """How expensive a bundle is, by the reading `expensive-measure`. [OVERLOAD-06]"""
+    """Expense of a bundle, by the reading `expensive-measure`. [OVERLOAD-06]"""
     return MEASURE[cycle.readings["expensive-measure"]](cycle.rates(bundle))
 
 
 def expense_written(cycle: Cycle, bundle: str) -> str:
-    """How expensive a bundle is, with the unit."""
+    """Expense of a bundle, with the unit."""
     return WRITTEN[cycle.readings["expensive-measure"]](expense(cycle, bundle))
 
 
@@ -84,7 +84,7 @@ AMOUNT: Mapping[str, Callable[[Cycle, Broker], list[str]]] = {
 
 
 def unloads(cycle: Cycle) -> Iterator[Unloads]:
-    """What each broker gives up, whatever the others carry. [OVERLOAD-08]"""
+    """Unloads of each broker, whatever the others carry. [OVERLOAD-08]"""
     for broker in cycle.brokers.values():
         sheds = is_overloaded(cycle, broker) and len(broker.bundles) >= FEWEST_BUNDLES
         taken = AMOUNT[cycle.readings["overload-amount"]](cycle, broker) if sheds else []

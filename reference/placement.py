@@ -1,4 +1,4 @@
-"""Where a bundle goes: to the least long-term message rate, weighted by usage. [PLACE]"""
+"""Placement at the least long-term message rate, weighted by usage. [PLACE]"""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ LEFT_OUT: Mapping[str, Callable[[Percent, Percent], bool]] = {
     "eligible": lambda usage, threshold: usage > threshold,
     "excluded": lambda usage, threshold: usage >= threshold,
 }
-"""Whether a broker is not considered, by the reading `placement-at-threshold`. [PLACE-04]"""
+"""True if a broker is not considered, by the reading `placement-at-threshold`. [PLACE-04]"""
 
 
 @dataclass(frozen=True)
@@ -50,17 +50,17 @@ SCORE: Mapping[str, Callable[[Candidate, Percent, Rate], Fraction | None]] = {
         one.rate + added, one.usage.percent, threshold
     ),
 }
-"""What is compared, the least first, by the reading `placement-score`. [PLACE-02]"""
+"""Score of a candidate, the least is best, by the reading `placement-score`. [PLACE-02]"""
 
 
 @dataclass(frozen=True)
 class Placement:
-    """One bundle to place: who may take it, and by what they are compared."""
+    """One bundle to place, its candidates and their scores."""
 
     candidates: Sequence[Candidate]
     threshold: Percent
     bundle_rate: Rate
-    """What the bundle itself carries: long-term messages per second, in + out."""
+    """Long-term messages per second of the bundle itself, in + out."""
     readings: Readings
 
     @cached_property
@@ -72,16 +72,16 @@ class Placement:
         )
 
     def score(self, candidate: Candidate) -> Fraction | None:
-        """What a candidate is compared by; none where the formula gives nothing."""
+        """Score of a candidate; None if the formula is undefined for it."""
         score = SCORE[self.readings["placement-score"]]
         return score(candidate, self.threshold, self.bundle_rate)
 
     @cached_property
     def best(self) -> tuple[str, ...]:
-        """The candidates any of which may take the bundle.
+        """The candidates of which any may take the bundle.
 
-        Those with the least score; one without a score only where no other is considered; every
-        candidate where all are overloaded. [PLACE-02, PLACE-05]
+        These have the least score. One without a score only counts if no other is considered, and
+        all candidates count if all are overloaded. [PLACE-02, PLACE-05]
         """
         scores = {one.name: self.score(one) for one in self.considered}
         known = [score for score in scores.values() if score is not None]
@@ -92,13 +92,13 @@ class Placement:
 
     @property
     def by_chance(self) -> bool:
-        """Whether all candidates are overloaded, so that chance decides. [PLACE-05]"""
+        """True if all candidates are overloaded, so that chance decides. [PLACE-05]"""
         return not self.considered
 
     def chosen(self, turn: Callable[[], int]) -> str | None:
-        """The broker that takes the bundle.
+        """Return the broker that takes the bundle.
 
-        Where chance decides, the candidates take turns; of equal ones the first is taken.
+        If all are overloaded, they take turns; otherwise the first of the best is taken.
         """
         if not self.best:
             return None
@@ -119,7 +119,7 @@ def rate_of(bundles: Iterable[str], data: Mapping[str, Json]) -> Rate:
 def placement(case: Mapping[str, Any], settings: Settings, readings: Readings) -> Placement:
     """A `place.select` case, seen through readings.
 
-    What was assigned to a broker counts, whether it reports it yet or not. [PLACE-07]
+    Bundles assigned to a broker count even before it reports them. [PLACE-07]
     """
     data = case["bundles"]
 

@@ -12,14 +12,14 @@ from itertools import pairwise
 FULL_LOWER = 0x00000000
 FULL_UPPER = 0xFFFFFFFF
 HASHES = FULL_UPPER + 1
-"""How many hash values a namespace has. [BUNDLE-01]"""
+"""Number of hash values of a namespace. [BUNDLE-01]"""
 
 HASHED = "the suite's own, CRC-32 of the whole name; another one may lie elsewhere"
-"""Whose hashes a derivation shows: the documents name no hash."""
+"""Note on the hashes of a derivation: the documents name no hash function."""
 
 
 def hex_of(value: int) -> str:
-    """A boundary as names write it: 0x40000000."""
+    """Format a boundary: 0x40000000."""
     return f"0x{value:08x}"
 
 
@@ -32,7 +32,7 @@ def hash_of(topic: str) -> int:
 class HashRange:
     """A bundle's part of the hash range: from `lower` up to, not including, `upper`. [BUNDLE-12]
 
-    The last range of a namespace holds its upper end, too. [BUNDLE-13]
+    The last range of a namespace includes its upper end. [BUNDLE-13]
     """
 
     lower: int
@@ -41,9 +41,9 @@ class HashRange:
     @classmethod
     @lru_cache(maxsize=2**16)
     def parse(cls, name: str) -> HashRange:
-        """From `0x00000000_0x40000000`, or a whole bundle name that ends so.
+        """Parse `0x00000000_0x40000000`, or a bundle name that ends with it.
 
-        Errors: `ValueError` where the name is none, or its range is empty.
+        Errors: `ValueError` if the name is invalid or its range is empty.
         """
         lower, _, upper = name.rpartition("/")[2].partition("_")
         parsed = cls(int(lower, 16), int(upper, 16))
@@ -53,17 +53,17 @@ class HashRange:
 
     @property
     def name(self) -> str:
-        """The name by which the protocol knows the range."""
+        """Name of the range in the protocol."""
         return f"{hex_of(self.lower)}_{hex_of(self.upper)}"
 
     @property
     def last(self) -> bool:
-        """Whether it ends the namespace."""
+        """True if it ends the namespace."""
         return self.upper == FULL_UPPER
 
     @property
     def width(self) -> int:
-        """How many hashes it holds."""
+        """Number of hashes in the range."""
         return self.upper - self.lower + self.last
 
     def __contains__(self, value: object) -> bool:
@@ -72,7 +72,7 @@ class HashRange:
         )
 
     def covers(self, other: HashRange) -> bool:
-        """Whether the other range lies within this one."""
+        """True if the other range lies within this one."""
         return self.lower <= other.lower and other.upper <= self.upper
 
     def cut(self, positions: Sequence[int]) -> tuple[HashRange, ...]:
@@ -88,7 +88,7 @@ def ranges_of(boundaries: Sequence[str]) -> tuple[HashRange, ...]:
 
 
 def index_of(ranges: Sequence[HashRange], value: int) -> int:
-    """The place of the range that holds a hash; the ranges cover all, in order. [BUNDLE-04]"""
+    """Index of the range that holds a hash; the ranges cover all, in order. [BUNDLE-04]"""
     return bisect_right(ranges, value, key=lambda part: part.lower) - 1
 
 

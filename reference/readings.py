@@ -1,4 +1,4 @@
-"""The readings that a model follows: given once, at its context."""
+"""The readings that a model follows."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ class Readings:
 
     @classmethod
     def of(cls, profile: str, chosen: Mapping[str, str] | None = None) -> Readings:
-        """A profile's readings, with those chosen in their place.
+        """Return a profile's readings, overridden by the chosen ones.
 
-        Errors: `specs.UnknownName` for a profile, a reading or a value that there is not.
+        Errors: `specs.UnknownName` for an unknown profile, reading or value.
         """
         bundled = specs.load()
         taken = chosen or {}
@@ -36,5 +36,5 @@ class Readings:
         return self.choices[name]
 
     def but(self, name: str, value: str) -> Readings:
-        """The same readings, one of them taken the other way."""
+        """Return the readings with one of them changed."""
         return Readings({**self.choices, name: value})

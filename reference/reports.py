@@ -1,4 +1,4 @@
-"""Load reports as brokers write them: which load manager's they are, and what they say. [REPORT]"""
+"""Parsing of load reports, by the load manager that wrote them. [REPORT]"""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ COUNTS = ("numTopics", "numBundles", "numProducers", "numConsumers")
 STATS = ("topics", "producerCount", "consumerCount")
 CHANGES = ("lastBundleGains", "lastBundleLosses")
 LOAD = (*RATE_FIELDS, *COUNTS, "bundles", *CHANGES, "lastStats")
-"""What a report says besides resources. [REPORT-04 … 07]"""
+"""Fields of a report besides resources. [REPORT-04 … 07]"""
 
 SIMPLE_NAMES: Mapping[str, str] = {
     "lastStats": "bundleStats",
     "lastBundleGains": "bundleGains",
     "lastBundleLosses": "bundleLosses",
 }
-"""What the simple load manager calls otherwise than the modular one."""
+"""Fields that the simple load manager names differently."""
 
 SHOWN = 60
 """Characters of a wrong value that an error quotes."""
@@ -35,7 +35,7 @@ BUNDLE = re.compile(r"[^/]+(/[^/]+){1,2}/0x[0-9a-f]{8}_0x[0-9a-f]{8}")
 
 
 class Unreadable(ValueError):
-    """What is no load report; says what is wrong with it, and where."""
+    """Raised for an invalid load report, with what is wrong and where."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class Report:
 
 
 def read(report: object) -> Report:
-    """What a load report says, as the broker wrote it: nothing added, nothing reckoned.
+    """Return the contents of a load report, with nothing added or computed.
 
     `report` is the JSON of /loadbalance/brokers/BROKER. Fields that the protocol's broker does not
     have are left out, and so is a resource of which the broker says, by a limit below 0, that it
@@ -66,7 +66,7 @@ def read(report: object) -> Report:
 
 
 def manager_of(report: Mapping[str, Any]) -> str:
-    """Whose report it is: the modular one's has its resources at the top. [REPORT-01, REPORT-02]
+    """Load manager that wrote a report: the modular one has resources at the top. [REPORT-01, 02]
 
     Pulsar's own simple report repeats them there, so that `systemResourceUsage` decides.
     """
@@ -92,7 +92,7 @@ def _fields(
     above: str,
     called: Mapping[str, str] = MappingProxyType({}),
 ) -> dict[str, Any]:
-    """Those fields that are there, each read in its own way.
+    """Read the fields that are present, each by its type.
 
     `above` is where they stand; `called` says which have another name there.
     """
@@ -137,7 +137,7 @@ def _count(value: object, place: str) -> int:
 
 
 def _usage(value: object, place: str) -> dict[str, float] | None:
-    """Usage and limit; none where the limit says that nothing was measured."""
+    """Usage and limit; None if a negative limit says that nothing was measured."""
     data = _object(value, place)
     limit = _number(data.get("limit"), f"{place}.limit")
     if limit < 0:

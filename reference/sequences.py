@@ -1,4 +1,4 @@
-"""Cycles of shedding in a row: what the earlier ones leave to the later. [SHED-15, SHED-16]"""
+"""Consecutive shedding cycles, and the state carried between them. [SHED-15, SHED-16]"""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ class CycleSequence:
         return len(self.case["cycles"])
 
     def alone(self, place: int) -> Cycle:
-        """A cycle as if it were the first."""
+        """The cycle at a place, without earlier ones."""
         return self._cycle(self.case["cycles"][place])
 
     def after(self, unloads: Sequence[Iterable[str]]) -> Cycle:
-        """The cycle that follows those that unloaded these bundles, with what they leave to it.
+        """The cycle after earlier ones that unloaded these bundles, with their history.
 
         The usages of earlier cycles are its brokers' history, if the strategy has any.
         """
         return self._cycle({**self._later(unloads), "brokers": self._with_history(len(unloads))})
 
     def after_unloads(self, unloads: Sequence[Iterable[str]]) -> Cycle:
-        """The same cycle, to one who remembers the usages of earlier ones."""
+        """The same cycle for a strategy that keeps the history itself."""
         return self._cycle(self._later(unloads))
 
     def _later(self, unloads: Sequence[Iterable[str]]) -> dict[str, Any]:
@@ -45,7 +45,7 @@ class CycleSequence:
         return {**now, "recentlyUnloaded": self.unloaded_before(unloads)}
 
     def unloaded_before(self, unloads: Sequence[Iterable[str]]) -> dict[str, Minutes]:
-        """Minutes since each bundle was last unloaded: by a cycle, or as one is told."""
+        """Minutes since each bundle was last unloaded, by a cycle or according to the case."""
         place = len(unloads)
         found: dict[str, Minutes] = {}
         for earlier in range(place + 1):
@@ -59,7 +59,7 @@ class CycleSequence:
         return found
 
     def minutes(self, earlier: int, later: int) -> Minutes:
-        """The time between two cycles."""
+        """Minutes between two cycles."""
         cycles = self.case["cycles"][earlier + 1 : later + 1]
         return sum((exact(one["minutes"]) for one in cycles), exact(0))
 

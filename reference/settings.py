@@ -1,4 +1,4 @@
-"""The settings of a case: what it gives, else what the documents print. [CONFIG]"""
+"""Settings of a case: given values, else documented defaults. [CONFIG]"""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Settings:
     defaults: Mapping[str, Value]
 
     def value(self, name: str) -> Value:
-        """The setting as it is in force, or `MissingSetting`."""
+        """The effective value. Errors: `MissingSetting`."""
         if name in self.given:
             return self.given[name]
         if name in self.defaults:
@@ -41,7 +41,7 @@ class Settings:
         return exact(value)
 
     def flag(self, name: str) -> bool:
-        """A switch. One that has no default and is left out is not set to true."""
+        """A switch; false if it has no default and is left out."""
         try:
             return self.value(name) is True
         except MissingSetting:

@@ -1,4 +1,4 @@
-"""What every shedding strategy shares: one cycle, what may move, what it carries. [SHED]"""
+"""A shedding cycle: brokers, movable bundles and their traffic. [SHED]"""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ MEASURE: Mapping[str, Callable[[Rates], Rate]] = {
     "throughput": lambda rates: rates.throughput,
     "message-rate": lambda rates: rates.messages,
 }
-"""Which traffic orders and counts, by the reading `shed-measure`. [SHED-07]"""
+"""Measure of traffic, by the reading `shed-measure`. [SHED-07]"""
 
 FRAME: Mapping[str, str] = {"short-term": "shortTermData", "long-term": "longTermData"}
-"""The averages by which a bundle's traffic is known, by the reading `shed-window`."""
+"""Time frame of a bundle's traffic, by the reading `shed-window`."""
 
 CARRIES: Mapping[str, Callable[[Cycle, Broker], Rates]] = {
     "reported": lambda _cycle, broker: broker.rates,
     "bundles": lambda cycle, broker: together(map(cycle.rates, broker.bundles)),
 }
-"""What a broker carries, by the reading `broker-rates`. [OVERLOAD-02, THRESHOLD-03, UNIFORM-01]"""
+"""Rates of a broker, by the reading `broker-rates`. [OVERLOAD-02, THRESHOLD-03, UNIFORM-01]"""
 
 WRITTEN: Mapping[str, Callable[[Rate], str]] = {
     "throughput": throughput,
@@ -51,7 +51,7 @@ RECENT: Mapping[str, Callable[[Minutes, Minutes], bool]] = {
     "blocked": lambda ago, grace: ago <= grace,
     "free": lambda ago, grace: ago < grace,
 }
-"""Whether a bundle still is recently unloaded, by the reading `grace-edge`. [SHED-04]"""
+"""True if a bundle still is recently unloaded, by the reading `grace-edge`. [SHED-04]"""
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ class Cycle:
 
     @property
     def strategy(self) -> str:
-        """The strategy's class, without Pulsar's own package. [SHED-05, SHED-06]"""
+        """Name of the strategy's class, without Pulsar's own package. [SHED-05, SHED-06]"""
         return (self.case["strategy"] or self.settings.text(STRATEGY)).removeprefix(PACKAGE)
 
     @property
@@ -79,7 +79,7 @@ class Cycle:
 
     @cached_property
     def grace(self) -> Minutes:
-        """How long a bundle is left alone after it was unloaded."""
+        """Minutes during which an unloaded bundle may not move again."""
         return self.settings.number(GRACE)
 
     @cached_property
@@ -90,28 +90,28 @@ class Cycle:
         return frozenset(name for name, ago in unloaded if recent(exact(ago), self.grace))
 
     def blocked(self, bundle: str) -> bool:
-        """Whether a bundle may not move again yet. [SHED-04]"""
+        """True if a bundle may not move again yet. [SHED-04]"""
         return bool(self.moved_with(bundle))
 
     def moved_with(self, bundle: str) -> Sequence[str]:
-        """What moved too recently for the bundle to move again, by the reading `grace-of`."""
+        """Recent unloads that keep the bundle from moving, by the reading `grace-of`."""
         return MOVED_WITH[self.readings["grace-of"]](self, bundle) if self.recent else ()
 
     def rates(self, bundle: str) -> Rates:
-        """What a bundle carries: its average, else what is assumed. [DATA-04 … 06]"""
+        """Average rates of a bundle, else the assumed ones. [DATA-04 … 06]"""
         return self.measured(bundle) or self.unmeasured
 
     def measured(self, bundle: str) -> Rates | None:
-        """A bundle's average, by the readings; none before its first sample."""
+        """A bundle's average, by the readings; None before its first sample."""
         return average_of(self.case["bundles"].get(bundle), FRAME[self.readings["shed-window"]])
 
     @cached_property
     def unmeasured(self) -> Rates:
-        """What a bundle without a sample is taken to carry."""
+        """Assumed rates of a bundle without samples."""
         return never_measured(self.readings["kilobyte"])
 
     def traffic(self, bundle: str) -> Rate:
-        """What a bundle carries, in the measure of the readings."""
+        """Traffic of a bundle, in the measure of the readings."""
         known = self._traffic.get(bundle)
         if known is None:
             known = MEASURE[self.readings["shed-measure"]](self.rates(bundle))
@@ -123,11 +123,11 @@ class Cycle:
         return {}
 
     def traffic_of(self, broker: Broker) -> Rate:
-        """What a broker carries, in the measure of the readings."""
+        """Traffic of a broker, in the measure of the readings."""
         return MEASURE[self.readings["shed-measure"]](self.rates_of(broker))
 
     def rates_of(self, broker: Broker) -> Rates:
-        """What a broker carries, as it reports it or as its bundles do."""
+        """Rates of a broker, as reported or summed over its bundles."""
         return CARRIES[self.readings["broker-rates"]](self, broker)
 
     def written(self, traffic: Rate) -> str:
@@ -148,7 +148,7 @@ def _itself(cycle: Cycle, bundle: str) -> Sequence[str]:
 
 
 def _its_topics(cycle: Cycle, bundle: str) -> Sequence[str]:
-    """Its topics moved with a bundle that held its range and was split since."""
+    """Recent unloads of the bundle's range, also as part of a bundle that was split since."""
     part = HashRange.parse(bundle)
     return [
         moved
@@ -165,7 +165,7 @@ MOVED_WITH: Mapping[str, Callable[[Cycle, str], Sequence[str]]] = {
 
 @dataclass(frozen=True)
 class Unloads:
-    """What one broker gives up, in the order of decision, and how that came about."""
+    """Bundles that one broker sheds, in the order of decision, and the derivation."""
 
     broker: str
     bundles: tuple[str, ...]
@@ -176,7 +176,7 @@ class Unloads:
 
 
 def take(cycle: Cycle, broker: Broker, need: Rate) -> list[str]:
-    """Movable bundles, most traffic first, until they carry what has to go. [SHED-07]"""
+    """Select movable bundles, most traffic first, until they carry the need. [SHED-07]"""
     taken: list[str] = []
     carried = Fraction(0)
     for bundle in cycle.movable(broker):

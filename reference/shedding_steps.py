@@ -1,4 +1,4 @@
-"""Why each bundle of a broker goes or stays. [SHED]"""
+"""Derivation steps for each bundle of a broker. [SHED]"""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from pulsar_conformance.reference.numbers import Fraction, Rate, exact, plain
 from pulsar_conformance.reference.shedding import Cycle
 
 Stays = Callable[[str, Rate], str]
-"""Why a bundle stays that might go, after so much traffic has gone."""
+"""Reason why a movable bundle stays, given the traffic shed so far."""
 
 
 def bundle_steps(
     cycle: Cycle, broker: Broker, taken: Iterable[str], stays: Stays, need: Rate | None = None
 ) -> Iterator[Step]:
-    """Each bundle in the order of decision: why it goes, with the running sum, or why it stays.
+    """Steps for each bundle in the order of decision: goes, with the running sum, or stays.
 
-    `need` is what has to go; without it, the bundles that go are not counted up.
+    `need` is the traffic to shed; without it there is no running sum.
     """
     carried, going = Fraction(0), set(taken)
     for bundle in cycle.by_traffic(broker.bundles):
@@ -34,14 +34,14 @@ def bundle_steps(
 
 
 def keep_all_steps(cycle: Cycle, broker: Broker, why: str) -> Iterator[Step]:
-    """Every bundle of a broker that gives up none."""
+    """Steps for a broker that sheds nothing."""
     yield Step("decision", f"{broker.name} {why}: it keeps all")
     for bundle in cycle.by_traffic(broker.bundles):
         yield Step("stays", f"{_carrying(cycle, bundle)}, {broker.name} keeps all", detail=True)
 
 
 def enough_has_gone(_bundle: str, _carried: Rate) -> str:
-    """Why a bundle stays where bundles go until they make up for what has to."""
+    """Reason why a bundle stays after enough traffic has been shed."""
     return "enough has gone"
 
 
@@ -51,13 +51,13 @@ def _carrying(cycle: Cycle, bundle: str) -> str:
 
 
 def _of(cycle: Cycle, carried: Rate, need: Rate) -> str:
-    """So much of so much, the unit once where it is the same: 40 of 30 MB/s."""
+    """Format an amount of a whole, a common unit once: 40 of 30 MB/s."""
     (number, unit), whole = cycle.written(carried).split(" "), cycle.written(need)
     return f"{number} of {whole}" if whole.endswith(f" {unit}") else f"{number} {unit} of {whole}"
 
 
 def _lately(cycle: Cycle, bundle: str, moved: Iterable[str]) -> str:
-    """What moved last of that with which a bundle moved, and when."""
+    """The latest of the recent unloads that block a bundle, and its age."""
     known = {name: exact(cycle.case["recentlyUnloaded"][name]) for name in moved}
     last = min(known, key=lambda name: (known[name], name))
     part = "" if last == bundle else f"as a part of {last} "

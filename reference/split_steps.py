@@ -1,4 +1,4 @@
-"""Where a bundle is cut, and why there. [SPLIT-10 … 14]"""
+"""Derivation of the cuts of a bundle. [SPLIT-10 … 14]"""
 
 from __future__ import annotations
 

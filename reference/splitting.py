@@ -1,4 +1,4 @@
-"""How one bundle is split. [SPLIT-10 … 19]"""
+"""Split of one bundle. [SPLIT-10 … 19]"""
 
 from __future__ import annotations
 
@@ -93,9 +93,9 @@ SELECTING_SETTING: Mapping[str, str] = {
 
 
 def algorithm_of(asked: str | None, by: str, settings: Settings, readings: Readings) -> str:
-    """The algorithm asked for, else the one that is set. [SPLIT-15 … 18]
+    """Return the requested algorithm, else the one that is set. [SPLIT-15 … 18]
 
-    Errors: `Refused` where specified positions would be the broker's own or the default.
+    Errors: `Refused` if specified positions are the default, or requested by the broker.
     """
     algorithm = asked or settings.text(SELECTING_SETTING[readings["split-key"]])
     if algorithm not in ALGORITHMS:
@@ -108,7 +108,7 @@ def algorithm_of(asked: str | None, by: str, settings: Settings, readings: Readi
 
 
 def parts(split: Split, algorithm: str, readings: Readings) -> tuple[HashRange, ...]:
-    """The parts that a bundle is split into; itself where there is no position inside. [SPLIT-14]
+    """Return the parts of a bundle, itself if there is no position inside. [SPLIT-14]
 
     Errors: `Refused` for a bundle that is one hash wide.
     """

@@ -23,10 +23,10 @@ HISTORY_SHARE = "loadBalancerHistoryResourcePercentage"
 LOWER_BOUNDARY = "lowerBoundarySheddingEnabled"
 
 BELOW_AVERAGE = Fraction(5)
-"""How far below the average a broker is brought: points, or percent of it. [THRESHOLD-03]"""
+"""Distance of the target below the average: points, or percent of it. [THRESHOLD-03]"""
 
 LOWER_BOUNDARY_LOAD = Fraction(10)
-"""What the lower boundary's example takes off. [THRESHOLD-09]"""
+"""Percentage points that the lower boundary's example subtracts. [THRESHOLD-09]"""
 
 OVER: Mapping[str, Callable[[Percent, Percent], bool]] = {
     "exceeds": lambda usage, limit: usage > limit,
@@ -38,7 +38,7 @@ TARGET: Mapping[str, Callable[[Percent], Percent]] = {
     "points": lambda average: average - BELOW_AVERAGE,
     "percent": lambda average: average * (100 - BELOW_AVERAGE) / 100,
 }
-"""What a broker is brought down to, by the reading `threshold-target`. [THRESHOLD-03]"""
+"""Target usage of a shedding broker, by the reading `threshold-target`. [THRESHOLD-03]"""
 
 BELOW_WRITTEN: Mapping[str, str] = {"points": "5 points", "percent": "5 % of it"}
 
@@ -70,10 +70,10 @@ RELIEF: Mapping[str, Callable[[Levels, Broker], list[str]]] = {
     "some": lambda levels, broker: levels.cycle.movable(broker)[:1],
     "enough": lambda levels, broker: take(levels.cycle, broker, levels.need_of(broker)),
 }
-"""What the busiest broker gives up for idle ones, by `lower-boundary-amount`. [THRESHOLD-09, 13]"""
+"""Unloads of the busiest broker for idle ones, by `lower-boundary-amount`. [THRESHOLD-09, 13]"""
 
 FEW = 2
-"""Of so many brokers in a row with one usage, each is written."""
+"""Up to this many consecutive equal usages are printed one by one."""
 
 
 @dataclass(frozen=True)
@@ -114,7 +114,7 @@ class Levels:
 
     @cached_property
     def threshold(self) -> Percent:
-        """How far above the average a broker may be, in points."""
+        """Points by which a broker may exceed the average."""
         return self.cycle.settings.number(SHEDDER_THRESHOLD)
 
     @property
@@ -124,12 +124,12 @@ class Levels:
 
     @property
     def target(self) -> Percent:
-        """What an unloaded broker is brought down to. [THRESHOLD-03]"""
+        """The usage to which a shedding broker is reduced. [THRESHOLD-03]"""
         return TARGET[self.cycle.readings["threshold-target"]](self.average)
 
     @property
     def looks_for_idle(self) -> bool:
-        """Whether the lower boundary is switched on. [THRESHOLD-08]"""
+        """True if the lower boundary is switched on. [THRESHOLD-08]"""
         return self.cycle.settings.flag(LOWER_BOUNDARY)
 
     @property
@@ -138,7 +138,7 @@ class Levels:
         return BOUND[self.cycle.readings["lower-boundary"]](self.average, self.threshold)
 
     def is_over(self, broker: Broker) -> bool:
-        """Whether a broker stands far enough above the average. [THRESHOLD-01]"""
+        """True if a broker stands far enough above the average. [THRESHOLD-01]"""
         triggered = OVER[self.cycle.readings["threshold-trigger"]]
         return triggered(self.usage[broker.name], self.limit)
 
@@ -161,7 +161,7 @@ class Levels:
 
 
 def unloads(cycle: Cycle) -> Iterator[Unloads]:
-    """What each broker gives up; the busiest one for the idle ones where nobody else does."""
+    """Unloads of each broker; if there are none, the busiest one relieves idle ones."""
     levels = Levels(cycle)
     taken = {
         name: take(cycle, broker, levels.need_of(broker)) if levels.is_over(broker) else []
@@ -183,7 +183,7 @@ def unloads(cycle: Cycle) -> Iterator[Unloads]:
 
 
 def preface(cycle: Cycle) -> Iterator[Step]:
-    """What holds for every broker: the average, and the limits that follow from it."""
+    """The cluster's average, and the limits that follow from it."""
     levels = Levels(cycle)
     average, threshold = plain(levels.average), plain(levels.threshold)
     count = len(levels.usage)

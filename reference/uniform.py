@@ -74,21 +74,21 @@ class Imbalance:
 
     @property
     def rate_differs(self) -> bool:
-        """Whether the message rates differ by more than their threshold."""
+        """True if the message rates differ by more than their threshold."""
         least, most = self.messages
         threshold = self.cycle.settings.number(RATE_THRESHOLD)
         return RATE_DIFFERS[self.cycle.readings["uniform-difference"]](most, least, threshold)
 
     @property
     def throughput_differs(self) -> bool:
-        """Whether the throughputs differ by more than their threshold."""
+        """True if the throughputs differ by more than their threshold."""
         least, most = self.throughput
         threshold = self.cycle.settings.number(THROUGHPUT_THRESHOLD)
         return THROUGHPUT_DIFFERS[self.cycle.readings["uniform-multiplier"]](most, least, threshold)
 
     @property
     def triggers(self) -> bool:
-        """Whether the difference is higher than the thresholds. [UNIFORM-01, UNIFORM-02]"""
+        """True if the difference is higher than the thresholds. [UNIFORM-01, UNIFORM-02]"""
         triggered = TRIGGERED[self.cycle.readings["uniform-trigger"]]
         return triggered(self.rate_differs, self.throughput_differs)
 
@@ -104,7 +104,7 @@ def bundles_to_even_out(cycle: Cycle, broker: Broker, gap: Rate) -> list[str]:
 
 
 def unloads(cycle: Cycle) -> Iterator[Unloads]:
-    """What the most loaded broker gives up; the others keep all."""
+    """Unloads of the most loaded broker; the others keep all."""
     spread, brokers = Imbalance(cycle), list(cycle.brokers.values())
     most = spread.most_loaded
     gap = cycle.traffic_of(most) - min(map(cycle.traffic_of, brokers))

@@ -1,4 +1,4 @@
-"""What a broker's usage is. [USAGE]"""
+"""Usage of a broker's resources. [USAGE]"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What must hold: the documented rules of Pulsar's broker load balancing, as data."""
+"""The documented rules of Pulsar's broker load balancing, as data."""
 
 from pulsar_conformance.specs.collection import Specs
 from pulsar_conformance.specs.errors import SpecError, UnknownName, UserError

@@ -1,4 +1,4 @@
-"""What a breach of a schema means for the person who wrote the file."""
+"""Schema errors in words for the person who wrote the file."""
 
 import json
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""Cross checks of documents, settings, readings and profiles."""
+"""Consistency of documents, settings, readings and profiles."""
 
 from collections.abc import Iterable, Mapping
 

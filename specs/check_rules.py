@@ -10,7 +10,7 @@ from pulsar_conformance.specs.lines import Place, Sheet
 from pulsar_conformance.specs.model import AREAS, Rule
 
 MAX_UNTESTABLE = 5
-"""So many documented rules, at most, may go without a check."""
+"""The most documented rules that may have no check."""
 
 
 def check_rules(specs: Specs, sheets: Iterable[Sheet]) -> None:

@@ -1,4 +1,4 @@
-"""What the specifications consist of, as frozen values."""
+"""The specifications as frozen values."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
@@ -42,7 +42,7 @@ class Sentence:
     awaits: str | None = None
     """The area, still without rules, that will claim it."""
     besides: str | None = None
-    """What it says beyond the rules that claim it, and why no check sees that."""
+    """Content beyond the rules that claim it, and why no check covers that."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class Document:
     version: str
     url: str
     headings: Literal["marked", "plain"]
-    """Whether its headings begin with number signs or have lost them."""
+    """True if its headings begin with number signs or have lost them."""
     copy_of: str | None
     """The document whose text it repeats; nothing rests on a copy alone."""
     sections: tuple[Section, ...]
@@ -113,7 +113,7 @@ class Alternative:
     observed: str | None = None
     """Why no document allows it, where none does."""
     open: bool = False
-    """Whether it allows whatever the other alternatives demand."""
+    """True if it allows whatever the other alternatives demand."""
 
 
 @dataclass(frozen=True)
@@ -123,7 +123,7 @@ class Reading:
     id: str
     question: str
     kind: Literal["rules", "value"]
-    """Whether it chooses rules or is a value in the model."""
+    """True if it chooses rules or is a value in the model."""
     alternatives: tuple[Alternative, ...]
 
     @property
@@ -183,7 +183,7 @@ class Profile:
     defaults: Mapping[str, JSON] = field(default_factory=dict)
     """Settings that stand elsewhere than the documents print."""
     ways: Mapping[str, str] = field(default_factory=dict)
-    """What a release does where it is not what the documents say."""
+    """Alternatives that the release takes instead of the documented ones."""
     hidden: Mapping[str, float] = field(default_factory=dict)
     """The settings of a release that no document names, with their defaults."""
     without: Mapping[str, str] = field(default_factory=dict)
@@ -191,13 +191,13 @@ class Profile:
 
     @property
     def released(self) -> bool:
-        """Whether it is what a release does."""
+        """True if it is what a release does."""
         return self.kind == "released"
 
 
 @dataclass(frozen=True)
 class Rule:
-    """What must hold, where that is said and how strongly."""
+    """A rule: its statement, source and level."""
 
     id: str
     area: str
@@ -209,9 +209,9 @@ class Rule:
     settings: tuple[str, ...]
     operations: tuple[str, ...]
     any_operation: bool
-    """Whether it is about each operation by itself, and one that is offered is enough."""
+    """True if it is about each operation by itself, and one that is offered is enough."""
     any_strategy: bool
-    """Whether it holds for every strategy of shedding or placing, also one no document knows."""
+    """True if it holds for every strategy of shedding or placing, also one no document knows."""
     managers: tuple[str, ...]
     """Kinds of load manager that the documents name for it; none is any."""
     reading: Mapping[str, str]
@@ -224,5 +224,5 @@ class Rule:
     line: int = field(compare=False)
 
     def applies(self, readings: Mapping[str, str]) -> bool:
-        """Whether these readings choose this rule."""
+        """True if these readings choose this rule."""
         return all(readings.get(name) == value for name, value in self.reading.items())

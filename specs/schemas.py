@@ -26,7 +26,7 @@ def operations() -> tuple[str, ...]:
 
 @cache
 def _valid(name: str) -> Callable[[JSON], bool]:
-    """Whether a value is valid by a schema.
+    """True if a value is valid by a schema.
 
     Where there are no compiled validators, as in a browser, the bundled files are taken as they
     are: they were held against their schemas where they were made.
@@ -49,7 +49,7 @@ def check_shape(sheet: Sheet, name: str) -> None:
 
 
 def problem_with(value: JSON, name: str) -> str | None:
-    """What is wrong with a value by a schema, with the place in it; None where it is valid."""
+    """Describe why a value is invalid by a schema, and where; None if it is valid."""
     if _valid(name)(value):
         return None
     from pulsar_conformance.specs.breaches import told

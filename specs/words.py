@@ -1,4 +1,4 @@
-"""How numbers of things and anchors are written, and what a terminal must not be told."""
+"""Text helpers: plurals, anchors, and escapes for terminals."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def anchor(title: str) -> str:
 UNPRINTABLE = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
 )
-"""What a terminal takes for a command or a direction, and what no file can hold."""
+"""Control and direction characters of terminals, and lone surrogates."""
 
 BREAKS = re.compile("[\t\n]")
 

@@ -1,4 +1,4 @@
-"""What makes two releases decide otherwise: a way, a reading or a default that one has changed."""
+"""Causes of changed decisions between releases: ways, readings and defaults."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pulsar_conformance.conformance.compare.predictions import DRAWN
 from pulsar_conformance.reference import MissingSetting, Model
 
 Answers = tuple[Json, Json]
-"""Of the older release and of the newer one."""
+"""Answers of the older and of the newer release."""
 
 
 class Factor(NamedTuple):
@@ -71,7 +71,7 @@ class Causes:
         return some if _tells(self._turned(some), trial, newer) else ()
 
     def foreseen(self, trial: Trial, some: tuple[Factor, ...]) -> bool:
-        """Whether the models decide this question otherwise, and `some` alone explains it."""
+        """True if the models decide this question otherwise, and `some` alone explains it."""
         try:
             older, newer = (one.answer(*trial.questions[0]) for one in self.models)
         except MissingSetting:
@@ -89,11 +89,11 @@ class Causes:
             {one.name: one.newer for one in some if one.kind == kind}
             for kind in ("way", "reading", "setting")
         )
-        return self.models[0].otherwise(ways, readings, settings, self._hidden)
+        return self.models[0].with_changes(ways, readings, settings, self._hidden)
 
 
 def _tells(model: Model, trial: Trial, answer: Json) -> bool:
-    """Whether a model decides a question so, in one of its turns where it draws."""
+    """True if a model decides a question so, in one of its turns where it draws."""
     operation, case = trial.questions[0]
     try:
         for _ in range(often(trial)):

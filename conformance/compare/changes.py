@@ -1,4 +1,4 @@
-"""What two releases decide otherwise: one smallest case for each kind of change."""
+"""Changed decisions between two releases, each kind with its smallest case."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from pulsar_conformance.conformance.engine.subject import Subject
 from pulsar_conformance.reference import Settings
 
 DEFAULTS = "settings.defaults"
-"""What this operation answers is told as settings, not as a case."""
+"""The operation whose answers are reported as settings, not as cases."""
 
 TWICE = 2
 MOST_FORESEEN, MOST_ASKED = 3000, 600
@@ -56,7 +56,7 @@ class Change:
 
 @dataclass(frozen=True)
 class Changes:
-    """What was found of one operation.
+    """Changes of one operation.
 
     Attributes:
         asked: how many cases both releases were asked.
@@ -82,7 +82,7 @@ class Comparison:
 
     @property
     def operations(self) -> list[str]:
-        """What both answer, but for the defaults of settings."""
+        """Operations that both answer, except the defaults of settings."""
         first, second = (one.implementation.hello.operations for one in self._pair)
         return [one for one in first if one in second and one != DEFAULTS]
 
@@ -256,7 +256,7 @@ def _lowest(rules: set[str]) -> tuple[str, ...]:
 
 
 def _settled(subject: Subject, difference: Difference) -> bool:
-    """Whether the documents leave one answer: no ties, nothing near a threshold."""
+    """True if the documents leave one answer: no ties, nothing near a threshold."""
     operation, case = difference.trial.questions[0]
     court = subject.court
     view = OPERATIONS[operation].view(

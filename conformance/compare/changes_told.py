@@ -1,4 +1,4 @@
-"""What changed between two releases, as `changes` prints it in 80 columns, and as JSON."""
+"""Changes between two releases, as text in 80 columns and as JSON."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def _factor(one: Factor) -> dict[str, Any]:
 
 
 def _concerned(change: Change, versions: Versions, profiles: Sequence[str]) -> Iterator[str]:
-    """What is decided otherwise: the question of a way or reading, the setting, the rules."""
+    """The changed decision: the question of a way or reading, the setting, the rules."""
     every = specs.load()
     for one in change.cause.factors:
         if one.kind == "way":
@@ -148,7 +148,7 @@ def _concerned(change: Change, versions: Versions, profiles: Sequence[str]) -> I
 def _decided(
     change: Change, place: int, versions: Versions, profiles: Sequence[str]
 ) -> Iterator[str]:
-    """What a release decides: why, where in its source, the arithmetic, the answer."""
+    """A release's decision: reason, place in the source, arithmetic and answer."""
     yield f"    {versions[place]}"
     for one in change.cause.factors:
         means = _means(one, place)
@@ -199,7 +199,7 @@ def _place(one: Factor, place: int) -> str:
 
 
 def _from_code(cause: Cause, profile: str) -> list[str]:
-    """What a profile says of rules that its release breaks, with class and method."""
+    """Reasons why a release breaks rules, with class and method."""
     known = specs.load().profile(profile).without
     return [f"{one}: {known[one]}" for one in cause.rules if one in known]
 

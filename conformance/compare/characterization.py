@@ -25,14 +25,14 @@ class Finding:
 
     reading: str
     says: str | None
-    """What the implementation says that it follows."""
+    """Readings that the implementation states that it follows."""
     found: str
     """An alternative, or none, mixed, undecided."""
     why: str = ""
 
     @property
     def fails(self) -> bool:
-        """Whether it is none, mixed, or differs from what the implementation says."""
+        """True if it is none, mixed, or differs from what the implementation says."""
         if self.found == "undecided":
             return False
         return self.found in ("none", "mixed") or self.says not in (None, self.found)
@@ -50,7 +50,7 @@ def characterize(implementation: Implementation, seed: int) -> list[Finding]:
 
 
 def _every_alternative(implementation: Implementation) -> Domains:
-    """What the profile leaves open, first what the implementation says or was asked for."""
+    """Readings that the profile leaves open, stated or requested values first."""
     profile = implementation.profile
     asked = Readings.of(profile, implementation.pinned)
     usual = {**asked.choices, **implementation.declared}

@@ -75,7 +75,7 @@ class Pair(NamedTuple):
 
 
 def decided_otherwise(operation: str, first: Json, second: Json) -> bool:
-    """Whether two answers are different decisions; an unsupported answer is not a decision."""
+    """True if two answers are different decisions; an unsupported answer is not a decision."""
     if "unsupported" in first or "unsupported" in second:
         return False
     if "refused" in first and "refused" in second:

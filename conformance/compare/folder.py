@@ -1,4 +1,4 @@
-"""Every saved case of a folder asked again: what is fixed, and what is not."""
+"""Replay of every saved case of a folder: which are fixed, and which are not."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ STATUS: Mapping[Word, int] = {"FIXED": 0, "FAILED": 1, "KNOWN": 0, "UNJUDGED": 0
 
 @dataclass(frozen=True)
 class Replayed:
-    """What became of a saved case with one implementation, by one profile."""
+    """Outcome of a saved case for one implementation and profile."""
 
     file: str
     outcome: Word
     implementation: str = ""
     profile: str = ""
     rules: tuple[str, ...] = ()
-    """Those that it breaks, or all that hold on it."""
+    """The rules that it breaks, or all that hold if it breaks none."""
     why: str = ""
     status: int = 0
     """Its contribution to the exit status; a rule that is not a `must` only warns."""

@@ -1,4 +1,4 @@
-"""The share of decisions that the model predicts, and why it misses the others."""
+"""The share of decisions that the model predicts, and causes of the others."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ class Predictor:
 
 
 def _alike(operation: str, told: Json, answer: Json) -> bool:
-    """Whether two answers are the same decision; if both name the eligible ones, these count.
+    """True if two answers are the same decision; if both name the eligible ones, these count.
 
     What the model does not foresee is none.
     """
@@ -181,5 +181,5 @@ def left_open(case: Json, told: Json, answer: Json) -> str:
 
 
 def _alone(rule: specs.Rule) -> bool:
-    """Whether a rule is about answers in general, and is no cause."""
+    """True if a rule is about answers in general, and is no cause."""
     return rule.area == "ANSWER"

@@ -1,1 +1,1 @@
-"""Derivations and failures as a person reads them."""
+"""Derivations and failures as text."""

@@ -1,4 +1,4 @@
-"""What is to be explained: the questions, and under which profile and readings."""
+"""Explanations of cases and worked examples."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from pulsar_conformance.specs.text import paragraph
 
 @dataclass(frozen=True)
 class Wanted:
-    """What a person asks for on the command line; without a profile, the case's own."""
+    """Options of `explain`; without a profile, the case's own is used."""
 
     profile: str | None
     readings: Mapping[str, str]
@@ -111,7 +111,7 @@ def _derivations(trial: Trial, derived: Sequence[Derivation], focus: Focus) -> I
 
 
 def _compared(example: Example, answers: Sequence[Answer], wanted: Wanted) -> str:
-    """Whether the model answers as it was worked by hand."""
+    """True if the model answers as it was worked by hand."""
     if wanted.settings:
         return "With these settings it was not worked by hand."
     if example.allowed is None:

@@ -1,11 +1,15 @@
-"""A failure as a person reads it."""
+"""Format failures as text."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from pulsar_conformance import specs
+from pulsar_conformance.conformance.common.trial import Trial
 from pulsar_conformance.conformance.common.verdict import Failure, Verdict
+from pulsar_conformance.reference import MissingSetting, Model
 from pulsar_conformance.specs.text import WIDTH, paragraph
 from pulsar_conformance.specs.words import printable
 
@@ -15,8 +19,8 @@ MOST_LINES = 120
 """The most lines of a derivation; `explain` shows a longer one whole."""
 
 
-def told(rule: specs.Rule, verdict: Verdict, name: str) -> str:
-    """All that a person needs: rule, sentence, source, case, derivation, allowed, answered, again.
+def format_failure(rule: specs.Rule, verdict: Verdict, name: str) -> str:
+    """Format a failure: rule, statement, source, case, derivation, allowed and given answers.
 
     `name` is what the implementation calls itself.
     """
@@ -73,3 +77,36 @@ def _entry(label: str, text: str) -> list[str]:
 
 def _block(text: str, indent: int) -> list[str]:
     return paragraph(text, indent, width=WIDTH - 2) or [" " * indent]
+
+
+class RecordingSettings(dict[str, Any]):
+    """Settings by name that record which of them were looked up."""
+
+    def __init__(self, settings: Mapping[str, Any]) -> None:
+        super().__init__(settings)
+        self.looked_up: dict[str, Any] = {}
+
+    def __getitem__(self, name: str) -> Any:
+        value = self.looked_up[name] = super().__getitem__(name)
+        return value
+
+
+def settings_in_force(profile: str, readings: Mapping[str, str], trial: Trial) -> Iterator[str]:
+    """Settings that the model looks up: `name=value (case)`, or `(default of PROFILE)`."""
+    model = Model(profile, readings)
+    defaults = RecordingSettings(model.defaults)
+    given: dict[str, Any] = {}
+    for operation, case in trial.questions:
+        if operation not in model.operations or "settings" not in case:
+            continue
+        settings = RecordingSettings(case["settings"])
+        try:
+            model.with_defaults(defaults).answer(operation, {**case, "settings": settings})
+        except MissingSetting:
+            continue
+        given |= settings.looked_up
+    for name, value in given.items():
+        yield f"{name}={json.dumps(value)} (case)"
+    for name, value in defaults.looked_up.items():
+        if name not in given:
+            yield f"{name}={json.dumps(value)} (default of {profile})"

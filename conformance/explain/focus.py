@@ -1,4 +1,4 @@
-"""The part of a derivation that is about one broker, or one bundle."""
+"""The part of a derivation about one broker or bundle."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Focus:
         return all(name is None or pair[what] == name for what, name in asked.items())
 
     def missing(self, case: Mapping[str, Any]) -> str | None:
-        """What of it a case does not name, in words."""
+        """Message about a broker or bundle that a case does not name; None if it names both."""
         text = repr(case)
         asked = {"broker": self.broker, "bundle": self.bundle}
         gone = [f"{what} {name}" for what, name in asked.items() if name and repr(name) not in text]

@@ -1,4 +1,4 @@
-"""Derivations and answers as a person would write them on paper, in 80 columns."""
+"""Derivations and answers as text in 80 columns."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def _pairs(values: Sequence[Any]) -> Iterator[tuple[Any, Any]]:
 
 
 def _changes(before: Mapping[str, Any], value: Mapping[str, Any]) -> str:
-    """Of one object after another, the fields that are not as they were before."""
+    """Fields of each object that differ from the object before it."""
     changed = {name: item for name, item in value.items() if before.get(name) != item}
     told = (f"{name} {', '.join(_told(item))}" for name, item in changed.items())
     return "; ".join(told) or "as before"

@@ -20,7 +20,7 @@ from pulsar_conformance.conformance.compare.replay import said_of_none
 from pulsar_conformance.conformance.engine.failing.retelling import IN_A_SESSION, started
 from pulsar_conformance.conformance.engine.run import Run
 from pulsar_conformance.conformance.engine.session import Session
-from pulsar_conformance.conformance.explain.failures import told
+from pulsar_conformance.conformance.explain.failures import format_failure
 from pulsar_conformance.conformance.options import destination
 from pulsar_conformance.conformance.reporters import stream
 from pulsar_conformance.reports import allure, table
@@ -220,7 +220,7 @@ class Reporter:
         for verdict in self.verdicts:
             run = self.implementations[verdict.implementation, verdict.profile]
             if verdict.failure is not None and verdict.verdict != "known_deviation":
-                yield told(rules[verdict.rule], verdict, run["name"])
+                yield format_failure(rules[verdict.rule], verdict, run["name"])
             if verdict.verdict == "error" and verdict.why not in errors:
                 errors.add(verdict.why)
                 yield verdict.why

@@ -1,4 +1,4 @@
-"""How each operation is answered, by area."""
+"""Answers to each operation, by area."""
 
 from collections.abc import Mapping
 
@@ -26,4 +26,4 @@ ANSWERS: Mapping[str, Answer] = {
     **reports.ANSWERS,
     **stories.ANSWERS,
 }
-"""By the operation's name, in the order of the protocol."""
+"""Functions by operation, in the order of the protocol."""

@@ -1,4 +1,4 @@
-"""What is known of loads over time. [DATA]"""
+"""Bundle and broker averages over time. [DATA]"""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from pulsar_conformance.reference.derivation import Derivation, Step
 from pulsar_conformance.reference.numbers import Rate, plain
 
 SHOWN = 6
-"""So many values are written out in a sum; of more, the first two and the last."""
+"""Values printed in a sum; of a longer one, the first two and the last."""
 
 
 def bundle(context: Context, case: Case) -> Derivation:
@@ -61,7 +61,7 @@ def _rates_steps(samples: Sequence[Rates], known: Average, chosen: str) -> Itera
 
 
 def _mean_of(values: Sequence[Rate], window: int) -> str:
-    """The newest values of a window, added up and divided."""
+    """The mean of the newest values of a window."""
     newest = [plain(value) for value in values[-window:]]
     if len(newest) > SHOWN:
         newest = [*newest[:2], "...", newest[-1]]
@@ -69,7 +69,7 @@ def _mean_of(values: Sequence[Rate], window: int) -> str:
 
 
 def _last_of(values: Sequence[Rate], window: int) -> str:
-    """What the newest value makes of the average before it."""
+    """The newest value mixed into the average before it."""
     before = plain(MEAN["fading"](values[:-1], window))
     return f"(({window} - 1) x {before} + {plain(values[-1])}) / {window}"
 

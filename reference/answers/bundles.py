@@ -1,4 +1,4 @@
-"""How namespaces are divided, and their bundles split. [BUNDLE, SPLIT]"""
+"""Division of namespaces, and splits of bundles. [BUNDLE, SPLIT]"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which load manager runs. [MANAGER]"""
+"""Choice of the load manager. [MANAGER]"""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def choose(context: Context, case: Case) -> Derivation:
 
 
 def _written(name: str | None, nothing: str = "names none") -> str:
-    """A class as it stands, with the blanks around it."""
+    """Quote a class name with its surrounding blanks."""
     return nothing if name is None else f"'{name}'"
 
 

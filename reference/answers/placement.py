@@ -1,4 +1,4 @@
-"""Which broker takes a bundle, or a namespace of a group. [PLACE, ANTI]"""
+"""Placement of bundles, and of namespaces of a group. [PLACE, ANTI]"""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def broker(context: Context, case: Case) -> Derivation:
 
 
 def _compared(bundle: str, placed: Placement) -> Iterator[Step]:
-    """Each candidate's usage and rate, and the decision."""
+    """Steps with each candidate's usage and rate, and the decision."""
     yield Step("bundle", f"{bundle}, {messages(placed.bundle_rate)} long-term")
     yield Step("threshold", f"{plain(placed.threshold)} %")
     for candidate in placed.candidates:
@@ -93,7 +93,7 @@ def anti_affinity(context: Context, case: Case) -> Derivation:
 
 
 def _spread(spread: Spread) -> Iterator[Step]:
-    """What each domain and broker serves of the group."""
+    """Namespaces of the group that each domain and broker serves."""
     yield Step("group", spread.group or "none: any candidate")
     if spread.group is None:
         return

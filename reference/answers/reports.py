@@ -1,4 +1,4 @@
-"""What load reports say. [REPORT]"""
+"""Contents of load reports. [REPORT]"""
 
 from __future__ import annotations
 

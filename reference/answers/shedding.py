@@ -1,4 +1,4 @@
-"""What a cycle of shedding unloads. [SHED, OVERLOAD, THRESHOLD, UNIFORM]"""
+"""Unloads of a shedding cycle. [SHED, OVERLOAD, THRESHOLD, UNIFORM]"""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ PREFACES: Mapping[str, Callable[[Cycle], Iterator[Step]]] = {
     "OverloadShedder": lambda _cycle: iter(()),
     "UniformLoadShedder": uniform.preface,
 }
-"""What a strategy works out for all brokers together."""
+"""Steps of a strategy that concern all brokers together."""
 
 EVERYWHERE: Mapping[str, tuple[Strategy, ...]] = {
     "overload-shedder": (),
     "all": (overload.unloads,),
 }
-"""What every strategy sheds besides its own, by the reading `overload-scope`. [SHED-08]"""
+"""Shedding that every strategy adds to its own, by the reading `overload-scope`. [SHED-08]"""
 
 
 def select(context: Context, case: Case) -> Derivation:
@@ -45,7 +45,7 @@ def select(context: Context, case: Case) -> Derivation:
 
 
 def cycles(context: Context, case: Case) -> Derivation:
-    """Each cycle after those before it. [SHED-15, SHED-16]"""
+    """Consecutive cycles. [SHED-15, SHED-16]"""
     row = CycleSequence(case, context.settings(case), context.readings)
     release, seen = context.release, CycleMemory()
     decisions: list[Derivation] = []
@@ -82,7 +82,7 @@ def _select(cycle: Cycle) -> Derivation:
 
 
 def decided(cycle: Cycle) -> list[Unloads]:
-    """What each broker gives up, by the strategy and by what holds under every one. [SHED-06]"""
+    """Unloads of each broker by its strategy and by the rules for every strategy. [SHED-06]"""
     unloads = list(STRATEGIES[cycle.strategy](cycle))
     if cycle.strategy != "OverloadShedder":
         for everywhere in EVERYWHERE[cycle.readings["overload-scope"]]:
@@ -91,7 +91,7 @@ def decided(cycle: Cycle) -> list[Unloads]:
 
 
 def _together(cycle: Cycle, first: Unloads, second: Unloads) -> Unloads:
-    """What one broker gives up for two reasons, most traffic first."""
+    """Unloads of one broker for two reasons, most traffic first."""
     both = {*first, *second}
     movable = cycle.movable(cycle.brokers[first.broker])
     kept = tuple(bundle for bundle in movable if bundle in both)
@@ -116,7 +116,7 @@ def _both_steps(first: Unloads, second: Unloads, both: Sequence[str]) -> Iterato
 
 
 def _idle_steps(cycle: Cycle) -> Iterator[Step]:
-    """Why nothing is shed, whatever the brokers carry."""
+    """Steps for a cycle without shedding."""
     off = f"{ENABLED} is not true"
     why = "there is no other broker" if cycle.settings.flag(ENABLED) else off
     yield Step("shedding", f"{why}: nothing is unloaded")

@@ -1,4 +1,4 @@
-"""What happens in a cluster, event by event. [OWN]"""
+"""A cluster's story, event by event. [OWN]"""
 
 from __future__ import annotations
 

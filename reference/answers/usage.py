@@ -1,4 +1,4 @@
-"""What brokers use. [USAGE]"""
+"""Resource usage of brokers. [USAGE]"""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What releases decide, in their own arithmetic, where it is otherwise than their documents."""
+"""Decisions of releases that differ from their documents, in their own arithmetic."""

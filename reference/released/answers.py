@@ -1,4 +1,4 @@
-"""What a release answers where it does otherwise than its documents say."""
+"""Answers of a release where it differs from its documents."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from pulsar_conformance.reference.shedding import STRATEGY
 
 DEFAULT = "defaultNamespaceBundleSplitAlgorithm"
 SUPPORTED = "supportedNamespaceBundleSplitAlgorithms"
-"""The algorithms that a release lets an administrator ask for."""
+"""The setting with the algorithms that an administrator may request."""
 
 EMPTIEST = "LoadManagerShared.filterDomainsNotHavingLeastNumberAntiAffinityNamespaces"
 
 
 def why_unsupported(case: Case, release: ReleasedWays) -> Derivation | None:
-    """Why no broker of a release can be asked this; none where one can."""
+    """Return why a release cannot be asked a case; None if it can."""
     why = release.why_unsupported(case.get("settings", {}))
     if why is None:
         return None
@@ -40,7 +40,7 @@ def why_unsupported(case: Case, release: ReleasedWays) -> Derivation | None:
 
 
 def maximum(context: Context, case: Case, release: ReleasedWays) -> Derivation:
-    """What a release's strategies go by."""
+    """The usage that a release's strategies compare."""
     one = {"brokers": {"broker": case["broker"]}, "bundles": {}}
     known = Leader(one, context.settings(case), release)
     if case["weighted"] and release.ways["shedders"] == "overload":
@@ -60,13 +60,13 @@ def maximum(context: Context, case: Case, release: ReleasedWays) -> Derivation:
 
 
 def speed_of(reported: Fraction | None, release: ReleasedWays | None) -> Fraction | None:
-    """The Gbit/s of a card as a release counts what it reports."""
+    """Convert the reported speed of a network card as a release does."""
     binary = release is not None and release.ways["reported-speed"] == "binary"
     return reported * 1000 / 1024 if binary and reported is not None else reported
 
 
 def nowhere(context: Context, case: Case) -> Derivation | None:
-    """Why a release finds no bundle for a topic by its hash; none where it finds one for each."""
+    """Return the failure for topics without a bundle in a release; None if all have one."""
     release, counted = context.release, bundles.COUNTED[context.readings["partitions"]]
     if release is None or release.ways["top-hash"] == "last":
         return None
@@ -93,7 +93,7 @@ def split_candidates(context: Context, case: Case, release: ReleasedWays) -> Der
 def parts(
     split: splitting.Split, algorithm: str, release: ReleasedWays | None
 ) -> Derivation | None:
-    """The parts as a release cuts them, or none where it does as documented."""
+    """Return the parts as a release cuts them; None if it does as documented."""
     if release is None:
         return None
     if algorithm == splitting.TOPICS:
@@ -104,7 +104,7 @@ def parts(
 
 
 def algorithm_of(context: Context, case: Case, release: ReleasedWays) -> str:
-    """The algorithm that a release follows. Errors: `Refused` for a request that it turns down."""
+    """Return the algorithm that a release uses. Errors: `Refused` if it rejects the request."""
     if release.ways["split-algorithms"] == "range":
         return splitting.RANGE
     _refuse_unsupported(context, case, release)
@@ -121,7 +121,7 @@ def algorithm_of(context: Context, case: Case, release: ReleasedWays) -> str:
 
 
 def _refuse_unsupported(context: Context, case: Case, release: ReleasedWays) -> None:
-    """Errors: `Refused` for an algorithm that an administrator cannot ask a release for."""
+    """Errors: `Refused` if the release does not support the requested algorithm."""
     way, asked = release.ways["unsupported-algorithm"], case["algorithm"]
     supported = context.settings(case).given.get(SUPPORTED)
     if way == "followed" or case["by"] != "admin" or asked is None or supported is None:
@@ -133,7 +133,7 @@ def _refuse_unsupported(context: Context, case: Case, release: ReleasedWays) -> 
 
 
 def _at_positions(split: splitting.Split, release: ReleasedWays) -> Derivation | None:
-    """Why a bundle is not divided at positions; none where it is."""
+    """Return why a bundle is not divided at positions; None if it is."""
     if len(split.hashes) < FEWEST and release.ways["positions-for"] == "topics":
         why = f"it has fewer than {FEWEST} topics ({release.place('positions-for')})"
         whole = {"bundles": [split.bundle.name]}
@@ -148,7 +148,7 @@ def _at_positions(split: splitting.Split, release: ReleasedWays) -> Derivation |
 
 
 def _halves(split: splitting.Split, release: ReleasedWays) -> Derivation | None:
-    """Two parts by topics, or none where they are as documented."""
+    """Return two parts by topics; None if they are as documented."""
     if release.ways["topic-halves"] != "rounded-down":
         return None
     positions, (below, above) = [], (0, 0)
@@ -169,7 +169,7 @@ def _halves(split: splitting.Split, release: ReleasedWays) -> Derivation | None:
 
 
 def manager_of(conf: str | None, dynamic: str | None, release: ReleasedWays) -> Derivation:
-    """The load manager of a broker of a release. Errors: `Refused` where none starts so."""
+    """Return the load manager of a release's broker. Errors: `Refused` if none starts."""
     known = dict(managers.MANAGERS)
     if release.ways["extensible-class"] == "elsewhere":
         del known[managers.EXTENSIBLE]
@@ -201,7 +201,7 @@ def _refused(release: ReleasedWays, way: str) -> bool:
 
 
 def select(context: Context, case: Case, release: ReleasedWays) -> Derivation:
-    """What a release's strategy chooses; among equals those that may be drawn take turns."""
+    """The choice of a release's placement strategy; equal candidates take turns."""
     placing = ReleasedPlacement(Leader(case, context.settings(case), release))
     best = placing.best
     nth = context.turn(case) if len(best) > 1 else 0
@@ -209,7 +209,7 @@ def select(context: Context, case: Case, release: ReleasedWays) -> Derivation:
 
 
 def broker(context: Context, case: Case, release: ReleasedWays) -> Derivation:
-    """What a release's load manager assigns; among equals those that may be drawn take turns."""
+    """The broker that a release's load manager assigns; equal candidates take turns."""
     assigning = ReleasedAssignment(case, context.settings(case), release)
     best = assigning.placing.best
     nth = context.turn(case) if len(best) > 1 else 0
@@ -217,7 +217,7 @@ def broker(context: Context, case: Case, release: ReleasedWays) -> Derivation:
 
 
 def anti_affinity(context: Context, case: Case, release: ReleasedWays) -> Derivation:
-    """The brokers that a release's filter leaves, of which its placement strategy takes one."""
+    """The candidates that a release's filter leaves."""
     spread = Spread.of(case, "candidates")
     served = {name: case["owned"].get(name, ()) for name in case["candidates"]}
     group = spread.group

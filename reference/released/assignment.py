@@ -1,4 +1,4 @@
-"""Which broker a release assigns a bundle to, `ModularLoadManagerImpl.selectBroker`."""
+"""Assignment of a bundle in a release, `ModularLoadManagerImpl.selectBroker`."""
 
 from __future__ import annotations
 
@@ -42,19 +42,19 @@ class ReleasedAssignment:
 
     @property
     def permitted(self) -> Candidates:
-        """Those that the policies of isolation leave."""
+        """Brokers that isolation policies permit."""
         return self._all.permitted
 
     @cached_property
     def served(self) -> dict[str, Counter[str]]:
-        """How many bundles of each namespace each broker has."""
+        """Number of bundles of each namespace on each broker."""
         return {
             name: Counter(map(namespace_of, bundles)) for name, bundles in self._all.serving.items()
         }
 
     @cached_property
     def filtered(self) -> list[tuple[str, Candidates]]:
-        """What each filter leaves, with its place in the source."""
+        """Candidates after each filter, with the filter's place in the source."""
         found: list[tuple[str, Candidates]] = [(POLICIES, self.permitted)]
         filters: tuple[tuple[str, Callable[[Candidates], Candidates]], ...] = (
             (TOPICS, self._few_topics),
@@ -70,12 +70,12 @@ class ReleasedAssignment:
 
     @cached_property
     def placing(self) -> ReleasedPlacement:
-        """The choice among those that are left, or among all where those are overloaded."""
+        """The choice among the remaining candidates, or among all if those are overloaded."""
         left = self._among(self.filtered[-1][1])
         return left if left.scores else self._among(self.permitted)
 
     def steps(self) -> Iterator[Step]:
-        """What each filter takes away, and the choice."""
+        """Candidates after each filter that removes some, and the choice."""
         before: Candidates = tuple(self.known.case["brokers"])
         for place, left in self.filtered:
             if set(left) != set(before):
@@ -96,14 +96,14 @@ class ReleasedAssignment:
         return value
 
     def _few_topics(self, among: Candidates) -> Candidates:
-        """Those that have no more topics than a broker may, or all."""
+        """Brokers within the limit of topics, or all if none is."""
         reports = self.known.case["brokers"]
         most = self._set(MOST_TOPICS)
         few = [name for name in among if reports[name].get("numTopics", 0) <= most]
         return few or among
 
     def _apart(self, among: Candidates) -> Candidates:
-        """Those of the domains, then those of these, that serve the fewest of the group."""
+        """Brokers that serve the fewest of the group, in the domains that do."""
         groups, group = self.known.case["groups"], self._all.spread.group
         if group is None:
             return among
@@ -112,14 +112,14 @@ class ReleasedAssignment:
         return fewest(emptiest_domains(among, count, home), count)
 
     def _even(self, among: Candidates) -> Candidates:
-        """Those with the fewest bundles of the namespace."""
+        """Brokers with the fewest bundles of the namespace."""
         if self._release.ways["even-spread"] == "setting" and not self._set(EVENLY):
             return among
         namespace = self._all.namespace
         return fewest(among, {name: self.served[name][namespace] for name in among})
 
     def _latest(self, among: Candidates) -> Candidates:
-        """Those of the latest version; where one tells none, all that may take it."""
+        """Brokers of the latest version; all permitted ones if a version is unknown."""
         if not self._set(LATER) or not among:
             return among
         versions = self.known.case["versions"]
@@ -133,7 +133,7 @@ class ReleasedAssignment:
 def emptiest_domains(
     among: Candidates, count: Mapping[str, int], home: Mapping[str, str]
 ) -> Candidates:
-    """Those of the domains whose candidates count the fewest together; all without domains."""
+    """Candidates in the domains with the lowest total count; all if there are no domains."""
     if not home:
         return among
     of_domain = Counter[str | None]()
@@ -144,10 +144,10 @@ def emptiest_domains(
 
 
 def fewest(among: Candidates, count: Mapping[str, int]) -> Candidates:
-    """Those that count the fewest."""
+    """Candidates with the lowest count."""
     least = min((count[name] for name in among), default=0)
     return [name for name in among if count[name] == least]
 
 
 DEFAULTS = {MOST_TOPICS: 50000, EVENLY: True, LATER: False, DOMAINS: True}
-"""What a release does where nothing is set, but for domains, which are taken to be in use."""
+"""Values of settings that a case leaves out; failure domains count as enabled."""

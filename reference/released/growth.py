@@ -1,4 +1,4 @@
-"""Which bundles a release's leader splits, `BundleSplitterTask.findBundlesToSplit`."""
+"""Bundles that a release's leader splits, `BundleSplitterTask.findBundlesToSplit`."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ from pulsar_conformance.reference.released.loads import Json, Leader
 
 MEBIBYTE = 1024 * 1024
 FEWEST = 2
-"""Brokers, and topics of a bundle, that a split takes."""
+"""Least number of brokers, and of topics of a bundle, for a split."""
 
 
 class SplitterTask:
-    """One view of the leader at what brokers report."""
+    """One run of the task over the brokers' reports."""
 
     def __init__(self, known: Leader) -> None:
         self.known = known
 
     @cached_property
     def off(self) -> str | None:
-        """Why nothing is split at all."""
+        """Reason why nothing is split at all; None if splitting is on."""
         known = self.known
         if not known.case["leader"]:
             return "only the leader splits"
@@ -67,7 +67,7 @@ class SplitterTask:
         return limits
 
     def over(self, bundle: str, stats: Json) -> dict[str, float]:
-        """What a bundle has more of than a limit allows."""
+        """Quantities of a bundle that exceed their limit."""
         known = self.known
         rate = throughput = 0.0
         if bundle in known.case["bundles"]:
@@ -84,12 +84,12 @@ class SplitterTask:
         return {name: value for name, value in tested.items() if value > self.limits[name]}
 
     def few(self, stats: Json) -> bool:
-        """Whether a bundle has fewer topics than a split takes."""
+        """True if a bundle has fewer topics than a split needs."""
         return self.known.way("few-topics") == "keeps" and stats.get("topics", 0) < FEWEST
 
     @cached_property
     def decided(self) -> Mapping[str, str]:
-        """For each bundle what is decided of it: split, or why it stays whole."""
+        """For each bundle the reason why it stays whole, empty if it is split."""
         found, taken = {}, Counter[str]()
         most = int(self.known.number(MAX_BUNDLES))
         counted = self.known.way("room") == "counted"
@@ -109,7 +109,7 @@ class SplitterTask:
 
     @cached_property
     def split(self) -> Sequence[str]:
-        """The bundles that are split; one hash cannot be."""
+        """Bundles to split, except those one hash wide."""
         if self.off is not None:
             return ()
         chosen = [bundle for bundle, why in self.decided.items() if not why]
@@ -117,7 +117,7 @@ class SplitterTask:
 
     @property
     def unload(self) -> Sequence[str]:
-        """Those whose parts are unloaded at once."""
+        """Split bundles whose parts are unloaded at once."""
         return self.split if self.known.settings.flag(AUTO_UNLOAD) else ()
 
     def steps(self) -> Iterator[Step]:

@@ -1,4 +1,4 @@
-"""Java's numbers and maps, as far as they decide: floats of 32 bits, the order of hash maps."""
+"""Java's numbers and maps where they affect decisions: floats, ints, order of hash maps."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import struct
 from collections.abc import Iterable
 
 TABLE = 16
-"""The places of a new hash map."""
+"""Capacity of a new hash map."""
 
 INT = 2**31
 
@@ -20,17 +20,17 @@ def single(number: float) -> float:
 
 
 def to_int(number: float) -> int:
-    """A double as an int: without its fraction, and no further than an int reaches."""
+    """Convert a double to an int as Java does: truncated and saturated."""
     return max(-INT, min(INT - 1, int(number))) if abs(number) != float("inf") else INT - 1
 
 
 def wrapped(number: int) -> int:
-    """What is left of a whole number in an int, once it has overflowed."""
+    """A whole number after overflow of a Java int."""
     return (number + INT) % (2 * INT) - INT
 
 
 def hash_of(text: str) -> int:
-    """`String.hashCode` of a text, in 32 bits without a sign."""
+    """`String.hashCode` of a text, as an unsigned number."""
     found = 0
     units = text.encode("utf-16-be")
     for low in range(0, len(units), 2):
@@ -39,17 +39,17 @@ def hash_of(text: str) -> int:
 
 
 def places(count: int, concurrent: bool = False, size: int = TABLE) -> int:
-    """The places of a HashMap, or a ConcurrentHashMap, that had `size`, once it holds so many."""
+    """Capacity of a HashMap or ConcurrentHashMap of `size` after it holds `count` entries."""
     while count >= size * 3 // 4 + (0 if concurrent else 1):
         size *= 2
     return size
 
 
 def in_map(names: Iterable[str], concurrent: bool = False, size: int = TABLE) -> list[str]:
-    """Names in the order in which a HashMap, or a ConcurrentHashMap, goes through them.
+    """Return names in the iteration order of a HashMap or a ConcurrentHashMap.
 
-    It had `size` places before, and never has fewer. Of names in one place of the table, which are
-    few, the one that came first is first.
+    `size` is its capacity before; capacities never shrink. Names in one bucket, which are few,
+    keep their order of insertion.
     """
     known = list(dict.fromkeys(names))
     size = places(len(known), concurrent, size)

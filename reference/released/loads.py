@@ -18,39 +18,39 @@ from pulsar_conformance.reference.usage import WEIGHT_SETTINGS
 Json = Mapping[str, Any]
 
 PORT = ":8080"
-"""What a host has behind it where brokers are named; it decides their order in a map."""
+"""Port in a broker's lookup address; it affects the order of brokers in a map."""
 
 SPARED = re.compile(r"pulsar/(?:[^/]+/)?[^:]+:\d+|sla-monitor/[^/]+/[^:]+:\d+")
-"""Namespaces by which brokers view after themselves: heartbeat and SLA monitor."""
+"""Namespaces of the brokers themselves: heartbeat and SLA monitor."""
 
 ASSUMED = {"msgRate": 50.0, "msgThroughput": 50_000.0}
-"""What a bundle that was never measured carries each way."""
+"""Assumed rates, each way, of a bundle without samples."""
 
 SHARE_OF_HEAP = "memory"
 
 
 @dataclass(frozen=True)
 class Leader:
-    """What the leader of a release knows in a case."""
+    """State of the leader of a release in a case."""
 
     case: Json
     settings: Settings
     release: ReleasedWays
     tables: dict[str, int] = field(default_factory=dict)
-    """The places of its maps of brokers and of bundles, which grow from cycle to cycle."""
+    """Capacities of its maps of brokers and of bundles, which grow from cycle to cycle."""
 
     def way(self, name: str) -> str:
         """The alternative that the release takes."""
         return self.release.ways[name]
 
     def value(self, name: str) -> Value:
-        """A setting, one that no document names included. Errors: `MissingSetting`."""
+        """Return a setting, documented or hidden. Errors: `MissingSetting`."""
         if name in self.settings.given or name not in self.release.hidden:
             return self.settings.value(name)
         return self.release.hidden[name]
 
     def number(self, name: str) -> float:
-        """The same, as a double. Errors: `MissingSetting`."""
+        """Return a numeric setting as a double. Errors: `MissingSetting`."""
         value = self.value(name)
         if isinstance(value, bool) or not isinstance(value, int | float):
             raise MissingSetting(name)
@@ -58,12 +58,12 @@ class Leader:
 
     @cached_property
     def brokers(self) -> list[str]:
-        """The brokers in the order in which the release goes through them."""
+        """The brokers in the release's iteration order."""
         names = self._in_table("brokers", [name + PORT for name in self.case["brokers"]])
         return [name.removesuffix(PORT) for name in names]
 
     def report(self, broker: str) -> Json:
-        """What a broker reports."""
+        """The load report of a broker."""
         found: Json = self.case["brokers"][broker]
         return found
 
@@ -78,19 +78,19 @@ class Leader:
 
     @cached_property
     def bundles(self) -> list[str]:
-        """The bundles of which the leader has data, in the order in which they are looked at."""
+        """The bundles with data, in the leader's iteration order."""
         stored = self._in_table("bundles", self._stored())
         if self.way("spared-namespaces") == "none":
             return stored
         return in_map(one for one in stored if not SPARED.fullmatch(one.rpartition("/")[0]))
 
     def grow(self) -> None:
-        """Gives the maps the places that it takes to hold what is known now."""
+        """Grow the maps to hold all current brokers and bundles."""
         self._places("brokers", self.case["brokers"])
         self._places("bundles", self._stored())
 
     def _stored(self) -> list[str]:
-        """It has some data of every bundle that it assigned, if only what it assumed then."""
+        """Bundles with data; the leader has default data of every bundle that it assigned."""
         assigned = (bundle for name in self.case["brokers"] for bundle in self.owned(name))
         return [*assigned, *self.case["bundles"]]
 
@@ -99,20 +99,20 @@ class Leader:
         return in_map(names, concurrent=True, size=self._places(table, names))
 
     def _places(self, table: str, names: Iterable[str]) -> int:
-        """The places of a map, which never has fewer again."""
+        """Capacity of a map, which never shrinks."""
         before = self.tables.get(table, TABLE)
         self.tables[table] = places(len(set(names)), concurrent=True, size=before)
         return self.tables[table]
 
     def traffic(self, bundle: str, kind: str, frame: str = "shortTermData") -> float:
-        """What a bundle carries both ways by an average, or what is assumed before a sample."""
+        """Average traffic of a bundle both ways, or the assumed one without samples."""
         data = self.case["bundles"].get(bundle, {}).get(frame)
         if not data or not data["numSamples"]:
             return 2 * ASSUMED[kind]
         return float(data.get(f"{kind}In", 0)) + float(data.get(f"{kind}Out", 0))
 
     def busiest_first(self, bundles: list[str], kind: str) -> list[str]:
-        """Bundles by what they carry, the most first; equal ones stay in the map's order."""
+        """Bundles by traffic, the most first; equal ones keep the map's order."""
         return sorted(bundles, key=lambda bundle: -self.traffic(bundle, kind))
 
     def percents(self, broker: str) -> dict[str, float]:
@@ -132,7 +132,7 @@ class Leader:
         return (most if weighted else single(most)), busiest
 
     def weight(self, resource: str) -> float:
-        """How much a resource counts. Errors: `MissingSetting`."""
+        """Weight of a resource. Errors: `MissingSetting`."""
         return self.number(WEIGHT_SETTINGS[resource])
 
 
@@ -147,5 +147,5 @@ def percent(usage: Json | None) -> float:
 
 
 def as_percent(share: float) -> Fraction:
-    """A share of one as percent, to be written."""
+    """Convert a share of one to percent."""
     return Fraction(share) * 100

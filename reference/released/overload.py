@@ -1,4 +1,4 @@
-"""OverloadShedder as it is released."""
+"""OverloadShedder of a release."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MARGIN = 0.05
 
 @dataclass(frozen=True)
 class _Excess:
-    """How far one broker is over the threshold."""
+    """Usage of one broker, the threshold, and the traffic to shed."""
 
     usage: float
     resource: str
@@ -33,7 +33,7 @@ class _Excess:
 
 
 def sheds(view: ClusterView) -> Iterator[BrokerUnloads]:
-    """What each broker gives up."""
+    """Unloads of each broker."""
     for broker in view.known.brokers:
         excess = _excess(view, broker)
         over = excess.usage >= excess.threshold and len(view.known.owned(broker)) > 1

@@ -1,4 +1,4 @@
-"""Where a release places a bundle, `LeastLongTermMessageRate.selectBroker`."""
+"""Placement of a bundle in a release, `LeastLongTermMessageRate.selectBroker`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class ReleasedPlacement:
 
     @property
     def candidates(self) -> Sequence[str]:
-        """Who may take it."""
+        """Brokers that may take the bundle."""
         return tuple(self.known.case["candidates"])
 
     @cached_property
@@ -41,7 +41,7 @@ class ReleasedPlacement:
         }
 
     def rate(self, name: str) -> float:
-        """What the candidate's bundles carry by their averages, and what is preallocated."""
+        """Average message rate of the candidate's owned and preallocated bundles."""
         known = self.known
         owned = known.owned(name)
         given = known.case["preallocated"].get(name, ())
@@ -49,7 +49,7 @@ class ReleasedPlacement:
         return self._sum(ahead) + self._sum(owned)
 
     def _sum(self, bundles: Sequence[str]) -> float:
-        """Both ways apart, as the release adds them."""
+        """Sum in the order in which the release adds."""
         total = 0.0
         for bundle in bundles:
             total += self.known.traffic(bundle, "msgRate", FRAME)
@@ -57,7 +57,7 @@ class ReleasedPlacement:
 
     @cached_property
     def best(self) -> Sequence[str]:
-        """The candidates of which one is drawn."""
+        """Candidates of which one is chosen at random."""
         if not self.scores:
             return sorted(self.candidates)
         least = min(self.scores.values())

@@ -1,4 +1,4 @@
-"""A release as the model knows it: the ways it takes, and the settings that no document names."""
+"""A release: the ways it takes, and its settings that no document names."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pulsar_conformance import specs
 from pulsar_conformance.reference.settings import Value
 
 LARGEST = 2**31 - 1
-"""The largest of Java's int."""
+"""The largest Java int."""
 
 WHOLE = frozenset(
     {
@@ -28,7 +28,7 @@ WHOLE = frozenset(
 
 @dataclass(frozen=True)
 class ReleasedWays:
-    """What a released profile says beyond rules and readings.
+    """A released profile's behaviour beyond rules and readings.
 
     Attributes:
         title: the profile's, which names the version.
@@ -43,9 +43,9 @@ class ReleasedWays:
 
     @classmethod
     def of(cls, profile: str, neutral: bool = False) -> ReleasedWays | None:
-        """The release of a released profile; none of another. Errors: `specs.UnknownName`.
+        """Return the release of a released profile, None for others. Errors: `specs.UnknownName`.
 
-        With `neutral`, the hidden settings stand where they do nothing.
+        With `neutral`, the hidden settings have values without effect.
         """
         bundled = specs.load()
         found = bundled.profile(profile)
@@ -56,7 +56,7 @@ class ReleasedWays:
         return cls(found.title, bundled.ways_of(profile), hidden)
 
     def why_unsupported(self, settings: Mapping[str, Value]) -> str | None:
-        """Why no broker.conf of the release can hold these settings; none where it can."""
+        """Return why a release's broker.conf cannot hold these settings; None if it can."""
         for name, value in settings.items():
             if name in WHOLE and isinstance(value, int | float) and not _is_int(value):
                 taken = f"whole numbers up to {LARGEST}"
@@ -64,10 +64,10 @@ class ReleasedWays:
         return None
 
     def place(self, way: str) -> str:
-        """Class and method that make it so, as a line of a derivation names them."""
+        """Class and method of the behaviour in the release's source."""
         return specs.load().ways[way].alternatives[self.ways[way]].place
 
 
 def _is_int(value: float) -> bool:
-    """Whether Java's int holds a number."""
+    """True if a Java int can hold the number."""
     return value == int(value) and abs(value) <= LARGEST

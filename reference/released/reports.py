@@ -1,4 +1,4 @@
-"""How a release reads a load report, `LoadReportDeserializer.deserialize`."""
+"""Parsing of load reports in a release, `LoadReportDeserializer.deserialize`."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ SUMMED: Mapping[str, str] = {
     "numProducers": "producerCount",
     "numConsumers": "consumerCount",
 }
-"""What a simple report adds up over its bundles, and from which of their numbers."""
+"""Totals of a simple report, each with the number of its bundles that is summed."""
 
 
 def read(case: Case, release: ReleasedWays) -> Derivation:
-    """What the getters of a report say once a release has read it. Errors: `Refused`."""
+    """Return the values of a report's getters after a release parsed it. Errors: `Refused`."""
     report = case["report"]
     try:
         if not isinstance(report, Mapping):
@@ -52,7 +52,7 @@ def read(case: Case, release: ReleasedWays) -> Derivation:
 
 
 def is_simple(report: Mapping[str, Any]) -> bool:
-    """Whether the simple load manager wrote it, by its marks alone."""
+    """True if the simple load manager wrote it, by its marker fields."""
     return MARK in report or report.get(KIND) == SIMPLE_KIND
 
 

@@ -17,13 +17,13 @@ STRATEGIES: Mapping[str, Callable[[ClusterView], Iterator[BrokerUnloads]]] = {
     "OverloadShedder": overload.sheds,
     "UniformLoadShedder": uniform.sheds,
 }
-"""The strategies that the model foresees, by the way that a release has them."""
+"""The modelled strategies."""
 
 
 def select(cycle: Cycle, release: ReleasedWays, memory: CycleMemory | None = None) -> Derivation:
-    """What a cycle unloads. A strategy that it does not foresee is unsupported.
+    """Return the unloads of a cycle. A strategy without a model is unsupported.
 
-    `memory` is what the strategy keeps from earlier cycles.
+    `memory` is the strategy's state from earlier cycles.
     """
     offered = release.ways["shedders"]
     if cycle.strategy not in STRATEGIES or cycle.strategy not in SHEDDERS[offered]:

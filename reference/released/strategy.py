@@ -1,4 +1,4 @@
-"""What the strategies of a release share: which bundles may go, and how many are taken."""
+"""Code shared by a release's strategies: eligible bundles and their selection."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ WRITTEN: dict[str, Callable[[Fraction], str]] = {"msgThroughput": throughput, "m
 
 @dataclass
 class CycleMemory:
-    """What is kept from cycle to cycle: by ThresholdShedder the smoothed usage of each broker.
+    """State kept between cycles: ThresholdShedder's smoothed usage of each broker.
 
-    The leader keeps its maps, of so many places.
+    `tables` holds the capacities of the leader's maps.
     """
 
     usage: dict[str, float] = field(default_factory=dict)
@@ -24,7 +24,7 @@ class CycleMemory:
     tables: dict[str, int] = field(default_factory=dict)
 
     def observe(self, now: Mapping[str, float], kept: float) -> None:
-        """One more observation of each broker."""
+        """Add an observation of each broker."""
         total = 0.0
         for broker, usage in now.items():
             before = self.usage.get(broker)
@@ -36,7 +36,7 @@ class CycleMemory:
 
 @dataclass(frozen=True)
 class ClusterView:
-    """One view of a strategy: what is known, what was unloaded too recently, what it saw before."""
+    """Input of a strategy: the leader's data, recently unloaded bundles, earlier cycles."""
 
     known: Leader
     recent: frozenset[str]
@@ -54,7 +54,7 @@ class ClusterView:
 
 @dataclass(frozen=True)
 class BrokerUnloads:
-    """What one broker gives up, in the order of decision, and how that came about."""
+    """Bundles that one broker sheds, in the order of decision, and the derivation."""
 
     broker: str
     bundles: tuple[str, ...]
@@ -62,7 +62,7 @@ class BrokerUnloads:
 
 
 def take_bundles(view: ClusterView, bundles: Sequence[str], need: float) -> list[str]:
-    """Bundles, most bytes first, until they carry what has to go; one at least."""
+    """Select bundles, most bytes first, until they carry the need; at least one."""
     chosen: list[str] = []
     carried = 0.0
     for bundle in view.known.busiest_first(list(bundles), "msgThroughput"):
@@ -80,7 +80,7 @@ def bundle_steps(
     kind: str = "msgThroughput",
     stays: str = "enough has gone",
 ) -> Iterator[Step]:
-    """Each bundle: why it goes, or why it stays."""
+    """Steps for each bundle: goes or stays, and why."""
     known, free = view.known, set(eligible)
     carried = 0.0
     for bundle in known.busiest_first(list(eligible), kind):
@@ -97,7 +97,7 @@ def bundle_steps(
 
 
 def keep_all_steps(view: ClusterView, broker: str, why: str) -> Iterator[Step]:
-    """Why a broker gives up nothing, and every bundle of it."""
+    """Steps for a broker that sheds nothing."""
     yield Step("decision", f"{why}: it keeps all")
     for bundle in view.known.owned(broker):
         yield Step("stays", f"{bundle}, {broker} keeps all", detail=True)

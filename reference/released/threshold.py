@@ -1,4 +1,4 @@
-"""ThresholdShedder as it is released."""
+"""ThresholdShedder of a release."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ MARGIN = 0.05
 """The share that is shed beyond the excess."""
 
 HALF = 0.5
-"""Of the threshold, what the busiest broker gives up for an idle one."""
+"""Share of the threshold that the busiest broker sheds for an idle one."""
 
 HISTORY = ("cpu", "bandwidthIn", "bandwidthOut")
-"""The resources of which the first that counts stands for an earlier usage."""
+"""Resources in which an earlier usage is expressed: the first with a weight."""
 
 
 @dataclass(frozen=True)
 class _Cycle:
-    """What came of one view."""
+    """The outcome of one shedding cycle."""
 
     usage: Mapping[str, float]
     average: float
@@ -43,7 +43,7 @@ class _Cycle:
 
 
 def sheds(view: ClusterView) -> Iterator[BrokerUnloads]:
-    """What each broker gives up, after the cycles of its history."""
+    """Unloads of each broker, after the cycles of its history."""
     memory, reports = view.memory, view.known.case["brokers"].items()
     histories = {name: one["usageHistory"] for name, one in reports if one.get("usageHistory")}
     for ago in range(max(map(len, histories.values()), default=0), 0, -1):
@@ -61,7 +61,7 @@ def sheds(view: ClusterView) -> Iterator[BrokerUnloads]:
 
 
 def _earlier(view: ClusterView, used: float) -> float:
-    """A weighted usage of so many percent, as a share of one."""
+    """Return a weighted usage in percent as a share of one."""
     weight = next((w for w in map(view.known.weight, HISTORY) if w > 0), 0.0)
     return percent({"usage": used, "limit": 100 * weight}) * weight / 100
 
@@ -97,7 +97,7 @@ def _cycle(view: ClusterView, memory: CycleMemory, now: Mapping[str, float]) -> 
 
 
 def _relieved(view: ClusterView, memory: CycleMemory, now: Mapping[str, float]) -> str | None:
-    """The busiest broker, where another is under the boundary; every usage is smoothed anew."""
+    """The busiest broker if another is below the boundary; smooths every usage once more."""
     known = view.known
     threshold = known.number(SHEDDER_THRESHOLD) / 100.0
     memory.observe(now, known.number(HISTORY_SHARE))

@@ -1,4 +1,4 @@
-"""UniformLoadShedder as it is released."""
+"""UniformLoadShedder of a release."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ MOST_SHARE = "maxUnloadPercentage"
 MOST_BUNDLES = "maxUnloadBundleNumPerShedding"
 LEAST = {"msgRate": "minUnloadMessage", "msgThroughput": "minUnloadMessageThroughput"}
 CONSTANT = {MOST_SHARE: 0.2, LEAST["msgRate"]: 1000.0, LEAST["msgThroughput"]: 1024.0 * 1024.0}
-"""What stands in the source of a release that has no settings for it."""
+"""Constants in the source of a release that has no settings for them."""
 
 NEAR_NOTHING = 1e-6
 SLACK = {"none": (), "rate": ("msgRate",), "both": ("msgRate", "msgThroughput")}
 MORE = 1000
-"""By so much a bundle may carry more than what is left."""
+"""Traffic by which a bundle may exceed the remaining need."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class _Spread:
 
 @dataclass(frozen=True)
 class _Decision:
-    """Who unloads, by which measure, and how much at most."""
+    """The broker that unloads, the measure, and the limits."""
 
     broker: str | None
     kind: str
@@ -54,7 +54,7 @@ class _Decision:
 
 
 def sheds(view: ClusterView) -> Iterator[BrokerUnloads]:
-    """What the busiest broker gives up."""
+    """Unloads of the busiest broker."""
     decision = _decision(view)
     for name in view.known.brokers:
         chosen = decision.chosen if name == decision.broker else ()
@@ -102,7 +102,7 @@ def _apart(view: ClusterView, kind: str) -> _Spread:
 
 
 def _mixed(view: ClusterView) -> dict[str, _Spread]:
-    """One pair by either measure: who has more of one is the busiest, whatever the other is."""
+    """One pair for both measures: more of either makes a broker the busiest."""
     known = view.known
     busiest, most, least = None, dict.fromkeys(LEAST, -1.0), dict.fromkeys(LEAST, float(INT - 1))
     for name in known.brokers:
@@ -120,7 +120,7 @@ def _mixed(view: ClusterView) -> dict[str, _Spread]:
 
 
 def _over(view: ClusterView, kind: str, spread: _Spread) -> bool:
-    """Whether a difference is over its threshold; a threshold of 0 switches the test off."""
+    """True if a difference is over its threshold; a threshold of 0 switches the test off."""
     if kind == "msgRate":
         threshold = view.known.number(RATE_THRESHOLD)
         differs = (spread.most - spread.least) * 100 / spread.least
@@ -131,7 +131,7 @@ def _over(view: ClusterView, kind: str, spread: _Spread) -> bool:
 
 
 def _fitting(view: ClusterView, broker: str, kind: str, need: int) -> Iterator[str]:
-    """Bundles no larger than what is left, most traffic first; sums overflow an int."""
+    """Bundles no larger than the remaining need, most traffic first; sums overflow an int."""
     known, left, count = view.known, need, 0
     more = MORE if kind in SLACK[known.way("uniform-slack")] else 0
     most = -1 if known.way("uniform-settings") == "constants" else int(known.number(MOST_BUNDLES))

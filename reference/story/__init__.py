@@ -1,4 +1,4 @@
-"""A cluster as a machine over events: who owns what, from one step to the next. [OWN]"""
+"""A cluster as a state machine over events. [OWN]"""
 
 from pulsar_conformance.reference.story.replay import Replay, replay
 

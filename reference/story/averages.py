@@ -1,4 +1,4 @@
-"""What brokers reported of a bundle, sample by sample, for as long as it is remembered. [DATA]"""
+"""Samples of a bundle's load within the two time frames. [DATA]"""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pulsar_conformance.reference.cluster import RATE_FIELDS, Rates
 from pulsar_conformance.reference.numbers import ZERO, Fraction, Rate
 
 WINDOWS: Mapping[str, int] = {"shortTermData": 10, "longTermData": 1000}
-"""The two time frames, and how many samples each holds. [DATA-03]"""
+"""The two time frames, and the number of samples of each. [DATA-03]"""
 
 PUSHED: Mapping[str, Callable[[Rate, Rate, Rate, int], Rate]] = {
     "sliding": lambda total, oldest, new, _window: total - oldest + new,
@@ -30,7 +30,7 @@ def fields(rates: Rates) -> dict[str, Rate]:
 
 @dataclass
 class Frame:
-    """One time frame of one bundle; a sample more costs the same however many there are."""
+    """One time frame of one bundle; adding a sample takes constant time."""
 
     window: int
     kind: str
@@ -39,7 +39,7 @@ class Frame:
     totals: tuple[Rate, ...] = NOTHING.each()
 
     def add(self, rates: Rates) -> None:
-        """Takes one more sample."""
+        """Add a sample."""
         full = len(self.taken) == self.window
         oldest = self.taken.popleft() if full else rates
         self.taken.append(rates)
@@ -50,7 +50,7 @@ class Frame:
 
     @property
     def rates(self) -> Rates:
-        """The average over what was taken."""
+        """The average over the samples."""
         return Rates(*(total / len(self.taken) for total in self.totals))
 
     @property
@@ -69,7 +69,7 @@ class Samples:
         """In the shape of bundle data; empty before the first sample."""
 
     def add(self, rates: Rates) -> bool:
-        """Takes one more sample; whether an average is another one now."""
+        """Add a sample, and return True if an average changed."""
         for frame in self._frames.values():
             frame.add(rates)
         averages = {name: frame.rates for name, frame in self._frames.items()}
@@ -81,6 +81,6 @@ class Samples:
 
     @property
     def counted(self) -> dict[str, int]:
-        """On how many samples the long term stands, and on how many at most."""
+        """Number of samples of the long term, and its maximum."""
         frame = self._frames["longTermData"]
         return {"numSamples": len(frame.taken), "maxSamples": frame.window}

@@ -1,4 +1,4 @@
-"""Which broker takes a bundle that is released, or used for the first time. [OWN]"""
+"""Assignment of a bundle that is unloaded, or used for the first time. [OWN]"""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from pulsar_conformance.reference.story.world import World
 from pulsar_conformance.reference.usage import Usage
 
 OTHER: Mapping[str, bool] = {"any": False, "other": True}
-"""Whether a bundle may not return, by `unload-destination` and `split-destination`."""
+"""True if a bundle may not return, by `unload-destination` and `split-destination`."""
 
 
 def assign(
     world: World, result: EventResult, bundle: str, preferred: Sequence[str] | None = None
 ) -> None:
-    """The leader chooses a broker for a bundle; without any broker it stays nobody's. [OWN-01]
+    """Assign a bundle to the broker that the leader chooses, if there is any. [OWN-01]
 
-    Of the preferred brokers one is chosen where there are any.
+    `preferred` restricts the choice if it is not empty.
     """
     brokers = preferred or list(world.brokers)
     if not brokers:
@@ -44,13 +44,13 @@ def assign(
 
 
 def eligible_brokers(world: World, broker: str, reading: str) -> list[str]:
-    """The brokers to which what leaves a broker goes, by a reading. [OWN-11, SPLIT-20]"""
+    """Brokers to which a bundle may go that leaves a broker, by a reading. [OWN-11, SPLIT-20]"""
     stays_away = OTHER[world.readings[reading]]
     return [name for name in world.brokers if not (stays_away and name == broker)]
 
 
 def less_loaded(world: World, broker: str, usage: Mapping[str, Percent]) -> list[str]:
-    """The others that had less to do than an overloaded broker, and still have. [SHED-11]"""
+    """Brokers that were and still are less loaded than an overloaded one. [SHED-11]"""
     return [
         name
         for name, member in world.brokers.items()
@@ -72,7 +72,7 @@ def _apart(world: World, bundle: str, brokers: Sequence[str]) -> Sequence[str]:
 
 
 def _placement(world: World, bundle: str, brokers: Sequence[str]) -> Placement:
-    """The load conditions under which a bundle is placed. [PLACE]"""
+    """Candidates and their load for the placement of a bundle. [PLACE]"""
     data = world.data()
     candidates = [
         Candidate(name, Usage(world.brokers[name].cpu, "cpu"), rate_of(world.owned_by(name), data))

@@ -1,4 +1,4 @@
-"""What each event does. [OWN, SPLIT, SHED, ANTI, MANAGER]"""
+"""Effects of the events of a story. [OWN, SPLIT, SHED, ANTI, MANAGER]"""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from pulsar_conformance.reference.story.timers import pass_time
 from pulsar_conformance.reference.story.world import World
 
 Event = Callable[[World, Mapping[str, Any], EventResult], None]
-"""Errors: `Ignored` for an event without sense, `Refused` for one that is turned down."""
+"""Errors: `Ignored` for an event that makes no sense, `Refused` for a rejected one."""
 
 STARTS_GRACE: Mapping[str, bool] = {"shed": False, "unload": True}
-"""Whether a bundle is left alone after an unload by hand, too, by `grace-starts`. [SHED-12, 14]"""
+"""True if an administrator's unload starts the grace period, by `grace-starts`. [SHED-12, 14]"""
 
 DEFAULT_BUNDLES = "defaultNumberOfNamespaceBundles"
 
 
 def broker_up(world: World, event: Mapping[str, Any], result: EventResult) -> None:
-    """A broker joins, and takes what nobody owns. [OWN-06]"""
+    """A broker joins, and bundles without an owner are assigned. [OWN-06]"""
     name = event["broker"]
     if name in world.brokers:
         raise Ignored(f"{name} is up")
@@ -38,7 +38,7 @@ def broker_up(world: World, event: Mapping[str, Any], result: EventResult) -> No
 
 
 def broker_down(world: World, event: Mapping[str, Any], result: EventResult) -> None:
-    """A broker crashes; other active brokers take its bundles at once. [OWN-04, OWN-05]"""
+    """A broker crashes; other brokers take its bundles at once. [OWN-04, OWN-05]"""
     name = _up(world, event)
     lost = world.leave(name)
     result.note(name, f"goes down, and {', '.join(lost) or 'nothing'} has no owner")
@@ -46,7 +46,7 @@ def broker_down(world: World, event: Mapping[str, Any], result: EventResult) -> 
 
 
 def restart(world: World, event: Mapping[str, Any], result: EventResult) -> None:
-    """A broker goes down, others take its bundles, and it comes up anew. [SHED-10]"""
+    """A broker restarts; meanwhile others take its bundles. [SHED-10]"""
     name = _up(world, event)
     capacity = world.brokers[name].capacity
     broker_down(world, event, result)
@@ -94,7 +94,7 @@ def setting(world: World, event: Mapping[str, Any], result: EventResult) -> None
 
 
 def domain(world: World, event: Mapping[str, Any], result: EventResult) -> None:
-    """A failure domain has these brokers now; without any it is gone. [ANTI-13]"""
+    """Set the brokers of a failure domain; without any it is removed. [ANTI-13]"""
     name, brokers = event["name"], list(event["brokers"])
     if not brokers and name not in world.domains:
         raise Ignored(f"there is no domain {name}")
@@ -120,7 +120,7 @@ SECOND_DOMAIN: Mapping[str, Callable[[World, str, list[str], EventResult], None]
     "refused": _refuse,
     "moved": _leave,
 }
-"""What becomes of brokers that another domain has, by `second-domain`. [ANTI-15, ANTI-16]"""
+"""Effect on brokers that belong to another domain, by `second-domain`. [ANTI-15, ANTI-16]"""
 
 
 def group(world: World, event: Mapping[str, Any], _happened: EventResult) -> None:
@@ -169,7 +169,7 @@ def split(world: World, event: Mapping[str, Any], result: EventResult) -> None:
 
 
 def tick(world: World, event: Mapping[str, Any], result: EventResult) -> None:
-    """Time passes, and what is due falls timers. [SHED-09]"""
+    """Time passes. [SHED-09]"""
     pass_time(world, exact(event["minutes"]), result)
 
 

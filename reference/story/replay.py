@@ -1,4 +1,4 @@
-"""A story from its first event to its last, and how it is told."""
+"""Replay of a story, with a derivation."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from pulsar_conformance.reference.story.world import World
 
 @dataclass(frozen=True)
 class Replay:
-    """The steps of a story, and what there is to tell about each."""
+    """The steps of a story, and explanations of each."""
 
     events: Sequence[Mapping[str, Any]]
     steps: list[dict[str, Any]]
     telling: list[list[Explanation]]
 
     def explain(self) -> Iterator[Step]:
-        """Each event with the time at which it is over, and what came of it."""
+        """Steps for each event and its outcome."""
         each = enumerate(zip(self.events, self.steps, self.telling, strict=True), start=1)
         for number, (event, step, told) in each:
             [(kind, about)] = event.items()
@@ -37,7 +37,7 @@ class Replay:
 
 
 def replay(case: Mapping[str, Any], defaults: Mapping[str, Value], readings: Readings) -> Replay:
-    """One step an event. A step that is ignored or refused changes nothing. [OWN]"""
+    """Return one step for each event. An ignored or refused event changes nothing. [OWN]"""
     world = World(defaults, readings, dict(case["settings"]))
     steps: list[dict[str, Any]] = []
     telling: list[list[Explanation]] = []
@@ -60,7 +60,7 @@ def replay(case: Mapping[str, Any], defaults: Mapping[str, Value], readings: Rea
 
 
 def _about(about: Mapping[str, Any]) -> str:
-    """An event in short: what it names, and its time."""
+    """Short form of an event: its name and time."""
     if "minutes" in about:
         return f"{plain(about['minutes'])} min"
     return next((str(value) for value in about.values() if isinstance(value, str)), "")

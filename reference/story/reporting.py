@@ -1,4 +1,4 @@
-"""Brokers report what they carry, and the leader splits what has grown. [DATA, SPLIT]"""
+"""Load reports, and the automatic split. [DATA, SPLIT]"""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def report_all(world: World) -> None:
 
 
 def split_grown(world: World, result: EventResult) -> None:
-    """The leader splits the bundles that exceed a threshold, as far as there is room. [SPLIT]"""
+    """Split the bundles that exceed a threshold, while the namespace has room. [SPLIT]"""
     settings = world.settings
     if world.split_checked_changes == world.changes:
         return
@@ -42,7 +42,7 @@ def split_grown(world: World, result: EventResult) -> None:
 
 
 def _reports(world: World) -> dict[str, Any]:
-    """What the leader knows of bundles, as a `bundles.split_candidates` case."""
+    """The leader's state as a `bundles.split_candidates` case."""
     return {
         "leader": True,
         "brokers": {
@@ -56,5 +56,5 @@ def _reports(world: World) -> dict[str, Any]:
 
 
 def _stats(world: World, bundle: str) -> dict[str, Any]:
-    """What a bundle carries now, and how many topics are in it."""
+    """Current rates and number of topics of a bundle."""
     return {**fields(world.load_of(bundle)), "topics": len(world.topics_in.get(bundle, ()))}

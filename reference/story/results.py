@@ -1,4 +1,4 @@
-"""What came of one event, as it is answered and as it is told."""
+"""The outcome of one event: the answer and its derivation."""
 
 from __future__ import annotations
 
@@ -14,29 +14,29 @@ Explanation = Callable[[], Iterable[Step]]
 
 
 class Ignored(Exception):
-    """An event without sense where the story stands, with the reason in words."""
+    """Raised for an event that makes no sense in the current state, with the reason."""
 
 
 @dataclass
 class EventResult:
-    """What came of an event: who was assigned what, what was unloaded, split and written down."""
+    """Outcome of an event: assignments, unloads, splits and written data."""
 
     assigned: list[dict[str, Any]] = field(default_factory=list)
     unloaded: list[dict[str, Any]] = field(default_factory=list)
     split: list[dict[str, Any]] = field(default_factory=list)
     decided_by: str | None = None
     reports: dict[str, Any] | None = None
-    """The local data that brokers wrote while time passed; None where none did."""
+    """Local data that brokers wrote while time passed; None if none did."""
     written: dict[str, Any] | None = None
-    """The bundle data that the leader wrote; None where no time passed or no interval is set."""
+    """Bundle data that the leader wrote; None if no time passed or no interval is set."""
     explanations: list[Explanation] = field(default_factory=list)
 
     def note(self, label: str, text: str) -> None:
-        """Notes what came about without any calculation."""
+        """Add an explanation without arithmetic."""
         self.explanations.append(lambda: (Step(label, text),))
 
     def reported(self, world: World) -> None:
-        """Every broker wrote its local data now. [REPORT-11, REPORT-12]"""
+        """Record that every broker wrote its local data. [REPORT-11, REPORT-12]"""
         known = self.reports if self.reports is not None else {}
         for broker in world.brokers:
             found = known.setdefault(broker, {"minutes": []})
@@ -45,7 +45,7 @@ class EventResult:
         self.reports = known
 
     def wrote(self, world: World) -> None:
-        """The leader wrote the bundle data now. [DATA-12]"""
+        """Record that the leader wrote the bundle data. [DATA-12]"""
         minutes = self.written["minutes"] if self.written is not None else []
         bundles = {name: samples.counted for name, samples in world.samples.items()}
         self.written = {"minutes": [*minutes, jsonable(world.clock)], "bundles": bundles}

@@ -1,4 +1,4 @@
-"""Settings that are changed while a story goes on. [CONFIG, SHED-10]"""
+"""Changes of settings during a story. [CONFIG, SHED-10]"""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ LEAST = {
     "loadBalancerResourceQuotaUpdateIntervalMinutes": 1,
     "defaultNumberOfNamespaceBundles": 1,
 }
-"""Settings that mean nothing below a value."""
+"""Least meaningful values of settings."""
 
 MOST_BUNDLES = 65536
 
 
 def why_invalid(name: str, value: Value) -> str | None:
-    """Why a setting cannot have a value, or nothing."""
+    """Reason why a setting cannot have a value; None if it can."""
     known = specs.load().settings.get(name)
     if known is None:
         return f"there is no setting {name}"
@@ -44,9 +44,9 @@ def why_invalid(name: str, value: Value) -> str | None:
 
 
 def change_setting(world: World, name: str, value: Value, how: str) -> str:
-    """Sets a setting in the files, to be read at the next start, or while brokers run.
+    """Set a setting in broker.conf, read at the next start, or dynamically.
 
-    Errors: `Ignored` for a setting or a value that there is not.
+    Errors: `Ignored` for an unknown setting or an invalid value.
     """
     why = why_invalid(name, value)
     if why:

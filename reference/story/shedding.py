@@ -1,4 +1,4 @@
-"""The leader looks at the load, and has overloaded brokers unload. [SHED]"""
+"""Shedding cycles of the leader. [SHED]"""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from pulsar_conformance.reference.threshold import Levels
 
 
 def run_shedding_cycle(world: World, result: EventResult) -> None:
-    """One shedding cycle: what is given up is unloaded and assigned elsewhere. [SHED-09, OWN-12]
+    """Run one shedding cycle: unload bundles and assign them elsewhere. [SHED-09, OWN-12]
 
-    Where nothing has changed since a look that moved nothing, it moves nothing again.
+    Skipped if nothing has changed since the last cycle.
     """
     settings = world.settings
     cycle = Cycle(_case(world), settings, world.readings)
@@ -38,7 +38,7 @@ def run_shedding_cycle(world: World, result: EventResult) -> None:
 
 
 def _move(world: World, result: EventResult, bundle: str, idler: list[str]) -> None:
-    """Shedding a bundle is unloading it, to a broker with less load. [OWN-12, SHED-11]"""
+    """Unload a bundle to a broker with less load. [OWN-12, SHED-11]"""
     if not idler:
         result.note(bundle, "stays: no other broker has less to do")
         return
@@ -49,7 +49,7 @@ def _move(world: World, result: EventResult, bundle: str, idler: list[str]) -> N
 
 
 def _case(world: World) -> dict[str, Any]:
-    """What the leader knows, as a `shed.select` case."""
+    """The leader's state as a `shed.select` case."""
     brokers = {
         name: {
             "cpu": {"usage": member.reported.throughput, "limit": member.capacity},
@@ -69,7 +69,7 @@ def _case(world: World) -> dict[str, Any]:
 
 
 def _remember(world: World, cycle: Cycle) -> None:
-    """ThresholdShedder mixes what it saw into what it will see. [THRESHOLD-07]"""
+    """Store the usage history of ThresholdShedder. [THRESHOLD-07]"""
     if cycle.strategy != "ThresholdShedder":
         return
     for name, usage in Levels(cycle).usage.items():

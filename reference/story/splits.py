@@ -1,4 +1,4 @@
-"""A bundle is split, and its parts find their owners. [SPLIT]"""
+"""Split of a bundle, and assignment of its parts. [SPLIT]"""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def split_bundle(
     positions: Sequence[str],
     by: str,
 ) -> bool:
-    """Whether the bundle could be divided; its parts are unloaded, where that is set.
+    """Split a bundle, unload its parts if that is set, and return True if it was divided.
 
     Errors: `Refused`, by the rules of splitting. [SPLIT-20 … 23]
     """

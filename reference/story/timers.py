@@ -1,4 +1,4 @@
-"""What falls due while time passes: reports, automatic splitting, shedding."""
+"""Periodic work: reports, automatic splitting, shedding, writing of bundle data."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ WRITE_INTERVAL = "loadBalancerResourceQuotaUpdateIntervalMinutes"
 
 
 def pass_time(world: World, minutes: Minutes, result: EventResult) -> None:
-    """Time passes: brokers report, the leader looks at the load and writes data, at intervals.
+    """Advance time: brokers report, the leader sheds and writes data at their intervals.
 
-    All are counted from the beginning of the story. Where they coincide, reports come first, and
-    writing last. Where no interval of writing is set, nothing is said of it.
+    Intervals start at the beginning of the story. If they coincide, reports come first and writing
+    last. Without an interval of writing the answer does not mention it.
     [SHED-09, REPORT-11, DATA-12]
     """
     end = world.clock + minutes

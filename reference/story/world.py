@@ -1,4 +1,4 @@
-"""A cluster at one moment: brokers, namespaces, topics, and which broker owns which bundle."""
+"""State of a cluster: brokers, namespaces, topics and the owner of each bundle."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ class Member:
     strategy: Value
     """The shedding strategy with which it started. [SHED-10]"""
     reported: Rates = IDLE
-    """What its last report said that it carries."""
+    """Rates in its last report."""
     history: Percent | None = None
-    """Its usage in earlier shedding cycles, smoothed, where ThresholdShedder saw it."""
+    """ThresholdShedder's smoothed usage from earlier cycles."""
 
     @property
     def cpu(self) -> Percent:
@@ -43,7 +43,7 @@ class Member:
 
 @dataclass
 class World:
-    """All that a story changes."""
+    """The mutable state of a story."""
 
     defaults: Mapping[str, Value]
     readings: Readings
@@ -67,19 +67,19 @@ class World:
     groups: dict[str, str] = field(default_factory=dict)
     samples: dict[str, Samples] = field(default_factory=dict)
     unloaded_at: dict[str, Minutes] = field(default_factory=dict)
-    """When bundles were last unloaded, for a reason that starts their grace period."""
+    """Time of each bundle's last unload that starts a grace period."""
     changes: int = field(init=False)
-    """Grows with whatever a later decision may depend on."""
+    """Counter of changes that a later decision may depend on."""
     counted: Iterator[int] = field(default_factory=count)
     carried: dict[str, Rates] = field(default_factory=dict)
-    """What bundles carry, as far as it was added up."""
+    """Cached rates of bundles."""
     reported_at: Minutes = ZERO
     shed_at: Minutes = ZERO
-    """When the last shedding cycle was."""
+    """Time of the last shedding cycle."""
     wrote_at: Minutes = ZERO
-    """When the leader last wrote the bundle data."""
+    """Time when the leader last wrote the bundle data."""
     last_cycle: tuple[int, int] | None = None
-    """What the last shedding cycle saw: `changes`, and how many bundles it could not move."""
+    """State at the last shedding cycle: `changes`, and the number of blocked bundles."""
     reported_changes: int | None = None
     """`changes` when every broker last reported what it carries."""
     split_checked_changes: int | None = None
@@ -89,14 +89,14 @@ class World:
         self.changed()
 
     def changed(self) -> None:
-        """Something changes on which a later decision may depend."""
+        """Record a change that a later decision may depend on."""
         self.changes = next(self.counted)
 
     @property
     def settings(self) -> Settings:
         """The settings in force: those of the broker that leads.
 
-        What is set dynamically is in force at once, but for the shedding strategy. [SHED-10]
+        Dynamic settings apply at once, except the shedding strategy. [SHED-10]
         """
         if self.leader is None:
             return Settings({**self.file, **self.dynamic}, self.defaults)
@@ -115,7 +115,7 @@ class World:
         self.changed()
 
     def leave(self, name: str) -> list[str]:
-        """A broker goes down; the bundles that it owned, and nobody owns now. [OWN-04]"""
+        """A broker goes down; return the bundles that lost their owner. [OWN-04]"""
         del self.brokers[name]
         if self.leader == name:
             self.leader = next(iter(self.brokers), None)
@@ -135,7 +135,7 @@ class World:
         return sorted(owned)
 
     def use(self, topic: str, namespace: str, rates: Rates) -> str:
-        """A topic is in use from now on, with these rates; the bundle in which it lies."""
+        """Use a topic with these rates from now on, and return its bundle."""
         if topic not in self.bundle_of:
             ranges = self.namespaces[namespace]
             place = LOCATE[self.readings["partitions"]](ranges, topic)
@@ -149,7 +149,7 @@ class World:
         return bundle
 
     def load_of(self, bundle: str) -> Rates:
-        """What the topics of a bundle carry now."""
+        """Current rates of a bundle: the sum over its topics."""
         known = self.carried.get(bundle)
         if known is None:
             known = together(self.topics[topic] for topic in self.topics_in.get(bundle, ()))
@@ -163,20 +163,20 @@ class World:
         self.report(broker)
 
     def release(self, bundle: str) -> str:
-        """The owner of a bundle gives it up, and reports that; who it was."""
+        """Release a bundle from its owner, update its report and return the owner."""
         broker = self.owner.pop(bundle)
         self.report(broker)
         return broker
 
     def report(self, broker: str) -> None:
-        """A broker reports what it carries now."""
+        """Update a broker's report."""
         carried = together(map(self.load_of, self.owned_by(broker)))
         if carried != self.brokers[broker].reported:
             self.brokers[broker].reported = carried
             self.changed()
 
     def local_data(self, broker: str) -> dict[str, Any]:
-        """What a broker writes of itself: its CPU in percent, and totals over its bundles."""
+        """A broker's local data: its CPU in percent, and totals over its bundles."""
         member, owned = self.brokers[broker], self.owned_by(broker)
         rates = zip(RATE_FIELDS, member.reported.each(), strict=True)
         return {
@@ -188,7 +188,7 @@ class World:
         }
 
     def cut(self, bundle: str, parts: Iterable[HashRange]) -> list[str]:
-        """A bundle is divided; its parts belong to whom it belonged to. [SPLIT-14]"""
+        """Divide a bundle; its parts keep its owner. [SPLIT-14]"""
         namespace, whole = namespace_of(bundle), HashRange.parse(bundle)
         ranges = self.namespaces[namespace]
         place = ranges.index(whole)
@@ -207,7 +207,7 @@ class World:
         return names
 
     def data(self) -> dict[str, Any]:
-        """What was measured of each bundle, in the shape of bundle data."""
+        """Averages of each bundle, in the shape of bundle data."""
         return {bundle: samples.data for bundle, samples in self.samples.items()}
 
     def unowned(self) -> list[str]:

@@ -1,4 +1,4 @@
-"""What the model decides under a released profile: by the release's source, worked by hand."""
+"""Decisions of the model under released profiles, worked by hand from their source."""
 
 import json
 from itertools import pairwise
@@ -217,7 +217,7 @@ def test_a_release_stays_itself_by_other_defaults():
     model, (brokers, bundles) = Model("released-3.0"), three(100 * MB)
     case = {"strategy": "ThresholdShedder", "settings": {}, "brokers": brokers, "bundles": bundles}
     case |= {"recentlyUnloaded": {}}
-    again = model.by(dict(model.defaults)).answer("shed.select", case)
+    again = model.with_defaults(dict(model.defaults)).answer("shed.select", case)
     assert (
         again == model.answer("shed.select", case) == {"unload": [{"broker": "b1", "bundle": LEFT}]}
     )
@@ -292,7 +292,7 @@ def test_the_oldest_release_has_the_defaults_of_its_own_settings():
 
 
 def test_the_leaders_map_keeps_the_places_that_an_earlier_cycle_gave_it():
-    """Of 16 places the two have 3 and 7; twelve bundles make it 32: then they have 19 and 7."""
+    """In 16 places the two have 3 and 7; twelve bundles make it 32: then they have 19 and 7."""
     digits = "0123456789abc"
     twelve = [f"t/ns/0x{low}0000000_0x{high}0000000" for low, high in pairwise(digits)]
     two = twelve[:2]

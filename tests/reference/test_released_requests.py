@@ -1,4 +1,4 @@
-"""What the model says of splits and load reports under a released profile, worked by hand."""
+"""Splits and load reports under a released profile, worked by hand."""
 
 import pytest
 from pulsar_conformance import specs

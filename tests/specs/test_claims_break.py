@@ -38,7 +38,7 @@ def trials_of(rule, profile):
 
 
 def deviating(rule, trial, told, models):
-    """What is broken on purpose, and the answers then: to all questions, the first or the last."""
+    """A deliberate fault, and which answers it changes: all, the first or the last."""
     model, *others = models
     for other in others:
         with suppress(MissingSetting):
@@ -71,7 +71,7 @@ def other_models(rule, profile):
 
 @cache
 def breaking(rule):
-    """What makes the rule's check fail; nothing where nothing does."""
+    """The fault that makes the rule's check fail; None if there is none."""
     profile = profile_of(rule)
     readings = SPECS.rules[rule].reading
     court = Court(SPECS.defaults(profile), Readings.of(profile, readings))

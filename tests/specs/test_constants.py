@@ -14,7 +14,7 @@ NUMBERS = [
     if one.operator in ("number", "unit") and one.function.isupper()
     if one.id not in explained() and not one.file.startswith("story/")
 ]
-"""Of the constants and tables by which single questions are answered."""
+"""Constants and tables of the model for single questions."""
 
 STEP = {"loadBalancerHistoryResourcePercentage": 0.1}
 """Where 1 is no step."""

@@ -1,4 +1,4 @@
-"""What counts as one sentence."""
+"""Tests of splitting documents into sentences."""
 
 import pytest
 from pulsar_conformance.specs.sentences import fingerprint, split

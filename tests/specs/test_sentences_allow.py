@@ -1,4 +1,4 @@
-"""What a sentence allows is held against nobody, and what it forbids is found, in pairs."""
+"""Pairs of implementations: one that a sentence allows, and one that it forbids."""
 
 from dataclasses import replace
 from functools import cache
@@ -81,7 +81,7 @@ def everything(cycle):
 
 
 def cheapest(cycle):
-    """Of each overloaded broker the bundle with the fewest messages."""
+    """The bundle with the fewest messages of each overloaded broker."""
     for name, broker in cycle.brokers.items():
         movable = sorted(cycle.movable(broker), key=lambda one: cycle.rates(one).messages)
         if max(broker.percent.values()) > 85 and len(broker.bundles) > 1 and movable:
@@ -225,7 +225,7 @@ PAIRS = {
         (changed(by_a_stranger, "place.anti_affinity"), "ANSWER-01"),
     ),
 }
-"""What is allowed: implementation, rules, readings, profile; and what breaks which rule."""
+"""Allowed implementation, rules, readings, profile; and the violation with its rule."""
 
 
 @pytest.mark.parametrize("name", PAIRS)

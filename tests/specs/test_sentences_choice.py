@@ -66,7 +66,7 @@ def with_the_overloaded(case, _told):
 
 
 def all_from_the_overloaded(cycle):
-    """Those with the least traffic listed first, which takes the others, too."""
+    """Bundles with the least traffic listed first, which takes the others, too."""
     for name, broker in cycle.brokers.items():
         if max(broker.percent.values()) > 85 and len(broker.bundles) > 1:
             yield from ((name, one) for one in cycle.movable(broker)[::-1])

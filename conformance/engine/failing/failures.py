@@ -20,7 +20,7 @@ from pulsar_conformance.conformance.engine.plan import Plan
 from pulsar_conformance.conformance.engine.readings import readings_of
 from pulsar_conformance.conformance.engine.troubles.answering import smallest_without_answer
 from pulsar_conformance.conformance.engine.troubles.memory import Recollection
-from pulsar_conformance.conformance.explain.settings import in_force
+from pulsar_conformance.conformance.explain.failures import settings_in_force
 from pulsar_conformance.specs.words import counted
 
 
@@ -62,7 +62,7 @@ class FailureWriter:
             readings=self._rests_on(fault),
             passes_under=tuple(self._passes_under(fault, findings)),
             answers=tuple(self._answers(shown)),
-            settings=tuple(in_force(profile, readings, small)),
+            settings=tuple(settings_in_force(profile, readings, small)),
         )
 
     def _small(self, fault: Fault) -> Fault:

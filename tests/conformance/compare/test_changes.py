@@ -1,4 +1,4 @@
-"""What two releases decide otherwise, told with its cause; the releases are stood in for."""
+"""Changes between two stub releases are reported with their causes."""
 
 import json
 import os

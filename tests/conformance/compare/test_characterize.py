@@ -117,7 +117,7 @@ class Lenient(Silent):
 
 
 def least_first(case):
-    """What ThresholdShedder's sentence asks for, the bundles with the least traffic first."""
+    """ThresholdShedder's amount, taken from the bundles with the least traffic first."""
     model = Model(PROFILE)
     cycle = Cycle(case, Settings(case["settings"], model.defaults), model.readings)
     if not cycle.enabled or cycle.strategy != "ThresholdShedder":

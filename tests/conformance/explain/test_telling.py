@@ -1,4 +1,4 @@
-"""What a failure says: commands that can be pasted, JSON and no Python."""
+"""A failure prints commands that can be pasted, and JSON instead of Python."""
 
 import json
 import shlex
@@ -20,7 +20,7 @@ from pulsar_conformance.conformance.engine.implementation import Implementation
 from pulsar_conformance.conformance.engine.judge import Fault, Outcome
 from pulsar_conformance.conformance.engine.plan import Plan
 from pulsar_conformance.conformance.engine.subject import Subject
-from pulsar_conformance.conformance.explain.failures import MOST_LINES, told
+from pulsar_conformance.conformance.explain.failures import MOST_LINES, format_failure
 from pulsar_conformance.reference import Readings
 
 PROFILE = "documented-3.0"
@@ -136,7 +136,7 @@ def test_a_derivation_of_a_thousand_lines_is_shortened():
     short = Failure("case.json", "1000 topics", many[:MOST_LINES], "a", "b", "again")
     for failure, shown in ((short, MOST_LINES), (replace(short, derivation=many), MOST_LINES)):
         verdict = Verdict(rule.id, "it", PROFILE, rule.level, "fail", failure=failure)
-        written = told(rule, verdict, "it")
+        written = format_failure(rule, verdict, "it")
         lines = [line.strip() for line in written.splitlines() if line.startswith("    line ")]
         assert len(lines) == shown
         assert lines[0] == failure.derivation[0]
