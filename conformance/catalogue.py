@@ -1,7 +1,7 @@
-"""The subjects in the folders beside this file: their operations, checks and aimed cases.
+"""The subjects in the folders beside this file: their operations, checks, and aims at readings.
 
 A subject is a folder with an `operations.py` or, if it has no operations of its own, a `checks.py`.
-Its other modules register checks; those called `aimed` tell readings apart.
+Any of its modules may register checks, and declare its aims at readings as `AIMED`.
 """
 
 from __future__ import annotations
@@ -23,21 +23,20 @@ MARKS = ("operations", "checks")
 
 
 def _subjects() -> list[str]:
-    folders = (one.name for one in iter_modules(conformance.__path__) if one.ispkg)
-    names = (f"{conformance.__name__}.{folder}" for folder in folders)
-    return [name for name in names if any(find_spec(f"{name}.{one}") for one in MARKS)]
+    packages = [module.name for module in iter_modules(conformance.__path__) if module.ispkg]
+    names = (f"{conformance.__name__}.{package}" for package in packages)
+    return [name for name in names if any(find_spec(f"{name}.{mark}") for mark in MARKS)]
 
 
 def _operations() -> Iterator[AnyOperation]:
     for subject in _subjects():
-        if find_spec(f"{subject}.operations") is None:
-            continue
-        values = vars(import_module(f"{subject}.operations")).values()
-        yield from (one for one in values if isinstance(one, Operation))
+        if find_spec(f"{subject}.operations"):
+            values = vars(import_module(f"{subject}.operations")).values()
+            yield from (value for value in values if isinstance(value, Operation))
 
 
 OPERATIONS: Mapping[str, AnyOperation] = {
-    one.id: one for one in sorted(_operations(), key=lambda one: one.id)
+    operation.id: operation for operation in sorted(_operations(), key=lambda one: one.id)
 }
 """The operations by name."""
 
@@ -46,8 +45,8 @@ def _modules() -> Iterator[ModuleType]:
     """Import every module of every subject."""
     for subject in _subjects():
         package = import_module(subject)
-        for file in iter_modules(package.__path__, f"{subject}."):
-            yield import_module(file.name)
+        for module in iter_modules(package.__path__, f"{subject}."):
+            yield import_module(module.name)
 
 
 @cache
@@ -62,6 +61,6 @@ def aimed() -> Mapping[str, tuple[Aim, ...]]:
     """Return the aims at each reading that a question can decide, by the name of the reading."""
     found: dict[str, list[Aim]] = {}
     for module in _modules():
-        for one in getattr(module, "AIMED", ()):
-            found.setdefault(one.reading, []).append(one)
+        for aim in getattr(module, "AIMED", ()):
+            found.setdefault(aim.reading, []).append(aim)
     return {reading: tuple(aims) for reading, aims in found.items()}

@@ -14,7 +14,7 @@ def parameters(function):
 
 
 def test_hypothesis_draws_by_a_provider():
-    """Used by conformance/drawing/backend.py."""
+    """Used by conformance/drawing/drawing.py."""
     from hypothesis.internal.conjecture.data import ConjectureData
     from hypothesis.internal.conjecture.providers import PrimitiveProvider
     from hypothesis.internal.floats import make_float_clamper

@@ -8,6 +8,7 @@ import re
 import shlex
 import sys
 from pathlib import Path
+from typing import get_args
 
 import pytest
 import yaml
@@ -21,7 +22,7 @@ from pulsar_conformance.conformance.commands.main import (
     module_of,
     parser_of,
 )
-from pulsar_conformance.conformance.common.verdict import WORST_FIRST
+from pulsar_conformance.conformance.common.verdict import Word
 from pulsar_conformance.conformance.options import OPTIONS
 
 ROOT = Path(__file__).parent.parent
@@ -149,7 +150,7 @@ def test_every_option_of_a_run_is_explained_and_shown():
 
 def test_every_verdict_is_explained():
     explained = re.findall(r"^\| `(\w+)` \|", everything(), re.MULTILINE)
-    assert set(explained) >= set(WORST_FIRST)
+    assert set(explained) >= set(get_args(Word))
 
 
 @pytest.mark.parametrize(("page", "words"), WITHIN, ids=lambda words: " ".join(words))

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 from pulsar_conformance.adapters.protocol import NotJSON, read
 from pulsar_conformance.conformance.cases.legality import bad_trial
 from pulsar_conformance.conformance.catalogue import OPERATIONS
+from pulsar_conformance.conformance.common import WORKSPACE
 from pulsar_conformance.conformance.common.trial import Trial
-from pulsar_conformance.conformance.common.workspace import WORKSPACE
 from pulsar_conformance.specs.errors import UserError
 
 FOLDER = WORKSPACE / "cases"

@@ -18,9 +18,9 @@ def entry() -> NoReturn:
     try:
         gc.disable()  # nothing of what is loaded is garbage
         from pulsar_conformance.conformance.commands.main import main
-        from pulsar_conformance.conformance.common.garbage import COLLECTED
+        from pulsar_conformance.conformance.common import GC_THRESHOLDS
 
-        gc.set_threshold(*COLLECTED)
+        gc.set_threshold(*GC_THRESHOLDS)
         gc.enable()
         status = main()
     except KeyboardInterrupt:

@@ -13,7 +13,7 @@ from importlib.metadata import version
 from typing import Any
 
 from pulsar_conformance.conformance.commands.plain import shown_plainly
-from pulsar_conformance.conformance.common.workspace import WORKSPACE
+from pulsar_conformance.conformance.common import WORKSPACE
 from pulsar_conformance.specs.errors import UNUSABLE, complain, status_of
 
 COMMANDS = {

@@ -1,4 +1,4 @@
-"""What a check says: its assumptions, whether its guard was reached, and what is allowed."""
+"""Expectations: what a check assumes, where its rule applies, and what it allows."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from pulsar_conformance.reference import Readings
 from pulsar_conformance.reference.numbers import Fraction, plain
 
 POINTS = Fraction(1, 1000)
-"""This close to a threshold, in points, either side passes: implementations compute in floats."""
+"""Tolerance of a percentage, in points, since implementations compute in floating point."""
 
 SHARE = Fraction(1, 100_000)
-"""Within this share of a rate either side passes."""
+"""Tolerance of a rate, as a share of it."""
 
 
 class Violated(Exception):
@@ -36,8 +36,8 @@ class Expect:
     """The judgment of one trial by one rule.
 
     A check calls `given` for its assumptions, `reached` where the rule applies, and one of the
-    other methods for what the document demands. A trial in which nothing was reached judges
-    nothing.
+    other methods for what the document demands. A trial in which the rule applies nowhere counts
+    neither for nor against the implementation.
     """
 
     __slots__ = ("_reached", "readings")
@@ -48,30 +48,30 @@ class Expect:
 
     @property
     def was_reached(self) -> bool:
-        """Whether the rule said anything about this trial."""
+        """True if the rule applied anywhere in this trial."""
         return self._reached
 
     def given(self, holds: bool, why: str) -> None:
-        """Assumes something about the case; if it does not hold, the rule says nothing."""
+        """Assume something about the case; if it does not hold, the rule does not apply."""
         if not holds:
             raise NotReached(f"not given: {why}")
 
     def reached(self, holds: bool = True) -> bool:
-        """Notes that the rule applies here if `holds` is true, and returns `holds`."""
+        """Note that the rule applies here if `holds` is true, and return `holds`."""
         self._reached = self._reached or holds
         return holds
 
     def that(self, holds: bool, allowed: str, answered: object) -> None:
-        """Demands something."""
+        """Demand that something holds."""
         if not holds:
             raise Violated(allowed, as_text(answered))
 
     def equal(self, answered: object, allowed: object, of: str) -> None:
-        """Demands one value."""
+        """Demand one value."""
         self.that(answered == allowed, f"{of}: {as_text(allowed)}", answered)
 
     def nothing(self, answered: Iterable[object], why: str) -> None:
-        """Demands an empty answer."""
+        """Demand an empty answer."""
         found = list(answered)
         self.that(not found, f"nothing: {why}", ", ".join(map(str, found)))
 
@@ -80,24 +80,24 @@ class Expect:
         answered: Fraction,
         bound: Fraction,
         of: str,
-        written: Callable[[Fraction], str] = plain,
+        shown: Callable[[Fraction], str] = plain,
     ) -> None:
-        """Demands at least an amount, allowing for rounding."""
+        """Demand at least an amount, allowing for rounding."""
         enough = answered >= bound * (1 - SHARE)
-        self.that(enough, f"{of} at least {written(bound)}", written(answered))
+        self.that(enough, f"{of} at least {shown(bound)}", shown(answered))
 
 
 def as_text(value: object) -> str:
-    """A value in readable form: text and our own types as they are, JSON values as JSON."""
-    plainly = value is None or isinstance(value, bool | list | tuple | dict)
-    return json.dumps(value, ensure_ascii=False, default=str) if plainly else str(value)
+    """Return a value in readable form: JSON values as JSON, all others as text."""
+    is_json = value is None or isinstance(value, bool | list | tuple | dict)
+    return json.dumps(value, ensure_ascii=False, default=str) if is_json else str(value)
 
 
 def near(amount: Fraction, bound: Fraction) -> bool:
-    """Whether two percentages are too close for floating point to tell apart."""
+    """Return whether two percentages are equal, allowing for rounding."""
     return abs(amount - bound) <= POINTS
 
 
 def same(amount: Fraction, other: Fraction) -> bool:
-    """Whether two rates are equal, allowing for rounding."""
+    """Return whether two rates are equal, allowing for rounding."""
     return abs(amount - other) <= SHARE * max(abs(amount), abs(other))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 Word = Literal[
     "error",
@@ -17,29 +17,27 @@ Word = Literal[
     "not_applicable",
 ]
 
-WORST_FIRST: tuple[Word, ...] = get_args(Word)
-
 
 @dataclass(frozen=True)
 class Failure:
     """The smallest case found on which a rule is broken."""
 
     case_file: str
-    """Where the case was saved, empty where it is an example of the documents."""
+    """The file of the saved case, empty for an example of the documents."""
     size: str
     derivation: tuple[str, ...]
     allowed: str
     answered: str
     again: str
-    """The command that shows it again."""
+    """The command that reproduces it."""
     readings: tuple[str, ...] = ()
-    """On which readings it rests, each `name=value (how it is known)`."""
+    """The readings it depends on, each `name=value (how it is known)`."""
     passes_under: tuple[str, ...] = ()
-    """Single readings, `name=value`, under which the rule would allow all that was answered."""
+    """Single readings, `name=value`, under which the rule would allow every answer."""
     answers: tuple[str, ...] = ()
-    """Each answer, where several were compared or what was asked before decides."""
+    """Every answer, where several were compared or earlier questions matter."""
     settings: tuple[str, ...] = ()
-    """The settings in force on which the model's answer rests, `name=value (where it is from)`."""
+    """The settings that the model's answer depends on, `name=value (where it is from)`."""
 
 
 @dataclass(frozen=True)
@@ -60,11 +58,11 @@ class Verdict:
 
     @property
     def warns(self) -> bool:
-        """Whether it is the failure of a rule that is not a `must`."""
+        """True if it is the failure of a rule that is not a `must`."""
         return self.verdict == "fail" and self.level != "must"
 
     def exit_status(self, enough: bool) -> int:
-        """Its contribution to the exit status: 0 good, 1 bad, 2 an unusable adapter.
+        """Return its contribution to the exit status: 0 good, 1 bad, 2 an unusable adapter.
 
         A rule that no case reached counts against the implementation if `enough` cases were tried.
         """
@@ -77,12 +75,12 @@ class Verdict:
         return int(self.verdict == "unexpected_pass")
 
     def as_json(self) -> dict[str, Any]:
-        """The line of the stream."""
+        """Return the line of the stream."""
         return {"kind": "verdict", **asdict(self)}
 
     @classmethod
     def from_json(cls, line: Mapping[str, Any]) -> Verdict:
-        """The inverse of `as_json`."""
+        """Return the verdict of which `as_json` returned this line."""
         fields = {name: value for name, value in line.items() if name != "kind"}
         failure = fields.pop("failure")
         if failure is not None:

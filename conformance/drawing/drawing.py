@@ -1,48 +1,243 @@
-"""Drawing values with Hypothesis; a draw asks nothing, so no answer changes what is drawn."""
+"""Drawing values by a seed with Hypothesis.
+
+`draw` is all that the suite uses. It draws with a backend of its own: Hypothesis' engine looks for
+failures, mixes in constants of imported modules, and follows each example with slightly changed
+copies. This backend draws each example independently and evenly from one source of randomness, so
+that the seed alone decides, and repeats none while others are left. See "Alternative backends" in
+the documentation of Hypothesis. Nothing is asked while values are drawn, so no answer changes them.
+"""
 
 from __future__ import annotations
 
 import hashlib
+import math
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from random import Random
 from typing import TypeVar
 
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
+from hypothesis.errors import BackendCannotProceed
+from hypothesis.internal.conjecture.data import ConjectureData
+from hypothesis.internal.conjecture.providers import (
+    AVAILABLE_PROVIDERS,
+    COLLECTION_DEFAULT_MAX_SIZE,
+    PrimitiveProvider,
+)
+from hypothesis.internal.floats import make_float_clamper
+from hypothesis.internal.intervalsets import IntervalSet
 from hypothesis.strategies import SearchStrategy
-from pulsar_conformance.conformance.drawing import backend
-from pulsar_conformance.conformance.drawing.backend import RandomSource
 
 T = TypeVar("T")
 
-TOGETHER = 10
-"""Values of an endless strategy that one example holds.
+NAME = "pulsar-conformance"
+"""The name of the backend in `settings(backend=...)`."""
 
-An example costs Hypothesis 160 µs besides what it draws.
-"""
+REMEMBERED_CHOICES = 256
+"""The most choices at one place for which exhausted ones are remembered."""
 
-FIRST = 2
-"""Examples that tell whether a strategy is endless: the smallest one, and one of our backend."""
+UNBOUNDED_BITS = 128
+"""The most bits of an integer without bounds."""
 
-FEWEST_AGAIN = 20
-"""So many values, all of which were known, show that there are hardly others."""
+LONGER = 0.8
+"""The probability of one more character of a text or byte string."""
+
+
+@dataclass
+class RandomSource:
+    """The source of a test function's draws, and the result of the test."""
+
+    seed: int = 0
+    endless: bool = False
+    """True if there was a choice among more values than are remembered."""
+
+
+SOURCE: ContextVar[RandomSource | None] = ContextVar("SOURCE", default=None)
+"""The source of the next test function; without one, the function gets a source of its own."""
+
+
+class _Branch:
+    """The choices left at one place, and the places to which past choices led."""
+
+    __slots__ = ("left", "next")
+
+    def __init__(self, choices: int) -> None:
+        self.left = list(range(choices))
+        self.next: dict[int, _Branch] = {}
+
+
+class IndependentDraws(PrimitiveProvider):
+    """Draws each example independently of all others."""
+
+    lifetime = "test_function"
+
+    def __init__(self, conjecturedata: ConjectureData | None, /) -> None:
+        super().__init__(conjecturedata)
+        self._source = SOURCE.get() or RandomSource()
+        self._random = Random(self._source.seed)
+        self._root: _Branch | None = None
+        self._path: list[tuple[_Branch, int]] = []
+        self._known = True
+        self._ended = False
+
+    @contextmanager
+    def per_test_case_context_manager(self) -> Iterator[None]:
+        """Record the choices of an example, so that they are not repeated."""
+        if self._ended:
+            raise BackendCannotProceed("exhausted")
+        self._path, self._known = [], True
+        try:
+            yield
+        finally:
+            self._forget_example()
+
+    def _forget_example(self) -> None:
+        """Remove an example from those that are left, and each place where nothing is left."""
+        if not self._known:
+            self._source.endless = True
+            return
+        for branch, choice in reversed(self._path):
+            branch.left.remove(choice)
+            branch.next.pop(choice, None)
+            if branch.left:
+                return
+        self._ended = True
+
+    def _choose(self, choices: int, draw_one: Callable[[], int]) -> int:
+        """Return one of `choices` choices: as drawn, or an unused one if that is exhausted."""
+        chosen = draw_one()
+        self._known = self._known and choices <= REMEMBERED_CHOICES
+        if not self._known:
+            return chosen
+        branch = self._branch(choices)
+        if chosen not in branch.left:
+            chosen = self._random.choice(branch.left)
+        self._path.append((branch, chosen))
+        return chosen
+
+    def _branch(self, choices: int) -> _Branch:
+        """Return the current place."""
+        if not self._path:
+            self._root = self._root or _Branch(choices)
+            return self._root
+        before, chosen = self._path[-1]
+        branch = before.next.get(chosen)
+        if branch is None:
+            branch = before.next[chosen] = _Branch(choices)
+        return branch
+
+    def draw_boolean(self, p: float = 0.5) -> bool:
+        """Return true with about this probability; see `PrimitiveProvider`."""
+        if p <= 0 or p >= 1:
+            return p >= 1
+        return bool(self._choose(2, lambda: int(self._random.random() < p)))
+
+    def draw_integer(
+        self,
+        min_value: int | None = None,
+        max_value: int | None = None,
+        *,
+        weights: dict[int, float] | None = None,  # noqa: ARG002  Hypothesis' signature
+        shrink_towards: int = 0,  # noqa: ARG002  Hypothesis' signature
+    ) -> int:
+        """Draw evenly between bounds, or any magnitude without bounds; see `PrimitiveProvider`."""
+        if min_value is not None and max_value is not None:
+            span = max_value - min_value + 1
+            if span == 1:
+                return min_value
+            return min_value + self._choose(span, lambda: self._random.randrange(span))
+        self._known = False
+        size = self._random.getrandbits(self._random.randint(1, UNBOUNDED_BITS))
+        if min_value is not None:
+            return min_value + size
+        if max_value is not None:
+            return max_value - size
+        return self._random.choice((size, -size))
+
+    def draw_float(
+        self,
+        *,
+        min_value: float = -math.inf,
+        max_value: float = math.inf,
+        allow_nan: bool = True,
+        smallest_nonzero_magnitude: float,
+    ) -> float:
+        """Draw evenly between finite bounds, or any magnitude without; see `PrimitiveProvider`."""
+        self._known = False
+        special = [0.0, -0.0, min_value, max_value, *([math.nan] if allow_nan else ())]
+        clamped = make_float_clamper(
+            min_value,
+            max_value,
+            smallest_nonzero_magnitude=smallest_nonzero_magnitude,
+            allow_nan=allow_nan,
+        )
+        if self._random.random() < 1 / 16:
+            return clamped(self._random.choice(special))
+        if math.isfinite(max_value - min_value):
+            return clamped(self._random.uniform(min_value, max_value))
+        size = math.ldexp(self._random.random(), self._random.randint(-1021, 1024))
+        return clamped(self._random.choice((size, -size)))
+
+    def draw_string(
+        self,
+        intervals: IntervalSet,
+        *,
+        min_size: int = 0,
+        max_size: int = COLLECTION_DEFAULT_MAX_SIZE,
+    ) -> str:
+        """Draw any of the allowed characters; see `PrimitiveProvider`."""
+        if not intervals:
+            return ""
+        letters = range(len(intervals))
+        return "".join(
+            map(intervals.char_in_shrink_order, self._choices(letters, min_size, max_size))
+        )
+
+    def draw_bytes(self, min_size: int = 0, max_size: int = COLLECTION_DEFAULT_MAX_SIZE) -> bytes:
+        """Draw any bytes; see `PrimitiveProvider`."""
+        return bytes(self._choices(range(256), min_size, max_size))
+
+    def _choices(self, among: Sequence[T], least: int, most: int) -> list[T]:
+        self._known = False
+        count = least
+        while count < most and self._random.random() < LONGER:
+            count += 1
+        return self._random.choices(among, k=count)
+
+
+AVAILABLE_PROVIDERS[NAME] = IndependentDraws
+
+
+VALUES_PER_EXAMPLE = 10
+"""Values of an endless strategy in one example, which costs Hypothesis 160 µs beside its draws."""
+
+FIRST_EXAMPLES = 2
+"""Examples that show whether a strategy is endless: the smallest, and one of this backend."""
+
+MORE_VALUES = 20
+"""Values to draw at least when some are missing; if none is new, hardly any others exist."""
 
 
 def draw(strategy: SearchStrategy[T], count: int, seeded_by: str) -> list[T]:
-    """Up to `count` different values; the same strategy and seed text give the same values.
+    """Return up to `count` different values; equal strategies and seed texts give equal values.
 
     The smallest value comes first. A strategy with fewer different values gives each of them once.
     """
     found: list[T] = []
     source = RandomSource(_seed(seeded_by))
-    _draw_into(found, strategy.map(_alone), FIRST, source)
-    again = 0
+    _draw_into(found, strategy.map(_alone), FIRST_EXAMPLES, source)
+    attempt = 0
     while len(found) < count:
-        before, again = len(found), again + 1
-        wanted = count - before if again == 1 else 2 * (count - before) + FEWEST_AGAIN
-        source.seed = _seed(f"{seeded_by}/{again}")
+        before, attempt = len(found), attempt + 1
+        wanted = count - before if attempt == 1 else 2 * (count - before) + MORE_VALUES
+        source.seed = _seed(f"{seeded_by}/{attempt}")
         if source.endless:
-            several = st.lists(strategy, min_size=TOGETHER, max_size=TOGETHER)
+            several = st.lists(strategy, min_size=VALUES_PER_EXAMPLE, max_size=VALUES_PER_EXAMPLE)
             # The smallest example holds one and the same value.
-            ended = _draw_into(found, several, 1 + -(-wanted // TOGETHER), source)
+            ended = _draw_into(found, several, 1 + -(-wanted // VALUES_PER_EXAMPLE), source)
         else:
             ended = _draw_into(found, strategy.map(_alone), count, source)
         if ended or len(found) == before:
@@ -61,11 +256,11 @@ def _seed(text: str) -> int:
 def _draw_into(
     found: list[T], strategy: SearchStrategy[list[T]], count: int, source: RandomSource
 ) -> bool:
-    """Adds the new values of `count` examples; returns whether there are no more."""
+    """Add the new values of `count` examples; return whether there are no more."""
     drawn = 0
 
     @settings(
-        backend=backend.NAME,
+        backend=NAME,
         max_examples=count,
         database=None,
         deadline=None,
@@ -80,9 +275,9 @@ def _draw_into(
             if value not in found:
                 found.append(value)
 
-    token = backend.SOURCE.set(source)
+    token = SOURCE.set(source)
     try:
         collect()
     finally:
-        backend.SOURCE.reset(token)
+        SOURCE.reset(token)
     return drawn < count

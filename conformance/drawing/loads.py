@@ -1,4 +1,4 @@
-"""Numbers: usages near and at thresholds, and traffic with ties, zeros and very large values."""
+"""Loads: usages near and at thresholds, traffic with ties, zeros and very large values."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ KILOBYTE = 1000
 MEGABYTE = 1_000_000
 
 EXACT = (0, 25, 50, 75, 100)
-"""Usages that every implementation computes without rounding, in 32 bits, too."""
+"""Usages that every implementation computes without rounding, even in 32 bits."""
 
 REAL_LIMITS = {
     "cpu": 2400,
@@ -26,13 +26,13 @@ REAL_LIMITS = {
 """Limits as brokers report them: 24 cores, MiB, kbit/s."""
 
 LARGE_LIMITS = (2**31 - 1, 2**31, 2**40, 2**53, 2**60)
-"""Limits that are too large for some type of number."""
+"""Limits beyond the range of some type of number."""
 
 randoms = st.integers(0, 2**64 - 1).map(Random)
-"""A source of randomness of the case's own, for the bulk of its numbers.
+"""A source of randomness for most numbers of a case.
 
-To draw a number of a strategy takes 15 µs, and a cluster has some hundred; `st.randoms` takes 2 µs
-for each, this one 0.2 µs.
+Drawing a number from a strategy takes 15 µs, from `st.randoms` 2 µs, from this source 0.2 µs, and a
+cluster has some hundred numbers.
 """
 
 
@@ -44,38 +44,38 @@ class Size(NamedTuple):
 
 
 HUGE = Size(60, 120)
-"""A cluster as large as they come."""
+"""The largest cluster that is drawn."""
 
 VAST = (2**25, 2**31, 2**45)
-"""Bytes per second; a few dozen of them are more than some types of number hold."""
+"""Bytes per second of which a few dozen are beyond the range of some type of number."""
 
-MOST = 11
+MOST_BROKERS = 11
 """Brokers of the documents' largest example."""
 
-BROKERS = {fewest: st.integers(fewest, MOST) for fewest in (1, 2, 3)}
+BROKERS = {fewest: st.integers(fewest, MOST_BROKERS) for fewest in (1, 2, 3)}
+FEW_BUNDLES, MANY_BUNDLES = st.integers(0, 15), st.integers(20, 40)
 
-
-FEW, MANY = st.integers(0, 15), st.integers(20, 40)
-
-SMALL, KINDS_IN_ALL = 20, 63
-KINDS = st.integers(0, KINDS_IN_ALL)
-"""A third of the clusters have few bundles, and the last kind is huge."""
+WITH_FEW_BUNDLES, LAST_KIND = 20, 63
+KINDS = st.integers(0, LAST_KIND)
+"""Kinds of clusters: the first third have few bundles, and the last is `HUGE`."""
 
 
 @st.composite
 def sizes(draw: st.DrawFn, fewest: int = 2) -> Size:
-    """Clusters of up to 11 brokers, mostly with 20 bundles or more, and a few of 60 brokers."""
+    """Draw sizes of up to 11 brokers, mostly with 20 bundles or more, and sometimes `HUGE`."""
     kind = draw(KINDS)
-    if kind == KINDS_IN_ALL:
+    if kind == LAST_KIND:
         return HUGE
-    return Size(draw(BROKERS[fewest]), draw(FEW if kind < SMALL else MANY))
+    return Size(
+        draw(BROKERS[fewest]), draw(FEW_BUNDLES if kind < WITH_FEW_BUNDLES else MANY_BUNDLES)
+    )
 
 
 def usages(random: Random, percent: float, exact: bool, others: float = 1.0) -> dict[str, Any]:
-    """A broker's resources in the units of `REAL_LIMITS`, with the busiest at `percent`.
+    """Return a broker's resources in the units of `REAL_LIMITS`, with the busiest at `percent`.
 
     If `exact`, every percentage is exact in floating point, and limits are 100. The others stay
-    below the busiest by the factor `others` and a little more.
+    below `others` times the busiest.
     """
     busiest = random.choice(RESOURCES)
     below = [level for level in EXACT if level <= percent] if exact else ()
@@ -99,7 +99,7 @@ def _limit(random: Random, resource: str) -> int:
 
 
 def near(random: Random, level: float) -> float:
-    """A percentage around a level: close to it, some points off, far off, or zero."""
+    """Return a percentage close to a level, some points off, far off, or 0."""
     if random.random() < 0.15:
         return random.choice((0, 100, 120, 99.5))
     offset = random.choice((0.01, 0.25, 0.4, 1, 3, 10, 25)) * random.choice((1, -1))
@@ -107,7 +107,7 @@ def near(random: Random, level: float) -> float:
 
 
 def weights_of_traffic(random: Random, count: int, kind: str | None = None) -> list[int]:
-    """Bytes per second of `count` bundles: different, tied, with zeros, one giant, small, huge."""
+    """Return bytes per second of bundles: different, tied, with zeros, one giant, small or huge."""
     kind = kind or random.choice(("different", "different", "tied", "zeros", "giant", "small"))
     if kind == "tied":
         return [random.choice((5, 10)) * MEGABYTE for _ in range(count)]
@@ -121,7 +121,7 @@ def weights_of_traffic(random: Random, count: int, kind: str | None = None) -> l
 
 
 def rates(random: Random, sizes_of: Sequence[int], awry: bool = True) -> list[dict[str, float]]:
-    """Traffic of bundles, in and out.
+    """Return the traffic of bundles of these bytes per second, in and out.
 
     If `awry`, bundles with more bytes have fewer messages, so that the two orders differ.
     """
@@ -133,7 +133,7 @@ def rates(random: Random, sizes_of: Sequence[int], awry: bool = True) -> list[di
 
 
 SHARES = (0, 0.25, 0.5, 1)
-"""How much of the traffic comes in."""
+"""Shares of the traffic that comes in."""
 
 
 WEIGHTS = (0, 0.1, 0.25, 0.5, 0.8, 1, 1.0)
@@ -146,7 +146,7 @@ def some_weights(random: Random) -> dict[str, float]:
 
 
 def both_ways(messages: float, size: float, share: float) -> dict[str, float]:
-    """Messages and bytes per second, with `share` of them coming in."""
+    """Return messages and bytes per second, with `share` of them coming in."""
     return {
         "msgRateIn": messages * share,
         "msgRateOut": messages * (1 - share),
@@ -156,17 +156,17 @@ def both_ways(messages: float, size: float, share: float) -> dict[str, float]:
 
 
 def total(loads: Sequence[Mapping[str, float]]) -> dict[str, float]:
-    """The traffic of a broker with these bundles."""
+    """Return the traffic of a broker with these bundles."""
     return {name: sum([load[name] for load in loads]) for name in RATE_FIELDS}
 
 
 def average(load: Mapping[str, float], samples: int, most: int) -> dict[str, float]:
-    """An average in the format of bundle data."""
+    """Return an average in the format of bundle data."""
     return {**load, "numSamples": samples, "maxSamples": most}
 
 
 def owned(random: Random, brokers: int, bundles: int) -> list[int]:
-    """The number of bundles that each broker owns, distributed unevenly."""
+    """Return the number of bundles of each broker, distributed unevenly."""
     counts = [0] * brokers
     for place in random.choices(range(brokers), k=bundles):
         counts[place] += 1

@@ -13,7 +13,7 @@ NAMESPACES = ("shop/eu", "shop/us", "bank/core", "t/ns")
 
 
 def topics(random: Random, count: int, namespace: str = "t/ns") -> list[str]:
-    """Different topics of one namespace."""
+    """Return different topics of one namespace."""
     words, numbers = random.choices(WORDS, k=count), random.choices(range(1 << 40), k=count)
     return [
         f"persistent://{namespace}/{word}-{number:x}-{place}"
@@ -22,7 +22,7 @@ def topics(random: Random, count: int, namespace: str = "t/ns") -> list[str]:
 
 
 def partitions(random: Random, count: int) -> list[str]:
-    """The partitions of one topic."""
+    """Return the partitions of one topic."""
     [topic] = topics(random, 1)
     return [f"{topic}-partition-{number}" for number in range(count)]
 
@@ -33,25 +33,25 @@ def _equal_boundaries(count: int) -> tuple[str, ...]:
 
 
 def equal_boundaries(count: int) -> list[str]:
-    """Ranges of equal width; the last one takes the remainder."""
+    """Return boundaries of ranges of equal width; the last one takes the remainder."""
     return list(_equal_boundaries(count))
 
 
 def uneven_boundaries(random: Random, count: int) -> list[str]:
-    """Ranges of any width."""
+    """Return boundaries of ranges of any width."""
     inner = random.sample(range(1, FULL_UPPER), count - 1)
     return list(map(hex_of, [0, *sorted(inner), FULL_UPPER]))
 
 
 @cache
 def bundles_of(namespace: str, count: int) -> tuple[str, ...]:
-    """All bundles of a namespace, of equal width."""
+    """Return all bundles of a namespace, of equal width."""
     ends = [int(end, 16) for end in _equal_boundaries(count)]
     return tuple(f"{namespace}/{HashRange(low, high).name}" for low, high in pairwise(ends))
 
 
 def bundles(random: Random, count: int) -> list[str]:
-    """Bundles of a few namespaces, without overlaps."""
+    """Return bundles of several namespaces, without overlaps."""
     spaces = random.sample(NAMESPACES, random.randint(1, len(NAMESPACES)))
     each = max(-(-count // len(spaces)) + random.randint(0, 2), 1)
     names = [name for space in spaces for name in bundles_of(space, each)]

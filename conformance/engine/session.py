@@ -9,7 +9,7 @@ from operator import itemgetter
 
 from pulsar_conformance import specs
 from pulsar_conformance.adapters import AdapterError
-from pulsar_conformance.conformance.common.garbage import COLLECTED
+from pulsar_conformance.conformance.common import GC_THRESHOLDS
 from pulsar_conformance.conformance.common.verdict import Verdict
 from pulsar_conformance.conformance.engine.asking import at_once
 from pulsar_conformance.conformance.engine.events import Tell
@@ -31,7 +31,7 @@ class Session:
         self.plan = plan
         self._alone = alone
         self._collected = gc.get_threshold()
-        gc.set_threshold(*COLLECTED)
+        gc.set_threshold(*GC_THRESHOLDS)
         self._prepared = False
         self._aside = ThreadPoolExecutor(ASKED_AT_ONCE, "asking")
         asking = self._aside.submit if alone else at_once

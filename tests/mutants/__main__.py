@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 
 from pulsar_conformance import specs
-from pulsar_conformance.conformance.common.workspace import WORKSPACE
+from pulsar_conformance.conformance.common import WORKSPACE
 from pulsar_conformance.conformance.reporters.progress import tell
 from pulsar_conformance.specs.errors import SpecError
 

@@ -1,4 +1,4 @@
-"""What is drawn: afresh, each case another, the same for the same seed, and by plain Hypothesis."""
+"""Draws: all different, equal for equal seeds, and usable with plain Hypothesis."""
 
 import os
 import subprocess
@@ -16,8 +16,7 @@ from pulsar_conformance.conformance.bundles import draw_splits as splits
 from pulsar_conformance.conformance.cases.legality import bad_case, bad_trial
 from pulsar_conformance.conformance.catalogue import checks
 from pulsar_conformance.conformance.drawing import loads
-from pulsar_conformance.conformance.drawing.backend import Afresh
-from pulsar_conformance.conformance.drawing.drawing import draw
+from pulsar_conformance.conformance.drawing.drawing import IndependentDraws, draw
 from pulsar_conformance.conformance.load_data import draw_averages as averages
 from pulsar_conformance.conformance.load_data import draw_reports as reports
 from pulsar_conformance.conformance.load_data import usage
@@ -30,7 +29,7 @@ PROFILES = ("documented-3.0", "documented-2.10", "documented-2.4", "unwritten-3.
 RULES = sorted(
     {rule.id for one in PROFILES for rule in specs.load().rules_of(one) if rule.untestable is None}
 )
-FEW = {
+FEWER = {
     **{rule: 1 for rule in RULES if rule.startswith("CONFIG-")},
     "BUNDLE-01": 17,
     "BUNDLE-02": 17,
@@ -42,19 +41,21 @@ FEW = {
     "USAGE-06": 15,
     "USAGE-07": 25,
 }
-"""Rules that have fewer cases than are asked for, and how many."""
+"""The number of cases of each rule that has fewer than are asked for."""
 
 DEFAULTS = specs.load().defaults("documented-3.0")
 
 
 @pytest.mark.parametrize("rule", RULES)
-def test_each_case_is_another_one(rule):
+def test_drawn_cases_of_a_rule_are_all_different(rule):
     drawn = draw(checks()[rule].draws, EXAMPLES, f"distinct/{rule}")
-    assert len({trial.fingerprint for trial in drawn}) == len(drawn) == FEW.get(rule, EXAMPLES)
+    assert len({trial.fingerprint for trial in drawn}) == len(drawn) == FEWER.get(rule, EXAMPLES)
 
 
 def test_the_backend_is_one_as_hypothesis_wants_it():
-    run_conformance_test(Afresh, settings=settings(max_examples=20, stateful_step_count=10))
+    run_conformance_test(
+        IndependentDraws, settings=settings(max_examples=20, stateful_step_count=10)
+    )
 
 
 @pytest.mark.parametrize(
@@ -74,7 +75,7 @@ def test_a_finite_strategy_gives_each_value_once_and_ends(strategy, count):
     assert len(drawn) == len(set(map(str, drawn))) == count
 
 
-def test_nothing_that_is_imported_or_hashed_changes_what_is_drawn():
+def test_imports_and_hash_seeds_do_not_change_draws():
     program = (
         "from pulsar_conformance.conformance.shedding import draw_cycles as shedding\n"
         "from pulsar_conformance.conformance.drawing.drawing import draw\n"
