@@ -15,7 +15,7 @@ import yaml
 from pulsar_conformance import fixtures, specs
 from pulsar_conformance.adapters.names import FORMS
 from pulsar_conformance.conformance.cases.deviations import load
-from pulsar_conformance.conformance.cases.given_settings import given_settings
+from pulsar_conformance.conformance.cases.settings import given_settings
 from pulsar_conformance.conformance.commands.main import (
     COMMANDS,
     main,

@@ -18,9 +18,9 @@ from pulsar_conformance.adapters.spark.connection import STRATEGIES
 from pulsar_conformance.audit.input import paths
 from pulsar_conformance.audit.input.errors import AuditError
 from pulsar_conformance.audit.pipeline import sizes
-from pulsar_conformance.conformance.cases.given_settings import BadSetting
-from pulsar_conformance.conformance.cases.snapshot.broker_conf import read_conf
-from pulsar_conformance.conformance.cases.snapshot.files import BadSnapshot
+from pulsar_conformance.conformance.cases.settings import BadSetting
+from pulsar_conformance.conformance.cases.settings_files import read_conf
+from pulsar_conformance.conformance.cases.snapshot import BadSnapshot
 from pulsar_conformance.conformance.engine.plan import BadPlan, chosen_readings
 
 WRONG, UNUSABLE, INTERRUPTED = 1, 2, 130

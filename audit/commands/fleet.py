@@ -29,7 +29,7 @@ from pulsar_conformance.audit.fleet.size import (
     Fleet,
     HistoryOptions,
 )
-from pulsar_conformance.conformance.cases.given_settings import BadSetting, given_settings
+from pulsar_conformance.conformance.cases.settings import BadSetting, given_settings
 from pulsar_conformance.conformance.engine.plan import BadPlan, chosen_readings
 from pulsar_conformance.conformance.shedding.operations import SHED
 from pulsar_conformance.specs.words import counted

@@ -16,8 +16,7 @@ from pulsar_conformance.audit.pipeline import leaders
 from pulsar_conformance.audit.pipeline.plan import AuditPlan
 from pulsar_conformance.audit.tables import cycles
 from pulsar_conformance.audit.verdicts import cases
-from pulsar_conformance.conformance.cases.handed_in import Handed
-from pulsar_conformance.conformance.cases.saved import BadCase, trial_of
+from pulsar_conformance.conformance.cases.saved import BadCase, Handed, trial_of
 from pulsar_conformance.conformance.explain.derivations import Wanted, case_lines
 from pulsar_conformance.conformance.explain.focus import Focus
 from pulsar_conformance.specs.words import counted

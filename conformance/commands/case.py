@@ -9,18 +9,17 @@ from pathlib import Path
 
 from pulsar_conformance import specs
 from pulsar_conformance.adapters.arguments import DEFAULT_PROFILE
-from pulsar_conformance.conformance.cases.given_settings import given_settings, merged
-from pulsar_conformance.conformance.cases.handed_in import derived_from
-from pulsar_conformance.conformance.cases.saved import content_of
-from pulsar_conformance.conformance.cases.snapshot.broker_conf import read_conf
-from pulsar_conformance.conformance.cases.snapshot.bundle_data import read_bundle_data
-from pulsar_conformance.conformance.cases.snapshot.making import (
+from pulsar_conformance.conformance.cases.saved import content_of, derived_from
+from pulsar_conformance.conformance.cases.settings import given_settings, merged
+from pulsar_conformance.conformance.cases.settings_files import read_conf
+from pulsar_conformance.conformance.cases.snapshot import (
     MAKERS,
     OF_EACH_BROKER,
     Snapshot,
-    trial_of,
+    read_bundle_data,
+    read_reports,
+    trial_from,
 )
-from pulsar_conformance.conformance.cases.snapshot.reports import read_reports
 from pulsar_conformance.conformance.shedding.operations import SHED
 from pulsar_conformance.reference import Model
 
@@ -70,7 +69,7 @@ def run(args: argparse.Namespace) -> int:
     settings = merged(read_conf(args.conf) if args.conf else {}, given)
     data = read_bundle_data(args.bundle_data) if args.bundle_data else {}
     snapshot = Snapshot(read_reports(args.reports), data, settings)
-    trial = trial_of(args.operation, snapshot)
+    trial = trial_from(args.operation, snapshot)
     derived_from(str(args.reports), trial, Model(DEFAULT_PROFILE))
     notes = [*snapshot.notes()]
     if args.operation in OF_EACH_BROKER:

@@ -7,9 +7,8 @@ from collections.abc import Iterator
 
 from pulsar_conformance import fixtures, specs
 from pulsar_conformance.adapters.arguments import DEFAULT_PROFILE, add_profile, add_reading
-from pulsar_conformance.conformance.cases.given_settings import given_settings
-from pulsar_conformance.conformance.cases.handed_in import handed_in
-from pulsar_conformance.conformance.cases.saved import BadCase
+from pulsar_conformance.conformance.cases.saved import BadCase, handed_in
+from pulsar_conformance.conformance.cases.settings import given_settings
 from pulsar_conformance.conformance.engine.plan import chosen_readings
 from pulsar_conformance.conformance.explain.derivations import Wanted, case_lines, example_lines
 from pulsar_conformance.conformance.explain.focus import Focus

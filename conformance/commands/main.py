@@ -49,21 +49,20 @@ COMMANDS = {
     ),
     "new-adapter": ("...adapters.new_adapter", "write a working skeleton of an adapter"),
     "report": (".report", "make, verify, compare and show the reports of runs"),
-    "rules": (".look_up.rules", "list the rules, or those whose IDs match"),
+    "rules": (".look_up:RULES", "list the rules, or those whose IDs match"),
     "rule": (
-        ".look_up.rule",
+        ".look_up:RULE",
         "show what a rule says, where that is documented, and what it takes",
     ),
-    "profiles": (".look_up.profiles", "list what an implementation can be judged by"),
+    "profiles": (".look_up:PROFILES", "list what an implementation can be judged by"),
     "readings": (
-        ".look_up.readings",
+        ".look_up:READINGS",
         "list the places that documents leave open, with the alternatives",
     ),
-    "settings": (".look_up.settings", "list the settings that documents name, with their defaults"),
-    "schema": (".look_up.schema", "print the JSON Schema of an operation of the protocol"),
+    "settings": (".settings", "list the settings that documents name, with their defaults"),
+    "schema": (".look_up:SCHEMA", "print the JSON Schema of an operation of the protocol"),
 }
-"""The module of each command, seen from here, which is loaded where the command is given; and its
-purpose."""
+"""Module of each command, relative to this one, or an object in it; and the command's purpose."""
 
 SEEN = WORKSPACE / "hypothesis"
 """The folder for Hypothesis' own data, beside the saved cases."""
@@ -113,8 +112,10 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def module_of(name: str) -> Any:
-    """The module of a command, with `add_arguments` and `run`. Only it is loaded."""
-    return import_module(COMMANDS[name][0], __package__)
+    """Load the module of a command, or the object in it, with `add_arguments` and `run`."""
+    module, _, attribute = COMMANDS[name][0].partition(":")
+    loaded = import_module(module, __package__)
+    return getattr(loaded, attribute) if attribute else loaded
 
 
 def parser_of(name: str) -> argparse.ArgumentParser:

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 from pulsar_conformance import fixtures
-from pulsar_conformance.conformance.cases.snapshot.broker_conf import read_conf
-from pulsar_conformance.conformance.cases.snapshot.making import MAKERS
+from pulsar_conformance.conformance.cases.settings_files import read_conf
+from pulsar_conformance.conformance.cases.snapshot import MAKERS
 from pulsar_conformance.conformance.commands.main import main
 
 SAVED = Path(fixtures.__file__).parent / "reports" / "three-brokers"

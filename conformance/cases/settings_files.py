@@ -9,8 +9,8 @@ from typing import Any
 
 from pulsar_conformance import specs
 from pulsar_conformance.adapters.protocol import NotJSON, read
-from pulsar_conformance.conformance.cases.given_settings import BadSetting, value_of
-from pulsar_conformance.conformance.cases.snapshot.files import BadSnapshot
+from pulsar_conformance.conformance.cases.settings import BadSetting, value_of
+from pulsar_conformance.conformance.cases.snapshot import BadSnapshot
 
 OPTIONAL = re.compile(r"Optional\[(.*)\]")
 ABSENT = ("None", "null", "Optional.empty")

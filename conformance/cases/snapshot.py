@@ -1,0 +1,279 @@
+"""Cases made from load reports and bundle data that an operator saved from a real cluster."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+from pulsar_conformance.adapters.protocol import NotJSON, read
+from pulsar_conformance.conformance.bundles.operations import SPLIT_CANDIDATES
+from pulsar_conformance.conformance.common.trial import Json, Trial
+from pulsar_conformance.conformance.load_data.operations import READ, SUM, USAGE
+from pulsar_conformance.conformance.shedding.operations import SHED
+from pulsar_conformance.reference import reports
+from pulsar_conformance.reference.averages import FRAMES
+from pulsar_conformance.reference.cluster import RATE_FIELDS, RESOURCES
+from pulsar_conformance.reference.ranges import namespace_of
+from pulsar_conformance.reference.reports import BUNDLE
+from pulsar_conformance.specs.errors import UserError
+
+SUFFIX = ".json"
+
+
+class BadSnapshot(UserError):
+    """A file or folder that cannot be used; the message is one sentence."""
+
+
+def json_files(directory: Path, pattern: str) -> Iterator[tuple[str, Path]]:
+    """The name and the path of each file, in order; escapes such as `%2F` in names are decoded.
+
+    Errors: `BadSnapshot` if there are none.
+    """
+    if not directory.is_dir():
+        raise BadSnapshot(f"{directory}: it is not a folder")
+    files = sorted(path for path in directory.glob(pattern) if path.is_file())
+    if not files:
+        raise BadSnapshot(f"{directory}: there is no *{SUFFIX} in it")
+    for path in files:
+        yield unquote(path.relative_to(directory).as_posix().removesuffix(SUFFIX)), path
+
+
+def content(path: Path) -> Any:
+    """The JSON value of a file. Errors: `BadSnapshot`."""
+    try:
+        return read(path.read_bytes())
+    except OSError as wrong:
+        raise BadSnapshot(f"{path}: {wrong.strerror or wrong}") from None
+    except NotJSON as wrong:
+        raise BadSnapshot(f"{path}: it {wrong}") from None
+
+
+KEPT_REPORT = (*RESOURCES, *RATE_FIELDS, "bundles", "lastStats")
+"""What decisions are made from."""
+
+THROUGHPUTS = ("msgThroughputIn", "msgThroughputOut")
+
+
+@dataclass(frozen=True)
+class SavedReport:
+    """A broker's saved report, and the broker in the case that it describes."""
+
+    report: Any
+    broker: Json
+    without_limit: tuple[str, ...]
+    """Resources that were used, but of nothing: they have no percentage and are left out."""
+
+
+def read_reports(directory: Path) -> dict[str, SavedReport]:
+    """The report in each file `BROKER.json` of a folder, by broker.
+
+    Errors: `BadSnapshot` for a folder without reports, and for a file that is not a report.
+    """
+    found: dict[str, SavedReport] = {}
+    for broker, path in json_files(directory, "*.json"):
+        if broker in found:
+            raise BadSnapshot(f"{path}: {broker} has a report already")
+        found[broker] = _reported(path)
+    return found
+
+
+def _reported(path: Path) -> SavedReport:
+    report = content(path)
+    try:
+        read = reports.read(report)
+    except reports.Unreadable as wrong:
+        raise BadSnapshot(f"{path}: it is not a load report: {wrong}") from None
+    unlimited = tuple(
+        name
+        for name in RESOURCES
+        if name in read.broker and read.broker[name]["usage"] and not read.broker[name]["limit"]
+    )
+    kept = [name for name in KEPT_REPORT if name in read.broker and name not in unlimited]
+    broker = {name: read.broker[name] for name in kept}
+    return SavedReport(report, {**broker, **_totals(read)}, unlimited)
+
+
+def _totals(read: reports.Report) -> dict[str, float]:
+    """The broker's rates that its report lacks: the sums over its bundles.
+
+    The simple load manager's report has no throughput; if it has such a field, the value is the
+    message rate again.
+    """
+    stats = read.broker.get("lastStats", {}).values()
+    absent = [name for name in RATE_FIELDS if name not in read.broker]
+    wrong = THROUGHPUTS if read.manager == "simple" else ()
+    names = dict.fromkeys((*absent, *wrong)) if stats else ()
+    return {name: sum(one.get(name, 0) for one in stats) for name in names}
+
+
+KEPT_DATA = (*RATE_FIELDS, "numSamples", "maxSamples")
+
+
+def read_bundle_data(path: Path) -> dict[str, Json]:
+    """The data of each bundle, by its full name.
+
+    `path` is a folder of `tenant/namespace/range.json`, or of files whose names have `%2F` for
+    each slash; or one file, in the folder or by itself, with an object of all bundles.
+
+    Errors: `BadSnapshot`.
+    """
+    if path.is_file():
+        return _several(path)
+    found: dict[str, Json] = {}
+    for name, file in json_files(path, "**/*.json"):
+        named = BUNDLE.fullmatch(name) is not None
+        found.update({name: _data(file, content(file))} if named else _several(file))
+    return found
+
+
+def _several(file: Path) -> dict[str, Json]:
+    data = content(file)
+    if not isinstance(data, dict) or not all(BUNDLE.fullmatch(name) for name in data):
+        problem = "neither its name nor its content names bundles (tenant/namespace/0x…_0x…)"
+        raise BadSnapshot(f"{file}: {problem}")
+    return {name: _data(file, one) for name, one in data.items()}
+
+
+def _data(file: Path, data: Any) -> Json:
+    """The averages of a bundle, without the other fields of the file."""
+    found = {}
+    for frame in FRAMES:
+        known = data.get(frame) if isinstance(data, dict) else None
+        if not isinstance(known, dict):
+            raise BadSnapshot(f"{file}: it is not bundle data, which has {' and '.join(FRAMES)}")
+        found[frame] = {name: known[name] for name in KEPT_DATA if name in known}
+    return found
+
+
+WINDOWS: Mapping[str, int] = dict(zip(FRAMES, (10, 1000), strict=True))
+"""Samples that a time frame holds at most, by the documents."""
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """The reports by broker, the saved bundle data, and the settings."""
+
+    reported: Mapping[str, SavedReport]
+    data: Mapping[str, Json]
+    settings: Mapping[str, Any]
+
+    @cached_property
+    def brokers(self) -> dict[str, Json]:
+        """The report of each broker."""
+        return {name: reported.broker for name, reported in self.reported.items()}
+
+    @cached_property
+    def owned(self) -> list[str]:
+        """The bundles of all brokers."""
+        return [name for broker in self.brokers.values() for name in broker.get("bundles", ())]
+
+    @cached_property
+    def latest(self) -> dict[str, Json]:
+        """The reports' numbers for bundles without bundle data, as their first sample."""
+        return {
+            name: {frame: _one_sample(stats, window) for frame, window in WINDOWS.items()}
+            for broker in self.brokers.values()
+            for name, stats in broker.get("lastStats", {}).items()
+            if name not in self.data
+        }
+
+    @cached_property
+    def bundles(self) -> dict[str, Json]:
+        """Each owned bundle with known data, in the order of the reports."""
+        known = {**self.latest, **self.data}
+        return {name: known[name] for name in self.owned if name in known}
+
+    def notes(self) -> Iterator[str]:
+        """Remarks for a person about what was left out or assumed."""
+        for name, reported in self.reported.items():
+            if reported.without_limit:
+                yield f"{name}: left out, as without a limit: {', '.join(reported.without_limit)}"
+        sampled = [name for name in self.owned if name in self.latest]
+        if sampled:
+            yield f"no bundle data of {_counted(sampled)}: the latest numbers count as one sample"
+        unknown = [name for name in self.owned if name not in self.bundles]
+        if unknown:
+            yield f"neither bundle data nor latest numbers of {_counted(unknown)}"
+
+
+def _one_sample(stats: Json, window: int) -> Json:
+    rates = {name: stats[name] for name in RATE_FIELDS if name in stats}
+    return {**rates, "numSamples": 1, "maxSamples": window}
+
+
+def _counted(bundles: list[str]) -> str:
+    return bundles[0] if len(bundles) == 1 else f"{len(bundles)} bundles"
+
+
+def _unloaded(snapshot: Snapshot) -> list[Json]:
+    return [
+        {
+            "strategy": None,
+            "settings": dict(snapshot.settings),
+            "brokers": snapshot.brokers,
+            "bundles": snapshot.bundles,
+            "recentlyUnloaded": {},
+        }
+    ]
+
+
+def _split(snapshot: Snapshot) -> list[Json]:
+    """Assumes that the bundles that brokers own are all bundles."""
+    return [
+        {
+            "settings": dict(snapshot.settings),
+            "leader": True,
+            "brokers": snapshot.brokers,
+            "bundles": snapshot.bundles,
+            "namespaceBundles": dict(Counter(map(namespace_of, snapshot.owned))),
+        }
+    ]
+
+
+def _usages(snapshot: Snapshot) -> list[Json]:
+    settings = dict(snapshot.settings)
+    return [
+        {"settings": settings, "weighted": False, "broker": broker}
+        for broker in snapshot.brokers.values()
+    ]
+
+
+def _averages(snapshot: Snapshot) -> list[Json]:
+    return [
+        {
+            "bundles": {
+                name: snapshot.bundles[name]
+                for name in broker.get("bundles", ())
+                if name in snapshot.bundles
+            },
+            "owned": broker.get("bundles", []),
+        }
+        for broker in snapshot.brokers.values()
+    ]
+
+
+def _reports(snapshot: Snapshot) -> list[Json]:
+    return [{"report": reported.report} for reported in snapshot.reported.values()]
+
+
+MAKERS: Mapping[str, Callable[[Snapshot], list[Json]]] = {
+    SHED.id: _unloaded,
+    SPLIT_CANDIDATES.id: _split,
+    USAGE.id: _usages,
+    SUM.id: _averages,
+    READ.id: _reports,
+}
+"""The operations that reports tell enough about."""
+
+OF_EACH_BROKER = (USAGE.id, SUM.id, READ.id)
+"""Those that ask about each broker by itself, without its name."""
+
+
+def trial_from(operation: str, snapshot: Snapshot) -> Trial:
+    """The questions of an operation, in the order of the brokers."""
+    return Trial.of(operation, *MAKERS[operation](snapshot))

@@ -1,1 +1,0 @@
-"""Saved data of a real cluster, and the cases made from it."""

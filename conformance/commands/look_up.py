@@ -1,0 +1,171 @@
+"""The look-ups: `rules`, `rule`, `profiles`, `readings` and `schema`."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from pulsar_conformance import specs
+from pulsar_conformance.adapters.arguments import add_profile
+from pulsar_conformance.specs import Rule, Source, Specs, UnknownName
+from pulsar_conformance.specs.text import columns, paragraph
+from pulsar_conformance.specs.words import counted
+
+SHARED_SCHEMAS = ("message", "shapes")
+"""The envelope of every message, and the shapes that the operations share."""
+
+
+@dataclass(frozen=True)
+class LookUp:
+    """A command that prints lines out of the specifications."""
+
+    add_arguments: Callable[[argparse.ArgumentParser], None]
+    lines: Callable[[argparse.Namespace], Iterator[str]]
+
+    def run(self, args: argparse.Namespace) -> int:
+        """Print what was looked up. Errors: `UnknownName`."""
+        print("\n".join(self.lines(args)))
+        return 0
+
+
+def _rules_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "pattern", nargs="*", metavar="PATTERN", help="IDs of rules, as in 'OVERLOAD-*'"
+    )
+    add_profile(parser, "only the rules of these documents or of this release", default=None)
+
+
+def _rules(args: argparse.Namespace) -> Iterator[str]:
+    """Yield a line for each rule."""
+    known = specs.load()
+    matching = {rule.id for pattern in args.pattern for rule in known.rules_matching(pattern)}
+    judged = known.rules_of(args.profile) if args.profile else known.rules.values()
+    rows = [
+        (rule.id, "untestable" if rule.untestable else rule.level, rule.title)
+        for rule in judged
+        if rule.id in matching or not args.pattern
+    ]
+    yield from columns(rows)
+    yield counted(len(rows), "rule")
+
+
+def _rule_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("id", metavar="ID", help="the ID of a rule, such as OVERLOAD-02")
+
+
+def _rule(args: argparse.Namespace) -> Iterator[str]:
+    """Yield a rule's statement, then its sources and what it depends on."""
+    known = specs.load()
+    if args.id not in known.rules:
+        raise UnknownName(args.id, "rule", known.rules)
+    rule = known.rules[args.id]
+    yield from paragraph(f"{rule.title}.", len(rule.id) + 2, f"{rule.id}  ")
+    yield ""
+    yield from paragraph(rule.statement, 2)
+    yield ""
+    yield from columns([(f"  {label}", text) for label, text in _facts(known, rule) if text])
+
+
+def _facts(known: Specs, rule: Rule) -> Iterator[tuple[str, str]]:
+    """Yield everything else that is known of a rule, with a label."""
+    yield "level", rule.level
+    for source in rule.sources:
+        yield "source", _place(source)
+        yield "", known.documents[source.document].url
+    yield "seen", rule.why or ""
+    yield "untestable", rule.untestable or ""
+    anyone = "any of " if rule.any_operation else ""
+    yield "asks", anyone + ", ".join(rule.operations) if rule.operations else ""
+    yield "settings", ", ".join(rule.settings)
+    yield "managers", ", ".join(rule.managers)
+    yield "reading", ", ".join(f"{name}={value}" for name, value in rule.reading.items())
+    yield "presupposes", ", ".join(rule.presupposes)
+    yield "profiles", ", ".join(one for one in known.profiles if rule in known.rules_of(one))
+    from pulsar_conformance.fixtures import (
+        examples,  # slow to load, and only one look-up shows them
+    )
+
+    for example in examples():
+        if rule.id in example.rules:
+            yield "example", example.id
+
+
+def _place(source: Source) -> str:
+    """Return document, section and sentences."""
+    section = f" § {source.section}" if source.section else ""
+    several = "sentences" if len(source.sentences) > 1 else "sentence"
+    return f"{source.document}{section}, {several} {', '.join(map(str, source.sentences))}"
+
+
+def _no_arguments(_parser: argparse.ArgumentParser) -> None:
+    pass
+
+
+def _profiles(_args: argparse.Namespace) -> Iterator[str]:
+    """Yield each profile with the number of its rules."""
+    known = specs.load()
+    yield from columns(
+        [
+            (name, f"{len(known.rules_of(name))} rules", profile.title)
+            for name, profile in known.profiles.items()
+        ]
+    )
+
+
+def _readings_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("name", nargs="*", metavar="NAME", help="only these readings")
+    add_profile(parser, "mark the alternatives of this profile (%(default)s)")
+
+
+def _readings(args: argparse.Namespace) -> Iterator[str]:
+    """Yield each reading with its alternatives."""
+    known = specs.load()
+    own = known.default_readings(args.profile)
+    for name in args.name or known.readings:
+        if name not in known.readings:
+            raise UnknownName(name, "reading", known.readings)
+        reading = known.readings[name]
+        yield from paragraph(reading.question, 2, f"{name}: ")
+        yield from columns(
+            [
+                (f"  {'*' if one.value == own[name] else ' '} {one.value}", one.means)
+                for one in reading.alternatives
+            ]
+        )
+    yield from paragraph(
+        f"* the alternative of {args.profile}; --reading NAME=VALUE chooses another"
+    )
+
+
+def _schema_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "operation",
+        nargs="?",
+        metavar="OPERATION",
+        help="such as shed.select; also message and shapes; without it, all are listed",
+    )
+
+
+def _schema(args: argparse.Namespace) -> Iterator[str]:
+    """Yield the JSON Schema of an operation's case and answer, or a list of the schemas."""
+    known = (*specs.operations(), *SHARED_SCHEMAS)
+    name = args.operation
+    if name is None:
+        yield from columns([(one, specs.schema(_file(one))["title"]) for one in known])
+        return
+    if name not in known:
+        raise UnknownName(name, "schema of the protocol", known)
+    yield json.dumps(specs.schema(_file(name)), indent=2, ensure_ascii=False)
+
+
+def _file(name: str) -> str:
+    return name if name in SHARED_SCHEMAS else f"operations/{name}"
+
+
+RULES = LookUp(_rules_arguments, _rules)
+RULE = LookUp(_rule_arguments, _rule)
+PROFILES = LookUp(_no_arguments, _profiles)
+READINGS = LookUp(_readings_arguments, _readings)
+SCHEMA = LookUp(_schema_arguments, _schema)

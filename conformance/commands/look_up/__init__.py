@@ -1,1 +1,0 @@
-"""What the suite knows, looked up: rules, profiles, readings, settings and schemas."""
