@@ -8,24 +8,28 @@ from collections.abc import Sequence
 from pulsar_conformance.conformance.common.expect import Expect
 from pulsar_conformance.conformance.common.trial import Asked
 from pulsar_conformance.conformance.shedding import draw_cycles as draws
-from pulsar_conformance.conformance.shedding import quantities as facts
+from pulsar_conformance.conformance.shedding import quantities
 from pulsar_conformance.conformance.shedding.operations import CYCLES, SHED
-from pulsar_conformance.conformance.shedding.view import Unloading, Unloadings
-from pulsar_conformance.reference.overload import need_of
-from pulsar_conformance.reference.sequences import CycleSequence
-from pulsar_conformance.reference.shedding import STRATEGY, Cycle
+from pulsar_conformance.conformance.shedding.view import (
+    CyclesInARow,
+    SheddingCycle,
+    Unloading,
+    UnloadingInARow,
+)
+from pulsar_conformance.reference.shedding import ENABLED, STRATEGY
 
 
 @SHED.check("SHED-01", draws=draws.cycles(draws.switched_off))
-def nothing_is_shed_when_switched_off(case: Cycle, answer: Unloading, expect: Expect) -> None:
+def nothing_is_shed_when_switched_off(
+    case: SheddingCycle, answer: Unloading, expect: Expect
+) -> None:
     """With shedding switched off, nothing is unloaded."""
-    switched_on = case.settings.flag("loadBalancerSheddingEnabled")
-    if expect.reached(not switched_on):
+    if expect.reached(not case.settings.flag(ENABLED)):
         expect.nothing(answer, "shedding is switched off")
 
 
 @SHED.check("SHED-02", draws=draws.cycles(draws.any_strategy))
-def only_owned_bundles_go(case: Cycle, answer: Unloading, expect: Expect) -> None:
+def only_owned_bundles_go(case: SheddingCycle, answer: Unloading, expect: Expect) -> None:
     """A broker gives up bundles that it owns."""
     owned = {(name, b) for name, broker in case.brokers.items() for b in broker.bundles}
     expect.reached(case.enabled and bool(owned))
@@ -36,7 +40,7 @@ def only_owned_bundles_go(case: Cycle, answer: Unloading, expect: Expect) -> Non
 
 
 @SHED.check("SHED-03", draws=draws.cycles(draws.any_strategy))
-def each_bundle_goes_once(case: Cycle, answer: Unloading, expect: Expect) -> None:
+def each_bundle_goes_once(case: SheddingCycle, answer: Unloading, expect: Expect) -> None:
     """No bundle is unloaded twice in one cycle."""
     expect.reached(case.enabled and any(broker.bundles for broker in case.brokers.values()))
     counted = Counter(bundle for _, bundle in answer.pairs)
@@ -44,7 +48,7 @@ def each_bundle_goes_once(case: Cycle, answer: Unloading, expect: Expect) -> Non
 
 
 @SHED.check("SHED-04", draws=draws.changed(draws.after_splits, draws.lately_unloaded))
-def recently_unloaded_bundles_stay(case: Cycle, answer: Unloading, expect: Expect) -> None:
+def recently_unloaded_bundles_stay(case: SheddingCycle, answer: Unloading, expect: Expect) -> None:
     """A bundle that was unloaded within the grace period is left where it is."""
     blocked = {b for broker in case.brokers.values() for b in broker.bundles if case.blocked(b)}
     expect.reached(case.enabled and bool(blocked))
@@ -52,27 +56,27 @@ def recently_unloaded_bundles_stay(case: Cycle, answer: Unloading, expect: Expec
     expect.nothing(wrong, f"unloaded within the last {case.grace} minutes")
 
 
-def _alike(asked: Sequence[Asked[Cycle, Unloading]], expect: Expect) -> None:
+def _alike(asked: Sequence[Asked[SheddingCycle, Unloading]], expect: Expect) -> None:
     """The same cluster, asked twice, is shed alike."""
     (case, _), (_, named) = asked
     expect.given(case.enabled and named.cycle.enabled, "shedding runs")
     expect.given(case.case["brokers"] == named.cycle.case["brokers"], "one cluster")
-    tied = any(facts.tied(case, broker) for broker in case.brokers.values())
+    tied = any(quantities.has_ties(case, broker) for broker in case.brokers.values())
     expect.given(not tied, "no two bundles of a broker carry alike")
-    expect.given(facts.one_busiest(case), "one broker is the busiest")
+    expect.given(quantities.has_one_busiest(case), "one broker is the busiest")
 
 
-def _as_named(asked: Sequence[Asked[Cycle, Unloading]], expect: Expect) -> None:
+def _as_named(asked: Sequence[Asked[SheddingCycle, Unloading]], expect: Expect) -> None:
     _alike(asked, expect)
     (_, answer), (_, named) = asked
     if expect.reached(bool(named.pairs)):
-        allowed = f"as {named.cycle.strategy}: {facts.as_far_as_settled(named)}"
-        expect.that(facts.alike(answer, named), allowed, answer)
+        allowed = f"as {named.cycle.strategy}: {quantities.determined_part(named)}"
+        expect.that(quantities.agree(answer, named), allowed, answer)
 
 
 @SHED.check_together("SHED-05", draws=draws.pairs(draws.unnamed, draws.threshold_without_ties))
 def threshold_shedder_is_the_default(
-    asked: Sequence[Asked[Cycle, Unloading]], expect: Expect
+    asked: Sequence[Asked[SheddingCycle, Unloading]], expect: Expect
 ) -> None:
     """With no strategy named anywhere, what ThresholdShedder would unload is unloaded."""
     expect.given(len(asked) == 2, "a cycle with a strategy and one without")
@@ -85,7 +89,7 @@ def threshold_shedder_is_the_default(
 
 @SHED.check_together("SHED-06", draws=draws.pairs(draws.by_settings, draws.without_ties))
 def the_setting_selects_the_strategy(
-    asked: Sequence[Asked[Cycle, Unloading]], expect: Expect
+    asked: Sequence[Asked[SheddingCycle, Unloading]], expect: Expect
 ) -> None:
     """A strategy that the setting names sheds as it does when the case names it."""
     expect.given(len(asked) == 2, "a cycle by the case's strategy and one by the setting's")
@@ -97,41 +101,46 @@ def the_setting_selects_the_strategy(
 
 
 @SHED.check("SHED-07", draws=draws.changed(draws.with_another_long_term, draws.overload))
-def bundles_with_more_traffic_go_first(case: Cycle, answer: Unloading, expect: Expect) -> None:
+def bundles_with_more_traffic_go_first(
+    case: SheddingCycle, answer: Unloading, expect: Expect
+) -> None:
     """No bundle goes instead of one of its broker's that carries more."""
-    expect.given(facts.strategy_is(case, "OverloadShedder"), "OverloadShedder sheds")
+    expect.given(quantities.sheds_by(case, "OverloadShedder"), "OverloadShedder sheds")
     one = expect.readings["overload-amount"] == "one"
     expect.given(not one, "more than one bundle may go")
     for broker in case.brokers.values():
-        facts.the_busiest_go_first(case, broker, answer, expect)
+        quantities.expect_busiest_first(case, broker, answer, expect)
 
 
 @SHED.check("SHED-08", draws=draws.cycles(draws.overloaded_under_others))
 def overloaded_brokers_shed_under_every_strategy(
-    case: Cycle, answer: Unloading, expect: Expect
+    case: SheddingCycle, answer: Unloading, expect: Expect
 ) -> None:
     """An overloaded broker gives up its excess, whichever strategy is set."""
     expect.given(case.enabled and case.strategy != "OverloadShedder", "another strategy is set")
     for broker in case.brokers.values():
-        sure = facts.overloaded(case, broker) and facts.able(case, broker)
+        sure = quantities.overloaded(case, broker) and quantities.can_shed(case, broker)
         if not sure:
             continue
-        if expect.reached(facts.loaded(case, broker)):
+        if expect.reached(quantities.can_shed_by_any_measure(case, broker)):
             allowed = f"{broker.name}, which is overloaded, sheds"
             expect.that(bool(answer.of(broker)), allowed, answer)
-        one, need = expect.readings["overload-amount"] == "one", need_of(case, broker)
-        if not one and facts.carried(case, case.movable(broker)) >= need:
+        one, need = (
+            expect.readings["overload-amount"] == "one",
+            quantities.overload_need(case, broker),
+        )
+        if not one and case.carried(case.movable(broker)) >= need:
             of = f"traffic shed by {broker.name}, which is overloaded,"
-            expect.at_least(facts.shed(answer, broker), need, of, case.written)
+            expect.at_least(answer.traffic_from(broker), need, of, case.written)
 
 
-def _in_a_row(row: CycleSequence, expect: Expect) -> None:
+def _in_a_row(row: CyclesInARow, expect: Expect) -> None:
     expect.given(len(row) > 1, "cycles in a row")
 
 
 @CYCLES.check("SHED-15", draws=draws.any_row)
 def later_cycles_shed_what_is_owned_now(
-    row: CycleSequence, answer: Unloadings, expect: Expect
+    row: CyclesInARow, answer: UnloadingInARow, expect: Expect
 ) -> None:
     """Every cycle gives up bundles that their brokers own in it, each once."""
     _in_a_row(row, expect)
@@ -150,7 +159,7 @@ def later_cycles_shed_what_is_owned_now(
 
 @CYCLES.check("SHED-16", draws=draws.any_row)
 def what_a_cycle_unloaded_stays_for_a_while(
-    row: CycleSequence, answer: Unloadings, expect: Expect
+    row: CyclesInARow, answer: UnloadingInARow, expect: Expect
 ) -> None:
     """What an earlier cycle unloaded within the grace period is left where it is."""
     _in_a_row(row, expect)

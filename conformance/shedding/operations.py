@@ -16,12 +16,16 @@ from pulsar_conformance.conformance.common.clusters import (
 from pulsar_conformance.conformance.common.expect import Violated
 from pulsar_conformance.conformance.common.operation import NamesUsed, Operation, Problems
 from pulsar_conformance.conformance.common.trial import Json
-from pulsar_conformance.conformance.shedding.quantities import cycle_settled
-from pulsar_conformance.conformance.shedding.view import Unloading, Unloadings
+from pulsar_conformance.conformance.shedding.quantities import is_determined
+from pulsar_conformance.conformance.shedding.view import (
+    CyclesInARow,
+    SheddingCycle,
+    Unloading,
+    UnloadingInARow,
+)
 from pulsar_conformance.reference import Readings, Settings, threshold, uniform
 from pulsar_conformance.reference.ranges import HashRange, namespace_of
-from pulsar_conformance.reference.sequences import CycleSequence
-from pulsar_conformance.reference.shedding import PACKAGE, STRATEGY, Cycle
+from pulsar_conformance.reference.shedding import PACKAGE, STRATEGY
 
 
 def _legal_cycle(case: Json, settings: Settings) -> Problems:
@@ -56,7 +60,7 @@ def _moved(owned: set[str], recently: Mapping[str, float]) -> Problems:
                 yield f"case.recentlyUnloaded: {name} is a part of {bundle}; bundles never merge"
 
 
-def _unloading(case: Cycle, answer: Json) -> Unloading:
+def _unloading(case: SheddingCycle, answer: Json) -> Unloading:
     return Unloading(case, tuple((one["broker"], one["bundle"]) for one in answer["unload"]))
 
 
@@ -99,7 +103,7 @@ def _example_cycle(cpu: float) -> Json:
 
 SHED = Operation(
     id="shed.select",
-    view=Cycle,
+    view=SheddingCycle,
     read=_unloading,
     matches=_matches_cycle,
     examples=(_example_cycle(95.0), _example_cycle(50.0)),
@@ -107,7 +111,7 @@ SHED = Operation(
     removable=frozenset({"brokers", "bundles", "recentlyUnloaded"}),
     names=_named_cycle,
     regardless_of_order=_same_cycle,
-    determined=cycle_settled,
+    determined=is_determined,
     overridden_by={STRATEGY: "strategy"},
 )
 
@@ -124,7 +128,7 @@ def _legal_cycles(case: Json, settings: Settings) -> Problems:
                 yield f"{where}.brokers.{name}: usageHistory is what the cycles before say"
         if cycle["brokers"].keys() != first["brokers"].keys():
             yield f"{where}.brokers: every cycle has the same brokers"
-    if later and CycleSequence(case, settings, ANY).alone(0).strategy == "ThresholdShedder":
+    if later and CyclesInARow(case, settings, ANY).alone(0).strategy == "ThresholdShedder":
         yield from history_share(settings)
 
 
@@ -132,7 +136,7 @@ ANY = Readings({})
 """The strategy of a row depends on no reading."""
 
 
-def _read(row: CycleSequence, answer: Json) -> Unloadings:
+def _read(row: CyclesInARow, answer: Json) -> UnloadingInARow:
     """Each cycle as what was answered before left it. Errors: `Violated`."""
     found: list[Unloading] = []
     answered = answer["cycles"]
@@ -142,7 +146,7 @@ def _read(row: CycleSequence, answer: Json) -> Unloadings:
         cycle = row.after([[bundle for _, bundle in earlier.pairs] for earlier in found])
         pairs = tuple((each["broker"], each["bundle"]) for each in one["unload"])
         found.append(Unloading(cycle, pairs))
-    return Unloadings(tuple(found))
+    return UnloadingInARow(tuple(found))
 
 
 def _matches_cycles(allowed: Json, answer: Json) -> bool:
@@ -166,14 +170,14 @@ def _same_cycles(_case: Json, answer: Json) -> object:
     return [sorted((x["broker"], x["bundle"]) for x in one["unload"]) for one in answer["cycles"]]
 
 
-def _settled(row: CycleSequence, readings: Readings) -> bool:
+def _settled(row: CyclesInARow, readings: Readings) -> bool:
     """The first cycle leaves one answer, and so does each later one whatever those before did.
 
     What a later cycle decides hangs on the mixture of usages where the strategy keeps any.
     """
     alone = [row.alone(place) for place in range(len(row))]
     mixed = len(alone) > 1 and alone[0].strategy == "ThresholdShedder"
-    return not mixed and all(cycle_settled(one, readings) for one in alone)
+    return not mixed and all(is_determined(one, readings) for one in alone)
 
 
 def _example_cycles(*cpus: float) -> Json:
@@ -197,7 +201,7 @@ def _example_cycles(*cpus: float) -> Json:
 
 CYCLES = Operation(
     id="shed.cycles",
-    view=CycleSequence,
+    view=CyclesInARow,
     read=_read,
     matches=_matches_cycles,
     examples=(_example_cycles(95.0, 95.0), _example_cycles(50.0, 95.0)),

@@ -1,121 +1,199 @@
-"""Facts about a shedding cycle: certain, or too close for floating point to tell."""
+"""Quantities of a shedding cycle, and where floating point leaves a comparison open.
+
+A comparison returns None where it is too close for floating-point arithmetic.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
 from itertools import accumulate, pairwise
 
 from pulsar_conformance.conformance.common.expect import SHARE, Expect, near, same
-from pulsar_conformance.conformance.shedding import quantities as facts
-from pulsar_conformance.conformance.shedding.view import Unloading
+from pulsar_conformance.conformance.shedding.view import SheddingCycle, Unloading, usage_of
 from pulsar_conformance.reference import Readings
 from pulsar_conformance.reference.cluster import Broker, Rates
 from pulsar_conformance.reference.numbers import Fraction, Percent, Rate, total
-from pulsar_conformance.reference.overload import (
-    FEWEST_BUNDLES,
-    is_overloaded,
-    need_of,
-    threshold_of,
-)
-from pulsar_conformance.reference.shedding import ENABLED, MEASURE, Cycle
-from pulsar_conformance.reference.threshold import LOWER_BOUNDARY, Levels
-from pulsar_conformance.reference.uniform import RATE_THRESHOLD, THROUGHPUT_THRESHOLD, Imbalance
-from pulsar_conformance.reference.usage import (
-    maximum,
-    weights,
-)
+from pulsar_conformance.reference.overload import OVERLOAD_THRESHOLD
+from pulsar_conformance.reference.shedding import ENABLED
+from pulsar_conformance.reference.threshold import HISTORY_SHARE, LOWER_BOUNDARY, SHEDDER_THRESHOLD
+from pulsar_conformance.reference.uniform import RATE_THRESHOLD, THROUGHPUT_THRESHOLD
+from pulsar_conformance.reference.usage import WEIGHT_SETTINGS
 
 EXACT = frozenset(map(Fraction, (0, 25, 50, 75, 100)))
 """Percentages without rounding in any floating point, as shares and in percent."""
 
 EXACT_WEIGHTS = frozenset(Fraction(quarter, 4) for quarter in range(5))
 
+FEWEST_BUNDLES = 2
+"""Bundles below which no broker sheds under OverloadShedder. [OVERLOAD-07]"""
 
-def overloaded(cycle: Cycle, broker: Broker) -> bool | None:
-    """Whether a broker is overloaded; None if floating point might decide."""
-    threshold = threshold_of(cycle)
+FIVE_POINTS = Fraction(5)
+"""Points beyond the excess over the overload threshold, and below the average. [OVERLOAD-02,
+THRESHOLD-03]"""
+
+EXAMPLE_BOUNDARY = Fraction(10)
+"""Points below the average in the documents' example of the lower boundary. [THRESHOLD-09]"""
+
+
+def overload_threshold(cycle: SheddingCycle) -> Percent:
+    """Return the usage beyond which a broker is overloaded."""
+    return cycle.settings.number(OVERLOAD_THRESHOLD)
+
+
+def overloaded(cycle: SheddingCycle, broker: Broker) -> bool | None:
+    """True if a broker is overloaded."""
+    usage, threshold = usage_of(broker), overload_threshold(cycle)
     exact = EXACT.issuperset({*broker.percent.values(), threshold})
-    if near(maximum(broker).percent, threshold) and not exact:
+    if near(usage, threshold) and not exact:
         return None
-    return is_overloaded(cycle, broker)
-
-
-def exact_everywhere(levels: Levels) -> bool:
-    """Whether usages, average and limits are the same in every floating point arithmetic."""
-    cycle, count = levels.cycle, len(levels.usage)
-    used = {p for broker in cycle.brokers.values() for p in broker.percent.values()}
-    return (
-        EXACT.issuperset({*used, *levels.usage.values()})
-        and EXACT_WEIGHTS.issuperset(weights(cycle.settings).values())
-        and count & (count - 1) == 0
-        and not any(broker.history for broker in cycle.brokers.values())
+    return usage > threshold or (
+        usage == threshold and cycle.readings["overload-trigger"] == "reaches"
     )
 
 
-def over(levels: Levels, broker: Broker) -> bool | None:
-    """Whether a broker is above average and threshold; None if floating point might decide."""
-    exact = exact_everywhere(levels) and levels.threshold in EXACT
-    if near(levels.usage[broker.name], levels.limit) and not exact:
-        return None
-    return levels.is_over(broker)
+def overload_need(cycle: SheddingCycle, broker: Broker) -> Rate:
+    """Return the traffic that an overloaded broker has to give up. [OVERLOAD-02]"""
+    excess = usage_of(broker) - overload_threshold(cycle)
+    return (excess + FIVE_POINTS) / 100 * cycle.traffic_of(broker)
 
 
-def under(levels: Levels, usage: Percent) -> bool | None:
-    """Whether a usage is below the lower boundary; None if floating point might decide."""
-    exact = exact_everywhere(levels) and levels.threshold in EXACT | {Fraction(10)}
-    if near(usage, levels.bound) and not exact:
-        return None
-    return usage < levels.bound
+@dataclass(frozen=True)
+class Levels:
+    """The usages of a cycle, their average, and the limits that follow from it, in percent."""
+
+    cycle: SheddingCycle
+
+    @cached_property
+    def usage(self) -> dict[str, Percent]:
+        """The usage of each broker with its history. [THRESHOLD-06, THRESHOLD-07]"""
+        return {name: self._mixed(broker) for name, broker in self.cycle.brokers.items()}
+
+    def _mixed(self, broker: Broker) -> Percent:
+        first, *later = *broker.history, self.cycle.weighted_usage[broker.name]
+        mixed = first
+        for now in later:
+            mixed = self.history_share * mixed + (1 - self.history_share) * now
+        return mixed
+
+    @cached_property
+    def history_share(self) -> Fraction:
+        """The share of earlier observations in a usage."""
+        return self.cycle.settings.number(HISTORY_SHARE)
+
+    @cached_property
+    def average(self) -> Percent:
+        """The mean over every broker of the cluster. [THRESHOLD-05]"""
+        return total(self.usage.values()) / len(self.usage)
+
+    @cached_property
+    def threshold(self) -> Percent:
+        """Points above the average beyond which a broker sheds."""
+        return self.cycle.settings.number(SHEDDER_THRESHOLD)
+
+    @property
+    def limit(self) -> Percent:
+        """Average and threshold together."""
+        return self.average + self.threshold
+
+    @property
+    def bound(self) -> Percent:
+        """The usage below which a broker counts as idle, by the reading `lower-boundary`."""
+        below = {
+            "printed-sum": Fraction(0),
+            "average-minus-threshold": self.threshold,
+            "average-minus-10": EXAMPLE_BOUNDARY,
+        }
+        return self.average - below[self.cycle.readings["lower-boundary"]]
+
+    def need_of(self, broker: Broker) -> Rate:
+        """Return the traffic whose unloading brings a broker below the average. [THRESHOLD-03]"""
+        points = self.cycle.readings["threshold-target"] == "points"
+        below = FIVE_POINTS if points else self.average * FIVE_POINTS / 100
+        usage = self.usage[broker.name]
+        whole = usage if self.cycle.readings["threshold-released"] == "usage" else Fraction(100)
+        return (usage - self.average + below) / whole * self.cycle.traffic_of(broker)
+
+    @cached_property
+    def _exact(self) -> bool:
+        """True if usages and average are the same in every floating-point arithmetic."""
+        cycle, count = self.cycle, len(self.usage)
+        used = {p for broker in cycle.brokers.values() for p in broker.percent.values()}
+        weights = {cycle.settings.number(name) for name in WEIGHT_SETTINGS.values()}
+        return (
+            EXACT.issuperset({*used, *self.usage.values()})
+            and EXACT_WEIGHTS.issuperset(weights)
+            and count & (count - 1) == 0
+            and not any(broker.history for broker in cycle.brokers.values())
+        )
+
+    def over(self, broker: Broker) -> bool | None:
+        """True if a broker is above average and threshold together."""
+        usage = self.usage[broker.name]
+        if near(usage, self.limit) and not (self.threshold in EXACT and self._exact):
+            return None
+        return usage > self.limit or (
+            usage == self.limit and self.cycle.readings["threshold-trigger"] == "reaches"
+        )
+
+    def idle(self, usage: Percent) -> bool | None:
+        """True if a usage is below the lower boundary."""
+        exact = self.threshold in EXACT | {EXAMPLE_BOUNDARY} and self._exact
+        return None if near(usage, self.bound) and not exact else usage < self.bound
 
 
-def sheds_under_85(cycle: Cycle, broker: Broker) -> bool:
-    """Whether a broker may shed for its overload although another strategy is set. [SHED-08]"""
+@dataclass(frozen=True)
+class Extremes:
+    """The lowest and the highest message rate and throughput of the brokers of a cycle."""
+
+    messages: tuple[Rate, Rate]
+    throughput: tuple[Rate, Rate]
+
+    @classmethod
+    def of(cls, cycle: SheddingCycle) -> Extremes:
+        """Return the extremes of a cycle."""
+        rates = [cycle.rates_of(broker) for broker in cycle.brokers.values()]
+        by_rate, by_size = [one.messages for one in rates], [one.throughput for one in rates]
+        return cls((min(by_rate), max(by_rate)), (min(by_size), max(by_size)))
+
+
+def may_shed_for_overload(cycle: SheddingCycle, broker: Broker) -> bool:
+    """True if a broker may shed for its overload although another strategy is set. [SHED-08]"""
     everywhere = cycle.readings["overload-scope"] == "all"
     return everywhere and overloaded(cycle, broker) is not False
 
 
-def sheds_its_dearest(cycle: Cycle, broker: Broker) -> bool:
-    """Whether it may so shed its most expensive bundle, by another measure than that of traffic."""
+def may_shed_its_most_expensive(cycle: SheddingCycle, broker: Broker) -> bool:
+    """True if it may thereby shed one bundle that is first by another measure than traffic."""
     one = cycle.readings["overload-amount"] == "one"
     other = cycle.readings["expensive-measure"] != cycle.readings["shed-measure"]
-    return one and other and sheds_under_85(cycle, broker)
+    return one and other and may_shed_for_overload(cycle, broker)
 
 
-def able(cycle: Cycle, broker: Broker) -> bool:
-    """Whether a broker has enough bundles, and one with traffic that may move."""
-    return len(broker.bundles) >= FEWEST_BUNDLES and carried(cycle, cycle.movable(broker)) > 0
+def can_shed(cycle: SheddingCycle, broker: Broker) -> bool:
+    """True if a broker has two bundles or more, and one with traffic that may move."""
+    enough = len(broker.bundles) >= FEWEST_BUNDLES
+    return enough and cycle.carried(cycle.movable(broker)) > 0
 
 
-def loaded(cycle: Cycle, broker: Broker) -> bool:
-    """Whether a broker of bundles enough can shed, however traffic is counted."""
-    return len(broker.bundles) >= FEWEST_BUNDLES and laden(cycle, broker)
+def can_shed_by_any_measure(cycle: SheddingCycle, broker: Broker) -> bool:
+    """True if a broker has two bundles or more, and one with messages and bytes that may move."""
+    return len(broker.bundles) >= FEWEST_BUNDLES and has_movable_load(cycle, broker)
 
 
-def laden(cycle: Cycle, broker: Broker) -> bool:
-    """Whether a broker has messages and bytes, and a bundle with both that may move."""
+def has_movable_load(cycle: SheddingCycle, broker: Broker) -> bool:
+    """True if a broker has messages and bytes, and a bundle with both that may move."""
     movable = map(cycle.rates, cycle.movable(broker))
     both = any(rates.messages > 0 and rates.throughput > 0 for rates in movable)
     return both and broker.rates.messages > 0 and broker.rates.throughput > 0
 
 
-def carried(cycle: Cycle, bundles: Iterable[str]) -> Rate:
-    """The traffic that bundles carry together."""
-    return total(map(cycle.traffic, bundles))
-
-
-def own(answer: Unloading, broker: Broker) -> list[str]:
-    """The bundles that a broker gives up, each once, in the order of decision."""
-    return [bundle for bundle in dict.fromkeys(answer.of(broker)) if bundle in broker.bundles]
-
-
-def shed(answer: Unloading, broker: Broker) -> Rate:
-    """The traffic of all bundles that a broker gives up."""
-    return carried(answer.cycle, own(answer, broker))
-
-
-def the_busiest_go_first(cycle: Cycle, broker: Broker, answer: Unloading, expect: Expect) -> None:
-    """No bundle of a broker goes instead of another one that carries more."""
-    given = [bundle for bundle in own(answer, broker) if not cycle.blocked(bundle)]
+def expect_busiest_first(
+    cycle: SheddingCycle, broker: Broker, answer: Unloading, expect: Expect
+) -> None:
+    """Demand that no bundle of a broker goes instead of another one that carries more."""
+    given = [bundle for bundle in answer.owned(broker) if not cycle.blocked(bundle)]
     kept = [bundle for bundle in cycle.movable(broker) if bundle not in given]
     if expect.reached(bool(given and kept)):
         most, least = max(kept, key=cycle.traffic), min(given, key=cycle.traffic)
@@ -124,121 +202,120 @@ def the_busiest_go_first(cycle: Cycle, broker: Broker, answer: Unloading, expect
         expect.that(less >= more * (1 - SHARE), allowed, answer)
 
 
-def tied(cycle: Cycle, broker: Broker) -> bool:
-    """Whether two movable bundles carry the same, so that either may go first."""
-    traffic = sorted(map(cycle.traffic, cycle.movable(broker)))
-    return any(same(low, high) for low, high in pairwise(traffic))
+def has_ties(cycle: SheddingCycle, broker: Broker) -> bool:
+    """True if two movable bundles of a broker carry the same, so that either may go first."""
+    return _tied(map(cycle.traffic, cycle.movable(broker)))
 
 
-def alike(first: Unloading, second: Unloading) -> bool:
-    """Whether two answers to the same question may both come from one balancer.
+def _tied(rates: Iterable[Rate]) -> bool:
+    return any(same(low, high) for low, high in pairwise(sorted(rates)))
 
-    Where the documents leave open which bundles go, the brokers that give up some have to be the
-    same; else the bundles.
+
+def agree(first: Unloading, second: Unloading) -> bool:
+    """True if two answers to the same question may both come from one balancer.
+
+    Where the documents do not determine which bundles go, the brokers that give up some have to be
+    the same; else the bundles.
     """
-    if settled(first.cycle):
+    if _bundles_are_determined(first.cycle):
         return sorted(first.pairs) == sorted(second.pairs)
     return {broker for broker, _ in first.pairs} == {broker for broker, _ in second.pairs}
 
 
-def as_far_as_settled(answer: Unloading) -> str:
-    """An answer in words, without what another one may have otherwise."""
-    if settled(answer.cycle):
+def determined_part(answer: Unloading) -> str:
+    """Return an answer in words, without what another answer may have otherwise."""
+    if _bundles_are_determined(answer.cycle):
         return str(answer)
     brokers = dict.fromkeys(broker for broker, _ in answer.pairs)
     return f"some of {', '.join(brokers)}" if brokers else "nothing"
 
 
-def settled(cycle: Cycle) -> bool:
-    """Whether the documents say which bundles go, and not only how much has to go."""
+def _bundles_are_determined(cycle: SheddingCycle) -> bool:
+    """True if the documents say which bundles go, and not only how much has to go."""
     ordered = cycle.readings["threshold-order"] == "traffic"
-    idle = LOWER_BOUNDARY in cycle.settings.given
-    by_traffic = cycle.strategy == "ThresholdShedder" and ordered and not idle
+    relief = LOWER_BOUNDARY in cycle.settings.given
+    by_traffic = cycle.strategy == "ThresholdShedder" and ordered and not relief
     return cycle.strategy == "OverloadShedder" or by_traffic
 
 
-def one_busiest(cycle: Cycle) -> bool:
-    """Whether no two brokers can be taken for the one that has to unload for another's sake."""
+def has_one_busiest(cycle: SheddingCycle) -> bool:
+    """True if no two brokers can be taken for the one that has to unload for another's sake."""
     if cycle.strategy == "ThresholdShedder":
         *_, second, first = sorted(Levels(cycle).usage.values())
         return LOWER_BOUNDARY not in cycle.settings.given or not near(first, second)
     if cycle.strategy != "UniformLoadShedder":
         return True
     rates = {name: cycle.rates_of(broker) for name, broker in cycle.brokers.items()}
-    most = set()
-    for measure in MEASURE.values():
-        top = max(map(measure, rates.values()))
-        most |= {name for name, one in rates.items() if same(measure(one), top)}
-    return len(most) == 1
+    spread = Extremes.of(cycle)
+    return (
+        sum(
+            same(one.messages, spread.messages[1]) or same(one.throughput, spread.throughput[1])
+            for one in rates.values()
+        )
+        == 1
+    )
 
 
-def strategy_is(cycle: Cycle, name: str) -> bool:
-    """Whether shedding runs, under this strategy."""
-    return cycle.enabled and cycle.strategy == name
+def sheds_by(cycle: SheddingCycle, strategy: str) -> bool:
+    """True if shedding is switched on, with this strategy."""
+    return cycle.enabled and cycle.strategy == strategy
 
 
-def cycle_settled(case: Cycle, _readings: Readings) -> bool:
-    """No two bundles of a broker carry the same, and the strategy decides without doubt."""
+def is_determined(case: SheddingCycle, _readings: Readings) -> bool:
+    """True if no two bundles of a broker carry the same, and the strategy decides without doubt."""
     if not case.settings.flag(ENABLED):
         return True
     decides, brokers = STRATEGIES.get(case.strategy), case.brokers.values()
     if decides is None or len(brokers) < 2:
         return False
-    bundles = all(_apart(map(case.rates, case.movable(broker))) for broker in brokers)
-    return bundles and decides(case) and _everywhere(case)
+    apart = all(_apart(map(case.rates, case.movable(broker))) for broker in brokers)
+    everywhere = case.readings["overload-scope"] == "all"
+    return apart and decides(case) and (not everywhere or _overload(case))
 
 
 def _apart(rates: Iterable[Rates]) -> bool:
-    """Whether no two rates are the same, by messages or by bytes."""
+    """True if no two rates are the same, by messages or by bytes."""
     known = list(rates)
-    by_messages = sorted(one.messages for one in known)
-    by_bytes = sorted(one.throughput for one in known)
-    pairs = (*pairwise(by_messages), *pairwise(by_bytes))
-    return not any(same(low, high) for low, high in pairs)
+    return not _tied(one.messages for one in known) and not _tied(one.throughput for one in known)
 
 
-def _clear(case: Cycle, broker: Broker, need: Rate) -> bool:
-    """Whether no sum of a broker's bundles is exactly what it has to give up."""
+def _clear(case: SheddingCycle, broker: Broker, need: Rate) -> bool:
+    """True if no sum of a broker's bundles is exactly the traffic that it has to give up."""
     carried = accumulate(map(case.traffic, case.movable(broker)))
     return not any(same(amount, need) for amount in carried)
 
 
-def _overload(case: Cycle) -> bool:
-    """Each broker is certainly overloaded or not, and sheds a clear amount."""
+def _overload(case: SheddingCycle) -> bool:
+    """True if each broker is certainly overloaded or not, and sheds a clear amount."""
     return all(
-        facts.overloaded(case, broker) is not None and _clear(case, broker, need_of(case, broker))
+        overloaded(case, broker) is not None and _clear(case, broker, overload_need(case, broker))
         for broker in case.brokers.values()
     )
 
 
-def _everywhere(case: Cycle) -> bool:
-    """The same, if overloaded brokers shed under every strategy."""
-    return case.readings["overload-scope"] != "all" or _overload(case)
-
-
-def _threshold(case: Cycle) -> bool:
-    """Each broker is certainly above the limit or not, and sheds a clear amount."""
+def _threshold(case: SheddingCycle) -> bool:
+    """True if each broker is certainly above the limit or not, and sheds a clear amount."""
     levels = Levels(case)
-    over = [(broker, facts.over(levels, broker)) for broker in case.brokers.values()]
-    sure = all(above is not None for _, above in over)
+    over = [(broker, levels.over(broker)) for broker in case.brokers.values()]
+    certain = all(above is not None for _, above in over)
     clear = all(_clear(case, broker, levels.need_of(broker)) for broker, above in over if above)
-    return sure and clear and (not case.settings.flag(LOWER_BOUNDARY) or _boundary(levels))
+    return certain and clear and (not case.settings.flag(LOWER_BOUNDARY) or _boundary(levels))
 
 
 def _boundary(levels: Levels) -> bool:
-    """Each broker is certainly below the boundary or not, and no two usages are equal."""
-    sure = all(facts.under(levels, usage) is not None for usage in levels.usage.values())
+    """True if each broker is certainly idle or not, and no two usages are equal."""
+    certain = all(levels.idle(usage) is not None for usage in levels.usage.values())
     pairs = pairwise(sorted(levels.usage.values()))
-    return sure and not any(near(low, high) for low, high in pairs)
+    return certain and not any(near(low, high) for low, high in pairs)
 
 
-def _uniform(case: Cycle) -> bool:
-    """No two brokers carry the same, no threshold is in doubt, and all rates are whole.
+def _uniform(case: SheddingCycle) -> bool:
+    """True if no two brokers carry the same, no threshold is in doubt, and all rates are whole.
 
     The documents do not say which bundles even out the load. Sums of whole rates are the same in
     any order.
     """
-    brokers, spread = case.brokers.values(), Imbalance(case)
+    brokers, spread = case.brokers.values(), Extremes.of(case)
     bundles = [case.rates(bundle) for broker in brokers for bundle in broker.bundles]
     own = list(map(case.rates_of, brokers))
     numbers = (n for one in (*bundles, *own) for n in (one.messages, one.throughput))
@@ -248,11 +325,11 @@ def _uniform(case: Cycle) -> bool:
     least, most = spread.throughput
     multiple = case.settings.number(THROUGHPUT_THRESHOLD)
     bounds += [(most, least * multiple), (most, least * (multiple + 1))]
-    unsure = any(same(amount, bound) for amount, bound in bounds)
-    return _apart(own) and not unsure and all(number.denominator == 1 for number in numbers)
+    doubtful = any(same(amount, bound) for amount, bound in bounds)
+    return _apart(own) and not doubtful and all(number.denominator == 1 for number in numbers)
 
 
-STRATEGIES: Mapping[str, Callable[[Cycle], bool]] = {
+STRATEGIES: Mapping[str, Callable[[SheddingCycle], bool]] = {
     "OverloadShedder": _overload,
     "ThresholdShedder": _threshold,
     "UniformLoadShedder": _uniform,

@@ -1,31 +1,191 @@
-"""Shedding as checks see it."""
+"""Shedding as checks see it: cycles with quantities of the judge's own, and the unloads answered.
+
+The model works out the same quantities in `reference`. No check takes them from there, so that a
+fault of the model is not also a fault of its judge.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
-from pulsar_conformance.reference.cluster import Broker
-from pulsar_conformance.reference.numbers import Fraction, Rate
-from pulsar_conformance.reference.shedding import Cycle
+from pulsar_conformance.reference import Readings, Settings
+from pulsar_conformance.reference.cluster import RATE_FIELDS, Broker, Rates
+from pulsar_conformance.reference.numbers import (
+    ZERO,
+    Fraction,
+    Minutes,
+    Percent,
+    Rate,
+    exact,
+    messages,
+    throughput,
+    total,
+)
+from pulsar_conformance.reference.ranges import HashRange, namespace_of
+from pulsar_conformance.reference.shedding import ENABLED, GRACE, PACKAGE, STRATEGY
+from pulsar_conformance.reference.usage import WEIGHT_SETTINGS
+
+AVERAGES = {"short-term": "shortTermData", "long-term": "longTermData"}
+"""The averages that give a bundle's traffic, by the reading `shed-window`."""
+
+KILOBYTES = {"decimal": 1000, "binary": 1024}
+
+UNMEASURED = 50
+"""Messages and kilobytes per second each way of a bundle without a sample. [DATA-04, DATA-05]"""
+
+
+@dataclass(frozen=True)
+class SheddingCycle:
+    """One cycle of shedding: its cluster, settings and readings."""
+
+    case: Mapping[str, Any]
+    settings: Settings
+    readings: Readings
+
+    @cached_property
+    def brokers(self) -> dict[str, Broker]:
+        """The load reports, by broker."""
+        return {name: Broker.read(name, data) for name, data in self.case["brokers"].items()}
+
+    @cached_property
+    def strategy(self) -> str:
+        """The class of the strategy, without Pulsar's own package."""
+        return (self.case["strategy"] or self.settings.text(STRATEGY)).removeprefix(PACKAGE)
+
+    @cached_property
+    def enabled(self) -> bool:
+        """True if shedding is switched on, and there is a broker to take a bundle."""
+        return self.settings.flag(ENABLED) and len(self.case["brokers"]) > 1
+
+    @cached_property
+    def grace(self) -> Minutes:
+        """Minutes for which an unloaded bundle stays where it is."""
+        return self.settings.number(GRACE)
+
+    @cached_property
+    def in_grace(self) -> frozenset[str]:
+        """The bundles unloaded within the grace period, under the names that they had then."""
+        ages = {name: exact(ago) for name, ago in self.case["recentlyUnloaded"].items()}
+        edge = self.readings["grace-edge"] == "blocked"
+        return frozenset(b for b, ago in ages.items() if is_recent(ago, self.grace, edge))
+
+    def moved_with(self, bundle: str) -> list[str]:
+        """Return the bundles whose unloading keeps this one in place, by reading `grace-of`."""
+        if self.readings["grace-of"] == "bundle":
+            return [bundle] if bundle in self.in_grace else []
+        return [moved for moved in self.in_grace if holds(moved, bundle)]
+
+    def blocked(self, bundle: str) -> bool:
+        """True if a bundle was unloaded too recently to move."""
+        return bool(self.moved_with(bundle))
+
+    def movable(self, broker: Broker) -> list[str]:
+        """Return the bundles that a broker may give up, most traffic first."""
+        free = (bundle for bundle in broker.bundles if not self.blocked(bundle))
+        return sorted(free, key=lambda bundle: (-self.traffic(bundle), bundle))
+
+    def measured(self, bundle: str) -> Rates | None:
+        """Return the average of a bundle, or None before its first sample."""
+        average = AVERAGES[self.readings["shed-window"]]
+        data = self.case["bundles"].get(bundle, {}).get(average)
+        return Rates.read(data) if data and data["numSamples"] else None
+
+    def rates(self, bundle: str) -> Rates:
+        """Return the traffic of a bundle: its average, or the assumed traffic without one."""
+        return self.measured(bundle) or self._unmeasured
+
+    @cached_property
+    def _unmeasured(self) -> Rates:
+        each, kilobyte = Fraction(UNMEASURED), KILOBYTES[self.readings["kilobyte"]]
+        return Rates(each, each, each * kilobyte, each * kilobyte)
+
+    def rates_of(self, broker: Broker) -> Rates:
+        """Return the traffic of a broker, by the reading `broker-rates`."""
+        if self.readings["broker-rates"] == "reported":
+            return broker.rates
+        each = [self.rates(bundle).each() for bundle in broker.bundles]
+        return Rates(*map(total, zip(*each, strict=True))) if each else NO_TRAFFIC
+
+    def measure(self, rates: Rates) -> Rate:
+        """Return the traffic that orders bundles and adds up, by the reading `shed-measure`."""
+        by_bytes = self.readings["shed-measure"] == "throughput"
+        return rates.throughput if by_bytes else rates.messages
+
+    def traffic(self, bundle: str) -> Rate:
+        """Return the traffic of a bundle in the measure of the readings."""
+        if bundle not in self._traffic:
+            self._traffic[bundle] = self.measure(self.rates(bundle))
+        return self._traffic[bundle]
+
+    @cached_property
+    def _traffic(self) -> dict[str, Rate]:
+        return {}
+
+    def traffic_of(self, broker: Broker) -> Rate:
+        """Return the traffic of a broker in the measure of the readings."""
+        return self.measure(self.rates_of(broker))
+
+    def carried(self, bundles: Iterable[str]) -> Rate:
+        """Return the traffic of bundles together."""
+        return total(map(self.traffic, bundles))
+
+    def written(self, traffic: Rate) -> str:
+        """Format traffic with its unit."""
+        by_bytes = self.readings["shed-measure"] == "throughput"
+        return throughput(traffic) if by_bytes else messages(traffic)
+
+    @cached_property
+    def weighted_usage(self) -> dict[str, Percent]:
+        """The usage of each broker: its largest resource after weighting."""
+        weights = {one: self.settings.number(name) for one, name in WEIGHT_SETTINGS.items()}
+        return {
+            name: max(weights[one] * percent for one, percent in broker.percent.items())
+            for name, broker in self.brokers.items()
+        }
+
+
+NO_TRAFFIC = Rates(*[ZERO] * len(RATE_FIELDS))
+
+
+def usage_of(broker: Broker) -> Percent:
+    """Return the usage of a broker's busiest resource."""
+    return max(broker.percent.values())
+
+
+def is_recent(ago: Minutes, grace: Minutes, edge: bool) -> bool:
+    """True within the grace period; `edge` says whether that includes its last moment."""
+    return ago < grace or (edge and ago == grace)
+
+
+def holds(whole: str, bundle: str) -> bool:
+    """True if one bundle has the whole range of another one of its namespace."""
+    alike = namespace_of(whole) == namespace_of(bundle)
+    return alike and HashRange.parse(whole).covers(HashRange.parse(bundle))
 
 
 @dataclass(frozen=True)
 class Unloading:
     """The bundles to be unloaded, as answered, in order."""
 
-    cycle: Cycle
+    cycle: SheddingCycle
     pairs: tuple[tuple[str, str], ...]
     """Broker and bundle."""
 
     def of(self, broker: Broker | str) -> list[str]:
-        """The bundles unloaded from one broker, in the order of decision."""
+        """Return the bundles unloaded from one broker, in the order of decision."""
         name = broker if isinstance(broker, str) else broker.name
         return [bundle for owner, bundle in self.pairs if owner == name]
 
+    def owned(self, broker: Broker) -> list[str]:
+        """Return the bundles that a broker gives up and has, each once, in order of decision."""
+        return [bundle for bundle in dict.fromkeys(self.of(broker)) if bundle in broker.bundles]
+
     def traffic_from(self, broker: Broker) -> Rate:
-        """The traffic that the bundles unloaded from one broker carry together."""
-        return sum(map(self.cycle.traffic, self.of(broker)), Fraction(0))
+        """Return the traffic of all bundles that a broker gives up and has."""
+        return self.cycle.carried(self.owned(broker))
 
     def __iter__(self) -> Iterator[str]:
         return (f"{bundle} of {broker}" for broker, bundle in self.pairs)
@@ -35,8 +195,68 @@ class Unloading:
 
 
 @dataclass(frozen=True)
-class Unloadings:
-    """What each cycle of a row unloads, as answered, with the cycle as those before left it."""
+class CyclesInARow:
+    """Cycles of one manager by one strategy: a `shed.cycles` case."""
+
+    case: Mapping[str, Any]
+    settings: Settings
+    readings: Readings
+
+    def __len__(self) -> int:
+        return len(self.case["cycles"])
+
+    def alone(self, place: int) -> SheddingCycle:
+        """Return a cycle as if it were the first."""
+        return self._cycle(self.case["cycles"][place])
+
+    def after(self, unloads: Sequence[Iterable[str]]) -> SheddingCycle:
+        """Return the cycle that follows those that unloaded these bundles.
+
+        The usages of the earlier cycles are the history of its brokers, if its strategy has any.
+        """
+        place = len(unloads)
+        now = self.case["cycles"][place]
+        brokers = now["brokers"]
+        if self.alone(place).strategy == "ThresholdShedder":
+            brokers = {
+                name: {**report, "usageHistory": [past[name] for past in self._usages[:place]]}
+                for name, report in brokers.items()
+            }
+        recent = self._unloaded_before(unloads)
+        return self._cycle({**now, "brokers": brokers, "recentlyUnloaded": recent})
+
+    def _unloaded_before(self, unloads: Sequence[Iterable[str]]) -> dict[str, Minutes]:
+        """Return the minutes since each bundle was last unloaded, by a cycle or as reported."""
+        now = self._clocks[len(unloads)]
+        found: dict[str, Minutes] = {}
+        for place, clock in enumerate(self._clocks[: len(unloads) + 1]):
+            reported = self.case["cycles"][place]["recentlyUnloaded"]
+            ages = {bundle: now - clock + exact(ago) for bundle, ago in reported.items()}
+            if place < len(unloads):
+                ages |= dict.fromkeys(unloads[place], now - clock)
+            for bundle, ago in ages.items():
+                found[bundle] = min(ago, found.get(bundle, ago))
+        return found
+
+    @cached_property
+    def _clocks(self) -> list[Minutes]:
+        """The time of each cycle, in minutes since the first."""
+        passed = [exact(one["minutes"]) for one in self.case["cycles"]]
+        return [total(passed[1 : place + 1]) for place in range(len(passed))]
+
+    @cached_property
+    def _usages(self) -> list[dict[str, Percent]]:
+        return [self.alone(place).weighted_usage for place in range(len(self))]
+
+    def _cycle(self, seen: Mapping[str, Any]) -> SheddingCycle:
+        case = {name: seen[name] for name in ("brokers", "bundles", "recentlyUnloaded")}
+        whole = {"strategy": self.case["strategy"], **case}
+        return SheddingCycle(whole, self.settings, self.readings)
+
+
+@dataclass(frozen=True)
+class UnloadingInARow:
+    """The unloads of each cycle, as answered, with the cycle as those before left it."""
 
     cycles: tuple[Unloading, ...]
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from pulsar_conformance.conformance.shedding import quantities as facts
+from pulsar_conformance.conformance.shedding.quantities import Levels, can_shed, overloaded
+from pulsar_conformance.conformance.shedding.view import SheddingCycle
 from pulsar_conformance.conformance.stories.operations import WHOLE, Course, Scene
 from pulsar_conformance.conformance.stories.world import Moment, space_of
 from pulsar_conformance.reference.averages import together
 from pulsar_conformance.reference.cluster import RATE_FIELDS, Rates
 from pulsar_conformance.reference.numbers import ZERO, Fraction
-from pulsar_conformance.reference.shedding import Cycle
 from pulsar_conformance.reference.story.timers import REPORT_INTERVAL, SHEDDING_INTERVAL
-from pulsar_conformance.reference.threshold import HISTORY_SHARE, LOWER_BOUNDARY, Levels
+from pulsar_conformance.reference.threshold import HISTORY_SHARE, LOWER_BOUNDARY
 
 Owners = Mapping[str, str | None]
 
@@ -140,7 +140,7 @@ def intervals(scene: Scene) -> tuple[Fraction, Fraction] | None:
     return settings.number(REPORT_INTERVAL), settings.number(SHEDDING_INTERVAL)
 
 
-def cycle(course: Course, scene: Scene) -> Cycle:
+def cycle(course: Course, scene: Scene) -> SheddingCycle:
     """The cluster at the start of a scene, with the bundles that are known by name.
 
     A bundle that was unloaded before, for whatever reason, may have to stay where it is.
@@ -168,38 +168,38 @@ def cycle(course: Course, scene: Scene) -> Cycle:
         "bundles": bundles,
         "recentlyUnloaded": dict.fromkeys(moved, 0),
     }
-    return Cycle(case, moment.settings(), course.story.readings)
+    return SheddingCycle(case, moment.settings(), course.story.readings)
 
 
 def _fields(rates: Rates) -> dict[str, Fraction]:
     return dict(zip(RATE_FIELDS, rates.each(), strict=True))
 
 
-def has_to_shed(now: Cycle) -> list[str]:
+def has_to_shed(now: SheddingCycle) -> list[str]:
     """The brokers that certainly give up something, and have a broker to give it to."""
     if not now.enabled:
         return []
     if now.strategy == "OverloadShedder":
-        able = [one for one in now.brokers.values() if facts.able(now, one)]
-        idle = any(facts.overloaded(now, one) is False for one in now.brokers.values())
-        return [one.name for one in able if idle and facts.overloaded(now, one)]
+        able = [one for one in now.brokers.values() if can_shed(now, one)]
+        idle = any(overloaded(now, one) is False for one in now.brokers.values())
+        return [one.name for one in able if idle and overloaded(now, one)]
     if now.strategy == "ThresholdShedder" and not now.settings.number(HISTORY_SHARE):
         levels = Levels(now)
-        able = [one for one in now.brokers.values() if facts.able(now, one)]
-        return [one.name for one in able if facts.over(levels, one)]
+        able = [one for one in now.brokers.values() if can_shed(now, one)]
+        return [one.name for one in able if levels.over(one)]
     return []
 
 
-def sheds_nothing(now: Cycle) -> bool:
+def sheds_nothing(now: SheddingCycle) -> bool:
     """Whether it is certain that no broker gives up anything."""
     if not now.enabled:
         return True
-    quiet = all(facts.overloaded(now, one) is False for one in now.brokers.values())
+    quiet = all(overloaded(now, one) is False for one in now.brokers.values())
     if now.strategy == "OverloadShedder":
         return quiet
     if now.strategy != "ThresholdShedder" or now.settings.number(HISTORY_SHARE):
         return False
     everywhere = now.readings["overload-scope"] == "all"
     levels = Levels(now)
-    even = all(facts.over(levels, one) is False for one in now.brokers.values())
+    even = all(levels.over(one) is False for one in now.brokers.values())
     return even and (quiet or not everywhere) and not now.settings.flag(LOWER_BOUNDARY)

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from pulsar_conformance.conformance.common.expect import SHARE, Expect
-from pulsar_conformance.conformance.shedding import quantities as facts
+from pulsar_conformance.conformance.shedding.quantities import can_shed, overloaded
+from pulsar_conformance.conformance.shedding.view import SheddingCycle, holds, is_recent
 from pulsar_conformance.conformance.stories import draw_plots as plots
 from pulsar_conformance.conformance.stories import draw_tales as draws
 from pulsar_conformance.conformance.stories import quantities as courses
@@ -23,8 +24,7 @@ from pulsar_conformance.conformance.stories.quantities import Watch
 from pulsar_conformance.conformance.stories.world import space_of
 from pulsar_conformance.reference.candidates import AUTO_UNLOAD, MAX_BUNDLES
 from pulsar_conformance.reference.numbers import Fraction, plain
-from pulsar_conformance.reference.ranges import HashRange
-from pulsar_conformance.reference.shedding import ENABLED, GRACE, RECENT, STRATEGY, Cycle
+from pulsar_conformance.reference.shedding import ENABLED, GRACE, STRATEGY
 from pulsar_conformance.reference.story.timers import SHEDDING_INTERVAL
 
 UNSETTLING = ("broker_up", "broker_down", "restart", "leader_lost", "setting")
@@ -100,9 +100,9 @@ def a_strategy_needs_a_restart(_case: Story, answer: Course, expect: Expect) -> 
             _sheds_in_time(answer, scene, watch, expect)
 
 
-def _others_would(now: Cycle) -> bool:
+def _others_would(now: SheddingCycle) -> bool:
     """Whether there is any load that another strategy might move."""
-    return now.enabled and any(facts.able(now, broker) for broker in now.brokers.values())
+    return now.enabled and any(can_shed(now, broker) for broker in now.brokers.values())
 
 
 @REPLAY.check(
@@ -175,9 +175,11 @@ def what_was_shed_stays_for_a_while(_case: Story, answer: Course, expect: Expect
         if not scene.passes:
             continue
         grace = scene.after.settings().number(GRACE)
-        recent = RECENT[expect.readings["grace-edge"]]
+        edge = expect.readings["grace-edge"] == "blocked"
         blocked = [
-            move for move, then in past if recent(scene.after.clock - then.before.clock, grace)
+            move
+            for move, then in past
+            if is_recent(scene.after.clock - then.before.clock, grace, edge)
         ]
         expect.reached(bool(blocked))
         for one in scene.now.shed():
@@ -185,7 +187,7 @@ def what_was_shed_stays_for_a_while(_case: Story, answer: Course, expect: Expect
             allowed = f"{scene}: {one.bundle} stays for {plain(grace)} minutes after it was shed"
             expect.that(not again, allowed, f"shed again, as {', '.join(again)} was")
             past.append((one, scene))
-            if recent(scene.after.clock - scene.before.clock, grace):
+            if is_recent(scene.after.clock - scene.before.clock, grace, edge):
                 blocked.append(one)
 
 
@@ -194,7 +196,7 @@ def _same(before: Move, now: Move, expect: Expect) -> bool:
     if before.namespace != now.namespace or expect.readings["grace-of"] == "bundle":
         return before.bundle == now.bundle
     try:
-        return HashRange.parse(before.bundle).covers(HashRange.parse(now.bundle))
+        return holds(before.bundle, now.bundle)
     except ValueError:
         return False
 
@@ -208,7 +210,7 @@ def nothing_is_shed_while_it_is_switched_off(_case: Story, answer: Course, expec
         if scene.before.settings().flag(ENABLED):
             continue
         now = courses.cycle(answer, scene)
-        expect.reached(any(facts.overloaded(now, broker) for broker in now.brokers.values()))
+        expect.reached(any(overloaded(now, broker) for broker in now.brokers.values()))
         expect.nothing((one.bundle for one in scene.now.shed()), f"{scene}: it is switched off")
 
 
@@ -221,8 +223,12 @@ def what_was_unloaded_by_hand_stays_for_a_while(
     for scene in answer:
         expect.given(GRACE not in scene.after.changed, "the grace period stays as it is")
         grace = scene.after.settings().number(GRACE)
-        recent = RECENT[expect.readings["grace-edge"]]
-        held = [move for move, then in past if recent(scene.after.clock - then.after.clock, grace)]
+        edge = expect.readings["grace-edge"] == "blocked"
+        held = [
+            move
+            for move, then in past
+            if is_recent(scene.after.clock - then.after.clock, grace, edge)
+        ]
         expect.reached(scene.passes and bool(held))
         for one in scene.now.shed():
             found = [move.bundle for move in held if _same(move, one, expect)]
