@@ -25,7 +25,7 @@ from pulsar_conformance.reports.site.results import (
 )
 from pulsar_conformance.reports.table import WORDS
 from pulsar_conformance.specs import AREAS, Specs, load, operations, schema
-from pulsar_conformance.specs.words import anchor
+from pulsar_conformance.specs.words import anchor, counted
 
 GUIDES = Path(__file__).parent / "guides"
 PROFILE = "documented-3.0"
@@ -64,6 +64,7 @@ class Site:
             results=self.results,
             shown=self.shown,
             anchor=anchor,
+            counted=counted,
             titles=TITLES,
             words=WORDS,
         )
@@ -104,6 +105,9 @@ class Site:
             yield f"implementations/{one.slug}.md", self._page("implementation", result=one)
         yield "implementations/index.md", self._page("implementations", steps=steps(self.results))
         yield "deviations.md", self._page("deviations", releases=releases())
+        for file, entries in releases().items():
+            page = f"deviations/{file.replace('.', '-')}.md"
+            yield page, self._page("deviations_of", file=file, entries=entries)
 
     def _documents(self) -> Iterator[tuple[str, str]]:
         yield "documents/index.md", self._page("documents")

@@ -88,8 +88,10 @@ def test_a_deviation_stands_with_its_rule_and_with_its_release(pages):
     assert deviations()
     for rule, listed in deviations().items():
         for one in listed:
-            assert f"[{one.implementation}](../deviations.md#" in pages[f"rules/{rule}.md"]
-            assert f"## {one.file} " in pages["deviations.md"]
+            page = f"deviations/{one.file.replace('.', '-')}.md"
+            assert f"[{one.implementation}](../{page}#{rule})" in pages[f"rules/{rule}.md"]
+            assert f'id="{rule}"' in pages[page]
+            assert f"]({page})" in pages["deviations.md"]
 
 
 class Cells(HTMLParser):
