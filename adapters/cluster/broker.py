@@ -11,8 +11,8 @@ from typing import Any
 
 import jpype
 from pulsar_conformance.adapters.admin_api.waiting import Alarm
-from pulsar_conformance.adapters.admin_api.web import LOOPBACK
 from pulsar_conformance.adapters.cluster.extensible import ExtensibleManager
+from pulsar_conformance.adapters.cluster.loopback import LOOPBACK
 from pulsar_conformance.adapters.cluster.managers import (
     LoadManager,
     ModularManager,

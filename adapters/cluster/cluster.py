@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import jpype
-from pulsar_conformance.adapters.admin_api import web
+from pulsar_conformance.adapters.admin_api.http import Reply
 from pulsar_conformance.adapters.admin_api.requests import CLUSTER
 from pulsar_conformance.adapters.admin_api.waiting import Alarm, Unsettled
-from pulsar_conformance.adapters.admin_api.web import Reply
+from pulsar_conformance.adapters.cluster import loopback
 from pulsar_conformance.adapters.cluster.broker import (
     LOAD_MANAGERS,
     LiveBroker,
@@ -232,14 +232,13 @@ class LiveCluster:
         path: str,
         body: Any = None,
         *,
-        plain: bool = False,
         of: int = 0,
-        seconds: float = web.SECONDS,
+        seconds: float = loopback.SECONDS,
     ) -> Reply:
-        """Ask a broker that is up, the `of`th of them."""
+        """Ask a broker that is up, the `of`th of them. Errors: `NoAnswer`."""
         brokers = list(self.brokers.values())
         port = brokers[of % len(brokers)].ports.web
-        return web.ask(method, port, path, body, plain=plain, seconds=seconds)
+        return loopback.ask(method, port, path, body, seconds)
 
     def granted(self, method: str, path: str, body: Any = None) -> None:
         """Ask for something that must be granted. Errors: `Unsettled`."""

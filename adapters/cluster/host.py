@@ -133,8 +133,8 @@ class ClusterHost:
         return found
 
     def _told_by(self, operation: str, case: Mapping[str, Any]) -> dict[str, Any]:
+        from pulsar_conformance.adapters.admin_api.http import NoAnswer
         from pulsar_conformance.adapters.admin_api.waiting import Unsettled
-        from pulsar_conformance.adapters.admin_api.web import Unreachable
         from pulsar_conformance.adapters.cluster.decisions.leader import Broken
         from pulsar_conformance.adapters.pulsar.configuration import Unsayable
         from pulsar_conformance.adapters.pulsar.release import TurnedDown, Unsupported
@@ -145,7 +145,7 @@ class ClusterHost:
             return {"unsupported": str(error)}
         except TurnedDown as error:
             return {"refused": str(error)}
-        except (Broken, Unsettled, Unreachable) as error:
+        except (Broken, Unsettled, NoAnswer) as error:
             return {"failed": str(error)}
         except jpype.JException as error:
             missing = jvm.missing(error)

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 import jpype
 from pulsar_conformance.adapters.admin_api.waiting import Alarm
-from pulsar_conformance.adapters.admin_api.web import LOOPBACK
+from pulsar_conformance.adapters.cluster.loopback import LOOPBACK
 from pulsar_conformance.adapters.pulsar.jvm import Java, call, field, named
 
 ENSEMBLE = "org.apache.pulsar.zookeeper.LocalBookkeeperEnsemble"

@@ -8,10 +8,10 @@ from typing import Any
 
 import jpype
 from pulsar_conformance.adapters.admin_api import requests
+from pulsar_conformance.adapters.admin_api.http import Reply
 from pulsar_conformance.adapters.admin_api.observed import Declined, Observed, SeenStep
 from pulsar_conformance.adapters.admin_api.requests import Request, namespace_of
 from pulsar_conformance.adapters.admin_api.waiting import Unsettled
-from pulsar_conformance.adapters.admin_api.web import Reply
 from pulsar_conformance.adapters.cluster.cluster import LiveCluster
 from pulsar_conformance.adapters.cluster.timers import KINDS
 from pulsar_conformance.adapters.cluster.written import Writings
@@ -321,8 +321,7 @@ class LiveStory:
             return None
         self._asked += 1
         method, path, body = request
-        plain = isinstance(body, str)
-        reply = self._cluster.ask(method, path, body, plain=plain, of=self._asked)
+        reply = self._cluster.ask(method, path, body, of=self._asked)
         if granted and not reply.fine:
             how = "ignored" if reply.status in (NOT_FOUND, CONFLICT) else "refused"
             raise Declined(how, reply.why)

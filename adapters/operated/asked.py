@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from itertools import pairwise
 from typing import Any
 
-from pulsar_conformance.adapters.admin_api.remote import FORBIDDEN, NoAnswer
+from pulsar_conformance.adapters.admin_api.http import FORBIDDEN, NoAnswer
 from pulsar_conformance.adapters.admin_api.requests import namespace_of
 from pulsar_conformance.adapters.operated.standing import MANAGER, Reader, Standing
 from pulsar_conformance.adapters.protocol import JSON, Row

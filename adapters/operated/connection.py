@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pulsar_conformance.adapters.admin_api.remote import AdminApi, BadUrl, NoAnswer
+from pulsar_conformance.adapters.admin_api.http import NoAnswer
+from pulsar_conformance.adapters.admin_api.remote import AdminApi, BadUrl
 from pulsar_conformance.adapters.connection import Connection, Limits
 from pulsar_conformance.adapters.errors import AdapterError
 from pulsar_conformance.adapters.operated import stories

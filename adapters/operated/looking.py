@@ -10,7 +10,8 @@ from typing import Any, TypeVar
 from urllib.parse import quote, urlsplit
 
 from pulsar_conformance.adapters.admin_api import requests
-from pulsar_conformance.adapters.admin_api.remote import AdminApi, NoAnswer
+from pulsar_conformance.adapters.admin_api.http import NoAnswer
+from pulsar_conformance.adapters.admin_api.remote import AdminApi
 from pulsar_conformance.adapters.admin_api.requests import ADMIN
 from pulsar_conformance.adapters.operated.in_force import documented
 from pulsar_conformance.adapters.operated.sight import Sight

@@ -9,8 +9,9 @@ from typing import Any
 from urllib.parse import quote, urlsplit
 
 from pulsar_conformance.adapters.admin_api import requests
+from pulsar_conformance.adapters.admin_api.http import FORBIDDEN, NoAnswer
 from pulsar_conformance.adapters.admin_api.observed import Declined, Observed, Owner, SeenStep
-from pulsar_conformance.adapters.admin_api.remote import FORBIDDEN, AdminApi, NoAnswer
+from pulsar_conformance.adapters.admin_api.remote import AdminApi
 from pulsar_conformance.adapters.admin_api.requests import ADMIN, namespace_of
 from pulsar_conformance.adapters.admin_api.waiting import Unsettled
 from pulsar_conformance.adapters.operated.standing import Standing

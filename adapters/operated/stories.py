@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping
 from itertools import takewhile
 from typing import Any
 
-from pulsar_conformance.adapters.admin_api.remote import AdminApi, NoAnswer
+from pulsar_conformance.adapters.admin_api.http import NoAnswer
+from pulsar_conformance.adapters.admin_api.remote import AdminApi
 from pulsar_conformance.adapters.admin_api.requests import ADMIN
 from pulsar_conformance.adapters.admin_api.waiting import Unsettled
 from pulsar_conformance.adapters.operated.playing import (

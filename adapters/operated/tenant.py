@@ -13,7 +13,8 @@ from typing import Any
 from urllib.parse import quote
 
 from pulsar_conformance.adapters.admin_api import requests
-from pulsar_conformance.adapters.admin_api.remote import FORBIDDEN, AdminApi, NoAnswer
+from pulsar_conformance.adapters.admin_api.http import FORBIDDEN, NoAnswer
+from pulsar_conformance.adapters.admin_api.remote import AdminApi
 from pulsar_conformance.adapters.admin_api.requests import ADMIN
 from pulsar_conformance.adapters.admin_api.waiting import Alarm, Unsettled
 from pulsar_conformance.adapters.operated.standing import Standing

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from datetime import UTC, datetime
 
-from pulsar_conformance.adapters.admin_api.remote import NoAnswer
+from pulsar_conformance.adapters.admin_api.http import NoAnswer
 from pulsar_conformance.adapters.operated.looking import Look, Looker
 from pulsar_conformance.adapters.operated.sight import Sight
 from pulsar_conformance.audit.collect.changes import Entry, changes, context, folded

@@ -10,7 +10,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from pulsar_conformance.adapters.admin_api.remote import TOKEN, Access, AdminApi, BadUrl, NoAnswer
+from pulsar_conformance.adapters.admin_api.http import NoAnswer
+from pulsar_conformance.adapters.admin_api.remote import TOKEN, Access, AdminApi, BadUrl
 from pulsar_conformance.adapters.arguments import seconds
 from pulsar_conformance.adapters.operated.looking import Looker, NoCluster
 from pulsar_conformance.audit.collect.files import CannotWrite, Recording

@@ -357,10 +357,11 @@ def test_whatever_answers_there_is_one_clear_error(answer, said, tmp_path, capsy
 
 
 def test_tls_is_not_left_for_plain_http():
-    from pulsar_conformance.adapters.admin_api.remote import NoAnswer
+    from pulsar_conformance.adapters.admin_api.http import NoAnswer
+    from pulsar_conformance.adapters.admin_api.remote import _stays_secure
 
     with pytest.raises(NoAnswer, match="redirects to plain HTTP, at other:80"):
-        AdminApi._check("https://here:8443/admin", "http://other:80/admin")
+        _stays_secure("https://here:8443/admin", "http://other:80/admin")
 
 
 def test_another_cluster_than_there_is(cluster, tmp_path, capsys):

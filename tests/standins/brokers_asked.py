@@ -18,7 +18,7 @@ def main(version: str, jars: str, temporary: str) -> None:
     told |= {"manager": "modular", "brokers": 4, "crash": "close"}
     sys.argv[1] = json.dumps(told)
     cluster = ClusterHost("documented-3.0", {})._cluster
-    from pulsar_conformance.adapters.admin_api import web
+    from pulsar_conformance.adapters.cluster import loopback
 
     for names in (["b1", "b2"], ["b1", "b2", "b3"], ["b3"]):
         cluster.begin()
@@ -28,7 +28,7 @@ def main(version: str, jars: str, temporary: str) -> None:
             cluster.crash("b2")
             cluster.start("b2", 1e8, {}, {}, {})
         for broker in cluster.brokers.values():
-            said = web.ask("GET", broker.ports.web, ASKED).read
+            said = loopback.ask("GET", broker.ports.web, ASKED).read
             told = [said["webServicePort"], said["brokerServicePort"]]
             print(json.dumps([[broker.ports.web, broker.ports.binary], told]), flush=True)
 

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 from functools import cached_property
 from typing import Any
 
+from pulsar_conformance.adapters.admin_api.http import NoAnswer, Reply
 from pulsar_conformance.adapters.admin_api.requests import Request, create_tenant
-from pulsar_conformance.adapters.admin_api.web import Reply, Unreachable
 from pulsar_conformance.adapters.cluster.broker import LiveBroker
 from pulsar_conformance.adapters.cluster.cluster import LiveCluster
 from pulsar_conformance.adapters.cluster.decisions.names import Names
@@ -128,10 +128,9 @@ class AskedLeader:
     def ask(self, request: Request) -> Reply:
         """Ask the broker that runs. Errors: `TurnedDown`, `Broken`."""
         method, path, body = request
-        plain = isinstance(body, str)
         try:
-            reply = self.cluster.ask(method, path, body, plain=plain, seconds=SECONDS)
-        except Unreachable:
+            reply = self.cluster.ask(method, path, body, seconds=SECONDS)
+        except NoAnswer:
             raise Broken(f"the request is not answered within {SECONDS:g} s") from None
         if reply.fine:
             return reply

@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from pulsar_conformance.adapters.admin_api.requests import ADMIN
-from pulsar_conformance.adapters.admin_api.web import LOOPBACK
+from pulsar_conformance.adapters.cluster.loopback import LOOPBACK
 from pulsar_conformance.adapters.pulsar.jvm import Java, field, named
 
 NAMESPACES = f"{ADMIN}/namespaces/"

@@ -1,0 +1,217 @@
+"""HTTP to brokers: one redirect policy, and one time limit for a request and all its redirects."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urljoin, urlsplit
+
+import urllib3
+from urllib3 import exceptions as failures
+
+LARGEST = 64 * 1024 * 1024
+"""Bytes of an answer; a load report of 10,000 bundles has some 3 MB."""
+
+CHUNK = 1 << 16
+MOST_HOSTS = 1000
+MOST_REDIRECTS = 8
+READING = "GET"
+REDIRECTS = (301, 302, 303, 307, 308)
+FORBIDDEN = (401, 403)
+
+
+class NoAnswer(Exception):
+    """A request without a usable answer: which one, and why.
+
+    Attributes:
+        status: of the answer, 0 where there was none.
+    """
+
+    def __init__(self, problem: str, status: int = 0) -> None:
+        super().__init__(problem)
+        self.status = status
+
+
+@dataclass(frozen=True)
+class Hop:
+    """A redirect, from one URL to another."""
+
+    url: str
+    to: str
+
+    @property
+    def port(self) -> int:
+        """The port of the broker that redirects."""
+        return urlsplit(self.url).port or 0
+
+    @property
+    def authoritative(self) -> bool:
+        """True if that broker says that the next one may decide."""
+        return parse_qs(urlsplit(self.to).query).get("authoritative", ["false"])[-1] == "true"
+
+
+@dataclass(frozen=True)
+class Reply:
+    """An answer, from the broker at a URL, after these redirects."""
+
+    url: str
+    status: int
+    body: bytes
+    hops: tuple[Hop, ...] = ()
+
+    @property
+    def port(self) -> int:
+        """The port of the broker that answered."""
+        return urlsplit(self.url).port or 0
+
+    @property
+    def fine(self) -> bool:
+        """True if the request was granted."""
+        return 200 <= self.status < 300
+
+    @property
+    def read(self) -> Any:
+        """The body as JSON. Errors: ValueError."""
+        return json.loads(self.body)
+
+    @property
+    def text(self) -> str:
+        """The body as text, without quotes around it."""
+        return self.body.decode().strip().strip('"')
+
+    @property
+    def why(self) -> str:
+        """The status and the broker's own reason, on one line."""
+        try:
+            said = self.read
+        except ValueError:
+            said = None
+        reason = said.get("reason") if isinstance(said, dict) else None
+        text = reason or self.body.decode("utf-8", "replace")
+        line = " ".join(str(text).split()).partition(" Stacktrace:")[0]
+        return f"HTTP {self.status}: {line[:300] or 'without a reason'}"
+
+
+Guard = Callable[[str, str], None]
+"""Raises NoAnswer for a redirect, from one URL to another, that must not be followed."""
+
+
+class Client:
+    """Sends requests, one at a time to each host; may be shared by threads.
+
+    Connections are kept for reading requests where `keep` says so. A change always gets a new
+    one: a kept connection may have been closed at the other end, and then nobody knows whether
+    the change was made.
+    """
+
+    def __init__(
+        self, guard: Guard, *, token: str | None = None, trust: Path | None = None, keep: bool
+    ) -> None:
+        self._guard = guard
+        self._headers = {"Accept": "application/json, text/plain"}
+        if token:
+            self._headers["Authorization"] = f"Bearer {token}"
+        self._trust = None if trust is None else str(trust)
+        self._kept = self._pools() if keep else None
+
+    def _pools(self, **headers: str) -> urllib3.PoolManager:
+        return urllib3.PoolManager(
+            MOST_HOSTS,
+            {**self._headers, **headers},
+            maxsize=1,
+            block=True,
+            retries=False,
+            ca_certs=self._trust,
+        )
+
+    def ask(self, method: str, url: str, body: bytes | None, seconds: float) -> Reply:
+        """Return the answer at the end of all redirects, whatever its status.
+
+        A change is sent once, whatever becomes of the connection. Errors: `NoAnswer`.
+        """
+        end, begun = time.monotonic() + seconds, url
+        hops: list[Hop] = []
+        while len(hops) <= MOST_REDIRECTS:
+            status, content, location = self._sent(method, url, body, end, seconds)
+            if status not in REDIRECTS or not location:
+                return Reply(url, status, content, tuple(hops))
+            hops.append(Hop(url, urljoin(url, location)))
+            self._guard(url, hops[-1].to)
+            url = hops[-1].to
+        raise NoAnswer(f"{begun} is redirected more than {MOST_REDIRECTS} times")
+
+    def close(self) -> None:
+        """Close every connection."""
+        if self._kept is not None:
+            self._kept.clear()
+
+    def _sent(
+        self, method: str, url: str, body: bytes | None, end: float, seconds: float
+    ) -> tuple[int, bytes, str | None]:
+        """Status, body and the place that a redirect names. Errors: `NoAnswer`."""
+        try:
+            if self._kept is not None and method == READING:
+                with suppress(failures.ProtocolError):  # a kept connection was closed meanwhile
+                    return self._exchange(self._kept, method, url, body, end, seconds)
+            once = {} if method == READING else {"Content-Type": "application/json"}
+            with self._pools(Connection="close", **once) as pools:
+                return self._exchange(pools, method, url, body, end, seconds)
+        except (failures.HTTPError, OSError, ValueError) as error:
+            raise NoAnswer(f"{url}: {_reason(error)}") from None
+
+    def _exchange(
+        self,
+        pools: urllib3.PoolManager,
+        method: str,
+        url: str,
+        body: bytes | None,
+        end: float,
+        seconds: float,
+    ) -> tuple[int, bytes, str | None]:
+        left = max(0.1, end - time.monotonic())
+        timeout = urllib3.Timeout(total=left)
+        response = pools.request(
+            method, url, body=body, timeout=timeout, redirect=False, preload_content=False
+        )
+        try:
+            content = b""
+            # read1 returns what has arrived; read would wait for the rest, however slow it is.
+            while chunk := response.read1(CHUNK):
+                content += chunk
+                if len(content) > LARGEST:
+                    raise NoAnswer(f"{url}: more than {LARGEST} bytes; not read on")
+                if time.monotonic() > end:
+                    raise NoAnswer(f"{url}: the answer has no end within {seconds:g} s")
+        except BaseException:
+            response.close()
+            raise
+        response.release_conn()
+        return response.status, content, response.headers.get("Location")
+
+
+def _reason(error: BaseException) -> str:
+    """Return why there is no answer, in a few words."""
+    causes = [error, error.__cause__, error.__context__, *error.args]
+    for kind, words in REASONS.items():
+        if any(type(one) is kind for one in causes):
+            return words
+    if isinstance(error, failures.NewConnectionError):
+        return str(error.__cause__ or error)
+    if isinstance(error, failures.TimeoutError):
+        return "no answer in time"
+    if isinstance(error, failures.SSLError):
+        return f"TLS fails, {getattr(error.args[0], 'reason', None) or error}"
+    return str(error) or type(error).__name__
+
+
+REASONS: Mapping[type[BaseException], str] = {
+    ConnectionRefusedError: "nobody listens there",
+    http.client.BadStatusLine: "what answers does not speak HTTP",
+    failures.NameResolutionError: "there is no such host",
+}

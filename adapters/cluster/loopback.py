@@ -1,0 +1,33 @@
+"""Requests to brokers on loopback; a redirect to any other host is an error."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+from urllib.parse import urlsplit
+
+from pulsar_conformance.adapters.admin_api.http import Client, NoAnswer, Reply
+
+LOOPBACK = "127.0.0.1"
+SECONDS = 30.0
+"""Time limit of a request: an unload waits until its bundle is closed."""
+
+
+def _guard(url: str, to: str) -> None:
+    parts = urlsplit(to)
+    if parts.hostname != LOOPBACK or parts.port is None:
+        raise NoAnswer(f"{url} redirects to {to}, elsewhere")
+
+
+# Brokers crash and come back at the same ports: no connection outlives its request.
+_CLIENT = Client(_guard, keep=False)
+
+
+def ask(method: str, port: int, path: str, body: Any = None, seconds: float = SECONDS) -> Reply:
+    """Ask the broker at a port, and whomever it names; a text is sent as it is, else JSON.
+
+    Errors: `NoAnswer`.
+    """
+    content = body if body is None or isinstance(body, str) else json.dumps(body)
+    encoded = None if content is None else content.encode()
+    return _CLIENT.ask(method, f"http://{LOOPBACK}:{port}{path}", encoded, seconds)
