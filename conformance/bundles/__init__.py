@@ -1,1 +1,1 @@
-"""Bundles: how topics fall into them, and how they are created and split."""
+"""Bundles: creating them, locating topics in them, and splitting them."""

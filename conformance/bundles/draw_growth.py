@@ -1,4 +1,4 @@
-"""Clusters whose bundles grow: around the thresholds for splitting."""
+"""Clusters whose bundles are near the thresholds for splitting."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ LIMITS: Mapping[str, float] = {
 }
 """The documented thresholds."""
 
-LOWER: Mapping[str, float] = {
+LOW: Mapping[str, float] = {
     MAX_TOPICS: 3,
     MAX_SESSIONS: 10,
     MAX_MESSAGES: 500,
     MAX_MEGABYTES: 1,
 }
-"""Thresholds set lower."""
+"""Thresholds below the documented ones."""
 
 VAST: Mapping[str, float] = {
     MAX_TOPICS: 2**31 - 1,
@@ -45,39 +45,39 @@ VAST: Mapping[str, float] = {
     MAX_MESSAGES: 2**31,
     MAX_MEGABYTES: 2048,
 }
-"""Thresholds at which 32 bits are not enough; 2048 binary megabytes are 2^31 bytes."""
+"""Thresholds beyond 32 bits; 2048 binary megabytes are 2^31 bytes."""
 
 VASTER: Mapping[str, float] = {**VAST, MAX_MESSAGES: 2**53, MAX_MEGABYTES: 2**33}
-"""Thresholds at which 53 bits are not enough."""
+"""Thresholds beyond 53 bits."""
 
 EITHER_MEGABYTE = (1_000_000, 1_048_576)
 
-WHOLE = 2**40
-"""Beyond, a step of one is too small for some types of number."""
+ONE_IS_A_STEP = 2**40
+"""Above it, a difference of 1 is too small for some types of number."""
 
 DEFAULT_MOST = 128
-"""How many bundles a namespace may have at most, by default."""
+"""The most bundles of a namespace by default."""
 
-limits = st.sampled_from((LIMITS, LIMITS, LOWER, VAST, VASTER))
+limits = st.sampled_from((LIMITS, LIMITS, LOW, VAST, VASTER))
 maxima = st.sampled_from((None, DEFAULT_MOST, 16, 60, 1000))
 rooms = st.sampled_from(("plenty", "just enough", "just enough"))
 
 
 def _around(random: Random, limit: float) -> float:
-    """A number at a limit, just above it, just below, far from it, or 0."""
-    step = 1 if limit < WHOLE else limit // 1024
+    """Return a number at a limit, just above or below it, far from it, or 0."""
+    step = 1 if limit < ONE_IS_A_STEP else limit // 1024
     return random.choice((limit, limit + step, limit - step, limit / 2, limit * 1.5, limit * 20, 0))
 
 
 class _Grower:
-    """Draws the load of bundles; growing bundles exceed one threshold, or any."""
+    """Draws the load of bundles around one threshold, or around all."""
 
     def __init__(self, random: Random, grows: str | None, limits: Mapping[str, float]) -> None:
         self.random = random
         self.grows = grows
         self.limits = limits
         self.grown = False
-        """Whether the latest bundle may exceed a threshold."""
+        """True if the latest bundle may exceed a threshold."""
 
     def amount(self, name: str) -> float:
         limit = self.limits[name]
@@ -105,8 +105,8 @@ class _Grower:
         counts = {"producerCount": producers, "consumerCount": sessions - producers}
         return {**rates, "topics": topics, **counts}
 
-    def known(self) -> tuple[Json, Json]:
-        """The latest numbers of a bundle, and its long-term average."""
+    def next_bundle(self) -> tuple[Json, Json]:
+        """Return the latest numbers of a bundle, and its long-term average."""
         self.grown, random = False, self.random
         long_term = self.rates()
         latest = long_term if random.random() < 0.5 else self.rates()
@@ -115,7 +115,7 @@ class _Grower:
 
 @st.composite
 def _growing(draw: st.DrawFn, grows: str | None, full: bool, settings: Mapping[str, Any]) -> Trial:
-    """One inspection; `grows` names the threshold that bundles approach (None for any of them)."""
+    """Draw one inspection; bundles are near the threshold `grows`, or near any if it is None."""
     size, chosen, most = draw(loads.sizes(1)), draw(limits), draw(maxima)
     room = "too little" if full else draw(rooms)
     random = draw(randoms)
@@ -129,7 +129,7 @@ def _growing(draw: st.DrawFn, grows: str | None, full: bool, settings: Mapping[s
         mine = [next(waiting) for _ in range(count)]
         stats = {}
         for bundle in mine:
-            stats[bundle], known = grower.known()
+            stats[bundle], known = grower.next_bundle()
             growing[namespace_of(bundle)] += grower.grown
             if random.random() < 0.95:
                 data[bundle] = known
@@ -149,43 +149,43 @@ def _growing(draw: st.DrawFn, grows: str | None, full: bool, settings: Mapping[s
 def _counted(
     random: Random, bundles: Sequence[str], growing: Mapping[str, int], room: str, most: int
 ) -> dict[str, int]:
-    """The number of bundles in each namespace: as many as are known, or close to the limit."""
+    """Return the number of bundles in each namespace: the known ones, or close to the limit."""
     counted = Counter(map(namespace_of, bundles))
     if room == "plenty":
         return dict(counted)
     if room == "just enough":
-        left = {space: growing[space] + random.choice((0, 0, 1)) for space in counted}
+        left = {namespace: growing[namespace] + random.choice((0, 0, 1)) for namespace in counted}
     else:
-        left = {space: random.choice((0, 1, 1, 2, 5)) for space in counted}
-    return {space: max(count, most - left[space]) for space, count in counted.items()}
+        left = {namespace: random.choice((0, 1, 1, 2, 5)) for namespace in counted}
+    return {namespace: max(count, most - left[namespace]) for namespace, count in counted.items()}
 
 
 def growths(
     grows: str | None = None, full: bool = False, settings: Mapping[str, Any] | None = None
 ) -> st.SearchStrategy[Trial]:
-    """The leader inspects a cluster whose bundles grow, near one threshold or near any.
+    """An inspection of a cluster whose bundles are near one threshold, or near any.
 
-    If `full`, its namespaces have almost as many bundles as they may, or all of them.
+    If `full`, its namespaces have the maximum number of bundles, or almost.
     """
     return _growing(grows, full, settings or {})
 
 
 def switched_off() -> st.SearchStrategy[Trial]:
-    """The automatic split, switched off."""
+    """An inspection with the automatic split switched off."""
     return growths(settings={AUTO_SPLIT: False})
 
 
 def kept_loaded() -> st.SearchStrategy[Trial]:
-    """The unloading of split bundles, switched off."""
+    """An inspection with the unloading of split bundles switched off."""
     return growths(settings={AUTO_UNLOAD: False})
 
 
 def unloaded_at_once() -> st.SearchStrategy[Trial]:
-    """The unloading of split bundles, not set or switched on."""
+    """An inspection with the unloading of split bundles not set, or switched on."""
     return st.one_of(growths(), growths(settings={AUTO_UNLOAD: True}))
 
 
-def _one_bundle(settings: Json, latest: Json, long_term: Json | None) -> Json:
+def _cluster_of_one_bundle(settings: Json, latest: Json, long_term: Json | None) -> Json:
     [bundle] = names.bundles(Random(0), 1)
     data = {} if long_term is None else {bundle: {"longTermData": long_term}}
     counts = {"topics": 5, "producerCount": 1, "consumerCount": 1}
@@ -200,23 +200,23 @@ def _one_bundle(settings: Json, latest: Json, long_term: Json | None) -> Json:
 
 
 def busy_once(random: Random) -> Json:
-    """A bundle above the message rate only in the long term, or only at the latest."""
+    """Return a bundle whose message rate is high in the long term or at present, not in both."""
     quiet, busy = {"msgRateIn": 10}, {"msgRateIn": 500}
     latest, long_term = random.choice(((quiet, busy), (busy, quiet)))
-    return _one_bundle({MAX_MESSAGES: 100}, latest, loads.average(long_term, 10, 1000))
+    return _cluster_of_one_bundle({MAX_MESSAGES: 100}, latest, loads.average(long_term, 10, 1000))
 
 
 def between_the_megabytes(random: Random) -> Json:
-    """A bundle that carries more than 100 decimal megabytes, and fewer than 100 binary ones."""
+    """Return a bundle with more than 100 decimal and fewer than 100 binary megabytes."""
     rate = {"msgThroughputIn": random.choice((101, 102, 104)) * loads.MEGABYTE}
-    return _one_bundle({MAX_MEGABYTES: 100}, rate, loads.average(rate, 10, 1000))
+    return _cluster_of_one_bundle({MAX_MEGABYTES: 100}, rate, loads.average(rate, 10, 1000))
 
 
 def never_measured_in_kilobytes(random: Random) -> Json:
-    """A bundle without data, and a limit between 100 decimal and 100 binary kilobytes."""
+    """Return a bundle without data, and a limit between 100 decimal and 100 binary kilobytes."""
     limit = random.choice((0.101, 0.0965))
     latest = {"msgThroughputIn": 101_000}
-    return _one_bundle({MAX_MEGABYTES: limit}, latest, None)
+    return _cluster_of_one_bundle({MAX_MEGABYTES: limit}, latest, None)
 
 
 AIMED = (

@@ -37,12 +37,12 @@ def default_bundles() -> st.SearchStrategy[Json]:
 
 
 def boundaries(random: Random, count: int) -> list[str]:
-    """Ranges of equal or of any width."""
+    """Return boundaries of ranges of equal or of any width."""
     return random.choice((names.equal_boundaries(count), names.uneven_boundaries(random, count)))
 
 
-def locating(ends: list[str], topics: list[str]) -> Json:
-    """A case of `bundles.locate`."""
+def location_case(ends: list[str], topics: list[str]) -> Json:
+    """Return a case of `bundles.locate`."""
     return {"boundaries": ends, "topics": topics}
 
 
@@ -51,17 +51,17 @@ def locate(draw: st.DrawFn) -> Trial:
     """Topics in the bundles of a namespace."""
     random, count = draw(randoms), draw(counts)
     topics = names.topics(random, draw(st.sampled_from([1, 2, 20])))
-    return Trial.of("bundles.locate", locating(boundaries(random, count), topics))
+    return Trial.of("bundles.locate", location_case(boundaries(random, count), topics))
 
 
 @st.composite
 def located_twice(draw: st.DrawFn) -> Trial:
-    """The same topics, asked again with others and in another order."""
+    """Topics, and some of them with others in a different order."""
     random, count = draw(randoms), draw(counts)
     ends, topics = boundaries(random, count), names.topics(random, draw(st.integers(1, 20)))
-    again = random.sample(topics, random.randint(1, len(topics)))
-    again += names.topics(random, random.randint(0, 5))
-    return Trial.of("bundles.locate", locating(ends, topics), locating(ends, again))
+    second = random.sample(topics, random.randint(1, len(topics)))
+    second += names.topics(random, random.randint(0, 5))
+    return Trial.of("bundles.locate", location_case(ends, topics), location_case(ends, second))
 
 
 @st.composite
@@ -69,9 +69,9 @@ def located_finer(draw: st.DrawFn) -> Trial:
     """The same topics in coarser and finer bundles."""
     random, count = draw(randoms), draw(counts)
     coarse, topics = boundaries(random, count), names.topics(random, 20)
-    more = {hex_of(random.randrange(1, FULL_UPPER)) for _ in range(random.choice((1, 5, 50)))}
-    fine = sorted({*coarse, *more})
-    return Trial.of("bundles.locate", locating(coarse, topics), locating(fine, topics))
+    added = {hex_of(random.randrange(1, FULL_UPPER)) for _ in range(random.choice((1, 5, 50)))}
+    fine = sorted({*coarse, *added})
+    return Trial.of("bundles.locate", location_case(coarse, topics), location_case(fine, topics))
 
 
 @st.composite
@@ -83,7 +83,7 @@ def one_bundle_split(draw: st.DrawFn) -> Trial:
     low, high = int(ends[place], 16), int(ends[place + 1], 16)
     middle = hex_of(low + max(1, (high - low) // 2))
     after = sorted({*ends, middle})
-    return Trial.of("bundles.locate", locating(ends, topics), locating(after, topics))
+    return Trial.of("bundles.locate", location_case(ends, topics), location_case(after, topics))
 
 
 @st.composite
@@ -91,7 +91,7 @@ def partitioned(draw: st.DrawFn) -> Trial:
     """All partitions of one topic, at most as many as there are bundles."""
     random, count = draw(randoms), draw(st.sampled_from([2, 4, 16, 64, 128]))
     partitions = names.partitions(random, random.randint(2, count))
-    return Trial.of("bundles.locate", locating(names.equal_boundaries(count), partitions))
+    return Trial.of("bundles.locate", location_case(names.equal_boundaries(count), partitions))
 
 
 @st.composite
@@ -99,14 +99,14 @@ def partitioned_widely(draw: st.DrawFn) -> Trial:
     """Many partitions of one topic over many bundles."""
     random, count = draw(randoms), draw(st.sampled_from([64, 128, 256]))
     partitions = names.partitions(random, draw(st.sampled_from([64, 100, 128, count])))
-    return Trial.of("bundles.locate", locating(names.equal_boundaries(count), partitions))
+    return Trial.of("bundles.locate", location_case(names.equal_boundaries(count), partitions))
 
 
 @st.composite
 def thousand_topics(draw: st.DrawFn) -> Trial:
     """1000 topics in 64 bundles, as the documents advise for 16 brokers."""
     topics = names.topics(draw(randoms), 1000)
-    return Trial.of("bundles.locate", locating(names.equal_boundaries(64), topics))
+    return Trial.of("bundles.locate", location_case(names.equal_boundaries(64), topics))
 
 
 @st.composite
@@ -116,7 +116,7 @@ def on_a_boundary(draw: st.DrawFn) -> Trial:
     topics = names.topics(random, draw(st.integers(1, 8)))
     inner = {hash_of(topic) for topic in topics[: 1 + len(topics) // 2]} - {0, FULL_UPPER}
     ends = list(map(hex_of, [0, *sorted(inner), FULL_UPPER]))
-    return Trial.of("bundles.locate", locating(ends, topics))
+    return Trial.of("bundles.locate", location_case(ends, topics))
 
 
 @st.composite
@@ -125,7 +125,7 @@ def at_the_end(draw: st.DrawFn) -> Trial:
     random, count = draw(randoms), draw(counts)
     last = draw(st.lists(st.sampled_from(TOPICS_AT_THE_END), min_size=1, unique=True))
     topics = [*last, *names.topics(random, random.randint(0, 3))]
-    return Trial.of("bundles.locate", locating(boundaries(random, count), topics))
+    return Trial.of("bundles.locate", location_case(boundaries(random, count), topics))
 
 
 @st.composite
@@ -133,7 +133,7 @@ def as_many_partitions_as_bundles(draw: st.DrawFn) -> Trial:
     """The partitions of one topic in as many bundles."""
     count = draw(st.sampled_from([64, 128, 256]))
     ends, partitions = names.equal_boundaries(count), names.partitions(draw(randoms), count)
-    return Trial.of("bundles.locate", locating(ends, partitions))
+    return Trial.of("bundles.locate", location_case(ends, partitions))
 
 
 AIMED = (Aim("partitions", "bundles.locate", as_many_partitions_as_bundles()),)

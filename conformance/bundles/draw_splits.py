@@ -6,7 +6,7 @@ from random import Random
 from typing import Any
 
 from hypothesis import strategies as st
-from pulsar_conformance.conformance.bundles.draw_namespaces import locating
+from pulsar_conformance.conformance.bundles.draw_namespaces import location_case
 from pulsar_conformance.conformance.bundles.operations import LOCATE, SPLIT, WHOLE
 from pulsar_conformance.conformance.common.trial import Json, Question, Trial
 from pulsar_conformance.conformance.drawing import names
@@ -18,24 +18,24 @@ from pulsar_conformance.reference.splitting import POSITIONS, RANGE, TOPICS
 DEFAULT = "defaultNamespaceBundleSplitAlgorithm"
 SUPPORTED = "supportedNamespaceBundleSplitAlgorithms"
 CELLS = 4096
-"""Ranges in which topics are counted: fine enough that few share one."""
+"""Ranges in which topics are counted, so narrow that topics rarely share one."""
 
 
 counts_of_topics = st.sampled_from((2, 3, 4, 5, 10, 11, 60, 61, 250, 999))
-"""Topics of a namespace; the more there are, the longer is what an implementation reads."""
+"""Numbers of topics of a namespace."""
 
 callers = st.sampled_from(("admin", "broker"))
 algorithms = st.sampled_from((RANGE, TOPICS))
 
 
-def splitting(bundle: str, algorithm: str | None, **given: Any) -> Json:
-    """A case of `bundles.split`, by the admin, without settings, topics or positions."""
+def split_case(bundle: str, algorithm: str | None, **given: Any) -> Json:
+    """Return a case of `bundles.split`, by default by the admin, without settings and topics."""
     case: Json = {"bundle": bundle, "algorithm": algorithm, "by": "admin", "settings": {}}
     return {**case, "topics": [], "positions": [], **given}
 
 
 def some_range(random: Random) -> HashRange:
-    """The whole namespace, its end, a narrow range, or any other."""
+    """Return the whole namespace, its end, a narrow range, or any other."""
     kind = random.choice(("whole", "end", "narrow", "equal", "any", "any"))
     if kind == "whole":
         return HashRange.parse(WHOLE)
@@ -51,7 +51,7 @@ def some_range(random: Random) -> HashRange:
 
 
 def topics_in(random: Random, part: HashRange, most: int = 12) -> list[str]:
-    """Topics whose CRC-32 lies in a range, if it is wide enough to find some."""
+    """Return topics whose CRC-32 lies in a range; a narrow one may have none."""
     found = names.topics(random, most * 4)
     return [topic for topic in found if hash_of(topic) in part][:most]
 
@@ -61,16 +61,15 @@ def halves(draw: st.DrawFn) -> Trial:
     """A range to be split in the middle."""
     random = draw(randoms)
     part = some_range(random)
-    case = splitting(part.name, RANGE, topics=topics_in(random, part))
+    case = split_case(part.name, RANGE, topics=topics_in(random, part))
     case["by"] = random.choice(("admin", "broker"))
     return Trial.of(SPLIT.id, case)
 
 
-def counted(split: Json, *more: Json) -> Trial:
-    """Splits of a whole namespace, and its topics in fine cells by which they can be counted."""
-    found = locating(names.equal_boundaries(CELLS), split["topics"])
-    splits = [Question(SPLIT.id, case) for case in (split, *more)]
-    return Trial((*splits, Question(LOCATE.id, found)))
+def counted(split: Json) -> Trial:
+    """Return a split of a whole namespace, and its topics in narrow ranges to count them by."""
+    found = location_case(names.equal_boundaries(CELLS), split["topics"])
+    return Trial((Question(SPLIT.id, split), Question(LOCATE.id, found)))
 
 
 @st.composite
@@ -78,7 +77,7 @@ def topic_halves(draw: st.DrawFn) -> Trial:
     """A whole namespace, which holds every topic whatever the hash."""
     count, by = draw(counts_of_topics), draw(callers)
     topics = names.topics(draw(randoms), count)
-    return counted(splitting(WHOLE, TOPICS, topics=topics, by=by))
+    return counted(split_case(WHOLE, TOPICS, topics=topics, by=by))
 
 
 NEIGHBOURS = (
@@ -87,17 +86,17 @@ NEIGHBOURS = (
     ("persistent://shop/eu/payments-ea599", "persistent://shop/eu/returns-f7cb8"),
     ("persistent://shop/eu/returns-35eb5", "persistent://shop/eu/payments-0c394"),
 )
-"""Topics whose CRC-32 differ by one: there is one place at which they part. [SPLIT-11]"""
+"""Topics whose CRC-32 differ by one, so that a single boundary parts them. [SPLIT-11]"""
 
 
 pairs = st.sampled_from(NEIGHBOURS)
-companions = st.sampled_from((0, 1, 2, 5, 5, 150))
+numbers_of_others = st.sampled_from((0, 1, 2, 5, 5, 150))
 
 
 @st.composite
 def neighbours(draw: st.DrawFn) -> Trial:
     """Two topics with consecutive hashes, alone or with equally many others on either side."""
-    pair, more, by = list(draw(pairs)), draw(companions), draw(callers)
+    pair, more, by = list(draw(pairs)), draw(numbers_of_others), draw(callers)
     random = draw(randoms)
     middle = max(map(hash_of, pair))
     others = names.topics(random, 4 * more + 8, "shop/eu")
@@ -105,8 +104,8 @@ def neighbours(draw: st.DrawFn) -> Trial:
     topics = [*pair, *below[:more], *[one for one in others if one not in below][:more]]
     random.shuffle(topics)
     ends = sorted({0, FULL_UPPER, *map(hash_of, topics)})
-    split = splitting(WHOLE, TOPICS, topics=topics, by=by)
-    located = locating(list(map(hex_of, ends)), topics)
+    split = split_case(WHOLE, TOPICS, topics=topics, by=by)
+    located = location_case(list(map(hex_of, ends)), topics)
     return Trial((Question(SPLIT.id, split), Question(LOCATE.id, located)))
 
 
@@ -119,7 +118,7 @@ def positions(draw: st.DrawFn) -> Trial:
     edges = [part.lower, part.upper, random.randrange(FULL_UPPER)]
     asked = inside + random.sample(edges, random.choice((0, 0, 1, 3))) + inside[:1]
     random.shuffle(asked)
-    case = splitting(part.name, POSITIONS, topics=topics_in(random, part))
+    case = split_case(part.name, POSITIONS, topics=topics_in(random, part))
     return Trial.of(SPLIT.id, {**case, "positions": list(map(hex_of, asked))})
 
 
@@ -154,12 +153,12 @@ def positions_as_default(draw: st.DrawFn) -> Trial:
     return Trial.of(operation, {**case, "algorithm": None, "settings": settings, "by": by})
 
 
-few_topics = st.sampled_from((5, 11, 60))
+small_counts = st.sampled_from((5, 11, 60))
 QUARTERS = 4
 
 
 def _on_one_side(random: Random, count: int) -> list[str]:
-    """Topics in one quarter of the range, so that they are divided far from its middle."""
+    """Return topics in the first or last quarter of the range, far from its middle."""
     lower = random.choice((0, 3)) * (HASHES // QUARTERS)
     quarter = HashRange(lower, min(lower + HASHES // QUARTERS, FULL_UPPER))
     found = names.topics(random, 8 * count)
@@ -169,7 +168,7 @@ def _on_one_side(random: Random, count: int) -> list[str]:
 @st.composite
 def selected_by(draw: st.DrawFn, setting: str) -> Trial:
     """A split without a named algorithm, and the same split with each algorithm."""
-    chosen, count, skewed = draw(algorithms), draw(few_topics), draw(st.booleans())
+    chosen, count, skewed = draw(algorithms), draw(small_counts), draw(st.booleans())
     random = draw(randoms)
     other = RANGE if chosen == TOPICS else TOPICS
     settings = {DEFAULT: other, SUPPORTED: other, setting: chosen}
@@ -178,7 +177,7 @@ def selected_by(draw: st.DrawFn, setting: str) -> Trial:
         if chosen == RANGE and draw(st.booleans()):
             del settings[DEFAULT]
     topics = _on_one_side(random, count) if skewed else names.topics(random, count)
-    asked = splitting(WHOLE, None, topics=topics, settings=settings)
+    asked = split_case(WHOLE, None, topics=topics, settings=settings)
     named = [{**asked, "algorithm": algorithm} for algorithm in (chosen, other)]
     return Trial.of(SPLIT.id, asked, *named)
 
@@ -190,23 +189,24 @@ def automatic(draw: st.DrawFn) -> Trial:
     settings = dict.fromkeys((DEFAULT, SUPPORTED), draw(algorithms))
     count = draw(st.sampled_from((2, 3, 10, 100)))
     topics = names.topics(draw(randoms), count)
-    case = splitting(WHOLE, algorithm, topics=topics, settings=settings, by="broker")
+    case = split_case(WHOLE, algorithm, topics=topics, settings=settings, by="broker")
     return Trial.of(SPLIT.id, case)
 
 
-def _whole_range(_random: Random) -> Json:
-    return splitting(WHOLE, RANGE, topics=names.topics(Random(0), 4))
+def whole_range_by_range(_random: Random) -> Json:
+    """Return a split of the whole range by range."""
+    return split_case(WHOLE, RANGE, topics=names.topics(Random(0), 4))
 
 
 def several_positions(random: Random) -> Json:
-    """Positions that all lie inside a bundle, so that nothing else is wrong with them."""
+    """Return positions that all lie inside a bundle, so that no other reason refuses them."""
     part = HashRange.parse(WHOLE)
     inside = random.sample(range(part.lower + 1, part.upper), random.choice((2, 3, 5)))
-    return splitting(part.name, POSITIONS, positions=list(map(hex_of, inside)))
+    return split_case(part.name, POSITIONS, positions=list(map(hex_of, inside)))
 
 
 AIMED = (
     Aim("split-key", SPLIT.id, selected_by(SUPPORTED)),
     aim("split-ways", SPLIT.id, several_positions),
-    aim("range-halves", SPLIT.id, _whole_range),
+    aim("range-halves", SPLIT.id, whole_range_by_range),
 )

@@ -1,4 +1,4 @@
-"""SPLIT: which bundles the leader splits by itself."""
+"""SPLIT: the bundles that the leader splits by itself."""
 
 from __future__ import annotations
 
@@ -67,16 +67,16 @@ def others_stay_whole(case: Growth, answer: Candidates, expect: Expect) -> None:
 
 @SPLIT_CANDIDATES.check("SPLIT-06", draws=draws.growths(full=True))
 def a_namespace_keeps_to_its_maximum(case: Growth, answer: Candidates, expect: Expect) -> None:
-    """With those split in this round, no namespace has more bundles than it may."""
+    """The splits of one round leave no namespace with more bundles than it may have."""
     expect.given(case.enabled, "the leader splits by itself")
     chosen = Counter(map(namespace_of, set(answer.split)))
     growing = Counter(map(namespace_of, _may_split(case)))
-    for space, count in growing.items():
-        room = max(case.room(space), 0)
+    for namespace, count in growing.items():
+        room = max(case.room(namespace), 0)
         if expect.reached(count > room):
             most = plain(case.settings.number(MAX_BUNDLES))
-            allowed = f"at most {room} more bundles in {space}, {most} in all"
-            expect.that(chosen[space] <= room, allowed, f"{chosen[space]} more")
+            allowed = f"at most {room} more bundles in {namespace}, {most} in all"
+            expect.that(chosen[namespace] <= room, allowed, f"{chosen[namespace]} more")
 
 
 @SPLIT_CANDIDATES.check("SPLIT-07", draws=draws.switched_off())
@@ -88,7 +88,7 @@ def nothing_is_split_when_switched_off(case: Growth, answer: Candidates, expect:
 
 @SPLIT_CANDIDATES.check("SPLIT-08", draws=draws.unloaded_at_once())
 def parts_are_unloaded_at_once(case: Growth, answer: Candidates, expect: Expect) -> None:
-    """By default, whatever is split is unloaded, and nothing else."""
+    """By default, the bundles that are split are unloaded, and no others."""
     expect.given(case.enabled, "the leader splits by itself")
     expect.given(case.settings.flag(AUTO_UNLOAD), "split bundles are unloaded")
     if expect.reached(bool(answer.split)):
@@ -97,7 +97,7 @@ def parts_are_unloaded_at_once(case: Growth, answer: Candidates, expect: Expect)
 
 @SPLIT_CANDIDATES.check("SPLIT-09", draws=draws.kept_loaded())
 def parts_stay_when_unloading_is_off(case: Growth, answer: Candidates, expect: Expect) -> None:
-    """With unloading switched off, the parts of what is split stay where they are."""
+    """With unloading switched off, the parts of a split bundle stay where they are."""
     expect.given(case.enabled, "the leader splits by itself")
     off = not case.settings.flag(AUTO_UNLOAD)
     if expect.reached(off and bool(case.candidates)):
@@ -116,16 +116,16 @@ def nothing_is_split_with_one_broker(case: Growth, answer: Candidates, expect: E
 
 
 @SPLIT_CANDIDATES.check("SPLIT-25", draws=draws.growths())
-def few_topics_stay_together(case: Growth, answer: Candidates, expect: Expect) -> None:
+def a_single_topic_stays_whole(case: Growth, answer: Candidates, expect: Expect) -> None:
     """A bundle with fewer than two topics stays whole."""
-    few = [bundle for bundle, stats in case.stats.items() if stats.topics < FEWEST_TOPICS]
-    expect.reached(bool(few))
-    wrong = [bundle for bundle in answer.split if bundle in few]
+    small = [bundle for bundle, stats in case.stats.items() if stats.topics < FEWEST_TOPICS]
+    expect.reached(bool(small))
+    wrong = [bundle for bundle in answer.split if bundle in small]
     expect.nothing(wrong, "these have fewer than two topics")
 
 
 @SPLIT_CANDIDATES.check("SPLIT-26", draws=draws.growths())
-def the_others_over_a_limit_are_split(case: Growth, answer: Candidates, expect: Expect) -> None:
+def two_topics_over_a_limit_are_split(case: Growth, answer: Candidates, expect: Expect) -> None:
     """A bundle with two topics over a limit is split, where its namespace has room."""
     expect.given(case.enabled, "the leader splits by itself")
     expect.given(len(case.case["brokers"]) >= FEWEST_BROKERS, "two brokers are up")

@@ -1,4 +1,4 @@
-"""BUNDLE: how a namespace is divided, and where its topics fall."""
+"""BUNDLE: the bundles of a namespace, and the bundle of each topic."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ ADVISED = 1000, 64, 16
 
 CHI_SQUARE_63 = 131.4
 CHI_SQUARE_15 = 56.5
-"""Topics spread at random stay below these, with 63 and 15 degrees of freedom, in all but one of
-a million trials: the check's error rate is at most 2 in a million."""
+"""Bounds of chi-square with 63 and 15 degrees of freedom that topics spread at random exceed in one
+of a million trials each: the check's error rate is at most 2 in a million."""
 
 
 @CREATE.check(
@@ -41,22 +41,24 @@ def bundles_cover_the_whole_range(_case: FlatCase, answer: Boundaries, expect: E
 
 @CREATE.check("BUNDLE-02", draws=namespaces.create(st.none(), namespaces.default_bundles()))
 def the_default_number_is_used(case: FlatCase, answer: Boundaries, expect: Expect) -> None:
-    """A namespace that says no number gets the number that is set, or the documented one."""
+    """A namespace without a number of its own gets the number that is set, or the default."""
     if expect.reached(case["bundles"] is None):
         default = int(case.settings.number(namespaces.DEFAULT))
         expect.equal(len(answer) - 1, default, "bundles")
 
 
 @CREATE.check("BUNDLE-03", draws=namespaces.create(namespaces.counts, namespaces.default_bundles()))
-def a_namespace_gets_the_number_it_says(case: FlatCase, answer: Boundaries, expect: Expect) -> None:
-    """A namespace that says a number gets just that many."""
+def a_namespace_gets_the_number_it_asks_for(
+    case: FlatCase, answer: Boundaries, expect: Expect
+) -> None:
+    """A namespace with a number of its own gets that many."""
     if expect.reached(case["bundles"] is not None):
         expect.equal(len(answer) - 1, case["bundles"], "bundles")
 
 
 @LOCATE.check("BUNDLE-04", draws=(namespaces.locate(), namespaces.at_the_end()))
 def every_topic_has_exactly_one_bundle(case: Locating, answer: Located, expect: Expect) -> None:
-    """Each topic falls in one bundle, one of the namespace's."""
+    """Each topic falls in one bundle of the namespace."""
     expect.reached(bool(case["topics"]))
     expect.equal(len(answer.bundles), len(case["topics"]), "bundles, one a topic")
     known = {part.name for part in case.ranges}
@@ -73,17 +75,17 @@ def _both(asked: Sequence[Asked[Locating, Located]], expect: Expect) -> tuple[Lo
     return first, second
 
 
-def _whole(topics: list[str], expect: Expect) -> None:
-    """Under the reading that spreads partitions, where one falls depends on all bundles."""
-    parts = expect.readings["partitions"] == "spread" and any(map(PARTITION.search, topics))
-    expect.given(not parts, "the topics are no partitions")
+def _no_partitions(topics: list[str], expect: Expect) -> None:
+    """Assume no partitions if they are spread: the bundle of one then depends on all bundles."""
+    spread = expect.readings["partitions"] == "spread" and any(map(PARTITION.search, topics))
+    expect.given(not spread, "the topics are no partitions")
 
 
 @LOCATE.check_together("BUNDLE-05", draws=namespaces.located_twice())
 def the_same_topic_stays_in_its_bundle(
     asked: Sequence[Asked[Locating, Located]], expect: Expect
 ) -> None:
-    """Whatever a topic is asked with, it falls in the same bundle."""
+    """A topic falls in the same bundle, whatever other topics are located with it."""
     first, second = _both(asked, expect)
     same = first.case["boundaries"] == second.case["boundaries"]
     expect.given(same, "the bundles are the same")
@@ -94,11 +96,11 @@ def the_same_topic_stays_in_its_bundle(
 
 @LOCATE.check_together("BUNDLE-06", draws=namespaces.located_finer())
 def finer_bundles_nest(asked: Sequence[Asked[Locating, Located]], expect: Expect) -> None:
-    """Where boundaries are added, a topic's bundle lies within the one that it had."""
+    """If boundaries are added, a topic's bundle lies within its former one."""
     coarse, fine = _both(asked, expect)
     finer = set(coarse.case["boundaries"]) <= set(fine.case["boundaries"])
     expect.given(finer, "the second list of boundaries is finer")
-    _whole(coarse.case["topics"], expect)
+    _no_partitions(coarse.case["topics"], expect)
     for topic in coarse.by_topic.keys() & fine.by_topic.keys():
         outer, inner = coarse.by_topic[topic], fine.by_topic[topic]
         expect.reached()
@@ -119,7 +121,7 @@ def partitions_are_hashed_by_their_own_names(
     expect.given(len(topics) >= 16 and len(case.ranges) >= 16, "16 partitions, 16 bundles")
     stems = {PARTITION.sub("", topic) for topic in topics}
     expect.given(len(stems) == 1 and stems.isdisjoint(topics), "partitions of one topic")
-    expect.given(_alike(case.ranges), "bundles of one width")
+    expect.given(_equal_width(case.ranges), "bundles of one width")
     expect.reached()
     bundles = set(answer.bundles)
     together = f"{len(topics)} partitions in {', '.join(bundles)}"
@@ -145,7 +147,7 @@ def partitions_lie_in_different_bundles(case: Locating, answer: Located, expect:
 def bundles_are_independent(asked: Sequence[Asked[Locating, Located]], expect: Expect) -> None:
     """New boundaries in one bundle leave the topics of all others where they are."""
     before, after = _both(asked, expect)
-    _whole(before.case["topics"], expect)
+    _no_partitions(before.case["topics"], expect)
     kept = {part.name for part in before.case.ranges} & {part.name for part in after.case.ranges}
     for topic in before.by_topic.keys() & after.by_topic.keys():
         bundle = before.by_topic[topic]
@@ -155,15 +157,17 @@ def bundles_are_independent(asked: Sequence[Asked[Locating, Located]], expect: E
 
 @LOCATE.check("BUNDLE-10", draws=namespaces.thousand_topics())
 def many_topics_spread_well(case: Locating, answer: Located, expect: Expect) -> None:
-    """1000 topics over 64 bundles load 16 brokers alike, four bundles each: a chi-square test.
+    """1000 topics over 64 bundles load 16 brokers evenly, four bundles each: a chi-square test.
 
-    It takes names for granted that were not chosen by their hashes.
+    It assumes names that were not chosen by their hashes.
     """
     topics, bundles, brokers = ADVISED
     expect.given(len(case["topics"]) == topics, "1000 topics")
-    expect.given(len(case.ranges) == bundles and _alike(case.ranges), "64 bundles of one width")
-    whole = len(set(case["topics"])) == topics == len(answer.bundles)
-    expect.given(whole, "different topics, each located")
+    expect.given(
+        len(case.ranges) == bundles and _equal_width(case.ranges), "64 bundles of one width"
+    )
+    located = len(set(case["topics"])) == topics == len(answer.bundles)
+    expect.given(located, "different topics, each located")
     places = {part.name: place for place, part in enumerate(case.ranges)}
     expect.given(set(answer.bundles) <= places.keys(), "bundles of the namespace")
     found = [0] * bundles
@@ -183,34 +187,34 @@ def many_topics_spread_well(case: Locating, answer: Located, expect: Expect) -> 
 @LOCATE.check("BUNDLE-11", draws=namespaces.locate())
 def the_hash_is_crc_32(case: Locating, answer: Located, expect: Expect) -> None:
     """A topic falls where the CRC-32 of its complete name lies."""
-    _whole(case["topics"], expect)
+    _no_partitions(case["topics"], expect)
     inner = {part.lower for part in case.ranges[1:]}
     for topic, bundle in answer.by_topic.items():
         value = hash_of(topic)
         if value not in inner and value != FULL_UPPER and expect.reached():
-            _holds(expect, case, topic, bundle)
+            _expect_range_of_hash(expect, case, topic, bundle)
 
 
 @LOCATE.check("BUNDLE-12", draws=namespaces.on_a_boundary())
 def a_range_holds_its_lower_end(case: Locating, answer: Located, expect: Expect) -> None:
     """A hash on a boundary belongs to the range that starts there."""
-    _whole(case["topics"], expect)
+    _no_partitions(case["topics"], expect)
     inner = {part.lower for part in case.ranges[1:]}
     for topic, bundle in answer.by_topic.items():
         if expect.reached(hash_of(topic) in inner):
-            _holds(expect, case, topic, bundle)
+            _expect_range_of_hash(expect, case, topic, bundle)
 
 
 @LOCATE.check("BUNDLE-13", draws=namespaces.at_the_end())
 def the_last_range_holds_the_last_hash(case: Locating, answer: Located, expect: Expect) -> None:
     """The hash 0xffffffff belongs to the last range."""
-    _whole(case["topics"], expect)
+    _no_partitions(case["topics"], expect)
     for topic, bundle in answer.by_topic.items():
         if expect.reached(hash_of(topic) == FULL_UPPER):
-            _holds(expect, case, topic, bundle)
+            _expect_range_of_hash(expect, case, topic, bundle)
 
 
-def _holds(expect: Expect, case: Locating, topic: str, bundle: str) -> None:
+def _expect_range_of_hash(expect: Expect, case: Locating, topic: str, bundle: str) -> None:
     value = hash_of(topic)
     right = next(part for part in case.ranges if value in part)
     expect.that(bundle == right.name, f"{right.name} holds {value:#010x}", f"{bundle} for {topic}")
@@ -224,8 +228,8 @@ def _parsed(name: str, expect: Expect) -> HashRange:
         raise
 
 
-def _alike(ranges: tuple[HashRange, ...]) -> bool:
-    """Whether ranges have one width, but for what is left over at the end."""
+def _equal_width(ranges: tuple[HashRange, ...]) -> bool:
+    """Return whether ranges have one width, apart from the remainder in the last one."""
     widths = [part.width for part in ranges]
     return max(widths) - min(widths) <= len(ranges)
 

@@ -1,4 +1,4 @@
-"""SPLIT: how one bundle is split."""
+"""SPLIT: the parts of a bundle that is split."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pulsar_conformance.reference.ranges import HashRange, hash_of, hex_of
 from pulsar_conformance.reference.splitting import POSITIONS, RANGE, SELECTING_SETTING, TOPICS
 
 
-def _bundle(case: FlatCase, expect: Expect) -> HashRange:
+def _splittable(case: FlatCase, expect: Expect) -> HashRange:
     bundle = HashRange.parse(case["bundle"])
     expect.given(bundle.upper - bundle.lower > 1, "the bundle is wide enough to be split")
     return bundle
@@ -27,7 +27,7 @@ def _answered(answer: Parts, expect: Expect) -> None:
 
 
 def _usable(case: FlatCase) -> list[int]:
-    """The positions strictly inside, each once, ascending."""
+    """Return the positions strictly inside the bundle, each once, ascending."""
     bundle = HashRange.parse(case["bundle"])
     positions = {int(position, 16) for position in case["positions"]}
     return sorted(p for p in positions if bundle.lower < p < bundle.upper)
@@ -54,14 +54,14 @@ def range_halves_are_equal(case: FlatCase, answer: Parts, expect: Expect) -> Non
 
 
 def _equal_halves(case: FlatCase, answer: Parts, expect: Expect) -> None:
-    bundle = _bundle(case, expect)
+    bundle = _splittable(case, expect)
     expect.reached()
     expect.that(len(answer.names) == 2, "two parts", answer)
     by_name = expect.readings["range-halves"] == "by-name"
     size = _size_by_name if by_name else _size
     lower, upper = map(size, answer.ranges)
     if by_name and bundle.last:
-        # Rounded up, the parts would be equal in truth: that is the other reading.
+        # Rounded up, the parts would really be equal: that is the other reading.
         expect.that(lower == size(bundle) // 2, f"{size(bundle) // 2} hashes below", answer)
     odd = size(bundle) % 2
     halves = f"parts of {size(bundle) // 2} hashes{', one of them one more' if odd else ''}"
@@ -69,7 +69,7 @@ def _equal_halves(case: FlatCase, answer: Parts, expect: Expect) -> None:
 
 
 def _below(found: Located, position: int) -> tuple[int, int]:
-    """How many topics surely lie below a position, and how many may."""
+    """Return the numbers of topics that certainly, and that possibly, are below a position."""
     cells = [HashRange.parse(bundle) for bundle in found.bundles]
     surely = sum(cell.upper <= position for cell in cells)
     return surely, sum(cell.lower < position for cell in cells)
@@ -85,8 +85,8 @@ def topic_halves_are_equal(exchanges: Sequence[Exchange], expect: Expect) -> Non
     topics = case["topics"]
     expect.given(case["algorithm"] == TOPICS, f"{TOPICS} is asked for")
     whole = case["bundle"] == WHOLE and topics == cells["topics"]
-    expect.given(whole, "every topic lies in the bundle, and is located")
-    expect.given(len(set(found.bundles)) > 1, "the topics do not all lie together")
+    expect.given(whole, "every topic is in the bundle, and is located")
+    expect.given(len(set(found.bundles)) > 1, "the topics are in several ranges")
     expect.reached()
     expect.that(len(answer.names) == 2, "two parts", answer)
     surely, maybe = _below(found, answer.ranges[1].lower)
@@ -103,7 +103,7 @@ def topic_halves_are_equal(exchanges: Sequence[Exchange], expect: Expect) -> Non
 def parts_lie_between_the_positions(case: FlatCase, answer: Parts, expect: Expect) -> None:
     """Each usable position divides two parts, and nothing else does."""
     expect.given(case["algorithm"] == POSITIONS and case["by"] == "admin", "asked by the admin")
-    _bundle(case, expect)
+    _splittable(case, expect)
     usable = _usable(case)
     plain = len(usable) == len(set(case["positions"])) and not case.settings.given
     expect.given(plain or not answer.refused, "nothing in the request is a reason to refuse it")
@@ -114,7 +114,7 @@ def parts_lie_between_the_positions(case: FlatCase, answer: Parts, expect: Expec
 
 @SPLIT.check("SPLIT-13", draws=splits.any_split())
 def every_split_makes_two_parts(case: FlatCase, answer: Parts, expect: Expect) -> None:
-    """What is split by range or by topics becomes two parts."""
+    """A split by range or by topics makes two parts."""
     expect.given(case["algorithm"] in (RANGE, TOPICS), "split by range or by topics")
     expect.given(not answer.refused, "it is split")
     if expect.reached(len(answer.names) > 1):
@@ -123,7 +123,7 @@ def every_split_makes_two_parts(case: FlatCase, answer: Parts, expect: Expect) -
 
 @SPLIT.check("SPLIT-14", draws=splits.any_split())
 def parts_cover_the_parent_exactly(case: FlatCase, answer: Parts, expect: Expect) -> None:
-    """The parts begin and end where the bundle does, each where the one before it ends."""
+    """The parts begin and end where the bundle does, and each begins where the last one ends."""
     _answered(answer, expect)
     bundle = HashRange.parse(case["bundle"])
     expect.reached()
@@ -134,7 +134,7 @@ def parts_cover_the_parent_exactly(case: FlatCase, answer: Parts, expect: Expect
 
 
 def _never_followed(case: FlatCase, answer: Parts, expect: Expect) -> None:
-    bundle = _bundle(case, expect)
+    bundle = _splittable(case, expect)
     usable = [one for one in _usable(case) if one not in _middles(bundle)]
     if expect.reached(bool(usable)):
         followed = not answer.refused and set(usable) & set(_cuts(answer))
@@ -143,7 +143,7 @@ def _never_followed(case: FlatCase, answer: Parts, expect: Expect) -> None:
 
 
 def _middles(bundle: HashRange) -> tuple[int, int]:
-    """Where a bundle may be divided by range, whatever positions are asked for."""
+    """Return where a split by range may divide a bundle, whatever positions are asked for."""
     width = bundle.upper - bundle.lower
     return bundle.lower + width // 2, bundle.lower + (width + 1) // 2
 
@@ -157,7 +157,7 @@ def the_broker_takes_no_positions(case: FlatCase, answer: Parts, expect: Expect)
 
 
 @SPLIT.check("SPLIT-16", draws=splits.positions_as_default())
-def positions_are_no_default(case: FlatCase, answer: Parts, expect: Expect) -> None:
+def positions_are_not_a_default(case: FlatCase, answer: Parts, expect: Expect) -> None:
     """Set as the default, specified positions are refused or ignored."""
     setting = SELECTING_SETTING[expect.readings["split-key"]]
     chosen = case["algorithm"] or case.settings.given.get(setting)
@@ -166,11 +166,11 @@ def positions_are_no_default(case: FlatCase, answer: Parts, expect: Expect) -> N
     _never_followed(case, answer, expect)
 
 
-def _selected(asked: Sequence[Asked[FlatCase, Parts]], expect: Expect, key: str) -> None:
-    """With no algorithm named, the split is that of the one which the setting names.
+def _demand_selected(asked: Sequence[Asked[FlatCase, Parts]], expect: Expect, key: str) -> None:
+    """Demand the split of the algorithm that the setting names, since the request names none.
 
-    Where both algorithms split alike, equal ranges tell range_equally_divide all the same; whether
-    topics were counted, nobody can tell who does not know the hash.
+    If both algorithms make the same parts, range_equally_divide still has to make equal ranges;
+    topic_count_equally_divide cannot be verified without the hash.
     """
     expect.given(len(asked) == 3, "a split by the setting, and by each algorithm")
     (case, answer), *named = asked
@@ -185,7 +185,7 @@ def _selected(asked: Sequence[Asked[FlatCase, Parts]], expect: Expect, key: str)
     chosen = by_name.pop(algorithm)
     [other] = by_name.values()
     if expect.reached(chosen.names != other.names):
-        # Topics part in equal numbers at any hash between the middle two.
+        # Any hash between the middle two parts topics in equal numbers.
         free = algorithm == TOPICS and len(answer.names) == len(chosen.names)
         as_chosen = answer.names == chosen.names or (free and answer.names != other.names)
         expect.that(as_chosen, f"as {algorithm}: {chosen}", answer)
@@ -196,13 +196,13 @@ def _selected(asked: Sequence[Asked[FlatCase, Parts]], expect: Expect, key: str)
 @SPLIT.check_together("SPLIT-17", draws=splits.selected_by(splits.DEFAULT))
 def the_default_setting_selects(asked: Sequence[Asked[FlatCase, Parts]], expect: Expect) -> None:
     """`defaultNamespaceBundleSplitAlgorithm` selects the algorithm."""
-    _selected(asked, expect, "default")
+    _demand_selected(asked, expect, "default")
 
 
 @SPLIT.check_together("SPLIT-18", draws=splits.selected_by(splits.SUPPORTED))
 def the_supported_setting_selects(asked: Sequence[Asked[FlatCase, Parts]], expect: Expect) -> None:
     """`supportedNamespaceBundleSplitAlgorithms` selects the algorithm."""
-    _selected(asked, expect, "supported")
+    _demand_selected(asked, expect, "supported")
 
 
 @SPLIT.check("SPLIT-19", draws=splits.automatic())
@@ -210,7 +210,7 @@ def the_broker_splits_in_two(case: FlatCase, answer: Parts, expect: Expect) -> N
     """A split by the broker, by range or by topics, makes two parts."""
     _answered(answer, expect)
     expect.given(case["by"] == "broker" and case["algorithm"] != POSITIONS, "the broker splits")
-    _bundle(case, expect)
+    _splittable(case, expect)
     expect.given(len(case["topics"]) > 1, "there are topics on which to decide")
     expect.reached()
     expect.that(len(answer.names) == 2, "two parts", answer)

@@ -12,8 +12,8 @@ from pulsar_conformance.reference.averages import FRAMES, Average, samples_count
 from pulsar_conformance.reference.cluster import RATE_FIELDS, Rates
 from pulsar_conformance.reference.numbers import Fraction, Rate, plain
 
-DUST = Fraction(1, 10**9)
-"""Such a share of the largest sample may be left where floating point takes it away again."""
+RESIDUE = Fraction(1, 10**9)
+"""The share of the largest sample that floating point may leave in a sum or difference."""
 
 MESSAGES, BYTES = RATE_FIELDS[:2], RATE_FIELDS[2:]
 
@@ -21,7 +21,7 @@ Averages = Mapping[str, Average]
 Sums = Mapping[str, Rates]
 
 
-def _each(rates: Rates) -> dict[str, Rate]:
+def _by_name(rates: Rates) -> dict[str, Rate]:
     return dict(zip(RATE_FIELDS, rates.each(), strict=True))
 
 
@@ -37,11 +37,11 @@ def _equal(
     among: Iterable[Rates] = (),
     names: Iterable[str] = RATE_FIELDS,
 ) -> None:
-    """Demands rates, but for rounding; `among` are those that they were made from."""
-    found, wanted = _each(answered), _each(allowed)
-    dust = DUST * _largest(among)
+    """Demand rates, allowing for rounding; `among` are the rates that they result from."""
+    found, wanted = _by_name(answered), _by_name(allowed)
+    residue = RESIDUE * _largest(among)
     for name in names:
-        close = same(found[name], wanted[name]) or abs(found[name] - wanted[name]) <= dust
+        close = same(found[name], wanted[name]) or abs(found[name] - wanted[name]) <= residue
         expect.that(close, f"{frame}.{name}: {plain(wanted[name], 6)}", plain(found[name], 6))
 
 
@@ -56,20 +56,20 @@ def is_over_the_samples_there_are(case: Sampled, answer: Averages, expect: Expec
 
 @AVERAGE.check("DATA-02", draws=draws.overflowing())
 def is_over_a_limited_number(case: Sampled, answer: Averages, expect: Expect) -> None:
-    """Beyond a full window, the average that the reading `window` says."""
+    """Beyond a full window, the average by the reading `window`."""
     for frame, known in answer.items():
         if expect.reached(len(case.samples) > case.window(frame)):
             _equal(expect, frame, known.rates, case.average(frame), case.samples)
 
 
-@AVERAGE.check_together("DATA-03", draws=draws.another_window())
+@AVERAGE.check_together("DATA-03", draws=draws.with_one_window_changed())
 def each_frame_has_its_window(asked: Sequence[Asked[Sampled, Averages]], expect: Expect) -> None:
-    """With another window of the one frame, the other frame stays as it is."""
+    """If the window of one frame is changed, the other frame stays as it is."""
     expect.given(len(asked) == 2, "samples in two pairs of windows")
     (before, first), (after, second) = asked
     expect.given(before.samples == after.samples, "the samples are the same")
     alike = [frame for frame in FRAMES if before.window(frame) == after.window(frame)]
-    expect.given(len(alike) == 1, "one of the windows is another one")
+    expect.given(len(alike) == 1, "one of the windows is changed")
     for frame in alike:
         expect.reached()
         _equal(expect, frame, second[frame].rates, first[frame].rates, before.samples)
@@ -98,24 +98,24 @@ def counts_for_50_kilobytes(case: Sampled, answer: Averages, expect: Expect) -> 
 
 @AVERAGE.check("DATA-06", draws=draws.first_samples())
 def the_first_sample_overwrites(case: Sampled, answer: Averages, expect: Expect) -> None:
-    """An average lies between the lowest and the highest sample, whatever was before them."""
+    """An average lies between the lowest and the highest sample: no earlier value counts."""
     expect.given(bool(case.samples), "there is a sample")
     columns = dict(
         zip(RATE_FIELDS, zip(*(one.each() for one in case.samples), strict=True), strict=True)
     )
-    dust = DUST * _largest(case.samples)
+    residue = RESIDUE * _largest(case.samples)
     for frame, known in answer.items():
-        for name, rate in _each(known.rates).items():
+        for name, rate in _by_name(known.rates).items():
             expect.reached()
             low, high = min(columns[name]), max(columns[name])
-            inside = low - dust <= rate <= high + dust or same(rate, low) or same(rate, high)
+            inside = low - residue <= rate <= high + residue or same(rate, low) or same(rate, high)
             allowed = f"{frame}.{name} from {plain(low)} to {plain(high)}, as sampled"
             expect.that(inside, allowed, plain(rate))
 
 
 @AVERAGE.check("DATA-07", draws=draws.any_number())
 def the_samples_are_counted(case: Sampled, answer: Averages, expect: Expect) -> None:
-    """As many samples as were taken, at most as many as the window has."""
+    """The number of samples, limited to the window."""
     for frame, known in answer.items():
         expect.reached()
         counted = samples_counted(len(case.samples), case.window(frame))
@@ -124,7 +124,7 @@ def the_samples_are_counted(case: Sampled, answer: Averages, expect: Expect) -> 
 
 @SUM.check("DATA-08", draws=draws.brokers())
 def a_broker_is_the_sum_of_its_bundles(case: Owning, answer: Sums, expect: Expect) -> None:
-    """What a broker's bundles carry, added up in each time frame."""
+    """A broker's data are the sum of its bundles' in each time frame."""
     for frame, rates in answer.items():
         measured = all(case.measured(bundle, frame) for bundle in case.owned)
         if expect.reached(measured):
@@ -133,7 +133,7 @@ def a_broker_is_the_sum_of_its_bundles(case: Owning, answer: Sums, expect: Expec
 
 @SUM.check("DATA-09", draws=draws.brokers(unmeasured=0.3))
 def bundles_never_measured_count(case: Owning, answer: Sums, expect: Expect) -> None:
-    """Bundles without samples add what is assumed of them."""
+    """Bundles without samples add the values assumed for them."""
     for frame, rates in answer.items():
         measured = all(case.measured(bundle, frame) for bundle in case.owned)
         if expect.reached(not measured):
@@ -141,13 +141,13 @@ def bundles_never_measured_count(case: Owning, answer: Sums, expect: Expect) -> 
 
 
 @SUM.check_together("DATA-10", draws=draws.gaining_or_losing())
-def a_bundle_more_is_its_load_more(asked: Sequence[Asked[Owning, Sums]], expect: Expect) -> None:
-    """With a bundle more, a broker's data are those before and the bundle's."""
+def a_bundle_gained_adds_its_load(asked: Sequence[Asked[Owning, Sums]], expect: Expect) -> None:
+    """With one more bundle, a broker's data are those before plus the bundle's."""
     expect.given(len(asked) == 2, "a broker before and after")
-    (few, less), (many, more) = sorted(asked, key=lambda one: len(one.case.owned))
-    expect.given(few.case["bundles"] == many.case["bundles"], "the bundles carry the same")
-    gained = [bundle for bundle in many.owned if bundle not in few.owned]
-    one_more = len(gained) == 1 and len(many.owned) == len(few.owned) + 1
+    (fewer, less), (many, more) = sorted(asked, key=lambda asked: len(asked.case.owned))
+    expect.given(fewer.case["bundles"] == many.case["bundles"], "the bundles carry the same")
+    gained = [bundle for bundle in many.owned if bundle not in fewer.owned]
+    one_more = len(gained) == 1 and len(many.owned) == len(fewer.owned) + 1
     expect.given(one_more, "one bundle is gained or lost")
     for frame in FRAMES:
         expect.reached()

@@ -14,20 +14,20 @@ from pulsar_conformance.conformance.drawing.loads import randoms
 from pulsar_conformance.reference.cluster import RATE_FIELDS
 
 USUAL = (10, 1000)
-"""How many samples the short and the long term have in the documents' example."""
+"""The samples of the short and the long term in the documents' example."""
 
 WINDOWS = (USUAL, USUAL, (3, 5), (2, 8), (1, 2), (1, 1), (7, 7), (5, 3))
-"""Short and long term."""
+"""The samples of the short and the long term."""
 
 LARGE = 0.04
 """The share of cases with a thousand samples."""
 
 Counting = Callable[[Random, tuple[int, int]], int]
-"""How many samples are taken, by the windows."""
+"""Chooses the number of samples for two windows."""
 
 
-def averaging(samples: list[Json], windows: tuple[int, int]) -> Json:
-    """A case of `average.bundle`."""
+def average_case(samples: list[Json], windows: tuple[int, int]) -> Json:
+    """Return a case of `average.bundle`."""
     short, long = windows
     return {"samples": samples, "shortSamples": short, "longSamples": long}
 
@@ -36,7 +36,7 @@ KINDS = ("whole", "whole", "broken", "tiny", "nothing", "in")
 
 
 def one_sample(random: Random, kinds: Sequence[str] = (*KINDS, "huge")) -> Json:
-    """One sample: whole, fractional, tiny or huge numbers, nothing, or only one direction."""
+    """Return a sample: whole, fractional, tiny or huge numbers, zeros, or only one direction."""
     kind = random.choice(kinds)
     if kind == "nothing":
         return dict.fromkeys(RATE_FIELDS, 0)
@@ -48,7 +48,7 @@ def one_sample(random: Random, kinds: Sequence[str] = (*KINDS, "huge")) -> Json:
 
 
 def samples(random: Random, count: int) -> list[Json]:
-    """`count` samples: steady, with a jump, or all different; of many, few differ."""
+    """Return `count` samples: steady, with jumps, or all different."""
     kinds = min(count, random.choice((1, 2, 12, 12)))
     if not kinds:
         return []
@@ -61,15 +61,15 @@ def samples(random: Random, count: int) -> list[Json]:
 
 
 def _within(random: Random, windows: tuple[int, int]) -> int:
-    """At most as many samples as the longer window, and mostly no more than the shorter one."""
+    """Return a number of at most the longer window, mostly of at most the shorter one."""
     longest = max(windows)
     small = [1, 2, 9, 10, 11, *windows, *(window - 1 for window in windows)]
-    few = [count for count in small if 1 <= count <= min(longest, 100)]
-    return longest if random.random() < LARGE else random.choice(few)
+    small = [count for count in small if 1 <= count <= min(longest, 100)]
+    return longest if random.random() < LARGE else random.choice(small)
 
 
 def _beyond(random: Random, windows: tuple[int, int]) -> int:
-    """More samples than the shorter window has, sometimes more than the longer one has."""
+    """Return a number above the shorter window, sometimes above the longer one."""
     shortest, longest = sorted(windows)
     if longest < 100 and random.random() < 0.5:
         return longest + random.choice((1, 1, 2, longest, 3 * longest))
@@ -87,13 +87,13 @@ def _any_number(random: Random, windows: tuple[int, int]) -> int:
 
 
 def taken(counting: Counting) -> st.SearchStrategy[Trial]:
-    """A bundle after as many samples as `counting` says."""
+    """A bundle after as many samples as `counting` chooses."""
 
-    def make(random: Random, windows: tuple[int, int]) -> Trial:
+    def trial(random: Random, windows: tuple[int, int]) -> Trial:
         count = counting(random, windows)
-        return Trial.of("average.bundle", averaging(samples(random, count), windows))
+        return Trial.of("average.bundle", average_case(samples(random, count), windows))
 
-    return st.builds(make, randoms, st.sampled_from(WINDOWS))
+    return st.builds(trial, randoms, st.sampled_from(WINDOWS))
 
 
 def filling() -> st.SearchStrategy[Trial]:
@@ -112,7 +112,7 @@ def any_number() -> st.SearchStrategy[Trial]:
 
 
 def first_samples() -> st.SearchStrategy[Trial]:
-    """One sample, or a few."""
+    """One sample, two, three or twelve."""
     return taken(lambda random, _windows: random.choice((1, 1, 1, 2, 3, 12)))
 
 
@@ -120,23 +120,23 @@ def never_measured() -> st.SearchStrategy[Trial]:
     """No sample at all, whatever the windows are."""
     window = st.integers(1, 2000)
     windows = st.one_of(st.just(USUAL), st.tuples(window, window))
-    return windows.map(lambda two: Trial.of("average.bundle", averaging([], two)))
+    return windows.map(lambda two: Trial.of("average.bundle", average_case([], two)))
 
 
 @st.composite
-def another_window(draw: st.DrawFn) -> Trial:
+def with_one_window_changed(draw: st.DrawFn) -> Trial:
     """The same samples twice, with one of the two windows changed."""
     random, (short, long) = draw(randoms), draw(st.sampled_from(WINDOWS))
     count = _any_number(random, (short, long))
     other = random.choice((1, 2, 4, 10, 50, 1000))
     windows = random.choice(((short, other), (other, long)))
     known = samples(random, count)
-    first, second = averaging(known, (short, long)), averaging(known, windows)
+    first, second = average_case(known, (short, long)), average_case(known, windows)
     return Trial.of("average.bundle", first, second)
 
 
-def known_of(random: Random, kinds: Sequence[str]) -> Json:
-    """The averages of one bundle in both time frames."""
+def bundle_data(random: Random, kinds: Sequence[str]) -> Json:
+    """Return the averages of one bundle in both time frames."""
     short, long = one_sample(random, kinds), one_sample(random, kinds)
     return {
         "shortTermData": loads.average(short, random.randint(1, 10), 10),
@@ -145,8 +145,8 @@ def known_of(random: Random, kinds: Sequence[str]) -> Json:
 
 
 def _unmeasured(random: Random, kinds: Sequence[str]) -> Json | None:
-    """A bundle of which nothing is known, in one of the possible notations."""
-    known = known_of(random, kinds)
+    """Return the data of a bundle without samples, in one of the possible notations."""
+    known = bundle_data(random, kinds)
     kind = random.choice(("absent", "empty", "none", "short", "long"))
     if kind == "absent":
         return None
@@ -157,8 +157,8 @@ def _unmeasured(random: Random, kinds: Sequence[str]) -> Json | None:
     return {f"{kind}TermData": known[f"{kind}TermData"]}
 
 
-def owning(random: Random, count: int, unmeasured: float) -> Json:
-    """A case of `average.broker` with `count` bundles, a share of them never measured."""
+def broker_case(random: Random, count: int, unmeasured: float) -> Json:
+    """Return a case of `average.broker` with `count` bundles, a share of them never measured."""
     # Beside a huge bundle, floating point could hide whether the others were counted.
     kinds = random.choice((KINDS, KINDS, KINDS, (*KINDS, "huge")))
     strays = random.choice((0, 0, 1, 5))
@@ -167,7 +167,7 @@ def owning(random: Random, count: int, unmeasured: float) -> Json:
     data: Json = {}
     for bundle in random.sample(every, len(every)):
         never = bundle in owned and random.random() < unmeasured
-        known = (_unmeasured if never else known_of)(random, kinds)
+        known = (_unmeasured if never else bundle_data)(random, kinds)
         if known is not None:
             data[bundle] = known
     return {"bundles": data, "owned": owned}
@@ -180,7 +180,7 @@ def _counts() -> st.SearchStrategy[int]:
 def brokers(unmeasured: float = 0.0) -> st.SearchStrategy[Trial]:
     """A broker with its bundles, a share of them never measured."""
     return st.builds(
-        lambda random, count: Trial.of("average.broker", owning(random, count, unmeasured)),
+        lambda random, count: Trial.of("average.broker", broker_case(random, count, unmeasured)),
         randoms,
         _counts(),
     )
@@ -190,7 +190,7 @@ def brokers(unmeasured: float = 0.0) -> st.SearchStrategy[Trial]:
 def gaining_or_losing(draw: st.DrawFn) -> Trial:
     """A broker before and after it gained or lost a bundle."""
     random, count = draw(randoms), draw(_counts())
-    with_it = owning(random, count + 1, random.choice((0, 0.2)))
+    with_it = broker_case(random, count + 1, random.choice((0, 0.2)))
     gone = random.choice(with_it["owned"])
     without = {**with_it, "owned": [name for name in with_it["owned"] if name != gone]}
     return Trial.of("average.broker", *random.sample([with_it, without], 2))
@@ -200,17 +200,17 @@ def full_of_old_samples(random: Random) -> Json:
     """A full short window of different samples, after many samples that are far from them."""
     before = dict.fromkeys(RATE_FIELDS, 1000 * random.randint(10, 20))
     after = [dict.fromkeys(RATE_FIELDS, 10 * random.randint(1, 9)) for _ in range(10)]
-    return averaging([before] * random.choice((10, 30)) + after, USUAL)
+    return average_case([before] * random.choice((10, 30)) + after, USUAL)
 
 
 def without_samples(_random: Random) -> Json:
     """A bundle that was never measured."""
-    return averaging([], USUAL)
+    return average_case([], USUAL)
 
 
 def owning_unmeasured(random: Random) -> Json:
     """A broker whose bundles were never measured."""
-    return owning(random, random.randint(1, 5), unmeasured=1)
+    return broker_case(random, random.randint(1, 5), unmeasured=1)
 
 
 AIMED = (

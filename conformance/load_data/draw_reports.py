@@ -22,7 +22,7 @@ COMMON: Json = {
     "brokerVersionString": "3.0.0",
     "protocols": {},
 }
-"""What is in every real report and not in a broker of the protocol."""
+"""Fields of every real report that a broker of the protocol does not have."""
 
 MODULAR: Json = {
     **COMMON,
@@ -44,27 +44,27 @@ SIMPLE: Json = {
 }
 
 UNMEASURED = {"usage": -1.0, "limit": -1.0}
-"""How a broker reports a resource that it cannot measure."""
+"""A resource that a broker cannot measure, as it reports it."""
 
 
 def resources(random: Random) -> Json:
-    """Resources of a broker: any of them the busiest, some missing, some without a limit."""
+    """Return a broker's resources: any of them the busiest, some missing, some without a limit."""
     kind = random.choice(("all", "some", "some", "even", "none"))
     if kind == "none":
         return {}
     if kind == "even":
         return {name: {"usage": 0.0, "limit": limit} for name, limit in loads.REAL_LIMITS.items()}
-    found = loads.usages(random, random.randint(1, 120), exact=random.random() < 0.3)
+    used = loads.usages(random, random.randint(1, 120), exact=random.random() < 0.3)
     for name in RESOURCES:
         if kind == "all":
-            found.setdefault(name, {"usage": 0, "limit": loads.REAL_LIMITS[name]})
+            used.setdefault(name, {"usage": 0, "limit": loads.REAL_LIMITS[name]})
         elif random.random() < 0.15:
-            found[name] = {"usage": 0.0, "limit": 0.0}
-    return found
+            used[name] = {"usage": 0.0, "limit": 0.0}
+    return used
 
 
 def _totals(random: Random) -> Json:
-    """A broker's measurements and counts, and the bundles that it has, gained and lost."""
+    """Return a broker's rates and counts, and the bundles that it has, gained and lost."""
     count = random.choice((0, 0, 1, 4, 30))
     known = names.bundles(random, count + 2)
     owned, gone = known[:count], known[count : count + random.choice((0, 1, 2))]
@@ -89,7 +89,7 @@ def _stats(random: Random) -> Json:
 
 
 def _in_part(random: Random, report: Json) -> Json:
-    """A report that sometimes lacks some fields."""
+    """Return a report that lacks a share of its fields."""
     share = random.choice((0, 0.2, 0.6, 1))
     return {name: value for name, value in report.items() if random.random() >= share}
 
@@ -99,12 +99,12 @@ def _shuffled(random: Random, report: Json) -> Json:
 
 
 def modular(random: Random, used: Json) -> Json:
-    """A report of the modular load manager with these resources."""
+    """Return a report of the modular load manager with these resources."""
     return _shuffled(random, {**_in_part(random, {**_totals(random), **MODULAR}), **used})
 
 
 def simple(random: Random, used: Json) -> Json:
-    """A report of the simple load manager; real ones repeat the resources at the top level."""
+    """Return a report of the simple load manager; real ones repeat resources at the top level."""
     totals = _totals(random)
     load: Json = {name: totals[name] for name in totals if name.startswith(("msgRate", "num"))}
     load |= {
@@ -112,17 +112,17 @@ def simple(random: Random, used: Json) -> Json:
         "bundleGains": totals["lastBundleGains"],
         "bundleLosses": totals["lastBundleLosses"],
     }
-    again = used if random.random() < 0.25 else {}
-    return _shuffled(random, {**_in_part(random, {**load, **SIMPLE}), NESTED: used, **again})
+    repeated = used if random.random() < 0.25 else {}
+    return _shuffled(random, {**_in_part(random, {**load, **SIMPLE}), NESTED: used, **repeated})
 
 
 def _unmeasured(random: Random, used: Json) -> Json:
-    """The same resources, sometimes with a bandwidth that cannot be measured."""
+    """Return the same resources, sometimes with a bandwidth that cannot be measured."""
     return {**used, "bandwidthIn": UNMEASURED} if random.random() < 0.1 else used
 
 
 def reading(report: Json) -> Question:
-    """A report to be read."""
+    """Return a question that gives a report to be read."""
     return Question("report.read", {"report": report})
 
 

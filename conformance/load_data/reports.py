@@ -1,4 +1,4 @@
-"""REPORT: what load reports say, and whose they are."""
+"""REPORT: the content of load reports, and the load manager that wrote them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _readable(case: Reported, expect: Expect) -> None:
 
 
 def _modular(case: Reported, expect: Expect) -> None:
-    """The documents tell the managers apart by where the resources stand, and only so."""
+    """Assume a report whose resources are at the top level, as those of the modular manager."""
     _readable(case, expect)
     expect.given(bool(case.at_the_top) and not case.nested, "the modular load manager's report")
 
@@ -44,7 +44,7 @@ def _answered(answer: ReportContent, expect: Expect) -> None:
 
 def _in_one_place(case: Reported, expect: Expect) -> None:
     _readable(case, expect)
-    expect.given(not (case.at_the_top and case.nested), "its resources stand in one place")
+    expect.given(not (case.at_the_top and case.nested), "its resources are in one place")
 
 
 @READ.check("REPORT-01", draws=draws.modular_reports())
@@ -100,7 +100,7 @@ def _kept(
     answer: ReportContent,
     expect: Expect,
 ) -> None:
-    """What is left out of an answer is nothing: 0, or no bundles."""
+    """Demand reported values; a field that an answer lacks counts as 0, or as no bundles."""
     _answered(answer, expect)
     _modular(case, expect)
     for name in names:
@@ -136,7 +136,7 @@ def gains_and_losses_are_kept(case: Reported, answer: ReportContent, expect: Exp
 
 @READ.check("REPORT-08", draws=draws.any_report())
 def nothing_is_made_up(case: Reported, answer: ReportContent, expect: Expect) -> None:
-    """What a report does not have is not in the broker, or is nothing there."""
+    """A field that a report lacks is missing or empty in the broker, too."""
     _answered(answer, expect)
     _readable(case, expect)
     absent = [name for name in RESOURCES if name not in (*case.at_the_top, *case.below)]
@@ -145,10 +145,10 @@ def nothing_is_made_up(case: Reported, answer: ReportContent, expect: Expect) ->
     for name in absent:
         expect.reached()
         answered = answer[name]
-        expect.that(_nothing(answered), f"no {name}: the report has none", answered)
+        expect.that(_empty(answered), f"no {name}: the report has none", answered)
 
 
-def _nothing(value: Any) -> bool:
+def _empty(value: Any) -> bool:
     return not (value["usage"] if isinstance(value, Mapping) and "usage" in value else value)
 
 
@@ -157,15 +157,15 @@ def max_is_the_largest_percentage(exchanges: Sequence[Exchange], expect: Expect)
     """The usage of the broker is the largest percentage of its report's resources."""
     in_order = [one.operation for one in exchanges] == [READ.id, USAGE.id]
     expect.given(in_order, "a report, and the usage of its broker")
-    (case, said), (usage, measured) = READ.typed(exchanges[0]), USAGE.typed(exchanges[1])
-    _answered(said, expect)
+    (case, content), (usage, measured) = READ.typed(exchanges[0]), USAGE.typed(exchanges[1])
+    _answered(content, expect)
     _reported_by(case, usage, expect)
     expect.reached()
-    _largest(said, measured, expect)
+    _demand_maximum(content, measured, expect)
 
 
 def _reported_by(case: Reported, usage: FlatCase, expect: Expect) -> None:
-    """The usage that is asked for is that of the resources in the report."""
+    """Assume that the usage is asked of the resources in the report."""
     expect.given(not usage["weighted"], "the plain usage is asked for")
     _in_one_place(case, expect)
     known = {name: case.known(name) for name in RESOURCES}
@@ -173,7 +173,7 @@ def _reported_by(case: Reported, usage: FlatCase, expect: Expect) -> None:
     expect.given(known == asked_for, "the usage is asked of what is reported")
 
 
-def _largest(said: ReportContent, measured: Measured, expect: Expect) -> None:
-    percent = maximum(Broker.read("broker", said.broker)).percent
+def _demand_maximum(content: ReportContent, measured: Measured, expect: Expect) -> None:
+    percent = maximum(Broker.read("broker", content.broker)).percent
     close = abs(measured.percent - percent) <= POINTS or same(measured.percent, percent)
     expect.that(close, f"MAX {plain(percent, 4)} %", f"{plain(measured.percent, 4)} %")

@@ -1,4 +1,4 @@
-"""MANAGER: which load manager runs."""
+"""MANAGER: the load manager that runs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from pulsar_conformance.conformance.common.expect import Expect
 from pulsar_conformance.conformance.common.trial import Asked, Json, Trial
 from pulsar_conformance.conformance.drawing.aims import aim
-from pulsar_conformance.conformance.managers.operations import CHOOSE, Chooses, Choosing
+from pulsar_conformance.conformance.managers.operations import CHOOSE, ChosenManager, Places
 from pulsar_conformance.reference.managers import (
     DEFAULT,
     EXTENSIBLE,
@@ -23,31 +23,31 @@ CLASSES = (SIMPLE, MODULAR, EXTENSIBLE)
 """The documented classes."""
 
 BY_ADMIN = (SIMPLE, MODULAR)
-"""Those that a dynamic setting enables."""
+"""The classes that a dynamic setting enables."""
 
 NO_CLASSES = ("modular", "SimpleLoadManager", "null", "default", "0", "ünï.Köde", PACKAGE)
 OTHER_PACKAGES = ("com.example.", "org.apache.pulsar.broker.loadbalance.", "org.apache.pulsar.")
 BLANKS = ("", " ", "\t")
 
 
-def naming(conf: str | None, dynamic: str | None) -> Json:
-    """A case of `manager.choose`."""
+def manager_case(conf: str | None, dynamic: str | None) -> Json:
+    """Return a case of `manager.choose`."""
     return {"conf": conf, "dynamic": dynamic}
 
 
-OTHER_LETTERS = ("", "x", "twice", "other case")
-"""What becomes of a letter where there is a typing error."""
+TYPING_ERRORS = ("", "x", "twice", "other case")
+"""Replacements of a letter by a typing error."""
 
-rights = st.sampled_from(CLASSES)
+classes = st.sampled_from(CLASSES)
 by_admin = st.sampled_from(BY_ADMIN)
 places = st.integers(0, max(map(len, CLASSES)) - 1)
-letters = st.sampled_from(OTHER_LETTERS)
+letters = st.sampled_from(TYPING_ERRORS)
 
 
 @st.composite
 def typing_errors(draw: st.DrawFn) -> str:
     """A class name with one letter left out, doubled, replaced, or in the other case."""
-    right, what = draw(rights), draw(letters)
+    right, what = draw(classes), draw(letters)
     place = draw(places) % len(right)
     letter = right[place]
     other = {"twice": letter * 2, "other case": letter.swapcase()}.get(what, what)
@@ -57,13 +57,13 @@ def typing_errors(draw: st.DrawFn) -> str:
 in_other_packages = st.builds(
     lambda package, right: package + right.removeprefix(PACKAGE),
     st.sampled_from(OTHER_PACKAGES),
-    rights,
+    classes,
 )
 
 mistakes: st.SearchStrategy[str] = st.one_of(
     typing_errors(),
-    rights.map(str.lower),
-    rights.map(str.upper),
+    classes.map(str.lower),
+    classes.map(str.upper),
     in_other_packages,
     st.sampled_from(NO_CLASSES),
 ).filter(lambda name: name not in CLASSES)
@@ -71,37 +71,37 @@ mistakes: st.SearchStrategy[str] = st.one_of(
 
 unclear: st.SearchStrategy[str] = st.one_of(
     st.sampled_from(BLANKS),
-    rights.map(lambda right: f"{right} "),
-    rights.map(lambda right: f" {right}"),
-    rights.map(lambda right: right.removeprefix(PACKAGE)),
+    classes.map(lambda right: f"{right} "),
+    classes.map(lambda right: f" {right}"),
+    classes.map(lambda right: right.removeprefix(PACKAGE)),
 )
-"""What the documents leave open: blanks alone or around a class, a class without package."""
+"""Names that the documents leave open: blanks, a class with a blank or without its package."""
 
 documented: st.SearchStrategy[str | None] = st.sampled_from((None, *CLASSES))
 
 any_name: st.SearchStrategy[str | None] = st.one_of(documented, mistakes, unclear)
-"""Whatever can stand in either place."""
+"""Any value of either place."""
 
 one_in_ten = st.integers(0, 9)
 
 
 def by_conf(*names: str) -> st.SearchStrategy[Trial]:
     """One of these names in broker.conf, and no dynamic setting."""
-    return st.sampled_from(names).map(lambda name: Trial.of(CHOOSE.id, naming(name, None)))
+    return st.sampled_from(names).map(lambda name: Trial.of(CHOOSE.id, manager_case(name, None)))
 
 
 def dynamically(*names: str) -> st.SearchStrategy[Trial]:
     """One of these names as a dynamic setting, with anything in broker.conf."""
     return st.builds(
-        lambda conf, name: Trial.of(CHOOSE.id, naming(conf, name)),
+        lambda conf, name: Trial.of(CHOOSE.id, manager_case(conf, name)),
         any_name,
         st.sampled_from(names),
     )
 
 
-def nothing_dynamic() -> st.SearchStrategy[Trial]:
+def without_dynamic_setting() -> st.SearchStrategy[Trial]:
     """Anything or nothing in broker.conf, and no dynamic setting."""
-    return any_name.map(lambda conf: Trial.of(CHOOSE.id, naming(conf, None)))
+    return any_name.map(lambda conf: Trial.of(CHOOSE.id, manager_case(conf, None)))
 
 
 @st.composite
@@ -109,7 +109,7 @@ def mistaken(draw: st.DrawFn) -> Trial:
     """A wrong name in the place that decides, or sometimes one that the documents leave unclear."""
     name = draw(mistakes if draw(one_in_ten) else unclear)
     beside = documented if draw(st.booleans()) else any_name
-    case = naming(draw(beside), name) if draw(st.booleans()) else naming(name, None)
+    case = manager_case(draw(beside), name) if draw(st.booleans()) else manager_case(name, None)
     return Trial.of(CHOOSE.id, case)
 
 
@@ -121,13 +121,13 @@ def there_and_back(draw: st.DrawFn) -> Trial:
     """One manager, others set in the same way, and the first again."""
     first, conf, dynamic = draw(by_admin), draw(documented), draw(st.booleans())
     names = [first, *draw(between), next(name for name in BY_ADMIN if name != first), first]
-    cases = [naming(conf, name) if dynamic else naming(name, None) for name in names]
+    cases = [manager_case(conf, name) if dynamic else manager_case(name, None) for name in names]
     return Trial.of(CHOOSE.id, *cases)
 
 
 def modular_in_conf_alone(_random: Random) -> Json:
     """Return a manager other than the default in broker.conf, and no dynamic setting."""
-    return naming(MODULAR, None)
+    return manager_case(MODULAR, None)
 
 
 AIMED = (aim("absent-manager", CHOOSE.id, modular_in_conf_alone),)
@@ -137,64 +137,68 @@ BARE = {name.removeprefix(PACKAGE) for name in MANAGERS}
 
 
 def is_mistake(name: str) -> bool:
-    """Whether a name surely is none of the documented classes.
+    """Return whether a name certainly is none of the documented classes.
 
-    The documents do not speak of blanks, alone or around a class, and print the classes without
-    their package, too. The released extensible manager lies in another package than the page says.
+    The documents do not mention blanks, alone or around a class, and print the classes without
+    their package, too. The released extensible manager is in another package than the page says.
     """
     bare = name.strip()
     elsewhere = bare.endswith("." + EXTENSIBLE.removeprefix(PACKAGE))
     return bool(bare) and bare not in MANAGERS and bare not in BARE and not elsewhere
 
 
-def in_use(case: Choosing, expect: Expect) -> str | None:
-    """The class that decides, by the reading `absent-manager`; none for the default manager."""
+def in_use(case: Places, expect: Expect) -> str | None:
+    """Return the class that decides, by the reading `absent-manager`; None for the default."""
     if case.dynamic is not None:
         return case.dynamic
     return case.conf if expect.readings["absent-manager"] == "conf" else None
 
 
-def _given_no_mistake_beside(case: Choosing, expect: Expect) -> None:
-    """The documents do not say whether a mistake matters where another place decides."""
+def _given_no_mistake_beside(case: Places, expect: Expect) -> None:
+    """Assume no mistake in the other place; no document says whether one there matters."""
     beside = None if case.dynamic is None else case.conf
     expect.given(beside is None or beside in MANAGERS, "nothing is wrong with broker.conf")
 
 
-def _is(manager: str, answer: Chooses, expect: Expect, why: str) -> None:
+def _demand_manager(manager: str, answer: ChosenManager, expect: Expect, why: str) -> None:
     expect.that(answer.manager == manager, f"{manager}: {why}", answer)
 
 
 @CHOOSE.check("MANAGER-01", draws=by_conf(SIMPLE, MODULAR))
-def broker_conf_decides(case: Choosing, answer: Chooses, expect: Expect) -> None:
-    """With nothing dynamic, the simple or the modular manager runs as broker.conf says."""
+def broker_conf_decides(case: Places, answer: ChosenManager, expect: Expect) -> None:
+    """Without a dynamic setting, the simple or the modular manager runs as broker.conf says."""
     if case.dynamic is None and case.conf in (SIMPLE, MODULAR):
         expect.reached()
-        _is(MANAGERS[case.conf], answer, expect, f"broker.conf names {case.conf}")
+        _demand_manager(MANAGERS[case.conf], answer, expect, f"broker.conf names {case.conf}")
 
 
 @CHOOSE.check("MANAGER-02", draws=dynamically(SIMPLE, MODULAR))
-def a_dynamic_setting_decides(case: Choosing, answer: Chooses, expect: Expect) -> None:
+def a_dynamic_setting_decides(case: Places, answer: ChosenManager, expect: Expect) -> None:
     """The simple or the modular manager runs as it is set dynamically."""
     _given_no_mistake_beside(case, expect)
     if case.dynamic in (SIMPLE, MODULAR):
         expect.reached()
-        _is(MANAGERS[case.dynamic], answer, expect, f"{case.dynamic} is set dynamically")
+        _demand_manager(
+            MANAGERS[case.dynamic], answer, expect, f"{case.dynamic} is set dynamically"
+        )
 
 
 @CHOOSE.check("MANAGER-03", draws=by_conf(EXTENSIBLE))
-def broker_conf_enables_the_extensible_one(case: Choosing, answer: Chooses, expect: Expect) -> None:
-    """With nothing dynamic, the extensible manager runs where broker.conf names it."""
+def broker_conf_enables_the_extensible_one(
+    case: Places, answer: ChosenManager, expect: Expect
+) -> None:
+    """Without a dynamic setting, the extensible manager runs if broker.conf names it."""
     if case.dynamic is None and expect.reached(case.conf == EXTENSIBLE):
-        _is("extensible", answer, expect, f"broker.conf names {case.conf}")
+        _demand_manager("extensible", answer, expect, f"broker.conf names {case.conf}")
 
 
 @CHOOSE.check("MANAGER-04", draws=dynamically(EXTENSIBLE))
 def no_dynamic_setting_enables_the_extensible_one(
-    case: Choosing, answer: Chooses, expect: Expect
+    case: Places, answer: ChosenManager, expect: Expect
 ) -> None:
-    """A dynamic setting of the extensible manager is refused, ignored or taken for a mistake."""
+    """A dynamic setting of the extensible manager is refused, ignored or counts as a mistake."""
     expect.given(case.dynamic == EXTENSIBLE, "the extensible manager is set dynamically")
-    ignored = in_use(Choosing(case.conf, None), expect)
+    ignored = in_use(Places(case.conf, None), expect)
     sure = ignored is None or ignored in MANAGERS or is_mistake(ignored)
     expect.given(sure, "broker.conf is clear")
     allowed = {DEFAULT, MANAGERS.get(ignored or SIMPLE, DEFAULT)}
@@ -206,16 +210,16 @@ def no_dynamic_setting_enables_the_extensible_one(
 
 
 @CHOOSE.check("MANAGER-05", draws=mistaken())
-def any_mistake_gives_the_simple_one(case: Choosing, answer: Chooses, expect: Expect) -> None:
-    """A name that is no load manager's, in the place that decides, gives the simple manager."""
+def any_mistake_gives_the_simple_one(case: Places, answer: ChosenManager, expect: Expect) -> None:
+    """A name of no load manager, in the place that decides, gives the simple manager."""
     name = in_use(case, expect)
     if name is not None and expect.reached(is_mistake(name)):
-        _is(DEFAULT, answer, expect, f"'{name}' is no load manager")
+        _demand_manager(DEFAULT, answer, expect, f"'{name}' is no load manager")
 
 
 @CHOOSE.check_together("MANAGER-06", draws=there_and_back())
-def the_same_way_leads_back(asked: Sequence[Asked[Choosing, Chooses]], expect: Expect) -> None:
-    """What is set again runs again, whatever ran in between."""
+def the_same_way_leads_back(asked: Sequence[Asked[Places, ChosenManager]], expect: Expect) -> None:
+    """A manager that is set once more runs once more, whatever ran in between."""
     names = [in_use(one.case, expect) for one in asked]
     expect.given(len(set(names)) > 1, "the manager is changed in between")
     expect.given(names[0] == names[-1], "the original one is set again")
@@ -224,33 +228,35 @@ def the_same_way_leads_back(asked: Sequence[Asked[Choosing, Chooses]], expect: E
     name = names[0]
     if name in (SIMPLE, MODULAR):
         expect.reached()
-        _is(MANAGERS[name], asked[-1].answer, expect, f"{name} is set again")
+        _demand_manager(MANAGERS[name], asked[-1].answer, expect, f"{name} is set again")
 
 
-@CHOOSE.check("MANAGER-07", draws=nothing_dynamic())
-def the_default_one_runs_otherwise(case: Choosing, answer: Chooses, expect: Expect) -> None:
-    """With nothing dynamic, the simple manager runs, whatever broker.conf names."""
+@CHOOSE.check("MANAGER-07", draws=without_dynamic_setting())
+def the_default_one_runs_otherwise(case: Places, answer: ChosenManager, expect: Expect) -> None:
+    """Without a dynamic setting, the simple manager runs, whatever broker.conf names."""
     if expect.reached(case.dynamic is None):
-        _is(DEFAULT, answer, expect, "no dynamic setting names a load manager")
+        _demand_manager(DEFAULT, answer, expect, "no dynamic setting names a load manager")
 
 
 @CHOOSE.check("MANAGER-12", draws=mistaken())
-def a_mistake_in_broker_conf_is_passed_over(
-    case: Choosing, answer: Chooses, expect: Expect
+def a_mistake_in_broker_conf_is_ignored(
+    case: Places, answer: ChosenManager, expect: Expect
 ) -> None:
-    """With nothing dynamic, the simple manager runs where broker.conf names none."""
+    """Without a dynamic setting, the simple manager runs if broker.conf names no manager."""
     if _mistaken(case, expect):
         expect.that(answer.manager == DEFAULT, f"{DEFAULT}: '{case.conf}' is no manager", answer)
 
 
 @CHOOSE.check("MANAGER-13", draws=mistaken())
-def a_mistake_in_broker_conf_is_refused(case: Choosing, answer: Chooses, expect: Expect) -> None:
-    """With nothing dynamic, no manager runs where broker.conf names none."""
+def a_mistake_in_broker_conf_is_refused(
+    case: Places, answer: ChosenManager, expect: Expect
+) -> None:
+    """Without a dynamic setting, no manager runs if broker.conf names no manager."""
     if _mistaken(case, expect):
         refused = answer.refused is not None
         expect.that(refused, f"a refusal: '{case.conf}' is no manager", answer)
 
 
-def _mistaken(case: Choosing, expect: Expect) -> bool:
+def _mistaken(case: Places, expect: Expect) -> bool:
     wrong = case.dynamic is None and case.conf is not None and is_mistake(case.conf)
     return expect.reached(wrong)

@@ -9,7 +9,7 @@ from pulsar_conformance.reference.managers import MODULAR, SIMPLE
 
 
 @dataclass(frozen=True)
-class Choosing:
+class Places:
     """The two places that may name a load manager's class."""
 
     conf: str | None
@@ -17,7 +17,7 @@ class Choosing:
 
 
 @dataclass(frozen=True)
-class Chooses:
+class ChosenManager:
     """The manager as answered, or the refusal."""
 
     manager: str | None
@@ -29,8 +29,8 @@ class Chooses:
 
 CHOOSE = Operation(
     id="manager.choose",
-    view=lambda case, _settings, _readings: Choosing(case["conf"], case["dynamic"]),
-    read=lambda _case, answer: Chooses(answer.get("manager"), answer.get("refused")),
+    view=lambda case, _settings, _readings: Places(case["conf"], case["dynamic"]),
+    read=lambda _case, answer: ChosenManager(answer.get("manager"), answer.get("refused")),
     matches=same_field("manager"),
     examples=tuple({"conf": None, "dynamic": name} for name in (MODULAR, SIMPLE)),
     refusable=True,
