@@ -193,7 +193,7 @@ def verdicts(tmp_path, adapter="reference", seed=0):
 
 
 @pytest.mark.parametrize("mistake", MISTAKES, ids=lambda mistake: mistake.__name__)
-def test_a_mistake_breaks_one_rule_and_is_made_small(mistake, planted, tmp_path):
+def test_a_mistake_breaks_one_rule_and_its_case_is_reduced(mistake, planted, tmp_path):
     planted(mistake)
     found = verdicts(tmp_path)
     broken = [rule for rule, one in found.items() if one.verdict != "pass"]
@@ -204,13 +204,13 @@ def test_a_mistake_breaks_one_rule_and_is_made_small(mistake, planted, tmp_path)
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_the_order_may_decide_between_equals(seed, planted, tmp_path):
+def test_order_may_decide_between_equal_candidates(seed, planted, tmp_path):
     planted(TakesEqualsAsTheyCome)
     assert {one.verdict for one in verdicts(tmp_path, seed=seed).values()} == {"pass"}
 
 
 @pytest.mark.parametrize(("memory", "beneath"), [(100, "PLACE-04"), (0, None)])
-def test_who_takes_an_overloaded_broker_for_an_equal_is_told_that_alone(memory, beneath):
+def test_choosing_an_overloaded_broker_is_reported_as_that_alone(memory, beneath):
     case = {
         "settings": {},
         "bundle": "t/ns/0x00000000_0xffffffff",
@@ -228,14 +228,16 @@ def test_who_takes_an_overloaded_broker_for_an_equal_is_told_that_alone(memory, 
 
 
 @pytest.mark.parametrize("mistake", WITH_MEMORY, ids=lambda mistake: mistake.__name__)
-def test_what_is_kept_between_questions_is_found(mistake, planted, tmp_path):
+def test_memory_between_questions_is_found(mistake, planted, tmp_path):
     planted(mistake)
     found = verdicts(tmp_path)
     assert found["ANSWER-01"].verdict == "pass"
     assert "fail" in {found["ANSWER-02"].verdict, found["ANSWER-03"].verdict}
 
 
-def test_an_implementation_in_its_own_process_that_changes_its_mind_is_found(monkeypatch, tmp_path):
+def test_an_implementation_in_its_own_process_that_changes_its_answer_is_found(
+    monkeypatch, tmp_path
+):
     monkeypatch.chdir(Path(__file__).parents[2])
     found = verdicts(tmp_path, "python:standins.nulls:Fickle")
     assert found["ANSWER-02"].verdict == found["ANSWER-03"].verdict == "fail"
@@ -243,7 +245,7 @@ def test_an_implementation_in_its_own_process_that_changes_its_mind_is_found(mon
     assert found["ANSWER-01"].verdict == "fail"
 
 
-def test_a_changed_case_is_told_and_put_right(planted):
+def test_a_changed_case_is_reported_and_restored(planted):
     planted(SortsInPlace)
     halves = ["t/ns/0x80000000_0xffffffff", "t/ns/0x00000000_0x80000000"]
     case = {
@@ -264,7 +266,7 @@ def test_a_changed_case_is_told_and_put_right(planted):
     assert judged.word == "allowed"
 
 
-def test_an_implementation_that_offers_one_operation_is_judged_on_that(planted, tmp_path):
+def test_an_implementation_of_one_operation_is_judged_on_that_one(planted, tmp_path):
     class OffersOne(ReferenceConnection):
         def __init__(self, *args):
             super().__init__(*args)

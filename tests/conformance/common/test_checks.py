@@ -44,7 +44,7 @@ def test_each_testable_rule_has_a_check_and_each_check_a_rule():
 
 
 @pytest.mark.parametrize("rule_id", TESTABLE)
-def test_the_reference_reaches_the_guard_and_keeps_the_rules_that_it_follows(rule_id):
+def test_the_reference_keeps_each_rule_and_reaches_its_guard(rule_id):
     profile, rule = profile_of(rule_id), RULES[rule_id]
     court = Court(specs.load().defaults(profile), Readings.of(profile, rule.reading))
     model = Model(profile, rule.reading, neutral=True)
@@ -59,7 +59,7 @@ def test_the_reference_reaches_the_guard_and_keeps_the_rules_that_it_follows(rul
 
 
 @pytest.mark.parametrize("rule_id", TESTABLE)
-def test_few_draws_are_illegal(rule_id):
+def test_almost_all_drawn_cases_are_legal(rule_id):
     assert len(legal(rule_id)) > 0.8 * len(drawn(rule_id))
 
 
@@ -79,7 +79,7 @@ def test_clusters_are_as_large_as_real_ones(rule_id):
 
 
 @pytest.mark.parametrize("rule_id", TESTABLE)
-def test_the_same_seed_draws_the_same(rule_id):
+def test_equal_seeds_draw_equal_cases(rule_id):
     again = draw(checks()[rule_id].draws, 10, f"again/{rule_id}")
     assert again == draw(checks()[rule_id].draws, 10, f"again/{rule_id}")
 

@@ -52,7 +52,7 @@ def test_drawn_cases_of_a_rule_are_all_different(rule):
     assert len({trial.fingerprint for trial in drawn}) == len(drawn) == FEWER.get(rule, EXAMPLES)
 
 
-def test_the_backend_is_one_as_hypothesis_wants_it():
+def test_the_backend_passes_the_conformance_test_of_hypothesis():
     run_conformance_test(
         IndependentDraws, settings=settings(max_examples=20, stateful_step_count=10)
     )
@@ -109,7 +109,7 @@ def test_clusters_are_of_any_size(fewest):
 
 @settings(max_examples=20)
 @given(shedding.cases(shedding.overload, shedding.threshold, shedding.uniform))
-def test_shedding_cases_are_strategies_like_any_other(case):
+def test_plain_hypothesis_draws_legal_shedding_cases(case):
     assert bad_case("shed.select", case, DEFAULTS) is None
     owned = [bundle for one in case["brokers"].values() for bundle in one["bundles"]]
     assert len(owned) == len(set(owned))
@@ -117,7 +117,7 @@ def test_shedding_cases_are_strategies_like_any_other(case):
 
 @settings(max_examples=20)
 @given(placements.cases(placements.balanced, placements.around_the_threshold, fewest=1))
-def test_placement_cases_are_strategies_like_any_other(case):
+def test_plain_hypothesis_draws_legal_placement_cases(case):
     assert set(case["candidates"]) <= set(case["brokers"])
 
 
@@ -134,5 +134,5 @@ def test_placement_cases_are_strategies_like_any_other(case):
         usage.any_broker(),
     )
 )
-def test_trials_of_other_operations_are_strategies_like_any_other(trial):
+def test_plain_hypothesis_draws_legal_trials_of_other_operations(trial):
     assert bad_trial(trial, DEFAULTS) is None

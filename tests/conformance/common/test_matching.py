@@ -117,7 +117,7 @@ DIFFERENT = {
 
 
 @pytest.mark.parametrize(("operation", "allowed", "answer"), SAME.values(), ids=SAME)
-def test_matching_answers(operation, allowed, answer):
+def test_answers_that_differ_in_form_alone_match(operation, allowed, answer):
     assert matches(operation, allowed, answer)
 
 
@@ -134,6 +134,6 @@ def test_a_trial_needs_an_answer_to_each_question():
     assert not allows(example, (first[0], second[1]))
 
 
-def test_nothing_worked_out_allows_anything():
+def test_an_example_without_an_answer_allows_any():
     without = replace(EXAMPLES[0], allowed=None)
     assert allows(without, [{"boundaries": []}])

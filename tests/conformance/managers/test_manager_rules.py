@@ -132,7 +132,7 @@ OPEN = {
 
 @pytest.mark.parametrize("place", OPEN)
 @pytest.mark.parametrize("manager", ["simple", "modular", "extensible"])
-def test_what_no_document_says_is_held_against_nobody(place, manager):
+def test_an_answer_that_the_documents_leave_open_breaks_nothing(place, manager):
     conf, dynamic = OPEN[place]
     trial = Trial.of("manager.choose", {"conf": conf, "dynamic": dynamic})
     readings = {"absent-manager": "conf"}
@@ -150,7 +150,7 @@ SUPPORTED = {
 
 
 @pytest.mark.parametrize("way", SUPPORTED)
-def test_the_extensible_manager_set_dynamically_may_be(way):
+def test_a_dynamic_setting_of_the_extensible_manager_may_be_refused_or_ignored(way):
     answer, allowed = SUPPORTED[way]
     rule = specs.load().rules["MANAGER-04"]
     trial = Trial.of("manager.choose", {"conf": MODULAR, "dynamic": EXTENSIBLE})
@@ -158,7 +158,7 @@ def test_the_extensible_manager_set_dynamically_may_be(way):
     assert outcome.word == ("allowed" if allowed else "violated")
 
 
-def test_the_readings_differ_where_broker_conf_names_another_than_the_default():
+def test_readings_differ_if_broker_conf_names_a_manager_other_than_the_default():
     answers = {
         (reading, conf): Model("documented-2.4", {"absent-manager": reading}).answer(
             "manager.choose", {"conf": conf, "dynamic": None}

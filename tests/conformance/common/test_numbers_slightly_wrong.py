@@ -86,5 +86,5 @@ def cases_that_show(rule, readings, change, seed):
 
 
 @pytest.mark.parametrize(("rule", "readings", "change"), MISTAKES)
-def test_a_number_that_is_hardly_wrong_is_found_by_its_own_rule(rule, readings, change):
+def test_a_slightly_wrong_number_breaks_the_rule_that_states_it(rule, readings, change):
     assert cases_that_show(rule, readings, change, SEED)

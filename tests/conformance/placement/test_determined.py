@@ -26,16 +26,16 @@ def memory(percent):
 
 
 @pytest.mark.parametrize("settings", [{}, {MEMORY: 1.0}, {MEMORY: 0.2}])
-def test_a_candidate_that_is_overloaded_by_any_weights_leaves_the_other(settings):
+def test_a_candidate_overloaded_under_any_weights_leaves_one_choice(settings):
     """100 % of the memory is above 10 % as it is, and 20 % by a weight of 0.2, too."""
     assert placing_settled(placing(settings, idle={}, full=memory(100)), READINGS)
 
 
 @pytest.mark.parametrize("weight", [0.0, 0.05])
-def test_one_that_is_overloaded_without_weights_alone_is_as_good_as_the_other(weight):
+def test_a_candidate_overloaded_without_weights_only_leaves_the_choice_open(weight):
     """100 % of the memory is 0 % or 5 % by these weights, below 10 %; neither carries a thing."""
     assert not placing_settled(placing({MEMORY: weight}, idle={}, full=memory(100)), READINGS)
 
 
-def test_two_that_are_alike_leave_it_open():
+def test_two_equal_candidates_leave_the_choice_open():
     assert not placing_settled(placing({}, one={}, other={}), READINGS)
