@@ -19,7 +19,7 @@ from pulsar_conformance.conformance.engine.plan import BadPlan, Plan
 
 OUT = "reports/out"
 CONFIGURABLE = "pulsar:"
-"""How the names begin of the adapters that take settings."""
+"""Prefix of the adapters that take settings."""
 
 OPTIONS: Mapping[str, Mapping[str, Any]] = {
     "--adapter": {
@@ -36,8 +36,8 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
     "--setting": {
         "action": "append",
         "metavar": "NAME=VALUE",
-        "help": "a broker.conf setting of released Pulsar for all cases, including one that is "
-        "neutralized otherwise; repeatable",
+        "help": "a broker.conf setting of released Pulsar for all cases, even if it is "
+        "neutralized by default; repeatable",
     },
     "--reading": {
         "action": "append",
@@ -55,8 +55,8 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
     },
     "--replay": {
         "metavar": "FILE",
-        "help": "judge only this saved case, by the rules that it reaches; of a folder, ask every "
-        "saved case again, and tell which are FIXED",
+        "help": "judge only this saved case, by the rules that it reaches; for a folder, ask every "
+        "saved case again and list those that are FIXED",
     },
     "--examples": {
         "type": int,
@@ -127,5 +127,5 @@ def plan_of(options: Any) -> Plan:
 
 
 def rules_folder() -> Path:
-    """Where the rules lie that are in force."""
+    """Return the folder of the rules in force."""
     return Path(specs.__file__).parent / "rules"

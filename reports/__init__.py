@@ -1,1 +1,1 @@
-"""What people look at, made from the verdict stream and the specifications."""
+"""Pages and tables for people, made from the verdict stream and the specifications."""

@@ -26,11 +26,11 @@ NODE = 20
 """The oldest major version of Node that runs it."""
 OUT = Path("reports/out")
 TRACKER = re.compile(r'<script async src="https://www\.googletagmanager\.com/[^"]*"></script>')
-"""What would make a report call home whenever it is opened; no option of Allure leaves it out."""
+"""Script that makes a report call home when it is opened; no option of Allure removes it."""
 HISTORY = "allure-history.jsonl"
-"""What earlier reports leave beside a report, a run a line: trends, and each rule's own history."""
+"""File of earlier runs beside a report, a line each: trends and each rule's history."""
 RUNS = 30
-"""So many runs are kept."""
+"""Number of runs that are kept."""
 MATRIX = "matrix.csv"
 SUITE = {"pulsar-conformance": "suite"}
 """Names that are too long for the place that a report has for them."""
@@ -44,11 +44,11 @@ CATEGORIES = (
     ("Not applicable", "skipped", ".*"),
     ("Warnings", "passed", "warning"),
 )
-"""Name, status and part of the message of what is put together; the first that fits."""
+"""Name, status and message pattern of each category; the first match counts."""
 
 
 class CannotReport(UserError):
-    """Why there is no report, in one sentence."""
+    """The reason why no report can be made, in one sentence."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -106,7 +106,7 @@ def matrix(results: Sequence[Path]) -> str:
 
 
 def forget(history: Path, results: Sequence[Path]) -> None:
-    """Take the newest run out of a history if it is this one: its report is made anew.
+    """Take the newest run out of a history if it is this one, whose report is being rebuilt.
 
     Allure adds what it reports to the history each time. When a rule was begun tells runs apart.
     """
@@ -158,7 +158,7 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """What is reported, and where to."""
+    """Add the folders to report, and the folder to write to."""
     parser.add_argument(
         "results",
         type=Path,
@@ -219,7 +219,7 @@ def _config(results: Sequence[Path], attached: Path, history: Path) -> Mapping[s
 
 
 def _said_of_run(results: Sequence[Path]) -> dict[str, str]:
-    """What was judged by what, from the first line of the verdicts that lie beside results."""
+    """Return the run's own description, from the first line of the verdicts beside its results."""
     run, *_ = _stream(results[0]) or [{}]
     if len(results) > 1 or not run:
         return {}

@@ -55,7 +55,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _told(older: str, newer: str, file: Path) -> str | None:
-    """What the command prints, in a folder of its own; nothing where it fails, and says so."""
+    """Return the output of the command, run in a folder of its own; None if it fails."""
     command = [sys.executable, "-m", "pulsar_conformance.conformance", "changes", older, newer]
     with tempfile.TemporaryDirectory() as apart:
         done = subprocess.run(

@@ -27,7 +27,7 @@ STYLES = {
     "awaits": "yellow",
     "nobody's": "bold red",
 }
-"""What can be said of a sentence, and how that looks on a terminal."""
+"""Kinds of sentences, and their styles on a terminal."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -22,35 +22,35 @@ WORDS = {
     "pass": "pass",
     "not_applicable": "-",
 }
-"""How verdicts are written, the worst first."""
+"""Words for the verdicts, the worst first."""
 
 FEW = 3
-"""So many rules with one reason are all named."""
+"""Most rules with one reason that are listed by name."""
 
 WIDEST = 24
-"""A longer name, such as that of an adapter which never said its own, goes over several lines."""
+"""Width from which a name, such as that of an unreachable adapter, takes several lines."""
 
 GAP = 3
 """Columns of the terminal between two of the table."""
 
 LACKING = "it does not offer "
-"""How the reason begins that an implementation has not what a rule is about."""
+"""Prefix of the reason that an implementation does not offer what a rule needs."""
 
 BUILT_IN = "org.apache.pulsar.broker.loadbalance.impl."
-"""What is left out of the names of strategies that everybody knows."""
+"""Package of the built-in strategies, which is left out of their names."""
 
 BOUND = "\ue000"
-"""Stands for a space at which no line is broken: a number stays with its word."""
+"""Placeholder for a blank that must not be broken: a number stays with its word."""
 
 Line = Mapping[str, Any]
 Run = tuple[str, str]
 """Adapter and profile."""
 Cells = Mapping[tuple[str, str], Counter[str]]
-"""What is said of an area and an adapter."""
+"""Counts of the verdicts by area and adapter."""
 
 
 def lines(stream: Sequence[Line]) -> list[str]:
-    """The tables in 80 columns, what they sum up to, and every verdict that is no pass."""
+    """Return the tables, their totals, and every verdict other than a pass."""
     run, verdicts = stream[0], stream[1:]
     names = named(run["implementations"])
     found = [line for profile in run["profiles"] for line in _profile(profile, names, verdicts)]
@@ -65,14 +65,14 @@ def lines(stream: Sequence[Line]) -> list[str]:
 
 
 def word_of(line: Line) -> str:
-    """A verdict; a failure of what is no `must` is a warning."""
+    """Return a verdict; the failure of a rule below `must` is a warning."""
     if line["verdict"] == "fail" and line["level"] != "must":
         return "warning"
     return str(line["verdict"])
 
 
 def named(implementations: Iterable[Line]) -> dict[Run, str]:
-    """What each implementation calls itself; two of one name are told apart by their adapters."""
+    """Return the name of each implementation; equal names get their adapters added."""
     called = {(one["adapter"], one["profile"]): str(one["name"]) for one in implementations}
     alike: dict[str, set[str]] = defaultdict(set)
     for (adapter, _), name in called.items():
@@ -103,7 +103,7 @@ def _profile(profile: str, names: Mapping[Run, str], verdicts: Sequence[Line]) -
 
 
 def _fitting(areas: Sequence[str], columns: Sequence[list[str]]) -> Iterator[list[list[str]]]:
-    """The columns in so many groups as it takes to be no wider than a terminal."""
+    """Yield the columns in groups that are each no wider than a terminal."""
     room = WIDTH - 2 - max(map(len, ("area", *areas)))
     group: list[list[str]] = []
     taken = 0
@@ -127,7 +127,7 @@ def _table(areas: Sequence[str], columns: Sequence[Sequence[str]]) -> Iterator[s
 
 
 def cell(counts: Counter[str]) -> str:
-    """What a cell says: the worst verdict first, with how many rules have it."""
+    """Return the text of a cell: the number of rules for each verdict, the worst first."""
     said = [f"{counts[word]} {shown}" for word, shown in WORDS.items() if counts[word]]
     if not counts:
         return ""
@@ -145,7 +145,7 @@ def _totals(verdicts: Sequence[Line]) -> Iterator[str]:
 
 
 def _absent(names: Mapping[Run, str], verdicts: Iterable[Line]) -> Iterator[str]:
-    """Why there is a `-` in the tables: what each implementation says that it does not offer."""
+    """Yield the reasons for each `-` in the tables: what an implementation does not offer."""
     reasons: dict[tuple[str, str], dict[str, bool]] = defaultdict(dict)
     counts: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
     for line in verdicts:
@@ -169,7 +169,7 @@ def _absent(names: Mapping[Run, str], verdicts: Iterable[Line]) -> Iterator[str]
 def _others(
     names: Mapping[Run, str], profiles: Sequence[str], verdicts: Iterable[Line]
 ) -> Iterator[str]:
-    """Every verdict that is no pass in a line; but for known deviations, those of one reason."""
+    """Yield every verdict other than a pass; equal reasons share a line, except deviations."""
     groups: dict[tuple[str, str, str, str], list[str]] = defaultdict(list)
     for line in verdicts:
         word = word_of(line)
@@ -185,14 +185,14 @@ def _others(
 
 
 def _reason(line: Line) -> str:
-    """Where a failing case lies; else why, in one line."""
+    """Return the file of a failing case, or the reason in one line."""
     if line["failure"] and line["verdict"] != "known_deviation":
         return str(line["failure"]["case_file"])
     return str(line["why"].partition("\n")[0])
 
 
 def _neutral(run: Line) -> Iterator[str]:
-    """The settings of an implementation that were made neutral, each with why."""
+    """Yield the settings of an implementation that were neutralized, each with the reason."""
     told = {
         (one["name"], name): why
         for one in run["implementations"]

@@ -78,7 +78,7 @@ class Document:
 
 @dataclass(frozen=True)
 class Source:
-    """Where a document says something; sentences count from 1 within the section."""
+    """Place in a document; sentences count from 1 within the section."""
 
     document: str
     section: str
@@ -109,7 +109,7 @@ class Alternative:
     value: str
     means: str
     sources: tuple[Source, ...]
-    """Where documents allow it; none where only a release takes it so."""
+    """Places that allow it; empty if only a release reads it so."""
     observed: str | None = None
     """Why no document allows it, where none does."""
     open: bool = False
@@ -219,7 +219,7 @@ class Rule:
     presupposes: tuple[str, ...]
     untestable: str | None
     why: str | None
-    """Where an observed rule was seen."""
+    """Place at which an observed rule was seen."""
     file: str = field(compare=False)
     line: int = field(compare=False)
 

@@ -40,9 +40,9 @@ class Deviation:
     cases: tuple[Path, ...] = ()
     """Files of cases that show it, the smallest first."""
     answers: str = ""
-    """What is answered to the first of them."""
+    """Answer to the first of the cases."""
     readings: Mapping[str, str] = field(default_factory=dict)
-    """Those that the entry takes for given, since the answers do not tell."""
+    """Readings that the entry assumes, because answers do not show them."""
     proposed: str = ""
     """A sentence for the documents."""
 
@@ -54,7 +54,7 @@ class Deviation:
         return f"{self.reason} ({place}){proposed}"
 
     def concerns(self, rule: str, *names: str) -> bool:
-        """Whether it is about this rule and an implementation with one of these names."""
+        """True if it is about this rule and an implementation with one of these names."""
         return self.rule == rule and self.implementation in (None, *names)
 
 

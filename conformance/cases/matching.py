@@ -10,7 +10,7 @@ from pulsar_conformance.fixtures import Example
 
 
 def allows(example: Example, answers: Sequence[Json]) -> bool:
-    """Whether an example allows these answers, one per question; True if only rules decide."""
+    """True if an example allows these answers, one per question, or leaves them to its rules."""
     if example.allowed is None:
         return True
     operations = [operation for operation, _case in example.questions]
@@ -21,7 +21,7 @@ def allows(example: Example, answers: Sequence[Json]) -> bool:
 
 
 def matches(operation: str, allowed: Json, answer: Json) -> bool:
-    """Whether an answer equals the allowed one, as far as the operation decides that.
+    """True if an answer equals the allowed one, by the operation's own comparison.
 
     Free text such as `why` and the reason of a refusal are not compared.
     """

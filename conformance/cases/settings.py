@@ -106,7 +106,7 @@ def changed(trial: Trial, given: Mapping[str, Any]) -> Trial:
 
 
 def takes_settings(operation: str) -> bool:
-    """Whether the cases of an operation have settings."""
+    """True if the cases of an operation have settings."""
     if operation not in OPERATIONS:
         return False
     return "settings" in specs.schema(f"operations/{operation}")["$defs"]["case"]["properties"]

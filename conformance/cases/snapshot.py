@@ -54,7 +54,7 @@ def content(path: Path) -> Any:
 
 
 KEPT_REPORT = (*RESOURCES, *RATE_FIELDS, "bundles", "lastStats")
-"""What decisions are made from."""
+"""Fields of a report that decisions depend on."""
 
 THROUGHPUTS = ("msgThroughputIn", "msgThroughputOut")
 
@@ -66,7 +66,7 @@ class SavedReport:
     report: Any
     broker: Json
     without_limit: tuple[str, ...]
-    """Resources that were used, but of nothing: they have no percentage and are left out."""
+    """Resources with a usage but no limit: they have no percentage and are left out."""
 
 
 def read_reports(directory: Path) -> dict[str, SavedReport]:
@@ -151,7 +151,7 @@ def _data(file: Path, data: Any) -> Json:
 
 
 WINDOWS: Mapping[str, int] = dict(zip(FRAMES, (10, 1000), strict=True))
-"""Samples that a time frame holds at most, by the documents."""
+"""Most samples of a time frame, by the documents."""
 
 
 @dataclass(frozen=True)
@@ -268,10 +268,10 @@ MAKERS: Mapping[str, Callable[[Snapshot], list[Json]]] = {
     SUM.id: _averages,
     READ.id: _reports,
 }
-"""The operations that reports tell enough about."""
+"""Operations whose cases can be made from reports."""
 
 OF_EACH_BROKER = (USAGE.id, SUM.id, READ.id)
-"""Those that ask about each broker by itself, without its name."""
+"""Operations that ask about each broker by itself, without its name."""
 
 
 def trial_from(operation: str, snapshot: Snapshot) -> Trial:

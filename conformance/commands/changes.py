@@ -1,4 +1,4 @@
-"""`pulsar-conformance changes OLDER NEWER`: what two releases of Pulsar decide otherwise."""
+"""`pulsar-conformance changes OLDER NEWER`: which decisions change between two releases."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--all",
         action="store_true",
-        help="walk all releases in order, and say with which one a decision turned",
+        help="compare each release with the next, and name the one that changed a decision",
     )
     add_drawn(parser)
-    parser.add_argument("--json", metavar="FILE", help="also write what was found as JSON")
+    parser.add_argument("--json", metavar="FILE", help="also write the result as JSON")
     parser.add_argument(
         "--time-limit", type=seconds, default=None, metavar="SECONDS", help=TIME_LIMIT
     )
@@ -159,7 +159,7 @@ def _pair(
             _print(lines_of(each, versions, comparison.profiles, left))
     if unchanged:
         names = ", ".join(f"{one.operation} ({one.asked})" for one in unchanged)
-        _print(["", *paragraph(f"nothing changed, with so many cases: {names}")])
+        _print(["", *paragraph(f"nothing changed (cases asked): {names}")])
     settings = comparison.settings()
     _print(settings_lines(settings, versions))
     return as_json(versions, found, files, settings)

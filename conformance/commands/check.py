@@ -170,7 +170,7 @@ def _ends(connection: Connection) -> str:
 
 
 def _in_order(connection: Connection, operation: str, cases: Sequence[JSON]) -> str:
-    """Whether the answers of a batch are those of the single cases in another order."""
+    """Return an error if a batch has the right answers in the wrong order, or an empty text."""
     alone = [_bare(connection.ask(operation, [case])[0]) for case in cases]
     together = [_bare(answer) for answer in connection.ask(operation, cases)]
     if together == alone or sorted(map(repr, together)) != sorted(map(repr, alone)):

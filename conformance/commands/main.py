@@ -28,7 +28,7 @@ COMMANDS = {
     "diff": (".diff", "show the smallest cases that two implementations decide differently"),
     "changes": (
         ".changes",
-        "show what two releases of Pulsar decide otherwise, and where in their source",
+        "show which decisions change between two releases of Pulsar, and where in the source",
     ),
     "audit": ("...audit.commands.audit", "judge what clusters did, from their recorded history"),
     "collect": (
@@ -48,16 +48,16 @@ COMMANDS = {
         "generate the history of a fleet of clusters, to try audits on",
     ),
     "new-adapter": ("...adapters.new_adapter", "write a working skeleton of an adapter"),
-    "report": (".report", "make, verify, compare and show the reports of runs"),
+    "report": (".report", "make, verify, compare and convert reports of runs"),
     "rules": (".look_up:RULES", "list the rules, or those whose IDs match"),
     "rule": (
         ".look_up:RULE",
-        "show what a rule says, where that is documented, and what it takes",
+        "show a rule: its statement, its sources, and what it depends on",
     ),
-    "profiles": (".look_up:PROFILES", "list what an implementation can be judged by"),
+    "profiles": (".look_up:PROFILES", "list the profiles: the documents and releases to judge by"),
     "readings": (
         ".look_up:READINGS",
-        "list the places that documents leave open, with the alternatives",
+        "list the readings: what documents leave open, with the alternatives",
     ),
     "settings": (".settings", "list the settings that documents name, with their defaults"),
     "schema": (".look_up:SCHEMA", "print the JSON Schema of an operation of the protocol"),
@@ -65,19 +65,19 @@ COMMANDS = {
 """Module of each command, relative to this one, or an object in it; and the command's purpose."""
 
 SEEN = WORKSPACE / "hypothesis"
-"""The folder for Hypothesis' own data, beside the saved cases."""
+"""Folder of Hypothesis' own data, beside the saved cases."""
 
 COLOURED = frozenset({"run"})
-"""Commands whose output is pytest's, with colours; what they say of others is made plain there."""
+"""Commands whose output is pytest's, with colours; text of others is made plain there."""
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-"""What the system says where a disk or a quota is full."""
+"""Error numbers of a full disk or an exhausted quota."""
 
 PACKAGE = "pulsar-conformance"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Runs a command; 0 good, 1 a violation or a difference, 2 something that cannot be used."""
+    """Run a command; return 0, 1 for a violation or a difference, 2 for unusable input."""
     parser = argparse.ArgumentParser(
         prog="pulsar-conformance",
         description="Checks load balancers against the documented rules of Apache Pulsar.",
@@ -100,7 +100,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             status = status_of(lambda: args.run(args))
         sys.stdout.flush()
     except BrokenPipeError:
-        # Whoever read our output has had enough; nothing more can be said, not even at the end.
+        # The reader of our output is gone; nothing can be written any more, not even at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return UNUSABLE
     except OSError as wrong:
@@ -119,7 +119,7 @@ def module_of(name: str) -> Any:
 
 
 def parser_of(name: str) -> argparse.ArgumentParser:
-    """The parser of one command, for those who print its help."""
+    """Return the parser of one command, to print its help."""
     parser = argparse.ArgumentParser(f"{PACKAGE} {name}", description=_sentence(COMMANDS[name][1]))
     module_of(name).add_arguments(parser)
     return parser

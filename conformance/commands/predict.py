@@ -24,7 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--decisions",
         type=int,
         metavar="N",
-        help="ask so many questions of each operation, and draw for each rule until there are",
+        help="draw for each rule until each operation has N questions",
     )
     add_judged_by(parser)
 

@@ -1,4 +1,4 @@
-"""`pulsar-conformance report`: reports of runs are made, verified, compared and told."""
+"""`pulsar-conformance report`: makes, verifies, compares and converts reports of runs."""
 
 from __future__ import annotations
 
@@ -24,34 +24,43 @@ PURPOSES = {
     "badge": "print a badge as SVG",
     "endpoint": "print a badge as the JSON that badge services read",
     "summary": "print a summary in Markdown, for a pull request",
-    "junit": "print JUnit's XML, a test case a rule",
+    "junit": "print JUnit XML with a test case for each rule",
 }
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """What is done with reports, each with its own arguments."""
+    """Add the acts on reports, each with its own arguments."""
     acts = parser.add_subparsers(dest="act", required=True, metavar="ACT")
     make = acts.add_parser("make", help="make a report from the verdict stream of a run")
     make.add_argument("stream", nargs="?", type=Path, default=STREAM, metavar="VERDICTS.jsonl")
     make.add_argument("--project", required=True, metavar="NAME", help="the project judged")
-    make.add_argument("--contact", required=True, metavar="ADDRESS", help="where questions go")
+    make.add_argument(
+        "--contact", required=True, metavar="ADDRESS", help="whom to ask about the report"
+    )
     make.add_argument("--url", default="", metavar="ADDRESS", help="the page of the project")
     make.add_argument("--mode", default="default", metavar="TEXT", help="how it was set up")
     make.add_argument(
-        "--known-deviations", default="", metavar="FILE", help="what the run was given, if it was"
+        "--known-deviations",
+        default="",
+        metavar="FILE",
+        help="the known-deviations file of the run, if it had one",
     )
     make.add_argument("--date", type=_day, metavar="DAY", help="the day of the run (today)")
-    make.add_argument("--to", type=Path, default=Path(), metavar="DIR", help="a folder for it")
-    verify = acts.add_parser("verify", help="hold reports against their requirement sets")
+    make.add_argument(
+        "--to", type=Path, default=Path(), metavar="DIR", help="the folder to write to"
+    )
+    verify = acts.add_parser("verify", help="check reports against their requirement sets")
     verify.add_argument("file", nargs="+", type=Path, metavar="FILE")
-    diff = acts.add_parser("diff", help="print what became better and worse")
+    diff = acts.add_parser("diff", help="print which rules became better or worse")
     diff.add_argument("before", type=Path, metavar="A")
     diff.add_argument("after", type=Path, metavar="B")
     allure.add_arguments(acts.add_parser("allure", help="make an Allure report; needs Node"))
     for form, purpose in PURPOSES.items():
         acts.add_parser(form, help=purpose).add_argument("file", type=Path, metavar="FILE")
     freeze = acts.add_parser("freeze", help="freeze the rules of a profile as a new version")
-    freeze.add_argument("--check", action="store_true", help="write nothing; 1 where it would")
+    freeze.add_argument(
+        "--check", action="store_true", help="write nothing; exit with 1 if the rules have changed"
+    )
     freeze.add_argument("profile", nargs="?", default=DEFAULT_PROFILE, metavar="PROFILE")
 
 
@@ -59,11 +68,11 @@ def _day(text: str) -> str:
     try:
         return date.fromisoformat(text).isoformat()
     except ValueError:
-        raise argparse.ArgumentTypeError(f"{text} is no day; write 2026-01-31") from None
+        raise argparse.ArgumentTypeError(f"{text} is not a date; write it as 2026-01-31") from None
 
 
 def run(args: argparse.Namespace) -> int:
-    """Does it; 1 where a report does not verify or became worse, 2 for what cannot be read."""
+    """Run an act; 1 if a report does not verify or became worse, 2 if it cannot be read."""
     acts = {"make": _make, "verify": _verify, "diff": _diff, "freeze": _freeze}
     if args.act == "allure":
         return allure.run(args)
@@ -112,7 +121,7 @@ def _diff(args: argparse.Namespace) -> int:
         for change in changes:
             print(f"  {change}")
     if not any(found.values()):
-        print("no rule has another verdict")
+        print("no verdict has changed")
     return int(bool(found["worse"]))
 
 
@@ -122,7 +131,7 @@ def _freeze(args: argparse.Namespace) -> int:
         print(f"{args.profile}: the rules are those of {current.name}")
         return int(current.version is None)
     file = requirements.freeze(args.profile)
-    print(f"{args.profile}: {file.name if file else 'the newest version is as the rules are'}")
+    print(f"{args.profile}: {file.name if file else 'the newest version is up to date'}")
     return 0
 
 

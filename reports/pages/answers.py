@@ -95,6 +95,6 @@ def _pairs(values: Sequence[Json]) -> Iterator[tuple[Json, Json]]:
 
 
 def _changes(before: Json, value: Json) -> str:
-    """Of one object after another, the fields that are not as they were before."""
+    """Return the fields of an object that differ from the object before it."""
     changed = {name: one for name, one in value.items() if before.get(name) != one}
     return inline(changed) if changed else "as before"

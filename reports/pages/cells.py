@@ -11,7 +11,7 @@ from pulsar_conformance.specs import load as load_specs
 Json = Mapping[str, Any]
 
 FEW = 6
-"""Of a longer list, the first and the last are written, and how many there are."""
+"""Length up to which a list is written in full; of a longer one, its ends and its length."""
 
 FIRST = 3
 
@@ -25,7 +25,7 @@ BYTES = ("msgThroughputIn", "msgThroughputOut")
 RATES = (*MESSAGES, *BYTES)
 SESSIONS = ("producerCount", "consumerCount")
 CYCLES = "cycles"
-"""Of cases and answers that are a row of others."""
+"""Field of cases and answers that holds a sequence of others."""
 
 UNITS: Mapping[str, Callable[[Any], str]] = {
     "msgRateIn": lambda value: messages(exact(value)),
@@ -36,7 +36,7 @@ UNITS: Mapping[str, Callable[[Any], str]] = {
     "reportedGbps": lambda value: f"{plain(exact(value))} Gbit/s",
     "gbps": lambda value: f"{plain(exact(value))} Gbit/s",
 }
-"""How amounts are written, by the name of their field."""
+"""Units of amounts by the name of their field."""
 
 
 def cell(name: str, value: Any) -> str:
@@ -81,7 +81,7 @@ def _percent(share: Fraction) -> str:
 
 
 def load(value: Json) -> str:
-    """What something carries, bytes first, and what else is known of it."""
+    """Return a load in words, bytes first."""
     return "never measured" if value.get("numSamples") == 0 else known(value)
 
 
@@ -142,4 +142,4 @@ TITLES: Mapping[str, str] = {
     "msgThroughputIn": "bytes in",
     "msgThroughputOut": "bytes out",
 }
-"""What a field is called in a heading, where its name does not say it."""
+"""Headings of the fields whose names do not explain themselves."""

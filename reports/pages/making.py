@@ -39,7 +39,7 @@ TITLES: Mapping[str, str] = {
     "REPORT": "Load reports and the monitor's tables",
     "ANSWER": "What every reader takes for granted",
 }
-"""What an area is about, for its page."""
+"""Subject of each area, for the heading of its page."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class Shown:
 
     @property
     def example(self) -> Example:
-        """What was worked by hand."""
+        """Return the worked example."""
         return self.worked.example
 
     @cached_property
@@ -71,7 +71,7 @@ class Shown:
         return found
 
     def _concerned(self, operation: str, steps: Sequence[Step]) -> Sequence[Step]:
-        """Of the settings, only those that the rules are about."""
+        """Return the steps; of settings, only those that the rules are about."""
         if operation != "settings.defaults":
             return steps
         rules = [load().rules[rule] for rule in self.example.rules]
@@ -80,7 +80,7 @@ class Shown:
 
     @property
     def operations(self) -> list[str]:
-        """What is asked."""
+        """Return the operations that are asked."""
         return list(dict.fromkeys(operation for operation, _ in self.example.questions))
 
     @property
@@ -115,14 +115,14 @@ class Shown:
 
     @property
     def other_courses(self) -> list[str]:
-        """Of a story, where else it may go than the course that is shown."""
+        """Return the other allowed courses of a story."""
         [(_, case)] = self.example.questions
         courses = [answer for [answer] in self.example.allowed or ()]
         return [differences(case, courses[0], other) for other in courses[1:]]
 
     @cached_property
     def course(self) -> Table | None:
-        """Of a story, what happens when, and what comes of it as was worked by hand, or by the
+        """Return the events of a story with their results, as worked out by hand or by the
         model."""
         if self.operations != [STORY]:
             return None
@@ -132,12 +132,12 @@ class Shown:
 
     @property
     def derived(self) -> bool:
-        """Whether there are steps to show."""
+        """True if there are steps to show."""
         return any(steps.rows for _, _, steps, _ in self.questions)
 
 
 def _told_in_time(operation: str, table: Table) -> bool:
-    """Whether a table is that of events, which stand beside what comes of them."""
+    """True if a table lists events beside their results."""
     return operation == STORY and table.headings[0] == "events"
 
 
@@ -191,5 +191,5 @@ def _escaped(text: str) -> str:
 
 
 def _question(operation: str) -> str:
-    """What an operation asks, as a sentence."""
+    """Return an operation's question as a sentence."""
     return str(schema(f"operations/{operation}")["title"])

@@ -1,4 +1,4 @@
-"""What the model makes of an example: its derivations, and its answers under other readings."""
+"""The model's derivations of an example, and its answers under other readings."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pulsar_conformance.specs import Alternative, load
 
 @dataclass(frozen=True)
 class ReadingOutcome:
-    """What the model answers where one reading is taken another way."""
+    """The model's answers under another alternative of one reading."""
 
     reading: str
     alternative: Alternative
@@ -72,6 +72,6 @@ def profiles_of(example: Example) -> list[str]:
 def derivations(
     example: Example, profile: str, readings: Mapping[str, str]
 ) -> tuple[Derivation, ...]:
-    """How the model answers each question. Errors: `MissingSetting`."""
+    """Return the model's derivation of each question. Errors: `MissingSetting`."""
     model = Model(profile, readings)
     return tuple(model.derive(*question) for question in example.questions)

@@ -32,7 +32,7 @@ def course(case: Json, answer: Json) -> Table:
 
 
 def differences(case: Json, answer: Json, other: Json) -> str:
-    """Where the course would be another one: minute, event, and what comes of it then."""
+    """Return where a course differs: minute, event, and its other result."""
     pairs = (_rows(case["events"], one.get("steps", ())) for one in (answer, other))
     return LINE.join(
         f"minute {minute}, {event}: {comes}"
@@ -70,7 +70,7 @@ def _event(kind: str, about: Json) -> str:
 
 
 def _comes(step: Json, before: Mapping[str, Any]) -> Iterator[str]:
-    """What a step says, in words."""
+    """Yield the results of a step in words."""
     for word in ("refused", "ignored"):
         if word in step:
             yield word if step[word] == "*" else f"{word}: {step[word]}"

@@ -28,17 +28,17 @@ LONG = 60
 FIRST = 10
 
 UNUSED = dict.fromkeys((TITLES.get(name, name) for name in RESOURCES), "0 %") | {"bundles": "0"}
-"""What a broker uses of what it does not report, by heading."""
+"""Values shown for resources that a broker does not report, by heading."""
 
 ALIKE = 2
-"""Of more brokers in a row that are alike, one is shown."""
+"""Brokers in a row that are equal and all shown; of more, one is."""
 
 WIDE = 8
 """Objects with more fields than this, and with different ones, have one column."""
 
 
 FIRST_COLUMNS = (*(TITLES.get(name, name) for name in RESOURCES), "bytes", "messages", "bundles")
-"""Of brokers, in this order."""
+"""Columns of a table of brokers that come first, in order."""
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ class BadReport(UserError):
 
 @dataclass(frozen=True)
 class About:
-    """What a person says of a run: the stream cannot know it."""
+    """Facts about a run that its verdict stream does not contain."""
 
     date: str
     project: str
@@ -113,13 +113,13 @@ def _command(first: Line, one: Line, known: str) -> str:
 
 
 def conformant(verdicts: Sequence[Line]) -> bool:
-    """Whether every rule that is a `must` held; what is not offered counts for nothing."""
+    """True if every `must` rule holds; rules about what is not offered do not count."""
     musts = [line["verdict"] for line in verdicts if line["level"] == "must"]
     return "pass" in musts and not set(BROKEN).intersection(musts)
 
 
 def summary(verdicts: Sequence[Line]) -> dict[str, int]:
-    """How many rules have which verdict; a failure of what is no `must` is a warning."""
+    """Count the rules by verdict; the failure of a rule below `must` is a warning."""
     return dict(sorted(Counter(map(word_of, verdicts)).items()))
 
 

@@ -27,7 +27,7 @@ class Requirements:
     """None for the rules as they are, which no version has frozen."""
     rules: Mapping[str, Entry]
     changes: tuple[str, ...] = ()
-    """What is different from the version before, a line each."""
+    """Changes from the version before, a line each."""
 
     @property
     def checksum(self) -> str:
@@ -40,7 +40,7 @@ class Requirements:
         return f"{self.profile}, {f'version {self.version}' if self.version else 'not frozen'}"
 
     def as_json(self) -> dict[str, Any]:
-        """What a frozen file holds."""
+        """Return the content of a frozen file."""
         return {
             "profile": self.profile,
             "version": self.version,
@@ -112,7 +112,7 @@ def freeze(profile: str) -> Path | None:
 
 
 def differences(before: Requirements, after: Requirements) -> Iterator[str]:
-    """What one set demands and the other does not, a line a rule."""
+    """Yield a line for each rule that differs between two sets."""
     for rule in dict.fromkeys((*before.rules, *after.rules)):
         old, new = before.rules.get(rule), after.rules.get(rule)
         if old is None:

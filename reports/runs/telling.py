@@ -21,7 +21,7 @@ BAD = ("error", "fail", "unexpected_pass", "unexercised")
 
 
 def message(report: Report) -> str:
-    """What a badge says: how many of the rules that apply hold."""
+    """Return the text of a badge: how many of the applicable rules hold."""
     counts = report["summary"]
     applicable = sum(counts.values()) - counts.get("not_applicable", 0)
     return f"{report['requirements']['profile']} {counts.get('pass', 0)}/{applicable}"

@@ -9,7 +9,7 @@ from pulsar_conformance.reports.site.drawing import ROW, WIDTH, mark, rectangle,
 
 NONE = "no domain"
 BROKER, CELLS = 84, 158
-"""Where the names of brokers begin, and what they have."""
+"""Horizontal positions of the brokers' names and of their cells."""
 
 
 def domains(case: Mapping[str, Any], answer: Mapping[str, Any]) -> str:

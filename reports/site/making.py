@@ -30,7 +30,7 @@ from pulsar_conformance.specs.words import anchor, counted
 GUIDES = Path(__file__).parent / "guides"
 PROFILE = "documented-3.0"
 LONGEST = 50_000
-"""Characters of an example that a page shows; of a longer one, where else it can be seen."""
+"""Most characters of an example that a page shows; a longer one is only linked."""
 ADDRESS = re.compile(r"https?://[^\s<>]*[^\s<>.,;:)]")
 """A link in a text for people, without what ends the sentence."""
 TELLING = (
@@ -39,13 +39,13 @@ TELLING = (
     "overload-95-over-85",
     "usage-weight-changes-the-busiest",
 )
-"""Examples that the protocol shows; of other operations, it shows the shortest that says enough."""
+"""Examples in the page of the protocol; other operations show their shortest telling one."""
 CHOICES = ("pass", "fail", "warning", "known_deviation", "not_applicable", "error")
-"""The verdicts that the matrix can be narrowed to."""
+"""Verdicts by which the matrix can be filtered."""
 
 
 class Site:
-    """What all pages are made from, read once."""
+    """Data of all pages, read once."""
 
     def __init__(self) -> None:
         self.specs: Specs = load()
@@ -145,7 +145,7 @@ def _by_rule() -> Mapping[str, Sequence[Shown]]:
 
 
 def _exchanges(every: Specs) -> Iterator[Mapping[str, object]]:
-    """Each operation with its fields, what it is judged by, and one exchange over the wire."""
+    """Yield each operation with its fields, its rules, and one exchange over the wire."""
     model = Model(PROFILE)
     for name in operations():
         case = _telling(name)
@@ -166,7 +166,7 @@ def _exchanges(every: Specs) -> Iterator[Mapping[str, object]]:
 
 
 def _telling(operation: str) -> Mapping[str, object]:
-    """The question of a worked example that shows most of what a case and its answer hold."""
+    """Return the question of the worked example that shows most fields of a case and its answer."""
     model = Model(PROFILE)
     found = []
     for example in examples():

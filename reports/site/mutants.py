@@ -1,4 +1,4 @@
-"""What is known of how well each rule sees: seeded defects, and mutants of the published table."""
+"""Evidence of what each rule detects: seeded defects, and mutants of the published table."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What published reports and known deviations say, by implementation and by rule."""
+"""Published reports and known deviations, by implementation and by rule."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Result:
 
     @property
     def profile(self) -> str:
-        """What it was judged by."""
+        """Return the profile that it was judged by."""
         return str(self.report["requirements"]["profile"])
 
     @cached_property
@@ -67,7 +67,7 @@ class Listed:
 
     @property
     def implementation(self) -> str:
-        """Whose it is."""
+        """Return the implementation's name."""
         return str(self.entry.get("implementation", self.file))
 
 
@@ -91,7 +91,7 @@ def numbers(version: str) -> list[int]:
 
 @dataclass(frozen=True)
 class Succession:
-    """What became better, worse or otherwise different from one version to the next."""
+    """Changed verdicts from one version to the next, by kind of change."""
 
     before: Result
     after: Result

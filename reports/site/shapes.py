@@ -14,7 +14,7 @@ LOCAL = "#/$defs/"
 WIDTH = 88
 """Columns of an exchange, beyond which a value goes over several lines."""
 TOLD_ELSEWHERE = ("declining", "declined", "why")
-"""What may stand in place of any answer, which the page tells once."""
+"""Fields that may replace any answer; the page explains them once."""
 
 Schema = Mapping[str, Any]
 
@@ -78,13 +78,13 @@ def _fields(whole: Schema, operation: str, before: str) -> Iterator[Field]:
 
 
 def _values(one: Schema) -> Schema | None:
-    """What the values of a map hold; None for what is no map."""
+    """Return the schema of a map's values; None if it is no map."""
     found = one.get("additionalProperties")
     return found if isinstance(found, dict) else None
 
 
 def _holds(one: Schema, operation: str) -> str:
-    """What a value may be, as Markdown with links to the shapes."""
+    """Return the type of a value as Markdown with links to the shapes."""
     if "$ref" in one:
         target = str(one["$ref"])
         name = target.rpartition("/")[2]

@@ -1,4 +1,4 @@
-"""What the templates ask for: checks, claims of sentences, commands, and the Python API."""
+"""Data for the templates: checks, claims of sentences, commands, and the Python API."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def strategies() -> Iterator[Documented]:
 
 
 def model() -> Iterator[Documented]:
-    """What the model offers to whoever imports it."""
+    """Yield the public functions of the model."""
     for name in reference.__all__:
         yield _documented(reference.__name__, name, getattr(reference, name))
 

@@ -1,4 +1,4 @@
-"""What the site takes from npm when it is built: nothing of it is committed.
+"""Fetches what the site takes from npm when it is built; none of it is committed.
 
 Pyodide is Python in WebAssembly, for the playground; iframe-worker lets the search work without a
 server. Both are unpacked as they are, and never run here.

@@ -249,7 +249,7 @@ def test_a_difference_says_what_became_better_and_worse(report, tmp_path, capsys
     assert main(["report", "diff", str(file), str(REFERENCE)]) == 0
     assert capsys.readouterr().out.startswith(f"better: 1\n  {RULE}: FAIL -> pass\n")
     assert main(["report", "diff", str(REFERENCE), str(REFERENCE)]) == 0
-    assert capsys.readouterr().out == "no rule has another verdict\n"
+    assert capsys.readouterr().out == "no verdict has changed\n"
 
 
 def test_a_badge_says_how_many_rules_hold(report, capsys):

@@ -1,4 +1,4 @@
-"""What the playground runs in the browser: the model, asked by JSON, answering by JSON."""
+"""The code that the playground runs in the browser: JSON in, the model's answer as JSON out."""
 
 import json
 from typing import Any
