@@ -1,4 +1,4 @@
-"""CONFIG: every default that a document prints."""
+"""CONFIG: the defaults that the documents print."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pulsar_conformance import specs
 from pulsar_conformance.conformance.common.expect import Expect, as_text
 from pulsar_conformance.conformance.common.operation import FlatCase
 from pulsar_conformance.conformance.common.trial import Trial
-from pulsar_conformance.conformance.settings.operations import DEFAULTS
+from pulsar_conformance.conformance.settings.operations import DEFAULTS, same_setting
 
 
 def has_the_documented_default(
@@ -19,14 +19,11 @@ def has_the_documented_default(
 ) -> None:
     """A setting has the default that the profile's documents print."""
     expect.given(name in case.settings.defaults, "the profile's documents print a default")
-    default = case.settings.defaults[name]
+    default, answered = case.settings.defaults[name], answer.get(name)
     expect.reached()
-    answered = answer.get(name, "" if default in (None, "") else "nothing")
-    if default in (None, ""):
-        expect.that(answered in (None, ""), f"{name}: empty", answered)
-        return
-    alike = isinstance(answered, bool) == isinstance(default, bool) and answered == default
-    expect.that(alike, f"{name}: {as_text(default)}", answered)
+    allowed = "empty" if default in (None, "") else as_text(default)
+    shown = "nothing" if answered is None else as_text(answered)
+    expect.that(same_setting(default, answered), f"{name}: {allowed}", shown)
 
 
 for rule in specs.load().rules.values():

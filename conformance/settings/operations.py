@@ -2,36 +2,50 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
 from pulsar_conformance.conformance.common.operation import FlatCase, Operation
 from pulsar_conformance.conformance.common.trial import Json
 
+SWITCHES = {"true": True, "false": False}
+DECIMAL = re.compile(r"-?\d{1,15}(\.\d{1,15})?")
 
-def _defaults(_case: FlatCase, answer: Json) -> Mapping[str, Any]:
-    """The defaults by name."""
+
+def same_setting(allowed: Any, answered: Any) -> bool:
+    """Return whether two values of a setting are equal, each as itself or as text."""
+    first, second = _value_of(allowed), _value_of(answered)
+    # A Python boolean is a number, too.
+    return isinstance(first, bool) == isinstance(second, bool) and bool(first == second)
+
+
+def _value_of(value: Any) -> Any:
+    """Return the switch or number that a text denotes, None for an empty one, else the value."""
+    if not isinstance(value, str):
+        return value
+    if value.lower() in SWITCHES:
+        return SWITCHES[value.lower()]
+    return float(value) if DECIMAL.fullmatch(value) else value or None
+
+
+def _read_defaults(_case: FlatCase, answer: Json) -> Mapping[str, Any]:
     settings: Mapping[str, Any] = answer["settings"]
     return settings
 
 
-def _matches(allowed: Json, answer: Json) -> bool:
-    """An implementation may have more settings than an example names."""
+def _same_defaults(allowed: Json, answer: Json) -> bool:
+    """Compare the settings that an example names; an implementation may have more."""
     answered = answer["settings"]
-    return all(_same(value, answered.get(name)) for name, value in allowed["settings"].items())
-
-
-def _same(allowed: Any, answered: Any) -> bool:
-    if allowed in (None, ""):
-        return answered in (None, "")
-    # A Python boolean is a number, too.
-    return isinstance(allowed, bool) == isinstance(answered, bool) and bool(allowed == answered)
+    return all(
+        same_setting(value, answered.get(name)) for name, value in allowed["settings"].items()
+    )
 
 
 DEFAULTS = Operation(
     id="settings.defaults",
     view=lambda case, settings, _readings: FlatCase(case, settings),
-    read=_defaults,
-    matches=_matches,
+    read=_read_defaults,
+    matches=_same_defaults,
     examples=({},),
 )

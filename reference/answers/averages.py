@@ -17,6 +17,9 @@ from pulsar_conformance.reference.context import Answer, Case, Context
 from pulsar_conformance.reference.derivation import Derivation, Step
 from pulsar_conformance.reference.numbers import Rate, plain
 
+PLACES = 6
+"""Decimal places of printed rates, enough to tell those apart that a check tells apart."""
+
 SHOWN = 6
 """Values printed in a sum; of a longer one, the first two and the last."""
 
@@ -57,7 +60,7 @@ def _rates_steps(samples: Sequence[Rates], known: Average, chosen: str) -> Itera
         if rate:
             full = len(values) > known.window
             worked = (_FULL[chosen] if full else _mean_of)(values, known.window)
-            yield Step(name, f"{worked} = {plain(rate)}")
+            yield Step(name, f"{worked} = {plain(rate, PLACES)}")
 
 
 def _mean_of(values: Sequence[Rate], window: int) -> str:
@@ -70,7 +73,7 @@ def _mean_of(values: Sequence[Rate], window: int) -> str:
 
 def _last_of(values: Sequence[Rate], window: int) -> str:
     """The newest value mixed into the average before it."""
-    before = plain(MEAN["fading"](values[:-1], window))
+    before = plain(MEAN["fading"](values[:-1], window), PLACES)
     return f"(({window} - 1) x {before} + {plain(values[-1])}) / {window}"
 
 

@@ -11,6 +11,9 @@ from pulsar_conformance.reference.derivation import Derivation, Step
 from pulsar_conformance.reference.numbers import exact, jsonable, plain
 from pulsar_conformance.reference.released import answers
 
+PLACES = 4
+"""Decimal places of printed percentages, enough to tell those apart that a check tells apart."""
+
 
 def maximum(context: Context, case: Case) -> Derivation:
     """[USAGE-01 … 04]"""
@@ -22,9 +25,10 @@ def maximum(context: Context, case: Case) -> Derivation:
 
     def explain() -> Iterator[Step]:
         for name, percent in broker.percent.items():
-            weighed = f" x {plain(weight[name])} = {plain(percent * weight[name])} %"
-            yield Step(name, f"{plain(percent)} %{weighed if case['weighted'] else ''}")
-        yield Step("maximum", f"{plain(used.percent)} % of {used.resource or 'everything'}")
+            weighed = f" x {plain(weight[name])} = {plain(percent * weight[name], PLACES)} %"
+            yield Step(name, f"{plain(percent, PLACES)} %{weighed if case['weighted'] else ''}")
+        maximum = f"{plain(used.percent, PLACES)} % of {used.resource or 'everything'}"
+        yield Step("maximum", maximum)
 
     answer = {"percent": jsonable(used.percent), "resource": used.resource}
     return Derivation(answer, explain)
