@@ -122,6 +122,25 @@ def test_a_check_decides_by_itself():
     assert wrong == []
 
 
+JUDGED_BY_ITSELF = ("shedding", "placement", "stories")
+FORMULAS = ("overload", "threshold", "uniform", "shedding", "usage", "sequences", "placement",
+            "anti_affinity", "assignment")  # fmt: skip
+
+
+def test_a_fault_of_a_formula_of_the_model_is_not_one_of_its_judge():
+    """Checks take constants from the model's formulas, such as the names of settings."""
+    wrong = [
+        f"{file.relative_to(ROOT)} imports {name}"
+        for folder in (f"conformance/{one}" for one in JUDGED_BY_ITSELF)
+        for file in sources(folder)
+        for name in imports(file)
+        if name.startswith("reference.")
+        and name.split(".")[1] in FORMULAS
+        and not name.rpartition(".")[2].isupper()
+    ]
+    assert wrong == []
+
+
 def test_a_class_name_stands_for_one_thing():
     names = Counter(
         name

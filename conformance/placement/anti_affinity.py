@@ -10,11 +10,11 @@ from pulsar_conformance.conformance.common.expect import Expect
 from pulsar_conformance.conformance.common.trial import Asked
 from pulsar_conformance.conformance.placement import draw_domains as draws
 from pulsar_conformance.conformance.placement.operations import SPREAD
-from pulsar_conformance.conformance.placement.quantities import Placed, Spreading
-from pulsar_conformance.reference.anti_affinity import Spread
+from pulsar_conformance.conformance.placement.quantities import either
+from pulsar_conformance.conformance.placement.view import GroupSpread, Placed, Spreading
 
 
-def ordinary(case: Spreading, expect: Expect) -> Spread:
+def ordinary(case: Spreading, expect: Expect) -> GroupSpread:
     """What the documents speak about: each namespace of the group is served by one broker."""
     spread = case.spread
     expect.given(spread.group is not None, "the namespace is in a group")
@@ -25,26 +25,20 @@ def ordinary(case: Spreading, expect: Expect) -> Spread:
     return spread
 
 
-def chosen(case: Spreading, answer: Placed, expect: Expect) -> Spread:
+def chosen(case: Spreading, answer: Placed, expect: Expect) -> GroupSpread:
     """The same, where a candidate was chosen."""
     expect.given(answer.broker in case["candidates"], "a candidate is chosen")
     return ordinary(case, expect)
 
 
-def unmixed(spread: Spread, expect: Expect) -> None:
-    """What brokers in no domain count beside others, no document says."""
-    mixed = None in spread.in_domain and len(spread.in_domain) > 1
-    expect.given(not mixed, "all candidates are in a domain, or none is")
-
-
-def told(names: Iterable[str | None]) -> str:
-    """Names as a person lists them: b1 or b2."""
-    return " or ".join(sorted(name for name in names if name)) or "nothing"
+def unmixed(spread: GroupSpread, expect: Expect) -> None:
+    """Assume that all candidates are in a domain, or none is; no document compares the two."""
+    expect.given(not spread.mixed, "all candidates are in a domain, or none is")
 
 
 def pair(
     asked: Sequence[Asked[Spreading, Placed]], changed: frozenset[str], expect: Expect
-) -> tuple[Spread, Spread, Placed]:
+) -> tuple[GroupSpread, GroupSpread, Placed]:
     """Two questions that differ in these fields alone, and what was answered to the second."""
     expect.given(len(asked) == 2, "a world before and after")
     (before, _), (after, answer) = asked
@@ -53,20 +47,20 @@ def pair(
     return ordinary(before, expect), ordinary(after, expect), answer
 
 
-Mistakes = Iterator[tuple[Spread, str]]
+Mistakes = Iterator[tuple[GroupSpread, str]]
 """What a mistake makes of the world, with what it is."""
 
 
-def not_as_if(spread: Spread, answer: Placed, mistakes: Mistakes, expect: Expect) -> None:
+def not_as_if(spread: GroupSpread, answer: Placed, mistakes: Mistakes, expect: Expect) -> None:
     """Demands that the choice is not one that only such a mistake explains."""
     unmixed(spread, expect)
     right = set(spread.best)
     for other, mistake in mistakes:
         if expect.reached(not right & set(other.best)) and answer.broker in other.best:
-            expect.that(uneven(spread, answer), told(right), f"{answer}, as {mistake}")
+            expect.that(uneven(spread, answer), either(right), f"{answer}, as {mistake}")
 
 
-def uneven(spread: Spread, answer: Placed) -> bool:
+def uneven(spread: GroupSpread, answer: Placed) -> bool:
     """Whether the choice is what comes of neglecting domains, or the brokers within them.
 
     Then it is for the rules about evenness.
@@ -75,7 +69,7 @@ def uneven(spread: Spread, answer: Placed) -> bool:
     return answer.broker in (*replace(spread, domains={}).best, *among)
 
 
-def of_other_groups(spread: Spread) -> Mistakes:
+def of_other_groups(spread: GroupSpread) -> Mistakes:
     """What comes of counting namespaces that are not of the group."""
     grouped = dict.fromkeys(spread.groups, str(spread.group))
     served = (one for names in spread.owned.values() for one in names)
@@ -84,7 +78,7 @@ def of_other_groups(spread: Spread) -> Mistakes:
     yield replace(spread, groups=grouped), "if all groups were one"
 
 
-def explained(spread: Spread, answer: Placed) -> bool:
+def explained(spread: GroupSpread, answer: Placed) -> bool:
     """Whether the choice is what comes of uneven placement, or of counting other groups."""
     wrong = (other.best for other, _ in of_other_groups(spread))
     return uneven(spread, answer) or any(answer.broker in best for best in wrong)
@@ -99,7 +93,7 @@ def domains_fill_evenly(case: Spreading, answer: Placed, expect: Expect) -> None
     fewest = min(counts.values(), default=0)
     fuller = [name for name, count in counts.items() if count > fewest]
     if expect.reached(bool(fuller)) and home in fuller:
-        emptier = told(counts.keys() - fuller)
+        emptier = either(counts.keys() - fuller)
         allowed = f"a broker of {emptier}, with {fewest} of the group"
         expect.that(False, allowed, f"{answer} of {home}, with {counts[home]}")
 
@@ -113,13 +107,13 @@ def brokers_of_a_domain_fill_evenly(case: Spreading, answer: Placed, expect: Exp
             _none_fuller(spread, answer, domain, expect)
 
 
-def _none_fuller(spread: Spread, answer: Placed, domain: str | None, expect: Expect) -> None:
+def _none_fuller(spread: GroupSpread, answer: Placed, domain: str | None, expect: Expect) -> None:
     """No broker of a domain, or of those in none, that serves more than another of it."""
     counts = {broker: len(spread.rivals(broker)) for broker in spread.within(domain)}
     fewest = min(counts.values())
     fuller = [broker for broker, count in counts.items() if count > fewest]
     if expect.reached(bool(fuller)) and answer.broker in fuller:
-        allowed = f"of {domain or 'those in no domain'} {told(counts.keys() - fuller)}"
+        allowed = f"of {domain or 'those in no domain'} {either(counts.keys() - fuller)}"
         answered = f"{answer}, with {counts[answer.broker]} of the group"
         expect.that(False, f"{allowed}, with {fewest} of the group", answered)
 
@@ -131,22 +125,22 @@ def the_sequence_of_the_table(case: Spreading, answer: Placed, expect: Expect) -
     unmixed(spread, expect)
     expect.reached(bool(spread.best))
     if spread.best:
-        expect.that(answer.broker in spread.best, told(spread.best), answer)
+        expect.that(answer.broker in spread.best, either(spread.best), answer)
         _as_told(spread, answer, expect)
 
 
-def _as_told(spread: Spread, answer: Placed, expect: Expect) -> None:
+def _as_told(spread: GroupSpread, answer: Placed, expect: Expect) -> None:
     if answer.domains is not None:
         right = {domain for domain in spread.best_domains if domain is not None}
-        named = f"domains {told(answer.domains)}"
-        expect.that(set(answer.domains) == right, f"domains {told(right)}", named)
+        named = f"domains {either(answer.domains)}"
+        expect.that(set(answer.domains) == right, f"domains {either(right)}", named)
     if answer.candidates is not None:
         best = set(spread.best)
         counts = {broker: len(spread.rivals(broker)) for broker in best}
         least = {broker for broker in best if counts[broker] == min(counts.values())}
-        named = f"candidates {told(answer.candidates)}"
+        named = f"candidates {either(answer.candidates)}"
         between = least <= set(answer.candidates) <= best
-        expect.that(between, f"candidates {told(best)}", named)
+        expect.that(between, f"candidates {either(best)}", named)
 
 
 @SPREAD.check("ANTI-04", draws=draws.spreading(draws.first_of_its_group))
@@ -157,10 +151,10 @@ def the_first_of_a_group_goes_anywhere(case: Spreading, answer: Placed, expect: 
     expect.given(members == [spread.namespace], "it is the first of its group")
     if expect.reached(bool(spread.candidates)):
         every = set(spread.candidates)
-        expect.that(answer.broker in every, f"any of {told(every)}", answer)
+        expect.that(answer.broker in every, f"any of {either(every)}", answer)
         if answer.candidates is not None:
-            named = f"candidates {told(answer.candidates)}"
-            expect.that(set(answer.candidates) == every, f"candidates {told(every)}", named)
+            named = f"candidates {either(answer.candidates)}"
+            expect.that(set(answer.candidates) == every, f"candidates {either(every)}", named)
 
 
 @SPREAD.check("ANTI-05", draws=draws.spreading(draws.without_domains))
@@ -191,7 +185,7 @@ def the_new_group_replaces_the_old(
     not_as_if(after, answer, _in_the_old_group(before, after), expect)
 
 
-def _in_the_old_group(before: Spread, after: Spread) -> Mistakes:
+def _in_the_old_group(before: GroupSpread, after: GroupSpread) -> Mistakes:
     yield replace(after, groups=before.groups), "in the old group"
     old, new = before.group, after.group
     both = {one: str(new) if group == old else group for one, group in after.groups.items()}
@@ -212,7 +206,7 @@ def a_broker_counts_in_its_one_domain(
     not_as_if(after, answer, _left_behind(before, after, moved[0]), expect)
 
 
-def _left_behind(before: Spread, after: Spread, moved: str) -> Mistakes:
+def _left_behind(before: GroupSpread, after: GroupSpread, moved: str) -> Mistakes:
     yield replace(after, domains=before.domains), "in the old domain"
     home, serves = before.home[moved], after.owned.get(moved, ())
     ghost = max((*after.owned, *after.home, *after.candidates), key=len) + "'"
@@ -239,7 +233,7 @@ def a_domain_that_is_down_leaves_the_others(
     expect.given(_served(kept) == _served(after.owned), "the others serve what they did")
     right = set(before.best) - whole
     if expect.reached(bool(down and right)) and answer.broker not in right:
-        expect.that(explained(after, answer), f"as before: {told(right)}", answer)
+        expect.that(explained(after, answer), f"as before: {either(right)}", answer)
 
 
 def _served(owned: Mapping[str, Iterable[str]]) -> dict[str, set[str]]:

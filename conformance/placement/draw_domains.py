@@ -11,7 +11,7 @@ from pulsar_conformance.conformance.common.trial import Json, Trial
 from pulsar_conformance.conformance.drawing.loads import randoms
 from pulsar_conformance.conformance.drawing.names import bundles_of
 from pulsar_conformance.conformance.placement import draw_placements as placements
-from pulsar_conformance.reference.anti_affinity import Spread
+from pulsar_conformance.conformance.placement.view import GroupSpread
 
 OPERATION = "place.anti_affinity"
 GROUPS = ("blue", "green", "red")
@@ -80,7 +80,11 @@ def _placed(random: Random, case: Json, evenly: bool) -> Json:
     others = [name for name in case["groups"] if name != case["namespace"]]
     others += case.pop("ungrouped")
     for name in others:
-        best = Spread.of({**case, "namespace": name}, "all").best if evenly else case["candidates"]
+        best = (
+            GroupSpread.of({**case, "namespace": name}, "all").best
+            if evenly
+            else case["candidates"]
+        )
         case["owned"].setdefault(random.choice(best), []).append(name)
     return case
 

@@ -1,7 +1,8 @@
-"""Mistakes that one could make in placing a bundle, each told apart from the others.
+"""PLACE: which broker takes a bundle.
 
-A rule that names one condition of the choice is broken by a choice that only the neglect of that
-condition explains; what several mistakes explain is left to the rule about the choice itself."""
+A rule about one condition of the choice is broken by a choice that only a mistake about that
+condition explains. A choice that several mistakes explain breaks the rule about the choice itself.
+"""
 
 from __future__ import annotations
 
@@ -12,67 +13,81 @@ from functools import partial
 from pulsar_conformance.conformance.common.expect import POINTS, SHARE, Expect, near
 from pulsar_conformance.conformance.common.trial import Asked, Json
 from pulsar_conformance.conformance.placement import draw_placements as draws
-from pulsar_conformance.conformance.placement import quantities as placing
 from pulsar_conformance.conformance.placement.operations import PLACE
-from pulsar_conformance.conformance.placement.quantities import Placed, Placing
-from pulsar_conformance.reference.cluster import RESOURCES, Rates, average_of, never_measured
+from pulsar_conformance.conformance.placement.quantities import (
+    allowed,
+    certainly,
+    overloaded,
+    unowned_and_placed,
+    with_rates,
+    with_scores,
+    with_usages,
+)
+from pulsar_conformance.conformance.placement.view import (
+    UNMEASURED,
+    ComparedBroker,
+    ComparedBrokers,
+    Placed,
+    Placing,
+    long_term_messages,
+    measured,
+)
+from pulsar_conformance.reference.cluster import RESOURCES, Rates
 from pulsar_conformance.reference.numbers import ZERO, Fraction, Rate, plain
 from pulsar_conformance.reference.overload import OVERLOAD_THRESHOLD
-from pulsar_conformance.reference.placement import SCORE, Candidate, Placement, rate_of
 
 DOCUMENTED_THRESHOLD = Fraction(85)
 
-Mistakes = Iterator[tuple[Placement, str]]
+Mistakes = Iterator[tuple[ComparedBrokers, str]]
 """What a mistake makes of a placement, with what it is."""
 
 
 def _other_scores(case: Placing) -> Mistakes:
-    for score in SCORE:
+    for score in ("weighted", "plain", "weighted-with-bundle"):
         if score != case.readings["placement-score"]:
             readings = case.readings.but("placement-score", score)
-            yield replace(case.placement, readings=readings), f"by the score {score}"
+            yield replace(case.comparison, readings=readings), f"by the score {score}"
 
 
 def _overloaded_kept(case: Placing) -> Mistakes:
-    most = max((one.usage.percent for one in case.placement.candidates), default=ZERO)
+    most = max((one.usage for one in case.comparison.candidates), default=ZERO)
     readings = case.readings.but("placement-score", "plain")
-    kept = replace(case.placement, threshold=most + 1, readings=readings)
+    kept = replace(case.comparison, threshold=most + 1, readings=readings)
     yield kept, "if none were left out"
 
 
 def _other_measures(case: Placing) -> Mistakes:
-    for frame, measure, mistake in (
+    for average, measure, mistake in (
         ("shortTermData", "messages", "by the short term"),
         ("longTermData", "throughput", "by bytes"),
         ("longTermData", "messages_in", "by what comes in"),
         ("longTermData", "messages_out", "by what goes out"),
     ):
-        yield _counting(case, partial(_average, frame=frame, measure=measure)), mistake
+        yield _counting(case, partial(_average, average=average, measure=measure)), mistake
     latest = {name: broker.rates.messages for name, broker in case.brokers.items()}
-    yield placing.with_rates(case.placement, latest), "by the latest report"
+    yield with_rates(case.comparison, latest), "by the latest report"
 
 
 def _reports_alone(case: Placing) -> Mistakes:
-    data = case.case["bundles"]
-    rates = {name: rate_of(broker.bundles, data) for name, broker in case.brokers.items()}
-    yield placing.with_rates(case.placement, rates), "by the reports alone"
+    unassigned = replace(case, case={**case.case, "preallocated": {}})
+    yield with_rates(case.comparison, unassigned.rates(long_term_messages)), "by the reports alone"
 
 
 def _unsampled_otherwise(case: Placing) -> Mistakes:
     yield _counting(case, _measured), "if they carried nothing"
-    yield _counting(case, _noted), "by numbers without a sample"
+    yield _counting(case, _without_samples), "by numbers without a sample"
 
 
 def _another_threshold(case: Placing) -> Mistakes:
-    if case.placement.threshold != DOCUMENTED_THRESHOLD:
-        usual = replace(case.placement, threshold=DOCUMENTED_THRESHOLD)
+    if case.comparison.threshold != DOCUMENTED_THRESHOLD:
+        usual = replace(case.comparison, threshold=DOCUMENTED_THRESHOLD)
         yield usual, "with a threshold of 85 %"
 
 
 def _another_default(case: Placing) -> Mistakes:
     if OVERLOAD_THRESHOLD not in case.settings.given:
         for other in (50, 70, 75, 80, 90, 95, 100):
-            changed = replace(case.placement, threshold=Fraction(other))
+            changed = replace(case.comparison, threshold=Fraction(other))
             yield changed, f"with a threshold of {other} %"
 
 
@@ -82,7 +97,7 @@ def _resource_overlooked(case: Placing) -> Mistakes:
             name: max(percent for resource, percent in broker.percent.items() if resource != gone)
             for name, broker in case.brokers.items()
         }
-        yield placing.with_usages(case.placement, usages), f"if {gone} did not count"
+        yield with_usages(case.comparison, usages), f"if {gone} did not count"
 
 
 MISTAKES: Mapping[str, Callable[[Placing], Mistakes]] = {
@@ -100,50 +115,44 @@ MISTAKES: Mapping[str, Callable[[Placing], Mistakes]] = {
 
 def not_as_if(case: Placing, answer: Placed, rule: str, expect: Expect) -> None:
     """Demands that the choice is not one that only this rule's mistake explains."""
-    placed = placing.ordinary(case, answer, expect)
-    right = placing.allowed(placed)
+    comparison = unowned_and_placed(case, answer, expect)
+    right = allowed(comparison)
     for other, mistake in MISTAKES[rule](case):
-        wrong = placing.allowed(other)
+        wrong = allowed(other)
         if expect.reached(not wrong & right) and answer.broker in wrong:
-            told = placing.told(placed, right)
-            expect.that(explained(case, answer, rule), told, f"{answer}, as {mistake}")
+            best = with_scores(comparison, right)
+            expect.that(explained(case, answer, rule), best, f"{answer}, as {mistake}")
 
 
 def explained(case: Placing, answer: Placed, but: str) -> bool:
     """Whether a mistake that another rule forbids explains the choice."""
     return any(
-        answer.broker in placing.allowed(other)
+        answer.broker in allowed(other)
         for rule, mistakes in MISTAKES.items()
         if rule != but
         for other, _ in mistakes(case)
     )
 
 
-def _average(bundle: Json | None, frame: str, measure: str) -> Rate:
-    """What was measured of a bundle, or is assumed; in one window, by one measure."""
-    rates = average_of(bundle, frame) or never_measured("decimal")
-    return Fraction(getattr(rates, measure))
+def _average(bundle: Json | None, average: str, measure: str) -> Rate:
+    """Return the traffic of a bundle, measured or assumed; in one window, by one measure."""
+    return Fraction(getattr(measured(bundle, average) or UNMEASURED, measure))
 
 
 def _measured(bundle: Json | None) -> Rate:
-    """What was measured; nothing where nothing was."""
-    average = average_of(bundle, "longTermData")
-    return average.messages if average else ZERO
+    """Return the measured rate of a bundle, and nothing without a sample."""
+    rates = measured(bundle)
+    return rates.messages if rates else ZERO
 
 
-def _noted(bundle: Json | None) -> Rate:
-    """What stands in the data, whether there was a sample or not."""
+def _without_samples(bundle: Json | None) -> Rate:
+    """Return the rate in the data of a bundle, whether there was a sample or not."""
     return Rates.read((bundle or {}).get("longTermData", {})).messages
 
 
-def _counting(case: Placing, rate: Callable[[Json | None], Rate]) -> Placement:
-    """The placement, were bundles to count otherwise."""
-    data = case.case["bundles"]
-    rates = {
-        name: sum((rate(data.get(bundle)) for bundle in case.bundles(name)), ZERO)
-        for name in case.candidates
-    }
-    return placing.with_rates(case.placement, rates)
+def _counting(case: Placing, rate: Callable[[Json | None], Rate]) -> ComparedBrokers:
+    """Return the comparison with another rate of each bundle."""
+    return with_rates(case.comparison, case.rates(rate))
 
 
 ERROR_RATE = 1e-6
@@ -170,18 +179,18 @@ def a_candidate_takes_it(case: Placing, answer: Placed, expect: Expect) -> None:
 )
 def the_least_score_decides(case: Placing, answer: Placed, expect: Expect) -> None:
     """Of the candidates that are not overloaded, one with the least score takes the bundle."""
-    placed = placing.ordinary(case, answer, expect)
-    expect.given(bool(placing.surely(placed, out=False)), "not all are overloaded")
+    comparison = unowned_and_placed(case, answer, expect)
+    expect.given(bool(certainly(comparison, out=False)), "not all are overloaded")
     taken = case.candidates[str(answer.broker)]
-    expect.given(placing.left_out(placed, taken) is not True, "no overloaded one is chosen")
-    right = placing.allowed(placed)
-    considered = [one for one in placed.candidates if placing.left_out(placed, one) is not True]
+    expect.given(overloaded(comparison, taken) is not True, "no overloaded one is chosen")
+    right = allowed(comparison)
+    considered = [one for one in comparison.candidates if overloaded(comparison, one) is not True]
     expect.reached(len(right) < len(considered))
-    expect.that(answer.broker in right, placing.told(placed, right), _given(placed, taken))
+    expect.that(answer.broker in right, with_scores(comparison, right), _given(comparison, taken))
 
 
-def _given(placed: Placement, taken: Candidate) -> str:
-    return placing.told(placed, frozenset({taken.name}))
+def _given(comparison: ComparedBrokers, taken: ComparedBroker) -> str:
+    return with_scores(comparison, frozenset({taken.name}))
 
 
 @PLACE.check("PLACE-03", draws=draws.placing(draws.with_other_measures))
@@ -200,12 +209,12 @@ def overloaded_brokers_are_left_out(
 
 
 def _not_overloaded(case: Placing, answer: Placed, expect: Expect) -> None:
-    placed = case.placement
-    out = {one.name: one for one in placing.surely(placed, out=True)}
-    others = [one.name for one in placing.surely(placed, out=False)]
+    comparison = case.comparison
+    out = {one.name: one for one in certainly(comparison, out=True)}
+    others = [one.name for one in certainly(comparison, out=False)]
     if expect.reached(bool(out and others)) and answer.broker in out:
-        usage = plain(out[answer.broker].usage.percent)
-        allowed = f"{' or '.join(others)}, not over {plain(placed.threshold)} %"
+        usage = plain(out[answer.broker].usage)
+        allowed = f"{' or '.join(others)}, not over {plain(comparison.threshold)} %"
         expect.that(False, allowed, f"{answer} at {usage} %")
 
 
@@ -219,8 +228,8 @@ def chance_decides_where_all_are_overloaded(
     """
     case: Placing = asked[0].case
     expect.given(all(one.case.case == case.case for one in asked), "one question, asked again")
-    placed, count = case.placement, len(case.candidates)
-    every = len(placing.surely(placed, out=True)) == count > 1
+    comparison, count = case.comparison, len(case.candidates)
+    every = len(certainly(comparison, out=True)) == count > 1
     expect.given(every, "several candidates, all overloaded")
     missed_by_chance = count * (1 - 1 / count) ** len(asked)
     if expect.reached(missed_by_chance <= ERROR_RATE):
@@ -234,25 +243,25 @@ def chance_decides_where_all_are_overloaded(
 @PLACE.check("PLACE-06", draws=draws.placing(draws.one_worse_than_another))
 def the_more_used_receives_less(case: Placing, answer: Placed, expect: Expect) -> None:
     """No broker is chosen that is used more than another and carries no less."""
-    placed = placing.ordinary(case, answer, expect)
-    sure = placing.surely(placed, out=False)
-    for one in placed.candidates:
-        better = next((other for other in sure if _better(placed, other, one)), None)
-        if better is not None and expect.reached(placing.left_out(placed, one) is not True):
+    comparison = unowned_and_placed(case, answer, expect)
+    considered = certainly(comparison, out=False)
+    for one in comparison.candidates:
+        better = next((other for other in considered if _better(comparison, other, one)), None)
+        if better is not None and expect.reached(overloaded(comparison, one) is not True):
             allowed = f"{_standing(better)} before {_standing(one)}"
             expect.that(answer.broker != one.name, allowed, answer)
 
 
-def _better(placed: Placement, one: Candidate, other: Candidate) -> bool:
+def _better(comparison: ComparedBrokers, one: ComparedBroker, other: ComparedBroker) -> bool:
     """Whether the first is used less and carries fewer messages, or as many where usage weighs."""
-    used_less = one.usage.percent < other.usage.percent - POINTS
+    used_less = one.usage < other.usage - POINTS
     fewer = one.rate * (1 + SHARE) < other.rate * (1 - SHARE)
-    weighs = placed.readings["placement-score"] != "plain"
+    weighs = comparison.readings["placement-score"] != "plain"
     return used_less and (fewer or (weighs and ZERO < one.rate <= other.rate))
 
 
-def _standing(one: Candidate) -> str:
-    return f"{one.name} ({plain(one.usage.percent)} %, {plain(one.rate)} msg/s)"
+def _standing(one: ComparedBroker) -> str:
+    return f"{one.name} ({plain(one.usage)} %, {plain(one.rate)} msg/s)"
 
 
 @PLACE.check("PLACE-07", draws=draws.placing(draws.with_preallocated))
@@ -295,22 +304,22 @@ def the_assignment_follows_the_load(
     (before, first), (after, second) = asked
     same = ("settings", "bundle", "candidates")
     expect.given(all(before.case[key] == after.case[key] for key in same), "only loads change")
-    then = placing.allowed(placing.ordinary(before, first, expect))
-    now = placing.allowed(placing.ordinary(after, second, expect))
+    then = allowed(unowned_and_placed(before, first, expect))
+    now = allowed(unowned_and_placed(after, second, expect))
     expect.given(first.broker in then, "the best one was chosen before")
     if expect.reached(not then & now) and second.broker == first.broker:
-        told = placing.told(after.placement, now)
-        expect.that(explained(after, second, "PLACE-12"), told, f"{second}, as before")
+        best = with_scores(after.comparison, now)
+        expect.that(explained(after, second, "PLACE-12"), best, f"{second}, as before")
 
 
 @PLACE.check("PLACE-13", draws=draws.placing(draws.shed_before))
 def it_goes_to_a_less_loaded_broker(case: Placing, answer: Placed, expect: Expect) -> None:
     """Where a broker is overloaded and another is not, the bundle goes to one used less."""
-    placed = placing.ordinary(case, answer, expect)
-    out = placing.surely(placed, out=True)
-    overloaded = [one for one in out if not near(one.usage.percent, placed.threshold)]
-    if expect.reached(bool(overloaded and placing.surely(placed, out=False))):
-        usage = case.candidates[str(answer.broker)].usage.percent
-        least = min(overloaded, key=lambda one: one.usage.percent)
+    comparison = unowned_and_placed(case, answer, expect)
+    out = certainly(comparison, out=True)
+    overloaded = [one for one in out if not near(one.usage, comparison.threshold)]
+    if expect.reached(bool(overloaded and certainly(comparison, out=False))):
+        usage = case.candidates[str(answer.broker)].usage
+        least = min(overloaded, key=lambda one: one.usage)
         allowed = f"a broker used less than {_standing(least)}"
-        expect.that(usage < least.usage.percent, allowed, f"{answer} at {plain(usage)} %")
+        expect.that(usage < least.usage, allowed, f"{answer} at {plain(usage)} %")

@@ -21,16 +21,18 @@ from pulsar_conformance.conformance.common.operation import (
 )
 from pulsar_conformance.conformance.common.trial import Json
 from pulsar_conformance.conformance.placement.quantities import (
+    assigning_is_determined,
+    placing_is_determined,
+    spreading_is_determined,
+)
+from pulsar_conformance.conformance.placement.view import (
+    Assigning,
+    GroupSpread,
     Placed,
     Placing,
     Spreading,
-    assigning_settled,
-    placing_settled,
-    spreading_settled,
 )
 from pulsar_conformance.reference import Settings
-from pulsar_conformance.reference.anti_affinity import Spread
-from pulsar_conformance.reference.assignment import Assignment
 from pulsar_conformance.reference.overload import OVERLOAD_THRESHOLD
 
 
@@ -93,7 +95,7 @@ PLACE = Operation(
     legal=_legal_selection,
     removable=frozenset({"brokers", "bundles", "candidates", "preallocated"}),
     names=named,
-    determined=placing_settled,
+    determined=placing_is_determined,
 )
 
 
@@ -127,7 +129,7 @@ def _example_groups(owner: str) -> Json:
 SPREAD = Operation(
     id="place.anti_affinity",
     view=lambda case, settings, readings: Spreading(
-        case, settings, Spread.of(case, readings["domain-counts"])
+        case, settings, GroupSpread.of(case, readings["domain-counts"])
     ),
     read=placed,
     matches=_matches,
@@ -136,7 +138,7 @@ SPREAD = Operation(
     removable=frozenset({"brokers", "candidates", "domains", "groups", "owned"}),
     names=named,
     regardless_of_order=lambda _case, answer: answer["broker"],
-    determined=spreading_settled,
+    determined=spreading_is_determined,
 )
 
 
@@ -181,12 +183,12 @@ def _example_whole(cpu: float) -> Json:
 
 ASSIGN = Operation(
     id="place.broker",
-    view=Assignment,
+    view=Assigning,
     read=placed,
     matches=same_field("broker"),
     examples=(_example_whole(95.0), _example_whole(50.0)),
     legal=_legal_whole,
     removable=frozenset({"brokers", "bundles", "preallocated", "domains", "groups", "versions"}),
     names=_named,
-    determined=assigning_settled,
+    determined=assigning_is_determined,
 )

@@ -23,30 +23,32 @@ from pulsar_conformance.conformance.shedding.view import (
     Unloading,
     UnloadingInARow,
 )
-from pulsar_conformance.reference import Readings, Settings, threshold, uniform
+from pulsar_conformance.reference import Readings, Settings
 from pulsar_conformance.reference.ranges import HashRange, namespace_of
 from pulsar_conformance.reference.shedding import PACKAGE, STRATEGY
+from pulsar_conformance.reference.threshold import HISTORY_SHARE, SHEDDER_THRESHOLD
+from pulsar_conformance.reference.uniform import RATE_THRESHOLD, THROUGHPUT_THRESHOLD
 
 
 def _legal_cycle(case: Json, settings: Settings) -> Problems:
     yield from cluster_problems(case, settings)
     strategy = (case["strategy"] or settings.text(STRATEGY)).removeprefix(PACKAGE)
     if strategy == "ThresholdShedder":
-        settings.number(threshold.SHEDDER_THRESHOLD)
+        settings.number(SHEDDER_THRESHOLD)
         yield from weight_problems(settings)
         if any(report.get("usageHistory") for report in case["brokers"].values()):
             yield from history_share(settings)
     if strategy == "UniformLoadShedder":
-        settings.number(uniform.RATE_THRESHOLD)
-        settings.number(uniform.THROUGHPUT_THRESHOLD)
+        settings.number(RATE_THRESHOLD)
+        settings.number(THROUGHPUT_THRESHOLD)
     owned = {b for report in case["brokers"].values() for b in report.get("bundles", ())}
     yield from _moved(owned, case["recentlyUnloaded"])
 
 
 def history_share(settings: Settings) -> Problems:
     """The weight of a broker's earlier usage is a share of one."""
-    if not 0 <= settings.number(threshold.HISTORY_SHARE) <= 1:
-        yield f"case.settings.{threshold.HISTORY_SHARE}: a share lies between 0 and 1"
+    if not 0 <= settings.number(HISTORY_SHARE) <= 1:
+        yield f"case.settings.{HISTORY_SHARE}: a share lies between 0 and 1"
 
 
 def _moved(owned: set[str], recently: Mapping[str, float]) -> Problems:

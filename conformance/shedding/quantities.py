@@ -60,7 +60,7 @@ def overload_need(cycle: SheddingCycle, broker: Broker) -> Rate:
 
 
 @dataclass(frozen=True)
-class Levels:
+class UsageLevels:
     """The usages of a cycle, their average, and the limits that follow from it, in percent."""
 
     cycle: SheddingCycle
@@ -241,7 +241,7 @@ def _bundles_are_determined(cycle: SheddingCycle) -> bool:
 def has_one_busiest(cycle: SheddingCycle) -> bool:
     """True if no two brokers can be taken for the one that has to unload for another's sake."""
     if cycle.strategy == "ThresholdShedder":
-        *_, second, first = sorted(Levels(cycle).usage.values())
+        *_, second, first = sorted(UsageLevels(cycle).usage.values())
         return LOWER_BOUNDARY not in cycle.settings.given or not near(first, second)
     if cycle.strategy != "UniformLoadShedder":
         return True
@@ -295,14 +295,14 @@ def _overload(case: SheddingCycle) -> bool:
 
 def _threshold(case: SheddingCycle) -> bool:
     """True if each broker is certainly above the limit or not, and sheds a clear amount."""
-    levels = Levels(case)
+    levels = UsageLevels(case)
     over = [(broker, levels.over(broker)) for broker in case.brokers.values()]
     certain = all(above is not None for _, above in over)
     clear = all(_clear(case, broker, levels.need_of(broker)) for broker, above in over if above)
     return certain and clear and (not case.settings.flag(LOWER_BOUNDARY) or _boundary(levels))
 
 
-def _boundary(levels: Levels) -> bool:
+def _boundary(levels: UsageLevels) -> bool:
     """True if each broker is certainly idle or not, and no two usages are equal."""
     certain = all(levels.idle(usage) is not None for usage in levels.usage.values())
     pairs = pairwise(sorted(levels.usage.values()))

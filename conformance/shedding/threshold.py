@@ -10,7 +10,7 @@ from pulsar_conformance.conformance.shedding.draw_cycles import cycles, threshol
 from pulsar_conformance.conformance.shedding.operations import CYCLES, SHED
 from pulsar_conformance.conformance.shedding.quantities import (
     FIVE_POINTS,
-    Levels,
+    UsageLevels,
     can_shed_by_any_measure,
     expect_busiest_first,
     has_movable_load,
@@ -30,12 +30,12 @@ from pulsar_conformance.reference.numbers import Percent, Rate, plain, total
 from pulsar_conformance.reference.threshold import LOWER_BOUNDARY
 
 
-def _levels(case: SheddingCycle, expect: Expect) -> Levels:
+def _levels(case: SheddingCycle, expect: Expect) -> UsageLevels:
     expect.given(sheds_by(case, "ThresholdShedder"), "ThresholdShedder sheds")
-    return Levels(case)
+    return UsageLevels(case)
 
 
-def _levels_without_history(case: SheddingCycle, expect: Expect) -> Levels:
+def _levels_without_history(case: SheddingCycle, expect: Expect) -> UsageLevels:
     levels = _levels(case, expect)
     expect.given(not _has_history(case), "no broker was observed before")
     return levels
@@ -49,12 +49,12 @@ def _not_for_idle_brokers(case: SheddingCycle, expect: Expect) -> None:
     expect.given(not case.settings.flag(LOWER_BOUNDARY), "nobody unloads for idle brokers")
 
 
-def _above(levels: Levels) -> Iterator[Broker]:
+def _above(levels: UsageLevels) -> Iterator[Broker]:
     """Yield the brokers that are certainly above average and threshold together."""
     return (broker for broker in levels.cycle.brokers.values() if levels.over(broker))
 
 
-def _not_above(levels: Levels) -> Iterator[Broker]:
+def _not_above(levels: UsageLevels) -> Iterator[Broker]:
     """Yield the brokers that are certainly not above the limit, and have no other reason to shed.
 
     Overload can be one under every strategy.
@@ -64,13 +64,13 @@ def _not_above(levels: Levels) -> Iterator[Broker]:
             yield broker
 
 
-def _must_shed(levels: Levels, broker: Broker, answer: Unloading, expect: Expect) -> None:
+def _must_shed(levels: UsageLevels, broker: Broker, answer: Unloading, expect: Expect) -> None:
     usage, limit = plain(levels.usage[broker.name]), plain(levels.limit)
     allowed = f"{broker.name} at {usage} % sheds: the limit is {limit} %"
     expect.that(bool(answer.of(broker)), allowed, answer)
 
 
-def _must_keep(levels: Levels, broker: Broker, answer: Unloading, expect: Expect) -> None:
+def _must_keep(levels: UsageLevels, broker: Broker, answer: Unloading, expect: Expect) -> None:
     usage, limit = plain(levels.usage[broker.name]), plain(levels.limit)
     why = f"{broker.name} at {usage} % is not above the limit of {limit} %"
     expect.nothing(answer.of(broker), why)
@@ -174,7 +174,7 @@ def usage_is_weighted(case: SheddingCycle, answer: Unloading, expect: Expect) ->
             _must_keep(levels, broker, answer, expect)
 
 
-def _distance(levels: Levels, broker: Broker) -> tuple[Percent, Percent]:
+def _distance(levels: UsageLevels, broker: Broker) -> tuple[Percent, Percent]:
     """Return the least and the most points by which a broker may be above the average.
 
     They hold whichever of the observations of each broker count, and by how much.
@@ -208,7 +208,7 @@ def history_lies_between(case: SheddingCycle, answer: Unloading, expect: Expect)
             expect.nothing(answer.of(broker), why)
 
 
-def _nobody_above(levels: Levels, expect: Expect) -> None:
+def _nobody_above(levels: UsageLevels, expect: Expect) -> None:
     brokers = levels.cycle.brokers.values()
     expect.given(all(levels.over(b) is False for b in brokers), "nobody is above the limit")
     alone = not any(may_shed_for_overload(levels.cycle, broker) for broker in brokers)
@@ -228,7 +228,7 @@ def idle_brokers_trigger_nothing_by_default(
         expect.nothing(answer, f"nobody is above {plain(levels.limit)} %")
 
 
-def _busiest_of_idle(levels: Levels, expect: Expect) -> list[Broker]:
+def _busiest_of_idle(levels: UsageLevels, expect: Expect) -> list[Broker]:
     """Return the brokers with the highest usage, where one is below the lower boundary."""
     brokers = levels.cycle.brokers.values()
     expect.given(levels.cycle.settings.flag(LOWER_BOUNDARY), "the lower boundary is switched on")

@@ -10,7 +10,8 @@ from typing import Any
 from hypothesis import strategies as st
 from pulsar_conformance.conformance.common.trial import Json, Trial
 from pulsar_conformance.conformance.drawing.loads import randoms
-from pulsar_conformance.reference import candidates, overload
+from pulsar_conformance.reference import candidates
+from pulsar_conformance.reference.overload import OVERLOAD_THRESHOLD
 from pulsar_conformance.reference.ranges import hex_of
 from pulsar_conformance.reference.shedding import ENABLED, GRACE, PACKAGE, STRATEGY
 from pulsar_conformance.reference.splitting import POSITIONS, RANGE, SELECTING_SETTING, TOPICS
@@ -31,7 +32,7 @@ CALM: Mapping[str, Any] = {
     GRACE: 30,
     ENABLED: False,
     STRATEGY: f"{PACKAGE}OverloadShedder",
-    overload.OVERLOAD_THRESHOLD: 85,
+    OVERLOAD_THRESHOLD: 85,
     candidates.AUTO_SPLIT: False,
     **dict.fromkeys(SELECTING_SETTING.values(), RANGE),
 }

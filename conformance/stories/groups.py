@@ -6,13 +6,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from pulsar_conformance.conformance.common.expect import POINTS, Expect
-from pulsar_conformance.conformance.placement.anti_affinity import told
+from pulsar_conformance.conformance.placement.quantities import either
+from pulsar_conformance.conformance.placement.view import GroupSpread
 from pulsar_conformance.conformance.stories import draw_plots as plots
 from pulsar_conformance.conformance.stories import draw_tales as draws
 from pulsar_conformance.conformance.stories import quantities as courses
 from pulsar_conformance.conformance.stories.operations import REPLAY, Course, Scene, Story
 from pulsar_conformance.conformance.stories.world import Moment, space_of
-from pulsar_conformance.reference.anti_affinity import Spread
 from pulsar_conformance.reference.overload import OVERLOAD_THRESHOLD
 
 Domains = Mapping[str, tuple[str, ...]]
@@ -24,7 +24,7 @@ class FirstUse:
     """A namespace of a group that is used for the first time, and the broker that takes it."""
 
     scene: Scene
-    spread: Spread
+    spread: GroupSpread
     broker: str
     former_groups: Mapping[str, str]
     """The groups of namespaces that were in another one before the last change."""
@@ -60,7 +60,7 @@ def _changes(scene: Scene) -> bool:
 
 def _spread(
     course: Course, scene: Scene, space: str, domains: Domains | None = None
-) -> Spread | None:
+) -> GroupSpread | None:
     """The world in which a namespace is placed; none where not all of it is certain.
 
     Its domains are those of the moment, where no others are given.
@@ -76,12 +76,11 @@ def _spread(
     for one in dict.fromkeys(map(space_of, scene.before.topics)):
         for owner in courses.owners_of(scene.then.owners, scene.before, one):
             owned.setdefault(owner, []).append(one)
-    spread = Spread(
+    spread = GroupSpread(
         space, moment.groups, homes, owned, list(moment.brokers),
         course.story.readings["domain-counts"],
     )  # fmt: skip
-    mixed = None in spread.in_domain and len(spread.in_domain) > 1
-    return None if mixed or not _idle(scene, moment) else spread
+    return None if spread.mixed or not _idle(scene, moment) else spread
 
 
 def _idle(scene: Scene, moment: Moment) -> bool:
@@ -98,7 +97,7 @@ def _idle(scene: Scene, moment: Moment) -> bool:
 
 def _among_the_best(placed: FirstUse, expect: Expect) -> None:
     spread, scene = placed.spread, placed.scene
-    allowed = f"{scene}: {told(spread.best)} takes {spread.namespace} of {spread.group}"
+    allowed = f"{scene}: {either(spread.best)} takes {spread.namespace} of {spread.group}"
     expect.that(placed.broker in spread.best, allowed, placed.broker)
 
 
@@ -129,7 +128,7 @@ def domains_count_as_they_are_now(_case: Story, answer: Course, expect: Expect) 
             _not_as_if(placed, replace(placed.spread, domains=placed.former_domains), expect)
 
 
-def _not_as_if(placed: FirstUse, former: Spread, expect: Expect) -> None:
+def _not_as_if(placed: FirstUse, former: GroupSpread, expect: Expect) -> None:
     """Demands no broker that only the world as it was would allow."""
     wrong = set(former.best) - set(placed.spread.best)
     if expect.reached(bool(wrong)) and placed.broker in wrong:

@@ -14,14 +14,7 @@ from pulsar_conformance.conformance.common.operation import Operation, Problems
 from pulsar_conformance.conformance.common.trial import Json
 from pulsar_conformance.conformance.shedding.operations import history_share
 from pulsar_conformance.conformance.stories.world import Moment, moments
-from pulsar_conformance.reference import (
-    Readings,
-    Settings,
-    candidates,
-    overload,
-    splitting,
-    uniform,
-)
+from pulsar_conformance.reference import Readings, Settings, candidates, splitting
 from pulsar_conformance.reference.answers.stories import named_strategies
 from pulsar_conformance.reference.numbers import exact
 from pulsar_conformance.reference.overload import OVERLOAD_THRESHOLD
@@ -34,6 +27,7 @@ from pulsar_conformance.reference.story.timers import (
     WRITE_INTERVAL,
 )
 from pulsar_conformance.reference.threshold import SHEDDER_THRESHOLD
+from pulsar_conformance.reference.uniform import RATE_THRESHOLD, THROUGHPUT_THRESHOLD
 
 WHOLE = "0x00000000_0xffffffff"
 
@@ -238,7 +232,7 @@ def legal_story(case: Json, settings: Settings) -> Problems:
     if any(kind == "namespace" and about.get("bundles") is None for kind, about in events):
         settings.number(DEFAULT_BUNDLES)
     if any(kind == "topic" for kind, _about in events):
-        settings.number(overload.OVERLOAD_THRESHOLD)
+        settings.number(OVERLOAD_THRESHOLD)
     if any(kind == "split" and about.get("algorithm") is None for kind, about in events):
         _algorithm(settings)
     minutes = sum(exact(about["minutes"]) for kind, about in events if kind == "tick")
@@ -265,8 +259,8 @@ def _passing(case: Json, settings: Settings) -> Problems:
         yield from weight_problems(settings)
         yield from history_share(settings)
     if "UniformLoadShedder" in strategies:
-        settings.number(uniform.RATE_THRESHOLD)
-        settings.number(uniform.THROUGHPUT_THRESHOLD)
+        settings.number(RATE_THRESHOLD)
+        settings.number(THROUGHPUT_THRESHOLD)
 
 
 def _algorithm(settings: Settings) -> None:

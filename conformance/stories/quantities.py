@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from pulsar_conformance.conformance.shedding.quantities import Levels, can_shed, overloaded
+from pulsar_conformance.conformance.shedding.quantities import UsageLevels, can_shed, overloaded
 from pulsar_conformance.conformance.shedding.view import SheddingCycle
 from pulsar_conformance.conformance.stories.operations import WHOLE, Course, Scene
 from pulsar_conformance.conformance.stories.world import Moment, space_of
@@ -184,7 +184,7 @@ def has_to_shed(now: SheddingCycle) -> list[str]:
         idle = any(overloaded(now, one) is False for one in now.brokers.values())
         return [one.name for one in able if idle and overloaded(now, one)]
     if now.strategy == "ThresholdShedder" and not now.settings.number(HISTORY_SHARE):
-        levels = Levels(now)
+        levels = UsageLevels(now)
         able = [one for one in now.brokers.values() if can_shed(now, one)]
         return [one.name for one in able if levels.over(one)]
     return []
@@ -200,6 +200,6 @@ def sheds_nothing(now: SheddingCycle) -> bool:
     if now.strategy != "ThresholdShedder" or now.settings.number(HISTORY_SHARE):
         return False
     everywhere = now.readings["overload-scope"] == "all"
-    levels = Levels(now)
+    levels = UsageLevels(now)
     even = all(levels.over(one) is False for one in now.brokers.values())
     return even and (quiet or not everywhere) and not now.settings.flag(LOWER_BOUNDARY)

@@ -1,7 +1,8 @@
 """What a case leaves open, so that an implementation may decide it by lot."""
 
 import pytest
-from pulsar_conformance.conformance.placement.quantities import Placing, placing_settled
+from pulsar_conformance.conformance.placement.quantities import placing_is_determined
+from pulsar_conformance.conformance.placement.view import Placing
 from pulsar_conformance.reference import Readings
 from pulsar_conformance.reference.settings import Settings
 
@@ -28,14 +29,14 @@ def memory(percent):
 @pytest.mark.parametrize("settings", [{}, {MEMORY: 1.0}, {MEMORY: 0.2}])
 def test_a_candidate_overloaded_under_any_weights_leaves_one_choice(settings):
     """100 % of the memory is above 10 % as it is, and 20 % by a weight of 0.2, too."""
-    assert placing_settled(placing(settings, idle={}, full=memory(100)), READINGS)
+    assert placing_is_determined(placing(settings, idle={}, full=memory(100)), READINGS)
 
 
 @pytest.mark.parametrize("weight", [0.0, 0.05])
 def test_a_candidate_overloaded_without_weights_only_leaves_the_choice_open(weight):
     """100 % of the memory is 0 % or 5 % by these weights, below 10 %; neither carries a thing."""
-    assert not placing_settled(placing({MEMORY: weight}, idle={}, full=memory(100)), READINGS)
+    assert not placing_is_determined(placing({MEMORY: weight}, idle={}, full=memory(100)), READINGS)
 
 
 def test_two_equal_candidates_leave_the_choice_open():
-    assert not placing_settled(placing({}, one={}, other={}), READINGS)
+    assert not placing_is_determined(placing({}, one={}, other={}), READINGS)

@@ -1,0 +1,264 @@
+"""Placement as checks see it: cases, with quantities of the judge's own, and answers.
+
+The model works out the same quantities in `reference`; no check takes them from there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from pulsar_conformance.conformance.common.trial import Json
+from pulsar_conformance.conformance.shedding.view import usage_of
+from pulsar_conformance.reference import Readings, Settings
+from pulsar_conformance.reference.cluster import Broker, Rates
+from pulsar_conformance.reference.numbers import Fraction, Percent, Rate, total
+from pulsar_conformance.reference.overload import OVERLOAD_THRESHOLD
+from pulsar_conformance.reference.ranges import namespace_of
+
+UNMEASURED = Rates(Fraction(50), Fraction(50), Fraction(50_000), Fraction(50_000))
+"""The traffic of a bundle without a sample. [PLACE-08]"""
+
+
+@dataclass(frozen=True)
+class ComparedBroker:
+    """A candidate as it is compared: its busiest resource, and its long-term message rate."""
+
+    name: str
+    usage: Percent
+    rate: Rate
+
+
+@dataclass(frozen=True)
+class ComparedBrokers:
+    """The values by which candidates are compared; a mistake changes one of them."""
+
+    candidates: tuple[ComparedBroker, ...]
+    threshold: Percent
+    bundle_rate: Rate
+    """Long-term messages per second of the bundle itself."""
+    readings: Readings
+
+    def considers(self, one: ComparedBroker) -> bool:
+        """True if a candidate is not overloaded, by the reading `placement-at-threshold`."""
+        eligible = self.readings["placement-at-threshold"] == "eligible"
+        return one.usage < self.threshold or (eligible and one.usage == self.threshold)
+
+    def compared_rate(self, one: ComparedBroker) -> Rate:
+        """Return the rate that counts for a candidate, by the reading `placement-score`."""
+        with_bundle = self.readings["placement-score"] == "weighted-with-bundle"
+        return one.rate + self.bundle_rate if with_bundle else one.rate
+
+    def score(self, one: ComparedBroker) -> Fraction | None:
+        """Return the score of a candidate; None if the formula is undefined for it."""
+        if self.readings["placement-score"] == "plain":
+            return one.rate
+        distance = self.threshold - one.usage
+        return self.compared_rate(one) / distance if distance else None
+
+
+def measured(bundle: Json | None, average: str = "longTermData") -> Rates | None:
+    """Return an average of a bundle; None before its first sample."""
+    data = (bundle or {}).get(average)
+    return Rates.read(data) if data and data["numSamples"] else None
+
+
+def long_term_messages(bundle: Json | None) -> Rate:
+    """Return the long-term messages per second of a bundle, measured or assumed."""
+    return (measured(bundle) or UNMEASURED).messages
+
+
+@dataclass(frozen=True)
+class Placing:
+    """A bundle to place, and the brokers that may take it."""
+
+    case: Mapping[str, Any]
+    settings: Settings
+    readings: Readings
+
+    @cached_property
+    def brokers(self) -> dict[str, Broker]:
+        """The load reports of the candidates."""
+        reports = self.case["brokers"]
+        return {name: Broker.read(name, reports[name]) for name in self.case["candidates"]}
+
+    def bundles(self, broker: str) -> list[str]:
+        """Return the bundles that a broker reports, and those assigned to it since."""
+        return [*self.brokers[broker].bundles, *self.case["preallocated"].get(broker, ())]
+
+    def rates(self, rate: Callable[[Json | None], Rate]) -> dict[str, Rate]:
+        """Return the rate of each candidate, given the rate of a bundle."""
+        data = self.case["bundles"]
+        each = {name: dict.fromkeys(self.bundles(name)) for name in self.brokers}
+        return {name: total(rate(data.get(one)) for one in own) for name, own in each.items()}
+
+    @cached_property
+    def comparison(self) -> ComparedBrokers:
+        """The values by which the candidates are compared."""
+        rates = self.rates(long_term_messages)
+        return ComparedBrokers(
+            tuple(ComparedBroker(n, usage_of(b), rates[n]) for n, b in self.brokers.items()),
+            self.settings.number(OVERLOAD_THRESHOLD),
+            long_term_messages(self.case["bundles"].get(self.case["bundle"])),
+            self.readings,
+        )
+
+    @cached_property
+    def candidates(self) -> dict[str, ComparedBroker]:
+        """The candidates, by name."""
+        return {one.name: one for one in self.comparison.candidates}
+
+    @cached_property
+    def owned(self) -> bool:
+        """True if a broker still owns the bundle."""
+        reports = self.case["brokers"].values()
+        return any(self.case["bundle"] in report.get("bundles", ()) for report in reports)
+
+
+@dataclass(frozen=True)
+class GroupSpread:
+    """A namespace of a group to place, and the brokers that serve others of its group.
+
+    Brokers that are in no domain count together, as a domain without a name.
+    """
+
+    namespace: str
+    groups: Mapping[str, str]
+    domains: Mapping[str, Sequence[str]]
+    owned: Mapping[str, Collection[str]]
+    """Broker to the namespaces that it serves."""
+    candidates: Sequence[str]
+    counted: str
+    """The brokers whose namespaces count in their domain, by the reading `domain-counts`."""
+
+    @classmethod
+    def of(cls, case: Mapping[str, Any], counted: str) -> GroupSpread:
+        """Return the spread of a `place.anti_affinity` case."""
+        names = ("namespace", "groups", "domains", "owned", "candidates")
+        return cls(**{name: case[name] for name in names}, counted=counted)
+
+    @property
+    def group(self) -> str | None:
+        """The group of the namespace, if it is in one."""
+        return self.groups.get(self.namespace)
+
+    @cached_property
+    def home(self) -> dict[str, str]:
+        """The domain of each broker that is in one."""
+        return {broker: domain for domain, brokers in self.domains.items() for broker in brokers}
+
+    def rivals(self, *brokers: str) -> set[str]:
+        """Return the other namespaces of the group that any of these brokers serves."""
+        if self.group is None:
+            return set()
+        served = {one for broker in brokers for one in self.owned.get(broker, ())}
+        return {one for one in served - {self.namespace} if self.groups.get(one) == self.group}
+
+    def within(self, domain: str | None) -> list[str]:
+        """Return the candidates of a domain, or those that are in none."""
+        return [one for one in self.candidates if self.home.get(one) == domain]
+
+    @cached_property
+    def in_domain(self) -> dict[str | None, int]:
+        """The number of namespaces of the group in each domain with a candidate."""
+        known = self.owned if self.counted == "all" else self.candidates
+        members: dict[str | None, list[str]] = {self.home.get(one): [] for one in self.candidates}
+        for broker in known:
+            if self.home.get(broker) in members:
+                members[self.home.get(broker)].append(broker)
+        return {domain: len(self.rivals(*brokers)) for domain, brokers in members.items()}
+
+    @property
+    def mixed(self) -> bool:
+        """True if some candidates are in a domain and some in none: no document compares them."""
+        return None in self.in_domain and len(self.in_domain) > 1
+
+    @cached_property
+    def best_domains(self) -> list[str | None]:
+        """The domains with the fewest namespaces of the group."""
+        fewest = min(self.in_domain.values(), default=0)
+        return [domain for domain, count in self.in_domain.items() if count == fewest]
+
+    @cached_property
+    def best(self) -> tuple[str, ...]:
+        """The candidates of those domains with the fewest namespaces of the group in theirs."""
+        counts = {one: len(self.rivals(one)) for one in self.candidates}
+        fewest = {home: min(counts[one] for one in self.within(home)) for home in self.best_domains}
+        return tuple(
+            one for one in self.candidates if counts[one] == fewest.get(self.home.get(one))
+        )
+
+
+@dataclass(frozen=True)
+class Spreading:
+    """A namespace of an anti-affinity group to place."""
+
+    case: Json
+    settings: Settings
+    spread: GroupSpread
+
+    def __getitem__(self, name: str) -> Any:
+        return self.case[name]
+
+
+@dataclass(frozen=True)
+class Assigning:
+    """A bundle to assign by everything that decides: isolation, groups, bundles and load."""
+
+    case: Json
+    settings: Settings
+    readings: Readings
+
+    @property
+    def namespace(self) -> str:
+        """The namespace of the bundle."""
+        return namespace_of(self.case["bundle"])
+
+    @cached_property
+    def serving(self) -> dict[str, list[str]]:
+        """The bundles of each broker, reported or assigned since."""
+        ahead = self.case["preallocated"]
+        return {
+            name: [*report.get("bundles", ()), *ahead.get(name, ())]
+            for name, report in self.case["brokers"].items()
+        }
+
+    @cached_property
+    def permitted(self) -> tuple[str, ...]:
+        """The brokers that may take the bundle, by the policies of isolation. [PLACE-14]"""
+        policies, brokers = self.case["isolation"], self.case["brokers"]
+        own = next((one for one in policies if self.namespace in one["namespaces"]), None)
+        if own is None:
+            dedicated = {name for one in policies for name in one["primary"]}
+            return tuple(name for name in brokers if name not in dedicated)
+        primary = [name for name in brokers if name in own["primary"]]
+        secondary = [name for name in brokers if name in own["secondary"]]
+        enough = len(primary) >= own["least"]
+        return tuple(primary if enough else dict.fromkeys((*primary, *secondary)))
+
+    @cached_property
+    def spread(self) -> GroupSpread:
+        """The namespaces of the group, as the brokers serve them."""
+        serving = {name: {*map(namespace_of, own)} for name, own in self.serving.items()}
+        counted = self.readings["domain-counts"]
+        groups, domains = self.case["groups"], self.case["domains"]
+        return GroupSpread(self.namespace, groups, domains, serving, self.permitted, counted)
+
+    @cached_property
+    def comparison(self) -> ComparedBrokers:
+        """The values by which the brokers that may take it are compared."""
+        case = {**self.case, "candidates": self.permitted}
+        return Placing(case, self.settings, self.readings).comparison
+
+
+@dataclass(frozen=True)
+class Placed:
+    """The broker that takes it, as answered; domains and candidates if the answer names them."""
+
+    broker: str | None
+    domains: tuple[str, ...] | None = None
+    candidates: tuple[str, ...] | None = None
+
+    def __str__(self) -> str:
+        return self.broker or "no broker"
