@@ -45,9 +45,3 @@ def name(bundle: Column, lower: Column, upper: Column) -> Column:
 
 def _hex(value: Column) -> Column:
     return F.concat(F.lit("0x"), F.lpad(F.lower(F.hex(value)), 8, "0"))
-
-
-def middle(lower: Column, upper: Column) -> Column:
-    """Where equal halves meet; the last range of a namespace holds one hash more than it says."""
-    last = F.when(upper == HASHES - 1, F.lit(1)).otherwise(F.lit(0))
-    return F.floor((lower + upper + last) / 2)

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 from random import Random
-from typing import Any
 
 from pulsar_conformance.audit.fleet.size import Fleet
 
@@ -110,21 +109,3 @@ def _by_hand(fleet: Fleet, cluster: int, splits: Mapping[int, int]) -> Mapping[i
     count = min(max(1, fleet.hours // BY_HAND_HOURS), len(whole), len(periods))
     bundles = chance.sample(whole, count)
     return dict(zip(bundles, chance.sample(periods, count), strict=True))
-
-
-COLUMNS = (
-    "cluster int, name string, restarts array<struct<broker int, down int, up int>>, "
-    "leaders map<int, int>, splits map<int, int>"
-)
-"""The events of each cluster, as Spark types."""
-
-
-def rows(fleet: Fleet) -> list[tuple[Any, ...]]:
-    """The events of all clusters, with `COLUMNS`."""
-    found = []
-    for number in range(fleet.clusters):
-        events = events_of(fleet, number)
-        restarts = [astuple(one) for one in events.restarts]
-        splits = dict(events.splits)
-        found.append((number, fleet.cluster(number), restarts, dict(events.leaders), splits))
-    return found

@@ -6,10 +6,8 @@ Bytes are whole numbers and messages whole eighths, so that sums are exact in an
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from pulsar_conformance.audit.fleet.chance import share, whole
-from pulsar_conformance.audit.fleet.shape import GROWN
 from pulsar_conformance.audit.fleet.size import Fleet
 from pyspark.sql import Column
 from pyspark.sql import functions as F
@@ -82,10 +80,3 @@ def rates(fleet: Fleet, cluster: Column, bundle: Column, period: Column) -> dict
         "msgThroughputIn": bytes_in,
         "msgThroughputOut": F.round(bytes_in * F.col("fanout")),
     }
-
-
-def topics_in(period: Any, ends: Any, topics: Any) -> Column:
-    """How many topics a bundle has in a period, `ends` being when it is split, or null."""
-    before, grown = GROWN
-    last = F.when(period >= ends - 1, F.lit(grown)).otherwise(F.lit(before))
-    return F.when(ends.isNull(), topics).otherwise(last)

@@ -1,12 +1,8 @@
-"""Load reports as Pulsar writes them: what a broker uses follows from what it carries.
-
-The formulas take numbers and columns alike.
-"""
+"""The shape of a broker: its resources, and how much of them its traffic uses."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Mapping
 
 CORES = 16
 MEGABYTES = 8192.0
@@ -14,10 +10,10 @@ MEGABYTES = 8192.0
 
 BYTES_OF_BUNDLE = 400_000
 MESSAGES_OF_BUNDLE = 250
-"""What a bundle carries on average, each second and both ways together, about."""
+"""Average traffic of a bundle per second, in and out together, approximately."""
 
 NETWORK = 2.5
-"""A network card takes so many times what a broker's bundles carry on average, each way."""
+"""Capacity of a network card in each direction, as a multiple of the average traffic."""
 
 VERSION = "3.0.7"
 
@@ -31,16 +27,14 @@ UNITS: Mapping[str, float] = {
     "msgThroughputOut": 1.0,
     "topics": 1.0,
 }
-"""What each is a whole number of."""
+"""The unit of each field: values are whole multiples of it."""
 
 PARTS = {"first": 0.4, "second": 0.6}
-"""How much of a bundle each part carries."""
-
-Least = Callable[[Any, Any], Any]
+"""Share of a bundle's traffic that each part carries."""
 
 
 def limits(size: int) -> dict[str, float]:
-    """What a broker that is made for so many bundles has: percent of cores, megabytes, kbit/s."""
+    """Return the limits of a broker sized for this many bundles: % of cores, megabytes, kbit/s."""
     network = float(round(size * BYTES_OF_BUNDLE * 8 / 1000 * NETWORK))
     return {
         "cpu": 100.0 * CORES,
@@ -51,16 +45,16 @@ def limits(size: int) -> dict[str, float]:
     }
 
 
-def percents(size: int, rates: Mapping[str, Any], least: Least) -> dict[str, Any]:
-    """Percent of each resource that a broker uses; `least` is the smaller of two."""
+def percents(size: int, rates: Mapping[str, float]) -> dict[str, float]:
+    """Return the percentage of each resource that a broker uses."""
     messages = (rates["msgRateIn"] + rates["msgRateOut"]) / (size * MESSAGES_OF_BUNDLE)
     carried = (rates["msgThroughputIn"] + rates["msgThroughputOut"]) / (size * BYTES_OF_BUNDLE)
-    cpu = least(2 + messages * 14 + carried * 32, 100.0)
+    cpu = min(2 + messages * 14 + carried * 32, 100.0)
     network = 0.8 / (limits(size)["bandwidthIn"])
     return {
         "cpu": cpu,
         "memory": 6 + cpu / 5,
         "directMemory": 4 + cpu / 4,
-        "bandwidthIn": least(rates["msgThroughputIn"] * network, 100.0),
-        "bandwidthOut": least(rates["msgThroughputOut"] * network, 100.0),
+        "bandwidthIn": min(rates["msgThroughputIn"] * network, 100.0),
+        "bandwidthOut": min(rates["msgThroughputOut"] * network, 100.0),
     }

@@ -115,7 +115,7 @@ def stats_of(rates: Sequence[float], topics: int) -> Json:
 def report_of(size: int, number: int, sums: Json, stats: Json, at: int) -> Json:
     """A load report of the modular load manager; `at` is milliseconds since 1970."""
     host = f"broker-{number}.example.com"
-    used = shape.percents(size, sums, min)
+    used = shape.percents(size, sums)
     usages = {
         name: {"usage": used[name] * (limit / 100), "limit": limit}
         for name, limit in shape.limits(size).items()

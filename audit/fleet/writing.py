@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pulsar_conformance.audit.fleet import bundles, decided, events, undecided
+from pulsar_conformance.audit.fleet import bundles, simulated
 from pulsar_conformance.audit.fleet.plants.damage import DAMAGED, with_damage
 from pulsar_conformance.audit.fleet.plants.planting import PLANTED
-from pulsar_conformance.audit.fleet.size import NOBODY, BadFleet, Fleet, HistoryOptions
+from pulsar_conformance.audit.fleet.size import BadFleet, Fleet, HistoryOptions
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, Observation
 from pyspark.sql import functions as F
@@ -60,11 +60,7 @@ class Written:
 def lines(session: Any, fleet: Fleet, told: HistoryOptions) -> DataFrame:
     """Every record as a line of JSON, and when rules are broken: rows of `kind` and `value`."""
     rows = bundles.whole(fleet, session.range(fleet.clusters * fleet.of_cluster))
-    if told.decided_by != NOBODY:
-        made = decided.lines(fleet, rows, told.decided_by, told.planted)
-    else:
-        happen = session.createDataFrame(events.rows(fleet), events.COLUMNS)
-        made = undecided.lines(fleet, rows.join(F.broadcast(happen), "cluster"), happen)
+    made = simulated.lines(fleet, rows, told.decided_by, told.planted)
     return with_damage(made, told.damaged, fleet.seed)
 
 

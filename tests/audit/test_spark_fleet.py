@@ -10,8 +10,8 @@ import pytest
 
 pytest.importorskip("pyspark", reason="needs the extra: nox -s spark")
 
-from pulsar_conformance.audit.fleet import bundles, decided, shape, writing
-from pulsar_conformance.audit.fleet.course import ClusterHistory
+from pulsar_conformance.audit.fleet import bundles, shape, simulated, writing
+from pulsar_conformance.audit.fleet.cluster_history import ClusterHistory
 from pulsar_conformance.audit.fleet.events import events_of
 from pulsar_conformance.audit.fleet.plants import moment
 from pulsar_conformance.audit.fleet.plants.damage import KINDS
@@ -82,7 +82,7 @@ def carried(spark):
     """What the bundles of one cluster carry, from which its history follows."""
     fleet = Fleet(1, 4, 10, 12)
     rows = bundles.whole(fleet, spark.session.range(fleet.of_cluster))
-    return decided.carried(fleet, rows).toPandas()
+    return simulated.carried(fleet, rows).toPandas()
 
 
 @pytest.mark.parametrize("by", [NOBODY, "reference"])
@@ -106,7 +106,7 @@ def test_every_report_is_one_of_pulsar_and_its_sums_are_those_of_its_bundles(tol
         assert {name: said[name] for name in RATES} == sums
         assert said["bundles"] == sorted(said["lastStats"])
         assert said["numTopics"] == sum(one["topics"] for one in stats)
-        used = shape.percents(SMALL.bundles, sums, min)
+        used = shape.percents(SMALL.bundles, sums)
         for name, percent in used.items():
             usage = said[name]
             assert usage["usage"] / usage["limit"] * 100 == pytest.approx(percent)
@@ -251,7 +251,7 @@ def course(fleet, carried, adapter, planted=()):
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(ClusterHistory, "ask", ask)
-        rows = decided.history(fleet, 0, carried, adapter, planted)
+        rows = simulated.history(fleet, 0, carried, adapter, planted)
     return found, list(rows.itertuples(index=False, name=None))
 
 

@@ -9,7 +9,7 @@ import pytest
 
 pytest.importorskip("pyspark", reason="needs the extra: nox -s spark")
 
-from pulsar_conformance.audit.fleet import bundles, decided
+from pulsar_conformance.audit.fleet import bundles, simulated
 from pulsar_conformance.audit.fleet.plants.plants import (
     PLANTS,
     readings_for,
@@ -58,7 +58,7 @@ def carried(spark):
     """What the bundles of a cluster carry: of each, since it is the same for all of them."""
     one = replace(ROOM, clusters=1)
     rows = bundles.whole(one, spark.session.range(one.of_cluster))
-    return decided.carried(one, rows).toPandas()
+    return simulated.carried(one, rows).toPandas()
 
 
 def written(carried, folder, histories, first=0, cycles=True):
@@ -69,13 +69,13 @@ def written(carried, folder, histories, first=0, cycles=True):
         given, readings = settings_for(rules, {}), readings_for(rules, {})
         own = {"strategy": strategy, "given": given, "readings": readings, "cycles": cycles}
         fleet = replace(ROOM, **own)
-        rows = decided.history(fleet, number, carried, adapter, rules)
+        rows = simulated.history(fleet, number, carried, adapter, rules)
         kinds = zip(rows["kind"], rows["value"], strict=True)
         lines = []
         for kind, value in kinds:
             if kind.startswith("planted "):
                 rule, at = kind.split()[1], json.loads(value)
-                found = (rule, *PLANTS[rule].also)
+                found = (rule, *PLANTS[rule].implies)
                 expected[at["cluster"]].update((one, at["at"]) for one in found)
             else:
                 lines.append(value)
@@ -156,7 +156,12 @@ def test_histories_without_cycles(audited):
     accused = {tuple(row[:3]) for row in rows if row[3] not in ("allowed", "undecided")}
     planted = {(cluster, at, rule) for cluster in expected for rule, at in expected[cluster]}
     assert accused <= planted
-    undone = {one for rule in PLANTS if PLANTS[rule].undone for one in (rule, *PLANTS[rule].also)}
+    undone = {
+        one
+        for rule in PLANTS
+        if PLANTS[rule].omits_due_action
+        for one in (rule, *PLANTS[rule].implies)
+    }
     assert {rule for *_, rule in planted - accused} <= undone
     assert planted - accused <= {tuple(row[:3]) for row in rows if row[3] == "undecided"}
 

@@ -1,4 +1,4 @@
-"""Damaged lines, beside the whole ones of which they are copies: no record gets lost by them."""
+"""Damaged copies of lines, added beside the originals."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 DAMAGED = "damaged"
-"""The kind that rows of damaged lines have here."""
+"""The kind of rows that are damaged lines."""
 
 Damage = Callable[[Column], Column]
 
 
 def _first_number(pattern: str, instead: str) -> Damage:
-    """Another text for the first number of a field; a line without that is cut off."""
+    """Replace the first number of a field; a line without one is cut off."""
 
     def damage(line: Column) -> Column:
         changed = F.regexp_replace(line, rf'^(.*?"{pattern}":)[-0-9.E]+(.*)$', f"$1{instead}$2")
@@ -25,7 +25,7 @@ def _first_number(pattern: str, instead: str) -> Damage:
 
 
 def cut_off(line: Column) -> Column:
-    """The first half, as a crash leaves it."""
+    """Return the first half of a line, as a crash leaves it."""
     return F.substring(line, F.lit(1), (F.length(line) / 2).cast("int"))
 
 
@@ -42,13 +42,13 @@ KINDS: Mapping[str, Damage] = {
     "two at once": lambda line: F.concat(line, cut_off(line)),
     "said again": lambda line: line,
 }
-"""How a line can be damaged, each as likely as the others."""
+"""Ways to damage a line, all equally likely."""
 
 
 def with_damage(lines: DataFrame, part: float, seed: int) -> DataFrame:
-    """Lines with damaged ones, so many that these are a part of all: `kind` and `value`.
+    """Add damaged copies of lines, up to a share of all: `kind` and `value`.
 
-    Which lines are copied, and how they are damaged, depends on the seed and on their text.
+    The choice of lines and of their damage depends on the seed and on their text.
     """
     if not part:
         return lines

@@ -1,4 +1,4 @@
-"""What is done wrong, each in one cycle: an honest case and answer, and how it is changed."""
+"""Violations of the rules about shedding: each edits the case and the unloads of one cycle."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from pulsar_conformance.reference.overload import MARGIN, need_of, threshold_of
 from pulsar_conformance.reference.threshold import BELOW_AVERAGE, Levels
 
 APART = 1.6
-"""How many times its traffic the most loaded broker reports, and the least loaded the inverse."""
+"""Factor by which the traffic of the most loaded broker grows and of the least loaded shrinks."""
 
 LESS = 3
-"""Points that brokers are under the overload threshold which have much to do."""
+"""Points that busy brokers are below the overload threshold."""
 
 Edit = Callable[[PlantedCycle], Pairs | None]
-"""Changes the case, and what is unloaded; None where the cycle does not lend itself to it."""
+"""Changes the case, and returns the unloads; None where the cycle does not allow it."""
 
 Edge = Callable[[PlantedCycle, Broker, Fraction], bool]
-"""Brings a broker so many points over the limit from which on it sheds."""
+"""Brings a broker this many points above the limit at which it sheds."""
 
 
 def _over_average(moment: PlantedCycle, broker: Broker, points: Fraction) -> bool:
@@ -43,7 +43,7 @@ SPARE: Mapping[str, Callable[[PlantedCycle], Fraction]] = {
     "ThresholdShedder": lambda moment: Levels(moment.cycle).threshold + BELOW_AVERAGE,
     "OverloadShedder": lambda _moment: MARGIN,
 }
-"""What a broker gives up that is at the limit, in percent of its traffic."""
+"""Percentage of its traffic that a broker at the limit unloads."""
 
 NEED: Mapping[str, Callable[[PlantedCycle, Broker], Fraction]] = {
     "ThresholdShedder": lambda moment, broker: Levels(moment.cycle).need_of(broker),
@@ -52,23 +52,23 @@ NEED: Mapping[str, Callable[[PlantedCycle, Broker], Fraction]] = {
 
 
 def edge(moment: PlantedCycle, broker: Broker, points: Fraction) -> bool:
-    """Brings a broker to the limit of the strategy; whether that is possible."""
+    """Bring a broker to the limit of the strategy; return whether that is possible."""
     return EDGE[moment.cycle.strategy](moment, broker, points)
 
 
-def of(pairs: Pairs, broker: Broker) -> list[str]:
-    """The bundles of one broker."""
+def bundles_of(pairs: Pairs, broker: Broker) -> list[str]:
+    """Return the bundles of one broker."""
     return [bundle for owner, bundle in pairs if owner == broker.name]
 
 
 def instead(pairs: Pairs, broker: Broker, bundles: list[str]) -> Pairs:
-    """Others of one broker, the rest as it is."""
+    """Replace the bundles of one broker."""
     rest = [pair for pair in pairs if pair[0] != broker.name]
     return [*rest, *((broker.name, bundle) for bundle in bundles)]
 
 
 def shedding(moment: PlantedCycle) -> Broker | None:
-    """A broker that sheds; where there is none, the busiest is brought to it."""
+    """Return a broker that sheds, raising the busiest above the limit if none does."""
     pairs = moment.honest if moment.cycle.enabled else []
     if pairs:
         return moment.cycle.brokers[pairs[0][0]]
@@ -96,7 +96,7 @@ def not_its_own(moment: PlantedCycle) -> Pairs | None:
     if other is None:
         return None
     pairs = moment.honest
-    left = [one for one in moment.cycle.movable(other) if one not in of(pairs, other)]
+    left = [one for one in moment.cycle.movable(other) if one not in bundles_of(pairs, other)]
     return [*pairs, (broker.name, left[-1])] if left else None
 
 
@@ -119,7 +119,7 @@ def too_soon(moment: PlantedCycle) -> Pairs | None:
 
 
 def _until(moment: PlantedCycle, bundles: list[str], need: Fraction) -> list[str]:
-    """The first of the bundles that carry what is needed together."""
+    """Return the first bundles that together carry the need."""
     together = accumulate(map(moment.cycle.traffic, bundles))
     count = next((place for place, sum_ in enumerate(together, 1) if sum_ >= need), len(bundles))
     return bundles[:count]
@@ -152,7 +152,7 @@ def one_all_the_same(moment: PlantedCycle) -> Pairs | None:
 
 
 def _with_need(moment: PlantedCycle, share: Fraction) -> Iterator[tuple[Broker, list[str]]]:
-    """Brokers that need just what some of their bundles carry, times a share, and those."""
+    """Yield brokers whose need is `share` times the traffic of their first bundles, and those."""
     for broker in moment.busiest():
         cycle = moment.cycle
         bundles, traffic = cycle.movable(broker), cycle.traffic_of(broker)

@@ -1,4 +1,4 @@
-"""A cycle that is about to be planted: what the leader knows, and means to bring it to an edge."""
+"""The cycle in which a violation is planted: its case, and ways to bring it to a threshold."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ from pulsar_conformance.reference.threshold import Levels
 Pairs = list[tuple[str, str]]
 
 JUST = Fraction(2, 1000)
-"""Points beyond an edge: twice what floating point is granted."""
+"""Points beyond a threshold: twice the tolerance for floating point."""
 
 HARDLY = Fraction(4, 100_000)
-"""The share of a rate that does as much."""
+"""The corresponding share of a rate."""
 
 FULL = 100
 IDLER = 0.9
-"""Resources that are not to matter use this much of what the one that matters uses, at most."""
+"""Upper bound of the other resources, as a share of the decisive one."""
 
 
 @dataclass
 class PlantedCycle:
-    """A case of `shed.select` that may be changed, and who answers it."""
+    """A case of `shed.select` that may be changed, and the implementation that answers it."""
 
     case: Json
     profile: str
@@ -41,24 +41,24 @@ class PlantedCycle:
     answers: Callable[[Json], Pairs]
 
     @cached_property
-    def _court(self) -> Court:
+    def _evaluator(self) -> Court:
         return Court(specs.load().defaults(self.profile), Readings.of(self.profile, self.readings))
 
     @property
     def honest(self) -> Pairs:
-        """What is unloaded in the case as it is now."""
+        """The correct unloads of the current case."""
         return self.answers(self.case)
 
     @property
     def cycle(self) -> Cycle:
-        """The case as it is now, as the model sees it."""
-        settings = Settings(self.case["settings"], self._court.defaults)
-        return Cycle(self.case, settings, self._court.readings)
+        """The current case, as the model sees it."""
+        settings = Settings(self.case["settings"], self._evaluator.defaults)
+        return Cycle(self.case, settings, self._evaluator.readings)
 
     def broken(self, pairs: Pairs) -> set[str] | None:
-        """The rules that unloading these breaks; None where the case cannot be asked."""
+        """Return the rules that these unloads break; None for an invalid case."""
         trial = Trial.of(SHED.id, self.case)
-        if bad_trial(trial, self._court.defaults, self._court.readings) is not None:
+        if bad_trial(trial, self._evaluator.defaults, self._evaluator.readings) is not None:
             return None
         answer = {"unload": [{"broker": broker, "bundle": bundle} for broker, bundle in pairs]}
         rules = [
@@ -66,19 +66,19 @@ class PlantedCycle:
             for rule in specs.load().rules_of(self.profile)
             if SHED.id in rule.operations
             and rule.id in checks()
-            and rule.applies(self._court.readings.choices)
+            and rule.applies(self._evaluator.readings.choices)
         ]
-        return {rule for rule in rules if self._court.judge(rule, trial, [answer]).violated}
+        return {rule for rule in rules if self._evaluator.judge(rule, trial, [answer]).violated}
 
     def busiest(self) -> list[Broker]:
-        """The brokers that could give up something, the one with the highest usage first."""
+        """Return the brokers with at least two movable bundles, by descending usage."""
         cycle = self.cycle
         usage = Levels(cycle).present
         able = [one for one in cycle.brokers.values() if len(cycle.movable(one)) > 1]
         return sorted(able, key=lambda one: -usage[one.name])
 
     def use(self, broker: str, percent: Fraction | float, *resources: str) -> None:
-        """The broker uses this much of some resources, else of CPU alone, and less of others."""
+        """Set the usage of some resources (CPU by default), and lower the others below it."""
         said = self.case["brokers"][broker]
         hot = resources or ("cpu",)
         for name in RESOURCES:
@@ -89,12 +89,12 @@ class PlantedCycle:
             said[name] = {**used, "usage": share * used["limit"] / 100}
 
     def carry(self, broker: str, share: float) -> None:
-        """The broker reports so many times the traffic that it has."""
+        """Multiply the traffic that a broker reports."""
         said = self.case["brokers"][broker]
         said.update({name: share * said[name] for name in RATE_FIELDS})
 
     def above(self, broker: str, points: Fraction | float) -> bool:
-        """Brings a broker so many points above the average; whether that is possible."""
+        """Raise a broker this many points above the average; return whether that is possible."""
         usage = Levels(self.cycle).usage
         count = len(usage)
         others = sum((used for name, used in usage.items() if name != broker), Fraction(0))

@@ -1,4 +1,4 @@
-"""A history with rules broken on purpose: each in one cycle, and honest before and after it."""
+"""A simulated history with planted violations, each in one cycle."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import copy
 from collections.abc import Sequence
 
 from pulsar_conformance.adapters.arguments import DEFAULT_PROFILE
-from pulsar_conformance.audit.fleet.course import SPLIT_AFTER, ClusterHistory
+from pulsar_conformance.audit.fleet.cluster_history import SPLIT_AFTER, ClusterHistory
 from pulsar_conformance.audit.fleet.leader import case_of
 from pulsar_conformance.audit.fleet.plants.moment import PlantedCycle
 from pulsar_conformance.audit.fleet.plants.plants import PLANTS, Plant
@@ -15,34 +15,34 @@ from pulsar_conformance.conformance.common.trial import Json
 from pulsar_conformance.reference.cluster import RATE_FIELDS, RESOURCES
 
 PLANTED = "planted "
-"""What the kind of a row begins with that is no record, and says when a rule is broken."""
+"""Prefix of the kind of rows that are no records, and say when a rule is broken."""
 
 BACK_AFTER, BEFORE = 18_000, 1000
-"""Milliseconds after a cycle when its settings end, and before it when they begin."""
+"""Milliseconds from a cycle to the end of its own settings, and from their begin to it."""
 
 SPLIT_BY = SPLIT_AFTER + BACK_AFTER
-"""Milliseconds after a cycle when settings end that are about a split."""
+"""Milliseconds from a cycle to the end of settings about a split."""
 
 LONELY, LEFT_AFTER = "OVERLOAD-07", 40_000
-"""The rule that needs a broker with one bundle, and when it is left with it."""
+"""The rule that needs a broker with one bundle, and the milliseconds until it has only one."""
 
 SETTLED = 6
-"""Cycles that nothing is planted in at first, while load is dealt out."""
+"""First cycles, in which nothing is planted: load is still being distributed."""
 
 
 class Planting(ClusterHistory):
-    """The course of a cluster in which rules are broken, one after the other."""
+    """The history of a cluster in which rules are broken, one after the other."""
 
     left: list[str]
 
     def plant(self, rules: Sequence[str]) -> None:
-        """Have these broken."""
+        """Plan to break these rules."""
         self.left = list(rules)
         self._wait = SETTLED
         self._due: Due | None = None
 
     def cycle(self, now: int) -> None:
-        """As it ought to be, unless a rule can be broken in it."""
+        """Break the next planted rule in this cycle if possible, else run it correctly."""
         self._wait -= 1
         if self.left and self._wait < 0:
             rule = self.left[0]
@@ -62,7 +62,7 @@ class Planting(ClusterHistory):
         case = copy.deepcopy(case_of(now, self.settings, known, self.memory))
         moment = PlantedCycle(case, DEFAULT_PROFILE, self.fleet.readings, self.ask)
         pairs = plant.edit(moment)
-        if pairs is None or moment.broken(pairs) != {rule, *plant.also}:
+        if pairs is None or moment.broken(pairs) != {rule, *plant.implies}:
             return False
         if moment.broken(moment.honest):
             return False
@@ -75,13 +75,13 @@ class Planting(ClusterHistory):
         return True
 
     def _set_for_now(self, settings: Json, now: int, until: int = BACK_AFTER) -> None:
-        """Settings that hold for this cycle alone, or until so many milliseconds after it."""
+        """Record settings for this cycle alone; they end `until` milliseconds after it."""
         if settings != self.settings:
             self.record("settings", now - BEFORE, settings=settings)
             self.record("settings", now + until, settings=self.settings)
 
     def _split_wrong(self, plant: Plant, now: int) -> bool:
-        """A cycle after which a bundle is split that must not be, or one is not that must."""
+        """Run a cycle after which a bundle is wrongly split, or wrongly left whole."""
         if any(now == 1000 * self.fleet.begins(one) for one in self.world.events.splits.values()):
             return False
         growth = SplitInput(self.known(now), dict(self.settings))
@@ -92,8 +92,8 @@ class Planting(ClusterHistory):
         super().cycle(now)
         return True
 
-    def _happen(self, period: int) -> None:
-        super()._happen(period)
+    def _apply_events(self, period: int) -> None:
+        super()._apply_events(period)
         if self._due is not None:
             if self._due.split:
                 at = 1000 * self.fleet.begins(period) + SPLIT_AFTER
@@ -104,7 +104,7 @@ class Planting(ClusterHistory):
             self._leave_one(period)
 
     def _leave_one(self, period: int) -> None:
-        """All bundles of a broker but one go to others, as if by hand."""
+        """Move all bundles of a broker but one to others, as if by hand."""
         first, *others = self.world.up(period)
         at = 1000 * self.fleet.begins(period) + LEFT_AFTER
         for place, number in enumerate(self.world.owned(first).tolist()[1:]):

@@ -1,6 +1,6 @@
-"""What can be planted: for each rule one cycle that breaks it, by little, and no other rule.
+"""Violations that can be planted: for each rule a cycle that narrowly breaks it and no other rule.
 
-Where a rule cannot be broken without another, that is named: who sheds nothing has not shed enough.
+Rules that are unavoidably broken with it are listed: a broker that sheds nothing sheds too little.
 """
 
 from __future__ import annotations
@@ -17,32 +17,36 @@ THRESHOLD, OVERLOAD, UNIFORM = "ThresholdShedder", "OverloadShedder", "UniformLo
 
 @dataclass(frozen=True)
 class Plant:
-    """How a rule is broken: by what is unloaded in a cycle, or by what is split after it."""
+    """How a rule is broken: by the unloads of a cycle, or by a split after it."""
 
     sentence: str
     edit: edits.Edit | None = None
     split: splitting.Edit | None = None
     strategies: tuple[str, ...] = ()
-    """Those under which it can be; any where there is none."""
+    """The strategies under which it can be planted; empty for any."""
     settings: Mapping[str, Any] = field(default_factory=dict)
-    """What the fleet's settings have to be."""
+    """Settings that the fleet needs."""
     readings: Mapping[str, str] = field(default_factory=dict)
-    """How open places of the documents have to be taken."""
-    also: tuple[str, ...] = ()
-    """Rules that cannot but be broken with it."""
-    untold: str = ""
-    """Why no audit of the history can find it; empty where one can."""
-    undone: bool = False
-    """Whether nothing is unloaded that is due, so that no record tells when the cycle ran."""
+    """Readings that the deciding implementation needs."""
+    implies: tuple[str, ...] = ()
+    """Rules that are unavoidably broken with it."""
+    undetectable_because: str = ""
+    """Why no audit of the history can find it; empty if one can."""
+    omits_due_action: bool = False
+    """True if the violation is an omission, so that no record marks the time of the cycle."""
 
     def left_open(self, cycles: bool) -> str:
-        """Why an audit may not find it, where cycles are recorded or not; empty where one does."""
-        if self.untold:
-            return f"no audit finds it: {self.untold}"
-        return f"an audit may leave it undecided: {UNDONE}" if self.undone and not cycles else ""
+        """Return why an audit may miss it, with cycles recorded or not; empty if it finds it."""
+        if self.undetectable_because:
+            return f"no audit finds it: {self.undetectable_because}"
+        return (
+            f"an audit may leave it undecided: {OMITTED}"
+            if self.omits_due_action and not cycles
+            else ""
+        )
 
 
-UNDONE = "without recorded cycles, this one may as well have run after later reports"
+OMITTED = "without recorded cycles, this one may as well have run after later reports"
 
 
 PLANTS: Mapping[str, Plant] = {
@@ -64,14 +68,14 @@ PLANTS: Mapping[str, Plant] = {
         edits.overloaded_under_another,
         strategies=(THRESHOLD,),
         readings={"overload-scope": "all"},
-        undone=True,
+        omits_due_action=True,
     ),
     "THRESHOLD-01": Plant(
         "A broker just over the average and the threshold gives up nothing.",
         edits.nothing,
         strategies=(THRESHOLD,),
-        also=("THRESHOLD-03",),
-        undone=True,
+        implies=("THRESHOLD-03",),
+        omits_due_action=True,
     ),
     "THRESHOLD-02": Plant(
         "A broker just under the average and the threshold gives up a bundle.",
@@ -88,16 +92,16 @@ PLANTS: Mapping[str, Plant] = {
         "A broker gives up nothing that is over the limit because an idle one lowers it.",
         edits.not_for_the_idle,
         strategies=(THRESHOLD,),
-        also=("THRESHOLD-01", "THRESHOLD-03"),
-        undone=True,
+        implies=("THRESHOLD-01", "THRESHOLD-03"),
+        omits_due_action=True,
     ),
     "THRESHOLD-06": Plant(
         "A broker gives up nothing that is over the limit by the weights alone.",
         edits.not_by_weight,
         strategies=(THRESHOLD,),
         settings={"loadBalancerMemoryResourceWeight": 0.1},
-        also=("THRESHOLD-01", "THRESHOLD-03"),
-        undone=True,
+        implies=("THRESHOLD-01", "THRESHOLD-03"),
+        omits_due_action=True,
     ),
     "THRESHOLD-07": Plant(
         "A broker gives up a bundle that never used enough for it.",
@@ -109,14 +113,14 @@ PLANTS: Mapping[str, Plant] = {
         "A bundle goes for the sake of an idle broker, which is not switched on.",
         edits.for_an_idle_one,
         strategies=(THRESHOLD,),
-        also=("THRESHOLD-02",),
+        implies=("THRESHOLD-02",),
     ),
     "THRESHOLD-09": Plant(
         "Nobody unloads for a broker under the lower boundary.",
         edits.nothing_for_an_idle_one,
         strategies=(THRESHOLD,),
         settings={"lowerBoundarySheddingEnabled": True},
-        undone=True,
+        omits_due_action=True,
     ),
     "THRESHOLD-10": Plant(
         "A bundle goes while all brokers use the same.",
@@ -134,8 +138,8 @@ PLANTS: Mapping[str, Plant] = {
         "A broker just over the overload threshold gives up nothing.",
         edits.nothing,
         strategies=(OVERLOAD,),
-        also=("OVERLOAD-02",),
-        undone=True,
+        implies=("OVERLOAD-02",),
+        omits_due_action=True,
     ),
     "OVERLOAD-02": Plant(
         "An overloaded broker gives up one bundle too few.",
@@ -173,21 +177,21 @@ PLANTS: Mapping[str, Plant] = {
         "A broker gives up nothing that is overloaded by one resource alone.",
         edits.one_resource_over,
         strategies=(OVERLOAD,),
-        also=("OVERLOAD-01", "OVERLOAD-02"),
-        undone=True,
+        implies=("OVERLOAD-01", "OVERLOAD-02"),
+        omits_due_action=True,
     ),
     "OVERLOAD-10": Plant(
         "A broker just under 85 % gives up a bundle, where no threshold is set.",
         edits.one_all_the_same,
         strategies=(OVERLOAD,),
         settings={"loadBalancerBrokerOverloadedThresholdPercentage": None},
-        also=("OVERLOAD-04",),
+        implies=("OVERLOAD-04",),
     ),
     "UNIFORM-01": Plant(
         "The most loaded broker gives up nothing.",
         edits.nothing_to_even_out,
         strategies=(UNIFORM,),
-        undone=True,
+        omits_due_action=True,
     ),
     "UNIFORM-02": Plant(
         "A bundle goes while the brokers differ by less than the thresholds.",
@@ -200,15 +204,15 @@ PLANTS: Mapping[str, Plant] = {
         strategies=(UNIFORM,),
     ),
     **{
-        rule: Plant(sentence, edit, split, untold="".join(untold))
-        for rule, (sentence, edit, split, *untold) in splitting.PLANTS.items()
+        rule: Plant(sentence, edit, split, undetectable_because="".join(because))
+        for rule, (sentence, edit, split, *because) in splitting.PLANTS.items()
     },
 }
-"""By the rule that it breaks."""
+"""By the rule that each breaks."""
 
 
 def known(rules: Sequence[str]) -> list[Plant]:
-    """The plants of these rules. Errors: `BadFleet` where there is none."""
+    """Return the plants of these rules. Errors: `BadFleet` for a rule without one."""
     for rule in rules:
         if rule not in PLANTS:
             raise BadFleet(f"--plant {rule}: it is no plant; there are {', '.join(PLANTS)}")
@@ -216,7 +220,7 @@ def known(rules: Sequence[str]) -> list[Plant]:
 
 
 def strategy_for(rules: Sequence[str], given: str | None) -> str:
-    """The strategy under which these can be planted, the one that is given if any.
+    """Return a strategy under which all of these can be planted; the given one, if any.
 
     Errors: `BadFleet`.
     """
@@ -231,13 +235,13 @@ def strategy_for(rules: Sequence[str], given: str | None) -> str:
 
 
 def settings_for(rules: Sequence[str], given: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings that are given, and those that plants need. Errors: `BadFleet`."""
+    """Return the given settings and those that plants need. Errors: `BadFleet`."""
     needed = [(rule, plant.settings) for rule, plant in zip(rules, known(rules), strict=True)]
     return _with(needed, given, "--setting")
 
 
 def readings_for(rules: Sequence[str], given: Mapping[str, str]) -> dict[str, str]:
-    """The readings that are given, and those that plants need. Errors: `BadFleet`."""
+    """Return the given readings and those that plants need. Errors: `BadFleet`."""
     needed = [(rule, plant.readings) for rule, plant in zip(rules, known(rules), strict=True)]
     return _with(needed, given, "--reading")
 

@@ -1,4 +1,4 @@
-"""What is done wrong when bundles are split, or ought to be."""
+"""Violations of the rules about splitting bundles."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from pulsar_conformance.conformance.common.trial import Json
 from pulsar_conformance.reference.ranges import namespace_of
 
 MOST_TOPICS, MOST_SESSIONS = 1000, 1000
-"""The documented limits; a bundle at one of them is left whole."""
+"""The documented limits; a bundle at a limit is not split."""
 
 SETTLED = 500
-"""A bundle with more topics may be about to be split by itself."""
+"""Bundles with more topics may be about to be split anyway."""
 
 AUTO_SPLIT = "loadBalancerAutoBundleSplitEnabled"
 MOST_BUNDLES = "loadBalancerNamespaceMaximumBundles"
@@ -22,13 +22,13 @@ MOST_BUNDLES = "loadBalancerNamespaceMaximumBundles"
 
 @dataclass
 class SplitInput:
-    """The last reports and the settings of a cycle; both may be changed."""
+    """The last reports and the settings of a cycle, to be changed."""
 
     reports: Mapping[str, Json]
     settings: Json
 
     def pick(self) -> tuple[Json, str] | None:
-        """A report, and the bundle in it with the most topics that is not about to be split."""
+        """Return a report, and its bundle with the most topics below `SETTLED`."""
         for said in self.reports.values():
             known = {name: one["topics"] for name, one in said["lastStats"].items()}
             small = [name for name, topics in known.items() if topics < SETTLED]
@@ -37,7 +37,7 @@ class SplitInput:
         return None
 
     def grow(self, **stats: int) -> str | None:
-        """Has a bundle have so many topics or sessions; which it is."""
+        """Give a bundle this many topics or sessions; return its name."""
         picked = self.pick()
         if picked is None:
             return None
@@ -55,7 +55,7 @@ class Due:
 
 
 Edit = Callable[[SplitInput], Due | None]
-"""Changes reports and settings; None where the cycle does not lend itself to it."""
+"""Changes reports and settings; returns None where the cycle does not allow it."""
 
 
 def _due(bundle: str | None, split: bool) -> Due | None:
@@ -94,18 +94,23 @@ def switched_off(growth: SplitInput) -> Due | None:
     return _due(growth.grow(topics=MOST_TOPICS + 1), split=True)
 
 
-UNTOLD = "no document says by when a bundle has to be split"
+NO_DEADLINE = "no document says by when a bundle has to be split"
 
 PLANTS: Mapping[str, tuple[Any, ...]] = {
-    "SPLIT-01": ("A bundle with one topic too many stays whole.", None, too_many_topics, UNTOLD),
+    "SPLIT-01": (
+        "A bundle with one topic too many stays whole.",
+        None,
+        too_many_topics,
+        NO_DEADLINE,
+    ),
     "SPLIT-02": (
         "A bundle with one session too many stays whole.",
         None,
         too_many_sessions,
-        UNTOLD,
+        NO_DEADLINE,
     ),
     "SPLIT-05": ("A bundle with as many topics as it may have is split.", None, at_the_limit),
     "SPLIT-06": ("A bundle is split although its namespace has no room.", None, no_room),
     "SPLIT-07": ("A bundle is split while splitting is switched off.", None, switched_off),
 }
-"""By rule: in words, nothing about unloading, what is done, and why no audit finds it."""
+"""By rule: the sentence, no edit of unloads, the edit of splits, and why no audit finds it."""

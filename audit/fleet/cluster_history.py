@@ -1,4 +1,4 @@
-"""The history of one cluster, in which a leader decides: period by period, from first to last."""
+"""The history of one simulated cluster, period by period."""
 
 from __future__ import annotations
 
@@ -28,50 +28,53 @@ APART = 10
 """Milliseconds between what happens one after the other."""
 
 AT_ONCE = 400
-"""So many bundles are assigned before the first of them is again the next."""
+"""Bundles of a broker that goes down are assigned at this many different times, in turn."""
 
 Pairs = list[tuple[str, str]]
-"""Brokers and the bundles that they give up, in order."""
+"""Brokers and the bundles that they unload, in order."""
 
 
 def iso(milliseconds: int) -> str:
-    """A time as records write it."""
+    """Return a time in the format of records."""
     seconds, rest = divmod(milliseconds, SECOND)
     text = datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S")
     return f"{text}.{rest:03}Z" if rest else f"{text}Z"
 
 
 class ClusterHistory:
-    """The world, what the leader remembers of it, and what was recorded and not yet written."""
+    """A simulated cluster, its leader's memory, and the records of the current period.
 
-    def __init__(self, world: SimulatedCluster, connection: Connection) -> None:
+    Without a connection nobody decides: nothing is unloaded, and cycles are only recorded.
+    """
+
+    def __init__(self, world: SimulatedCluster, connection: Connection | None) -> None:
         self.world, self.fleet, self.connection = world, world.fleet, connection
         self.memory = Memory()
         self.reports: dict[str, ReceivedReport] = {}
         self.settings: Json = {}
         self.records: list[tuple[str, Json]] = []
 
-    def told(self) -> Iterator[tuple[str, str]]:
-        """Every record: its kind, and its line of JSON."""
+    def lines(self) -> Iterator[tuple[str, str]]:
+        """Yield every record: its kind, and its line of JSON."""
         for period in range(self.fleet.periods + 1):
             self._begin(period)
-            yield from self._lines()
+            yield from self._flush()
             if period < self.fleet.periods:
-                self._happen(period)
+                self._apply_events(period)
                 self._report(period)
 
     def record(self, kind: str, at: int, **fields: Any) -> None:
-        """One more record; it can be changed until its period is over."""
+        """Add a record; it can be changed until its period is over."""
         self.records.append((kind, {"kind": kind, "cluster": self.world.name, "at": at, **fields}))
 
-    def _lines(self) -> Iterator[tuple[str, str]]:
+    def _flush(self) -> Iterator[tuple[str, str]]:
         for kind, said in self.records:
             line = {**said, "at": iso(said["at"])}
             yield kind, json.dumps(line, separators=(",", ":"), allow_nan=False)
         self.records.clear()
 
     def _begin(self, period: int) -> None:
-        """A cycle, where one is due; or another leader, who remembers nothing."""
+        """Run the cycle that is due, or elect a new leader, whose memory is empty."""
         now = SECOND * self.fleet.begins(period)
         if period in self.fleet.settings:
             self.settings = dict(self.fleet.settings[period])
@@ -88,33 +91,36 @@ class ClusterHistory:
             self.cycle(now)
 
     def known(self, now: int) -> dict[str, Json]:
-        """The last reports of the brokers that the leader takes to be there."""
+        """Return the last reports of the brokers that the leader takes for alive."""
         oldest = SECOND * self.fleet.seconds
         there = sorted(self.reports.items())
         return {name: one.said for name, one in there if now - one.at <= oldest}
 
     def cycle(self, now: int) -> None:
-        """Load is shed: what the adapter chooses is unloaded and assigned to others."""
+        """Shed load: unload what the adapter chooses, and assign it to other brokers."""
+        if self.connection is None:
+            return
         case = case_of(now, self.settings, self.known(now), self.memory)
         self.unload(self.ask(case), now)
         self.remember(case)
 
     def ask(self, case: Json) -> Pairs:
-        """What the adapter unloads. Errors: `BadFleet` where it does not say."""
+        """Return what the adapter unloads. Errors: `BadFleet` where it does not answer."""
+        assert self.connection is not None, "cycle() asks only where somebody decides"
         answer = self.connection.ask("shed.select", [case])[0]
         if "unload" not in answer:
             raise BadFleet(f"--decided-by: it does not answer a cycle, but: {json.dumps(answer)}")
         return [(one["broker"], one["bundle"]) for one in answer["unload"]]
 
     def remember(self, case: Json) -> None:
-        """Usages count at later cycles, where the settings say so. [THRESHOLD-07]"""
+        """Remember usages, where the settings say that they count later. [THRESHOLD-07]"""
         if self.settings.get(HISTORY):
             defaults = specs.load().defaults(DEFAULT_PROFILE)
             for name, used in usages(case, defaults).items():
                 self.memory.used[name].append(used)
 
     def unload(self, pairs: Pairs, now: int) -> None:
-        """Each goes to the broker that then has the least to do, of the others."""
+        """Unload bundles, each to the other broker with the least traffic at that time."""
         traffic = self._load(now)
         for place, (broker, bundle) in enumerate(pairs):
             at = now + UNLOADED_AFTER + place * APART
@@ -129,7 +135,7 @@ class ClusterHistory:
                 self.assign(number, self.world.brokers.index(target), at + ASSIGNED_AFTER)
 
     def _load(self, now: int) -> dict[str, float]:
-        """Bytes of each broker that is there."""
+        """Return the bytes per second of each broker that is up."""
         known = self.known(now)
         return {n: s["msgThroughputIn"] + s["msgThroughputOut"] for n, s in known.items()}
 
@@ -138,13 +144,13 @@ class ClusterHistory:
         return float(self.world.rates[number, period, 2:].sum())
 
     def assign(self, number: int, broker: int, at: int) -> None:
-        """A bundle has another owner."""
+        """Give a bundle to a broker."""
         self.world.owner[number] = broker
         owner = self.world.brokers[broker]
         self.record("assigned", at, bundle=self.world.names[number], broker=owner)
 
-    def _happen(self, period: int) -> None:
-        """Brokers go down, and bundles are split."""
+    def _apply_events(self, period: int) -> None:
+        """Take brokers down, split bundles, and unload some by hand."""
         now, events = SECOND * self.fleet.begins(period), self.world.events
         for restart in events.restarts:
             if restart.down == period:
@@ -157,7 +163,9 @@ class ClusterHistory:
                 self._move_by_hand(bundle, period, now + MOVED_AFTER)
 
     def _move_by_hand(self, bundle: int, period: int, at: int) -> None:
-        """An administrator unloads a bundle; another broker takes it."""
+        """Unload a bundle as an administrator does; another broker takes it."""
+        if self.connection is None:
+            return
         owner = int(self.world.owner[bundle])
         others = [one for one in self.world.up(period) if one != owner]
         if owner < 0 or owner not in self.world.up(period) or not others:
@@ -171,9 +179,9 @@ class ClusterHistory:
         self.record("unloaded", at, bundle=name, broker=owner, cause=cause)
 
     def _down(self, broker: int, period: int, at: int) -> None:
-        """The bundles of a broker are dealt out to the others, the most traffic first.
+        """Deal the bundles of a broker out to the others, those with the most traffic first.
 
-        Every other one ends as it should, and unloads them; the others crash.
+        In odd periods it shuts down and unloads them; in even ones it crashes.
         """
         load = dict.fromkeys(self.world.up(period), 0.0)
         for one in load:
@@ -181,12 +189,12 @@ class ClusterHistory:
         for place, number in enumerate(self.world.owned(broker).tolist()):
             target = min(load, key=lambda one: (load[one], one))
             load[target] += float(self.world.rates[number, period, 2:].sum())
-            if period % 2:
+            if period % 2 and self.connection is not None:
                 self._give_up(number, at + place % AT_ONCE * APART - 1, SHUTDOWN)
             self.assign(number, target, at + place % AT_ONCE * APART)
 
     def split(self, bundle: int, at: int, middle: int | None = None) -> None:
-        """A bundle is divided where it is."""
+        """Split a bundle; its parts stay at its broker."""
         into = self.world.split(bundle, middle)
         whole = self.world.names[bundle]
         self.record("split", at, bundle=whole, into=into, cause=AUTOMATIC)
@@ -201,5 +209,6 @@ class ClusterHistory:
             said, at = self.world.report(broker, period), self.world.reported_at(broker, period)
             name = self.world.brokers[broker]
             self.reports[name] = ReceivedReport(at, said)
-            self.memory.sample(said["lastStats"])
+            if self.connection is not None:
+                self.memory.sample(said["lastStats"])
             self.record("load_report", at, broker=name, report=said)

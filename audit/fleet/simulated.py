@@ -1,8 +1,9 @@
-"""The records of a fleet whose leaders decide: each cluster is one task, from first to last."""
+"""The records of a fleet: each cluster is simulated by one task, from its first period to its last."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from pulsar_conformance.adapters.spark.shapes import RATE_FIELDS
 from pulsar_conformance.audit.fleet import bundles, loads
 from pulsar_conformance.audit.fleet.events import events_of
 from pulsar_conformance.audit.fleet.plants.planting import Planting
-from pulsar_conformance.audit.fleet.size import Fleet
+from pulsar_conformance.audit.fleet.size import NOBODY, Fleet
 from pulsar_conformance.audit.fleet.world import BundleLoads, SimulatedCluster
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -22,22 +23,23 @@ LINES = "kind string, value string"
 
 
 def lines(fleet: Fleet, rows: DataFrame, adapter: str, planted: Sequence[str] = ()) -> DataFrame:
-    """Every record as a line of JSON: rows of `kind` and `value`.
+    """Return every record as a line of JSON: rows of `kind` and `value`.
 
-    `rows` are the bundles, with their numbers and ranges; `planted` are rules that are broken in
-    the first cluster. A row of `PLANTED` says when each was.
+    `rows` are the bundles, with their numbers and ranges; `adapter` decides what is unloaded, or
+    is `NOBODY`; `planted` are the rules to break in the first cluster. A row of `PLANTED` says when
+    each is broken.
     """
 
-    def of_one(key: tuple[Any, ...], group: pd.DataFrame) -> pd.DataFrame:
+    def of_cluster(key: tuple[Any, ...], group: pd.DataFrame) -> pd.DataFrame:
         number = int(key[0])
         return history(fleet, number, group, adapter, () if number else planted)
 
     each = carried(fleet, rows).repartition(fleet.clusters, "cluster").groupBy("cluster")
-    return each.applyInPandas(of_one, LINES)
+    return each.applyInPandas(of_cluster, LINES)
 
 
 def carried(fleet: Fleet, rows: DataFrame) -> DataFrame:
-    """A row for each bundle: its numbers, `name`, `topics`, and its `rates` period by period."""
+    """Return a row for each bundle: its numbers, `name`, `topics`, and its `rates` by period."""
     cluster, bundle = F.col("cluster"), F.col("bundle")
     constants = loads.constants(fleet, cluster, bundle)
     rows = rows.select("cluster", "bundle", "lower", "upper", *_named(constants))
@@ -63,14 +65,16 @@ def _rates(fleet: Fleet, period: Column) -> Column:
 def history(
     fleet: Fleet, number: int, group: pd.DataFrame, adapter: str, planted: Sequence[str]
 ) -> pd.DataFrame:
-    """The records of one cluster, from what its bundles carry."""
+    """Return the records of one cluster, given the traffic of its bundles."""
     group = group.sort_values("bundle")
     rates = np.stack(group["rates"].to_list())
     rates = rates.reshape(len(group), fleet.periods, len(RATE_FIELDS))
-    carried = BundleLoads(group["name"].to_list(), rates, group["topics"].to_list())
-    world = SimulatedCluster(fleet, number, events_of(fleet, number), carried)
-    with connect(adapter, DEFAULT_PROFILE, fleet.readings) as connection:
+    traffic = BundleLoads(group["name"].to_list(), rates, group["topics"].to_list())
+    world = SimulatedCluster(fleet, number, events_of(fleet, number), traffic)
+    connected = (
+        nullcontext() if adapter == NOBODY else connect(adapter, DEFAULT_PROFILE, fleet.readings)
+    )
+    with connected as connection:
         course = Planting(world, connection)
         course.plant(planted)
-        told = list(course.told())
-    return pd.DataFrame(told, columns=["kind", "value"])
+        return pd.DataFrame(list(course.lines()), columns=["kind", "value"])
