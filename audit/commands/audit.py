@@ -16,8 +16,8 @@ from pulsar_conformance.adapters.arguments import add_profile, add_reading
 from pulsar_conformance.adapters.spark import session
 from pulsar_conformance.adapters.spark.connection import STRATEGIES
 from pulsar_conformance.audit.input import paths
-from pulsar_conformance.audit.input.errors import AuditError
-from pulsar_conformance.audit.pipeline import sizes
+from pulsar_conformance.audit.input.paths import AuditError
+from pulsar_conformance.audit.pipeline import spark_tuning
 from pulsar_conformance.conformance.cases.settings import BadSetting
 from pulsar_conformance.conformance.cases.settings_files import read_conf
 from pulsar_conformance.conformance.cases.snapshot import BadSnapshot
@@ -94,7 +94,7 @@ def run(args: argparse.Namespace) -> int:
         readings = chosen_readings(args.reading)
         settings = _settings(args.settings)
         specs.load().check_readings(readings)
-        options = sizes.of_process(args.input)
+        options = spark_tuning.of_process(args.input)
         with session.taken(args.spark, "audit", options) as spark:
             from pulsar_conformance.audit.pipeline.inquiry import Inquiry
             from pulsar_conformance.audit.pipeline.plan import AuditPlan

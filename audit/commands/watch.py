@@ -21,8 +21,8 @@ from pulsar_conformance.adapters.arguments import add_profile, add_reading, seco
 from pulsar_conformance.adapters.spark import session
 from pulsar_conformance.audit.commands.collect import UNREACHED, add_cluster_arguments, recorder_of
 from pulsar_conformance.audit.input import paths
-from pulsar_conformance.audit.input.errors import AuditError
-from pulsar_conformance.audit.pipeline import sizes
+from pulsar_conformance.audit.input.paths import AuditError
+from pulsar_conformance.audit.pipeline import spark_tuning
 from pulsar_conformance.conformance.engine.plan import BadPlan, chosen_readings
 from pulsar_conformance.specs.words import counted
 
@@ -90,7 +90,7 @@ def _watch(args: argparse.Namespace) -> int:
     with recorder_of(args, Path(history)) as (recorder, recording):
         recorder.once(first=True)
         with _recording(recorder, args.every, args.lasting) as course:
-            options = sizes.of_process(history)
+            options = spark_tuning.of_process(history)
             with session.taken(args.spark, "watch", options) as spark:
                 audit = _auditing(spark.session, args, readings, history, output)
                 return _kept_current(audit, course, lambda: recording.lines, args.audit_every)
@@ -139,7 +139,7 @@ def _auditing(
         check_rules,
         reported,
     )
-    from pulsar_conformance.audit.pipeline.telling import verdict
+    from pulsar_conformance.audit.pipeline.report_text import verdict
 
     plan = AuditPlan.of(args.profile, readings)
     check_rules(plan)

@@ -13,7 +13,7 @@ from pulsar_conformance.adapters.arguments import DEFAULT_PROFILE
 from pulsar_conformance.audit.fleet.leader import Memory, ReceivedReport, case_of, usages
 from pulsar_conformance.audit.fleet.size import AUTO_UNLOAD, HISTORY, BadFleet
 from pulsar_conformance.audit.fleet.world import SimulatedCluster
-from pulsar_conformance.audit.input.conditions import ADMIN, AUTOMATIC, SHEDDING, SHUTDOWN, SPLIT
+from pulsar_conformance.audit.input.parsing import ADMIN, AUTOMATIC, SHEDDING, SHUTDOWN, SPLIT
 from pulsar_conformance.conformance.common.trial import Json
 
 SECOND = 1000

@@ -1,4 +1,4 @@
-"""The records of a fleet: each cluster is simulated by one task, from its first period to its last."""
+"""The records of a fleet: each cluster is simulated by one task, from beginning to end."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The files of a history: which there are, of what kind each is, and a fingerprint of them all.
+"""The files of a history: their kinds, and a fingerprint of them all.
 
 A folder is read with all folders below it. Names that begin with `_` or `.` are left out, as Spark
 does everywhere; a file of no bytes has no lines.
@@ -17,7 +17,7 @@ from pyspark.sql import functions as F
 GZIP = ".gz"
 PARQUET = ".parquet"
 FOREIGN = (".bz2", ".xz", ".zst", ".lz4", ".snappy", ".deflate", ".zip", ".7z", ".orc", ".avro")
-"""Formats that are not read: such a file is one line of the quarantine."""
+"""Endings of formats that are not read: such a file is one line of the quarantine."""
 
 COLON = ":"
 
@@ -25,16 +25,16 @@ Session = Any
 """A `pyspark.sql.SparkSession`, classic or of Spark Connect."""
 
 Some = Sequence[str] | None
-"""Addresses of files, or None for every file that there is."""
+"""Addresses of files, or None for all files."""
 
 
 def among(of: Some) -> Column:
-    """Whether the file of a row is one of these."""
+    """True if the file of a row is one of these."""
     return F.lit(True) if of is None else F.col("_metadata.file_path").isin(*of)
 
 
 def named(name: Column, endings: tuple[str, ...]) -> Column:
-    """Whether a file's name ends so."""
+    """True if a file's name has one of these endings."""
     found = F.lit(False)
     for ending in endings:
         found = found | F.lower(name).endswith(ending)
@@ -42,10 +42,10 @@ def named(name: Column, endings: tuple[str, ...]) -> Column:
 
 
 def kind() -> Column:
-    """The kind of the file of a row: `parquet`, `foreign`, or else `text`.
+    """Return the kind of the file of a row: `parquet`, `foreign`, or else `text`.
 
-    A gzip file is `gzip` where it can be opened, and `distant-gzip` where Spark has to fetch it.
-    Text is `colon` where it can be opened and Spark cannot: its local files have none in a name.
+    A gzip file is `gzip` if it is local, and `distant-gzip` if Spark has to fetch it. A local text
+    file with a colon in its name is `colon`: Spark cannot open it.
     """
     name, near = F.col("_metadata.file_name"), F.col("_metadata.file_path").startswith(LOCAL)
     return (
@@ -58,7 +58,7 @@ def kind() -> Column:
 
 
 def listed(spark: Session, path: str, of: Some = None) -> DataFrame:
-    """A row for each file: `path` as it is opened, `file` as it is told, `length`, `kind`."""
+    """Return a row for each file: `path` to open it, `file` to name it, `length`, `kind`."""
     reader = spark.read.format("binaryFile").option("recursiveFileLookup", True)
     return (
         reader.load(path)
@@ -75,7 +75,7 @@ def listed(spark: Session, path: str, of: Some = None) -> DataFrame:
 
 @dataclass(frozen=True)
 class InputFiles:
-    """What lies at a path: files and bytes of each kind, and a fingerprint of all."""
+    """Number of files of each kind at a path, their bytes, and a fingerprint of all."""
 
     files: Mapping[str, int]
     length: int
@@ -83,12 +83,12 @@ class InputFiles:
 
     @property
     def count(self) -> int:
-        """How many files there are."""
+        """Number of files."""
         return sum(self.files.values())
 
 
 def found(spark: Session, path: str) -> InputFiles:
-    """What lies there now; a file that is touched, grows, comes or goes changes the fingerprint.
+    """Return the current files; any change of one changes the fingerprint.
 
     Errors: Spark's own `AnalysisException` where there is no such path.
     """

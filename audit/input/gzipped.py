@@ -1,7 +1,7 @@
-"""Lines of files that Spark does not read as is needed: of gzip files, up to where one is damaged.
+"""Lines of gzip files, up to where one is damaged.
 
-Spark's own reader of such files gives up the whole run where one is cut off, or loses its rest
-without a word. This one gives what comes before the damage, and the damage as a row.
+Spark's own reader fails the whole run when a file is cut off, or loses the rest silently. This
+one returns the lines before the damage, and the damage as a row.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ DAMAGED = "damaged-gzip"
 
 
 def gzip_lines(spark: Session, path: str, of: Some = None) -> DataFrame:
-    """`file`, `line` and `damage` of every gzip file below a path; `line` may be any bytes."""
+    """Return `file`, `line` and `damage` of every gzip file below a path."""
     return _read(spark, path, of, "gzip", F.lit(None).cast("binary"))
 
 
 def distant_gzip_lines(spark: Session, path: str, of: Some = None) -> DataFrame:
-    """The same of files that Spark has to fetch: each as a whole, so up to 2 GB."""
+    """Return the same for files that Spark has to fetch, each as a whole: up to 2 GB."""
     return _read(spark, path, of, "distant-gzip", F.col("content"))
 
 
 def colon_lines(spark: Session, path: str, of: Some = None) -> DataFrame:
-    """The same of plain files that Spark cannot open by their names."""
+    """Return the same for plain files that Spark cannot open because of their names."""
     return _read(spark, path, of, "colon", F.lit(None).cast("binary"))
 
 
@@ -43,9 +43,9 @@ def _read(spark: Session, path: str, of: Some, which: str, content: Column) -> D
 
 
 def reader() -> Callable[[Iterator[Any]], Iterator[Any]]:
-    """What reads files, Arrow to Arrow.
+    """Return a function over Arrow batches that reads files.
 
-    It stands alone: it is sent to where Spark runs, and nothing of this project need be there.
+    It is sent to Spark's workers, where this project need not be installed.
     """
     damaged, local, gzip = DAMAGED, LOCAL, GZIP
     piece, batch, longest = 1 << 20, 1 << 22, 1 << 28
@@ -61,7 +61,7 @@ def reader() -> Callable[[Iterator[Any]], Iterator[Any]]:
         types = (pa.string(), pa.binary(), pa.string())
 
         def unzipped(stream: Any) -> Iterator[bytes]:
-            """Pieces of what is compressed; raises where it is damaged or cut off."""
+            """Yield decompressed pieces; raises where the file is damaged or cut off."""
             engine, given, begun = zlib.decompressobj(31), b"", False
             while given or (given := stream.read(piece)):
                 if not begun and not given.strip(b"\0"):
@@ -81,12 +81,12 @@ def reader() -> Callable[[Iterator[Any]], Iterator[Any]]:
                 raise EOFError
 
         def plain(stream: Any) -> Iterator[bytes]:
-            """Pieces of what is not."""
+            """Yield pieces of an uncompressed file."""
             while given := stream.read(piece):
                 yield given
 
         def lines(contents: Iterator[bytes]) -> Iterator[tuple[list[bytes], str | None]]:
-            """Lines together; with the rest of the last one, whether there is damage."""
+            """Yield lists of lines, the last one with the damage, if any."""
             rest, mark = b"", b"\xef\xbb\xbf"
             try:
                 for content in contents:

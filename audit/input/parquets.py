@@ -1,26 +1,27 @@
-"""Records in Parquet files as lines of JSON, so that they are read as all others are."""
+"""Records in Parquet files, as lines of JSON, so that all formats are parsed alike."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import reduce
+from typing import Any
 
-from pulsar_conformance.audit.input.files import PARQUET, Session, Some, among
-from pulsar_conformance.audit.input.paths import literal
-from pulsar_conformance.audit.input.salvage import looked_at, salvaged
+from pulsar_conformance.audit.input.files import PARQUET, Session, Some, among, kind
+from pulsar_conformance.audit.input.paths import LOCAL, literal
+from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 AS_TEXT = ("line", "value")
-"""A file with one such column has a record as JSON text in each row."""
+"""A file with one column of this name has a record as JSON text in each row."""
 
 NESTED = ("report", "data", "owners", "settings", "into", "members")
-"""Fields that a file may have as JSON text, too."""
+"""Fields that a file may hold as JSON text."""
 
 EVERY = "*" + "".join(f"[{one}{one.upper()}]" for one in PARQUET)
-"""The names of such files, as a pattern."""
+"""Pattern of the names of Parquet files."""
 
 WRITTEN = {"timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX"}
 """How times become text; one without a zone is taken for UTC."""
@@ -30,45 +31,92 @@ NANOSECONDS = "spark.sql.legacy.parquet.nanosAsLong"
 """A setting of Spark, without which it reads no file that has times in nanoseconds."""
 
 LEAST = 10**18
-"""A time that is a whole number is in nanoseconds since 1970, if it is as large: from 2001 on."""
+"""Whole numbers from here on are times in nanoseconds since 1970: from 2001 on."""
+
+CHECKED = "file string, path string, schema string, rows bigint"
+"""`schema` groups files with the same columns; it is null for a damaged file."""
+
+DAMAGED = "damaged-parquet"
 
 
 def parquet_lines(spark: Session, path: str, of: Some = None) -> DataFrame:
-    """`file`, `line` and `damage` of every Parquet file below a path.
+    """Return `file`, `line` and `damage` of every Parquet file below a path.
 
-    They are taken for whole, if they can be opened; where they cannot, or do not fit together, it
-    is as of `broken_parquet_lines`.
+    Files are assumed to be whole if they can be opened together; otherwise each is checked.
     """
     spark.conf.set(NANOSECONDS, "true")
     try:
         return _lines(_together(spark, path).where(among(of)))
-    except Exception:  # one of them is damaged, or their columns do not fit together
-        return broken_parquet_lines(spark, path, of)
+    except PySparkException:  # a file is damaged, or the columns do not fit together
+        return checked_parquet_lines(spark, path, of)
 
 
-def broken_parquet_lines(spark: Session, path: str, of: Some = None) -> DataFrame:
-    """The same, where a file can be opened and not be read to its end.
+def checked_parquet_lines(spark: Session, path: str, of: Some = None) -> DataFrame:
+    """Return the same after reading each file to its end.
 
-    What can be read of it is there, and a row with `damage` for each of its rows that cannot be.
+    A file that is damaged, or has columns that Spark cannot read, is one row with `damage`.
     """
     spark.conf.set(NANOSECONDS, "true")
-    alike: defaultdict[str | None, list[Row]] = defaultdict(list)
-    for row in looked_at(spark, path).toLocalIterator():
-        alike[row["schema"]].append(row)
-    broken, parts, odd = alike.pop(None, None), [], []
-    for files in alike.values():
-        sound = set(_readable(spark, files))
-        if sound:
-            parts.append(_lines(spark.read.parquet(*map(literal, sound))))
-        odd += [one["path"] for one in files if one["path"] not in sound]
-    if broken or odd:
-        parts.append(salvaged(spark, path, odd))
-    every = reduce(DataFrame.unionByName, parts)
-    return every if of is None else every.where(F.col("file").isin(*of))
+    files = _files(spark, path).where(among(of)).mapInArrow(checker(), CHECKED)
+    by_schema: defaultdict[str | None, list[Row]] = defaultdict(list)
+    for row in files.toLocalIterator():
+        by_schema[row["schema"]].append(row)
+    unusable = [row["file"] for row in by_schema.pop(None, [])]
+    parts = []
+    for alike in by_schema.values():
+        readable = _readable(spark, alike)
+        if readable:
+            parts.append(_lines(spark.read.parquet(*map(literal, readable))))
+        unusable += [row["file"] for row in alike if row["path"] not in readable]
+    if unusable or not parts:
+        rows = [(file, "", DAMAGED) for file in unusable]
+        parts.append(spark.createDataFrame(rows, "file string, line string, damage string"))
+    return reduce(DataFrame.unionByName, parts)
 
 
-def _readable(spark: Session, files: Sequence[Row]) -> list[str]:
-    """The paths of those whole files of the same columns that Spark, too, reads to their end."""
+def _files(spark: Session, path: str) -> DataFrame:
+    """Return the Parquet files, with their content where only Spark can open them."""
+    rows = spark.read.format("binaryFile").option("recursiveFileLookup", True).load(path)
+    file = F.col("_metadata.file_path")
+    content = F.when(~file.startswith(LOCAL), F.col("content"))
+    return rows.where(kind() == "parquet").select(
+        file.alias("file"), "path", content.alias("content")
+    )
+
+
+def checker() -> Callable[[Iterator[Any]], Iterator[Any]]:
+    """Return a function over Arrow batches that reads files to their end.
+
+    It is sent to Spark's workers, where this project need not be installed.
+    """
+    local, names = LOCAL, ("file", "path", "schema", "rows")
+
+    def check(batches: Iterator[Any]) -> Iterator[Any]:
+        import io
+
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        types = (pa.string(), pa.string(), pa.string(), pa.int64())
+        for row in (row for batch in batches for row in batch.to_pylist()):
+            path = row["path"].removeprefix(local)
+            schema, count = None, 0
+            try:
+                source = path if row["content"] is None else io.BytesIO(row["content"])
+                with pq.ParquetFile(source, page_checksum_verification=True) as file:
+                    count = sum(batch.num_rows for batch in file.iter_batches())
+                    schema = str(file.schema_arrow.remove_metadata())
+            except (pa.ArrowException, OSError, ValueError):
+                schema = None
+            values = (row["file"], row["path"], schema, count)
+            columns = [pa.array([one], type_) for one, type_ in zip(values, types, strict=True)]
+            yield pa.RecordBatch.from_arrays(columns, names)
+
+    return check
+
+
+def _readable(spark: Session, files: Sequence[Row]) -> set[str]:
+    """Return the paths of those whole files with the same columns that Spark reads to their end."""
     reader = spark.read.option("ignoreCorruptFiles", True)
     try:
         lines = _lines(reader.parquet(*(literal(one["path"]) for one in files)))
@@ -76,9 +124,9 @@ def _readable(spark: Session, files: Sequence[Row]) -> list[str]:
             F.count(F.lit(1)).alias("rows"), F.bit_xor(F.xxhash64("line")).alias("read")
         )
         read = {one["file"]: one["rows"] for one in each.collect()}
-    except Exception:  # a name stands there twice, or a type cannot be written as JSON
-        return []
-    return [one["path"] for one in files if read.get(one["file"]) == one["rows"]]
+    except PySparkException:  # two columns have one name, or a type cannot be written as JSON
+        return set()
+    return {one["path"] for one in files if read.get(one["file"], 0) == one["rows"]}
 
 
 def _together(spark: Session, path: str) -> DataFrame:
@@ -92,17 +140,17 @@ def _lines(frame: DataFrame) -> DataFrame:
 
 
 def _line(schema: T.StructType) -> Column:
-    """A row as a line of JSON."""
+    """Return a row as a line of JSON."""
     if [field.name for field in schema] in [[name] for name in AS_TEXT]:
         return F.col(schema[0].name).cast("string")
     fields = [_field(field).alias(field.name) for field in schema]
     if CLUSTER not in [field.name for field in schema]:
-        fields.append(F.nullif(_of_folder(), F.lit("")).alias(CLUSTER))
+        fields.append(F.nullif(_cluster_of_folder(), F.lit("")).alias(CLUSTER))
     return F.to_json(F.struct(*fields), WRITTEN)
 
 
-def _of_folder() -> Column:
-    """The cluster that a folder of a partitioned table names."""
+def _cluster_of_folder() -> Column:
+    """Return the cluster that a folder of a partitioned table names."""
     return F.url_decode(F.regexp_extract("_metadata.file_path", rf"/{CLUSTER}=([^/]+)/", 1))
 
 

@@ -1,12 +1,36 @@
-"""What a line says: one parse, whatever kind of record it is."""
+"""The kinds of records, their fields, and how a line is parsed: once, whatever its kind."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import reduce
 
 from pulsar_conformance.adapters.spark.shapes import BUNDLE, RATES, RESOURCES, SETTINGS, STATS
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
+
+REQUIRED: Mapping[str, tuple[str, ...]] = {
+    "load_report": ("broker", "report"),
+    "bundle_data": ("bundle", "data"),
+    "owners": ("owners",),
+    "unloaded": ("broker", "bundle"),
+    "assigned": ("broker", "bundle"),
+    "split": ("bundle", "into"),
+    "leader": ("broker",),
+    "cycle": (),
+    "domain": ("name", "members"),
+    "group": ("name", "members"),
+    "settings": ("settings",),
+}
+"""The kinds of records, and the fields that each must have besides cluster and time."""
+
+SHEDDING, SPLIT, ADMIN, SHUTDOWN, UNKNOWN = "shedding", "split", "admin", "shutdown", "unknown"
+CAUSES = (SHEDDING, SPLIT, ADMIN, SHUTDOWN, UNKNOWN)
+"""Recorded causes of unloads."""
+
+AUTOMATIC = "automatic"
+SPLITTERS = (AUTOMATIC, ADMIN, UNKNOWN)
+"""Recorded causes of splits: the leader by itself, an administrator, or unknown."""
 
 USED = ", ".join(f"{name} struct<usage double, limit double>" for name in RESOURCES)
 REPORT = (
@@ -20,7 +44,7 @@ SAID = (
     f"owners map<string, array<string>>, into array<string>, members array<string>, "
     f"settings {SETTINGS}, cause string, anew boolean"
 )
-"""What records say besides kind, cluster and time; fields with other names are not looked at."""
+"""Fields of records besides kind, cluster and time; others are ignored."""
 
 FIELDS = (
     "broker",
@@ -49,26 +73,26 @@ STRICTLY = {
 }
 
 TEXTS = ("kind", "cluster", "at", "broker", "bundle", "name", "cause")
-"""Fields that are text, and no number, whatever else a reader of JSON takes for it."""
+"""Fields that must be text: a JSON reader would convert numbers without a word."""
 
 MARK = "\ufeff"
 LENGTHS = (1 << 31) - 1
 LONGEST = 1 << 24
-"""Characters of a line from which on nobody looks whether a key stands in it twice."""
+"""Characters of a line above which repeated keys are not looked for."""
 
 TIME = r"^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:\d\d)\z"
-"""A date and a time of day with its zone, as ISO 8601 writes them."""
+"""A date and a time of day with a zone, in ISO 8601."""
 
 
 def parsed(lines: DataFrame) -> DataFrame:
-    """Lines with what they say, without the carriage returns at their ends.
+    """Parse lines, without the carriage returns at their ends.
 
-    `lines` have `file`, `line`, `damage`. The result has also `found` (how many JSON values stand
-    on the line; null where it is not JSON), `sound` (whether it is JSON from its beginning to its
-    end, and no key stands twice in an object of it), `ill_typed` (whether a field has another type
-    than it should), the fields of a record, `at` as a time and `stamp` as it was written; all null
-    where the line is no JSON object. The line stands in brackets, with an end after them, when it
-    is parsed: JSON that goes on after its own would not be noticed otherwise.
+    `lines` have `file`, `line`, `damage`. Added are `found` (number of JSON values on the line;
+    null if it is not JSON), `sound` (true if it is JSON from beginning to end, without repeated
+    keys), `ill_typed` (true if a field has the wrong type), the fields of a record, `at` as a time
+    and `stamp` as it was written; all null where the line is no JSON object. The line is parsed in
+    brackets, with an end after them: JSON that continues after its own end would go unnoticed
+    otherwise.
     """
     lines = lines.withColumn("line", _without_mark(_without_returns(F.col("line"))))
     text = F.concat(F.lit('{"one":['), F.col("line"), F.lit('],"end":1}'))
@@ -85,7 +109,7 @@ def parsed(lines: DataFrame) -> DataFrame:
     )
     rows = rows.withColumns(
         {
-            "ill_typed": F.col("_parsed.wrong").isNotNull() | _names_that_are_none(F.col("_value")),
+            "ill_typed": F.col("_parsed.wrong").isNotNull() | _not_text(F.col("_value")),
             "sound": F.col("_value").isNotNull() | (F.length("line") > LONGEST),
         }
     )
@@ -94,8 +118,8 @@ def parsed(lines: DataFrame) -> DataFrame:
     return rows.withColumn("at", time_of(F.col("stamp"))).drop("_parsed", "_one", "_value")
 
 
-def _names_that_are_none(value: Column) -> Column:
-    """Whether something that is read as text is a number or the like."""
+def _not_text(value: Column) -> Column:
+    """True if a field that must be text is something else."""
 
     def other(name: str, *types: str) -> Column:
         found = F.schema_of_variant(F.variant_get(value, f"$.one[0].{name}", "variant"))
@@ -106,15 +130,15 @@ def _names_that_are_none(value: Column) -> Column:
 
 
 def _without_mark(line: Column) -> Column:
-    """Without the byte order mark that some writers begin a file, or a part of one, with."""
+    """Remove the byte order mark that some writers put at the beginning of a file."""
     return F.when(line.startswith(MARK), F.substring(line, 2, LENGTHS)).otherwise(line)
 
 
 def _without_returns(line: Column) -> Column:
-    """Measured, to look for them at the end of lines that have none is a tenth of all reading."""
+    """Remove trailing carriage returns; the test first saves a tenth of all reading."""
     return F.when(line.endswith("\r"), F.rtrim(line, F.lit("\r"))).otherwise(line)
 
 
 def time_of(text: Column) -> Column:
-    """The time that a text writes; null where it is none, or does not say in which zone."""
+    """Return the time that a text states; null without a date, a time or a zone."""
     return F.when(text.rlike(TIME), text.try_cast("timestamp"))

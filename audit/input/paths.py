@@ -1,31 +1,36 @@
-"""Paths that an audit reads and writes: mistakes in them, told before anything is done."""
+"""Paths that an audit reads and writes, and checks of them before anything is done."""
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
 
-from pulsar_conformance.audit.input.errors import AuditError
+from pulsar_conformance.specs.errors import UserError
+
+
+class AuditError(UserError):
+    """A mistake of the user in one sentence: what cannot be used, where, and what to do next."""
+
 
 LOCAL = "file:"
-"""How addresses of files begin that every part of Spark can open itself."""
+"""Prefix of the addresses of files that every part of Spark can open itself."""
 
 GLOB = re.compile(r"([\[\]{}*?\\])")
-"""What has a meaning of its own in a path that Spark is given."""
+"""Characters with a special meaning in Spark's paths."""
 
 HIDDEN = ("_", ".")
-"""How names of files and folders begin that are left out."""
+"""Prefixes of the names of files and folders that are ignored."""
 
 
 def literal(path: str) -> str:
-    """A path as Spark is to read it, so that it is taken for what it is."""
+    """Escape a path, so that Spark takes it literally."""
     return GLOB.sub(r"\\\1", path)
 
 
 def as_given(path: str) -> str:
-    """The same of what is there under that very name; anything else may be a pattern.
+    """Escape a path that exists under this very name; any other may be a pattern.
 
-    A name with a colon is written whole: Spark would take what stands before it for a scheme.
+    A name with a colon is made absolute: Spark would take the text before it for a scheme.
     """
     if not Path(path.removeprefix(LOCAL)).exists():
         return path

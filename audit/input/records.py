@@ -1,42 +1,42 @@
-"""Every line as a record: what it says, and whether it is used. Each line is one row, always."""
+"""The table `records`: every line as one row, with its content and whether it is used."""
 
 from __future__ import annotations
 
-from pulsar_conformance.audit.input.damage import REASONS, STRAY, reason
 from pulsar_conformance.audit.input.parsing import FIELDS, parsed
+from pulsar_conformance.audit.input.reasons import REASONS, STRAY, reason
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 REPORTED_BY = ("load_report", "leader")
-"""Kinds of which each broker may have one at the same time."""
+"""Kinds of which each broker may have one record at a time."""
 
 SAME = ("cluster", "day", "part", "kind", "at", "who", "bundle", "name", "alone")
-"""What tells records apart, the first three also what is worked on together."""
+"""Columns that identify a record; the first three also distribute the work."""
 
 HOURS = 3
-"""So many hours of a cluster are worked on together: fewer make many small files."""
+"""Hours of a cluster that one task works on: fewer make many small files."""
 
 PARTS = 64
-"""So many parts have the lines of which no time is known."""
+"""Number of partitions for records without a timestamp."""
 
 FEW = 0.01
-"""The share of a cluster's records that a stray day has less of."""
+"""A stray day has a smaller share of its cluster's records than this."""
 
 
 def records(lines: DataFrame) -> DataFrame:
-    """The table `records` of lines with `file`, `line` and `damage`."""
-    return once_each(each_said(lines))
+    """Return the table `records` from lines with `file`, `line` and `damage`."""
+    return deduplicate(parse_each(lines))
 
 
-def each_said(lines: DataFrame) -> DataFrame:
-    """What each line says by itself, in the columns of `records`, but for `used`.
+def parse_each(lines: DataFrame) -> DataFrame:
+    """Parse each line by itself into the columns of `records`, except `used`.
 
     Cluster, day and time are null where they cannot be believed.
     """
     rows = parsed(lines).withColumn("reason", reason())
     usable = F.col("reason").isNull()
     said = F.struct(*FIELDS).alias("said")
-    at = F.when(~unplaced(F.col("reason")), F.col("at"))
+    at = F.when(~has_no_time(F.col("reason")), F.col("at"))
     return rows.select(
         "file",
         F.make_valid_utf8("line").alias("line"),
@@ -49,23 +49,22 @@ def each_said(lines: DataFrame) -> DataFrame:
     )
 
 
-def as_said(rows: DataFrame) -> DataFrame:
-    """The table `records` as `each_said` made it: without what was found beside others."""
+def undo_deduplication(rows: DataFrame) -> DataFrame:
+    """Return the table `records` as `parse_each` made it, before comparison with other lines."""
     alone = F.when(F.col("said").isNull(), F.col("reason"))
     return rows.withColumn("reason", alone).drop("used")
 
 
-def unplaced(why: Column) -> Column:
-    """Whether a reason leaves open of which cluster or when the record is."""
+def has_no_time(why: Column) -> Column:
+    """True if a reason leaves the cluster or the time of a record unknown."""
     names = list(REASONS)
     return F.coalesce(why.isin(*names[: names.index("stray-time")]), F.lit(False))
 
 
-def once_each(rows: DataFrame) -> DataFrame:
-    """Rows with `used`, and with a reason for those that are there already.
+def deduplicate(rows: DataFrame) -> DataFrame:
+    """Add `used`, and the reason of repeated records.
 
-    Of records that say the same, or something else of the same, the one whose text sorts first is
-    used, wherever it stands.
+    Of records of the same subject, the one whose text sorts first is used, in whichever file.
     """
     usable, text = F.col("reason").isNull(), F.xxhash64("file", "line")
     rows = rows.withColumns(
@@ -87,23 +86,23 @@ def once_each(rows: DataFrame) -> DataFrame:
 
 
 def part_of_day() -> Column:
-    """Of a day's records, what is worked on together; null without a time."""
+    """Return the part of the day of a record; null without a time."""
     return F.floor(F.hour("at") / HOURS)
 
 
 def quarantine(rows: DataFrame) -> DataFrame:
-    """The table `quarantine` of the table `records`: all that is not used."""
+    """Return the table `quarantine`: the records that are not used."""
     return rows.where(~F.col("used"))
 
 
 def stray_days(rows: DataFrame) -> DataFrame:
-    """Cluster and day of records whose clock was wrong, of the table `records`."""
+    """Return cluster and day of records whose clock was wrong."""
     days = rows.where("used").groupBy("cluster", "day").agg(F.count(F.lit(1)).alias("number"))
     return _strays(days)
 
 
 def has_strays(rows: DataFrame) -> bool:
-    """Whether the clock of a record is wrong beside those of others, or was found to be."""
+    """True if the clock of a record is wrong compared with others, or was found to be."""
     wrong = F.col("reason") == "stray-time"
     counts = F.count_if("used").alias("number"), F.count_if(wrong).alias("wrong")
     # The files are opened once: what each says of its columns is long.
@@ -115,7 +114,7 @@ def has_strays(rows: DataFrame) -> bool:
 
 
 def _strays(days: DataFrame) -> DataFrame:
-    """Those of the days of clusters, with the `number` of their records, that are of none."""
+    """Return the days, of rows with the `number` of their records, that are stray."""
     cluster = Window.partitionBy("cluster")
     days = days.withColumns(
         {
@@ -131,7 +130,7 @@ def _strays(days: DataFrame) -> DataFrame:
 
 
 def as_stray(rows: DataFrame, days: DataFrame) -> DataFrame:
-    """The records of all clusters on such days: those of the clusters named are not used."""
+    """Quarantine the records of these clusters on these days; other clusters keep theirs."""
     stray = F.broadcast(days.withColumn("stray", F.lit(True)))
     found = rows.join(F.broadcast(days.select("day").distinct()), "day", "left_semi")
     found = found.join(stray, ["cluster", "day"], "left")

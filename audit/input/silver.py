@@ -1,24 +1,22 @@
-"""What records say, as tables: samples of brokers and bundles, actions, and what else is known."""
+"""The silver tables, from usable records: samples of brokers and bundles, actions, contexts."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-
 from pulsar_conformance.adapters.spark.shapes import RATE_FIELDS, RESOURCES, or_nothing
 from pulsar_conformance.adapters.spark.usage import percents
-from pulsar_conformance.audit.input.conditions import STATS
+from pulsar_conformance.audit.input.reasons import STATS
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 THROUGHPUTS = ("msgThroughputIn", "msgThroughputOut")
-"""In these fields of its report, the simple load manager has the message rates once more."""
+"""Fields in which the simple load manager repeats the message rates."""
 
 ACTIONS = ("unloaded", "assigned", "split")
 CONTEXTS = ("owners", "leader", "cycle", "domain", "group", "settings", "bundle_data")
 
 
 def reports(records: DataFrame) -> DataFrame:
-    """Load reports: `cluster`, `day`, `at`, `broker`, `report`, `simple` and `stats` by bundle."""
+    """Return load reports: `cluster`, `day`, `at`, `broker`, `report`, `simple`, `stats`."""
     used = records.where("used and kind = 'load_report'")
     simple = F.col("said.report.systemResourceUsage").isNotNull()
     stats = F.when(simple, F.col("said.report.bundleStats"))
@@ -34,10 +32,10 @@ def reports(records: DataFrame) -> DataFrame:
 
 
 def broker_samples(records: DataFrame) -> DataFrame:
-    """The table, of the table `records`.
+    """Return the table, from `records`.
 
-    A rate that the report does not have is the sum over its bundles, and nothing without these;
-    a resource that was not measured is used by 0 %.
+    A rate missing from the report is the sum over its bundles, or 0; a resource that was not
+    measured is used by 0 %.
     """
     report, stats = F.col("report"), F.col("stats")
     owned = F.coalesce(report["bundles"], F.when(F.col("simple"), F.map_keys(stats)))
@@ -53,7 +51,7 @@ def broker_samples(records: DataFrame) -> DataFrame:
 
 
 def _measured() -> Column:
-    """The resources of a report, those with a limit below 0 left out."""
+    """Return the resources of a report, without those whose limit is negative."""
     report = F.col("report")
     there = F.when(
         F.col("simple"), F.struct(*(report["systemResourceUsage"][r] for r in RESOURCES))
@@ -75,7 +73,7 @@ def _rate(name: str) -> Column:
 
 
 def bundle_samples(records: DataFrame) -> DataFrame:
-    """The table, of the table `records`; a number that is left out is 0."""
+    """Return the table, from `records`; a missing number is 0."""
     each = reports(records).select(
         "cluster", "day", "at", "broker", F.explode("stats").alias("bundle", "numbers")
     )
@@ -84,14 +82,14 @@ def bundle_samples(records: DataFrame) -> DataFrame:
 
 
 def actions(records: DataFrame) -> DataFrame:
-    """The table, of the table `records`: what was unloaded, assigned and split."""
+    """Return the table, from `records`: unloads, assignments and splits."""
     done = records.where("used").where(F.col("kind").isin(*ACTIONS))
     fields = (F.col(f"said.{name}").alias(name) for name in ("bundle", "broker", "into", "cause"))
     return _together(done.select("cluster", "day", "at", "kind", *fields))
 
 
 def contexts(records: DataFrame) -> DataFrame:
-    """The table, of the table `records`: owners, leaders, cycles, groups, settings and so on."""
+    """Return the table, from `records`: owners, leaders, cycles, groups, settings and so on."""
     known = records.where("used").where(F.col("kind").isin(*CONTEXTS))
     names = ("broker", "bundle", "name", "members", "owners", "settings", "data", "anew")
     fields = (F.col(f"said.{name}").alias(name) for name in names)
@@ -99,14 +97,5 @@ def contexts(records: DataFrame) -> DataFrame:
 
 
 def _together(few: DataFrame) -> DataFrame:
-    """A few of many rows: those of a day of a cluster in one file."""
+    """Put the few rows of a day of a cluster into one file."""
     return few.repartition("day", "cluster")
-
-
-SILVER: Mapping[str, Callable[[DataFrame], DataFrame]] = {
-    "broker_samples": broker_samples,
-    "bundle_samples": bundle_samples,
-    "actions": actions,
-    "contexts": contexts,
-}
-"""By the table's name, each of the table `records`."""

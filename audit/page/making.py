@@ -13,17 +13,17 @@ PAGE = "audit.html"
 
 
 def content(tables: series.Tables, plan: AuditPlan, output: str) -> dict[str, Any] | None:
-    """What the page shows; None where the tables are on no disk of this machine."""
+    """Return the content of the page; None if the output is not local."""
     if not Path(output).is_dir():
         return None
     return {"clusters": series.drawn(tables, plan), "verdicts": series.verdicts(tables)}
 
 
 def write(data: dict[str, Any], output: str, lines: list[str], refresh: int = 0) -> Path:
-    """Writes the page with this content, and says where it is.
+    """Write the page atomically, and return its path.
 
-    `lines` are the report as the command prints it; every `refresh` seconds a browser reads the
-    page again, if that is not 0. It is never seen half-written.
+    `lines` are the report as the command prints it; a browser reloads the page every `refresh`
+    seconds, if that is not 0.
     """
     folder = Path(output)
     page = folder / PAGE

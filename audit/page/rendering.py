@@ -1,4 +1,4 @@
-"""The page as text: its template with the data, the chart library and the script in it."""
+"""Renders the page: the template with data, chart library and script inlined."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ PACKAGE = "pulsar_conformance.audit.page"
 
 
 def rendered(data: dict[str, Any], lines: list[str], refresh: int = 0) -> str:
-    """The page as text, with everything that it needs in it."""
+    """Return the page as self-contained HTML."""
     loader = PackageLoader(PACKAGE, "assets")
     environment = Environment(loader=loader, autoescape=True, undefined=StrictUndefined)
     return environment.get_template("page.html.jinja").render(
@@ -37,6 +37,6 @@ def _asset(name: str) -> str:
 
 
 def _as_script(data: dict[str, Any]) -> str:
-    """JSON that no name in it can end early as a part of a page."""
+    """Return JSON that is safe within a script element, whatever names it has."""
     text = json.dumps(data, separators=(",", ":"), allow_nan=False)
     return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")

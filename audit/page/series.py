@@ -1,4 +1,4 @@
-"""What the page draws, of the tables of an audit: few enough points for a page of its size."""
+"""Data of the page's charts, from the tables of an audit, within the size limits of the page."""
 
 from __future__ import annotations
 
@@ -17,34 +17,34 @@ Json = dict[str, Any]
 Tables = Mapping[str, DataFrame]
 
 CLUSTERS = 6
-"""So many clusters are drawn, those with the most faults and unloads first."""
+"""Maximum number of clusters, those with the most faults and unloads first."""
 
 POINTS = 300
-"""So many points at most has a line; several cycles are one point, with the most that was used."""
+"""Maximum number of points of a line; several cycles are one point, with their greatest usage."""
 
 DRAWN = 60_000
-"""So many points has a page, and where it has more lines, each has fewer points."""
+"""Maximum number of points of a page: with more lines, each has fewer points."""
 
 BROKERS = 100
-"""So many brokers of a cluster are drawn, the busiest ones."""
+"""Maximum number of brokers of a cluster, the busiest ones."""
 
 MARKS = 1000
-"""So many unloads and splits of a cluster are marked, those of broken cycles first."""
+"""Maximum number of marks of a cluster, those of broken cycles first."""
 
 MARKED = 2000
-"""So many are marked on a page."""
+"""Maximum number of marks of a page."""
 
 ROWS = 1000
-"""So many verdicts stand in the table; those that are allowed do not."""
+"""Maximum number of verdicts in the table, without allowed ones."""
 
 TO_AND_FRO = 2
-"""A bundle that was unloaded so often went to and fro."""
+"""Unloads from which on a bundle counts as moved back and forth."""
 
 BUNDLES = 50
 
 
 def drawn(tables: Tables, plan: AuditPlan) -> list[Json]:
-    """Each cluster with its lines, marks and bundles, the one with the most faults first."""
+    """Return the clusters with lines, marks and bundles, the one with the most faults first."""
     clusters = _clusters(tables)
     points, marks = shares(list(clusters.values()))
     return [
@@ -59,13 +59,13 @@ def drawn(tables: Tables, plan: AuditPlan) -> list[Json]:
 
 
 def shares(brokers: Sequence[int]) -> tuple[int, int]:
-    """How many points a line has, and how many marks a cluster, where clusters have brokers."""
+    """Return the number of points per line, and of marks per cluster."""
     lines = sum(min(BROKERS, count) for count in brokers)
     return min(POINTS, DRAWN // max(1, lines)), min(MARKS, MARKED // max(1, len(brokers)))
 
 
 def verdicts(tables: Tables) -> list[list[str | None]]:
-    """Rows of rule, verdict, cluster, cycle, evidence and the rule that it follows from."""
+    """Return rows of rule, verdict, cluster, cycle, evidence and the rule that it follows from."""
     rank = F.array_position(F.array(*map(F.lit, (*WRONG, "undecided"))), F.col("verdict"))
     rows = tables["verdicts"].where(F.col("verdict") != "allowed")
     rows = rows.orderBy(rank, "cycle", "cluster", "rule").limit(ROWS)
@@ -75,7 +75,7 @@ def verdicts(tables: Tables) -> list[list[str | None]]:
 
 
 def _clusters(tables: Tables) -> dict[str, int]:
-    """Those that are drawn, in their order, and how many brokers each has."""
+    """Return the clusters to draw in order, with their number of brokers."""
     faults = tables["verdicts"].where(F.col("verdict").isin(*WRONG)).groupBy("cluster")
     went = tables["unloads"].groupBy("cluster").agg(F.count(F.lit(1)).alias("unloads"))
     brokers = F.countDistinct("broker").alias("brokers")
@@ -87,7 +87,7 @@ def _clusters(tables: Tables) -> dict[str, int]:
 
 
 def _lines(tables: Tables, plan: AuditPlan, cluster: str, most: int) -> Json:
-    """Seconds since 1970, and what each broker used, the average and the limit, in percent."""
+    """Return seconds since 1970, and usages, average and limit in percent."""
     mine = F.col("cluster") == cluster
     used = tables["broker_usage"].where(mine & (F.col("moment") == F.col("cycle")))
     ran = cycles.moments({"cycles": tables["cycles"].where(mine)}, plan)
@@ -121,7 +121,7 @@ def _limit() -> Column:
 
 
 def _in_lines(points: DataFrame) -> Json:
-    """Points as columns: times, the average, the limit, and a line a broker."""
+    """Return points as columns: times, average, limit, and a line per broker."""
     every = points.groupBy("at").agg(F.first("average"), F.first("limit")).orderBy("at").collect()
     times = [row[0] for row in every]
     place = {at: number for number, at in enumerate(times)}
@@ -145,7 +145,7 @@ def _in_lines(points: DataFrame) -> Json:
 
 
 def _marks(tables: Tables, cluster: str, most: int) -> list[list[Any]]:
-    """Rows of seconds, kind, broker, what is told of it, and whether its cycle breaks a rule."""
+    """Return rows of seconds, kind, broker, description, and whether the cycle breaks a rule."""
     mine = F.col("cluster") == cluster
     faults = tables["verdicts"].where(mine & F.col("verdict").isin(*WRONG)).groupBy("cycle")
     broken = faults.agg(F.array_sort(F.collect_set("rule")).alias("rules"))
@@ -179,7 +179,7 @@ def _marks(tables: Tables, cluster: str, most: int) -> list[list[Any]]:
 
 
 def _bundles(tables: Tables, cluster: str) -> list[list[Any]]:
-    """Bundles that were unloaded more than once: name, how often, and by whom one after another."""
+    """Return bundles unloaded repeatedly: name, number of unloads, and the brokers in order."""
     went = tables["unloads"].where(F.col("cluster") == cluster).select("at", "broker", "bundle")
     rows = (
         went.distinct()

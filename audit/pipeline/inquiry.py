@@ -1,7 +1,7 @@
-"""What happened to one bundle, or at one broker, and the arithmetic of the cycles that decided it.
+"""The history of one bundle or broker, and the arithmetic of the cycles that decided it.
 
-The tables are asked for the few rows that are about it; the arithmetic is the model's, on the case
-of the cycle, as `pulsar-conformance explain` tells it.
+Only the rows about it are read from the tables; the arithmetic is the model's, on the case of the
+cycle, as in `pulsar-conformance explain`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from pulsar_conformance.audit.input.errors import AuditError
+from pulsar_conformance.audit.input.paths import AuditError
 from pulsar_conformance.audit.pipeline import leaders
 from pulsar_conformance.audit.pipeline.plan import AuditPlan
 from pulsar_conformance.audit.tables import cycles
@@ -26,18 +26,18 @@ from pyspark.sql import functions as F
 Tables = Mapping[str, DataFrame]
 
 SHOWN = 20
-"""Events that are told, the last ones."""
+"""Number of events that are shown, the last ones."""
 
 SPLIT, UNLOADED, ASSIGNED, LED = range(4)
-"""The order in which what is recorded at one time can have happened."""
+"""Order of events that are recorded at the same time."""
 
 WORKED = 3
-"""Cycles whose arithmetic is told where no time is asked for."""
+"""Number of cycles whose arithmetic is shown if no time is given."""
 
 
 @dataclass(frozen=True)
 class Inquiry:
-    """What a person asks: about a bundle or a broker, and at which time."""
+    """A question about a bundle or a broker, up to a time."""
 
     bundle: str | None = None
     broker: str | None = None
@@ -48,12 +48,12 @@ class Inquiry:
 
     @property
     def named(self) -> str:
-        """What is asked about, in words."""
+        """The subject, in words."""
         both = {"bundle": self.bundle, "broker": self.broker}
         return " of ".join(f"{what} {name}" for what, name in both.items() if name)
 
     def of(self, rows: DataFrame) -> DataFrame:
-        """The rows that are about it, up to the time."""
+        """Return the rows about the subject."""
         if self.bundle is not None and "bundle" in rows.columns:
             rows = rows.where(F.col("bundle") == self.bundle)
         if self.broker is not None and "broker" in rows.columns:
@@ -62,7 +62,7 @@ class Inquiry:
 
 
 def answer(tables: Tables, plan: AuditPlan, asked: Inquiry) -> Iterator[str]:
-    """Lines: events, then each cycle with its verdicts and its arithmetic. Errors: `AuditError`."""
+    """Yield events, then each cycle with its verdicts and arithmetic. Errors: `AuditError`."""
     clusters = _clusters(tables, asked)
     if not clusters:
         problem = "no load report and no unload names it"
@@ -86,7 +86,7 @@ def _clusters(tables: Tables, asked: Inquiry) -> list[str]:
 
 
 def _events(tables: Tables, asked: Inquiry, cluster: str) -> Iterator[str]:
-    """Unloads with their causes, assignments and splits, in the order of time."""
+    """Yield unloads with their causes, assignments and splits, in the order of time."""
     mine = F.col("cluster") == cluster
     unloads = asked.of(tables["unloads"].where(mine)).select(
         "at",
@@ -98,7 +98,7 @@ def _events(tables: Tables, asked: Inquiry, cluster: str) -> Iterator[str]:
             F.lit(": "),
             "basis",
             _whole_name(asked),
-        ).alias("told"),
+        ).alias("text"),
     )
     done = tables["actions"].where(mine & F.col("kind").isin("assigned", "split"))
     if asked.bundle is not None:
@@ -114,7 +114,7 @@ def _events(tables: Tables, asked: Inquiry, cluster: str) -> Iterator[str]:
     ).otherwise(F.concat(F.col("bundle"), F.lit(" split into "), F.array_join("into", ", "), who))
     turn = F.when(assigned, ASSIGNED).otherwise(SPLIT)
     rows = unloads.withColumn("turn", F.lit(UNLOADED)).unionByName(
-        done.select("at", told.alias("told"), turn.alias("turn"))
+        done.select("at", told.alias("text"), turn.alias("turn"))
     )
     if asked.bundle is None:
         led = leaders.of_broker(tables, cluster, asked.broker)
@@ -122,13 +122,13 @@ def _events(tables: Tables, asked: Inquiry, cluster: str) -> Iterator[str]:
     rows = rows.distinct()
     if asked.at is not None:
         rows = rows.where(F.col("at") <= F.lit(asked.at))
-    latest = rows.orderBy(F.desc("at"), F.desc("turn"), F.desc("told")).limit(SHOWN)
-    last = latest.select(_written("at"), "told").collect()
+    latest = rows.orderBy(F.desc("at"), F.desc("turn"), F.desc("text")).limit(SHOWN)
+    last = latest.select(_written("at"), "text").collect()
     many = rows.count() if len(last) == SHOWN else len(last)
     if many > SHOWN:
         yield f"  the last {SHOWN} of {counted(many, 'event')}"
     for row in reversed(last):
-        yield f"  {row['time']}  {row['told']}"
+        yield f"  {row['time']}  {row['text']}"
     if not many:
         yield "  it was never unloaded, assigned or split" if asked.bundle else "  nothing of it"
 
@@ -140,13 +140,13 @@ def _cause() -> Column:
 
 
 def _whole_name(asked: Inquiry) -> Column:
-    """The bundle, where a broker is asked about."""
+    """Return the bundle, if the question is about a broker."""
     none = F.lit("")
     return none if asked.bundle is not None else F.concat(F.lit("; "), F.col("bundle"))
 
 
 def _cycles(tables: Tables, asked: Inquiry, cluster: str) -> list[str]:
-    """The last cycle up to the time; without one, the last that it was unloaded in, or any."""
+    """Return the last cycle up to the time; without one, the last with unloads, or any."""
     mine = F.col("cluster") == cluster
     known = tables["bundle_averages" if asked.bundle else "broker_usage"].where(mine)
     if asked.at is not None:
@@ -162,7 +162,7 @@ def _last(rows: DataFrame, count: int) -> list[str]:
 
 
 def _written(time: str) -> Column:
-    """A time as ISO 8601, UTC, to the microsecond where it has any."""
+    """Format a time as ISO 8601, UTC, with microseconds if it has any."""
     text = F.date_format(time, "yyyy-MM-dd'T'HH:mm:ss.SSSSSS'Z'")
     return F.regexp_replace(text, r"\.?0*Z$", "Z").alias("time")
 
@@ -170,7 +170,7 @@ def _written(time: str) -> Column:
 def _cycle(
     tables: Tables, plan: AuditPlan, asked: Inquiry, cluster: str, cycle: str
 ) -> Iterator[str]:
-    """One cycle: what the rules say of it, and its arithmetic."""
+    """Yield the verdicts and the arithmetic of a cycle."""
     this = (F.col("cluster") == cluster) & (F.col("cycle") == F.lit(cycle).cast("timestamp"))
     yield f"cycle of {cycle}"
     rows = tables["verdicts"].where(this & (F.col("verdict") != "allowed")).orderBy("rule")
@@ -180,10 +180,10 @@ def _cycle(
 
 
 def _arithmetic(tables: Tables, plan: AuditPlan, asked: Inquiry, this: Column) -> Iterator[str]:
-    """The derivation of the cycle's case, of what is asked about alone.
+    """Yield the derivation of the cycle's case, limited to the subject.
 
-    A cycle that is not recorded is shown at the last moment that it can have been at, which is
-    just before what it shed first.
+    A cycle that is not recorded is shown at the last moment at which it can have run, just before
+    its first unload.
     """
     made = {**tables, "cycles": tables["cycles"].where(this)}
     moments = cycles.moments(made, plan)
@@ -201,7 +201,8 @@ def _arithmetic(tables: Tables, plan: AuditPlan, asked: Inquiry, this: Column) -
         yield f"  as it was known at {row['time']}; the cycle itself is not recorded"
     asked_case = json.loads(row["case"])
     trial = trial_of(asked_case)
-    assert trial is not None, "a case that was just made is one"
+    if trial is None:
+        raise AuditError(f"{asked.named}: the case of the cycle cannot be read; report this")
     handed = Handed("the cycle", trial, asked_case["profile"], asked_case["readings"])
     try:
         lines = list(case_lines(handed, Wanted(None, {}, {}, Focus(asked.broker, asked.bundle))))

@@ -1,11 +1,11 @@
-"""Changes of the leader, and how each former one gave it up."""
+"""Changes of the leader, and what became of the former one."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-from pulsar_conformance.audit.input.conditions import SHUTDOWN
+from pulsar_conformance.audit.input.parsing import SHUTDOWN
 from pulsar_conformance.audit.tables.causes import TOGETHER
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
@@ -14,20 +14,20 @@ Json = dict[str, Any]
 Tables = Mapping[str, DataFrame]
 
 SHOWN = 5
-"""Changes that are told one by one, the first ones."""
+"""Number of changes that are described one by one, the first ones."""
 
-ANEW = "begins anew"
+RESTARTED = "begins anew"
 ENDED = "which ended"
-GOES_ON = "which goes on"
+CONTINUES = "which goes on"
 SILENT = "of which nothing is reported since"
 
 
 def changes(tables: Tables) -> DataFrame:
-    """`cluster`, `at`, `broker`, `former` and `how`: a row for each leader after the first.
+    """Return a row for each leader after the first: `cluster`, `at`, `broker`, `former`, `how`.
 
-    `how` is `ANEW` where the same broker leads again, and else what became of the former one:
-    it ended if it gave up bundles at that time because it was shut down. A leader that is recorded
-    once more as one that led before is no change.
+    `how` is `RESTARTED` if the same broker leads again, else what became of the former one: it
+    ended if it unloaded bundles at that time because it was shut down. A leader that is recorded
+    again without having started anew is no change.
     """
     course = Window.partitionBy("cluster").orderBy("at")
     led = tables["contexts"].where("kind = 'leader'").select("cluster", "at", "broker", "anew")
@@ -44,34 +44,34 @@ def changes(tables: Tables) -> DataFrame:
     )
     rows = rows.groupBy(*keys, "reported").agg(F.bool_or(apart <= TOGETHER).alias("gone"))
     how = (
-        F.when(F.col("broker") == F.col("former"), ANEW)
+        F.when(F.col("broker") == F.col("former"), RESTARTED)
         .when(F.col("gone"), ENDED)
-        .when(F.col("reported") > F.col("at"), GOES_ON)
+        .when(F.col("reported") > F.col("at"), CONTINUES)
         .otherwise(SILENT)
     )
     return rows.select(*keys, how.alias("how"))
 
 
-def told(tables: Tables) -> Json:
-    """How many changes there were, and the first ones in words with their cluster and time."""
+def described(tables: Tables) -> Json:
+    """Return the number of changes, and the first ones in words with cluster and time."""
     rows = changes(tables)
     words = F.concat(F.col("broker"), F.lit(" "), _words())
     at = F.date_format("at", "yyyy-MM-dd'T'HH:mm:ss.SSS'Z'")
     first = rows.orderBy("at", "cluster").limit(SHOWN)
-    shown = first.select("cluster", at.alias("at"), words.alias("told")).collect()
+    shown = first.select("cluster", at.alias("at"), words.alias("text")).collect()
     count = rows.count() if len(shown) == SHOWN else len(shown)
     return {"count": count, "first": [row.asDict() for row in shown]}
 
 
 def _words() -> Column:
     place = F.concat(F.lit("leads in place of "), F.col("former"), F.lit(", "), F.col("how"))
-    return F.when(F.col("how") == ANEW, F.lit(f"leads, and {ANEW}")).otherwise(place)
+    return F.when(F.col("how") == RESTARTED, F.lit(f"leads, and {RESTARTED}")).otherwise(place)
 
 
 def of_broker(tables: Tables, cluster: str, broker: str | None) -> DataFrame:
-    """`at` and `told`: when this broker began to lead, and when it did no more."""
+    """Return `at` and `text`: when this broker began to lead, and when it ceased to."""
     mine = changes(tables).where(F.col("cluster") == cluster)
-    begins = mine.where(F.col("broker") == broker).select("at", _words().alias("told"))
+    begins = mine.where(F.col("broker") == broker).select("at", _words().alias("text"))
     ends = mine.where((F.col("former") == broker) & (F.col("broker") != broker))
     lost = F.concat(F.col("broker"), F.lit(" leads in place of it, "), F.col("how"))
-    return begins.unionByName(ends.select("at", lost.alias("told")))
+    return begins.unionByName(ends.select("at", lost.alias("text")))

@@ -1,7 +1,7 @@
-"""Marks of what is done: a line of JSON for each table, in a folder of its own.
+"""Marks of completed tables: a line of JSON each, in a folder of its own.
 
-Spark writes the first one. Where this process finds that, it writes the others: a job of Spark for
-a line takes as long as the rows of a small table do.
+Spark writes the first one. If this process finds that file, it writes the others itself: a Spark
+job for a line takes as long as one for the rows of a small table.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
+from pulsar_conformance.audit.input.changes import EPOCH, NEVER
 from pulsar_conformance.audit.input.paths import LOCAL, literal
-from pulsar_conformance.audit.input.sources import EPOCH, NEVER
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -27,15 +27,15 @@ MARK = (
 )
 NO_PATH = "PATH_NOT_FOUND"
 LINE, UNFINISHED = "part-0.json", "_part"
-"""How the file is named that this process writes, and while it is written."""
+"""Names of the file that this process writes, when it is complete and before."""
 
 
 @dataclass(frozen=True)
 class Mark:
-    """A table that is there, of what it was made, and by which code.
+    """A complete table: the fingerprints of all that it was built from, and of its code.
 
-    Where only a part of it was made anew, `before` is the fingerprint that it had, and nothing in
-    it is another that is of a time before `since`.
+    If only a part of it was rebuilt, `before` is its former fingerprint, and rows before `since`
+    are unchanged.
     """
 
     fingerprint: str
@@ -47,20 +47,20 @@ class Mark:
 
 
 GONE = Mark("", 0, 0.0)
-"""Of a table that is done no more."""
+"""The mark of a table that is no longer complete."""
 
 
 class Marks:
-    """The marks of an audit, by the names of its tables, in the folder `done` of its own."""
+    """The marks of an audit by table, in the folder `done` of its output."""
 
     def __init__(self, spark: Any, output: str) -> None:
         self._spark = spark
         self._path = f"{output}/{DONE}"
         self._here: Path | None = None
-        """The folder as this process finds it, if it is known to."""
+        """The folder, if this process can reach it."""
 
     def read(self) -> Mapping[str, Mark]:
-        """What is done."""
+        """Return the marks of complete tables."""
         try:
             there = self._lines()
             # A server of Spark Connect looks for the path no earlier.
@@ -84,12 +84,12 @@ class Marks:
         }
 
     def begin(self, table: str) -> None:
-        """Say that a table is done that has no rows, in a folder that has no marks yet."""
+        """Write the first mark, of no table."""
         self._write(table, Mark("-", 0, 0.0))
         self._here = _found_here(self._lines().inputFiles())
 
     def put(self, table: str, mark: Mark | None) -> None:
-        """Say that a table is done; or, without a mark, that it is not any more."""
+        """Mark a table as complete; without a mark, as no longer complete."""
         if self._here is None:
             self._write(table, mark or GONE)
             return
@@ -109,7 +109,7 @@ class Marks:
 
 
 def _found_here(files: list[str]) -> Path | None:
-    """The folder of marks, if files that Spark has written there are found by this process."""
+    """Return the folder of marks, if this process finds the files that Spark has written there."""
     for address in files:
         file = Path(unquote(urlsplit(address).path))
         if address.startswith(LOCAL) and file.is_file():
@@ -118,7 +118,7 @@ def _found_here(files: list[str]) -> Path | None:
 
 
 def _write_here(folder: Path, mark: Mark) -> None:
-    """Write a mark in place of what is there. Stopped in between, there is none."""
+    """Replace a mark. If the process is stopped meanwhile, there is none."""
     folder.mkdir(exist_ok=True)
     unfinished = folder / UNFINISHED
     told = {**vars(mark), "since": mark.since.isoformat(timespec="microseconds")}

@@ -1,4 +1,4 @@
-"""What a history is judged by: a profile, readings, and what stands in place of its settings."""
+"""How a history is judged: a profile, readings, and overriding settings."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from pulsar_conformance import specs
 from pyspark.sql import DataFrame
 
 Made = Mapping[str, DataFrame]
-"""Gold tables by their names, those that were made before."""
+"""The parents of a gold table, by their names."""
 
 
 @dataclass(frozen=True)
 class Silver:
-    """What was recorded, as `tables.TABLES` has it."""
+    """The silver tables."""
 
     broker_samples: DataFrame
     bundle_samples: DataFrame
@@ -28,8 +28,8 @@ class Silver:
 class AuditPlan:
     """How a history is judged.
 
-    `settings` win over those that were recorded, and `strategy` over both. Cycles count that are at
-    `since` or later, and before `until`; what was known at them goes back to their leader's start.
+    `settings` override recorded ones, and `strategy` overrides both. Cycles from `since` up to, not
+    including, `until` are judged, with all that was known since their leader's start.
     """
 
     profile: str
@@ -41,11 +41,11 @@ class AuditPlan:
 
     @classmethod
     def of(cls, profile: str, readings: Mapping[str, str] | None = None, **more: Any) -> AuditPlan:
-        """Under the usual readings of a profile, but for those that are chosen."""
+        """Return a plan with the default readings of a profile, except those given."""
         chosen = {**specs.load().default_readings(profile), **(readings or {})}
         return cls(profile, chosen, **more)
 
     @property
     def defaults(self) -> Mapping[str, Any]:
-        """The settings that the profile's documents give."""
+        """The defaults of settings in the profile's documents."""
         return specs.load().defaults(self.profile)

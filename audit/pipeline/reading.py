@@ -1,4 +1,4 @@
-"""The table `records`: of all files of a history, or of those that are new beside what was read."""
+"""Builds the table `records` from all files of a history, or only from changed ones."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ from collections.abc import Callable
 from datetime import datetime
 from functools import partial
 
+from pulsar_conformance.audit.input.changes import changed_files, differs_since, first_of, sources
 from pulsar_conformance.audit.input.files import InputFiles
 from pulsar_conformance.audit.input.lines import lines
 from pulsar_conformance.audit.input.records import (
-    as_said,
     as_stray,
-    each_said,
+    deduplicate,
     has_strays,
-    once_each,
+    parse_each,
     records,
     stray_days,
+    undo_deduplication,
 )
-from pulsar_conformance.audit.input.sources import differs_since, first_of, fresh, sources
 from pulsar_conformance.audit.pipeline.marks import Mark
 from pulsar_conformance.audit.pipeline.steps import Tables, TableStep, digest
 from pulsar_conformance.audit.pipeline.writing import Store, from_day
@@ -28,9 +28,9 @@ RECORDS = "records"
 
 
 def source(store: Store, path: str, there: InputFiles) -> TableStep:
-    """The step that reads a history."""
+    """Return the step that reads a history."""
 
-    # Files are listed before any is read: what is written to one meanwhile is read the next time.
+    # Files are listed before they are read: what is appended meanwhile is read the next time.
     def listed() -> DataFrame:
         return sources(store.spark, path, there)
 
@@ -41,27 +41,27 @@ def source(store: Store, path: str, there: InputFiles) -> TableStep:
 
         return read_all
 
-    def renew(old: Mark) -> tuple[int, datetime] | None:
+    def refresh(old: Mark) -> tuple[int, datetime] | None:
         listing = store.listing(listed())
         found = _renewed(store, path, there, old, listing)
         if found is not None:
             store.read_from(listing)
         return found
 
-    broken = read(False) if there.files.get("parquet") else None
+    fallback = read(False) if there.files.get("parquet") else None
     return TableStep(
         RECORDS,
         (),
         read(True),
         there.fingerprint,
-        broken,
+        fallback,
         finish=partial(_quarantine_strays, store),
-        renew=renew,
+        refresh=refresh,
     )
 
 
 def _quarantine_strays(store: Store) -> None:
-    """Rewrite the partitions of days that are none of a cluster's history, if there are any."""
+    """Quarantine the records of stray days, if there are any."""
     there = store.read(RECORDS)
     days = stray_days(there)
     if days.isEmpty():
@@ -72,23 +72,23 @@ def _quarantine_strays(store: Store) -> None:
 def _renewed(
     store: Store, path: str, there: InputFiles, old: Mark, listing: DataFrame
 ) -> tuple[int, datetime] | None:
-    """The days that the files that are new tell of, with what all others say of them.
+    """Rebuild the days that changed files have records of.
 
-    The number of rows, and since when the table is another one. None where all files have to be
-    read: it is not known which are new, or whether a clock was wrong hangs on all days.
+    Return the number of rows and the time of the first change; None if all files have to be read:
+    the changed ones are unknown, or there are stray days, which depend on all others.
     """
     known = store.sources()
     of = known.select("fingerprint").first()
     if of is None or digest(old.method, of["fingerprint"]) != old.fingerprint:
         return None
-    new = fresh(listing, known)
+    new = changed_files(listing, known)
     if new is None:
         return None
     read = store.read(RECORDS)
     touched = F.col("file").isin(*new.touched)
-    said = each_said(lines(store.spark, path, there, of=new.files)).localCheckpoint()
+    said = parse_each(lines(store.spark, path, there, of=new.files)).localCheckpoint()
     since = differs_since(read.where(touched), said) if new.touched else first_of(said, "at")
-    others = as_said(from_day(read, since)).where(~touched)
-    rows = once_each(others.unionByName(from_day(said, since)))
+    others = undo_deduplication(from_day(read, since)).where(~touched)
+    rows = deduplicate(others.unionByName(from_day(said, since)))
     count = store.update(RECORDS, rows, since)
     return None if has_strays(store.read(RECORDS)) else (count, since)

@@ -1,4 +1,4 @@
-"""An audit from its input to what is told of it."""
+"""An audit from its input to its report."""
 
 from __future__ import annotations
 
@@ -13,34 +13,33 @@ from pulsar_conformance.adapters.protocol import text_of
 from pulsar_conformance.adapters.spark.configuring import configure
 from pulsar_conformance.adapters.spark.session import apart, last_cause
 from pulsar_conformance.audit.input import files
-from pulsar_conformance.audit.input.errors import AuditError
-from pulsar_conformance.audit.input.paths import as_given, literal
-from pulsar_conformance.audit.input.sources import NEVER
+from pulsar_conformance.audit.input.changes import NEVER
+from pulsar_conformance.audit.input.paths import AuditError, as_given, literal
 from pulsar_conformance.audit.page import making
-from pulsar_conformance.audit.pipeline import asked, sizes, summary, telling
+from pulsar_conformance.audit.pipeline import report_text, spark_tuning, summary
 from pulsar_conformance.audit.pipeline.inquiry import Inquiry, answer
 from pulsar_conformance.audit.pipeline.marks import Mark
 from pulsar_conformance.audit.pipeline.plan import AuditPlan
 from pulsar_conformance.audit.pipeline.reading import source
 from pulsar_conformance.audit.pipeline.running import BEGUN, make
 from pulsar_conformance.audit.pipeline.steps import steps
+from pulsar_conformance.audit.pipeline.tables import SESSION
 from pulsar_conformance.audit.pipeline.workers import workers
 from pulsar_conformance.audit.pipeline.writing import ASKED, Store
-from pulsar_conformance.audit.tables.gold import SESSION
 from pulsar_conformance.audit.verdicts import casefiles
 from pulsar_conformance.audit.verdicts.verdicts import rules_of
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame
 
 SHOWN = 3
-"""Faults of a rule that are told with their evidence."""
+"""Number of faults per rule that are shown with their evidence."""
 
 
 @dataclass(frozen=True)
 class ReportOptions:
-    """How an audit is told: so many case files of a rule, and each table as it is there or not.
+    """How an audit is reported: case files per rule, and whether progress is shown.
 
-    The page is read again by its browser every `refresh` seconds, if that is not 0.
+    A browser reloads the page every `refresh` seconds, if that is not 0.
     """
 
     cases: int = 10
@@ -50,13 +49,13 @@ class ReportOptions:
 
 @dataclass(frozen=True)
 class Counterfactual:
-    """What settings, and which strategy, are asked about in place of those that were recorded."""
+    """Settings and a strategy to compare with the recorded ones."""
 
     settings: dict[str, Any]
     strategy: str | None
 
     def over(self, plan: AuditPlan) -> AuditPlan | None:
-        """A plan with these; None where nothing is asked."""
+        """Return a plan with these; None if there are none."""
         if not self.settings and not self.strategy:
             return None
         return replace(
@@ -70,7 +69,7 @@ class Counterfactual:
 
 
 def check_rules(plan: AuditPlan) -> None:
-    """Errors: `AuditError` where no rule of the profile is about what was unloaded."""
+    """Check that the profile has rules about unloads. Errors: `AuditError`."""
     if rules_of(plan):
         return
     every = [name for name in specs.load().profiles if rules_of(AuditPlan.of(name))]
@@ -87,26 +86,26 @@ def tables(
     *,
     quiet: bool = False,
 ) -> dict[str, DataFrame]:
-    """Every table of the audit of a history, made where it is not there. Errors: `AuditError`."""
+    """Return every table of the audit of a history, building missing ones. Errors: `AuditError`."""
     path = as_given(path)
     found = _found(spark, path)
-    store = Store(spark, output.rstrip("/"), sizes.in_one(found.length))
+    store = Store(spark, output.rstrip("/"), spark_tuning.in_one(found.length))
     _usable(store)
     every = list(steps(source(store, path, found), plan, other))
 
-    with sizes.tasks_at_once(spark) as tasks:
+    with spark_tuning.tasks_at_once(spark) as tasks:
 
         def set_up(of: Store, table: str, in_part: bool) -> None:
-            length = min(found.length, sizes.DAILY) if in_part else found.length
-            usual = sizes.of_table(table.removeprefix(ASKED), length, tasks)
+            length = min(found.length, spark_tuning.DAILY) if in_part else found.length
+            usual = spark_tuning.of_table(table.removeprefix(ASKED), length, tasks)
             configure(of.spark, {**SESSION, **usual})
 
         def beside() -> Store | None:
             session = apart(spark)
             return None if session is None else Store(session, store.path, store.in_one)
 
-        at_once = sizes.at_once(found.length)
-        make(store, every, _say_nothing if quiet else _tell, set_up, at_once, beside)
+        at_once = spark_tuning.at_once(found.length)
+        make(store, every, _no_progress if quiet else _report_progress, set_up, at_once, beside)
     return {step.table: store.read(step.table) for step in every}
 
 
@@ -123,7 +122,7 @@ def _found(spark: Any, path: str) -> files.InputFiles:
 
 
 def _usable(store: Store) -> None:
-    """Nothing is written into a folder of somebody else's."""
+    """Check that the output has no files of others. Errors: `AuditError`."""
     if BEGUN in store.marks.read():
         return
     try:
@@ -138,20 +137,20 @@ def _usable(store: Store) -> None:
 def reported(
     spark: Any, path: str, output: str, plan: AuditPlan, other: Counterfactual, how: ReportOptions
 ) -> tuple[dict[str, Any], Iterator[str]]:
-    """The summary and its lines, after everything is written. Errors: `AuditError`."""
-    with told_by_spark(path, output):
+    """Return the summary and its lines, after everything is written. Errors: `AuditError`."""
+    with spark_errors_as_sentences(path, output):
         return _reported(spark, path, output, plan, other, how)
 
 
 def answered(spark: Any, path: str, output: str, plan: AuditPlan, asked: Inquiry) -> list[str]:
-    """What is asked about a bundle or a broker. Errors: `AuditError`."""
-    with told_by_spark(path, output):
+    """Return the answer to a question about a bundle or a broker. Errors: `AuditError`."""
+    with spark_errors_as_sentences(path, output):
         return list(answer(tables(spark, path, output, plan, None), plan, asked))
 
 
 @contextmanager
-def told_by_spark(path: str, output: str) -> Iterator[None]:
-    """What Spark raises, in a sentence."""
+def spark_errors_as_sentences(path: str, output: str) -> Iterator[None]:
+    """Turn Spark's errors into an `AuditError`, and interrupts into `KeyboardInterrupt`."""
     try:
         yield
     except Exception as error:
@@ -160,19 +159,19 @@ def told_by_spark(path: str, output: str) -> Iterator[None]:
         if _interrupted(error):
             raise KeyboardInterrupt from None
         problem = f"Spark stopped: {last_cause(error)}"
-        raise AuditError(f"--input {path} --output {output}: {problem}; {AGAIN}") from None
+        raise AuditError(f"--input {path} --output {output}: {problem}; {RESTART_HINT}") from None
 
 
 def _interrupted(error: BaseException) -> bool:
-    """Whether it was raised while things were tidied up after an interrupt."""
+    """True if the error was raised during the clean-up after an interrupt."""
     before = error.__context__
     return before is not None and (isinstance(before, KeyboardInterrupt) or _interrupted(before))
 
 
 SPARK = ("pyspark", "py4j", "grpc")
-"""Where errors of Spark come from."""
+"""Packages whose errors are Spark's."""
 
-AGAIN = "what is done is kept, so put that right and start it again"
+RESTART_HINT = "what is done is kept, so put that right and start it again"
 
 
 def _reported(
@@ -185,9 +184,9 @@ def _reported(
         found = summary.summary(made, plan)
         faults, content = shown.result()
     if asked_plan is not None:
-        found["asked"] = {**asdict(other), **asked.compared(made)}
+        found["asked"] = {**asdict(other), **summary.compared_settings(made)}
     found["wrong"] = summary.wrong(found)
-    lines = list(telling.lines(found, faults, f"{output}/{casefiles.FOLDER}"))
+    lines = list(report_text.lines(found, faults, f"{output}/{casefiles.FOLDER}"))
     if content is not None:
         lines.append(f"drawn in {making.write(content, output, lines, how.refresh)}")
     return found, iter(lines)
@@ -196,24 +195,24 @@ def _reported(
 def _shown(
     made: dict[str, DataFrame], plan: AuditPlan, output: str, cases: int
 ) -> tuple[list[dict[str, Any]], dict[str, Any] | None]:
-    """The first faults of each rule, whose cases are written; and what the page shows."""
+    """Write case files; return the first faults of each rule, and the content of the page."""
     casefiles.write(made["verdicts"], output, cases)
     return summary.faults(made["verdicts"], SHOWN), making.content(made, plan, output)
 
 
-def _say_nothing(_table: str, _mark: Mark | None) -> None:
-    """Nothing a table."""
+def _no_progress(_table: str, _mark: Mark | None) -> None:
+    """Report nothing."""
 
 
-def _tell(table: str, mark: Mark | None) -> None:
-    """One line a table, when it is there."""
+def _report_progress(table: str, mark: Mark | None) -> None:
+    """Report a completed table on standard error."""
     if mark is not None:
         took = f"{mark.rows:>12,} rows {mark.seconds:8.1f} s"
         print(f"{table:<24}{took}{_since(mark)}", file=sys.stderr, flush=True)
 
 
 def _since(mark: Mark) -> str:
-    """From which day on a table was made anew, if not all of it was."""
+    """Describe from which day on a table was rebuilt, if not in whole."""
     if not mark.before:
         return ""
     return "  as it was" if mark.since == NEVER else f"  from {mark.since:%Y-%m-%d} on"

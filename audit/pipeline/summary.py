@@ -1,16 +1,17 @@
-"""What an audit found, in numbers: small enough for a terminal, whatever the size of the fleet."""
+"""The summary of an audit in numbers, small whatever the size of the fleet."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pulsar_conformance.audit.input.conditions import SHEDDING
+from pulsar_conformance.audit.input.parsing import SHEDDING
 from pulsar_conformance.audit.pipeline import leaders
 from pulsar_conformance.audit.pipeline.plan import AuditPlan
-from pulsar_conformance.audit.verdicts.missing import NOT_RECORDED
+from pulsar_conformance.audit.pipeline.writing import ASKED
+from pulsar_conformance.audit.verdicts.missing_settings import NOT_RECORDED
 from pulsar_conformance.audit.verdicts.splits import JUDGED
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 Json = dict[str, Any]
@@ -19,13 +20,13 @@ Tables = Mapping[str, DataFrame]
 ALLOWED, VIOLATED, NOT_DONE, UNDECIDED = "allowed", "violated", "not done though due", "undecided"
 VERDICTS = (ALLOWED, VIOLATED, NOT_DONE, UNDECIDED)
 WRONG = (VIOLATED, NOT_DONE)
-"""The verdicts that an audit fails by."""
+"""The verdicts that make an audit fail."""
 
 UNLOADING = ("cluster", "cycle", "broker", "bundle")
 
 
 def summary(tables: Tables, plan: AuditPlan) -> Json:
-    """Clusters, cycles, unloads, verdicts by rule, and lines by what became of them."""
+    """Return clusters, cycles, unloads, verdicts by rule, and lines used and quarantined."""
     return {
         "profile": plan.profile,
         "readings": dict(plan.readings),
@@ -37,7 +38,7 @@ def summary(tables: Tables, plan: AuditPlan) -> Json:
 
 
 def lines(tables: Tables) -> Json:
-    """How many were read and used, and how many not, by reason."""
+    """Return the number of lines read and used, and of those quarantined by reason."""
     counted = tables["records"].agg(F.count("*").alias("read"), F.count_if("used").alias("used"))
     (read, used), reasons = counted.collect()[0], tables["quarantine"].groupBy("reason").count()
     found = dict(reasons.orderBy("reason").collect())
@@ -45,7 +46,7 @@ def lines(tables: Tables) -> Json:
 
 
 def judged(tables: Tables) -> Json:
-    """What was decided and done at the cycles, and the verdicts on it."""
+    """Return cycles, unloads, other events, and verdicts."""
     first = tables["broker_usage"].where("moment = cycle")
     went = tables["unloads"].select(*UNLOADING, "at", "cause", "open").distinct()
     shed = (F.col("cause") == SHEDDING) | F.col("open")
@@ -78,7 +79,7 @@ def judged(tables: Tables) -> Json:
             "in_violation": unloads[1],
         },
         "splits": tables["actions"].where("kind = 'split'").count(),
-        "leaders": leaders.told(tables),
+        "leaders": leaders.described(tables),
         "rules": by_rule(tables["verdicts"]),
         "missing": missing_settings(tables["verdicts"]),
         "settings_recorded": not tables["contexts"].where("kind = 'settings'").isEmpty(),
@@ -87,7 +88,7 @@ def judged(tables: Tables) -> Json:
 
 
 def missing_settings(verdicts: DataFrame) -> list[Json]:
-    """Which settings nobody recorded, for which rules, and in how many cycles that matters."""
+    """Return the settings that are not recorded, their rules, and the number of affected cycles."""
     open_ones = verdicts.where(F.col("evidence").endswith(NOT_RECORDED))
     names = F.split(F.substring_index("evidence", ": ", 1), ", ")
     each = open_ones.select("cluster", "cycle", "rule", F.explode(names).alias("setting"))
@@ -105,7 +106,7 @@ def _is_wrong() -> Column:
 
 
 def by_rule(verdicts: DataFrame) -> Json:
-    """How many cycles each rule came to each verdict about."""
+    """Return the number of cycles by rule and verdict."""
     counts = verdicts.groupBy("rule").agg(*(F.count_if(_is(v)).alias(v) for v in VERDICTS))
     return {
         row["rule"]: {verdict: row[verdict] for verdict in VERDICTS}
@@ -118,14 +119,14 @@ def _is(verdict: str) -> Column:
 
 
 def wrong(found: Json) -> int:
-    """How many verdicts fail the audit."""
+    """Number of verdicts that make the audit fail."""
     return sum(counts[verdict] for counts in found["rules"].values() for verdict in WRONG)
 
 
 def faults(verdicts: DataFrame, each: int) -> list[Json]:
-    """The first faults of each rule, with their evidence: rule, verdict, cluster, cycle.
+    """Return the first faults of each rule: rule, verdict, cluster, cycle, evidence.
 
-    Those that follow from another one are not among them.
+    Faults that follow from another are left out.
     """
     chosen = first_of(verdicts.where(_is_wrong() & F.col("follows").isNull()), each)
     rows = chosen.select(
@@ -140,14 +141,54 @@ def faults(verdicts: DataFrame, each: int) -> list[Json]:
 
 
 def first_of(verdicts: DataFrame, each: int) -> DataFrame:
-    """So many rows of each rule at most, the earliest."""
-    from pyspark.sql import Window
-
+    """Return the `each` earliest rows of each rule."""
     order = Window.partitionBy("rule").orderBy("cycle", "cluster")
     numbered = verdicts.withColumn("nth", F.row_number().over(order))
     return numbered.where(F.col("nth") <= each).drop("nth")
 
 
 def written(time: str) -> Column:
-    """A time as ISO 8601, to the second, UTC."""
+    """Format a time as ISO 8601, to the second, UTC."""
     return F.date_format(time, "yyyy-MM-dd'T'HH:mm:ss'Z'")
+
+
+SIDES = ("recorded", "asked")
+
+
+def compared_settings(tables: Tables) -> dict[str, Any]:
+    """Return both sides in numbers, and how far they agree.
+
+    Loads and owners are the recorded ones: a bundle that the recorded settings moved is where it
+    was moved to, and one that only the other settings would move is chosen again as long as it
+    stays.
+    """
+    sides = {"recorded": tables["decisions"], "asked": tables[f"{ASKED}decisions"]}
+    chosen = {
+        side: rows.where("chosen and moment = cycle").select(*UNLOADING, "bytes")
+        for side, rows in sides.items()
+    }
+    numbers = {side: _numbers(rows) for side, rows in chosen.items()}
+    both, only = _shared(*(chosen[side].drop("bytes") for side in SIDES))
+    return {**numbers, "both": both, "only_asked": only}
+
+
+def _numbers(chosen: DataFrame) -> dict[str, Any]:
+    (row,) = chosen.agg(
+        F.count("*"),
+        F.countDistinct("cluster", "cycle"),
+        F.countDistinct("cluster", "broker"),
+        F.coalesce(F.sum("bytes"), F.lit(0.0)),
+    ).collect()
+    names: Sequence[str] = ("bundles", "cycles", "brokers", "bytes_per_second")
+    return dict(zip(names, row, strict=True))
+
+
+def _shared(recorded: DataFrame, asked: DataFrame) -> tuple[int, int]:
+    """Return how many both choose, and how many only the other settings."""
+    known = recorded.withColumn("known", F.lit(True))
+    (row,) = (
+        asked.join(known, list(UNLOADING), "left")
+        .agg(F.count_if("known"), F.count_if(F.col("known").isNull()))
+        .collect()
+    )
+    return row[0], row[1]

@@ -1,118 +1,227 @@
-"""The tables of an audit, each with its columns as Spark types; times are UTC.
+"""The tables of an audit, one declaration each: columns as Spark types, parents, how it is built.
 
-From a history come `records` and `quarantine`, from the records that can be used the samples,
-actions and contexts, and from those what was known, decided and done at each shedding cycle.
-A cycle that is recorded is seen at one `moment`, its own; another at the first and the last
-moment at which it can have been.
+Records and quarantine come from the lines of a history, silver tables (samples, actions, contexts)
+from the usable records, and gold tables from those: what was known, decided and done at each
+shedding cycle. Times are UTC. A recorded cycle is looked at one `moment`, its own; another one at
+the first and the last moment at which it can have run.
+
+Builders are lazy and write nothing, but some start a small job to choose a plan: `cycles` looks for
+the days with records, `verdicts` for broken rules, `unloads` and `split_findings` for the number of
+unloads and splits, `broker_decisions` and `findings` for the strategies in use.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 
 from pulsar_conformance.adapters.spark.shapes import AVERAGE, BUNDLE, RATES, RESOURCES, SETTINGS
+from pulsar_conformance.audit.input import silver
 from pulsar_conformance.audit.input.parsing import SAID
-from pulsar_conformance.audit.tables import decisions
+from pulsar_conformance.audit.input.records import quarantine
+from pulsar_conformance.audit.pipeline.plan import AuditPlan, Made, Silver
+from pulsar_conformance.audit.tables import averages, causes, cycles, decisions, usages
+from pulsar_conformance.audit.verdicts import splits, verdicts
 from pulsar_conformance.audit.verdicts.checks import acts
+from pyspark.sql import DataFrame
 
 KEYS = "cluster string, day date"
-"""What every table has: the cluster, and the day of `at` or of `cycle`, which it is split by."""
+"""Columns of every table: the cluster, and the day of `at` or `cycle`, which partitions it."""
 
 PERCENT = f"struct<{', '.join(f'{name} double' for name in RESOURCES)}>"
-"""What a broker uses of each resource, in percent of its limit."""
-
+"""Usage of each resource, in percent of its limit."""
 
 MEMORY = "struct<least double, most double, after double>"
-"""What a leader remembers of a broker after a cycle: the least and the most that it used, and its
-usage with its history; `NaN` where nobody knows which share of that counted."""
+"""What a leader remembers of a broker after a cycle: least and greatest usage, and the usage mixed
+with its history; `NaN` if the share of the history is unknown."""
+
+SESSION: Mapping[str, str] = {
+    "spark.sql.requireAllClusterKeysForCoPartition": "false",
+    "spark.sql.autoBroadcastJoinThreshold": "32k",
+}
+"""Settings of a Spark session with which few rows are sent to many. The few come to the driver
+first, and take many times the space of their files: `spark_tuning.SUMMARIES` is the limit."""
+
+PACKAGE = "pulsar_conformance.audit"
+READING = ("pulsar_conformance.adapters.spark", f"{PACKAGE}.input")
+DECIDING = (*READING, f"{PACKAGE}.tables", "pulsar_conformance.specs")
+JUDGING = (
+    *DECIDING,
+    f"{PACKAGE}.verdicts",
+    f"{PACKAGE}.verdicts.checks",
+    "pulsar_conformance.conformance.common",
+)
+"""Packages whose code and data decide the content of tables: when one changes, they are rebuilt.
+
+Tolerances are in `common`, rules and documented defaults in `specs`.
+"""
 
 
 @dataclass(frozen=True)
-class TableSchema:
-    """A table: its columns beside `KEYS`, and those that tell its rows apart."""
+class Table:
+    """Columns beside `KEYS`, those that identify a row, and the packages whose code makes it."""
 
     columns: str
-    identity: tuple[str, ...]
+    identity: tuple[str, ...] = ()
+    code: tuple[str, ...] = READING
 
     @property
     def schema(self) -> str:
-        """Every column, the partition last, as Spark reads them back."""
+        """Every column, the partition last, as Spark reads them."""
         return f"{self.columns}, {KEYS}"
 
 
-TABLES: Mapping[str, TableSchema] = {
-    "records": TableSchema(
+@dataclass(frozen=True)
+class RecordsTable(Table):
+    """A table that is built from `records`."""
+
+    build: Callable[[DataFrame], DataFrame] = silver.actions
+
+
+@dataclass(frozen=True, kw_only=True)
+class GoldTable(Table):
+    """A table that is built from the silver tables and from gold ones, its `parents`."""
+
+    build: Callable[[Silver, Made, AuditPlan], DataFrame]
+    parents: tuple[str, ...] = ()
+    code: tuple[str, ...] = DECIDING
+
+    compared: bool = False
+    """True for a small table: it is rebuilt whole, and its changes are found by comparison."""
+
+    ignored_columns: tuple[str, ...] = ()
+    """Columns of a compared table whose changes do not affect other tables."""
+
+    self_dependent: bool = False
+    """True if it continues from its own earlier rows."""
+
+    affected_cycles: Callable[[DataFrame, Silver, datetime], DataFrame] | None = None
+    """For a table whose change date comes from records: the `cycle`s, of its own rows and the
+    silver tables, that records at or after a time affect."""
+
+    by_rule: bool = False
+    """True if it has a row per rule; these are not built for other settings."""
+
+
+RECORDS: Mapping[str, Table] = {
+    "records": Table(
         "file string, line string, kind string, at timestamp, used boolean, reason string, "
-        f"said struct<{SAID}>",
-        (),
+        f"said struct<{SAID}>"
     ),
-    "quarantine": TableSchema(
-        "file string, line string, kind string, at timestamp, reason string", ()
+}
+
+OF_RECORDS: Mapping[str, RecordsTable] = {
+    "quarantine": RecordsTable(
+        "file string, line string, kind string, at timestamp, reason string",
+        build=quarantine,
     ),
-    "broker_samples": TableSchema(
+    "broker_samples": RecordsTable(
         f"at timestamp, broker string, percent {PERCENT}, {RATES}, bundles array<string>",
         ("cluster", "at", "broker"),
+        build=silver.broker_samples,
     ),
-    "bundle_samples": TableSchema(
+    "bundle_samples": RecordsTable(
         f"at timestamp, broker string, bundle string, {RATES}, topics double, "
         "producerCount double, consumerCount double",
         ("cluster", "at", "broker", "bundle"),
+        build=silver.bundle_samples,
     ),
-    "actions": TableSchema(
+    "actions": RecordsTable(
         "at timestamp, kind string, bundle string, broker string, into array<string>, cause string",
         ("cluster", "at", "kind", "bundle"),
+        build=silver.actions,
     ),
-    "contexts": TableSchema(
+    "contexts": RecordsTable(
         "at timestamp, kind string, broker string, bundle string, name string, "
         f"members array<string>, owners map<string, array<string>>, settings {SETTINGS}, "
         f"data {BUNDLE}, anew boolean",
         ("cluster", "at", "kind", "broker", "bundle", "name"),
+        build=silver.contexts,
     ),
-    "cycles": TableSchema(
+}
+
+SILVER: Mapping[str, RecordsTable] = {
+    name: table for name, table in OF_RECORDS.items() if name != "quarantine"
+}
+
+GOLD: Mapping[str, GoldTable] = {
+    "cycles": GoldTable(
         "cycle timestamp, moments array<timestamp>, since timestamp, until timestamp, "
         f"upto timestamp, doubt string, settings {SETTINGS}, strategy string",
         ("cluster", "cycle"),
+        build=lambda recorded, _made, plan: cycles.cycles(recorded, plan),
+        compared=True,
+        # The end of a term changes nothing before it; that of a cycle only its unloads, which are
+        # compared themselves.
+        ignored_columns=("until", "upto"),
+        affected_cycles=cycles.affected,
     ),
-    "unloads": TableSchema(
+    "unloads": GoldTable(
         "cycle timestamp, at timestamp, broker string, bundle string, cause string, "
         "open boolean, owner string, basis string",
         ("cluster", "cycle", "at", "broker", "bundle"),
+        build=causes.unloads,
+        parents=("cycles",),
+        compared=True,
     ),
-    "broker_usage": TableSchema(
+    "broker_usage": GoldTable(
         f"cycle timestamp, moment timestamp, broker string, since timestamp, percent {PERCENT}, "
         "present double, observed boolean, before double, used double, least double, "
-        "most double, "
-        f"messages double, bytes double, memory {MEMORY}",
+        f"most double, messages double, bytes double, memory {MEMORY}",
         ("cluster", "cycle", "moment", "broker"),
+        build=usages.usages,
+        parents=("cycles",),
+        self_dependent=True,
     ),
-    "split_findings": TableSchema(
+    "split_findings": GoldTable(
         "cycle timestamp, rule string, verdict string, evidence string",
         ("cluster", "cycle", "rule"),
+        build=verdicts.split_findings,
+        affected_cycles=splits.affected,
+        by_rule=True,
+        code=JUDGING,
     ),
-    "bundle_averages": TableSchema(
-        f"cycle timestamp, moment timestamp, broker string, bundle string, "
+    "bundle_averages": GoldTable(
+        "cycle timestamp, moment timestamp, broker string, bundle string, "
         f"shortTermData {AVERAGE}, longTermData {AVERAGE}, moved double, surely_moved double",
         ("cluster", "cycle", "moment", "broker", "bundle"),
+        build=averages.averages,
+        parents=("cycles", "unloads"),
     ),
-    "broker_decisions": TableSchema(
+    "broker_decisions": GoldTable(
         f"cycle timestamp, moment timestamp, broker string, {acts.COLUMNS}, "
         f"decisions array<struct<{decisions.COLUMNS}>>",
         ("cluster", "cycle", "moment", "broker"),
+        build=verdicts.broker_decisions,
+        parents=("cycles", "unloads", "bundle_averages", "broker_usage"),
+        code=JUDGING,
     ),
-    "decisions": TableSchema(
+    "decisions": GoldTable(
         f"cycle timestamp, moment timestamp, broker string, {decisions.COLUMNS}",
         ("cluster", "cycle", "moment", "broker", "bundle"),
+        build=decisions.decisions,
+        parents=("broker_decisions",),
     ),
-    "findings": TableSchema(
+    "findings": GoldTable(
         "cycle timestamp, moment timestamp, rule string, verdict string, evidence string, "
         "follows string",
         ("cluster", "cycle", "rule"),
+        build=verdicts.findings,
+        parents=("cycles", "broker_usage", "broker_decisions", "split_findings"),
+        by_rule=True,
+        code=JUDGING,
     ),
-    "verdicts": TableSchema(
+    "verdicts": GoldTable(
         "cycle timestamp, rule string, verdict string, evidence string, follows string, "
         "case string",
         ("cluster", "cycle", "rule"),
+        build=verdicts.verdicts,
+        parents=("cycles", "bundle_averages", "broker_usage", "findings"),
+        by_rule=True,
+        code=JUDGING,
     ),
 }
-"""By name, in the order in which each is made from those before it."""
+
+TABLES: Mapping[str, Table] = {**RECORDS, **OF_RECORDS, **GOLD}
+"""By name, each after those that it is built from."""

@@ -1,4 +1,4 @@
-"""Threads for what Spark does side by side, and what is told of it in order."""
+"""Threads for tables that are built in parallel, and progress that is reported in order."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from pulsar_conformance.audit.pipeline.marks import Mark
 
 @contextmanager
 def workers(count: int) -> Iterator[ThreadPoolExecutor]:
-    """Threads that begin what they are given in its order.
+    """Return a pool of threads that take their work in order.
 
-    An interrupt does not wait for what they are at: that ends with Spark.
+    An interrupt does not wait for running work, which ends with Spark.
     """
     threads = ThreadPoolExecutor(count)
     try:
@@ -24,12 +24,12 @@ def workers(count: int) -> Iterator[ThreadPoolExecutor]:
     threads.shutdown()
 
 
-def done(
+def completed(
     after: Mapping[str, Sequence[str]], work: Callable[[str], None], at_once: int
 ) -> Iterator[str]:
-    """The names of works, each as soon as it is done.
+    """Yield the name of each piece of work when it is done.
 
-    Each is begun after those that it is `after`, and of those that can be the first ones are.
+    Each begins after those that it depends on, the first possible ones first.
     """
     waiting, running = dict(after), dict[Future[None], str]()
     with workers(at_once) as threads:
@@ -45,30 +45,30 @@ def done(
 
 
 Tell = Callable[[str, Mark | None], None]
-"""Is told the name of each table: before it is made, and with its mark when it is there."""
+"""Called with the name of each table: before it is built, and with its mark afterwards."""
 
 
 class TableProgress:
-    """Tables, of which those that are `stale` have to be made; their marks are as they come."""
+    """Reports tables in order, though the `stale` ones are completed in any order."""
 
     def __init__(
         self, tables: Sequence[str], stale: Sequence[str], marks: Mapping[str, Mark], tell: Tell
     ) -> None:
         self._ahead, self._open = list(tables), set(stale)
-        self._unsaid = set(stale)
+        self._unannounced = set(stale)
         self._marks, self._tell = marks, tell
-        self._go_on()
+        self._report()
 
     def done(self, table: str) -> None:
-        """It is there."""
+        """Report that a table is completed."""
         self._open.remove(table)
-        self._go_on()
+        self._report()
 
-    def _go_on(self) -> None:
+    def _report(self) -> None:
         while self._ahead:
             table = self._ahead[0]
-            if table in self._unsaid:
-                self._unsaid.remove(table)
+            if table in self._unannounced:
+                self._unannounced.remove(table)
                 self._tell(table, None)
             if table in self._open:
                 return

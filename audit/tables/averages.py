@@ -1,4 +1,4 @@
-"""`bundle_averages`: what each bundle carries at each cycle, and when it was unloaded last."""
+"""`bundle_averages`: traffic of each bundle at each cycle, and the time since its last unload."""
 
 from __future__ import annotations
 
@@ -7,23 +7,23 @@ from collections.abc import Callable, Mapping
 from pulsar_conformance.adapters.spark import averages as known
 from pulsar_conformance.adapters.spark import ranges, shapes
 from pulsar_conformance.audit.pipeline.plan import AuditPlan, Made, Silver
-from pulsar_conformance.audit.tables import causes, cycles, lately, reports
+from pulsar_conformance.audit.tables import causes, cycles, last_reports, recent
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 FRAMES: Mapping[str, int] = {"shortTermData": 10, "longTermData": 1000}
-"""The samples that count in each time frame. [DATA-03]"""
+"""Number of samples in each time frame. [DATA-03]"""
 
-BEFORE, SAID, LOOK, AFTER = range(4)
-"""What is sampled at the moment of a look is known at it, and what is done then is not; what the
-leader says goes for the samples of that moment."""
+SAMPLE, RECORD, LOOK, UNLOAD = range(4)
+"""Order of rows at the same time: a look knows the samples and the leader's records of its moment,
+and not the unloads; a record replaces the samples of its moment."""
 
 
 def averages(silver: Silver, made: Made, plan: AuditPlan) -> DataFrame:
-    """The table: what the leader's samples since its start come to, or what its records say.
+    """Return the table: averages of the samples since the leader's start, or of its records.
 
-    A record goes for the samples before it, and those after it go on from it; but where there are
-    as many since the leader's start as it would have then, they alone count.
+    A record replaces the samples before it, and later ones continue from it; but once there are as
+    many samples since the leader's start as the record would count then, only they count.
     """
     rows = _timeline(silver, made, plan)
     begun = made["cycles"].select("cluster", "since", "until").distinct()
@@ -51,7 +51,7 @@ def averages(silver: Silver, made: Made, plan: AuditPlan) -> DataFrame:
 
 
 def _average(name: str, window: int) -> Column:
-    """What is known in a time frame, by the last record and the samples."""
+    """Return the average in a time frame, from the last record and the samples."""
     own, said = F.col(name), F.col(f"said.data.{name}")
     counted = shapes.or_nothing(said["numSamples"])
     new = F.col("taken") - F.col("said.taken")
@@ -73,10 +73,10 @@ def _minutes(later: Column, earlier: Column) -> Column:
 
 
 def _timeline(silver: Silver, made: Made, plan: AuditPlan) -> DataFrame:
-    """Samples, records of the leader, unloadings and looks, in rows of one shape."""
+    """Return samples, records of the leader, unloads and looks, as rows of one shape."""
     moments = cycles.of_plan(cycles.moments(made, plan), plan)
-    silver = lately.known(silver, moments, plan, max(FRAMES.values()))
-    owned = reports.at_moments(silver, moments, ["bundles"])
+    silver = recent.known(silver, moments, plan, max(FRAMES.values()))
+    owned = last_reports.at_moments(silver, moments, ["bundles"])
     looks = owned.select(
         "cluster",
         F.explode("bundles").alias("bundle"),
@@ -86,17 +86,17 @@ def _timeline(silver: Silver, made: Made, plan: AuditPlan) -> DataFrame:
         "cycle",
     )
     samples = silver.bundle_samples.select(
-        "cluster", "bundle", "at", F.lit(BEFORE).alias("turn"), "broker", *shapes.RATE_FIELDS
+        "cluster", "bundle", "at", F.lit(SAMPLE).alias("turn"), "broker", *shapes.RATE_FIELDS
     )
     data = silver.contexts.where("kind = 'bundle_data'").select(
-        "cluster", "bundle", "at", F.lit(SAID).alias("turn"), "data"
+        "cluster", "bundle", "at", F.lit(RECORD).alias("turn"), "data"
     )
     at = F.greatest("at", "cycle")
     went = causes.shed(made).select(
         "cluster",
         "bundle",
         at.alias("at"),
-        F.lit(AFTER).alias("turn"),
+        F.lit(UNLOAD).alias("turn"),
         at.alias("went"),
         F.when(~F.col("open"), at).alias("surely"),
     )
@@ -108,7 +108,7 @@ def _timeline(silver: Silver, made: Made, plan: AuditPlan) -> DataFrame:
 
 
 def _with_parts(silver: Silver, went: DataFrame) -> DataFrame:
-    """Unloadings of bundles, each also as one of every bundle that lies within it."""
+    """Return unloads of bundles, each also as one of every part of the bundle."""
     space = ranges.namespace_of(F.col("bundle")).alias("space")
     within = silver.actions.where("kind = 'split'").select(
         "cluster", space, F.explode("into").alias("part")
@@ -124,4 +124,4 @@ WENT: Mapping[str, Callable[[Silver, DataFrame], DataFrame]] = {
     "bundle": lambda _silver, went: went,
     "topic": _with_parts,
 }
-"""What counts as unloaded, by the reading `grace-of`. [SHED-04]"""
+"""Which unloads count for a bundle, by the reading `grace-of`. [SHED-04]"""

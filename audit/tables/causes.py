@@ -1,70 +1,79 @@
-"""`unloads`: why each bundle was unloaded, and which shedding cycle may have done it.
+"""`unloads`: why each bundle was unloaded, and by which shedding cycle.
 
-A cause that is recorded counts. Elsewhere what else is recorded decides: whether a cycle ran just
-before, whether the bundle had just been split, and whether its broker or its whole namespace was
-given up at the time. What all of that leaves open is `open`: the cycle is judged with it and
-without it, and what only one of the two allows is undecided.
+A recorded cause counts. Without one, other records decide: whether a cycle ran just before, whether
+the bundle had just been split, and whether its broker or its whole namespace was unloaded at the
+time. What they leave undecided is `open`: the cycle is judged with the unload and without it.
 """
 
 from __future__ import annotations
 
 from pulsar_conformance.adapters.spark import ranges
 from pulsar_conformance.adapters.spark.averages import Timeline
-from pulsar_conformance.audit.input.conditions import ADMIN, SHEDDING, SHUTDOWN, SPLIT, UNKNOWN
+from pulsar_conformance.audit.input.parsing import ADMIN, SHEDDING, SHUTDOWN, SPLIT, UNKNOWN
 from pulsar_conformance.audit.pipeline.plan import AuditPlan, Made, Silver
-from pulsar_conformance.audit.tables import few
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 CLOSE = 10.0
-"""Seconds from a cycle to what it sheds first, and from there to what it sheds next, at most, where
-nobody recorded that shedding did it."""
+"""Maximum seconds from a cycle to its first unload, and between its unloads, for unloads without a
+recorded cause."""
 
 NEAR = 60.0
-"""Seconds after a cycle in which it sheds: Pulsar waits so long for a bundle to be unloaded."""
+"""Seconds after a cycle in which it sheds: Pulsar waits this long for a bundle to be unloaded."""
 
 SAME = 1.0
-"""Seconds that an unload may be recorded before its cycle is."""
+"""Seconds by which an unload may be recorded before its cycle."""
 
 SKEW = 5.0
 """Seconds by which the clocks of two brokers may differ."""
 
 TOGETHER = 60
-"""Seconds within which a broker that ends, or a whole namespace, is unloaded."""
+"""Seconds within which all bundles of a stopping broker, or of a namespace, are unloaded."""
 
 GONE = 15 * 60.0
-"""Seconds without a report after which a broker is taken to have ended."""
+"""Seconds without a report after which a broker is assumed to have stopped."""
 
 OFFLOADED = 60.0
-"""Seconds after a split in which the parts are offloaded."""
+"""Seconds after a split within which its parts are unloaded."""
 
 KEY = ("cluster", "broker", "bundle", "at")
 
-EXPLAINED = "explained"
+FEW = 2_000
+"""Maximum number of rows that are broadcast; they come to the driver first, whose limit is
+`spark_tuning.SUMMARIES`."""
+
+
+def counted(rows: DataFrame) -> int:
+    """Return the number of rows, up to `FEW` and one more."""
+    return int(rows.limit(FEW + 1).count())
+
+
+def broadcast_few(rows: DataFrame, count: int) -> DataFrame:
+    """Broadcast rows if they are few: samples need no exchange to be joined with them."""
+    return F.broadcast(rows) if count <= FEW else rows
 
 
 def unloads(silver: Silver, made: Made, _plan: AuditPlan) -> DataFrame:
-    """The table: a row for each unload and each cycle that it may be of, or one without a cycle.
+    """Return the table: a row for each unload and each cycle that may have done it, if any.
 
-    `cause` is that which is recorded or the likeliest, `open` whether shedding may as well have
-    done it as not, `basis` says what that follows from, and `owner` is the broker that is last
-    recorded to have had the bundle.
+    `cause` is the recorded or the likeliest one, `open` is true if shedding may have done it or
+    not, `basis` is the reason of both, and `owner` is the last recorded owner of the bundle.
     """
     went = _recorded(silver)
-    count = few.counted(went)
+    count = counted(went)
     evident = _with_reports(silver, _with_namespaces(silver, went, count))
     told = _with_owner(silver, went, _with_splits(silver, evident), count)
     return _at_cycles(told, made["cycles"]).where(F.lit(count > 0))
 
 
 def shed(made: Made) -> DataFrame:
-    """The unloads of a cycle that shedding did, or may have done."""
+    """Return the unloads that shedding did, or may have done."""
     rows = made["unloads"].where("cycle is not null")
     return rows.where((F.col("cause") == SHEDDING) | F.col("open"))
 
 
 def _recorded(silver: Silver) -> DataFrame:
-    """Unloads with `said`, the cause where that is recorded."""
+    """Return unloads with `said`, the recorded cause."""
     rows = silver.actions.where("kind = 'unloaded'")
     return rows.select(*KEY, F.nullif("cause", F.lit(UNKNOWN)).alias("said"))
 
@@ -74,8 +83,10 @@ def _seconds(time: str) -> Column:
 
 
 def _with_reports(silver: Silver, went: DataFrame) -> DataFrame:
-    """Added are `reported`, `owned` (of the broker's last report), and `ended`: whether the broker
-    gave up all that it had, or never reported again."""
+    """Add `reported` and `owned`, time and bundles of the broker's last report, and `ended`.
+
+    It is true if the broker unloaded all of its bundles, or never reported again.
+    """
     report = F.struct("at", "bundles").alias("report")
     samples = silver.broker_samples.select(
         "cluster", "broker", "at", F.col("at").alias("seen"), report
@@ -107,8 +118,8 @@ def _with_reports(silver: Silver, went: DataFrame) -> DataFrame:
 
 
 def _with_splits(silver: Silver, rows: DataFrame) -> DataFrame:
-    """Added are `split` (whether the bundle, or what it is a part of, had just been split), and
-    `unseen` (whether no report has told of the part since)."""
+    """Add `split`, true if the bundle, or the one that it is a part of, had just been split, and
+    `unseen`, true if no report has listed the part since."""
     splits = silver.actions.where("kind = 'split'").select(
         "cluster",
         F.col("at").alias("cut"),
@@ -136,7 +147,7 @@ def _interval(seconds: float) -> Column:
 
 
 def _with_namespaces(silver: Silver, went: DataFrame, count: int) -> DataFrame:
-    """Added is `emptied`: whether every bundle of the namespace was unloaded at that time."""
+    """Add `emptied`: true if every bundle of the namespace was unloaded at that time."""
     space = ranges.namespace_of(F.col("bundle"))
     rows = went.withColumns({"space": space, "of": F.to_date("at")})
     at_once = Window.partitionBy("cluster", "space").orderBy(F.unix_seconds("at"))
@@ -146,7 +157,7 @@ def _with_namespaces(silver: Silver, went: DataFrame, count: int) -> DataFrame:
     named = silver.bundle_samples.select(
         "cluster", F.to_date("at").alias("of"), space.alias("space"), "bundle"
     )
-    known = named.join(few.sent(many, count), ["cluster", "space", "of"], "left_semi")
+    known = named.join(broadcast_few(many, count), ["cluster", "space", "of"], "left_semi")
     counts = known.groupBy("cluster", "space", "of").agg(F.countDistinct("bundle").alias("known"))
     rows = rows.join(counts, ["cluster", "space", "of"], "left")
     emptied = (F.col("given") > 1) & (F.col("given") >= F.col("known"))
@@ -156,10 +167,9 @@ def _with_namespaces(silver: Silver, went: DataFrame, count: int) -> DataFrame:
 
 
 def _with_owner(silver: Silver, went: DataFrame, rows: DataFrame, count: int) -> DataFrame:
-    """Added is `owner`, the broker that by reports, records of owners and assignments had the
-    bundle last; null where nothing tells, as of a part that nobody has reported yet, and where its
-    own broker has reported since without it."""
-    sought = few.sent(went.select("cluster", "bundle").distinct(), count)
+    """Add `owner`, the last owner of the bundle by reports, records of owners and assignments; null
+    if it is unknown, or if that broker has reported since without the bundle."""
+    sought = broadcast_few(went.select("cluster", "bundle").distinct(), count)
     owners = silver.contexts.where("kind = 'owners'").select(
         "cluster", "at", F.explode("owners").alias("owner", "bundles")
     )
@@ -195,7 +205,7 @@ def _claims(rows: DataFrame, owner: Column) -> DataFrame:
 
 
 def _at_cycles(rows: DataFrame, ran: DataFrame) -> DataFrame:
-    """The unloads at the cycles before and after them that they may be of."""
+    """Return the unloads, each at the cycles that may have done it."""
     recorded = (F.size("moments") == 1) & (F.col("moments")[0] == F.col("cycle"))
     cycle = F.struct("cycle", "upto", recorded.alias("recorded")).alias("ran")
     cycles = ran.select("cluster", F.col("cycle").alias("at"), cycle, F.lit(0).alias("turn"))
@@ -243,7 +253,7 @@ def _at_cycles(rows: DataFrame, ran: DataFrame) -> DataFrame:
 
 
 def _judged() -> dict[str, Column]:
-    """`cause`, `basis`, and `may_shed`: whether shedding may have done it at all."""
+    """Return `cause`, `basis`, and `may_shed`: true if shedding may have done it at all."""
     said = F.col("said")
     shortly = F.col("quick") | _true(F.col("early") <= SAME)
     near = shortly | _true(F.col("late") <= NEAR)
@@ -281,7 +291,7 @@ def _true(holds: Column) -> Column:
 
 
 def _cycles() -> Column:
-    """The cycles that it may be of, each with whether that is open; one without, if none."""
+    """Return the cycles that may have done it, each with `open`; a null cycle if there is none."""
     shedding = F.col("cause") == SHEDDING
     ran, due, early = F.col("ran.cycle"), F.col("due.cycle"), F.col("early")
     none = F.lit(None).cast("timestamp")

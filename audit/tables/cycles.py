@@ -1,15 +1,17 @@
-"""When load was shed: the cycles, their leader's memory, and the settings in force.
+"""`cycles`: when load was shed, by which leader, and under which settings.
 
-A cycle is what was recorded as one, or else every interval from the leader's start. It then may
-have been at any moment up to the first bundle that it shed, or up to the next cycle: the first and
-the last of these moments are looked at.
+Cycles are recorded, or else assumed at every interval from the leader's start. An assumed cycle can
+have run at any moment up to its first unload or the next cycle: it is looked at the first and the
+last of these moments.
 """
 
 from __future__ import annotations
 
+from datetime import datetime
+
 from pulsar_conformance.adapters.spark import growth, settings, shedding, threshold
 from pulsar_conformance.adapters.spark.configuring import few_rows
-from pulsar_conformance.audit.input.conditions import SHEDDING, UNKNOWN
+from pulsar_conformance.audit.input.parsing import SHEDDING, UNKNOWN
 from pulsar_conformance.audit.pipeline.plan import AuditPlan, Made, Silver
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
@@ -17,7 +19,7 @@ from pyspark.sql import functions as F
 INTERVAL = "loadBalancerSheddingIntervalMinutes"
 REPORT_AGE = "loadBalancerReportUpdateMaxIntervalMinutes"
 SETTINGS = tuple(dict.fromkeys((*shedding.settings_of(), *growth.SETTINGS, INTERVAL, REPORT_AGE)))
-"""Those that decide what is known, shed and split at a cycle."""
+"""Settings that decide what is known, shed and split at a cycle."""
 
 NO_LEADER = "what its leader knew from before is not recorded"
 CUT_SHORT = "the history or its leader ends before the next one"
@@ -26,30 +28,30 @@ LAST = "nothing is recorded after it"
 
 
 OLDEST = 15.0
-"""Minutes that a report counts for where the settings say nothing."""
+"""Minutes for which a report counts, by default."""
 
 SHORTEST, LONGEST = 1 / 60, 1 << 20
-"""Minutes between which an interval is taken for one."""
+"""Bounds of a valid interval, in minutes."""
 
 MICROS_OF_MINUTE, MICROS_OF_DAY = 60_000_000, 86_400_000_000
 
 
 def minutes(count: Column) -> Column:
-    """So many minutes as an interval; null of what can be none."""
+    """Return minutes as an interval; null if they are out of bounds."""
     seconds = F.when(count.between(SHORTEST, LONGEST), count * 60).cast("decimal(18, 6)")
     return F.make_dt_interval(secs=seconds)
 
 
 def _instant() -> Column:
-    """The shortest time there is."""
+    """Return the shortest interval."""
     return F.expr("interval 1 microsecond")
 
 
 def starts(silver: Silver, days: DataFrame) -> DataFrame:
-    """When leaders began to remember: `cluster`, `since`, `until` (when it ends) and `led`.
+    """Return the terms of leaders: `cluster`, `since`, `until`, `last` and `led`.
 
-    A history may begin before its first leader's start, or with one that led already: that is a
-    memory, too, but not `led`, as nobody knows what was before.
+    The time before the first recorded start of a leader is a term, too, but not `led`: what its
+    leader knew from before is unknown.
     """
     spans = days.groupBy("cluster").agg(F.min("first").alias("first"), F.max("last").alias("last"))
     begun = _began(silver).select("cluster", "at", F.lit(True).alias("led"))
@@ -71,15 +73,15 @@ def _began(silver: Silver) -> DataFrame:
 
 
 def led(silver: Silver, rows: DataFrame) -> DataFrame:
-    """Rows with `led`: whether a leader of the cluster had begun by its `cycle`."""
+    """Add `led`: true if a leader of the cluster had started by the `cycle`."""
     first = _began(silver).groupBy("cluster").agg(F.min("at").alias("led"))
     rows = rows.join(F.broadcast(first), "cluster", "left")
     return rows.withColumn("led", F.coalesce(F.col("cycle") >= F.col("led"), F.lit(False)))
 
 
 def recorded_days(silver: Silver) -> DataFrame:
-    """Days `of` a cluster of which anything is recorded: from when to when, whether a broker has
-    `reported`, and whether a cycle `ran`. They are few, and looked up at once."""
+    """Return the days `of` clusters with records: `first`, `last`, whether a broker has `reported`
+    and a cycle `ran`. They are few, and computed at once."""
     no = F.lit(False)
     kinds = (
         (silver.broker_samples, F.lit(True), no),
@@ -102,16 +104,16 @@ def recorded_days(silver: Silver) -> DataFrame:
 
 
 def cycles(silver: Silver, plan: AuditPlan) -> DataFrame:
-    """`cycles`: each with the moments that it is looked at: one where it is recorded, else two.
+    """Return the table: cycles with their `moments`, one if recorded, else up to three.
 
-    `since` and `until` are its leader's, its unloadings are before `upto`, `doubt` says why it
-    cannot be judged, and `settings` are those recorded last, but for those that the plan overrides.
+    `since` and `until` are its leader's term, its unloads are before `upto`, `doubt` is the reason
+    why it cannot be judged, and `settings` are the last recorded ones, with the plan's overrides.
     """
     days = recorded_days(silver)
     begun, counted = starts(silver, days), days.where("ran").select("cluster").distinct()
-    rows, guessed = _recorded(silver, begun), days.join(counted, "cluster", "left_anti")
-    if not guessed.isEmpty():
-        rows = rows.unionByName(_seen(silver, _guessed(silver, plan, begun, guessed)))
+    rows, assumed = _recorded(silver, begun), days.join(counted, "cluster", "left_anti")
+    if not assumed.isEmpty():
+        rows = rows.unionByName(_with_moments(silver, _assumed(silver, plan, begun, assumed)))
     rows = with_settings(silver, plan, rows, "cycle")
     named = F.lit(plan.strategy) if plan.strategy else F.col(f"force.{shedding.STRATEGY}")
     rows = rows.withColumn("strategy", F.regexp_replace(named, settings.STRATEGIES_PACKAGE, ""))
@@ -121,17 +123,17 @@ def cycles(silver: Silver, plan: AuditPlan) -> DataFrame:
 
 
 SAMPLES = 10
-"""Reports of a bundle that count when load is shed. [DATA-03]"""
+"""Samples of a bundle that count when load is shed. [DATA-03]"""
 
 TRACE = 1e-8
-"""The part of a usage that counts for nothing."""
+"""Share of a usage that is negligible."""
 
 
 def _forgotten() -> Column:
-    """Whether what a leader knew from before the history decides no more.
+    """True once nothing that a leader knew from before the history matters.
 
-    By then the grace period is over, each bundle was reported as often as counts, and of the usage
-    before hardly a trace is left.
+    By then the grace period is over, each bundle was reported as often as counts, and the share of
+    earlier usages is negligible.
     """
     kept = F.col(f"force.{threshold.HISTORY_SHARE}")
     faded = (kept <= 0) | (F.pow(kept, F.col("ran")) < TRACE)
@@ -146,7 +148,7 @@ COLUMNS = ("cluster", "cycle", "moments", "since", "until", "upto", "doubt", "se
 
 
 def moments(made: Made, plan: AuditPlan) -> DataFrame:
-    """The cycles, a row for each `moment`, with their settings typed as the rules take them."""
+    """Return the cycles, a row for each `moment`, with typed settings."""
     force = settings.in_force(F.col("settings"), SETTINGS, plan.defaults)
     each = made["cycles"].withColumn("moment", F.explode("moments"))
     each = each.withColumn("given", F.col("settings")).withColumn("settings", force)
@@ -154,14 +156,14 @@ def moments(made: Made, plan: AuditPlan) -> DataFrame:
 
 
 def followed(made: Made, plan: AuditPlan) -> tuple[str, ...]:
-    """The documented strategies that a cycle of the plan follows: which is looked up."""
+    """Return the documented strategies of the plan's cycles, found by a small job."""
     names = of_plan(made["cycles"], plan).select("strategy").distinct()
     known = few_rows(names.where(F.col("strategy").isin(*shedding.STRATEGIES)))
     return tuple(name for name in shedding.STRATEGIES if (name,) in known)
 
 
 def of_plan(rows: DataFrame, plan: AuditPlan) -> DataFrame:
-    """The rows of those cycles that the plan asks for."""
+    """Return the rows of the cycles that the plan is about."""
     if plan.since is not None:
         rows = rows.where(F.col("cycle") >= F.lit(plan.since))
     if plan.until is not None:
@@ -189,8 +191,8 @@ def _recorded(silver: Silver, begun: DataFrame) -> DataFrame:
     )
 
 
-def _guessed(silver: Silver, plan: AuditPlan, begun: DataFrame, days: DataFrame) -> DataFrame:
-    """Every interval of each leader from its start, on the days that reports can be known of."""
+def _assumed(silver: Silver, plan: AuditPlan, begun: DataFrame, days: DataFrame) -> DataFrame:
+    """Return a cycle every interval from each leader's start, on days with known reports."""
     settled = with_settings(silver, plan, begun, "since")
     step = (F.col(f"force.{INTERVAL}") * MICROS_OF_MINUTE).cast("bigint")
     step = F.when(F.col(f"force.{INTERVAL}").between(SHORTEST, LONGEST), step)
@@ -217,21 +219,21 @@ def _guessed(silver: Silver, plan: AuditPlan, begun: DataFrame, days: DataFrame)
 
 
 def _known_on(days: DataFrame) -> DataFrame:
-    """`cluster` and `of`: the days on which a broker has reported, and those after them."""
+    """Return `cluster` and `of`: the days on which a broker has reported, and the next ones."""
     both = F.explode(F.array("of", F.date_add("of", 1))).alias("of")
     return days.where("reported").select("cluster", both).distinct()
 
 
-def _seen(silver: Silver, guessed: DataFrame) -> DataFrame:
-    """Guessed cycles with the moments that each can have been at: the first and the last.
+def _with_moments(silver: Silver, assumed: DataFrame) -> DataFrame:
+    """Add the `moments` of assumed cycles.
 
-    The last is before the first unload that shedding surely did; and before each of those that it
-    may have done, which is where another one may have ended.
+    The first is the begin of the interval, the last the first unload that shedding surely did, or
+    the end. Between them is the first unload that shedding may have done.
     """
     maybe = F.coalesce("cause", F.lit(UNKNOWN)).isin(SHEDDING, UNKNOWN)
     went = silver.actions.where("kind = 'unloaded'").where(maybe)
     went = went.select("cluster", "at", F.col("at").alias("went"), "cause")
-    marks = guessed.withColumn("at", F.col("cycle")).unionByName(went, allowMissingColumns=True)
+    marks = assumed.withColumn("at", F.col("cycle")).unionByName(went, allowMissingColumns=True)
     later = Window.partitionBy("cluster").orderBy(F.desc("at"), F.desc_nulls_last("went"))
     so_far = later.rowsBetween(Window.unboundedPreceding, Window.currentRow)
     surely = F.when(F.col("cause") == SHEDDING, F.col("went"))
@@ -251,7 +253,7 @@ def _seen(silver: Silver, guessed: DataFrame) -> DataFrame:
 
 
 def with_settings(silver: Silver, plan: AuditPlan, rows: DataFrame, at: str) -> DataFrame:
-    """Rows with the settings that were recorded last, at or before the time in a column."""
+    """Add the settings recorded last, at or before the time in a column."""
     known = silver.contexts.where("kind = 'settings'").select(
         "cluster",
         F.col("at").alias(at),
@@ -277,3 +279,8 @@ def _overridden(recorded: Column, plan: AuditPlan) -> Column:
     others = F.map_filter(recorded, lambda name, _value: ~name.isin(*plan.settings))
     values = [F.lit(value) for value in plan.settings.values()]
     return F.map_concat(others, F.map_from_arrays(F.array(*names), F.array(*values)))
+
+
+def affected(own: DataFrame, _silver: Silver, since: datetime) -> DataFrame:
+    """Return the cycles that may have run at a time or later."""
+    return own.where(F.array_max("moments") >= F.lit(since)).select("cycle")

@@ -1,4 +1,4 @@
-"""What the rules decide about each bundle at each cycle, why, and what was done."""
+"""`decisions`: what the rules decide about each bundle at each cycle, and what was unloaded."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ from collections.abc import Mapping, Sequence
 
 from pulsar_conformance.adapters.spark import shapes, shedding
 from pulsar_conformance.audit.pipeline.plan import AuditPlan, Made, Silver
-from pulsar_conformance.audit.tables import causes, cycles, done, whys, words
+from pulsar_conformance.audit.tables import causes, cycles, explanations, formatting
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 KEY = ("cluster", "cycle", "moment")
+ACTED = ("cycle", "broker", "bundle")
 
 DECIDED: Mapping[str, str] = {
     "bundle": "string",
@@ -34,31 +35,31 @@ DECIDED: Mapping[str, str] = {
     "claimed": "boolean",
     "why": "string",
 }
-"""What is told of a bundle, with its types."""
+"""Columns about a bundle, with their types."""
 
 COLUMNS = ", ".join(f"{name} {type_}" for name, type_ in DECIDED.items())
 NOT_ITS_OWN = "unloaded, though the broker did not report it"
 
 
 def decisions(_silver: Silver, made: Made, _plan: AuditPlan) -> DataFrame:
-    """`decisions`: the rows of `decided` about bundles that were chosen or unloaded.
+    """Return the table: the rows of `decided` about bundles that were chosen or unloaded.
 
-    All others stay where they are; what is told of them is not kept, as it is most of a history.
+    The others, most of a history, are not stored.
     """
     return made["broker_decisions"].select(*KEY, "broker", F.inline("decisions"))
 
 
 def decided(made: Made, plan: AuditPlan) -> DataFrame:
-    """A row a bundle of a broker, and one for what was unloaded and is none of these.
+    """Return a row per bundle of a broker, and one per unload of another bundle.
 
-    `cycle` is a struct of `KEY`, by which the rows are together; then `broker` and `DECIDED`.
+    `cycle` is a struct of `KEY`; then follow `broker` and `DECIDED`.
     """
     ran = cycles.of_plan(cycles.moments(made, plan), plan)
     strategies = cycles.followed(made, plan)
     brokers, bundles = _brokers(ran, made, strategies), _bundles(made, plan)
     rows = shedding.decisions(brokers, bundles, plan.readings, strategies)
-    acted = done.of_cycles(causes.shed(made), cycles.of_plan(made["cycles"], plan))
-    went = done.unloaded(acted.select(F.struct(*KEY).alias("cycle"), *_others(acted, KEY)))
+    acted = unloads_at_moments(causes.shed(made), cycles.of_plan(made["cycles"], plan))
+    went = unload_times(acted.select(F.struct(*KEY).alias("cycle"), *_others(acted, KEY)))
     rows = finished(table(rows, plan.readings), went)
     return rows.select("cycle", "broker", *DECIDED)
 
@@ -92,16 +93,16 @@ def _bundles(made: Made, plan: AuditPlan) -> DataFrame:
 
 
 def table(rows: DataFrame, readings: Mapping[str, str]) -> DataFrame:
-    """The rows of `shedding.decisions` in the columns of `DECIDED`, but for what was done."""
+    """Return the rows of `shedding.decisions` in the columns of `DECIDED`, without unloads."""
     by = [name for name in shedding.STRATEGIES if name.lower() in rows.columns]
-    levels = rows.withColumn("level", whys.level(by))
+    levels = rows.withColumn("level", explanations.level(by))
     narrows = _narrows() if "UniformLoadShedder" in by else F.lit(None).cast("boolean")
     return levels.select(
         "cycle",
         "broker",
         "bundle",
         "strategy",
-        *(F.col(f"level.{name}").alias(name) for name in whys.NUMBERS),
+        *(F.col(f"level.{name}").alias(name) for name in explanations.NUMBERS),
         F.col("load.messages").alias("messages"),
         F.col("load.bytes").alias("bytes"),
         "traffic",
@@ -111,21 +112,21 @@ def table(rows: DataFrame, readings: Mapping[str, str]) -> DataFrame:
         F.col("bundle").isNotNull().alias("owned"),
         narrows.alias("narrows"),
         "chosen",
-        whys.why(by, words.MEASURED[readings["shed-measure"]]).alias("why"),
+        explanations.why(by, formatting.MEASURED[readings["shed-measure"]]).alias("why"),
     )
 
 
 def _open(given: Sequence[str], readings: Mapping[str, str]) -> Column:
-    """Whether it may not move, if something unloaded it lately that need not have been shedding."""
+    """True if the bundle may not move only because of an unload that may not have been shedding."""
     if "surely_moved" not in given:
         return F.lit(False)
     return ~F.col("movable") & ~shedding.blocked(F.col("surely_moved"), readings)
 
 
 def _narrows() -> Column:
-    """Whether a bundle's way from the most to the least loaded broker narrows both gaps.
+    """True if moving a bundle from the most to the least loaded broker narrows both gaps.
 
-    It is told under the strategy that asks for it.
+    It is null under other strategies than `UniformLoadShedder`.
     """
     ends, load = F.col("uniformloadshedder"), F.col("load")
     gaps = {name: (ends["most"][name] - ends["least"][name]) / 2 for name in LOADS}
@@ -138,8 +139,8 @@ LOADS = ("messages", "bytes")
 
 
 def finished(rows: DataFrame, went: DataFrame) -> DataFrame:
-    """The rows with what was done: `went` has the times of `done.unloaded`."""
-    both = done.beside(rows, went)
+    """Add what was unloaded: `went` are rows of `unload_times`."""
+    both = with_unloads(rows, went)
     owned = F.coalesce("owned", F.lit(False))
     strange = F.when(~owned & F.col("unloaded"), F.lit(NOT_ITS_OWN))
     filled = {
@@ -150,3 +151,33 @@ def finished(rows: DataFrame, went: DataFrame) -> DataFrame:
         "why": F.coalesce(strange, "why"),
     }
     return both.withColumns(filled)
+
+
+def unloads_at_moments(shed: DataFrame, ran: DataFrame) -> DataFrame:
+    """Return the unloads of cycles, a row for each moment of a cycle."""
+    moments = ran.select("cluster", "cycle", F.explode("moments").alias("moment"))
+    return shed.drop("day").join(moments.hint("shuffle_hash"), ["cluster", "cycle"])
+
+
+def unload_times(shed: DataFrame) -> DataFrame:
+    """Return when each bundle was unloaded by each broker in a cycle.
+
+    `done` are the times in order, `doubtful` those of unloads that shedding may not have done, and
+    `claimed` is true if the broker owned the bundle, false if another did, null if unknown.
+    """
+    own = F.bool_and(F.col("owner") == F.col("broker")).alias("claimed")
+    times = F.array_sort(F.collect_list("at")).alias("done")
+    doubtful = F.array_sort(F.collect_list(F.when(F.col("open"), F.col("at")))).alias("doubtful")
+    return shed.groupBy(*ACTED).agg(times, doubtful, own)
+
+
+def with_unloads(rows: DataFrame, done: DataFrame) -> DataFrame:
+    """Add the unloads to decided rows; an unload without a decided row gets one of its own."""
+    both = rows.join(done.hint("shuffle_hash"), list(ACTED), "full_outer")
+    none = F.array().cast("array<timestamp>")
+    return both.withColumns(
+        {
+            "unloaded": F.coalesce(F.size("done") > 0, F.lit(False)),
+            "doubtful": F.coalesce("doubtful", none),
+        }
+    )

@@ -1,45 +1,45 @@
-"""`broker_usage`: what each broker uses at each cycle, and what the leader remembers of it.
+"""`broker_usage`: usage of each broker at each cycle, and the leader's memory of it.
 
-The usage with its history is a recurrence, which is carried from cycle to cycle in two steps, so
-that its cost grows with the number of cycles and not with its square: first over blocks of cycles,
-each of which is one affine map of the usage before it, then within each block.
+Usage mixed with history is a recurrence over cycles. It is computed in two steps, so that its cost
+is linear: over blocks of cycles, each of which is one affine map of the usage before it, and then
+within each block.
 """
 
 from __future__ import annotations
 
 from pulsar_conformance.adapters.spark import shapes, threshold, usage
 from pulsar_conformance.audit.pipeline.plan import AuditPlan, Made, Silver
-from pulsar_conformance.audit.tables import cycles, lately, reports
+from pulsar_conformance.audit.tables import cycles, last_reports, recent
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 NAME = "broker_usage"
 TERM = ("cluster", "broker", "since")
-"""What tells the memories of brokers apart: one each for each leader."""
+"""Key of a memory: one per broker and leader."""
 
 BLOCK = 128
-"""Cycles of a block."""
+"""Cycles per block."""
 
 AFFINE = "struct<scale double, shift double, fresh double>"
-"""A usage before a block becomes `scale` times it plus `shift`; `fresh` where there is none."""
+"""Usage after a block: `scale` times that before it plus `shift`; `fresh` if there is none."""
 
 UNKNOWN = float("nan")
-"""A usage after a cycle in which nobody knows which share of the earlier ones counted."""
+"""The usage after a cycle at which the share of earlier ones is unknown."""
 
 
 def usages(silver: Silver, made: Made, plan: AuditPlan) -> DataFrame:
-    """The table. What a broker used at earlier cycles counts since the leader's start.
+    """Return the table. Usages at earlier cycles count from the leader's start.
 
-    Where nothing of it is kept, it is as if it had not been seen; where the share that is kept is
-    not known, neither are `before` and `used`. A cycle is remembered as it was at its first moment.
-    Where the earlier rows of the table are there, it goes on from their memory.
+    If their share is 0, they count as unobserved; if it is unknown, so are `before` and `used`. A
+    cycle is remembered as at its first moment. If `made` has earlier rows of the table, it
+    continues from their memory.
     """
     measured = ("percent", *shapes.RATE_FIELDS)
     earlier, moments = made.get(NAME), cycles.moments(made, plan)
     if earlier is not None:
         moments = cycles.of_plan(moments, plan)
-        silver, earlier = lately.reported(silver, moments, plan), lately.led(earlier, moments)
-    known = reports.at_moments(silver, moments, measured)
+        silver, earlier = recent.reported(silver, moments, plan), recent.led(earlier, moments)
+    known = last_reports.at_moments(silver, moments, measured)
     carries = shapes.traffic(F.struct(*shapes.RATE_FIELDS))
     rows = known.select(
         *TERM,
@@ -59,7 +59,7 @@ def usages(silver: Silver, made: Made, plan: AuditPlan) -> DataFrame:
 
 
 def _memory(earlier: DataFrame) -> DataFrame:
-    """What is remembered of each term, as if it were one cycle before all others."""
+    """Return the memory of each term as a cycle before all others."""
     last = F.max_by(F.struct("cycle", "moment", "memory"), F.struct("cycle", "moment"))
     rows = earlier.groupBy(*TERM).agg(last.alias("last")).select(*TERM, "last.*")
     return rows.select(
@@ -74,7 +74,7 @@ def _memory(earlier: DataFrame) -> DataFrame:
 
 
 def _remembered(rows: DataFrame) -> DataFrame:
-    """The rows of each broker and leader with what was seen before each, and with it."""
+    """Add the memory of earlier cycles to each row, and the usage mixed with it."""
     counts = (F.col("moment") == F.col("cycle")) & F.col("present").isNotNull()
     rows = rows.withColumn("counts", counts)
     after = after_each(rows.where("counts").select(*TERM, "cycle", "present", "kept"))
@@ -116,7 +116,7 @@ def _remembered(rows: DataFrame) -> DataFrame:
 
 
 def after_each(rows: DataFrame) -> DataFrame:
-    """`after`, the usage with its history, at each cycle of each term; see `UNKNOWN`."""
+    """Return `after`, the usage mixed with history, for each cycle of each term; see `UNKNOWN`."""
     nth = F.row_number().over(Window.partitionBy(*TERM).orderBy("cycle")) - 1
     rows = rows.withColumn("block", F.floor(nth / BLOCK).cast("int"))
     items = F.array_sort(F.collect_list(F.struct("cycle", "present", "kept"))).alias("items")
@@ -135,7 +135,7 @@ def after_each(rows: DataFrame) -> DataFrame:
 
 
 def _map(items: Column) -> Column:
-    """What all cycles of a block together do to the usage before them."""
+    """Return the affine map of all cycles of a block."""
     start = F.struct(
         F.lit(1.0).alias("scale"),
         F.lit(0.0).alias("shift"),
@@ -160,7 +160,7 @@ def _share(item: Column) -> Column:
 
 
 def _next(before: Column, item: Column) -> Column:
-    """A usage after one cycle more; the first is what is seen."""
+    """Return the usage after the next cycle; the first one is the present usage."""
     kept, present = _share(item), item["present"]
     mixed = before * kept + present * (F.lit(1.0) - kept)
     return F.when(before.isNull() | (kept == 0), present).otherwise(mixed)
@@ -172,7 +172,7 @@ def _chain(start: Column) -> Column:
 
 
 def _through(course: Column, block: Column) -> Column:
-    """One block more: its start is remembered, and its map applied."""
+    """Append the start of a block, and apply its map."""
     now = course["now"]
     mapped = F.when(block["scale"] == 0, block["shift"]).otherwise(
         block["scale"] * now + block["shift"]
@@ -182,6 +182,6 @@ def _through(course: Column, block: Column) -> Column:
 
 
 def _one_more(course: Column, item: Column) -> Column:
-    """One cycle more, remembered with its usage."""
+    """Append the usage after the next cycle."""
     after = _next(course["now"], item)
     return F.struct(after.alias("now"), F.array_append(course["each"], after).alias("each"))

@@ -1,4 +1,4 @@
-"""The questions behind faults, each a file that `explain`, `ask` and every adapter take."""
+"""Case files of faults, as `explain`, `ask` and every adapter take them."""
 
 from __future__ import annotations
 
@@ -15,12 +15,10 @@ NAME = "name"
 
 
 def write(verdicts: DataFrame, output: str, each: int) -> None:
-    """Writes the first faults of each rule under `output`, as cases/RULE-cluster-time.json.
+    """Write the first faults of each rule under `output`, as cases/RULE-cluster-time.json.
 
-    Where that is no name of one fault alone, the others have a number behind it.
-
-    Spark writes them, so that none has to fit the driver; it makes a folder of each. Where they are
-    on this machine, the folders are turned into files.
+    Further faults with the same name get a number. Spark writes each case into a folder of its own,
+    so that none has to fit into the driver; local folders are turned into files.
     """
     faults = first_of(verdicts.where(F.col("verdict").isin(*WRONG)), each)
     time = F.date_format("cycle", "yyyyMMdd'T'HHmmss'Z'")

@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 
 KEY = ["cluster", "cycle", "moment"]
 REMEMBERED = 30
-"""Earlier usages that a case names one by one; those before them are one usage together."""
+"""Earlier usages that a case lists; those before them are combined into one."""
 
 AVERAGE = f"struct<{', '.join(f'{name} double' for name in RATE_FIELDS)}, numSamples bigint>"
 BUNDLES = f"map<string, struct<shortTermData {AVERAGE}, longTermData {AVERAGE}>>"
@@ -20,9 +20,9 @@ AGO = "map<string, double>"
 
 
 def cases(keys: DataFrame, moments: DataFrame, made: Made, plan: AuditPlan) -> DataFrame:
-    """`KEY` and `case` for each of the keys: a line as `pulsar-conformance ask` reads them.
+    """Return `KEY` and `case` for each key: a line of input for `pulsar-conformance ask`.
 
-    What comes in and what goes out of a broker is told as if it all came in.
+    Traffic into and out of a broker is summed into the incoming one.
     """
     days = F.broadcast(keys.select("cluster", F.to_date("cycle").alias("day")).distinct())
     owned = _of_days(made["bundle_averages"], days).join(keys, KEY, "left_semi")
@@ -37,7 +37,7 @@ def cases(keys: DataFrame, moments: DataFrame, made: Made, plan: AuditPlan) -> D
 
 
 def _of_days(table: DataFrame, days: DataFrame) -> DataFrame:
-    """The rows of those days alone; where it is partitioned by them, no others are read."""
+    """Return the rows of these days; of a partitioned table, only they are read."""
     dated = table if "day" in table.columns else table.withColumn("day", F.to_date("cycle"))
     return dated.join(days, ["cluster", "day"]).drop("day")
 
@@ -60,15 +60,15 @@ def _line(plan: AuditPlan) -> Column:
 
 
 def _typed(given: Column) -> Column:
-    """The settings that are given, each as JSON writes its type; others are null, and left out."""
+    """Return the given settings with their types; others are null, and left out of the JSON."""
     known = specs.load().settings.items()
     return F.struct(*(TYPED[one.type](given[name]).alias(name) for name, one in known))
 
 
 def _history(table: DataFrame) -> DataFrame:
-    """What was used at the cycles before each, the oldest first: `cluster`, `cycle`, `broker`.
+    """Return the usages before each cycle, oldest first: `cluster`, `cycle`, `broker`, `usages`.
 
-    Those of its own day are named; what was before them is one usage, whatever else is broken.
+    Those of the same day are listed; earlier ones are combined into one.
     """
     earlier = Window.partitionBy("cluster", "broker", "since", F.to_date("cycle")).orderBy("cycle")
     few = earlier.rowsBetween(-REMEMBERED, -1)
@@ -118,5 +118,5 @@ def _bundles(owned: DataFrame) -> DataFrame:
 
 
 def _by_name(named: Column) -> Column:
-    """A map of names and values, in the order of the names whatever that of the rows."""
+    """Return a map of names and values, ordered by name."""
     return F.map_from_entries(F.array_sort(F.collect_list(named)))

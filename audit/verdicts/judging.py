@@ -1,4 +1,4 @@
-"""Each cycle held against each rule: whether the rule speaks about it, and is kept."""
+"""Judges each cycle by each rule: whether the rule applies, and whether it is kept."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ FOLLOWS: Mapping[str, tuple[str, ...]] = {
     "THRESHOLD-08": ("THRESHOLD-02",),
     "THRESHOLD-10": ("THRESHOLD-02",),
 }
-"""Rules that cannot but be broken where others are, by the same broker in the same cycle."""
+"""Rules that are unavoidably broken with others, by the same broker in the same cycle."""
 
 
 SAID = (
     "array<struct<rule string, reached boolean, broken boolean, lacking boolean, evidence string, "
     "aside boolean>>"
 )
-"""What rules say of a broker at a cycle; there may be none."""
+"""Results of rules for a broker at a cycle."""
 
 
 def judged(
@@ -37,13 +37,12 @@ def judged(
     readings: Readings,
     besides: Mapping[str, JudgedBy] = MappingProxyType({}),
 ) -> DataFrame:
-    """A row for each cycle and rule that was reached or broken, of rows of `facts.facts`.
+    """Return a row for each cycle and rule that was reached or broken, from rows of `facts.facts`.
 
-    `besides` are more checks of rules; a rule and what is judged besides never speak of one cycle.
-    Columns are `cycle`, `rule`, `reached`, `broken`, `surely` (whether one broker breaks it in each
-    view), `lacking` (whether what is broken was due, and not done), `evidence` (null unless
-    broken), `follows` (a rule from whose breach this one follows) and `brokers` (how many it was
-    about).
+    `besides` are further checks of the same rules; both never apply to one cycle. Columns are
+    `cycle`, `rule`, `reached`, `broken`, `surely` (true if one broker breaks it in each view),
+    `lacking` (true if something due was not done), `evidence` (null unless broken), `follows` (the
+    rule from whose breach this one follows) and `brokers` (how many it was about).
     """
     checks = {rule: _check(rule, readings, besides) for rule in rules}
     decided = facts.withColumns(
@@ -73,7 +72,7 @@ def _check(rule: str, readings: Readings, besides: Mapping[str, JudgedBy]) -> Ju
 
 
 def _root() -> Column:
-    """A rule that the same broker broke in the same cycle, and that this breach follows from."""
+    """Return the rule whose breach by the same broker in the same cycle explains this one."""
     same = Window.partitionBy("cycle", "broker")
     broken = F.collect_set(F.when(F.col("surely"), F.col("rule"))).over(same)
     roots = F.lit(None).cast("array<string>")
@@ -83,7 +82,7 @@ def _root() -> Column:
 
 
 def _together(rows: DataFrame) -> DataFrame:
-    """What was found of each broker, together."""
+    """Combine the results of all brokers."""
     culprit = F.struct(
         (~F.col("surely")).alias("unsure"), "proof.aside", "root", "proof.evidence", "proof.lacking"
     )
@@ -124,5 +123,5 @@ def _row(rule: str, one: Judged) -> Column:
 
 
 def _aside(one: Judged) -> Column:
-    """Whether a broker does not show what is wrong: it is said to have done what it did not do."""
+    """True if the breach is no omission of this broker, and it did nothing either."""
     return ~one.lacking & (F.col("answered") == 0)

@@ -1,8 +1,7 @@
-"""Splits that are recorded as a leader's own, held against the rules about them.
+"""Judges splits that are recorded as a leader's own.
 
-Somebody may split any bundle by hand at any time, and no document says by when a leader has to
-split one: what is split without `automatic` as its recorded cause, and what stays whole, break no
-rule that a history could tell.
+Any bundle may be split by hand at any time, and no document gives a deadline for automatic splits:
+splits without the recorded cause `automatic`, and bundles that stay whole, are not judged.
 """
 
 from __future__ import annotations
@@ -12,46 +11,52 @@ from datetime import datetime, timedelta
 
 from pulsar_conformance import specs
 from pulsar_conformance.adapters.spark import growth, ranges
-from pulsar_conformance.audit.input.conditions import AUTOMATIC
+from pulsar_conformance.audit.input.parsing import AUTOMATIC
 from pulsar_conformance.audit.pipeline.plan import AuditPlan, Silver
-from pulsar_conformance.audit.tables import causes, cycles, few, lately, words
+from pulsar_conformance.audit.tables import causes, cycles, formatting, recent
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 KEY = ("cluster", "cycle", "bundle")
 MEGABYTE = 1_000_000
-"""Bytes of the smaller megabyte: what is not above so many is above no limit of either."""
+"""Bytes of the smaller definition of a megabyte: below it, traffic exceeds no limit by either."""
 
-SAID = timedelta(days=1)
-"""What a leader knew of a bundle may be told so long after it was split, and not before."""
+LATE_DATA = timedelta(days=1)
+"""A leader's data of a bundle may be recorded up to this long after its split."""
 
 MEASURED = ("topics", "sessions", "messages", "bytes")
-"""What each of `growth.LIMITS` limits."""
+"""The quantity that each of `growth.LIMITS` limits."""
 
 
 def split(silver: Silver, plan: AuditPlan) -> DataFrame:
-    """The leader's own splits that a plan is about; `cycle` is the time of each."""
+    """Return the leader's own splits within a plan; `cycle` is the time of each."""
     done = silver.actions.where(F.col("kind") == "split").where(F.col("cause") == AUTOMATIC)
     return cycles.of_plan(
         done.select("cluster", F.col("at").alias("cycle"), "bundle", "into"), plan
     )
 
 
-def lately_split(silver: Silver, since: datetime) -> DataFrame:
-    """`cycle`: the leader's own splits that records from a time on may be about."""
+def recently_split(silver: Silver, since: datetime) -> DataFrame:
+    """Return `cycle`: the leader's own splits that records from a time on may be about."""
     own = (F.col("kind") == "split") & (F.col("cause") == AUTOMATIC)
-    later = F.col("at") >= F.lit(since - SAID)
+    later = F.col("at") >= F.lit(since - LATE_DATA)
     return silver.actions.where(own & later).select(F.col("at").alias("cycle"))
 
 
-def findings(silver: Silver, plan: AuditPlan, count: int) -> DataFrame:
-    """`cluster`, `cycle`, `rule`, `verdict` and `evidence`: a row for each time and rule.
+def affected(own: DataFrame, silver: Silver, since: datetime) -> DataFrame:
+    """Return the splits that records from a time on may be about, and those judged later."""
+    later = own.where(F.col("cycle") >= F.lit(since)).select("cycle")
+    return recently_split(silver, since).unionByName(later)
 
-    `count` is how many splits there are at most.
+
+def findings(silver: Silver, plan: AuditPlan, count: int) -> DataFrame:
+    """Return `cluster`, `cycle`, `rule`, `verdict` and `evidence`: a row per time and rule.
+
+    `count` is the number of splits, as `causes.counted` returns it.
     """
     rules = {rule.id for rule in specs.load().rules_of(plan.profile) if rule.applies(plan.readings)}
     rows = cycles.with_settings(silver, plan, split(silver, plan), "cycle")
-    near = lately.day_before(silver, plan)
+    near = recent.day_before(silver, plan)
     rows = _with_names(near, _with_measured(silver, near, rows, count), count)
     each = (one() for rule, one in JUDGED.items() if rule in rules)
     said = rows.select("cluster", "cycle", F.inline(F.array(*each))).where("broken is not null")
@@ -71,8 +76,8 @@ def findings(silver: Silver, plan: AuditPlan, count: int) -> DataFrame:
 
 
 def _with_measured(silver: Silver, near: Silver, rows: DataFrame, count: int) -> DataFrame:
-    """Rows as `_with_samples`: of all samples only where those that are near do not tell of each
-    bundle that a limit was below."""
+    """Add samples as `_with_samples` does, from all reports only if the near ones do not show for
+    each bundle that it exceeded a limit."""
     if near is silver:
         return _with_samples(silver, rows, count)
     told = _with_samples(near, rows, count).localCheckpoint()
@@ -81,12 +86,12 @@ def _with_measured(silver: Silver, near: Silver, rows: DataFrame, count: int) ->
 
 
 def _with_samples(silver: Silver, rows: DataFrame, count: int) -> DataFrame:
-    """Added is the most of each of `MEASURED` that any report told of the bundle before.
+    """Add the maximum of each of `MEASURED` in all earlier reports of the bundle.
 
-    They are null where none did, and where the leader had data from elsewhere: where somebody tells
-    of that before, or shortly after.
+    They are null without a report, and if the leader had other data of the bundle: recorded before
+    the split or up to `LATE_DATA` after it.
     """
-    sought = few.sent(rows.select(*KEY), count)
+    sought = causes.broadcast_few(rows.select(*KEY), count)
     ahead = F.unix_seconds("at") - F.unix_seconds("cycle")
     known = silver.bundle_samples.join(sought, ["cluster", "bundle"]).where(ahead <= causes.SKEW)
     measured = (
@@ -99,17 +104,16 @@ def _with_samples(silver: Silver, rows: DataFrame, count: int) -> DataFrame:
     most = known.groupBy(*KEY).agg(*(F.max(one).alias(name) for name, one in each))
     said = silver.contexts.where("kind = 'bundle_data'").groupBy("cluster", "bundle")
     said = said.agg(F.min("at").alias("said"))
-    later = F.col("said") > F.col("cycle") + F.lit(SAID)
+    later = F.col("said") > F.col("cycle") + F.lit(LATE_DATA)
     most = most.join(said, ["cluster", "bundle"], "left")
     most = most.where(F.col("said").isNull() | later).drop("said")
     return cycles.led(silver, rows).join(most, list(KEY), "left")
 
 
 def _with_names(silver: Silver, rows: DataFrame, count: int) -> DataFrame:
-    """Added is `names`: bundles that the namespace surely had, by the last reports before.
+    """Add `names`: bundles that the namespace surely had, by the last reports before.
 
-    What lies around another one had been split by then. It is null where the bundle is not among
-    them.
+    Bundles that contain others had been split by then. It is null if the bundle is not among them.
     """
     turn = _turn("cycle")
     sought = rows.select(*KEY, F.explode(F.array(turn, turn - 1)).alias("turn"))
@@ -117,7 +121,7 @@ def _with_names(silver: Silver, rows: DataFrame, count: int) -> DataFrame:
         "cluster", "broker", F.col("at").alias("seen"), "bundles", _turn("at").alias("turn")
     )
     age = F.unix_seconds("cycle") - F.unix_seconds("seen")
-    known = few.sent(sought, 2 * count).join(reports, ["cluster", "turn"])
+    known = causes.broadcast_few(sought, 2 * count).join(reports, ["cluster", "turn"])
     known = known.where(age.between(0, causes.GONE))
     last = known.groupBy(*KEY, "broker").agg(F.max_by("bundles", "seen").alias("bundles"))
     space = ranges.namespace_of(F.col("bundle"))
@@ -131,8 +135,8 @@ def _with_names(silver: Silver, rows: DataFrame, count: int) -> DataFrame:
 
 
 def _turn(time: str) -> Column:
-    """The span of a time, as long as a report tells what its broker has: it and the one before hold
-    all that was reported lately."""
+    """Return the number of a time span as long as a report counts: it and the one before hold all
+    current reports."""
     return F.floor(F.unix_seconds(time) / causes.GONE)
 
 
@@ -145,9 +149,9 @@ def _row(rule: str, broken: Column, told: Column) -> Column:
 
 
 def over_none() -> Column:
-    """No report told of more than any limit, whichever of them count and how. [SPLIT-05]
+    """No report exceeded any limit, under every reading. [SPLIT-05]
 
-    What a leader that led before the history knows of bundles goes back for longer than that.
+    A leader from before the history may know more of a bundle than the reports show.
     """
     within = F.when(F.col("led"), F.lit(True))
     for name, what in zip(growth.LIMITS, MEASURED, strict=True):
@@ -155,33 +159,33 @@ def over_none() -> Column:
         within = within & (F.col(what) <= _force(name) * unit)
     most = F.concat_ws(
         ", ",
-        words.sentence(words.plain(F.col("topics")), "topics"),
-        words.sentence(words.plain(F.col("sessions")), "sessions"),
-        words.messages(F.col("messages")),
-        words.throughput(F.col("bytes")),
+        formatting.sentence(formatting.plain(F.col("topics")), "topics"),
+        formatting.sentence(formatting.plain(F.col("sessions")), "sessions"),
+        formatting.messages(F.col("messages")),
+        formatting.throughput(F.col("bytes")),
     )
-    told = words.sentence(F.col("bundle"), "was split, and no limit is below", most)
+    told = formatting.sentence(F.col("bundle"), "was split, and no limit is below", most)
     return _row("SPLIT-05", within, told)
 
 
 def no_room() -> Column:
-    """The namespace had as many bundles as it may have, or more. [SPLIT-06]"""
+    """The namespace had its maximum number of bundles, or more. [SPLIT-06]"""
     there, more = F.size("names"), F.size("into") - 1
     full = F.when(F.col("names").isNotNull(), there + more > _force(growth.MAX_BUNDLES))
-    told = words.sentence(
+    told = formatting.sentence(
         F.col("bundle"),
         "was split when its namespace had",
         there.cast("string"),
         "bundles, of",
-        words.plain(_force(growth.MAX_BUNDLES)),
+        formatting.plain(_force(growth.MAX_BUNDLES)),
         "at most",
     )
     return _row("SPLIT-06", full, told)
 
 
 def switched_off() -> Column:
-    """Nothing is to be split. [SPLIT-07]"""
-    told = words.sentence(F.col("bundle"), f"was split while {growth.AUTO_SPLIT} is false")
+    """Splitting is switched off. [SPLIT-07]"""
+    told = formatting.sentence(F.col("bundle"), f"was split while {growth.AUTO_SPLIT} is false")
     return _row("SPLIT-07", ~_force(growth.AUTO_SPLIT), told)
 
 
@@ -190,4 +194,4 @@ JUDGED: Mapping[str, Callable[[], Column]] = {
     "SPLIT-06": no_room,
     "SPLIT-07": switched_off,
 }
-"""By the rule; null where nothing tells."""
+"""By rule; `broken` is null if the records do not show it."""

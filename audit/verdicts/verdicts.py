@@ -1,12 +1,12 @@
-"""`verdicts`: whether what was done at each cycle is allowed, by the rules of the suite."""
+"""`verdicts`: whether the unloads of each cycle are allowed, by the rules of the suite."""
 
 from __future__ import annotations
 
 from pulsar_conformance import specs
 from pulsar_conformance.audit.pipeline.plan import AuditPlan, Made, Silver
-from pulsar_conformance.audit.tables import cycles, few
+from pulsar_conformance.audit.tables import causes, cycles
 from pulsar_conformance.audit.tables.decisions import decided
-from pulsar_conformance.audit.verdicts import cases, missing, splits
+from pulsar_conformance.audit.verdicts import cases, missing_settings, splits
 from pulsar_conformance.audit.verdicts.checks import BOUNDED, CHECKS
 from pulsar_conformance.audit.verdicts.checks.acts import acts
 from pulsar_conformance.audit.verdicts.checks.facts import facts
@@ -16,7 +16,7 @@ from pyspark.sql import functions as F
 
 KEY = ("cluster", "cycle", "moment")
 DROPPED = ("cluster", "moment", "day", "decisions")
-"""What `facts` has no use for."""
+"""Columns that `facts` does not use."""
 
 ALLOWED, VIOLATED = "allowed", "violated"
 NOT_DONE, UNDECIDED = "not done though due", "undecided"
@@ -27,36 +27,36 @@ DOUBTFUL = "it is allowed if something was unloaded otherwise than by shedding, 
 
 
 def rules_of(plan: AuditPlan) -> tuple[str, ...]:
-    """The rules that are judged: those that apply, and have a check."""
+    """Return the rules that apply and have a check."""
     rules = {rule.id for rule in specs.load().rules_of(plan.profile) if rule.applies(plan.readings)}
     return tuple(rule for rule in CHECKS if rule in rules)
 
 
 def judged_by(made: Made, plan: AuditPlan) -> tuple[str, ...]:
-    """Those of them that are about every strategy, or about one that a cycle follows."""
+    """Return those of them about all strategies, or about one that a cycle follows."""
     about = (None, *cycles.followed(made, plan))
-    return tuple(rule for rule in rules_of(plan) if missing.strategy_of(rule) in about)
+    return tuple(rule for rule in rules_of(plan) if missing_settings.strategy_of(rule) in about)
 
 
 def broker_decisions(_silver: Silver, made: Made, plan: AuditPlan) -> DataFrame:
-    """`broker_decisions`: a row for each broker at each look."""
+    """Return `broker_decisions`: a row for each broker at each moment."""
     rows = acts(decided(made, plan), ("cycle", "broker"))
     key = (F.col(f"cycle.{name}").alias(name) for name in KEY)
     return rows.select(*key, *rows.columns[1:])
 
 
 def split_findings(silver: Silver, _made: Made, plan: AuditPlan) -> DataFrame:
-    """`split_findings`: a row for each time at which a leader split bundles, and rule about it."""
-    count = few.counted(splits.split(silver, plan))
+    """Return `split_findings`: a row for each time at which a leader split bundles, and rule."""
+    count = causes.counted(splits.split(silver, plan))
     return splits.findings(silver, plan, count).where(F.lit(count > 0))
 
 
 def findings(_silver: Silver, made: Made, plan: AuditPlan) -> DataFrame:
-    """`findings`: a row for each cycle and rule that speaks about it.
+    """Return `findings`: a row for each cycle and rule that applies to it.
 
-    A cycle that is not recorded is judged at each of its moments; where those disagree, or it is
-    in `doubt`, what is broken is undecided. `moment` is the first at which it is broken. What a
-    leader split by itself is told besides, with the time of the split as its `cycle`.
+    An assumed cycle is judged at each of its moments; if they disagree, or the cycle is in `doubt`,
+    a breach is undecided. `moment` is the first at which the rule is broken. Findings about splits
+    are added, with the time of the split as `cycle`.
     """
     moments = cycles.of_plan(cycles.moments(made, plan), plan)
     rules = judged_by(made, plan)
@@ -69,14 +69,14 @@ def findings(_silver: Silver, made: Made, plan: AuditPlan) -> DataFrame:
     found = found.withColumns({"verdict": _verdict(), "evidence": _evidence()})
     columns = ("cluster", "cycle", "moment", "rule", "verdict", "evidence", "follows")
     found = found.select(*columns)
-    open_ones = missing.undecided(moments, made["broker_usage"], rules, plan)
-    found = missing.beside(found, open_ones).select(*columns)
+    open_ones = missing_settings.undecided(moments, made["broker_usage"], rules, plan)
+    found = missing_settings.with_undecided(found, open_ones).select(*columns)
     split = made["split_findings"].drop("day")
     return found.unionByName(split, allowMissingColumns=True)
 
 
 def verdicts(_silver: Silver, made: Made, plan: AuditPlan) -> DataFrame:
-    """The table: the findings, and the case of the cycle of each that is broken, if one is."""
+    """Return the table: the findings, with the case of the cycle for broken ones."""
     found = made["findings"].drop("day")
     broken = found.where("moment is not null").select(*KEY).distinct()
     if broken.isEmpty():
@@ -108,8 +108,7 @@ def _facts(moments: DataFrame, made: Made, plan: AuditPlan) -> DataFrame:
 
 
 def _together(said: DataFrame) -> DataFrame:
-    """What was found at each moment of a cycle, together; `moment` is the first one that it
-    is broken at."""
+    """Combine the findings at the moments of a cycle; `moment` is the first with a breach."""
     proof = F.struct((~F.col("surely")).alias("unsure"), "moment", "evidence", "lacking", "follows")
     return (
         said.groupBy("cluster", "cycle", "rule")

@@ -8,7 +8,9 @@ pytest.importorskip("pyspark", reason="needs the extra: nox -s spark")
 
 from pulsar_conformance.audit.pipeline.plan import AuditPlan, Silver
 from pulsar_conformance.audit.pipeline.tables import TABLES
-from pulsar_conformance.audit.tables.gold import averages, cycles, unloads
+from pulsar_conformance.audit.tables.averages import averages
+from pulsar_conformance.audit.tables.causes import unloads
+from pulsar_conformance.audit.tables.cycles import cycles
 from standins.sparks import audit_session, spark
 
 pytestmark = pytest.mark.spark

@@ -12,19 +12,17 @@ pytest.importorskip("pyspark", reason="needs the extra: nox -s spark")
 
 from pulsar_conformance.adapters.spark.configuring import configure
 from pulsar_conformance.adapters.spark.session import apart
-from pulsar_conformance.audit.input import sources
+from pulsar_conformance.audit.input import changes
 from pulsar_conformance.audit.input.files import found
 from pulsar_conformance.audit.input.records import records
-from pulsar_conformance.audit.input.silver import SILVER
-from pulsar_conformance.audit.pipeline import reading, sizes
+from pulsar_conformance.audit.pipeline import reading, spark_tuning
 from pulsar_conformance.audit.pipeline.plan import AuditPlan, Silver
 from pulsar_conformance.audit.pipeline.reading import source
 from pulsar_conformance.audit.pipeline.running import make
-from pulsar_conformance.audit.pipeline.steps import PASSING, steps
-from pulsar_conformance.audit.pipeline.tables import TABLES
+from pulsar_conformance.audit.pipeline.steps import INCREMENTAL, steps
+from pulsar_conformance.audit.pipeline.tables import GOLD, SESSION, SILVER, TABLES
 from pulsar_conformance.audit.pipeline.writing import Store
-from pulsar_conformance.audit.tables import averages, lately
-from pulsar_conformance.audit.tables.gold import SESSION
+from pulsar_conformance.audit.tables import averages, recent
 from pulsar_conformance.audit.verdicts import splits
 from standins.sparks import spark
 
@@ -149,10 +147,10 @@ def made(store, history, tell=lambda _table, _mark: None, count=None, plan=PLAN)
     """The marks of a run, or of one that ends after so many tables."""
     first = source(store, str(history), found(store.spark, str(history)))
     every = list(steps(first, plan, None))
-    with sizes.tasks_at_once(store.spark) as tasks:
+    with spark_tuning.tasks_at_once(store.spark) as tasks:
 
         def set_up(of, table, _part):
-            configure(of.spark, {**SESSION, **sizes.of_table(table, 0, tasks)})
+            configure(of.spark, {**SESSION, **spark_tuning.of_table(table, 0, tasks)})
 
         def beside():
             return Store(apart(store.spark), store.path)
@@ -177,7 +175,7 @@ def rounded(value):
 
 def files_before(store, day):
     """The files of an earlier day, of the tables that are not made whole."""
-    tables = [table for table in TABLES if table not in PASSING]
+    tables = [table for table in TABLES if table in INCREMENTAL or table not in GOLD]
     files = {file for table in tables for file in store.read(table).inputFiles()}
     return {file for file in files if "day=2" in file and file.partition("day=")[2][:10] < day}
 
@@ -217,13 +215,13 @@ def audited(session, begun):
 
 
 @pytest.mark.parametrize(
-    ("near", "fresh"), [(timedelta(0), timedelta(0)), (lately.NEAR, lately.FRESH)]
+    ("near", "fresh"), [(timedelta(0), timedelta(0)), (recent.NEAR, recent.FRESH)]
 )
 def test_a_corrected_day_and_a_day_more_come_to_what_all_of_it_at_once_does(
     session, written, audited, tmp_path, monkeypatch, near, fresh
 ):
-    monkeypatch.setattr(lately, "NEAR", near)
-    monkeypatch.setattr(lately, "FRESH", fresh)
+    monkeypatch.setattr(recent, "NEAR", near)
+    monkeypatch.setattr(recent, "FRESH", fresh)
     history, store = audited
     moved = ('"unloaded"', '"assigned"')
     third = [one for one in written[2] if not any(kind in one for kind in moved)]
@@ -243,7 +241,7 @@ def test_a_corrected_day_and_a_day_more_come_to_what_all_of_it_at_once_does(
     assert begun == list(TABLES)[4:]
     assert all(mark.before for mark in marks.values())
     split = marks.pop("split_findings")
-    assert split.since == sources.NEVER
+    assert split.since == changes.NEVER
     assert {f"{mark.since:%Y-%m-%d}" for mark in marks.values()} == {"2026-11-22", "2026-11-24"}
     assert kept
     assert kept == files_before(store, "2026-11-22")
@@ -278,7 +276,7 @@ def test_what_is_written_while_files_are_read_is_read_the_next_time(written, aud
 
         return and_then
 
-    for name, before in (("each_said", True), ("records", False)):
+    for name, before in (("parse_each", True), ("records", False)):
         monkeypatch.setattr(reading, name, late(getattr(reading, name)))
         count = store.read("records").count()
         assert bool(made(store, history, count=1)["records"].before) == before
@@ -294,7 +292,7 @@ def silver_of(session, folder, lines):
     """The tables of what is recorded in lines."""
     write(folder, 0, lines)
     rows = session.read.text(str(folder)).selectExpr("'' file", "value line", "null damage")
-    return Silver(**{name: make(records(rows)) for name, make in SILVER.items()})
+    return Silver(**{name: table.build(records(rows)) for name, table in SILVER.items()})
 
 
 def test_what_a_leader_says_within_a_day_makes_a_split_open(session, written, tmp_path):
@@ -302,7 +300,7 @@ def test_what_a_leader_says_within_a_day_makes_a_split_open(session, written, tm
     at = START + timedelta(days=2, hours=20)
     every = len(CLUSTERS)
     for since, open_ones in ((at - DAY, every), (at + DAY, every), (at + 1.1 * DAY, 0)):
-        assert splits.lately_split(silver, since).count() == open_ones
+        assert splits.recently_split(silver, since).count() == open_ones
 
 
 TOPICS = {"near": (1, 1, 2000), "far": (2000, 1, 1), "never": (1, 1, 1)}
@@ -347,7 +345,7 @@ def test_a_file_that_is_only_touched_makes_nothing_another_one(audited):
     before = files_before(store, "2026-12-01")
     (history / "1.jsonl").touch()
     marks = made(store, history, count=list(TABLES).index("cycles") + 1)
-    assert {mark.since for mark in marks.values()} == {sources.NEVER}
+    assert {mark.since for mark in marks.values()} == {changes.NEVER}
     assert before
     assert before == files_before(store, "2026-12-01")
 
@@ -364,7 +362,7 @@ def test_a_clock_that_was_wrong_and_many_files_are_read_anew(written, audited, m
     write(history, DAYS, written[DAYS])
     assert made(store, history, count=1)["records"].before
     assert store.read("records").where("reason = 'stray-time'").isEmpty()
-    monkeypatch.setattr(sources, "MANY", 1)
+    monkeypatch.setattr(changes, "MANY", 1)
     (history / "1.jsonl").touch()
     assert made(store, history, count=1)["records"].before
     (history / "1.jsonl").touch()

@@ -6,8 +6,7 @@ import pytest
 
 pytest.importorskip("pyspark", reason="needs the extra: nox -s spark")
 
-from pulsar_conformance.audit.input.differences import TableDifference, difference
-from pulsar_conformance.audit.input.sources import NEVER
+from pulsar_conformance.audit.input.changes import NEVER, TableDifference, difference
 from standins.sparks import audit_session, spark
 
 pytestmark = pytest.mark.spark

@@ -7,11 +7,10 @@ import pytest
 from pulsar_conformance import specs
 from pulsar_conformance.adapters.spark.averages import Timeline
 from pulsar_conformance.adapters.spark.configuring import configure
-from pulsar_conformance.audit.pipeline import sizes
+from pulsar_conformance.audit.pipeline import spark_tuning
 from pulsar_conformance.audit.pipeline.plan import AuditPlan, Silver
-from pulsar_conformance.audit.pipeline.tables import TABLES
+from pulsar_conformance.audit.pipeline.tables import GOLD, TABLES
 from pulsar_conformance.audit.tables.decisions import decided
-from pulsar_conformance.audit.tables.gold import GOLD
 from pulsar_conformance.audit.verdicts.verdicts import judged_by
 from pulsar_conformance.conformance.cases.saved import trial_of
 from pulsar_conformance.conformance.engine.judge import Court
@@ -126,9 +125,9 @@ def made(audit_session):
     silver = Silver(*(session.createDataFrame(told[name], TABLES[name].schema) for name in SILVER))
     plan = AuditPlan.of(PROFILE)
     tables = {}
-    for name, function in GOLD.items():
-        configure(session, sizes.of_table(name, sizes.SMALL, TASKS))
-        rows = function(silver, tables, plan)
+    for name, table in GOLD.items():
+        configure(session, spark_tuning.of_table(name, spark_tuning.SMALL, TASKS))
+        rows = table.build(silver, tables, plan)
         columns = {
             one.split()[0] for one in session.createDataFrame([], TABLES[name].schema).columns
         }

@@ -8,12 +8,12 @@ import pytest
 
 pytest.importorskip("pyspark", reason="needs the extra: nox -s spark")
 
-from pulsar_conformance.audit.input.damage import REASONS
 from pulsar_conformance.audit.input.files import found
 from pulsar_conformance.audit.input.lines import lines
 from pulsar_conformance.audit.input.paths import as_given
+from pulsar_conformance.audit.input.reasons import REASONS
 from pulsar_conformance.audit.input.records import quarantine, records
-from pulsar_conformance.audit.input.silver import SILVER
+from pulsar_conformance.audit.pipeline.tables import SILVER
 from standins.records import (
     GOOD,
     HALVES,
@@ -207,7 +207,7 @@ def test_files_of_other_formats_are_told(session, tmp_path):
 def silver(session, folder):
     """Each silver table of a history, as sorted rows."""
     rows = records(lines(session, str(folder), found(session, str(folder)))).cache()
-    made = {name: make(rows).drop("day").collect() for name, make in SILVER.items()}
+    made = {name: table.build(rows).drop("day").collect() for name, table in SILVER.items()}
     rows.unpersist()
     return {name: sorted(map(repr, table)) for name, table in made.items()}
 
@@ -237,12 +237,12 @@ def test_what_is_not_said_is_summed_or_nothing(session, tmp_path):
     texts.append(line("load_report", broker="b2", report={"cpu": broker, "bundles": HALVES * 2}))
     folder = str(history(tmp_path, texts))
     rows = records(lines(session, folder, found(session, folder)))
-    one, two = SILVER["broker_samples"](rows).orderBy("broker").collect()
+    one, two = SILVER["broker_samples"].build(rows).orderBy("broker").collect()
     assert one["percent"].asDict() == {**dict.fromkeys(one["percent"].__fields__, 0), "cpu": 25}
     assert (one["msgRateIn"], one["msgRateOut"], one["msgThroughputIn"]) == (7, 3, 10)
     assert one["bundles"] == [WHOLE]
     assert (two["msgRateIn"], two["bundles"]) == (0, HALVES)
-    (sample,) = SILVER["bundle_samples"](rows).collect()
+    (sample,) = SILVER["bundle_samples"].build(rows).collect()
     assert (sample["msgRateIn"], sample["msgRateOut"], sample["topics"]) == (0, 3, 0)
 
 

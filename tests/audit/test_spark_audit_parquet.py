@@ -1,4 +1,4 @@
-"""Parquet files of a history: what is damaged costs its own rows, each counted."""
+"""Parquet files of a history: a damaged one is quarantined as a whole, the others are used."""
 
 import json
 from collections import Counter, defaultdict
@@ -54,7 +54,7 @@ def test_a_parquet_file_that_breaks_off_when_it_is_read(session, tmp_path):
     for hidden in (tmp_path / "whole").glob(".*"):
         hidden.unlink()
     rows = told(session, history(tmp_path, GOOD), whole=False)
-    assert reasons(rows) == {None: len(GOOD), "damaged-parquet": 60}
+    assert reasons(rows) == {None: len(GOOD), "damaged-parquet": 1}
 
 
 def rows_of(number, count=60):
@@ -77,25 +77,22 @@ def flipped(content, place, width=56):
 
 
 BROKEN = {
-    "no-footer": (lambda made: made[:-8], 1),
-    "cut-in-two": (lambda made: made[: len(made) // 2], 1),
-    "no-magic": (lambda made: b"XXXX" + made[4:-4] + b"XXXX", 1),
-    "footer-length": (lambda made: made[:-8] + b"\xff\xff\xff\x7f" + made[-4:], 1),
-    "footer": (lambda made: flipped(made, len(made) - 200), 1),
-    "empty-but-magic": (lambda _made: bytearray(b"PAR1PAR1"), 1),
-    "text": (lambda _made: bytearray(b"kind: cycle"), 1),
-    "first-page-header": (lambda made: flipped(made, 4), 20),
-    "page-header-of-the-second-group": (
-        lambda made: flipped(made, made.find(b"10:09:20") - 80),
-        20,
-    ),
-    "page-header-of-the-last-group": (lambda made: flipped(made, made.find(b"10:09:40") - 80), 20),
+    "no-footer": lambda made: made[:-8],
+    "cut-in-two": lambda made: made[: len(made) // 2],
+    "no-magic": lambda made: b"XXXX" + made[4:-4] + b"XXXX",
+    "footer-length": lambda made: made[:-8] + b"\xff\xff\xff\x7f" + made[-4:],
+    "footer": lambda made: flipped(made, len(made) - 200),
+    "empty-but-magic": lambda _made: bytearray(b"PAR1PAR1"),
+    "text": lambda _made: bytearray(b"kind: cycle"),
+    "first-page-header": lambda made: flipped(made, 4),
+    "page-header-of-the-second-group": lambda made: flipped(made, made.find(b"10:09:20") - 80),
+    "page-header-of-the-last-group": lambda made: flipped(made, made.find(b"10:09:40") - 80),
 }
-"""Ways to damage a file of 60 rows in three groups, and how many lines of damage that is."""
+"""Ways to damage a file of 60 rows in three groups."""
 
 
-def test_a_damaged_parquet_file_costs_its_own_rows(session, tmp_path):
-    for number, (name, (damage, _)) in enumerate(BROKEN.items()):
+def test_a_damaged_parquet_file_is_one_line_of_the_quarantine(session, tmp_path):
+    for number, (name, damage) in enumerate(BROKEN.items()):
         file = tmp_path / f"{name}.parquet"
         made = parquet_of(file, rows_of(9 if "group" in name else 20 + number))
         file.write_bytes(damage(made))
@@ -106,13 +103,12 @@ def test_a_damaged_parquet_file_costs_its_own_rows(session, tmp_path):
     for name, _, _, why in rows:
         of[name.removesuffix(".parquet")][why == "damaged-parquet"] += 1
     assert all(of[f"whole-{number}"] == {False: 60} for number in range(3))
-    for name, (_, lost) in BROKEN.items():
-        assert of[name][True] == lost, (name, of)
-        assert of[name][False] == (0 if lost == 1 else 60 - lost), name
+    for name in BROKEN:
+        assert of[name] == {True: 1}, name
 
 
 def test_a_bad_footer_beside_a_bad_page(session, tmp_path):
-    """What is read in one go, and breaks while it is, is read again file by file."""
+    """Files that cannot be read together are checked one by one."""
     made = parquet_of(tmp_path / "page.parquet", rows_of(1))
     (tmp_path / "page.parquet").write_bytes(flipped(made, 4))
     (tmp_path / "footer.parquet").write_bytes(
@@ -120,7 +116,7 @@ def test_a_bad_footer_beside_a_bad_page(session, tmp_path):
     )
     parquet_of(tmp_path / "whole.parquet", rows_of(3, 36))
     rows = told(session, tmp_path)
-    assert reasons(rows) == {None: 40 + 36, "damaged-parquet": 20 + 1}
+    assert reasons(rows) == {None: 36, "damaged-parquet": 2}
 
 
 def test_parquet_of_other_writers(session, tmp_path):
@@ -136,8 +132,8 @@ def test_parquet_of_other_writers(session, tmp_path):
     assert reasons(rows) == {None: 1, "unreadable-time": 1}
 
 
-def test_columns_that_spark_cannot_read_cost_no_row(session, tmp_path):
-    """A name that stands there twice, a type without JSON, a compression, or no column at all."""
+def test_files_with_columns_that_spark_cannot_read_are_quarantined(session, tmp_path):
+    """A repeated name, a type without JSON, a compression, or no column at all."""
     arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
     cycle = {"kind": "cycle", "cluster": "eu-1", "at": "2026-11-20T10:0{}:00Z"}
 
@@ -154,11 +150,11 @@ def test_columns_that_spark_cannot_read_cost_no_row(session, tmp_path):
     write(4, [("kind", ["cycle"])])
     parquet.write_table(arrow.table({}), str(tmp_path / "none.parquet"))
     rows = told(session, tmp_path, whole=False)
-    assert reasons(rows) == {None: 4, "not-strict-json": 1}
+    assert reasons(rows) == {None: 1, "damaged-parquet": 4}
 
 
-def test_a_file_that_spark_alone_finds_damaged_costs_no_row(session, tmp_path):
-    """The name of a column is spelled otherwise where its pages are described."""
+def test_a_file_that_only_spark_finds_damaged_is_quarantined(session, tmp_path):
+    """The name of a column is spelled differently where its pages are described."""
     arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
     for name, count in (("sound", 60), ("flawed", 1)):
         file = tmp_path / f"{name}.parquet"
@@ -169,4 +165,4 @@ def test_a_file_that_spark_alone_finds_damaged_costs_no_row(session, tmp_path):
     made = file.read_bytes()
     assert made.count(b"\x04list\x07element") == 1
     file.write_bytes(made.replace(b"\x04list\x07element", b"\x04\xe6ist\x07element"))
-    assert reasons(told(session, tmp_path, whole=False)) == {None: 61}
+    assert reasons(told(session, tmp_path, whole=False)) == {None: 60, "damaged-parquet": 1}

@@ -18,16 +18,14 @@ pytest.importorskip("pyspark", reason="needs the extra: nox -s spark")
 from pulsar_conformance.adapters.spark.configuring import configure
 from pulsar_conformance.adapters.spark.session import apart
 from pulsar_conformance.audit.input.files import found
-from pulsar_conformance.audit.input.silver import SILVER
-from pulsar_conformance.audit.pipeline import sizes
+from pulsar_conformance.audit.pipeline import spark_tuning
 from pulsar_conformance.audit.pipeline.marks import DONE
 from pulsar_conformance.audit.pipeline.plan import AuditPlan
 from pulsar_conformance.audit.pipeline.reading import source
 from pulsar_conformance.audit.pipeline.running import make
 from pulsar_conformance.audit.pipeline.steps import COMPARED, fingerprints, steps
-from pulsar_conformance.audit.pipeline.tables import TABLES
+from pulsar_conformance.audit.pipeline.tables import GOLD, SILVER, TABLES
 from pulsar_conformance.audit.pipeline.writing import ASKED, Store
-from pulsar_conformance.audit.tables.gold import GOLD
 from standins.sparks import CORES, audit_session, spark
 
 pytestmark = pytest.mark.spark
@@ -157,9 +155,9 @@ def test_tables_that_are_made_at_once_are_the_same(audit_session, history, undis
     def noted(step):
         def made(tables):
             beside.add(threading.current_thread().name)
-            return step.make(tables)
+            return step.build(tables)
 
-        return replace(step, make=made)
+        return replace(step, build=made)
 
     def tell(table, mark):
         told.extend([table] if mark is not None else [])
@@ -175,12 +173,14 @@ def test_tables_of_one_part_are_the_same(audit_session, history, undisturbed, tm
     store, set_ups = Store(apart(audit_session), str(tmp_path), in_one=True), []
 
     def set_up(of, table, _in_part):
-        set_ups.append(sizes.of_table(table, sizes.TINY - 1, CORES))
+        set_ups.append(spark_tuning.of_table(table, spark_tuning.TINY - 1, CORES))
         configure(of.spark, set_ups[-1])
 
-    assert store.in_one == sizes.in_one(sizes.TINY - 1) != sizes.in_one(sizes.TINY)
+    assert store.in_one
+    assert spark_tuning.in_one(spark_tuning.TINY - 1)
+    assert not spark_tuning.in_one(spark_tuning.TINY)
     make(store, every_step(store, history), silent, set_up)
-    assert {one[sizes.PARTITIONS] for one in set_ups} == {"1"}
+    assert {one[spark_tuning.PARTITIONS] for one in set_ups} == {"1"}
     assert rows(store) == rows(undisturbed)
     assert {store.read(name).rdd.getNumPartitions() for name in TABLES} == {1}
 
@@ -192,7 +192,7 @@ def test_what_breaks_at_once_is_told_and_what_is_done_is_kept(audit_session, his
     def breaks(_tables):
         raise OSError("no space left on device")
 
-    broken = [replace(one, make=breaks) if one.table == "contexts" else one for one in every]
+    broken = [replace(one, build=breaks) if one.table == "contexts" else one for one in every]
     with pytest.raises(OSError, match="no space"):
         make(store, broken, silent, at_once=2)
     done = {name for name in store.marks.read() if name in TABLES}

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 from pulsar_conformance import specs
 from pulsar_conformance.adapters.spark import session
 from pulsar_conformance.adapters.spark.session import last_cause
-from pulsar_conformance.audit.input.errors import AuditError
+from pulsar_conformance.audit.input.paths import AuditError
 from pulsar_conformance.audit.pipeline import report
 from pulsar_conformance.audit.pipeline.plan import AuditPlan
 from pulsar_conformance.audit.pipeline.report import check_rules

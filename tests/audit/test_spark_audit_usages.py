@@ -6,9 +6,8 @@ from math import isnan
 from random import Random
 
 import pytest
-from pulsar_conformance.audit.input.silver import SILVER
 from pulsar_conformance.audit.pipeline.plan import AuditPlan, Silver
-from pulsar_conformance.audit.pipeline.tables import TABLES
+from pulsar_conformance.audit.pipeline.tables import SILVER, TABLES
 from pulsar_conformance.audit.tables.usages import BLOCK, NAME, after_each, usages
 from standins.sparks import audit_session, spark
 

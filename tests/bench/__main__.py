@@ -18,7 +18,7 @@ from pulsar_conformance.adapters.bundled import runnable
 from pulsar_conformance.adapters.names import connect
 from pulsar_conformance.adapters.programs import without_spark
 from pulsar_conformance.adapters.spark import session
-from pulsar_conformance.audit.pipeline import sizes
+from pulsar_conformance.audit.pipeline import spark_tuning
 
 from bench import layout, rates
 
@@ -105,7 +105,7 @@ def _on_spark(measure: Measure, how_often: str) -> Iterator[str]:
     """What is measured on a Spark of its own."""
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     with (
-        session.taken("local[*]", "bench", sizes.LARGE) as spark,
+        session.taken("local[*]", "bench", spark_tuning.LARGE) as spark,
         tempfile.TemporaryDirectory() as folder,
     ):
         rows = list(measure(spark.session, Path(folder)))

@@ -24,11 +24,10 @@ from pulsar_conformance.audit.fleet.writing import write
 from pulsar_conformance.audit.input import files
 from pulsar_conformance.audit.input.parsing import FIELDS, parsed
 from pulsar_conformance.audit.input.records import part_of_day
-from pulsar_conformance.audit.input.silver import SILVER
-from pulsar_conformance.audit.pipeline import sizes
+from pulsar_conformance.audit.pipeline import spark_tuning
 from pulsar_conformance.audit.pipeline.plan import AuditPlan
 from pulsar_conformance.audit.pipeline.report import tables
-from pulsar_conformance.audit.pipeline.tables import TABLES
+from pulsar_conformance.audit.pipeline.tables import SILVER, TABLES
 from pulsar_conformance.audit.pipeline.writing import Store
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -104,8 +103,8 @@ def _of_one(spark: Any, folder: Path, fleet: Fleet, rounds: Rounds, tell: Tell) 
         taken["audit"].append(seconds(partial(tables, spark, history, made, plan, None)))
         tell(f"round {number + 1} of {rounds.count}: floor")
         of, to = Store(spark, made), Store(spark, bare)
-        with sizes.tasks_at_once(spark) as tasks:
-            configure(spark, sizes.of_table("records", length, tasks))
+        with spark_tuning.tasks_at_once(spark) as tasks:
+            configure(spark, spark_tuning.of_table("records", length, tasks))
             taken["floor"].append(seconds(partial(floor, of, history, to)))
         if rounds.command:
             tell(f"round {number + 1} of {rounds.count}: {' '.join(rounds.command)}")

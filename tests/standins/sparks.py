@@ -6,7 +6,7 @@ pytest.importorskip("pyspark", reason="needs the extra: nox -s spark")
 
 from pulsar_conformance.adapters.spark import session
 from pulsar_conformance.adapters.spark.configuring import INTERPRETED, configure
-from pulsar_conformance.audit.tables.gold import SESSION
+from pulsar_conformance.audit.pipeline.tables import SESSION
 
 CORES = "local[2]"
 NAME = f"spark:{CORES}"

@@ -1,7 +1,7 @@
-"""What each broker had at a cycle and what it gave up: the decisions on its bundles together.
+"""`broker_decisions`: the bundles of each broker at a cycle and its unloads, in sums.
 
-Where something was unloaded that shedding need not have done, there are two `views` of a broker:
-one in which shedding did all of it, and one in which it did only what is sure.
+If shedding may not have done an unload, there are two `views` of a broker: one in which shedding
+did all unloads, and one in which it did only the certain ones.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ OUT = (
     "array<struct<at timestamp, less double, bundle string, traffic double, movable boolean, "
     "messages double, bytes double>>"
 )
-"""Its own bundles that it gave up, in their order: by time, then those with more traffic first."""
+"""Its own bundles that it unloaded, by time, then by descending traffic."""
 
 VIEW = (
     f"sure boolean, most_kept double, kept bigint, answered bigint, perhaps bigint, "
     f"unweighed bigint, out {OUT}, "
     "alien array<string>, gone array<string>"
 )
-"""`perhaps` is how many unloads are left out of the view, `unweighed` how many are of bundles that
-the broker had and did not report, so that nobody knows what they carry; `alien` were none of its
-own, `gone` are all.
+"""`perhaps`: number of unloads left out of the view; `unweighed`: number of unloads of bundles that
+the broker owned without having reported their traffic; `alien`: unloaded bundles that it did not
+own; `gone`: all unloaded bundles.
 """
 
 COLUMNS = (
@@ -33,13 +33,13 @@ COLUMNS = (
     "most_bytes double, both bigint, narrowing bigint, stuck array<string>, "
     f"views array<struct<{VIEW}>>"
 )
-"""In numbers, and by name: `stuck` were to stay."""
+"""`stuck` are the names of bundles that must stay."""
 
 
 def acts(decided: DataFrame, key: Sequence[str]) -> DataFrame:
-    """A row for each `key`, which tells a broker at a cycle, of rows that were decided.
+    """Return a row for each `key`, a broker at a cycle, from decided rows.
 
-    What is told of a bundle that was chosen or unloaded is kept whole, in `decisions`.
+    The rows of bundles that were chosen or unloaded are kept in `decisions`.
     """
     keys = list(key)
     told = F.struct(*(name for name in decided.columns if name not in keys))
@@ -57,7 +57,7 @@ COUNTS = (
 
 
 def _counted() -> list[Column]:
-    """What a broker has, in numbers."""
+    """Return sums over the bundles of a broker."""
     movable, traffic = F.col("movable"), F.col("traffic")
     carries = (F.col("messages") > 0) & (F.col("bytes") > 0)
     left = F.when(movable & ~F.col("unloaded"), traffic)
@@ -80,7 +80,7 @@ def _stuck() -> Column:
 
 
 def _gone() -> list[Column]:
-    """What a broker gave up, in all and surely, and what was to stay."""
+    """Return the unloads of a broker, all and certain ones, and the bundles that must stay."""
     own, unloaded, less = F.col("owned"), F.col("unloaded"), (-F.col("traffic")).alias("less")
     sure = F.filter("done", lambda at: ~F.array_contains("doubtful", at))
     claimed = F.coalesce("claimed", F.lit(False))
@@ -131,6 +131,6 @@ def _view(sure: bool) -> Column:
 
 
 def sole(views: Column) -> Column:
-    """Both views of a broker of which only one is told: what it did is sure."""
+    """Return both views of a broker whose unloads are all certain."""
     one = views[0]
     return F.array(one.withField("sure", F.lit(False)), one.withField("sure", F.lit(True)))

@@ -1,8 +1,8 @@
-"""ThresholdShedder after a leader's first cycle, by bounds that hold however history counts.
+"""Checks of ThresholdShedder after a leader's first cycle, however earlier observations count.
 
-The documents say that earlier observations count, and not how. Whatever the way, what is compared
-of a broker lies between the least and the most that was observed of it: so does what follows from
-it. What is wrong at both ends is wrong.
+The documents state that earlier observations count, but not how. The usage compared lies between
+the least and the greatest usage observed of a broker, and so does all that follows from it. A
+decision that is wrong at both ends is wrong.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from pulsar_conformance.adapters.spark.threshold import BELOW_AVERAGE, LOWER_BOUNDARY
+from pulsar_conformance.audit.verdicts.checks.evidence import amounts
 from pulsar_conformance.audit.verdicts.checks.facts import SHARE, setting, total
 from pulsar_conformance.audit.verdicts.checks.registry import (
     Judged,
@@ -21,20 +22,19 @@ from pulsar_conformance.audit.verdicts.checks.registry import (
     must,
     true,
 )
-from pulsar_conformance.audit.verdicts.checks.telling import amounts
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 
 class Excess(NamedTuple):
-    """Points by which a broker's usage is above something, at least and at most."""
+    """Least and greatest number of points by which a broker's usage exceeds a value."""
 
     least: Column
     most: Column
 
 
 def above(share: float = 1.0) -> Excess:
-    """How far a broker is above the average, or above so much of it."""
+    """Return by how much a broker exceeds `share` of the average."""
     least, most, count = F.col("least"), F.col("most"), F.col("brokers")
     own = 1 - share / count
     return Excess(
@@ -44,7 +44,7 @@ def above(share: float = 1.0) -> Excess:
 
 
 def _above_target(readings: Readings) -> Excess:
-    """How far a broker is above what it is brought down to."""
+    """Return by how much a broker exceeds its target."""
     if readings["threshold-target"] == "percent":
         return above(1 - BELOW_AVERAGE / 100)
     plain = above()
@@ -55,11 +55,11 @@ RELEASED: Mapping[str, Callable[[Column, Column], Column]] = {
     "traffic": lambda excess, _used: excess / 100,
     "usage": lambda excess, used: F.try_divide(excess, used),
 }
-"""The share of its traffic that points of a broker's usage stand for."""
+"""Share of a broker's traffic that corresponds to points of its usage."""
 
 
 def _needs(readings: Readings) -> Excess:
-    """The traffic that a broker above the limit gives up, at least and at most."""
+    """Return the least and the greatest traffic that a broker above the limit must unload."""
     excess, released = _above_target(readings), RELEASED[readings["threshold-released"]]
     return Excess(
         released(excess.least, F.col("least")) * F.col("weight"),
@@ -68,7 +68,7 @@ def _needs(readings: Readings) -> Excess:
 
 
 def under(judged: Judged, *more: Column) -> Judged:
-    """What holds under the strategy once a broker has been observed before."""
+    """Limit a check to the strategy, and to brokers that were observed before."""
     named = F.col("strategy") == "ThresholdShedder"
     idle = true(setting(LOWER_BOUNDARY))
     return judged.given(F.col("first"), F.col("enabled"), named, F.col("seen"), ~idle, *more)

@@ -1,6 +1,6 @@
-"""What the checks know of a cycle, a row a broker: what it has, what it gave up, where it stands.
+"""Facts of a cycle for the checks, a row per broker: its bundles, unloads, usage and limits.
 
-As in the suite's own checks, what floating point might decide is null: neither so nor not so.
+As in the suite's own checks, comparisons that floating point could decide are null.
 """
 
 from __future__ import annotations
@@ -21,20 +21,19 @@ Readings = Mapping[str, str]
 
 POINTS, SHARE = float(expect.POINTS), float(expect.SHARE)
 EXACT = (0.0, 25.0, 50.0, 75.0, 100.0)
-"""Percentages without rounding in any floating point."""
+"""Percentages that are exact in any floating point."""
 
 EXACT_WEIGHTS = (0.0, 0.25, 0.5, 0.75, 1.0)
 KEY = ["cycle", "broker"]
 
 
 def facts(acts: DataFrame, brokers: DataFrame, cycles: DataFrame, readings: Readings) -> DataFrame:
-    """A row for each view of each broker of each cycle, those included that are only said to have
-    unloaded. `looks` is how many views there are.
+    """Return a row for each view of each broker of each cycle, including brokers known only by
+    their unloads. `looks` is the number of views.
 
-    `acts` are what `acts.acts` makes of the table `decisions`, `brokers` have `percent`,
-    `smoothed`, `observed` (whether before), `least`, `most`, `carries` and `turn` (in which order
-    they are reported), and `cycles` have `settings` (typed), `named` (the settings that are given)
-    and `strategy`. All have `cycle`, which tells cycles apart.
+    `acts` are rows of `acts.acts`; `brokers` have `percent`, `smoothed`, `observed` (before),
+    `least`, `most`, `carries` and `turn` (their order in a case); `cycles` have `settings` (typed),
+    `named` (names of the given settings) and `strategy`. All have `cycle` as the key of a cycle.
     """
     rows = acts.join(brokers.hint("shuffle_hash"), KEY, "left")
     rows = rows.join(cycles.hint("shuffle_hash"), "cycle")
@@ -53,7 +52,7 @@ def facts(acts: DataFrame, brokers: DataFrame, cycles: DataFrame, readings: Read
 
 
 def _viewed(rows: DataFrame) -> DataFrame:
-    """A row for each view of a broker: where there are two of one, there are two of every one."""
+    """Return a row per view of a broker; if one broker has two, all brokers of the cycle have."""
     most = F.max(F.size("views")).over(Window.partitionBy("cycle"))
     every = F.when((most > 1) & (F.size("views") == 1), sole(F.col("views"))).otherwise(
         F.col("views")
@@ -63,32 +62,32 @@ def _viewed(rows: DataFrame) -> DataFrame:
 
 
 def of_cycle() -> Window:
-    """All brokers of a cycle, as one view has them."""
+    """Return the window over all brokers of a cycle in one view."""
     return Window.partitionBy("cycle", "sure")
 
 
 def any_of(holds: Column) -> Column:
-    """Whether something holds of a broker of the cycle."""
+    """True if a condition holds for any broker of the cycle."""
     return F.max(true(holds)).over(of_cycle())
 
 
 def none_of(holds: Column) -> Column:
-    """Whether it holds of no broker."""
+    """True if a condition holds for no broker of the cycle."""
     return ~any_of(holds)
 
 
 def total(amount: Column) -> Column:
-    """The sum over the brokers of the cycle."""
+    """Return the sum over the brokers of the cycle."""
     return F.sum(amount).over(of_cycle())
 
 
 def setting(name: str) -> Column:
-    """A setting that is in force."""
+    """Return a setting in force."""
     return F.col(f"settings.{name}")
 
 
 def _judgeable(rows: DataFrame, readings: Readings) -> DataFrame:
-    """The rows with what more than one check asks."""
+    """Add columns that several checks use."""
     known, levels = F.col("first"), F.col("thresholdshedder")
     rows = rows.withColumns(
         {
@@ -130,12 +129,12 @@ def _laden() -> Column:
 
 
 def carried(bundles: Column) -> Column:
-    """The traffic of bundles together."""
+    """Return the total traffic of bundles."""
     return F.aggregate(bundles, F.lit(0.0), lambda sum_, one: sum_ + one["traffic"])
 
 
 def near(amount: Column, bound: Column) -> Column:
-    """Whether two percentages are too close for floating point to tell apart."""
+    """True if two percentages are too close for floating point to distinguish."""
     return F.abs(amount - bound) <= POINTS
 
 
@@ -151,7 +150,7 @@ def _all_exact() -> Column:
 
 
 def _exact() -> Column:
-    """Whether a broker's usage comes out the same in every floating point."""
+    """True if a broker's usage is exact in any floating point."""
     weights = reduce(and_, (setting(name).isin(*EXACT_WEIGHTS) for name in usage.WEIGHTS.values()))
     return true(_all_exact() & F.col("thresholdshedder.usage").isin(*EXACT) & weights)
 

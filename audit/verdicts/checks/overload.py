@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pulsar_conformance.adapters.spark.overload import FEWEST, OVERLOAD_THRESHOLD
 from pulsar_conformance.adapters.spark.shapes import MEASURE, RESOURCES
-from pulsar_conformance.audit.tables.words import MEASURED
+from pulsar_conformance.audit.tables.formatting import MEASURED
+from pulsar_conformance.audit.verdicts.checks.evidence import against, amounts
 from pulsar_conformance.audit.verdicts.checks.facts import SHARE, carried
 from pulsar_conformance.audit.verdicts.checks.registry import (
     Judged,
@@ -16,7 +17,6 @@ from pulsar_conformance.audit.verdicts.checks.registry import (
     must,
     true,
 )
-from pulsar_conformance.audit.verdicts.checks.telling import against, amounts
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
@@ -67,7 +67,7 @@ def sheds_no_more_than_it_takes(readings: Readings) -> Judged:
 
 
 def too_much(readings: Readings, over: Column, need: Column, short: Column | None = None) -> Judged:
-    """Whether what went before the last bundle was enough already."""
+    """Return a check that the bundles before the last one were not enough already."""
     short = F.col("short") if short is None else short
     enough = ~((short < need * (1 + SHARE)) | (need == 0))
     told = amounts(readings, "before the last one it had shed", short, need)
@@ -108,7 +108,7 @@ def the_one_is_the_most_expensive(readings: Readings) -> Judged:
 
 
 def _open_gone() -> Column:
-    """Whether something went of which nobody knows whether it might have."""
+    """True if a bundle was unloaded that may not have been movable."""
     return F.exists("out", lambda one: ~one["movable"] & ~F.array_contains("stuck", one["bundle"]))
 
 

@@ -1,4 +1,4 @@
-"""Checks as columns, by the ID of the rule that each one judges."""
+"""Checks as columns, by the ID of their rule."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ Readings = Mapping[str, str]
 
 @dataclass(frozen=True)
 class Judged:
-    """What a rule says of a row of `facts.facts`, null where it has no such thing to say.
+    """The result of a rule for a row of `facts.facts`, null where it does not apply.
 
-    `lacking` tells that something was due and not done, rather than done and not allowed.
+    `lacking` is true if something due was not done, false if something done was not allowed.
     """
 
     reached: Column
@@ -24,7 +24,7 @@ class Judged:
     lacking: Column
 
     def given(self, *holds: Column) -> Judged:
-        """The same where all of this holds, and nothing elsewhere."""
+        """Limit the check to rows for which all of these conditions hold."""
         both = true(holds[0])
         for one in holds[1:]:
             both = both & true(one)
@@ -37,12 +37,12 @@ CHECKS: dict[str, JudgedBy] = {}
 
 
 BOUNDED: dict[str, JudgedBy] = {}
-"""What an audit judges besides, where a rule's own check has nothing to say: after a leader's first
-cycle, by what holds however earlier observations count."""
+"""Further checks where a rule's own does not apply: after a leader's first cycle, by bounds that
+hold however earlier observations count."""
 
 
 def bounded(rule: str) -> Callable[[JudgedBy], JudgedBy]:
-    """Registers what judges a rule by bounds."""
+    """Register a check of a rule by bounds."""
 
     def register(judged: JudgedBy) -> JudgedBy:
         BOUNDED[rule] = judged
@@ -52,7 +52,7 @@ def bounded(rule: str) -> Callable[[JudgedBy], JudgedBy]:
 
 
 def check(rule: str) -> Callable[[JudgedBy], JudgedBy]:
-    """Registers what judges a rule."""
+    """Register the check of a rule."""
 
     def register(judged: JudgedBy) -> JudgedBy:
         CHECKS[rule] = judged
@@ -62,19 +62,19 @@ def check(rule: str) -> Callable[[JudgedBy], JudgedBy]:
 
 
 def must(reached: Column, done: Column, evidence: Column) -> Judged:
-    """Where it is reached, something has to be done."""
+    """Return a check that something is done where the rule is reached."""
     reached = true(reached)
     return Judged(reached, reached & ~true(done), evidence, F.lit(True))
 
 
 def may_not(reached: Column, done: Column, evidence: Column) -> Judged:
-    """Where it is reached, something must not be done."""
+    """Return a check that something is not done where the rule is reached."""
     reached = true(reached)
     return Judged(reached, reached & true(done), evidence, F.lit(False))
 
 
 def either(first: Judged, second: Judged) -> Judged:
-    """What two say together, of which one at most is broken at a time."""
+    """Combine two checks, of which at most one is broken at a time."""
     return Judged(
         first.reached | second.reached,
         first.broken | second.broken,
@@ -84,10 +84,10 @@ def either(first: Judged, second: Judged) -> Judged:
 
 
 def true(holds: Column) -> Column:
-    """Surely so; what is too close to tell is null."""
+    """True if the condition surely holds: null, too close to tell, becomes false."""
     return F.coalesce(holds, F.lit(False))
 
 
 def false(holds: Column) -> Column:
-    """Surely not so."""
+    """True if the condition surely does not hold."""
     return F.coalesce(~holds, F.lit(False))

@@ -1,9 +1,10 @@
-"""SHED: what holds for every shedding strategy."""
+"""SHED: rules for every shedding strategy."""
 
 from __future__ import annotations
 
 from pulsar_conformance.adapters.spark import shedding
-from pulsar_conformance.audit.tables.words import plain
+from pulsar_conformance.audit.tables.formatting import plain
+from pulsar_conformance.audit.verdicts.checks.evidence import amounts, gave_up
 from pulsar_conformance.audit.verdicts.checks.facts import SHARE, any_of, of_cycle, setting, total
 from pulsar_conformance.audit.verdicts.checks.registry import (
     Judged,
@@ -14,13 +15,12 @@ from pulsar_conformance.audit.verdicts.checks.registry import (
     must,
     true,
 )
-from pulsar_conformance.audit.verdicts.checks.telling import amounts, gave_up
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 
 def not_allowed(reached: Column, done: Column, evidence: Column) -> Judged:
-    """What is never allowed, where the rule is reached and where not."""
+    """Return a check that something is never done, whether the rule is reached or not."""
     return Judged(true(reached), true(done), evidence, F.lit(False))
 
 
@@ -77,7 +77,7 @@ def bundles_with_more_traffic_go_first(readings: Readings) -> Judged:
 
 
 def the_busiest_go() -> Judged:
-    """The same under any strategy."""
+    """Return the check of this rule for any strategy."""
     given = F.filter("out", lambda one: one["movable"])
     least = F.array_min(F.transform(given, lambda one: one["traffic"]))
     both = (F.size(given) > 0) & (F.col("kept") > 0)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from pulsar_conformance.adapters.spark import usage
 from pulsar_conformance.adapters.spark.threshold import LOWER_BOUNDARY
-from pulsar_conformance.audit.tables.words import plain
+from pulsar_conformance.audit.tables.formatting import plain
 from pulsar_conformance.audit.verdicts.checks.bounds import above
+from pulsar_conformance.audit.verdicts.checks.evidence import against, amounts, gave_up
 from pulsar_conformance.audit.verdicts.checks.facts import (
     POINTS,
     SHARE,
@@ -27,7 +28,6 @@ from pulsar_conformance.audit.verdicts.checks.registry import (
     true,
 )
 from pulsar_conformance.audit.verdicts.checks.shed import the_busiest_go
-from pulsar_conformance.audit.verdicts.checks.telling import against, amounts, gave_up
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 

@@ -7,6 +7,7 @@ from pulsar_conformance.adapters.spark.uniform import (
     THROUGHPUT_THRESHOLD,
     TRIGGERED,
 )
+from pulsar_conformance.audit.verdicts.checks.evidence import gave_up
 from pulsar_conformance.audit.verdicts.checks.facts import SHARE, any_of, none_of, of_cycle, setting
 from pulsar_conformance.audit.verdicts.checks.registry import (
     Judged,
@@ -17,7 +18,6 @@ from pulsar_conformance.audit.verdicts.checks.registry import (
     must,
     true,
 )
-from pulsar_conformance.audit.verdicts.checks.telling import gave_up
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
@@ -38,7 +38,7 @@ def _carries(measure: str) -> Column:
 
 
 def _least(measure: str) -> Column:
-    """The broker that carries the least, the first of several."""
+    """Return the broker with the least traffic, the first of several."""
     one = F.struct(_carries(measure).alias("carries"), F.col("turn"), F.col("broker"))
     return F.min(F.when(F.col("first"), one)).over(of_cycle())["broker"]
 
@@ -53,7 +53,7 @@ def _is_least() -> Column:
 
 
 def _has_ends() -> tuple[Column, ...]:
-    """Messages and bytes agree on the least loaded, and on the only most loaded broker."""
+    """True if messages and bytes agree on the least loaded and on a single most loaded broker."""
     alone = (
         F.count_if(_carries(measure) == _end("most", measure)).over(of_cycle()) == 1
         for measure in MEASURES
@@ -62,13 +62,13 @@ def _has_ends() -> tuple[Column, ...]:
 
 
 def _clearly(most: Column, bound: Column) -> Column:
-    """Whether an amount is higher than a bound; null where floating point might decide."""
+    """True if an amount exceeds a bound; null if floating point could decide."""
     close = F.abs(most - bound) <= F.greatest(most, bound) * SHARE
     return F.when(~close, most > bound)
 
 
 def _triggered(readings: Readings) -> Column:
-    """Whether the thresholds are passed, by the reading `uniform-trigger`; null if unsure."""
+    """True if the thresholds are exceeded, by the reading `uniform-trigger`; null if unsure."""
     least, threshold = _end("least", "messages"), setting(RATE_THRESHOLD)
     percent = readings["uniform-difference"] == "percent"
     bound = least * (100 + threshold) / 100 if percent else least + threshold

@@ -9,7 +9,7 @@ import pytest
 
 pytest.importorskip("pyspark", reason="needs the extra: nox -s spark")
 
-from pulsar_conformance.audit.input.errors import AuditError
+from pulsar_conformance.audit.input.paths import AuditError
 from pulsar_conformance.audit.pipeline import report
 from pyspark.errors import PySparkException
 

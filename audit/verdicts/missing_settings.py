@@ -1,4 +1,4 @@
-"""What nobody can judge because a setting is neither recorded nor has a documented default."""
+"""Rules that cannot be judged because a setting is not recorded and has no documented default."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ STRATEGY_OF: Mapping[str, str] = {
     "THRESHOLD": "ThresholdShedder",
     "UNIFORM": "UniformLoadShedder",
 }
-"""The strategy that the rules of an area are about."""
+"""The strategy of each area of rules."""
 
 NAMED = "array<struct<rule string, names array<string>>>"
 
 BY_HISTORY, BOUNDS = "THRESHOLD", "THRESHOLD-07"
-"""The area of the rules that depend on how earlier observations count, and the one that does not.
+"""The area whose rules depend on the share of earlier observations, and its one rule that does not.
 """
 
 
 def strategy_of(rule: str) -> str | None:
-    """The strategy that a rule is about; None where it is about every one."""
+    """Return the strategy that a rule is about; None if it is about all."""
     return STRATEGY_OF.get(rule.partition("-")[0])
 
 
 def needed(rules: Iterable[str], plan: AuditPlan) -> Mapping[str, tuple[str, ...]]:
-    """By rule, the settings that it depends on and that no document gives a default for.
+    """Return by rule the settings without a documented default that it depends on.
 
-    A switch that is left out is not switched on: it is not among them.
+    Switches are not among them: one that is left out is off.
     """
     known, defaults = specs.load(), plan.defaults
     settings = {
@@ -53,7 +53,7 @@ def needed(rules: Iterable[str], plan: AuditPlan) -> Mapping[str, tuple[str, ...
 def undecided(
     moments: DataFrame, usage: DataFrame, rules: Iterable[str], plan: AuditPlan
 ) -> DataFrame:
-    """Cycles and the rules that nobody can judge there, with what is missing as the evidence."""
+    """Return cycles and the rules that cannot be judged there, with the missing settings."""
     seen = usage.groupBy("cluster", "cycle").agg(
         F.bool_or("observed").alias("seen"), F.countDistinct("broker").alias("brokers")
     )
@@ -85,8 +85,8 @@ def _absent(name: str) -> Column:
     return F.when(F.col(f"settings.{name}").isNull(), F.lit(name))
 
 
-def beside(found: DataFrame, lacking: DataFrame) -> DataFrame:
-    """The findings, and what is undecided for want of a setting where they are silent or allow."""
+def with_undecided(found: DataFrame, lacking: DataFrame) -> DataFrame:
+    """Make findings undecided where a setting is missing, unless they state a fault."""
     both = found.join(lacking.hint("shuffle_hash"), ["cluster", "cycle", "rule"], "full_outer")
     open_one = F.col("lack").isNotNull() & F.coalesce(F.col("verdict") == "allowed", F.lit(True))
     return both.withColumns(

@@ -1,7 +1,7 @@
-"""What of a history is looked at where only its last cycles are asked about.
+"""Limits a history to the records that can matter for its last cycles.
 
-Of what was long before them nothing counts any more: reports that are too old, and samples that
-another leader took, or that have left every time frame.
+Older ones do not count: reports that have expired, samples that another leader took, and samples
+that have left every time frame.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from datetime import UTC, date, datetime, timedelta
 from math import ceil
 
 from pulsar_conformance.adapters.spark.configuring import few_rows
-from pulsar_conformance.audit.input.sources import first_of
+from pulsar_conformance.audit.input.changes import first_of
 from pulsar_conformance.audit.pipeline.plan import AuditPlan, Silver
 from pulsar_conformance.audit.tables import cycles
 from pyspark.sql import DataFrame, Window
@@ -21,16 +21,16 @@ BUNDLE = ("cluster", "bundle")
 
 MINUTES_OF_DAY = 1440
 NEAR = timedelta(days=7)
-"""Within so long, samples that count no more are so few that it takes longer to leave them out."""
+"""Within this time, filtering expired samples takes longer than using them."""
 
 FRESH = timedelta(days=2)
-"""So lately a leader began, that it takes longer to count its samples than to look at all."""
+"""For leaders that started within this time, counting samples takes longer than using all."""
 
 DATA = "bundle_data"
 
 
 def known(silver: Silver, moments: DataFrame, plan: AuditPlan, most: int) -> Silver:
-    """What averages of so many samples can hang on at these moments."""
+    """Return the records on which averages of `most` samples can depend at these moments."""
     if plan.since is None:
         return silver
     day, silver = _day(plan.since), reported(silver, moments, plan)
@@ -43,7 +43,7 @@ def known(silver: Silver, moments: DataFrame, plan: AuditPlan, most: int) -> Sil
 
 
 def _counted(silver: Silver, day: date, most: int) -> Silver:
-    """Without the samples that have left a time frame of so many before a day."""
+    """Drop samples that had left a time frame of `most` samples before a day."""
     from_day = _counting(silver, day, most)
     (row,) = from_day.agg(F.min("from").alias("first")).collect()
     first = min(row["first"] or day, day)
@@ -55,12 +55,12 @@ def _counted(silver: Silver, day: date, most: int) -> Silver:
 
 
 def led(rows: DataFrame, moments: DataFrame) -> DataFrame:
-    """The rows of a table of days on which a leader of these moments led."""
+    """Return the rows of days in the terms of the leaders of these moments."""
     return rows.where(F.col("day") >= _day(first_of(moments, "since")))
 
 
 def reported(silver: Silver, moments: DataFrame, plan: AuditPlan) -> Silver:
-    """Without the reports that are too old at these moments to count."""
+    """Drop reports that have expired at these moments."""
     if plan.since is None:
         return silver
     oldest = _reported_since(moments, _day(plan.since))
@@ -68,7 +68,7 @@ def reported(silver: Silver, moments: DataFrame, plan: AuditPlan) -> Silver:
 
 
 def day_before(silver: Silver, plan: AuditPlan) -> Silver:
-    """Without what was reported more than a day before the plan's first cycle."""
+    """Drop reports from more than a day before the plan's first cycle."""
     if plan.since is None:
         return silver
     recent = F.col("day") >= _days_before(_day(plan.since), 1)
@@ -88,14 +88,14 @@ def _days_before(day: date, count: int) -> date:
 
 
 def _reported_since(moments: DataFrame, day: date) -> date:
-    """The day on which the oldest report can be that counts at a moment of a day or later."""
+    """Return the day of the oldest report that can count at these moments."""
     age = F.coalesce(f"settings.{cycles.REPORT_AGE}", F.lit(cycles.OLDEST))
     (row,) = few_rows(moments.agg(F.max(F.least(age, F.lit(cycles.LONGEST))).alias("age")))
     return _days_before(day, 1 + ceil((row["age"] or cycles.OLDEST) / MINUTES_OF_DAY))
 
 
 def _counting(silver: Silver, day: date, most: int) -> DataFrame:
-    """`from`: the day, before another, from which on each bundle has samples that count."""
+    """Return `from`: the day, before another, of the first sample of each bundle that counts."""
     owned = silver.broker_samples.select("cluster", F.explode("bundles").alias("bundle"))
     before = silver.bundle_samples.where(F.col("day") < F.lit(day))
     each = before.groupBy(*BUNDLE, "day").agg(F.count(F.lit(1)).alias("samples"))
@@ -108,7 +108,7 @@ def _counting(silver: Silver, day: date, most: int) -> DataFrame:
 
 
 def _with_last(contexts: DataFrame, first: date) -> DataFrame:
-    """What is recorded from a day on, and of what leaders said of bundles before it the last."""
+    """Return the contexts from a day on, and the last `bundle_data` of each bundle before it."""
     early = (F.col("kind") == DATA) & (F.col("day") < F.lit(first))
     latest = (
         contexts.where(early)

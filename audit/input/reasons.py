@@ -1,49 +1,30 @@
-"""Conditions under which a parsed line cannot be used, each a column."""
+"""Reasons why a parsed line cannot be used, each with its rule in words and as a column."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import reduce
+from typing import NamedTuple
 
 from pulsar_conformance import specs
 from pulsar_conformance.adapters.spark.ranges import lower_of, namespace_of, upper_of
 from pulsar_conformance.adapters.spark.settings import TYPED
 from pulsar_conformance.adapters.spark.shapes import RATE_FIELDS, RESOURCES
+from pulsar_conformance.audit.input.gzipped import DAMAGED as DAMAGED_GZIP
+from pulsar_conformance.audit.input.lines import FOREIGN
+from pulsar_conformance.audit.input.parquets import DAMAGED as DAMAGED_PARQUET
+from pulsar_conformance.audit.input.parsing import CAUSES, REQUIRED, SPLITTERS
 from pyspark.sql import Column
 from pyspark.sql import functions as F
-
-REQUIRED: Mapping[str, tuple[str, ...]] = {
-    "load_report": ("broker", "report"),
-    "bundle_data": ("bundle", "data"),
-    "owners": ("owners",),
-    "unloaded": ("broker", "bundle"),
-    "assigned": ("broker", "bundle"),
-    "split": ("bundle", "into"),
-    "leader": ("broker",),
-    "cycle": (),
-    "domain": ("name", "members"),
-    "group": ("name", "members"),
-    "settings": ("settings",),
-}
-"""The kinds of records, and what each must say besides cluster and time."""
-
-SHEDDING, SPLIT, ADMIN, SHUTDOWN, UNKNOWN = "shedding", "split", "admin", "shutdown", "unknown"
-CAUSES = (SHEDDING, SPLIT, ADMIN, SHUTDOWN, UNKNOWN)
-"""Why a bundle was unloaded, where that is recorded."""
-
-AUTOMATIC = "automatic"
-SPLITTERS = (AUTOMATIC, ADMIN, UNKNOWN)
-"""Who split a bundle, where that is recorded: the leader by itself, or somebody by hand."""
 
 EARLIEST, LATEST = "2016-01-01T00:00:00Z", "2100-01-01T00:00:00Z"
 """Pulsar was published in 2016."""
 
 LARGEST = 1e15
-"""A petabyte, or as many messages, per second."""
+"""Upper bound of rates: a petabyte, or 1e15 messages, per second."""
 
 CLUSTER = r"^(?!__HIVE_DEFAULT_PARTITION__\z)[-=:.\w]{1,100}\z"
-"""How Pulsar names clusters; a folder is named so, and that is what Spark calls one without a name.
-"""
+"""Names of clusters in Pulsar, except Spark's name of a partition without a value."""
 
 NUMBER = r"^\s*[-+]?(\d+(\.\d*)?|\.\d+)([eE][-+]?\d+)?\s*\z"
 BROKER = r"^[^\s{}\[\]\"',\\]{1,255}\z|^\[[0-9a-fA-F:.]+\]:\d+\z"
@@ -54,30 +35,30 @@ FRAMES = ("shortTermData", "longTermData")
 
 
 def any_of(*conditions: Column) -> Column:
-    """Whether one of them holds; what is unknown does not."""
+    """True if one of the conditions holds; null counts as false."""
     known = (F.coalesce(one, F.lit(False)) for one in conditions)
     return reduce(Column.__or__, known, F.lit(False))
 
 
 def is_kind(*kinds: str) -> Column:
-    """Whether the record is one of these."""
+    """True if the record is of one of these kinds."""
     return F.col("kind").isin(*kinds)
 
 
 def lacks(name: str) -> Column:
-    """Whether a kind that needs a field has none."""
+    """True if the record lacks a field that its kind needs."""
     kinds = [kind for kind, fields in REQUIRED.items() if name in fields]
     return is_kind(*kinds) & F.col(name).isNull()
 
 
 def truncated() -> Column:
-    """It begins as an object does and does not end as one."""
+    """True if the line begins like an object and does not end like one."""
     begins, ends = F.col("line").rlike(r"^\s*\{"), F.col("line").rlike(r"\}\s*$")
     return F.isnull("found") & begins & ~ends
 
 
 def no_object() -> Column:
-    """It is JSON of another kind."""
+    """True if the line is JSON, but no object."""
     other = F.try_parse_json(F.col("line")).isNotNull() & ~F.col("line").rlike(r"^\s*\{")
     return F.when(F.col("found").isNull(), other).otherwise(
         (F.col("found") == 1) & F.col("kind").isNull() & F.col("line").rlike(r"^\s*null\s*$")
@@ -85,19 +66,19 @@ def no_object() -> Column:
 
 
 def bad_broker() -> Column:
-    """Whether a broker is missing, or a name is none of a broker."""
+    """True if a broker is missing, or a name is no broker's."""
     return any_of(
         lacks("broker"), no_broker(F.col("broker")), F.exists(F.map_keys("owners"), no_broker)
     )
 
 
 def no_broker(name: Column) -> Column:
-    """Whether this is no name of a broker."""
+    """True if this is no name of a broker."""
     return ~name.rlike(BROKER)
 
 
 def bad_bundle() -> Column:
-    """Whether a bundle is missing, or a name is none of a bundle."""
+    """True if a bundle is missing, or a name is no bundle's."""
     every = (
         F.col("into"),
         F.col("report.bundles"),
@@ -110,12 +91,12 @@ def bad_bundle() -> Column:
 
 
 def no_bundle(name: Column) -> Column:
-    """Whether this is not tenant/namespace/0x…_0x…, with a range that is one."""
+    """True if this is not tenant/namespace/0x…_0x… with a valid range."""
     return ~F.coalesce(name.rlike(BUNDLE) & (lower_of(name) < upper_of(name)), F.lit(False))
 
 
 def missing() -> Column:
-    """Whether a field that its kind needs is not there."""
+    """True if a field is missing that the kind needs."""
     report, data, blank = F.col("report"), F.col("data"), F.trim("name") == ""
     empty = [report[name].isNull() for name in (*RESOURCES, "systemResourceUsage")]
     resources = [report[name] for name in RESOURCES]
@@ -138,26 +119,26 @@ def missing() -> Column:
 
 
 def bad_number(*values: Column) -> Column:
-    """Whether one of them is not a number, below 0, or absurd; to Spark, NaN is the largest."""
+    """True if a value is negative, absurdly large, or NaN (Spark's largest number)."""
     least, most = (F.least(*values), F.greatest(*values)) if values[1:] else values * 2
     return (least < F.lit(0.0)) | (most > F.lit(LARGEST))
 
 
 def bad_stats(stats: Column) -> Column:
-    """Whether the numbers of a bundle cannot be; its counts are whole."""
+    """True if a number of a bundle is impossible; counts must be whole."""
     broken = (stats[name] != F.floor(stats[name]) for name in COUNTS)
     return reduce(Column.__or__, broken, bad_number(*(stats[name] for name in STATS)))
 
 
 def bad_resource(used: Column) -> Column:
-    """Whether what is used cannot be; a limit below 0 says that nothing was measured."""
+    """True if a usage is impossible; a limit below 0 means that nothing was measured."""
     limit = used["limit"]
     absurd = limit.isNotNull() & (F.isnan(limit) | (limit > F.lit(LARGEST)))
     return absurd | (limit >= 0) & bad_number(used["usage"])
 
 
 def bad_numbers() -> Column:
-    """Whether any number of the record cannot be."""
+    """True if any number of the record is impossible."""
     report, data = F.col("report"), F.col("data")
     resources = [report[name] for name in RESOURCES]
     resources += [report["systemResourceUsage"][name] for name in RESOURCES]
@@ -172,14 +153,14 @@ def bad_numbers() -> Column:
 
 
 def twice() -> Column:
-    """Whether something has two values."""
+    """True if a key has two values."""
     maps = ("report.lastStats", "report.bundleStats", "owners", "settings")
     keys = (F.map_keys(one) for one in maps)
     return any_of(*(F.size(F.array_distinct(names)) < F.size(names) for names in keys))
 
 
 def bad_split() -> Column:
-    """Whether the parts are not the bundle, cut: in order from its lower to its upper end."""
+    """True if the parts do not make up the bundle, from its lower to its upper end."""
     bundle, parts = F.col("bundle"), F.array_sort("into")
     seams = F.zip_with(
         F.slice(parts, 1, F.greatest(F.size(parts) - 1, F.lit(0))),
@@ -197,7 +178,7 @@ def bad_split() -> Column:
 
 
 def bad_setting() -> Column:
-    """Whether a documented setting has a value of another type."""
+    """True if a documented setting has a value of the wrong type."""
     given = F.col("settings")
     types = {name: one.type for name, one in specs.load().settings.items()}
     typed = (
@@ -214,17 +195,120 @@ def bad_setting() -> Column:
 
 
 def _is_number(text: Column, typed: Callable[[Column], Column]) -> Column:
-    """Whether a text writes a number that is none of NaN and the infinities."""
+    """True if a text states a finite number."""
     return text.rlike(NUMBER) & (F.abs(typed(text)) <= LARGEST)
 
 
 def bad_cause() -> Column:
-    """Whether what is given as the cause of an unload, or of a split, is none."""
+    """True if the cause of an unload, or of a split, is unknown to the format."""
     wrong = F.when(is_kind("unloaded"), ~F.col("cause").isin(*CAUSES))
     return wrong.when(is_kind("split"), ~F.col("cause").isin(*SPLITTERS))
 
 
 def at_impossible_time() -> Column:
-    """Whether it is before there was a Pulsar, or a lifetime ahead."""
+    """True if the time is before Pulsar existed, or a lifetime ahead."""
     earliest, latest = (F.lit(one).cast("timestamp") for one in (EARLIEST, LATEST))
     return (F.col("at") < earliest) | (F.col("at") >= latest)
+
+
+STRAY = 30
+"""Days between a stray day and the rest of its cluster's history."""
+
+
+class Reason(NamedTuple):
+    """The lines that a reason applies to, in words and as a column."""
+
+    rule: str
+    applies: Callable[[], Column]
+
+
+def never() -> Column:
+    """False: such a reason depends on other lines."""
+    return F.lit(False)
+
+
+REASONS: Mapping[str, Reason] = {
+    DAMAGED_GZIP: Reason(
+        "A gzip file is damaged or cut off from here on; the lines before are used.",
+        lambda: F.col("damage") == DAMAGED_GZIP,
+    ),
+    DAMAGED_PARQUET: Reason(
+        "A Parquet file is damaged, or has columns that Spark cannot read; no row of it is used.",
+        lambda: F.col("damage") == DAMAGED_PARQUET,
+    ),
+    FOREIGN: Reason(
+        "The file's name ends like that of a format which is not read, such as .bz2.",
+        lambda: F.col("damage") == FOREIGN,
+    ),
+    "not-utf8": Reason("The line is not UTF-8.", lambda: ~F.is_valid_utf8("line")),
+    "empty-line": Reason("Nothing stands on the line.", lambda: F.col("found") == 0),
+    "truncated-line": Reason("It begins with { and does not end with }.", truncated),
+    "not-an-object": Reason("It is JSON, and no object.", no_object),
+    "not-json": Reason("It is not JSON.", lambda: F.col("found").isNull()),
+    "several-records": Reason(
+        "More than one record stands on the line.", lambda: F.col("found") > 1
+    ),
+    "missing-kind": Reason("It has no kind.", lambda: F.col("kind").isNull()),
+    "unknown-kind": Reason(
+        f"Its kind is none of {', '.join(REQUIRED)}.", lambda: ~is_kind(*REQUIRED)
+    ),
+    "bad-cluster": Reason(
+        "It has no cluster, or one with another name than Pulsar allows.",
+        lambda: F.col("cluster").isNull() | ~F.col("cluster").rlike(CLUSTER),
+    ),
+    "unreadable-time": Reason(
+        "It has no time, or one that is not ISO 8601 with a zone.", lambda: F.col("at").isNull()
+    ),
+    "impossible-time": Reason(
+        f"Its time is before {EARLIEST[:4]}, or {LATEST[:4]} or later.",
+        at_impossible_time,
+    ),
+    "stray-time": Reason(
+        f"Its day is more than {STRAY} days from any other of its cluster, and has less than a "
+        "hundredth of its records: a clock was wrong.",
+        never,
+    ),
+    "ill-typed-field": Reason(
+        "A field that is read has another type, such as text for a number.",
+        lambda: F.col("ill_typed"),
+    ),
+    "bad-broker": Reason(
+        "Its kind needs a broker, and it has none or no name of one.",
+        bad_broker,
+    ),
+    "bad-bundle": Reason(
+        "Its kind needs a bundle, or it names one, and that is not TENANT/NAMESPACE/0x…_0x….",
+        bad_bundle,
+    ),
+    "missing-field": Reason("A field is missing that its kind needs.", missing),
+    "bad-number": Reason(
+        f"A number is NaN, below 0 or above {LARGEST:.0e}, or a count is no whole number.",
+        bad_numbers,
+    ),
+    "two-values": Reason("It gives a bundle, broker or setting two values.", twice),
+    "not-strict-json": Reason(
+        "A key stands twice in an object of it, it goes on behind its end, or a number is NaN.",
+        lambda: ~F.col("sound"),
+    ),
+    "bad-split": Reason("The parts of a split bundle do not make it up.", bad_split),
+    "bad-setting": Reason("A documented setting has a value of another type.", bad_setting),
+    "bad-cause": Reason(
+        f"The cause of an unload is none of {', '.join(CAUSES)}; or of a split, none of "
+        f"{', '.join(SPLITTERS)}.",
+        bad_cause,
+    ),
+    "duplicate": Reason("The same record is there already, word for word.", never),
+    "conflicting": Reason(
+        "Another record of the same kind, time and subject says otherwise; the one whose text "
+        "sorts first is used.",
+        never,
+    ),
+}
+"""By name, in the order of their checks."""
+
+
+def reason() -> Column:
+    """Return the name of the first reason that applies to a parsed line; null if it is usable."""
+    return F.coalesce(
+        *(F.when(one.applies(), F.lit(name)) for name, one in REASONS.items()), F.lit(None)
+    )

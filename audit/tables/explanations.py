@@ -1,4 +1,4 @@
-"""Why a bundle goes or stays, in words, as columns of decided rows."""
+"""Why a bundle is unloaded or stays, in words, as columns of decided rows."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
 
 from pulsar_conformance.adapters.spark import overload, shedding, uniform
-from pulsar_conformance.audit.tables.words import plain, sentence
+from pulsar_conformance.audit.tables.formatting import plain, sentence
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
@@ -14,11 +14,11 @@ Written = Callable[[Column], Column]
 """Traffic with its unit."""
 
 NUMBERS = ("used", "average", "threshold", "need")
-"""What a strategy holds against what, as far as it has it."""
+"""Quantities that a strategy compares, null if it does not have them."""
 
 
 def level(strategies: Sequence[str]) -> Column:
-    """Struct of `NUMBERS` and `over` by the strategy of the row."""
+    """Return a struct of `NUMBERS` by the strategy of the row."""
     found = F.lit(None).cast("struct<used double, average double, threshold double, need double>")
     found = F.struct(*(found[name].alias(name) for name in NUMBERS))
     for name in strategies:
@@ -55,7 +55,7 @@ LEVELS: Mapping[str, Callable[[], Column]] = {
 
 
 def why(strategies: Sequence[str], written: Written) -> Column:
-    """Short words, the first that hold; null in the row of a broker without bundles."""
+    """Return the first reason that holds; null in the row of a broker without bundles."""
     settings, strategy = F.col("settings"), F.col("strategy")
     known = strategy.isin(*strategies)
     off = ~F.coalesce(settings[shedding.ENABLED], F.lit(False))
@@ -78,7 +78,7 @@ def _first(told: Sequence[tuple[Column, Column]]) -> Column:
 
 
 def _going(own: Column, points: Column, written: Written) -> Column:
-    """Why a bundle goes, or that those before it are enough."""
+    """Return why a bundle is unloaded, or that those before it are enough."""
     over, need, above = own["over"], own["need"], written(F.col("above"))
     needs = F.concat(
         F.lit("over by "),

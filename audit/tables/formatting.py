@@ -1,4 +1,4 @@
-"""Numbers as a person writes them, as columns of text."""
+"""Numbers in words, as columns of text."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ UNITS: Mapping[str, float] = {"GB/s": 1e9, "MB/s": 1e6, "KB/s": 1e3}
 
 
 def plain(number: Column) -> Column:
-    """Decimal notation with at most two digits after the point: 72.73, 80, 0.5."""
+    """Format a number with at most two decimal places: 72.73, 80, 0.5."""
     rounded = F.round(number, 2).try_cast("decimal(38, 2)").cast("string")
     return F.coalesce(F.regexp_replace(rounded, r"\.?0+$", ""), number.cast("string"))
 
 
 def throughput(amount: Column) -> Column:
-    """Bytes per second in the unit that suits them: 30 MB/s."""
-    told = F.concat(plain(amount), F.lit(" B/s"))
+    """Format bytes per second in a suitable unit: 30 MB/s."""
+    text = F.concat(plain(amount), F.lit(" B/s"))
     for unit, size in reversed(tuple(UNITS.items())):
-        told = F.when(amount >= size, sentence(plain(amount / size), unit)).otherwise(told)
-    return told
+        text = F.when(amount >= size, sentence(plain(amount / size), unit)).otherwise(text)
+    return text
 
 
 def messages(amount: Column) -> Column:
-    """Messages per second."""
+    """Format messages per second."""
     return sentence(plain(amount), "msg/s")
 
 
@@ -38,5 +38,5 @@ MEASURED: Mapping[str, Callable[[Column], Column]] = {
 
 
 def sentence(*parts: Column | str) -> Column:
-    """Words and columns of text with spaces between them."""
+    """Join words and columns of text with spaces."""
     return F.concat_ws(" ", *(F.lit(one) if isinstance(one, str) else one for one in parts))

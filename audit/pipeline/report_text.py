@@ -1,12 +1,11 @@
-"""What an audit found, as lines that fit 80 columns."""
+"""The summary of an audit as lines of 80 columns."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Any
 
-from pulsar_conformance.audit.pipeline.asked import SIDES
-from pulsar_conformance.audit.pipeline.summary import ALLOWED, VERDICTS, wrong
+from pulsar_conformance.audit.pipeline.summary import ALLOWED, SIDES, VERDICTS, wrong
 from pulsar_conformance.specs.text import WIDTH, paragraph, table
 from pulsar_conformance.specs.words import counted
 
@@ -15,7 +14,7 @@ MEGABYTE = 1_000_000
 
 
 def lines(found: Json, faults: list[Json], cases: str) -> Iterator[str]:
-    """The whole report; `cases` is where their questions are."""
+    """Yield the whole report; `cases` is the folder of the case files."""
     if not found["settings_recorded"]:
         yield from paragraph(NO_SETTINGS)
     for one in found["missing"]:
@@ -46,13 +45,13 @@ NO_SETTINGS = (
 
 
 def _lacking(one: Json) -> str:
-    """A setting that is missing, and what for."""
+    """Describe a missing setting and the rules that need it."""
     rules = ", ".join(one["rules"])
     return f"{one['setting']} is not recorded: undecided in {one['cycles']} cycles are {rules}"
 
 
 def _causes(unloads: Json) -> Iterator[str]:
-    """How many unloads there are by their causes, and of how many the cause is open."""
+    """Yield the number of unloads by cause, and of those whose cause is open."""
     for cause, count in unloads["causes"].items():
         yield f"  {count:>8}  {cause}"
     if unloads["open"]:
@@ -60,18 +59,18 @@ def _causes(unloads: Json) -> Iterator[str]:
 
 
 def _around(splits: int, leaders: Json) -> Iterator[str]:
-    """What else happened: splits, and the first changes of the leader, each in words."""
+    """Yield splits, and the first changes of the leader."""
     if splits:
         yield counted(splits, "split")
     if leaders["count"]:
         yield counted(leaders["count"], "change") + " of the leader"
     for one in leaders["first"]:
-        text = f"{one['at']}  {one['cluster']}: {one['told']}"
+        text = f"{one['at']}  {one['cluster']}: {one['text']}"
         yield from paragraph(text, 4, "  ")
 
 
 def verdict(found: Json) -> str:
-    """The last line: what is against what was done, or that nothing is."""
+    """Return the last line: the number of faults, or that there are none."""
     total, follow = wrong(found), found["follow"]
     if total:
         more = f", {follow} of them following from others" if follow else ""

@@ -1,14 +1,14 @@
-"""Evidence in words: which broker, what it did, and what it had to."""
+"""Evidence in words: the broker, what it unloaded, and what it had to."""
 
 from __future__ import annotations
 
-from pulsar_conformance.audit.tables.words import MEASURED, plain, sentence
+from pulsar_conformance.audit.tables.formatting import MEASURED, plain, sentence
 from pulsar_conformance.audit.verdicts.checks.registry import Readings
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 MANY = 5
-"""So many bundles are named at most."""
+"""Maximum number of bundles that are named."""
 
 
 def gave_up(names: str = "gone") -> Column:

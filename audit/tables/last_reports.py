@@ -1,4 +1,4 @@
-"""What the leader knew of brokers at a moment: the last report of each, unless it is too old."""
+"""The last report of each broker at a moment, unless it has expired."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 
-def at_moments(silver: Silver, moments: DataFrame, told: Sequence[str]) -> DataFrame:
-    """The moments, each with every broker that has reported lately: `broker`, and what its report
-    has in the columns `told`."""
+def at_moments(silver: Silver, moments: DataFrame, columns: Sequence[str]) -> DataFrame:
+    """Return the moments, each with every broker that has reported recently: `broker`, and the
+    given `columns` of its report."""
     looks = _looks(silver, moments)
-    report = F.struct("at", *told).alias("report")
+    report = F.struct("at", *columns).alias("report")
     samples = silver.broker_samples.select(
         "cluster", "broker", F.col("at").alias("moment"), F.lit(0).alias("turn"), report
     )
@@ -25,7 +25,7 @@ def at_moments(silver: Silver, moments: DataFrame, told: Sequence[str]) -> DataF
     seen = both.withColumn("report", last).where("turn = 1")
     age = F.col("moment") - F.col("report.at")
     seen = seen.where(age <= _oldest())
-    return seen.select(*moments.columns, "broker", *(f"report.{name}" for name in told))
+    return seen.select(*moments.columns, "broker", *(f"report.{name}" for name in columns))
 
 
 def _oldest() -> Column:
@@ -33,7 +33,7 @@ def _oldest() -> Column:
 
 
 def _looks(silver: Silver, moments: DataFrame) -> DataFrame:
-    """The moments, each with every broker that has reported that day or the day before."""
+    """Return the moments, each with every broker that reported on that day or the one before."""
     reported = silver.broker_samples.select("cluster", "broker", F.to_date("at").alias("of"))
     days = F.array("of", F.date_add("of", 1))
     known = reported.distinct().select("cluster", "broker", F.explode(days).alias("of")).distinct()
