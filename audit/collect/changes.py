@@ -1,4 +1,4 @@
-"""What of a cluster changed between two looks, as lines of its history."""
+"""Changes of a cluster between two observations, as records of its history."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Any
 from pulsar_conformance.adapters.operated.sight import Sight
 
 Entry = dict[str, Any]
-"""A line of the history, still without its cluster and time."""
+"""A record without its cluster and time."""
 
 
 def context(now: Sight) -> Iterator[Entry]:
-    """All that an audit has to know before anything happens; who leads has led before."""
+    """Yield the state that an audit starts from; the leader has led before."""
     if now.settings:
         yield {"kind": "settings", "settings": dict(now.settings)}
     for kind, named in (("domain", now.domains), ("group", now.groups)):
@@ -25,7 +25,7 @@ def context(now: Sight) -> Iterator[Entry]:
 
 
 def changes(before: Sight, now: Sight) -> Iterator[Entry]:
-    """What happened between two looks, in an order in which it can have happened."""
+    """Yield the events between two observations, in a possible order."""
     if now.settings and now.settings != before.settings:
         yield {"kind": "settings", "settings": dict(now.settings)}
     yield from _members("domain", before.domains, now.domains)
@@ -68,9 +68,9 @@ def _moved(had: Mapping[str, str], before: Sight, now: Sight) -> Iterator[Entry]
 
 
 def _cause(released: int, before: Sight, now: Sight) -> str:
-    """Why bundles were released that no split and no end of a broker explains.
+    """Return the cause of unloads that neither a split nor a stopped broker explains.
 
-    The leader counts what it sheds: all of them, none, or nobody knows which.
+    The leader counts the bundles that it sheds: if that is neither all nor none, it is unknown.
     """
     if before.shed is None or now.shed is None or before.leader != now.leader:
         return "unknown"
@@ -81,7 +81,7 @@ def _cause(released: int, before: Sight, now: Sight) -> str:
 
 
 def folded(entries: Iterator[Entry]) -> Sight | None:
-    """The cluster after these lines of a history; none where they never told all owners."""
+    """Return the state of a cluster after these records; None if they lack the owners."""
     owners: dict[str, set[str]] | None = None
     leader, settings = None, {}
     named: dict[str, dict[str, frozenset[str]]] = {"domain": {}, "group": {}}

@@ -16,11 +16,11 @@ ENDING = ".jsonl"
 
 
 class CannotWrite(UserError):
-    """The history cannot be written; says where, and why."""
+    """The history cannot be written: where, and why."""
 
 
 class Recording:
-    """A folder in which the history of one cluster grows."""
+    """A folder for the growing history of one cluster."""
 
     def __init__(self, folder: Path, cluster: str) -> None:
         self._folder = folder
@@ -33,7 +33,7 @@ class Recording:
             raise CannotWrite(f"{folder}: {error.strerror or error}") from None
 
     def before(self) -> Iterator[Entry]:
-        """What the newest file says; nothing where there is none."""
+        """Yield the records of the newest file, except load reports."""
         files = self._files()
         if not files:
             return
@@ -47,7 +47,7 @@ class Recording:
                     yield entry
 
     def write(self, at: datetime, entries: Iterable[Entry]) -> int:
-        """Append lines of one time; how many. Errors: `CannotWrite`."""
+        """Append lines of one time; return their number. Errors: `CannotWrite`."""
         at = at.astimezone(UTC)
         stamp = at.isoformat(timespec="milliseconds").replace("+00:00", "Z")
         lines = [
@@ -72,7 +72,7 @@ class Recording:
         return len(lines)
 
     def begins(self, at: datetime) -> bool:
-        """Whether a line of this time would be the first of its file."""
+        """True if a line of this time would be the first of its file."""
         return not self._path(at.astimezone(UTC)).exists()
 
     def _path(self, at: datetime) -> Path:
@@ -82,7 +82,7 @@ class Recording:
         return sorted(self._folder.glob(f"{self._cluster}-????-??-??{ENDING}"))
 
     def _repair(self) -> None:
-        """Cut off a last line that has no end: whoever wrote it was killed meanwhile."""
+        """Remove an incomplete last line, left by a process that was killed."""
         for path in self._files()[-1:]:
             with path.open("rb+") as file:
                 content = file.read()

@@ -1,4 +1,4 @@
-"""Looking at intervals, and writing what was seen, until it is time to stop."""
+"""Observes a cluster at intervals and records the changes."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ class Recorder:
     def run(
         self, every: float, lasting: float | None, stop: threading.Event, *, first: bool = True
     ) -> None:
-        """Look every so many seconds, for so many seconds or until told to stop.
+        """Observe `every` few seconds, for `lasting` seconds or until `stop` is set.
 
-        Without `first`, one look has been taken just before. Errors: `NoAnswer` where the first
-        look finds no cluster, `CannotWrite`.
+        Without `first`, an observation was made just before. Errors: `NoAnswer` if the first
+        observation finds no cluster, `CannotWrite`.
         """
         begun = due = time.monotonic()
         if not first:
@@ -51,7 +51,7 @@ class Recorder:
             stop.wait(due - time.monotonic())
 
     def once(self, *, first: bool) -> None:
-        """Look once, and write what there is to tell. Errors: `NoAnswer`, `CannotWrite`."""
+        """Observe once, and record the changes. Errors: `NoAnswer`, `CannotWrite`."""
         before = self._before or Sight()
         look = self._looker.look(before)
         at = datetime.now(UTC)
@@ -67,7 +67,7 @@ class Recorder:
         self._before = look.sight
 
     def _trouble(self, now: dict[str, str]) -> None:
-        """Tell what can no longer be read, and what can be again; each once."""
+        """Report once what can no longer be read, and what can be read again."""
         for what, why in now.items():
             if what not in self._troubles:
                 self._tell(f"{what}: {why}")
@@ -82,7 +82,7 @@ def _report(broker: str, report: object) -> Entry:
 
 
 def begins(cluster: str, look: Look) -> str:
-    """What is recorded, what cannot be seen, and what that costs an audit."""
+    """Describe the recording, what it cannot observe, and the consequences for an audit."""
     unseen = [f"{what} ({MISSED[what]})" for what in look.troubles if what in MISSED]
     unseen.append("bundle data (averages begin with this history)")
     unseen.append("shedding cycles (an audit takes them to be at the interval)")
@@ -99,4 +99,4 @@ MISSED = {
     "groups": "placement of groups is not judged",
     "causes of unloading": "every unload that is no split and no shutdown is unknown",
 }
-"""What cannot be read, and what that costs an audit."""
+"""Consequences for an audit of what cannot be read."""

@@ -27,7 +27,7 @@ WRONG, UNUSABLE, INTERRUPTED = 1, 2, 130
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The input, what it is judged by, and the output."""
+    """Add the input, how it is judged, and the output."""
     parser.add_argument(
         "--input", required=True, metavar="PATH", help="a file or folder of JSON Lines or Parquet"
     )
@@ -85,7 +85,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Prints the summary; 1 if something was done wrong, 2 if nothing can be audited."""
+    """Print the summary; return 1 if there are faults, 2 if nothing can be audited."""
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     try:
         paths.check(args.input, args.output, args.json)
@@ -131,7 +131,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _status(args: argparse.Namespace, found: dict[str, Any]) -> int:
-    """The exit status; a history without a cycle is a mistake only if a time was given."""
+    """Return the exit status; a history without a cycle is a mistake only if a time was given."""
     asked = args.time_from or args.time_to or not found["lines"]["used"]
     if asked and not found["cycles"]:
         return UNUSABLE
@@ -139,7 +139,7 @@ def _status(args: argparse.Namespace, found: dict[str, Any]) -> int:
 
 
 def _nothing(args: argparse.Namespace, lines: dict[str, Any]) -> str:
-    """Why nothing could be audited, and what to do about it."""
+    """Return why nothing could be audited, and what to do about it."""
     if not lines["used"]:
         problem = f"none of its lines can be used; {args.output}/quarantine says why"
         return f"--input {args.input}: {problem}"
@@ -158,7 +158,7 @@ def _check_times(since: datetime | None, until: datetime | None) -> None:
 
 
 def _check_asked(args: argparse.Namespace) -> None:
-    """Errors: `AuditError` for options that exclude each other."""
+    """Check for options that exclude each other. Errors: `AuditError`."""
     asked = args.why is not None or args.broker is not None
     if args.at is not None and not asked:
         raise AuditError("--at: it needs --why BUNDLE or --broker NAME; give one of them")

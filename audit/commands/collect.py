@@ -23,13 +23,13 @@ MINUTE = 60.0
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The cluster, how often and how long to record it, and the output."""
+    """Add the cluster, how often and how long to record it, and the output."""
     add_cluster_arguments(parser)
     parser.add_argument("--output", required=True, metavar="PATH", help="a folder for the history")
 
 
 def add_cluster_arguments(parser: argparse.ArgumentParser) -> None:
-    """The cluster, how it is reached, and how often and how long to record it."""
+    """Add the cluster, its access, and how often and how long to record it."""
     parser.add_argument("url", metavar="URL", help="the admin URL, as in http://localhost:8080")
     parser.add_argument(
         "--cluster", metavar="NAME", help="the cluster to record, if there is more than one"
@@ -70,7 +70,7 @@ def add_cluster_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Records, and prints what was recorded; 2 if it cannot."""
+    """Record, and print the number of lines; return 2 on failure."""
     try:
         with recorder_of(args, Path(args.output)) as (recorder, recording), interrupted() as stop:
             recorder.run(args.every, args.lasting, stop)
@@ -82,12 +82,12 @@ def run(args: argparse.Namespace) -> int:
 
 
 UNREACHED = (BadUrl, CannotWrite, NoCluster, NoAnswer)
-"""What says that a cluster cannot be recorded."""
+"""Errors because of which a cluster cannot be recorded."""
 
 
 @contextmanager
 def recorder_of(args: argparse.Namespace, folder: Path) -> Iterator[tuple[Recorder, Recording]]:
-    """What records the cluster of `add_cluster_arguments` into a folder. Errors: `UNREACHED`."""
+    """Yield a recorder of the cluster of `add_cluster_arguments`. Errors: `UNREACHED`."""
     access = Access.of(args.url, args.token_file, args.tls_trust, args.time_limit)
     api = AdminApi(access)
     try:
@@ -102,13 +102,13 @@ def recorder_of(args: argparse.Namespace, folder: Path) -> Iterator[tuple[Record
 
 
 def tell(text: str) -> None:
-    """Prints one line for a person."""
+    """Print a line on standard error."""
     print(f"collect: {text}", file=sys.stderr, flush=True)
 
 
 @contextmanager
 def interrupted() -> Iterator[threading.Event]:
-    """An event that is set on the first interrupt; the second one ends the process at once."""
+    """Yield an event that is set by the first interrupt; the second one ends the process."""
     stop = threading.Event()
 
     def handle(number: int, _frame: object) -> None:

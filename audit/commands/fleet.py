@@ -39,7 +39,7 @@ STRATEGIES = (THRESHOLD, OVERLOAD, UNIFORM)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The size and length of the history, who decides, planted violations, and the output."""
+    """Add the size and length of the history, who decides, planted violations, and the output."""
     for name, default, what in (
         ("clusters", 3, "number of clusters"),
         ("brokers", 40, "number of brokers of each cluster"),
@@ -110,7 +110,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Writes the history and prints its contents; 2 if it cannot."""
+    """Write the history and print its contents; return 2 on failure."""
     begun = time.monotonic()
     try:
         for line in _written(args):
@@ -149,7 +149,7 @@ def _written(args: argparse.Namespace) -> Iterator[str]:
 
 
 def fleet_of(args: argparse.Namespace, rules: tuple[str, ...]) -> Fleet:
-    """The fleet that the arguments describe. Errors: `BadFleet`, `BadSetting`, `UnknownName`."""
+    """Return the fleet of the arguments. Errors: `BadFleet`, `BadSetting`, `UnknownName`."""
     decided = args.decided_by != NOBODY
     given = {SHEDDING: decided, AUTO_UNLOAD: decided, **given_settings(args.setting)}
     return Fleet(
@@ -168,7 +168,7 @@ def fleet_of(args: argparse.Namespace, rules: tuple[str, ...]) -> Fleet:
 
 
 def _try(adapter: str, readings: Mapping[str, str]) -> None:
-    """Checks that the adapter follows these readings. Errors: `BadFleet`, `AdapterError`."""
+    """Check that the adapter follows these readings. Errors: `BadFleet`, `AdapterError`."""
     if adapter.partition(":")[0] == "spark":
         problem = "it would run within the Spark session that writes the history"
         raise BadFleet(f"--decided-by {adapter}: {problem}; take reference or sample:java")

@@ -1,8 +1,8 @@
-"""What `spark-submit` runs: an audit where the wheel is not installed, only at hand.
+"""The script for `spark-submit`: an audit with the wheel as a file, not installed.
 
     spark-submit --py-files pulsar_conformance-0.1.0-py3-none-any.whl submit.py --input ...
 
-What the wheel depends on is installed where the driver is, and pyarrow where gzip files are read.
+The dependencies of the wheel must be installed on the driver, and pyarrow on the workers.
 The options are those of `pulsar-conformance audit`.
 """
 
@@ -19,7 +19,7 @@ PACKAGE = "pulsar_conformance"
 
 
 def unpack(path: list[str]) -> None:
-    """Where the project is in an archive, have Python import it from a folder instead."""
+    """Unpack the project from an archive, and import it from a folder instead."""
     for entry in list(path):
         if Path(entry).name.startswith(PACKAGE) and zipfile.is_zipfile(entry):
             folder = tempfile.mkdtemp(prefix=f"{PACKAGE}-")
@@ -30,7 +30,7 @@ def unpack(path: list[str]) -> None:
 
 
 def main() -> int:
-    """The audit that the command line asks for, on the Spark that it was submitted to."""
+    """Run the audit of the command line on the Spark that it was submitted to."""
     unpack(sys.path)
     from pulsar_conformance.adapters.spark.session import SUBMITTED
     from pulsar_conformance.conformance.commands.main import main as command

@@ -38,7 +38,7 @@ BETWEEN = 300.0
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The cluster, what it is judged by and how often, and the output."""
+    """Add the cluster, how and how often it is judged, and the output."""
     add_cluster_arguments(parser)
     parser.add_argument(
         "--output",
@@ -64,9 +64,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Prints a line an audit until it is stopped; 130 then, and 2 if it cannot go on.
+    """Print a line per audit until stopped: return 130 then, and 2 if it cannot continue.
 
-    Where it lasts a given time, 1 if the last audit found something wrong, and 0 if not.
+    With a given duration, return 1 if the last audit found faults, else 0.
     """
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     try:
@@ -98,23 +98,23 @@ def _watch(args: argparse.Namespace) -> int:
 
 @dataclass
 class RecorderCourse:
-    """A recorder at work: when to stop, whether it has ended, and by what."""
+    """The state of a running recorder: whether to stop, whether it has ended, and its error."""
 
     stop: threading.Event = field(default_factory=threading.Event)
     ended: threading.Event = field(default_factory=threading.Event)
-    failed: list[Exception] = field(default_factory=list)
+    failed: list[BaseException] = field(default_factory=list)
 
 
 @contextmanager
 def _recording(recorder: Recorder, every: float, lasting: float | None) -> Iterator[RecorderCourse]:
-    """A recorder at work in a thread, which ends with the block."""
+    """Run a recorder in a thread, which ends with the block."""
     course = RecorderCourse()
 
     def work() -> None:
         try:
             recorder.run(every, lasting, course.stop, first=False)
-        except UNREACHED as wrong:
-            course.failed.append(wrong)
+        except BaseException as error:  # raised again in the main thread
+            course.failed.append(error)
         finally:
             course.ended.set()
 
@@ -130,7 +130,7 @@ def _recording(recorder: Recorder, every: float, lasting: float | None) -> Itera
 def _auditing(
     spark: Any, args: argparse.Namespace, readings: dict[str, str], history: str, output: str
 ) -> Callable[[], int]:
-    """What audits the history as it is: prints a line, and says how much was wrong."""
+    """Return a function that audits the current history, prints a line, and returns the faults."""
     from pulsar_conformance.audit.page.making import PAGE
     from pulsar_conformance.audit.pipeline.plan import AuditPlan
     from pulsar_conformance.audit.pipeline.report import (
@@ -165,7 +165,7 @@ def _auditing(
 def _kept_current(
     audit: Callable[[], int], course: RecorderCourse, lines: Callable[[], int], every: float
 ) -> int:
-    """Audits as often as asked, what is new, until the recorder ends; the exit status."""
+    """Audit new records at intervals until the recorder ends; return the exit status."""
     audited = wrong = 0
     while True:
         begun, last, there = time.monotonic(), course.ended.is_set(), lines()
@@ -180,7 +180,7 @@ def _kept_current(
 
 @contextmanager
 def _stopped_alike() -> Iterator[None]:
-    """A request to terminate is an interrupt."""
+    """Treat a request to terminate as an interrupt."""
     former = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         yield

@@ -1,4 +1,4 @@
-"""The bundles of a fleet: names, ranges, and the parts of those that are split."""
+"""The names and ranges of the bundles of a fleet."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 OF_NAMESPACE = 64
-"""Bundles of a namespace at first; the last one of a cluster may have fewer."""
+"""Initial number of bundles of a namespace; the last one of a cluster may have fewer."""
 
 TENANTS = ("shop", "bank", "game")
 HASHES = 1 << 32
 
 
 def whole(fleet: Fleet, numbers: DataFrame) -> DataFrame:
-    """A row for each bundle at first: `cluster` and `bundle` (their numbers), `lower`, `upper`.
+    """Return a row per bundle: `cluster` and `bundle` (their numbers), `lower`, `upper`.
 
-    `numbers` are 0, 1, 2 ... in the column `id`, as many as there are bundles.
+    `numbers` are 0, 1, 2 ... in the column `id`, one per bundle.
     """
     count = F.lit(fleet.of_cluster)
     rows = numbers.select(
@@ -34,7 +34,7 @@ def whole(fleet: Fleet, numbers: DataFrame) -> DataFrame:
 
 
 def name(bundle: Column, lower: Column, upper: Column) -> Column:
-    """The full name of a bundle, or of a part of it."""
+    """Return the full name of a bundle."""
     space = F.floor(bundle / OF_NAMESPACE).cast("int")
     tenant = F.element_at(F.array(*map(F.lit, TENANTS)), F.pmod(space, F.lit(len(TENANTS))) + 1)
     number = F.lpad((space + 1).cast("string"), 3, "0")

@@ -1,4 +1,4 @@
-"""Numbers that depend on the seed and on what they are for, and on nothing else."""
+"""Pseudo-random numbers that depend only on the seed, their purpose and the given columns."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ STEPS = 1 << 40
 
 
 def share(seed: int, purpose: str, *of: Column) -> Column:
-    """A number from 0 up to, not including, 1, for these columns and this purpose."""
+    """Return a number from 0 up to, not including, 1."""
     return whole(seed, purpose, STEPS, *of) / F.lit(float(STEPS))
 
 
 def whole(seed: int, purpose: str, count: int, *of: Column) -> Column:
-    """A whole number from 0 up to, not including, `count`."""
+    """Return a whole number from 0 up to, not including, `count`."""
     return F.pmod(F.xxhash64(F.lit(seed), F.lit(purpose), *of), F.lit(count))

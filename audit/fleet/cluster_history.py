@@ -106,7 +106,8 @@ class ClusterHistory:
 
     def ask(self, case: Json) -> Pairs:
         """Return what the adapter unloads. Errors: `BadFleet` where it does not answer."""
-        assert self.connection is not None, "cycle() asks only where somebody decides"
+        if self.connection is None:
+            return []
         answer = self.connection.ask("shed.select", [case])[0]
         if "unload" not in answer:
             raise BadFleet(f"--decided-by: it does not answer a cycle, but: {json.dumps(answer)}")

@@ -1,4 +1,4 @@
-"""What happens to a cluster from outside: restarts, changes of the leader, splits."""
+"""Events of a cluster: restarts, changes of the leader, splits, unloads by hand."""
 
 from __future__ import annotations
 
@@ -9,50 +9,50 @@ from random import Random
 from pulsar_conformance.audit.fleet.size import Fleet
 
 RESTART_HOURS = 6
-"""A broker of a cluster goes down about as often."""
+"""Average hours between two restarts of brokers in a cluster."""
 
 LEADER_HOURS = 8
 SPLIT_HOURS = 4
 BY_HAND_HOURS = 3
 
 FEWEST_BROKERS = 3
-"""With fewer none goes down: a bundle needs a choice of other brokers."""
+"""With fewer brokers none goes down: a bundle needs a choice of others."""
 
 DOWN = (2, 9)
-"""Periods that a broker is down: from, and up to but not including."""
+"""Range of the number of periods for which a broker is down."""
 
 STAYS_DOWN = 0.25
-"""How likely it is that the last broker to go down never comes back."""
+"""Probability that the last broker to go down never comes back."""
 
 
 @dataclass(frozen=True)
 class Restart:
-    """A broker is down from one period on until another, or for good."""
+    """A broker is down from one period to another, or for good."""
 
     broker: int
     down: int
     up: int
 
     def covers(self, period: int) -> bool:
-        """Whether the broker does not report in a period."""
+        """True if the broker does not report in a period."""
         return self.down <= period < self.up
 
 
 @dataclass(frozen=True)
 class Events:
-    """All of one cluster, by the numbers of brokers, bundles and periods."""
+    """All events of a cluster, by the numbers of brokers, bundles and periods."""
 
     restarts: tuple[Restart, ...]
     leaders: Mapping[int, int]
-    """Who leads, by the period in which that begins; no cycle runs then."""
+    """Leaders by the first period of their term, in which no cycle runs."""
     splits: Mapping[int, int]
-    """When a bundle is split, by its number."""
+    """Periods of splits, by bundle."""
     by_hand: Mapping[int, int]
-    """When an administrator unloads a bundle, by its number."""
+    """Periods of unloads by hand, by bundle."""
 
 
 def events_of(fleet: Fleet, cluster: int) -> Events:
-    """The events of a cluster: the same for the same fleet, cluster and seed."""
+    """Return the events of a cluster, which depend only on the fleet, its seed and the number."""
     chance = Random(f"{fleet.seed}/{cluster}/events")
     restarts = _restarts(fleet, chance)
     leaders, splits = _leaders(fleet, chance, restarts), _splits(fleet, chance, restarts)
@@ -60,7 +60,7 @@ def events_of(fleet: Fleet, cluster: int) -> Events:
 
 
 def _restarts(fleet: Fleet, chance: Random) -> tuple[Restart, ...]:
-    """One in each part of the history, so that no two brokers are down at a time."""
+    """Return one restart per part of the history, so that no two brokers are down together."""
     grid = fleet.periods // fleet.every
     count = max(1, fleet.hours // RESTART_HOURS)
     room = grid // count
@@ -78,7 +78,7 @@ def _restarts(fleet: Fleet, chance: Random) -> tuple[Restart, ...]:
 
 
 def _leaders(fleet: Fleet, chance: Random, restarts: tuple[Restart, ...]) -> Mapping[int, int]:
-    """The first, one more every few hours, and another where the leader goes down."""
+    """Return a first leader, a change every few hours, and one where the leader goes down."""
     grid = range(fleet.every, fleet.periods, fleet.every)
     wanted = fleet.hours // LEADER_HOURS
     changes = set(chance.sample(grid, min(wanted, len(grid))))
@@ -93,7 +93,7 @@ def _leaders(fleet: Fleet, chance: Random, restarts: tuple[Restart, ...]) -> Map
 
 
 def _splits(fleet: Fleet, chance: Random, restarts: tuple[Restart, ...]) -> Mapping[int, int]:
-    """Some bundles, each at a cycle before and after which nobody goes down or comes up."""
+    """Return splits at cycles that are not close to a restart."""
     near = {p for one in restarts for p in range(one.down - 2, min(one.up, fleet.periods) + 2)}
     grid = [p for p in range(2 * fleet.every, fleet.periods, fleet.every) if p not in near]
     count = min(max(1, fleet.hours // SPLIT_HOURS), len(grid), fleet.of_cluster)
@@ -102,7 +102,7 @@ def _splits(fleet: Fleet, chance: Random, restarts: tuple[Restart, ...]) -> Mapp
 
 
 def _by_hand(fleet: Fleet, cluster: int, splits: Mapping[int, int]) -> Mapping[int, int]:
-    """Some bundles that are never split."""
+    """Return unloads by hand of bundles that are never split."""
     chance = Random(f"{fleet.seed}/{cluster}/by hand")
     whole = [one for one in range(fleet.of_cluster) if one not in splits]
     periods = range(1, fleet.periods)

@@ -1,4 +1,4 @@
-"""What a leader knows, as far as its memory goes, and the question that a cycle puts to it."""
+"""The knowledge of a leader, and the case that it makes of a cycle."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from pulsar_conformance.reference.settings import Settings
 from pulsar_conformance.reference.usage import weighted_maximum, weights
 
 WINDOW = 10
-"""Samples that the short-term data of a bundle hold. [DATA-03]"""
+"""Number of samples in the short-term data of a bundle. [DATA-03]"""
 
 KNOWN = (*RESOURCES, *RATE_FIELDS, "bundles")
 
 
 @dataclass
 class ReceivedReport:
-    """The last that a broker said, and when, in milliseconds since 1970."""
+    """The last report of a broker; `at` is milliseconds since 1970."""
 
     at: int
     said: Json
@@ -31,38 +31,38 @@ class ReceivedReport:
 
 @dataclass
 class Memory:
-    """What a leader remembers since it began to lead."""
+    """A leader's memory since the start of its term."""
 
     samples: dict[str, Array] = field(default_factory=dict)
-    """The last samples of each bundle: a row each, in no order."""
+    """The last samples of each bundle, as rows in no order."""
     taken: dict[str, int] = field(default_factory=lambda: defaultdict(int))
     unloaded: dict[str, int] = field(default_factory=dict)
-    """When bundles were unloaded last, in milliseconds since 1970."""
+    """Times of the last unloads of bundles, in milliseconds since 1970."""
     used: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
     """The weighted usages of brokers at earlier cycles."""
 
     def sample(self, stats: Mapping[str, Json]) -> None:
-        """Takes a sample of each bundle that a report speaks of. [DATA-01]"""
+        """Take a sample of each bundle in a report. [DATA-01]"""
         for bundle, said in stats.items():
             kept = self.samples.setdefault(bundle, np.zeros((WINDOW, len(RATE_FIELDS))))
             kept[self.taken[bundle] % WINDOW] = [said[name] for name in RATE_FIELDS]
             self.taken[bundle] += 1
 
     def average(self, bundle: str) -> Json:
-        """The short-term data of a bundle."""
+        """Return the short-term data of a bundle."""
         count = min(self.taken[bundle], WINDOW)
         means = self.samples[bundle].sum(axis=0) / count
         rates = dict(zip(RATE_FIELDS, means.tolist(), strict=True))
         return {"shortTermData": {**rates, "numSamples": count, "maxSamples": WINDOW}}
 
     def ago(self, now: int, settings: Json) -> dict[str, float]:
-        """Minutes since bundles were unloaded, of those within the grace period."""
+        """Return the minutes since unloads within the grace period, by bundle."""
         ago = {name: (now - at) / (1000 * MINUTE) for name, at in self.unloaded.items()}
         return {name: passed for name, passed in ago.items() if passed <= settings.get(GRACE, 30)}
 
 
 def case_of(now: int, settings: Json, reports: Mapping[str, Json], memory: Memory) -> Json:
-    """The `shed.select` case of a cycle, by the reports of the brokers that are there."""
+    """Return the `shed.select` case of a cycle, from the reports of live brokers."""
     brokers = {name: {each: said[each] for each in KNOWN} for name, said in reports.items()}
     if settings.get(HISTORY):
         for name, broker in brokers.items():
@@ -78,7 +78,7 @@ def case_of(now: int, settings: Json, reports: Mapping[str, Json], memory: Memor
 
 
 def usages(case: Json, defaults: Mapping[str, Any]) -> dict[str, float]:
-    """The weighted usage of each broker of a case."""
+    """Return the weighted usage of each broker of a case."""
     weight = weights(Settings(case["settings"], defaults))
     return {
         name: float(weighted_maximum(Broker.read(name, said), weight).percent)

@@ -1,4 +1,4 @@
-"""What bundles carry, as columns of seed, cluster, bundle and period.
+"""Traffic of bundles, as columns of seed, cluster, bundle and period.
 
 Bytes are whole numbers and messages whole eighths, so that sums are exact in any order.
 """
@@ -13,26 +13,26 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 LEAST_BYTES = 60_000
-"""Bytes a second into the bundles with the least traffic, at the average hour."""
+"""Incoming bytes per second of the bundles with the least traffic, at the average hour."""
 
 TAIL = 1.4
-"""Exponent of the power law by which few bundles carry much."""
+"""Exponent of the power law of traffic: few bundles carry much."""
 
 HEAVIEST = 30
-"""No bundle has more than so many times the least."""
+"""Upper bound of traffic, as a multiple of the least."""
 
 SWING = 0.5
-"""Share of its traffic by which a bundle's day differs from its average hour."""
+"""Amplitude of the daily swing, as a share of a bundle's traffic."""
 
 ZONES = (0, 1, 6, 8)
-"""Hours by which the days of namespaces are shifted."""
+"""Time zones of namespaces, in hours."""
 
 HOT = 0.02
 """Share of bundles that are hot once a day, for 1 to 4 hours and by 3 to 7 times their traffic."""
 
 NOISE = 0.1
 MOST_MESSAGES = 6_000.0
-"""Into a bundle, so that none is split for its rate: out go at most one and a half as many."""
+"""Upper bound of the incoming rate, so that no bundle is split for it."""
 
 MOST_TOPICS = 400
 
@@ -40,7 +40,7 @@ DAY = 1440
 
 
 def constants(fleet: Fleet, cluster: Column, bundle: Column) -> dict[str, Column]:
-    """What of a bundle never changes; `bundle` is its number in the cluster."""
+    """Return the constants of a bundle; `bundle` is its number in the cluster."""
 
     def chance(purpose: str) -> Column:
         return share(fleet.seed, purpose, cluster, bundle)
@@ -64,7 +64,7 @@ def constants(fleet: Fleet, cluster: Column, bundle: Column) -> dict[str, Column
 
 
 def rates(fleet: Fleet, cluster: Column, bundle: Column, period: Column) -> dict[str, Column]:
-    """What a bundle carries in a period, from its `constants` in columns of the same row."""
+    """Return the traffic of a bundle in a period, from its `constants` in the same row."""
     minute = F.pmod(period * fleet.report, F.lit(DAY))
     hour = F.sin((minute + F.col("zone")) * (2 * math.pi / DAY))
     since = F.pmod(minute - F.col("hot_from"), F.lit(DAY))

@@ -1,4 +1,4 @@
-"""How large a fleet is, for how long, and under which settings."""
+"""The size of a fleet, the length of its history, and its settings."""
 
 from __future__ import annotations
 
@@ -32,34 +32,34 @@ IN_FORCE: Mapping[str, Any] = {
     "loadBalancerAutoBundleSplitEnabled": True,
     AUTO_UNLOAD: True,
 }
-"""The settings of a fleet unless others are given; several have no documented default."""
+"""Default settings of a fleet; several have no documented default."""
 
 LATER_GRACE = 20
-"""Minutes of the grace period in the second half."""
+"""Minutes of the grace period in the second half of a history."""
 
 FEWEST = {"clusters": 1, "brokers": 1, "bundles": 1, "hours": 1, "report": 1, "interval": 1}
 OPTION = {"report": "--report-minutes"}
 
 
 NOBODY = "none"
-"""Who decides where no adapter does."""
+"""The name of no adapter: nothing is decided."""
 
 SLIDING = "sliding"
-"""The reading `window` that averages follow."""
+"""The alternative of the reading `window` that averages follow."""
 
 MOST_DAMAGE = 0.5
 
 
 class BadFleet(UserError):
-    """A fleet that cannot be, in one sentence."""
+    """An impossible fleet, in one sentence."""
 
 
 @dataclass(frozen=True)
 class Fleet:
-    """What is asked for.
+    """The fleet to simulate.
 
-    `bundles` are those of each broker at first; `report` and `interval` are minutes from one report
-    of a broker to the next, and from one shedding cycle to the next.
+    `bundles` is the initial number per broker; `report` and `interval` are the minutes between two
+    reports of a broker, and between two shedding cycles.
     """
 
     clusters: int
@@ -72,10 +72,10 @@ class Fleet:
     cycles: bool = True
     strategy: str = "ThresholdShedder"
     given: Mapping[str, Any] = field(default_factory=dict)
-    """Settings beside those of `IN_FORCE`, None for one that is to be left out."""
+    """Settings that override those of `IN_FORCE`; None leaves a setting out."""
 
     readings: Mapping[str, str] = field(default_factory=dict)
-    """Open places of the documents that whoever decides takes otherwise than usual."""
+    """Non-default readings of the deciding implementation."""
 
     def __post_init__(self) -> None:
         if self.readings.get("window", SLIDING) != SLIDING:
@@ -94,27 +94,27 @@ class Fleet:
 
     @property
     def periods(self) -> int:
-        """How often each broker reports."""
+        """Number of reports of each broker."""
         return self.hours * MINUTE // self.report
 
     @property
     def every(self) -> int:
-        """How many periods lie between two cycles."""
+        """Number of periods between two cycles."""
         return self.interval // self.report
 
     @property
     def seconds(self) -> int:
-        """The length of a period."""
+        """Length of a period."""
         return self.report * MINUTE
 
     @property
     def of_cluster(self) -> int:
-        """Bundles of a cluster at first."""
+        """Initial number of bundles of a cluster."""
         return self.brokers * self.bundles
 
     @property
     def settings(self) -> dict[int, dict[str, Any]]:
-        """The settings in force, by their names in broker.conf, from a period on.
+        """The settings in force, by the period from which on they are.
 
         Half-way the grace period becomes shorter, unless one was given.
         """
@@ -127,25 +127,25 @@ class Fleet:
         return {0: first, half: {**first, GRACE: LATER_GRACE}}
 
     def begins(self, period: int) -> int:
-        """When a period begins, in seconds since 1970."""
+        """Return the begin of a period, in seconds since 1970."""
         return START + period * self.seconds
 
     def cluster(self, number: int) -> str:
-        """The name of a cluster, counted from 0."""
+        """Return the name of a cluster, counted from 0."""
         return f"fleet-{number + 1:0{len(str(self.clusters))}}"
 
     def broker(self, number: int) -> str:
-        """The name of a broker, counted from 0."""
+        """Return the name of a broker, counted from 0."""
         return f"broker-{number + 1:0{len(str(self.brokers))}}:8080"
 
     def cycle_at(self, period: int) -> bool:
-        """Whether a cycle is due when a period begins."""
+        """True if a cycle is due at the begin of a period."""
         return period > 0 and period % self.every == 0
 
 
 @dataclass(frozen=True)
 class HistoryOptions:
-    """What a history is to be like beside its size; `damaged` is a share of all lines."""
+    """Properties of a history beside its size; `damaged` is a share of all lines."""
 
     decided_by: str = NOBODY
     planted: tuple[str, ...] = ()

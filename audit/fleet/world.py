@@ -1,4 +1,4 @@
-"""One cluster as it really is: who owns what, what that carries, and what brokers say of it."""
+"""A simulated cluster: owners of bundles, their traffic, and the reports of brokers."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ Array = Any
 
 NOBODY = -1
 EARLIEST, SPAN = 0.3, 0.6
-"""The part of a period in which brokers report, each at its own time."""
+"""Begin and length of the reporting time, as shares of a period; each broker has its own time."""
 
 
 @dataclass
 class BundleLoads:
-    """What the bundles of a cluster carry: `rates` by bundle, period and field."""
+    """Traffic of the bundles of a cluster: `rates` by bundle, period and field."""
 
     names: list[str]
     rates: Array
@@ -33,7 +33,7 @@ class BundleLoads:
 
 
 class SimulatedCluster:
-    """A cluster from period to period. Bundles have numbers: parts of split ones get new ones."""
+    """A cluster from period to period. Bundles have numbers; parts of split ones get new ones."""
 
     def __init__(self, fleet: Fleet, number: int, events: Events, loads: BundleLoads) -> None:
         self.fleet, self.name, self.events = fleet, fleet.cluster(number), events
@@ -43,16 +43,16 @@ class SimulatedCluster:
         self.owner = np.arange(len(self.names)) % fleet.brokers
 
     def up(self, period: int) -> list[int]:
-        """The brokers that are up in a period."""
+        """Return the brokers that are up in a period."""
         down = {one.broker for one in self.events.restarts if one.covers(period)}
         return [broker for broker in range(self.fleet.brokers) if broker not in down]
 
     def owned(self, broker: int) -> Array:
-        """The numbers of a broker's bundles."""
+        """Return the numbers of a broker's bundles."""
         return np.flatnonzero(self.owner == broker)
 
     def owners(self) -> dict[str, list[str]]:
-        """The bundles of each broker that has any, by their names."""
+        """Return the names of the bundles of each broker that has any."""
         every = {name: self._named(self.owned(n)) for n, name in enumerate(self.brokers)}
         return {name: owned for name, owned in every.items() if owned}
 
@@ -60,7 +60,7 @@ class SimulatedCluster:
         return sorted(self.names[one] for one in bundles)
 
     def split(self, bundle: int, middle: int | None = None) -> list[str]:
-        """Divides a bundle, in equal halves unless a boundary is given; its parts stay there."""
+        """Split a bundle, in equal halves unless a boundary is given; return the parts."""
         name = self.names[bundle]
         whole, space = HashRange.parse(name), namespace_of(name)
         cut = middle or (whole.lower + whole.upper + whole.last) // 2
@@ -79,21 +79,21 @@ class SimulatedCluster:
         return names
 
     def topics(self, bundle: int, period: int) -> int:
-        """How many topics a bundle has; before it is split, too many."""
+        """Return the number of topics of a bundle; before its split, too many."""
         ends = self.events.splits.get(bundle)
         if ends is None:
             return self._topics[bundle]
         return GROWN[period >= ends - 1]
 
     def reported_at(self, broker: int, period: int) -> int:
-        """Milliseconds since 1970 of the report of a broker in a period."""
+        """Return the time of a report, in milliseconds since 1970."""
         place = (broker + 0.5) / self.fleet.brokers
         return 1000 * (
             self.fleet.begins(period) + int(self.fleet.seconds * (place * SPAN + EARLIEST))
         )
 
     def report(self, broker: int, period: int) -> Json:
-        """What a broker reports in a period, as Pulsar writes it."""
+        """Return the load report of a broker in a period, in Pulsar's format."""
         bundles = self.owned(broker)
         rates = self.rates[bundles, period]
         sums = dict(zip(RATE_FIELDS, map(float, rates.sum(axis=0)), strict=True))
@@ -107,13 +107,13 @@ class SimulatedCluster:
 
 
 def stats_of(rates: Sequence[float], topics: int) -> Json:
-    """What a broker says of a bundle."""
+    """Return the statistics of a bundle."""
     sessions = {"producerCount": topics * 3 // 5, "consumerCount": topics // 3}
     return {**dict(zip(RATE_FIELDS, rates, strict=True)), "topics": topics, **sessions}
 
 
 def report_of(size: int, number: int, sums: Json, stats: Json, at: int) -> Json:
-    """A load report of the modular load manager; `at` is milliseconds since 1970."""
+    """Return a load report of the modular load manager; `at` is milliseconds since 1970."""
     host = f"broker-{number}.example.com"
     used = shape.percents(size, sums)
     usages = {

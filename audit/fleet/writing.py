@@ -1,4 +1,4 @@
-"""A fleet's history as files."""
+"""Writes the history of a fleet to files."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ FORMATS: Mapping[str, Callable[[DataFrame, str], None]] = {
 LOCAL = "file:"
 
 RAISED = re.compile(r"pulsar_conformance[.\w]*: (.+)")
-"""How an error of ours looks at the end of a traceback."""
+"""An error of this project at the end of a traceback."""
 
 
 KINDS = (
@@ -45,7 +45,7 @@ KINDS = (
 
 @dataclass(frozen=True)
 class Written:
-    """How many lines there are, by kind of record, damaged ones by themselves."""
+    """Number of lines by kind of record; damaged ones are counted separately."""
 
     counts: Mapping[str, int]
     planted: Mapping[str, Mapping[str, str]]
@@ -53,12 +53,12 @@ class Written:
 
     @property
     def lines(self) -> int:
-        """All of them."""
+        """Number of all lines."""
         return sum(self.counts.values())
 
 
 def lines(session: Any, fleet: Fleet, told: HistoryOptions) -> DataFrame:
-    """Every record as a line of JSON, and when rules are broken: rows of `kind` and `value`."""
+    """Return every record as a line of JSON, and notes of planted violations: `kind`, `value`."""
     rows = bundles.whole(fleet, session.range(fleet.clusters * fleet.of_cluster))
     made = simulated.lines(fleet, rows, told.decided_by, told.planted)
     return with_damage(made, told.damaged, fleet.seed)
@@ -82,7 +82,7 @@ def write(session: Any, fleet: Fleet, told: HistoryOptions, path: str) -> Writte
     try:
         FORMATS[told.format](observed.select("value"), path)
     except PySparkException as error:
-        raise BadFleet(_said(error)) from None
+        raise BadFleet(_task_error(error)) from None
     return _written(seen.get, told, path)
 
 
@@ -95,8 +95,8 @@ def _written(seen: Mapping[str, Any], told: HistoryOptions, path: str) -> Writte
     return Written({kind: seen[kind] for kind in KINDS if seen[kind]}, planted)
 
 
-def _said(error: Exception) -> str:
-    """What went wrong in a task, without the pages around it."""
+def _task_error(error: Exception) -> str:
+    """Return the error message of a task, without the traceback."""
     lines = [line.strip() for line in str(error).splitlines()]
     raised = [found[1] for line in lines if (found := RAISED.match(line))]
     return raised[-1] if raised else f"Spark says: {lines[0] if lines else type(error).__name__}"

@@ -1,1 +1,1 @@
-"""What was recorded, line by line: read, checked, used or quarantined."""
+"""Reads recorded lines: each one is parsed, checked, and used or quarantined."""

@@ -1,1 +1,1 @@
-"""What an audit found as one page of HTML that needs no network."""
+"""The page of an audit: one HTML file that needs no network."""

@@ -1,1 +1,1 @@
-"""Recorded history of clusters, judged on Spark: what the rules decide, and what was done."""
+"""The pipeline of an audit, from recorded history to verdicts and the report."""

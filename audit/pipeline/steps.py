@@ -20,6 +20,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 Tables = Mapping[str, DataFrame]
+FindAffected = Callable[[DataFrame, Silver, datetime], DataFrame]
 
 INCREMENTAL = tuple(name for name, table in GOLD.items() if not table.compared)
 """Large gold tables: their days are rebuilt from the first affected one on."""
@@ -104,7 +105,7 @@ def _of_records_since(build: OfRecords, tables: Tables, since: datetime) -> Data
 def _gold_step(plan: AuditPlan, name: str, prefix: str) -> TableStep:
     table = GOLD[name]
     parents = tuple(prefix + parent for parent in table.parents)
-    affected = table.affected_cycles and partial(_affected, name, prefix)
+    find = table.affected_cycles
     return TableStep(
         prefix + name,
         (*SILVER, *parents),
@@ -112,7 +113,7 @@ def _gold_step(plan: AuditPlan, name: str, prefix: str) -> TableStep:
         plan_as_json(plan),
         build_since=None if table.compared else partial(_gold_since, name, prefix, plan),
         dating_parents=parents,
-        affected_cycles=affected,
+        affected_cycles=None if find is None else partial(_affected, find, prefix + name),
         ignored_columns=table.ignored_columns,
     )
 
@@ -121,10 +122,8 @@ def _silver(tables: Tables) -> Silver:
     return Silver(**{name: tables[name] for name in SILVER})
 
 
-def _affected(name: str, prefix: str, tables: Tables, since: datetime) -> DataFrame:
-    find = GOLD[name].affected_cycles
-    assert find is not None, "the step is made of a table that has it"
-    return find(tables[prefix + name], _silver(tables), since)
+def _affected(find: FindAffected, own: str, tables: Tables, since: datetime) -> DataFrame:
+    return find(tables[own], _silver(tables), since)
 
 
 def _gold(

@@ -33,8 +33,8 @@ PERCENT = f"struct<{', '.join(f'{name} double' for name in RESOURCES)}>"
 """Usage of each resource, in percent of its limit."""
 
 MEMORY = "struct<least double, most double, after double>"
-"""What a leader remembers of a broker after a cycle: least and greatest usage, and the usage mixed
-with its history; `NaN` if the share of the history is unknown."""
+"""A leader's memory of a broker after a cycle: least and greatest usage, and the usage mixed with
+history; `NaN` if the share of the history is unknown."""
 
 SESSION: Mapping[str, str] = {
     "spark.sql.requireAllClusterKeysForCoPartition": "false",

@@ -1,1 +1,1 @@
-"""What was known, decided and done at each shedding cycle, as tables."""
+"""The gold tables: knowledge, decisions and unloads at each shedding cycle."""

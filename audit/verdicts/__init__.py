@@ -1,1 +1,1 @@
-"""What was done at each cycle, held against the rules."""
+"""Judges the unloads and splits of each cycle by the rules."""

@@ -1,1 +1,1 @@
-"""What is done wrong in a fleet on purpose, so that an audit has something to find."""
+"""Planted violations and damaged lines, for an audit to find."""

@@ -57,7 +57,8 @@ class Planting(ClusterHistory):
     def _broken(self, rule: str, plant: Plant, now: int) -> bool:
         if plant.split is not None:
             return self._split_wrong(plant, now)
-        assert plant.edit is not None, "a plant has one or the other"
+        if plant.edit is None:
+            return False
         known = self.known(now)
         case = copy.deepcopy(case_of(now, self.settings, known, self.memory))
         moment = PlantedCycle(case, DEFAULT_PROFILE, self.fleet.readings, self.ask)
