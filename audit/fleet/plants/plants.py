@@ -5,12 +5,14 @@ Rules that are unavoidably broken with it are listed: a broker that sheds nothin
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib.resources import files
 from typing import Any
 
+import yaml
 from pulsar_conformance.audit.fleet.plants import edits, splitting
-from pulsar_conformance.audit.fleet.size import HISTORY, BadFleet
+from pulsar_conformance.audit.fleet.size import BadFleet
 
 THRESHOLD, OVERLOAD, UNIFORM = "ThresholdShedder", "OverloadShedder", "UniformLoadShedder"
 
@@ -49,165 +51,16 @@ class Plant:
 OMITTED = "without recorded cycles, this one may as well have run after later reports"
 
 
-PLANTS: Mapping[str, Plant] = {
-    "SHED-01": Plant("Load is shed while shedding is switched off.", edits.switched_off),
-    "SHED-02": Plant("A broker unloads a bundle that another one owns.", edits.not_its_own),
-    "SHED-03": Plant("A bundle is unloaded twice in one cycle.", edits.twice),
-    "SHED-04": Plant(
-        "A bundle is unloaded once more within the grace period.",
-        edits.too_soon,
-        strategies=(THRESHOLD, OVERLOAD),
-    ),
-    "SHED-07": Plant(
-        "The heaviest bundle stays, and lighter ones go.",
-        edits.lighter_first,
-        strategies=(OVERLOAD,),
-    ),
-    "SHED-08": Plant(
-        "A broker just over the overload threshold gives up nothing, under another strategy.",
-        edits.overloaded_under_another,
-        strategies=(THRESHOLD,),
-        readings={"overload-scope": "all"},
-        omits_due_action=True,
-    ),
-    "THRESHOLD-01": Plant(
-        "A broker just over the average and the threshold gives up nothing.",
-        edits.nothing,
-        strategies=(THRESHOLD,),
-        implies=("THRESHOLD-03",),
-        omits_due_action=True,
-    ),
-    "THRESHOLD-02": Plant(
-        "A broker just under the average and the threshold gives up a bundle.",
-        edits.one_all_the_same,
-        strategies=(THRESHOLD,),
-    ),
-    "THRESHOLD-03": Plant(
-        "A broker gives up one bundle too few.", edits.too_little, strategies=(THRESHOLD,)
-    ),
-    "THRESHOLD-04": Plant(
-        "A broker gives up one bundle too many.", edits.too_much, strategies=(THRESHOLD,)
-    ),
-    "THRESHOLD-05": Plant(
-        "A broker gives up nothing that is over the limit because an idle one lowers it.",
-        edits.not_for_the_idle,
-        strategies=(THRESHOLD,),
-        implies=("THRESHOLD-01", "THRESHOLD-03"),
-        omits_due_action=True,
-    ),
-    "THRESHOLD-06": Plant(
-        "A broker gives up nothing that is over the limit by the weights alone.",
-        edits.not_by_weight,
-        strategies=(THRESHOLD,),
-        settings={"loadBalancerMemoryResourceWeight": 0.1},
-        implies=("THRESHOLD-01", "THRESHOLD-03"),
-        omits_due_action=True,
-    ),
-    "THRESHOLD-07": Plant(
-        "A broker gives up a bundle that never used enough for it.",
-        edits.never_so_high,
-        strategies=(THRESHOLD,),
-        settings={HISTORY: 0.5},
-    ),
-    "THRESHOLD-08": Plant(
-        "A bundle goes for the sake of an idle broker, which is not switched on.",
-        edits.for_an_idle_one,
-        strategies=(THRESHOLD,),
-        implies=("THRESHOLD-02",),
-    ),
-    "THRESHOLD-09": Plant(
-        "Nobody unloads for a broker under the lower boundary.",
-        edits.nothing_for_an_idle_one,
-        strategies=(THRESHOLD,),
-        settings={"lowerBoundarySheddingEnabled": True},
-        omits_due_action=True,
-    ),
-    "THRESHOLD-10": Plant(
-        "A bundle goes while all brokers use the same.",
-        edits.while_level,
-        strategies=(THRESHOLD,),
-        settings={"lowerBoundarySheddingEnabled": True},
-    ),
-    "THRESHOLD-12": Plant(
-        "The heaviest bundle stays, and lighter ones go.",
-        edits.lighter_first,
-        strategies=(THRESHOLD,),
-        readings={"threshold-order": "traffic"},
-    ),
-    "OVERLOAD-01": Plant(
-        "A broker just over the overload threshold gives up nothing.",
-        edits.nothing,
-        strategies=(OVERLOAD,),
-        implies=("OVERLOAD-02",),
-        omits_due_action=True,
-    ),
-    "OVERLOAD-02": Plant(
-        "An overloaded broker gives up one bundle too few.",
-        edits.too_little,
-        strategies=(OVERLOAD,),
-    ),
-    "OVERLOAD-03": Plant(
-        "An overloaded broker gives up one bundle too many.",
-        edits.too_much,
-        strategies=(OVERLOAD,),
-    ),
-    "OVERLOAD-04": Plant(
-        "A broker just under the overload threshold gives up a bundle.",
-        edits.one_all_the_same,
-        strategies=(OVERLOAD,),
-    ),
-    "OVERLOAD-05": Plant(
-        "An overloaded broker gives up two bundles instead of one.",
-        edits.two_for_one,
-        strategies=(OVERLOAD,),
-        readings={"overload-amount": "one"},
-    ),
-    "OVERLOAD-06": Plant(
-        "An overloaded broker gives up its second heaviest bundle.",
-        edits.the_second,
-        strategies=(OVERLOAD,),
-        readings={"overload-amount": "one"},
-    ),
-    "OVERLOAD-07": Plant(
-        "An overloaded broker gives up its only bundle.",
-        edits.its_only_one,
-        strategies=(OVERLOAD,),
-    ),
-    "OVERLOAD-09": Plant(
-        "A broker gives up nothing that is overloaded by one resource alone.",
-        edits.one_resource_over,
-        strategies=(OVERLOAD,),
-        implies=("OVERLOAD-01", "OVERLOAD-02"),
-        omits_due_action=True,
-    ),
-    "OVERLOAD-10": Plant(
-        "A broker just under 85 % gives up a bundle, where no threshold is set.",
-        edits.one_all_the_same,
-        strategies=(OVERLOAD,),
-        settings={"loadBalancerBrokerOverloadedThresholdPercentage": None},
-        implies=("OVERLOAD-04",),
-    ),
-    "UNIFORM-01": Plant(
-        "The most loaded broker gives up nothing.",
-        edits.nothing_to_even_out,
-        strategies=(UNIFORM,),
-        omits_due_action=True,
-    ),
-    "UNIFORM-02": Plant(
-        "A bundle goes while the brokers differ by less than the thresholds.",
-        edits.from_the_most_loaded,
-        strategies=(UNIFORM,),
-    ),
-    "UNIFORM-03": Plant(
-        "The least loaded broker gives up a bundle.",
-        edits.from_the_least_loaded,
-        strategies=(UNIFORM,),
-    ),
-    **{
-        rule: Plant(sentence, edit, split, undetectable_because="".join(because))
-        for rule, (sentence, edit, split, *because) in splitting.PLANTS.items()
-    },
-}
+def _plants() -> Iterator[tuple[str, Plant]]:
+    text = files(__package__).joinpath("plants.yaml").read_text("utf-8")
+    for rule, fields in yaml.safe_load(text).items():
+        edit = getattr(edits, fields.pop("edit", ""), None)
+        split = getattr(splitting, fields.pop("split", ""), None)
+        strategies, implies = (tuple(fields.pop(name, ())) for name in ("strategies", "implies"))
+        yield rule, Plant(edit=edit, split=split, strategies=strategies, implies=implies, **fields)
+
+
+PLANTS: Mapping[str, Plant] = dict(_plants())
 """By the rule that each breaks."""
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from pulsar_conformance.conformance.common.trial import Json
 from pulsar_conformance.reference.ranges import namespace_of
@@ -92,25 +91,3 @@ def switched_off(growth: SplitInput) -> Due | None:
     """It has too many topics, splitting is switched off, and it is split."""
     growth.settings[AUTO_SPLIT] = False
     return _due(growth.grow(topics=MOST_TOPICS + 1), split=True)
-
-
-NO_DEADLINE = "no document says by when a bundle has to be split"
-
-PLANTS: Mapping[str, tuple[Any, ...]] = {
-    "SPLIT-01": (
-        "A bundle with one topic too many stays whole.",
-        None,
-        too_many_topics,
-        NO_DEADLINE,
-    ),
-    "SPLIT-02": (
-        "A bundle with one session too many stays whole.",
-        None,
-        too_many_sessions,
-        NO_DEADLINE,
-    ),
-    "SPLIT-05": ("A bundle with as many topics as it may have is split.", None, at_the_limit),
-    "SPLIT-06": ("A bundle is split although its namespace has no room.", None, no_room),
-    "SPLIT-07": ("A bundle is split while splitting is switched off.", None, switched_off),
-}
-"""By rule: the sentence, no edit of unloads, the edit of splits, and why no audit finds it."""
