@@ -9,7 +9,6 @@ from typing import Any
 
 from pulsar_conformance.audit.input.files import PARQUET, Session, Some, among, kind
 from pulsar_conformance.audit.input.paths import LOCAL, literal
-from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
@@ -47,7 +46,9 @@ def parquet_lines(spark: Session, path: str, of: Some = None) -> DataFrame:
     spark.conf.set(NANOSECONDS, "true")
     try:
         return _lines(_together(spark, path).where(among(of)))
-    except PySparkException:  # a file is damaged, or the columns do not fit together
+    except Exception as error:
+        if not is_about_files(error):
+            raise
         return checked_parquet_lines(spark, path, of)
 
 
@@ -67,11 +68,31 @@ def checked_parquet_lines(spark: Session, path: str, of: Some = None) -> DataFra
         readable = _readable(spark, alike)
         if readable:
             parts.append(_lines(spark.read.parquet(*map(literal, readable))))
-        unusable += [row["file"] for row in alike if row["path"] not in readable]
+        unusable += [row["file"] for row in alike if row["rows"] and row["path"] not in readable]
     if unusable or not parts:
         rows = [(file, "", DAMAGED) for file in unusable]
         parts.append(spark.createDataFrame(rows, "file string, line string, damage string"))
     return reduce(DataFrame.unionByName, parts)
+
+
+NOT_FILES = (
+    "OutOfMemoryError",
+    "No space left",
+    "UNAVAILABLE",
+    "Py4JNetworkError",
+    "stopped SparkContext",
+)
+"""Signs of an error that is about Spark itself."""
+
+
+def is_about_files(error: Exception) -> bool:
+    """True if Spark cannot read files: one is damaged, or has columns that it does not support.
+
+    False for any other error, such as a lost Java process, full memory or a bug.
+    """
+    of_spark = type(error).__module__.partition(".")[0] in ("pyspark", "py4j")
+    text = f"{type(error).__name__}: {error}"
+    return of_spark and not any(sign in text for sign in NOT_FILES)
 
 
 def _files(spark: Session, path: str) -> DataFrame:
@@ -124,9 +145,11 @@ def _readable(spark: Session, files: Sequence[Row]) -> set[str]:
             F.count(F.lit(1)).alias("rows"), F.bit_xor(F.xxhash64("line")).alias("read")
         )
         read = {one["file"]: one["rows"] for one in each.collect()}
-    except PySparkException:  # two columns have one name, or a type cannot be written as JSON
+    except Exception as error:
+        if not is_about_files(error):
+            raise
         return set()
-    return {one["path"] for one in files if read.get(one["file"], 0) == one["rows"]}
+    return {one["path"] for one in files if read.get(one["file"]) == one["rows"]}
 
 
 def _together(spark: Session, path: str) -> DataFrame:

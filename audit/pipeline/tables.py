@@ -59,7 +59,7 @@ Tolerances are in `common`, rules and documented defaults in `specs`.
 
 
 @dataclass(frozen=True)
-class Table:
+class AuditTable:
     """Columns beside `KEYS`, those that identify a row, and the packages whose code makes it."""
 
     columns: str
@@ -73,14 +73,14 @@ class Table:
 
 
 @dataclass(frozen=True)
-class RecordsTable(Table):
+class RecordsTable(AuditTable):
     """A table that is built from `records`."""
 
     build: Callable[[DataFrame], DataFrame] = silver.actions
 
 
 @dataclass(frozen=True, kw_only=True)
-class GoldTable(Table):
+class GoldTable(AuditTable):
     """A table that is built from the silver tables and from gold ones, its `parents`."""
 
     build: Callable[[Silver, Made, AuditPlan], DataFrame]
@@ -104,8 +104,8 @@ class GoldTable(Table):
     """True if it has a row per rule; these are not built for other settings."""
 
 
-RECORDS: Mapping[str, Table] = {
-    "records": Table(
+RECORDS: Mapping[str, AuditTable] = {
+    "records": AuditTable(
         "file string, line string, kind string, at timestamp, used boolean, reason string, "
         f"said struct<{SAID}>"
     ),
@@ -223,5 +223,5 @@ GOLD: Mapping[str, GoldTable] = {
     ),
 }
 
-TABLES: Mapping[str, Table] = {**RECORDS, **OF_RECORDS, **GOLD}
+TABLES: Mapping[str, AuditTable] = {**RECORDS, **OF_RECORDS, **GOLD}
 """By name, each after those that it is built from."""

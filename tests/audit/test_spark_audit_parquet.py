@@ -8,6 +8,10 @@ import pytest
 
 pytest.importorskip("pyspark", reason="needs the extra: nox -s spark")
 
+from pulsar_conformance.audit.input import parquets
+from pulsar_conformance.audit.input.parquets import is_about_files
+from py4j.protocol import Py4JNetworkError
+from pyspark.errors import PySparkException
 from pyspark.sql import functions as F
 from standins.records import GOOD, history, line, reasons, said, told
 from standins.sparks import spark
@@ -166,3 +170,30 @@ def test_a_file_that_only_spark_finds_damaged_is_quarantined(session, tmp_path):
     assert made.count(b"\x04list\x07element") == 1
     file.write_bytes(made.replace(b"\x04list\x07element", b"\x04\xe6ist\x07element"))
     assert reasons(told(session, tmp_path, whole=False)) == {None: 60, "damaged-parquet": 1}
+
+
+@pytest.mark.parametrize(
+    ("error", "of_files"),
+    [
+        (PySparkException("[FAILED_READ_FILE.NO_HINT] Encountered error"), True),
+        (PySparkException("java.lang.OutOfMemoryError: Java heap space"), False),
+        (PySparkException("java.io.IOException: No space left on device"), False),
+        (Py4JNetworkError("Answer from Java side is empty"), False),
+        (KeyError("schema"), False),
+    ],
+)
+def test_only_errors_about_files_are_taken_for_damaged_files(
+    session, tmp_path, monkeypatch, error, of_files
+):
+    assert is_about_files(error) == of_files
+    parquet_of(tmp_path / "whole.parquet", rows_of(1))
+
+    def broken(_spark, _path):
+        raise error
+
+    monkeypatch.setattr(parquets, "_together", broken)
+    if of_files:
+        assert reasons(told(session, tmp_path)) == {None: 60}
+    else:
+        with pytest.raises(type(error)):
+            told(session, tmp_path)
