@@ -1,15 +1,30 @@
-"""The JSON Schemas, and files held against them."""
+"""JSON Schemas, and validation of files and values against them."""
+
+from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import cast
+from typing import TYPE_CHECKING, Any, cast
 
-from pulsar_conformance.specs.lines import Sheet
+from pulsar_conformance.specs.errors import unknown
+from pulsar_conformance.specs.lines import Place, Sheet
 from pulsar_conformance.specs.model import JSON
 
+if TYPE_CHECKING:
+    from jsonschema_rs import Draft202012Validator, ValidationError
+
 DIRECTORY = Path(__file__).parent / "schema"
+
+LONGEST = 60
+"""Characters of a wrong value that are shown."""
+
+WEAK = frozenset({"anyOf", "oneOf"})
+"""Keywords whose errors say less than the errors of their alternatives."""
+
+LATER = ("required", *WEAK)
+"""Keywords whose errors say less than others beside them: a misspelt key is also missing."""
 
 
 @cache
@@ -24,34 +39,118 @@ def operations() -> tuple[str, ...]:
     return tuple(sorted(file.stem for file in (DIRECTORY / "operations").glob("*.json")))
 
 
-@cache
-def _valid(name: str) -> Callable[[JSON], bool]:
-    """True if a value is valid by a schema.
-
-    Where there are no compiled validators, as in a browser, the bundled files are taken as they
-    are: they were held against their schemas where they were made.
-    """
-    try:
-        import jsonschema_rs
-    except ModuleNotFoundError:
-        return lambda _: True
-    return jsonschema_rs.Draft202012Validator(schema(name)).is_valid
-
-
 def check_shape(sheet: Sheet, name: str) -> None:
-    """Hold a file against its schema; the most telling breach is a SpecError with its line."""
-    if _valid(name)(sheet.data):
+    """Validate a file. Errors: `SpecError` for the most telling mistake, at its line."""
+    error = _mistake(sheet.data, name)
+    if error is None:
         return
-    # Slow to import and to run, and needed only for its words.
-    from pulsar_conformance.specs.breaches import breach
-
-    raise breach(sheet, schema(name))
+    place: Place = tuple(error.instance_path)
+    key, problem = _key_and_problem(error, name)
+    raise sheet.error(place if key is None else (*place, key), f"{_entry(sheet, place)}{problem}")
 
 
 def problem_with(value: JSON, name: str) -> str | None:
     """Describe why a value is invalid by a schema, and where; None if it is valid."""
-    if _valid(name)(value):
+    error = _mistake(value, name)
+    if error is None:
         return None
-    from pulsar_conformance.specs.breaches import told
+    steps = error.instance_path
+    place = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in steps)
+    key, problem = _key_and_problem(error, name)
+    where = f"{place}.{key}" if key else place
+    return f"{where.removeprefix('.') or 'the whole'}: {problem}"
 
-    return told(value, schema(name))
+
+@cache
+def _validator(name: str) -> Draft202012Validator | None:
+    """The validator of a schema.
+
+    None without compiled libraries, as in a browser: the bundled files were valid when they were
+    packed.
+    """
+    try:
+        import jsonschema_rs
+    except ModuleNotFoundError:
+        return None
+    return jsonschema_rs.Draft202012Validator(schema(name))
+
+
+def _mistake(value: JSON, name: str) -> ValidationError | None:
+    """The most telling mistake of a value: of its outermost ones, in its nearest alternative."""
+    validator = _validator(name)
+    if validator is None or validator.is_valid(value):
+        return None
+    return _most_telling(list(validator.iter_errors(value)))
+
+
+def _most_telling(errors: Sequence[ValidationError]) -> ValidationError:
+    error = min(errors, key=lambda one: (len(one.instance_path), one.kind.name in LATER))
+    if error.kind.name not in WEAK:
+        return error
+    alternatives: Sequence[Sequence[ValidationError]] = getattr(error.kind, "context", ())
+    same_type = [one for one in alternatives if not _is_of_other_type(one, error)]
+    return _most_telling(same_type[0]) if len(same_type) == 1 else error
+
+
+def _is_of_other_type(errors: Sequence[ValidationError], whole: ValidationError) -> bool:
+    return any(
+        one.kind.name == "type" and len(one.instance_path) == len(whole.instance_path)
+        for one in errors
+    )
+
+
+def _entry(sheet: Sheet, place: Place) -> str:
+    """Name the entry of a place, as "OVERLOAD-02: "; "" for the whole file."""
+    if not place:
+        return ""
+    name = place[0]
+    if isinstance(name, int):
+        entry = sheet.data[name]
+        known = isinstance(entry, Mapping) and "id" in entry
+        name = str(entry["id"]) if known else f"entry {name + 1}"
+    return ".".join(str(step) for step in (name, *place[1:])) + ": "
+
+
+def _key_and_problem(error: ValidationError, name: str) -> tuple[str | None, str]:
+    """Return the key that is wrong, None if it is a value, and the problem."""
+    kind: Any = error.kind
+    wanted = _violated(error, name)
+    value: JSON = error.instance
+    if kind.name == "additionalProperties":
+        key = next(str(one) for one in value if one in kind.unexpected)
+        return key, unknown(key, "key", wanted.get("properties", {}))
+    if kind.name == "required":
+        return None, f"{kind.property} is missing"
+    if kind.name == "propertyNames":
+        key = str(kind.error.instance)
+        return key, f"the name {key} does not look like {kind.error.kind.pattern}"
+    limit = wanted.get(kind.name)
+    words = {
+        "enum": f"{_shown(value)} is none of {_listed(limit)}",
+        "type": f"{_shown(value)} is no {limit}",
+        "pattern": f"{_shown(value)} does not look like {limit}",
+        "minItems": f"at least {limit} must be given",
+        "minProperties": f"at least {limit} must be given",
+        "maxProperties": f"at most {limit} may be given",
+        "uniqueItems": f"{_shown(value)} holds something twice",
+    }
+    problem = words.get(kind.name, error.message[: 2 * LONGEST])
+    description = wanted.get("description")
+    return None, f"{problem}; it should be: {description}" if description else problem
+
+
+def _violated(error: ValidationError, name: str) -> Mapping[str, JSON]:
+    """The part of a schema that an error violates."""
+    found: JSON = schema(name)
+    for step in error.schema_path[:-1]:
+        found = found[step]
+    return cast(Mapping[str, JSON], found)
+
+
+def _shown(value: JSON) -> str:
+    text = json.dumps(value, ensure_ascii=False, default=str)
+    return text if len(text) <= LONGEST else text[: LONGEST - 3] + "..."
+
+
+def _listed(values: JSON) -> str:
+    return ", ".join(map(str, values)) if isinstance(values, list) else str(values)
