@@ -1,4 +1,4 @@
-"""Bundles to place that tell readings of placement apart."""
+"""Cases in which the readings of placement lead to different answers."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def one_at_the_threshold(draw: st.DrawFn) -> Trial:
 
 
 def served_by_no_candidate(random: Random) -> Json:
-    """One domain is empty but for a broker that is no candidate, and serves two of the group."""
+    """A domain whose only broker with namespaces of the group is no candidate."""
     served = random.choice((2, 3))
     groups = {f"shop/app-{number}": "blue" for number in range(served + 2)}
     owned = {

@@ -1,4 +1,8 @@
-"""What the anti-affinity checks know of a namespace to place, and of mistakes in placing it."""
+"""ANTI: namespaces of a group are spread over domains, then over the brokers of a domain.
+
+A rule about one condition is broken by a choice that only a mistake about it explains; a choice
+that uneven spreading explains as well breaks the rules about evenness.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +19,7 @@ from pulsar_conformance.conformance.placement.view import GroupSpread, Placed, S
 
 
 def ordinary(case: Spreading, expect: Expect) -> GroupSpread:
-    """What the documents speak about: each namespace of the group is served by one broker."""
+    """Assume a namespace of a group that no broker serves, as the documents do."""
     spread = case.spread
     expect.given(spread.group is not None, "the namespace is in a group")
     served = Counter(one for names in case["owned"].values() for one in names)
@@ -26,7 +30,7 @@ def ordinary(case: Spreading, expect: Expect) -> GroupSpread:
 
 
 def chosen(case: Spreading, answer: Placed, expect: Expect) -> GroupSpread:
-    """The same, where a candidate was chosen."""
+    """Assume the same, and an answer that names a candidate."""
     expect.given(answer.broker in case["candidates"], "a candidate is chosen")
     return ordinary(case, expect)
 
@@ -36,10 +40,10 @@ def unmixed(spread: GroupSpread, expect: Expect) -> None:
     expect.given(not spread.mixed, "all candidates are in a domain, or none is")
 
 
-def pair(
+def before_and_after(
     asked: Sequence[Asked[Spreading, Placed]], changed: frozenset[str], expect: Expect
 ) -> tuple[GroupSpread, GroupSpread, Placed]:
-    """Two questions that differ in these fields alone, and what was answered to the second."""
+    """Assume two questions that differ in these fields alone; return both, and the last answer."""
     expect.given(len(asked) == 2, "a world before and after")
     (before, _), (after, answer) = asked
     kept = before.case.keys() - changed
@@ -48,11 +52,11 @@ def pair(
 
 
 Mistakes = Iterator[tuple[GroupSpread, str]]
-"""What a mistake makes of the world, with what it is."""
+"""The spread as a mistake makes it, and the mistake in words."""
 
 
 def not_as_if(spread: GroupSpread, answer: Placed, mistakes: Mistakes, expect: Expect) -> None:
-    """Demands that the choice is not one that only such a mistake explains."""
+    """Demand that the choice is not one that only such a mistake explains."""
     unmixed(spread, expect)
     right = set(spread.best)
     for other, mistake in mistakes:
@@ -61,16 +65,13 @@ def not_as_if(spread: GroupSpread, answer: Placed, mistakes: Mistakes, expect: E
 
 
 def uneven(spread: GroupSpread, answer: Placed) -> bool:
-    """Whether the choice is what comes of neglecting domains, or the brokers within them.
-
-    Then it is for the rules about evenness.
-    """
+    """True if neglecting domains, or the brokers within them, explains the choice."""
     among = [one for domain in spread.best_domains for one in spread.within(domain)]
     return answer.broker in (*replace(spread, domains={}).best, *among)
 
 
 def of_other_groups(spread: GroupSpread) -> Mistakes:
-    """What comes of counting namespaces that are not of the group."""
+    """Yield the spread with namespaces counted that are not of the group."""
     grouped = dict.fromkeys(spread.groups, str(spread.group))
     served = (one for names in spread.owned.values() for one in names)
     every = grouped | dict.fromkeys(served, str(spread.group))
@@ -79,7 +80,7 @@ def of_other_groups(spread: GroupSpread) -> Mistakes:
 
 
 def explained(spread: GroupSpread, answer: Placed) -> bool:
-    """Whether the choice is what comes of uneven placement, or of counting other groups."""
+    """True if uneven spreading, or counting other groups, explains the choice."""
     wrong = (other.best for other, _ in of_other_groups(spread))
     return uneven(spread, answer) or any(answer.broker in best for best in wrong)
 
@@ -100,7 +101,7 @@ def domains_fill_evenly(case: Spreading, answer: Placed, expect: Expect) -> None
 
 @SPREAD.check("ANTI-02", draws=draws.spreading(draws.even, draws.uneven, draws.more_than_domains))
 def brokers_of_a_domain_fill_evenly(case: Spreading, answer: Placed, expect: Expect) -> None:
-    """Of the brokers of the domain that is chosen, one with the fewest of the group serves it."""
+    """In the chosen domain, a broker with the fewest namespaces of the group takes it."""
     spread = chosen(case, answer, expect)
     for domain in spread.in_domain:
         if domain is not None:
@@ -108,7 +109,7 @@ def brokers_of_a_domain_fill_evenly(case: Spreading, answer: Placed, expect: Exp
 
 
 def _none_fuller(spread: GroupSpread, answer: Placed, domain: str | None, expect: Expect) -> None:
-    """No broker of a domain, or of those in none, that serves more than another of it."""
+    """Demand no broker of a domain, or of those in none, that serves more than another of it."""
     counts = {broker: len(spread.rivals(broker)) for broker in spread.within(domain)}
     fewest = min(counts.values())
     fuller = [broker for broker, count in counts.items() if count > fewest]
@@ -120,16 +121,16 @@ def _none_fuller(spread: GroupSpread, answer: Placed, domain: str | None, expect
 
 @SPREAD.check("ANTI-03", draws=draws.spreading(draws.even))
 def the_sequence_of_the_table(case: Spreading, answer: Placed, expect: Expect) -> None:
-    """One of the candidate brokers of the candidate domains; both as told, where they are."""
+    """A candidate broker of the candidate domains takes it; both are as answered, if they are."""
     spread = ordinary(case, expect)
     unmixed(spread, expect)
     expect.reached(bool(spread.best))
     if spread.best:
         expect.that(answer.broker in spread.best, either(spread.best), answer)
-        _as_told(spread, answer, expect)
+        _as_answered(spread, answer, expect)
 
 
-def _as_told(spread: GroupSpread, answer: Placed, expect: Expect) -> None:
+def _as_answered(spread: GroupSpread, answer: Placed, expect: Expect) -> None:
     if answer.domains is not None:
         right = {domain for domain in spread.best_domains if domain is not None}
         named = f"domains {either(answer.domains)}"
@@ -159,7 +160,7 @@ def the_first_of_a_group_goes_anywhere(case: Spreading, answer: Placed, expect: 
 
 @SPREAD.check("ANTI-05", draws=draws.spreading(draws.without_domains))
 def without_domains_brokers_fill_evenly(case: Spreading, answer: Placed, expect: Expect) -> None:
-    """Of the brokers that are in no domain, one with the fewest of the group serves it."""
+    """Among brokers in no domain, one with the fewest namespaces of the group takes it."""
     spread = chosen(case, answer, expect)
     expect.given(None in spread.in_domain, "a candidate is in no domain")
     _none_fuller(spread, answer, None, expect)
@@ -179,7 +180,7 @@ def the_new_group_replaces_the_old(
     asked: Sequence[Asked[Spreading, Placed]], expect: Expect
 ) -> None:
     """A namespace that was assigned to another group counts in that one alone."""
-    before, after, answer = pair(asked, frozenset({"groups"}), expect)
+    before, after, answer = before_and_after(asked, frozenset({"groups"}), expect)
     expect.given(answer.broker in after.candidates, "a candidate is chosen")
     expect.given(before.groups.keys() == after.groups.keys(), "all stay in a group")
     not_as_if(after, answer, _in_the_old_group(before, after), expect)
@@ -199,7 +200,7 @@ def a_broker_counts_in_its_one_domain(
     asked: Sequence[Asked[Spreading, Placed]], expect: Expect
 ) -> None:
     """A broker that was registered in another domain counts there with all that it serves."""
-    before, after, answer = pair(asked, frozenset({"domains"}), expect)
+    before, after, answer = before_and_after(asked, frozenset({"domains"}), expect)
     expect.given(answer.broker in after.candidates, "a candidate is chosen")
     moved = [one for one in after.home if after.home[one] != before.home.get(one, after.home[one])]
     expect.given(len(moved) == 1, "one broker was moved")
@@ -222,7 +223,7 @@ def a_domain_that_is_down_leaves_the_others(
     asked: Sequence[Asked[Spreading, Placed]], expect: Expect
 ) -> None:
     """Among the domains that are up, a namespace is placed as before the outage."""
-    before, after, answer = pair(asked, frozenset({"candidates", "owned"}), expect)
+    before, after, answer = before_and_after(asked, frozenset({"candidates", "owned"}), expect)
     unmixed(before, expect)
     down = set(before.candidates) - set(after.candidates)
     gone = {before.home.get(one) for one in down}
@@ -246,7 +247,7 @@ def _served(owned: Mapping[str, Iterable[str]]) -> dict[str, set[str]]:
 )
 def domains_hold_as_they_are_now(asked: Sequence[Asked[Spreading, Placed]], expect: Expect) -> None:
     """After domains were changed or deleted, those that there are now decide."""
-    before, after, answer = pair(asked, frozenset({"domains"}), expect)
+    before, after, answer = before_and_after(asked, frozenset({"domains"}), expect)
     expect.given(answer.broker in after.candidates, "a candidate is chosen")
     former = replace(after, domains=before.domains), "by the domains before"
     not_as_if(after, answer, iter([former]), expect)

@@ -1,4 +1,4 @@
-"""PLACE, ANTI: which broker a bundle is assigned to, all things considered."""
+"""PLACE, ANTI: the broker that takes a bundle by isolation, groups, topics, versions and load."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ MOST_TOPICS, EVENLY, LATER = (
     "preferLaterVersions",
 )
 MOST = 50_000
-"""Topics that a broker may have where nothing is set."""
+"""The most topics of a broker by default."""
 
 
 @ASSIGN.check("PLACE-14", draws=draws.assigning(draws.isolated))
 def one_that_may_take_it(case: Assigning, answer: Placed, expect: Expect) -> None:
-    """The broker is one that may take the bundle; where there is none, nobody takes it."""
+    """The broker is one that may take the bundle; if there is none, no broker takes it."""
     expect.reached(len(case.permitted) < len(case.case["brokers"]))
     allowed = either(case.permitted) if case.permitted else "no broker"
     expect.that(answer.broker in (case.permitted or (None,)), allowed, answer)
@@ -62,18 +62,20 @@ def a_namespace_is_spread_evenly(case: Assigning, answer: Placed, expect: Expect
 
 @ASSIGN.check("PLACE-16", draws=draws.assigning(draws.crowded))
 def too_many_topics_keep_bundles_away(case: Assigning, answer: Placed, expect: Expect) -> None:
-    """The broker has no more topics than it may, where another one has not either."""
+    """The broker is within its maximum of topics, if any broker is."""
     _not_overloaded(case, answer, expect)
     expect.given(not case.case["versions"], "no broker tells its version")
-    few = [name for name in case.permitted if not _crowded(case, name)]
-    if expect.reached(0 < len(few) < len(case.permitted)):
+    within = [name for name in case.permitted if not _crowded(case, name)]
+    if expect.reached(0 < len(within) < len(case.permitted)):
         most = case.settings.given.get(MOST_TOPICS, MOST)
-        expect.that(answer.broker in few, either(few), f"{answer}, with more than {most} topics")
+        expect.that(
+            answer.broker in within, either(within), f"{answer}, with more than {most} topics"
+        )
 
 
 @ASSIGN.check("PLACE-17", draws=draws.assigning(draws.versioned))
 def later_versions_come_first(case: Assigning, answer: Placed, expect: Expect) -> None:
-    """The broker is of the latest version, where these are preferred and all are told."""
+    """The broker is of the latest version, if later ones are preferred and all are known."""
     _not_overloaded(case, answer, expect)
     versions, counts = case.case["versions"], _served(case)
     expect.given(case.settings.given.get(LATER) is True, "later versions are preferred")
@@ -88,7 +90,7 @@ def later_versions_come_first(case: Assigning, answer: Placed, expect: Expect) -
 
 
 def _ordinary(case: Assigning, answer: Placed, expect: Expect) -> None:
-    """Nothing but groups, bundles and load can decide."""
+    """Assume that nothing but groups, bundles and load can decide."""
     _not_overloaded(case, answer, expect)
     expect.given(not case.case["versions"], "no broker tells its version")
     expect.given(not any(_crowded(case, name) for name in case.permitted), "none is crowded")
@@ -106,7 +108,7 @@ def _crowded(case: Assigning, name: str) -> bool:
 
 
 def _served(case: Assigning) -> Mapping[str, int]:
-    """How many bundles of the namespace each broker has that may take another one."""
+    """Return the number of bundles of the namespace on each broker that may take the bundle."""
     return {
         name: sum(namespace_of(one) == case.namespace for one in case.serving[name])
         for name in case.permitted

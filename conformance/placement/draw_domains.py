@@ -1,4 +1,4 @@
-"""Failure domains and anti-affinity groups, with a namespace to place."""
+"""Failure domains and anti-affinity groups with a namespace to place, and bundles to assign."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Change = Callable[[Random, Json], Json]
 
 
 def spreading(*makers: Maker) -> st.SearchStrategy[Trial]:
-    """A namespace to place in a world from one of the makers."""
+    """A namespace to place in a cluster from one of the makers."""
     return _made(makers).map(lambda case: Trial.of(OPERATION, case))
 
 
@@ -42,8 +42,8 @@ def _made(makers: tuple[Maker, ...]) -> st.SearchStrategy[Json]:
     )
 
 
-def _world(random: Random, sizes: list[int], namespaces: int) -> Json:
-    """Domains with these numbers of brokers, and namespaces in groups and in none, all unplaced."""
+def _unserved(random: Random, sizes: list[int], namespaces: int) -> Json:
+    """Return domains with these numbers of brokers, and namespaces that no broker serves yet."""
     brokers = [f"broker-{number + 1}" for number in range(sum(sizes))]
     waiting = iter(random.sample(brokers, len(brokers)))
     names = [f"shop/app-{number + 1}" for number in range(namespaces)]
@@ -64,7 +64,7 @@ def _world(random: Random, sizes: list[int], namespaces: int) -> Json:
 
 
 def _sizes(random: Random) -> list[int]:
-    """The number of brokers in each domain: equal, or larger in some domains."""
+    """Return the number of brokers in each domain: equal, or larger in some domains."""
     count = random.choice((1, 2, 2, 3, 3, 4, 5))
     if random.random() < 0.3:
         return [random.choice((1, 2, 3))] * count
@@ -76,7 +76,7 @@ def _namespaces(random: Random) -> int:
 
 
 def _placed(random: Random, case: Json, evenly: bool) -> Json:
-    """Places the other namespaces one after the other as documented, or arbitrarily."""
+    """Place the other namespaces one after the other, as documented or anywhere."""
     others = [name for name in case["groups"] if name != case["namespace"]]
     others += case.pop("ungrouped")
     for name in others:
@@ -91,13 +91,13 @@ def _placed(random: Random, case: Json, evenly: bool) -> Json:
 
 def even(random: Random) -> Json:
     """Namespaces that were placed one after the other as documented."""
-    world = _world(random, _sizes(random), random.choice((0, 1, 2, 3, 4, 7, 20)))
+    world = _unserved(random, _sizes(random), random.choice((0, 1, 2, 3, 4, 7, 20)))
     return _placed(random, world, evenly=True)
 
 
 def uneven(random: Random) -> Json:
     """Namespaces anywhere, with some domains much fuller than others."""
-    case = _placed(random, _world(random, _sizes(random), _namespaces(random)), evenly=False)
+    case = _placed(random, _unserved(random, _sizes(random), _namespaces(random)), evenly=False)
     if random.random() < 0.2:
         keep = random.randint(1, len(case["candidates"]))
         case["candidates"] = case["candidates"][:keep]
@@ -106,7 +106,7 @@ def uneven(random: Random) -> Json:
 
 def more_than_domains(random: Random) -> Json:
     """More namespaces than domains, and more than brokers."""
-    case = _world(random, _sizes(random), 0)
+    case = _unserved(random, _sizes(random), 0)
     extra = random.randint(len(case["domains"]), 3 * len(case["candidates"]))
     case["groups"] |= {f"shop/app-{number + 1}": "blue" for number in range(extra)}
     return _placed(random, case, evenly=random.random() < 0.5)
@@ -114,7 +114,7 @@ def more_than_domains(random: Random) -> Json:
 
 def several_groups(random: Random) -> Json:
     """Namespaces of this group on some brokers, and of other groups and none on others."""
-    world = _world(random, _sizes(random), random.choice((4, 8, 20, 30)))
+    world = _unserved(random, _sizes(random), random.choice((4, 8, 20, 30)))
     if random.random() < 0.3:
         return _placed(random, world, evenly=False)
     case = _nobody_placed(random)
@@ -137,13 +137,13 @@ def one_broker_much_fuller(random: Random) -> Json:
 
 
 def _nobody_placed(random: Random) -> Json:
-    world = _world(random, _sizes(random), 0)
+    world = _unserved(random, _sizes(random), 0)
     del world["ungrouped"]
     return world
 
 
 def _serving(case: Json, broker: str, count: int, group: str | None) -> None:
-    """Lets a broker serve `count` more namespaces of a group, or of none."""
+    """Make a broker serve `count` more namespaces of a group, or of none."""
     for _ in range(count):
         name = f"shop/app-{sum(map(len, case['owned'].values())) + 1}"
         case["owned"].setdefault(broker, []).append(name)
@@ -167,7 +167,7 @@ def without_domains(random: Random) -> Json:
 
 
 def into_another_group(random: Random, case: Json) -> Json:
-    """A namespace was assigned to another group."""
+    """Assign a namespace to another group."""
     grouped = list(case["groups"])
     name = case["namespace"] if random.random() < 0.6 else random.choice(grouped)
     case["groups"][name] = random.choice([one for one in GROUPS if one != case["groups"][name]])
@@ -175,7 +175,7 @@ def into_another_group(random: Random, case: Json) -> Json:
 
 
 def broker_moved(random: Random, case: Json) -> Json:
-    """A broker was registered in another domain, with all that it serves."""
+    """Register a broker in another domain, with all namespaces that it serves."""
     domains, owned = case["domains"], case["owned"]
     serving = [one for brokers in domains.values() for one in brokers if one in owned]
     if len(domains) < 2 or not serving:
@@ -188,7 +188,7 @@ def broker_moved(random: Random, case: Json) -> Json:
 
 
 def domain_down(random: Random, case: Json) -> Json:
-    """The brokers of one domain are down and serve nothing."""
+    """Take down the brokers of one domain, which then serve nothing."""
     if len(case["domains"]) > 1:
         down = case["domains"][random.choice(list(case["domains"]))]
         case["candidates"] = [one for one in case["candidates"] if one not in down]
@@ -197,7 +197,7 @@ def domain_down(random: Random, case: Json) -> Json:
 
 
 def domains_changed(random: Random, case: Json) -> Json:
-    """A domain was deleted and its brokers registered elsewhere, or all domains were replaced."""
+    """Delete a domain and register its brokers elsewhere, or replace all domains."""
     domains = case["domains"]
     if len(domains) > 1 and random.random() < 0.6:
         gone = domains.pop(random.choice(list(domains)))
@@ -214,13 +214,13 @@ def domains_changed(random: Random, case: Json) -> Json:
 WHOLE = "place.broker"
 NAMESPACE = "shop/new"
 ROOM = 256
-"""As many bundles the namespace of the bundle to place is divided into."""
+"""The number of bundles of the namespace to which the bundle belongs."""
 
 Detail = Callable[[Json, Random], None]
 
 
 def assigning(*changes: Detail) -> st.SearchStrategy[Trial]:
-    """A bundle of a namespace of its own, to be assigned once all of this has been done."""
+    """A bundle of a namespace of its own, to be assigned after these changes."""
     clusters = placements.cases(placements.used_alike, placements.balanced)
 
     def made(case: Json, random: Random) -> Trial:
@@ -237,7 +237,7 @@ def assigning(*changes: Detail) -> st.SearchStrategy[Trial]:
 
 
 def isolated(case: Json, random: Random) -> None:
-    """The namespace is under a policy, or another one is, or both."""
+    """Put the namespace under a policy, or another namespace, or both."""
     brokers = list(case["brokers"])
     for namespace in random.choice(([NAMESPACE], ["bank/vault"], [NAMESPACE, "bank/vault"])):
         primary = random.sample(brokers, random.randint(0, len(brokers)))
@@ -252,7 +252,7 @@ def isolated(case: Json, random: Random) -> None:
 
 
 def grouped(case: Json, random: Random) -> None:
-    """The namespace is in a group, of which some brokers serve others, in domains or in none."""
+    """Put the namespace into a group of which brokers serve others, in domains or in none."""
     brokers = random.sample(list(case["brokers"]), len(case["brokers"]))
     case["groups"][NAMESPACE] = "blue"
     if random.random() < 0.7:
@@ -264,7 +264,7 @@ def grouped(case: Json, random: Random) -> None:
 
 
 def served(case: Json, random: Random) -> None:
-    """Brokers have other bundles of the namespace, one of them none or fewer than others."""
+    """Give brokers other bundles of the namespace, one of them fewer than others."""
     brokers = list(case["brokers"])
     most = random.choice((1, 2, 5))
     counts = [random.randint(1, most) for _ in brokers]
@@ -277,7 +277,7 @@ def served(case: Json, random: Random) -> None:
 
 
 def crowded(case: Json, random: Random) -> None:
-    """Some brokers have as many topics as they may, others more."""
+    """Give some brokers the maximum of topics, and others more."""
     most = random.choice((None, 10, 1000))
     if most is not None:
         case["settings"]["loadBalancerBrokerMaxTopics"] = most
@@ -287,7 +287,7 @@ def crowded(case: Json, random: Random) -> None:
 
 
 def versioned(case: Json, random: Random) -> None:
-    """Brokers run several versions, of which later ones are preferred; some may not tell."""
+    """Let brokers run several versions, of which later ones are preferred; one may be unknown."""
     case["settings"]["preferLaterVersions"] = random.random() < 0.9
     for name in case["brokers"]:
         case["versions"][name] = random.choice(("3.0.7", "3.0.10", "2.10.5", "4.0.7"))
@@ -296,18 +296,18 @@ def versioned(case: Json, random: Random) -> None:
 
 
 def by_load_alone(case: Json, random: Random) -> None:
-    """Bundles of a namespace may be spread unevenly, in releases that have such a setting."""
+    """Set whether bundles of a namespace are spread evenly, as some releases can."""
     case["settings"]["loadBalancerDistributeBundlesEvenlyEnabled"] = random.random() < 0.3
 
 
 def overloaded(case: Json, random: Random) -> None:
-    """Some brokers, or all, are overloaded."""
+    """Overload some brokers, or all."""
     for name in random.sample(list(case["brokers"]), random.randint(0, len(case["brokers"]))):
         case["brokers"][name]["cpu"] = {"usage": 99.5, "limit": 100}
 
 
 def _serve(case: Json, broker: str, namespace: str, place: int, ahead: bool = False) -> None:
-    """Gives a broker one more bundle, which carries nothing."""
+    """Give a broker one more bundle, which carries nothing."""
     bundle = bundles_of(namespace, ROOM)[place]
     if ahead:
         case["preallocated"].setdefault(broker, []).append(bundle)

@@ -1,4 +1,4 @@
-"""Outlines of a cluster for a placement, filled in from usages and message rates."""
+"""Clusters with a bundle to place, drawn around the rules of placement."""
 
 from __future__ import annotations
 
@@ -29,28 +29,28 @@ class Outline:
     settings: dict[str, Any] = field(default_factory=dict)
     exact: bool = False
     others: float = 0.8
-    """How much the other resources are used, as a share of the busiest."""
+    """The usage of the other resources, as a share of the busiest."""
     alike: bool = False
-    """Whether two resources are used as much, so that either may be overlooked."""
+    """True if two resources have the same usage, so that overlooking one changes nothing."""
     awry: bool = True
-    """Whether the other measures of traffic go their own ways."""
+    """True if the other measures of traffic order brokers differently."""
     preallocated: float = 0.2
     """Share of the bundles that no report has yet."""
     unmeasured: float = 0.0
     """Share of the bundles that were never measured."""
     candidates: int | None = None
-    """How many of the brokers may take the bundle; all, if none."""
+    """The number of brokers that may take the bundle; all, if None."""
     bundle_rate: int | None = None
-    """What the bundle itself carries; any rate or none, if none."""
+    """The messages per second of the bundle itself; any or none, if None."""
 
     def plainly(self) -> Self:
-        """The same outline with nothing but usages and rates to decide by."""
+        """Return the outline with nothing but usages and rates to decide by."""
         self.alike, self.awry = True, False
         self.preallocated, self.others = 0, 0.1
         return self
 
     def case(self) -> Json:
-        """The case in the shapes of the protocol."""
+        """Return the case in the shapes of the protocol."""
         random, brokers = self.random, [f"broker-{n + 1}" for n in range(len(self.levels))]
         counts = [max(1, count) for count in loads.owned(random, len(brokers), self.bundles)]
         bundle, *rest = names.bundles(random, sum(counts) + 1)
@@ -73,7 +73,7 @@ class Outline:
         return case
 
     def _report(self, level: float, data: Json, mine: Sequence[str]) -> Json:
-        """Usage and latest rates."""
+        """Return the usage and the latest rates of a broker."""
         random = self.random
         report = loads.usages(random, level, self.exact, self.others)
         if self.alike:
@@ -88,7 +88,7 @@ class Outline:
         return report | loads.total(measured)
 
     def _data(self, bundles: Sequence[str], rate: int) -> Json:
-        """Bundle data that add up to a long-term rate, with every bundle measured."""
+        """Return bundle data that add up to a long-term rate if every bundle is measured."""
         random = self.random
         data: Json = {}
         for bundle, part in zip(bundles, _parts(random, rate, len(bundles)), strict=True):
@@ -106,7 +106,7 @@ class Outline:
         return data
 
     def _load(self, messages: int) -> dict[str, float]:
-        """A message rate in both directions, with as many kilobytes if the measures agree."""
+        """Return a message rate both ways, with as many kilobytes if the measures agree."""
         random = self.random
         if not self.awry:
             return dict(zip(RATES, [messages / 2] * 2 + [messages * 500] * 2, strict=True))
@@ -116,20 +116,20 @@ class Outline:
 
 
 def _parts(random: Random, whole: int, count: int) -> list[int]:
-    """A number as a sum of `count` numbers."""
+    """Return `count` numbers that add up to a number."""
     cuts = sorted(random.randint(0, whole) for _ in range(count - 1))
     return [high - low for low, high in zip([0, *cuts], [*cuts, whole], strict=True)]
 
 
 OPERATION = "place.select"
 ASKS = 60
-"""How often the same question is asked where chance decides."""
+"""The number of times that the same question is asked if chance decides."""
 
 WORLDS = 16
-"""Clusters that are asked about so often: enough to see chance at work."""
+"""The number of clusters that are asked about repeatedly."""
 
 Clusters = Callable[[int], st.SearchStrategy[Outline]]
-"""Makes a strategy of clusters with at least so many brokers."""
+"""Returns a strategy of clusters with at least that number of brokers."""
 
 exact = st.sampled_from((False, True, False))
 thresholds = st.sampled_from((85, 60, 90.5))
@@ -172,7 +172,7 @@ def balanced(draw: st.DrawFn, fewest: int = 2) -> Outline:
 
 @st.composite
 def weighted(draw: st.DrawFn, fewest: int = 2) -> Outline:
-    """The same, with weights set: they are ThresholdShedder's, and placement has to ignore them."""
+    """The same with weights, which ThresholdShedder uses and placement has to ignore."""
     outline = draw(balanced(fewest))
     outline.settings |= some_weights(outline.random)
     return outline
@@ -203,7 +203,7 @@ def around_the_threshold(draw: st.DrawFn, fewest: int = 2) -> Outline:
 
 @st.composite
 def one_worse_than_another(draw: st.DrawFn, fewest: int = 2) -> Outline:
-    """Brokers of which some have a higher usage than others with the same rate, or a lower one."""
+    """Brokers with the same rate or twice the rate, on both sides of the threshold."""
     outline, rate = draw(around_the_threshold(fewest)), draw(rates_alike)
     outline.rates = [rate * outline.random.choice((1, 1, 2)) for _ in outline.rates]
     return outline
@@ -307,7 +307,7 @@ def shed_before(draw: st.DrawFn, fewest: int = 2) -> Outline:
 
 
 def all_overloaded(random: Random, size: Size) -> Outline:
-    """Brokers over the threshold, few of which may take the bundle."""
+    """Return brokers over the threshold, of which two to four may take the bundle."""
     levels = [random.choice((86, 90, 100)) for _ in range(size.brokers)]
     rates = [random.randrange(2000) for _ in levels]
     outline = Outline(random, levels, rates, size.bundles, {OVERLOAD_THRESHOLD: 85})
@@ -321,7 +321,7 @@ def none_eligible(draw: st.DrawFn, fewest: int = 2) -> Outline:
     return all_overloaded(draw(randoms), draw(loads.sizes(max(fewest, 2))))
 
 
-def asked_again() -> st.SearchStrategy[Trial]:
+def asked_repeatedly() -> st.SearchStrategy[Trial]:
     """The same question 60 times, with all candidates overloaded."""
 
     def world(number: int) -> Trial:
@@ -343,7 +343,7 @@ def before_and_after() -> st.SearchStrategy[Trial]:
 
 
 def _moved(random: Random, case: Json) -> Json:
-    """Half of the brokers become overloaded, or their bundles carry much more."""
+    """Overload half of the brokers, or make their bundles carry much more."""
     for name in random.sample(list(case["brokers"]), len(case["brokers"]) // 2 or 1):
         broker = case["brokers"][name]
         if random.random() < 0.5:

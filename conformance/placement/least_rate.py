@@ -39,7 +39,7 @@ from pulsar_conformance.reference.overload import OVERLOAD_THRESHOLD
 DOCUMENTED_THRESHOLD = Fraction(85)
 
 Mistakes = Iterator[tuple[ComparedBrokers, str]]
-"""What a mistake makes of a placement, with what it is."""
+"""The comparison as a mistake makes it, and the mistake in words."""
 
 
 def _other_scores(case: Placing) -> Mistakes:
@@ -114,7 +114,7 @@ MISTAKES: Mapping[str, Callable[[Placing], Mistakes]] = {
 
 
 def not_as_if(case: Placing, answer: Placed, rule: str, expect: Expect) -> None:
-    """Demands that the choice is not one that only this rule's mistake explains."""
+    """Demand that the choice is not one that only this rule's mistake explains."""
     comparison = unowned_and_placed(case, answer, expect)
     right = allowed(comparison)
     for other, mistake in MISTAKES[rule](case):
@@ -125,7 +125,7 @@ def not_as_if(case: Placing, answer: Placed, rule: str, expect: Expect) -> None:
 
 
 def explained(case: Placing, answer: Placed, but: str) -> bool:
-    """Whether a mistake that another rule forbids explains the choice."""
+    """True if a mistake that another rule forbids explains the choice."""
     return any(
         answer.broker in allowed(other)
         for rule, mistakes in MISTAKES.items()
@@ -156,10 +156,10 @@ def _counting(case: Placing, rate: Callable[[Json | None], Rate]) -> ComparedBro
 
 
 ERROR_RATE = 1e-6
-"""A chooser that takes each candidate alike fails PLACE-05 in at most so many of its trials.
+"""The chance at which a fair chooser may fail a trial of PLACE-05; no trial has a higher one.
 
 It misses one of k candidates in n asks with a chance of at most k (1 - 1/k)^n: 1.3 in ten million
-for 4 candidates and 60 asks, less for fewer. Trials that would tell less are not judged.
+for 4 candidates and 60 asks, less for fewer.
 """
 
 
@@ -168,7 +168,7 @@ for 4 candidates and 60 asks, less for fewer. Trials that would tell less are no
     draws=draws.placing(draws.balanced, draws.around_the_threshold, draws.none_eligible, fewest=1),
 )
 def a_candidate_takes_it(case: Placing, answer: Placed, expect: Expect) -> None:
-    """Where there are candidates, one of them takes the bundle."""
+    """One of the candidates takes the bundle, if there are any."""
     expect.reached(bool(case.candidates))
     allowed = f"one of {', '.join(case.candidates)}"
     expect.that(answer.broker in case.candidates or not case.candidates, allowed, answer)
@@ -178,7 +178,7 @@ def a_candidate_takes_it(case: Placing, answer: Placed, expect: Expect) -> None:
     "PLACE-02", draws=draws.placing(draws.balanced, draws.weighted, draws.around_the_threshold)
 )
 def the_least_score_decides(case: Placing, answer: Placed, expect: Expect) -> None:
-    """Of the candidates that are not overloaded, one with the least score takes the bundle."""
+    """One with the least score takes the bundle, among candidates that are not overloaded."""
     comparison = unowned_and_placed(case, answer, expect)
     expect.given(bool(certainly(comparison, out=False)), "not all are overloaded")
     taken = case.candidates[str(answer.broker)]
@@ -186,16 +186,16 @@ def the_least_score_decides(case: Placing, answer: Placed, expect: Expect) -> No
     right = allowed(comparison)
     considered = [one for one in comparison.candidates if overloaded(comparison, one) is not True]
     expect.reached(len(right) < len(considered))
-    expect.that(answer.broker in right, with_scores(comparison, right), _given(comparison, taken))
+    expect.that(answer.broker in right, with_scores(comparison, right), _scored(comparison, taken))
 
 
-def _given(comparison: ComparedBrokers, taken: ComparedBroker) -> str:
+def _scored(comparison: ComparedBrokers, taken: ComparedBroker) -> str:
     return with_scores(comparison, frozenset({taken.name}))
 
 
 @PLACE.check("PLACE-03", draws=draws.placing(draws.with_other_measures))
 def long_term_messages_count(case: Placing, answer: Placed, expect: Expect) -> None:
-    """It is the long-term rate of messages, both ways, of all bundles that is compared."""
+    """Candidates are compared by the long-term messages, both ways, of all their bundles."""
     not_as_if(case, answer, "PLACE-03", expect)
 
 
@@ -218,7 +218,7 @@ def _not_overloaded(case: Placing, answer: Placed, expect: Expect) -> None:
         expect.that(False, allowed, f"{answer} at {usage} %")
 
 
-@PLACE.check_together("PLACE-05", draws=draws.asked_again())
+@PLACE.check_together("PLACE-05", draws=draws.asked_repeatedly())
 def chance_decides_where_all_are_overloaded(
     asked: Sequence[Asked[Placing, Placed]], expect: Expect
 ) -> None:
@@ -242,7 +242,7 @@ def chance_decides_where_all_are_overloaded(
 
 @PLACE.check("PLACE-06", draws=draws.placing(draws.one_worse_than_another))
 def the_more_used_receives_less(case: Placing, answer: Placed, expect: Expect) -> None:
-    """No broker is chosen that is used more than another and carries no less."""
+    """No broker is chosen that has a higher usage than another one and no lower rate."""
     comparison = unowned_and_placed(case, answer, expect)
     considered = certainly(comparison, out=False)
     for one in comparison.candidates:
@@ -253,7 +253,7 @@ def the_more_used_receives_less(case: Placing, answer: Placed, expect: Expect) -
 
 
 def _better(comparison: ComparedBrokers, one: ComparedBroker, other: ComparedBroker) -> bool:
-    """Whether the first is used less and carries fewer messages, or as many where usage weighs."""
+    """True if one has a lower usage and a lower rate, or the same rate if usage weighs."""
     used_less = one.usage < other.usage - POINTS
     fewer = one.rate * (1 + SHARE) < other.rate * (1 - SHARE)
     weighs = comparison.readings["placement-score"] != "plain"
@@ -266,7 +266,7 @@ def _standing(one: ComparedBroker) -> str:
 
 @PLACE.check("PLACE-07", draws=draws.placing(draws.with_preallocated))
 def assigned_bundles_count_at_once(case: Placing, answer: Placed, expect: Expect) -> None:
-    """Bundles that a broker was assigned but does not report yet count as the others do."""
+    """Bundles assigned to a broker count before it reports them."""
     not_as_if(case, answer, "PLACE-07", expect)
 
 
@@ -278,20 +278,20 @@ def never_measured_bundles_count_50_each_way(case: Placing, answer: Placed, expe
 
 @PLACE.check("PLACE-09", draws=draws.placing(draws.with_another_threshold))
 def the_threshold_that_is_set_decides(case: Placing, answer: Placed, expect: Expect) -> None:
-    """Another threshold than 85 % leaves out and weighs accordingly."""
+    """A threshold other than 85 % decides who is left out, and weighs usage."""
     not_as_if(case, answer, "PLACE-09", expect)
 
 
 @PLACE.check("PLACE-10", draws=draws.placing(draws.by_default))
 def the_threshold_is_85_by_default(case: Placing, answer: Placed, expect: Expect) -> None:
-    """Where no threshold is set, brokers are left out over 85 %, and weighed by it."""
+    """With no threshold set, 85 % decides who is left out, and weighs usage."""
     expect.given(OVERLOAD_THRESHOLD not in case.settings.given, "no threshold is set")
     not_as_if(case, answer, "PLACE-10", expect)
 
 
 @PLACE.check("PLACE-11", draws=draws.placing(draws.one_resource_each))
 def each_resource_counts(case: Placing, answer: Placed, expect: Expect) -> None:
-    """None of the five resources may be overlooked."""
+    """Each of the five resources counts."""
     not_as_if(case, answer, "PLACE-11", expect)
 
 
@@ -299,7 +299,7 @@ def each_resource_counts(case: Placing, answer: Placed, expect: Expect) -> None:
 def the_assignment_follows_the_load(
     asked: Sequence[Asked[Placing, Placed]], expect: Expect
 ) -> None:
-    """When another candidate has become the best one, it is another that takes the bundle."""
+    """The bundle goes to another candidate once another one is the best."""
     expect.given(len(asked) == 2, "a cluster before and after")
     (before, first), (after, second) = asked
     same = ("settings", "bundle", "candidates")
@@ -314,7 +314,7 @@ def the_assignment_follows_the_load(
 
 @PLACE.check("PLACE-13", draws=draws.placing(draws.shed_before))
 def it_goes_to_a_less_loaded_broker(case: Placing, answer: Placed, expect: Expect) -> None:
-    """Where a broker is overloaded and another is not, the bundle goes to one used less."""
+    """The bundle goes to a broker with a lower usage than an overloaded one."""
     comparison = unowned_and_placed(case, answer, expect)
     out = certainly(comparison, out=True)
     overloaded = [one for one in out if not near(one.usage, comparison.threshold)]

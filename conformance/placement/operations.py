@@ -37,7 +37,7 @@ from pulsar_conformance.reference.overload import OVERLOAD_THRESHOLD
 
 
 def placed(_case: object, answer: Json) -> Placed:
-    """The answer as checks see it."""
+    """Return the answer as checks see it."""
     domains, candidates = (
         tuple(answer[key]) if key in answer else None for key in ("domains", "candidates")
     )
@@ -45,7 +45,7 @@ def placed(_case: object, answer: Json) -> Placed:
 
 
 def named(case: Json, answer: Json) -> list[NamesUsed]:
-    """The broker and the candidates that an answer names."""
+    """Return the broker and the candidates that an answer names."""
     taken = [answer["broker"]] if answer["broker"] is not None else []
     return [NamesUsed((*taken, *answer.get("candidates", ())), case["candidates"])]
 
@@ -109,9 +109,9 @@ def _legal_groups(case: Json, _settings: Settings) -> Problems:
 
 
 def _matches(allowed: Json, answer: Json) -> bool:
-    """Compares domains and candidates only if both answers name them."""
-    told = [name for name in ("domains", "candidates") if name in allowed and name in answer]
-    same = all(set(allowed[name]) == set(answer[name]) for name in told)
+    """True if the broker is the same, and domains and candidates are if both answers name them."""
+    named = [name for name in ("domains", "candidates") if name in allowed and name in answer]
+    same = all(set(allowed[name]) == set(answer[name]) for name in named)
     return same and bool(allowed["broker"] == answer["broker"])
 
 

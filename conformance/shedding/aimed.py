@@ -1,4 +1,4 @@
-"""Cycles that tell readings of shedding apart."""
+"""Cycles in which the readings of shedding lead to different answers."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def _one_busy(random: Random, each: int, awry: bool = False) -> Json:
 
 
 def bytes_against_messages(random: Random) -> Json:
-    """Bundles that carry fewer messages the more bytes they carry."""
+    """Bundles with fewer messages the more bytes they have."""
     return _one_busy(random, each=8, awry=True)
 
 
@@ -176,7 +176,7 @@ def _rates(amount: Amount) -> Json:
 
 
 def _case(strategy: str, settings: Json, brokers: Sequence[tuple[float, Sequence[Amount]]]) -> Json:
-    """Brokers by their CPU and what each of their bundles carries."""
+    """Return brokers, given the CPU and the traffic of the bundles of each."""
     bundles = iter(names.bundles(Random(0), sum(len(loads_) for _, loads_ in brokers)))
     weights = dict.fromkeys(WEIGHTS, 1.0)
     case: Json = {
@@ -205,13 +205,13 @@ def _overloaded(amounts: Sequence[Amount], usage: float = 80) -> Json:
 
 
 def _sizes(random: Random, count: int) -> list[Amount]:
-    """Bundles of which each carries more than the one before, in either measure."""
+    """Return the traffic of bundles, each with more than the one before by either measure."""
     start = random.randint(5, 20)
     return [(100.0 * (start + step), float((start + step) * MB)) for step in range(count)]
 
 
 def busy_in_one_window(random: Random) -> Json:
-    """Bundles that carried the more in the long term the less they carry now."""
+    """Bundles with the more traffic in the long term the less they have now."""
     amounts = _sizes(random, 6)
     case = _overloaded(amounts)
     for bundle, amount in zip(case["bundles"].values(), reversed(amounts), strict=True):
@@ -229,7 +229,7 @@ def reported_otherwise(random: Random) -> Json:
 
 
 def expensive_by_messages(random: Random) -> Json:
-    """Two bundles: one has more messages, the other one more bytes, and needs to go alone."""
+    """Two bundles: one with more messages, one with more bytes; either is enough."""
     few, many = random.sample((100.0, 200.0, 500.0, 1000.0), 2)
     least, most = sorted((few, many))
     return _overloaded([(most, 10.0 * MB), (least, 40.0 * MB)], usage=61)
@@ -264,7 +264,7 @@ def message_rates_alone_differ(random: Random) -> Json:
 
 
 def numbers_differ_and_percentages_do_not(random: Random) -> Json:
-    """The same of 400 messages more, which are 40 %, against a threshold of 50."""
+    """A difference of 400 messages, which is 40 %, in every window and by every measure."""
     size, ratio = random.choice((10, 40)) * MB, random.choice((1.2, 4))
     brokers = [(40, [(175.0, 1.5 * size)] * 8), (40, [(125.0, float(size))] * 8)]
     return _case("UniformLoadShedder", {RATE_THRESHOLD: 50, THROUGHPUT_THRESHOLD: ratio}, brokers)

@@ -1,4 +1,4 @@
-"""Settings of shedding: their names, and values that do not decide anything themselves."""
+"""Clusters for a cycle of shedding: a sketch that is filled in at random. [SHED, UNIFORM]"""
 
 from __future__ import annotations
 
@@ -20,35 +20,34 @@ NEEDED: Mapping[str, Any] = {SHEDDER_THRESHOLD: 10, RATE_THRESHOLD: 50, THROUGHP
 """Settings without a documented default that the strategies need."""
 
 OTHERS = st.sampled_from(("ThresholdShedder", "UniformLoadShedder"))
-"""The strategies that the overload threshold is not for."""
+"""The strategies that do not use the overload threshold."""
 
 graces: st.SearchStrategy[dict[str, Any]] = st.sampled_from((None, None, 1, 10, 45)).map(
     lambda minutes: {} if minutes is None else {GRACE: minutes}
 )
 """The grace period, in minutes: left out, or set."""
 
-
 BYTES_A_MESSAGE = 1000
-"""So that messages and bytes order alike, and add up to the same shares."""
+"""Bytes of every message, which makes messages and bytes order alike and add up alike."""
 
-LARGEST = 90
-"""Percent of its traffic that a broker can be made to shed in this way."""
+MOST_TO_SHED = 90
+"""The largest amount that bundles can be made for, in percent of the traffic."""
 
 MOST_BEFORE = 6
-"""Bundles at most that go before it comes to the amount."""
+"""The largest number of bundles that go before the one that decides."""
 
 
 @dataclass(frozen=True)
 class Need:
-    """The amount that a broker has to shed and a wrong amount's error, in percent of traffic."""
+    """The amount that a broker has to shed, and the error of a wrong one, in percent of traffic."""
 
     percent: float
     step: float
 
     @property
     def possible(self) -> bool:
-        """Whether there can be bundles that tell the amounts apart."""
-        return 4 * self.step <= self.percent <= LARGEST
+        """True if there can be bundles that distinguish the amounts."""
+        return 4 * self.step <= self.percent <= MOST_TO_SHED
 
 
 @dataclass(frozen=True)
@@ -58,15 +57,15 @@ class Traffic:
     whole: dict[str, float]
     bundles: tuple[dict[str, float], ...]
     stuck: int
-    """So many of the first were unloaded a short time ago."""
+    """The number of the first bundles that were unloaded too recently to move."""
 
 
 def carrying(random: Random, need: Need) -> Traffic:
-    """Traffic for which an amount below the need sheds too little, and one above it too much.
+    """Return traffic for which a smaller amount sheds too little, and a larger one too much.
 
-    With the bundles that go first, the sum is less than a step short of the need; the next bundle
-    brings it less than a step beyond, and the one after that still no further. The consequences of
-    one bundle more or less are the same for messages and for bytes.
+    The bundles that go first are less than a step short of the need; with the next one they are
+    less than a step beyond it, and so they still are with the one after that. Messages and bytes
+    decide alike.
     """
     percent, step = need.percent, need.step
     short = percent - step * random.uniform(0.1, 0.9)
@@ -91,7 +90,7 @@ def _load(messages: float, share: float) -> dict[str, float]:
 
 
 def _parts(random: Random, whole: float, least: float) -> list[float]:
-    """The parts of a sum, none of them below the least."""
+    """Return the parts of a sum, none of them below the least."""
     count = random.randint(1, max(1, min(MOST_BEFORE, int(whole / least))))
     over = [random.random() for _ in range(count)]
     left = (whole - count * least) / sum(over)
@@ -99,7 +98,7 @@ def _parts(random: Random, whole: float, least: float) -> list[float]:
 
 
 def _stuck(random: Random, rest: float) -> list[float]:
-    """Bundles with the traffic that stays; none if the report is newer than their data."""
+    """Return the traffic of bundles that stay; none if the report is newer than their data."""
     count = random.choice((0, 1, 2, 5))
     if not count:
         return []
@@ -111,7 +110,7 @@ DEFAULT_GRACE = 30
 WEIGHTS = tuple(WEIGHT_SETTINGS.values())
 
 ASSUMED = (49, 50, 51, 49.5, 50.5, 51.15, 51.25)
-"""Messages and kilobytes per second each way, around what bundles without data count for."""
+"""Messages and kilobytes per second each way, around those assumed without data."""
 
 Load = Mapping[str, float]
 
@@ -126,23 +125,23 @@ class Sketch:
     """The busiest resource of each broker, in percent."""
     owned: Sequence[int]
     exact: bool = False
-    """Whether usages are exact in every floating point; see `loads.usages`."""
+    """True if usages are exact in every floating point; see `loads.usages`."""
     settings: dict[str, Any] = field(default_factory=dict)
     history: Mapping[int, Sequence[float]] = field(default_factory=dict)
     """Earlier usages by place of the broker, in percent."""
     recent: float = 0.25
     """Share of the bundles that were unloaded some time ago."""
     awry: bool = True
-    """Whether bundles with more bytes have fewer messages."""
+    """True if bundles with more bytes have fewer messages."""
     traffic: str | None = None
-    """How the traffic of bundles compares, any way if none; see `loads.weights_of_traffic`."""
+    """The kind of traffic of the bundles, or None for any; see `loads.weights_of_traffic`."""
     measured: bool = True
-    """Whether every bundle was measured and broker rates are those of its bundles."""
+    """True if every bundle was measured and broker rates are those of its bundles."""
     given: Mapping[int, Traffic] = field(default_factory=dict)
     """The traffic of some brokers, by place; it comes with their bundles."""
 
     def case(self) -> Json:
-        """The case in the shapes of the protocol."""
+        """Return the case in the shapes of the protocol."""
         counts = [
             len(self.given[place].bundles) if place in self.given else count
             for place, count in enumerate(self.owned)
@@ -152,11 +151,11 @@ class Sketch:
         owned = [[next(waiting) for _ in range(count)] for count in counts]
         carried = dict(zip(bundles, self._loads(len(bundles)), strict=True))
         stuck: list[str] = []
-        settled: set[str] = set()
+        given_bundles: set[str] = set()
         for place, traffic in self.given.items():
             carried |= zip(owned[place], traffic.bundles, strict=True)
             stuck += owned[place][: traffic.stuck]
-            settled.update(owned[place])
+            given_bundles.update(owned[place])
         return {
             "strategy": self._strategy(),
             "settings": self._settings(),
@@ -164,8 +163,8 @@ class Sketch:
                 f"broker-{place + 1}": self._broker(place, level, mine, carried)
                 for place, (level, mine) in enumerate(zip(self.levels, owned, strict=True))
             },
-            "bundles": self._bundles(carried, settled),
-            "recentlyUnloaded": self._recent(bundles, stuck, settled),
+            "bundles": self._bundles(carried, given_bundles),
+            "recentlyUnloaded": self._recent(bundles, stuck, given_bundles),
         }
 
     def _loads(self, count: int) -> list[dict[str, float]]:
@@ -177,7 +176,7 @@ class Sketch:
         return loads.rates(random, sizes, self.awry)
 
     def _settings(self) -> dict[str, Any]:
-        """The settings; half of the time they include every weight explicitly."""
+        """Return the settings; half of the time they include every weight explicitly."""
         spelled = self.random.random() < 0.5
         return {**(dict.fromkeys(WEIGHTS, 1.0) if spelled else {}), **self.settings}
 
@@ -201,12 +200,12 @@ class Sketch:
             broker["usageHistory"] = list(self.history[place])
         return broker
 
-    def _bundles(self, carried: Mapping[str, Load], settled: set[str]) -> Json:
-        """Bundle data: some never measured, and sometimes one that nobody owns."""
+    def _bundles(self, carried: Mapping[str, Load], given_bundles: set[str]) -> Json:
+        """Return the data of the bundles, sometimes with one that no broker owns."""
         random, measured = self.random, self.measured
         data: Json = {}
         for bundle, load in carried.items():
-            if not measured and bundle not in settled and random.random() < 0.2:
+            if not measured and bundle not in given_bundles and random.random() < 0.2:
                 if random.random() < 0.5:
                     data[bundle] = {"shortTermData": loads.average(load, 0, 10)}
                 continue
@@ -221,9 +220,9 @@ class Sketch:
         return data
 
     def _recent(
-        self, bundles: Sequence[str], stuck: Sequence[str], settled: set[str]
+        self, bundles: Sequence[str], stuck: Sequence[str], given_bundles: set[str]
     ) -> dict[str, float]:
-        """Minutes since bundles were unloaded: around the grace period, a day, or almost none."""
+        """Return minutes since bundles were unloaded: none, around the grace period, or a day."""
         random, grace = self.random, self.settings.get(GRACE, DEFAULT_GRACE)
         within = (0, grace / 4, grace / 2, max(grace - 0.5, 0))
         around = (*within, max(grace - 1, 0), grace, grace + 0.5, grace + 1, grace * 3, 1440)
@@ -231,13 +230,13 @@ class Sketch:
         recent = {
             bundle: random.choice(around)
             for bundle in bundles
-            if bundle not in settled and random.random() < share
+            if bundle not in given_bundles and random.random() < share
         }
         return recent | {bundle: random.choice(within) for bundle in stuck}
 
 
 def observed_before(random: Random, levels: Sequence[float]) -> dict[int, list[float]]:
-    """Earlier usages of most brokers, in percent: steady, rising and falling."""
+    """Return earlier usages of most brokers, in percent: steady, rising and falling."""
     return {
         place: [
             max(0, round(level + random.choice((0, 0, 1, -1, 30, -30)), 2))
@@ -249,7 +248,7 @@ def observed_before(random: Random, levels: Sequence[float]) -> dict[int, list[f
 
 
 def besides(sketch: Sketch) -> Sketch:
-    """The same sketch, sometimes with what its strategy has to ignore: weights and history."""
+    """Sometimes add weights and a history, which the strategy of the sketch has to ignore."""
     random = sketch.random
     if random.random() < 0.15:
         sketch.settings |= {name: random.choice((0, 0.1, 0.5, 1.0)) for name in WEIGHTS}
@@ -260,7 +259,7 @@ def besides(sketch: Sketch) -> Sketch:
 
 
 FEWEST_OF_THE_BUSIEST = 8
-"""Bundles, so that some are small enough to move."""
+"""The least number of bundles of the busiest broker, so that some are small enough to move."""
 
 STRATEGY = "UniformLoadShedder"
 
@@ -328,7 +327,7 @@ def _between(random: Random, low: Carried, high: Carried) -> Carried:
 
 
 def _shared_out(random: Random, whole: Carried, count: int) -> Traffic:
-    """The traffic of a broker, and bundles that carry it together."""
+    """Return the traffic of a broker, and bundles that carry it together."""
     parts = [0.1 + random.random() for _ in range(count)]
     other = random.sample(parts, count) if random.random() < 0.3 else parts
     all_of_them, share = sum(parts), random.choice(SHARES)

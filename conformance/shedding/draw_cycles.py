@@ -1,4 +1,4 @@
-"""Clusters around the overload threshold. [OVERLOAD_THRESHOLD, SHED-08]"""
+"""Cycles of shedding: around the overload threshold, by any strategy, changed, and in a row."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from pulsar_conformance.reference.shedding import ENABLED, GRACE, PACKAGE, STRAT
 from pulsar_conformance.reference.threshold import HISTORY_SHARE
 
 HALF_A_POINT = 0.5
-"""The error of an amount that is only just wrong."""
+"""The error of an amount that is barely wrong."""
 
 ways = st.sampled_from(("beside", "exact", "amount", "amount", "beside"))
 exact_thresholds = st.sampled_from((25, 50, 75))
@@ -113,7 +113,7 @@ def overloaded_under_others(draw: st.DrawFn, fewest: int = 2) -> Sketch:
 
 
 Clusters = Callable[[int], st.SearchStrategy[Sketch]]
-"""Makes a strategy of clusters with at least so many brokers."""
+"""Returns a strategy of clusters with at least that number of brokers."""
 
 Change = Callable[[Random, Json], Json]
 
@@ -159,12 +159,12 @@ def _without_shedding(sketch: Sketch) -> Sketch:
     return sketch
 
 
-def lately_unloaded(fewest: int = 2) -> st.SearchStrategy[Sketch]:
+def recently_unloaded(fewest: int = 2) -> st.SearchStrategy[Sketch]:
     """A cluster with most bundles unloaded around the grace period ago."""
-    return any_strategy(fewest).map(_lately_unloaded)
+    return any_strategy(fewest).map(_recently_unloaded)
 
 
-def _lately_unloaded(sketch: Sketch) -> Sketch:
+def _recently_unloaded(sketch: Sketch) -> Sketch:
     sketch.recent, sketch.given = 0.7, {}
     return sketch
 
@@ -191,12 +191,12 @@ def _without_ties(sketch: Sketch) -> Sketch:
 
 
 def after_splits(random: Random, case: Json) -> Json:
-    """Some unloaded bundles have been split since: their names were those of both halves."""
+    """Split some bundles after they were unloaded, under the names of the undivided ones."""
     unloaded = case["recentlyUnloaded"]
     for name in list(unloaded):
         part = HashRange.parse(name)
         if random.random() < 0.5:
-            # The last bundle of a namespace is wider by what could not be divided.
+            # The last bundle of a namespace is wider by the remainder of the division.
             end = part.upper + part.width
             upper = FULL_UPPER if end + part.width > FULL_UPPER else end
             whole = HashRange(part.lower, upper)
@@ -247,11 +247,11 @@ def with_another_long_term(random: Random, case: Json) -> Json:
 
 SEEN = ("brokers", "bundles", "recentlyUnloaded")
 LONGEST = 4
-"""Cycles of a row at most."""
+"""The largest number of cycles in a row."""
 
 
 def rows(*clusters: Clusters) -> st.SearchStrategy[Trial]:
-    """A cluster in two cycles or more, in which nothing, or much, has changed."""
+    """A cluster in two cycles or more, unchanged or changed in between."""
     lengths = st.integers(2, LONGEST)
     return st.builds(
         lambda case, length, random: Trial.of(CYCLES.id, _row(case, length, random)),
@@ -273,7 +273,7 @@ def _row(case: Json, length: int, random: Random) -> Json:
 
 
 def _later(before: Json, grace: float, random: Random) -> Json:
-    """The next cycle: some time has passed, and every bundle is where it was or is not."""
+    """Return the next cycle: some time has passed, and bundles may have moved."""
     cycle: Json = copy.deepcopy(before)
     cycle["minutes"] = random.choice((1, grace / 4, grace / 2, grace, grace + 0.5, grace * 3))
     cycle["recentlyUnloaded"] = {}
@@ -283,7 +283,7 @@ def _later(before: Json, grace: float, random: Random) -> Json:
 
 
 def _busiest_move(cycle: Json, random: Random) -> None:
-    """The busiest bundles of each broker go to another one, as those that are shed do."""
+    """Move the busiest bundles of each broker to another broker, as if they were shed."""
     brokers = cycle["brokers"]
     going = [(name, bundle) for name in brokers for bundle in _busiest(cycle, name, random)]
     for name, bundle in going:
@@ -295,7 +295,7 @@ def _busiest_move(cycle: Json, random: Random) -> None:
 
 
 def _busiest_are_gone(cycle: Json, random: Random) -> None:
-    """The busiest bundles of each broker belong to nobody any more."""
+    """Take the busiest bundles of each broker away from the cluster."""
     for name in cycle["brokers"]:
         for bundle in _busiest(cycle, name, random):
             _leave(cycle, name, bundle)
@@ -303,7 +303,7 @@ def _busiest_are_gone(cycle: Json, random: Random) -> None:
 
 
 def _usages_change_places(cycle: Json, random: Random) -> None:
-    """Each broker uses what another one, or it, used before."""
+    """Exchange the usages of the brokers."""
     brokers = cycle["brokers"]
     used = [{name: report.get(name) for name in RESOURCES} for report in brokers.values()]
     for report, other in zip(brokers.values(), random.sample(used, len(used)), strict=True):
@@ -313,7 +313,7 @@ def _usages_change_places(cycle: Json, random: Random) -> None:
 
 
 def _busiest(cycle: Json, broker: str, random: Random) -> list[str]:
-    """A few bundles of a broker, those with the most bytes."""
+    """Return the one, two or three bundles of a broker with the most bytes."""
     by_bytes = sorted(cycle["brokers"][broker]["bundles"], key=lambda one: -_bytes(cycle, one))
     return by_bytes[: random.choice((1, 2, 3))]
 
@@ -344,7 +344,7 @@ CHANGES: tuple[tuple[CycleChange, ...], ...] = (
     (_usages_change_places,),
     (_busiest_are_gone,),
 )
-"""What may have happened between two cycles."""
+"""The changes that are made between two cycles."""
 
 any_row = rows(any_strategy)
 overload_row = rows(overload)

@@ -1,4 +1,4 @@
-"""Clusters around average and threshold. [THRESHOLD-01 … 07]"""
+"""Clusters for ThresholdShedder: around average and threshold, and with an idle broker."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from pulsar_conformance.reference.threshold import (
 
 
 def _averaging_to_the_edge() -> list[tuple[int, ...]]:
-    """Exact usages of two or four brokers, one of which is 25 points above the average."""
+    """Return exact usages of two or four brokers, one of them 25 points above the average."""
     return [
         levels
         for count in (2, 4)
@@ -39,13 +39,13 @@ def _averaging_to_the_edge() -> list[tuple[int, ...]]:
 
 
 MOST_EXACT = 16
-"""So many brokers at most have an average that is exact in every floating point."""
+"""The largest number of brokers whose average is exact in every floating point."""
 
-OFF = 0.5
-"""So many points, or percent of the average, is a target off that is hardly wrong."""
+HALF_A_POINT = 0.5
+"""The error of a target that is barely wrong, in points or in percent of the average."""
 
 Amount = Callable[[float, float, float], float]
-"""Percent of its traffic that a broker sheds: by usage and average, so much below the average."""
+"""Percent of its traffic that a broker sheds, by usage, average and distance below the average."""
 
 AMOUNTS: Mapping[str, Amount] = {
     "points of traffic": lambda usage, average, below: usage - average + below,
@@ -110,7 +110,7 @@ def threshold(draw: st.DrawFn, fewest: int = 2) -> Sketch:
 def _need(amount: Amount, usage: float, average: float) -> Need:
     below = float(BELOW_AVERAGE)
     right = amount(usage, average, below)
-    return Need(right, amount(usage, average, below + OFF) - right)
+    return Need(right, amount(usage, average, below + HALF_A_POINT) - right)
 
 
 def _at_the_edge(
@@ -131,7 +131,7 @@ def near_the_limit(draw: st.DrawFn, fewest: int = 2) -> Sketch:
     """One broker slightly below or above average and limit, the others equal."""
     size, even, limit, step = draw(loads.sizes(fewest)), draw(others), draw(above), draw(steps)
     random, count = draw(randoms), size.brokers
-    # One broker so far above the others is above their common average by the limit.
+    # This broker is above the average of all by the limit.
     at = even + limit * count / (count - 1)
     levels = [even] * (count - 1) + [max(0, round(at + step * count / (count - 1), 3))]
     random.shuffle(levels)
@@ -177,7 +177,7 @@ BELOW: tuple[Callable[[float], float], ...] = (
     lambda threshold: threshold,
     lambda threshold: float(LOWER_BOUNDARY_LOAD) - threshold,
 )
-"""How far below the average the boundary lies, by the reading `lower-boundary`."""
+"""Distance from the average down to the boundary, by the reading `lower-boundary`."""
 
 bounds = st.sampled_from(BELOW)
 beside = st.sampled_from((0.25, -0.25, 0.4, -0.4, 0.75, -0.75))
@@ -193,7 +193,7 @@ level_usages = st.sampled_from(loads.EXACT)
 
 @st.composite
 def _idle_among_busy(draw: st.DrawFn, fewest: int, settings: dict[str, Any]) -> Sketch:
-    """One broker near the lower boundary by some reading, or like the documents' idle one."""
+    """One broker near the lower boundary by some reading, or idle as in the documents."""
     size, busy, limit = (
         draw(loads.sizes(max(fewest, 3))),
         draw(busy_levels),
@@ -256,7 +256,7 @@ def level_cluster(draw: st.DrawFn, fewest: int = 2) -> Sketch:
 
 @st.composite
 def forgotten_history(draw: st.DrawFn, fewest: int) -> Sketch:
-    """Brokers that were used otherwise before, which does not count."""
+    """Brokers with another usage in the past, which does not count."""
     sketch, random = draw(threshold(fewest)), draw(randoms)
     history = {
         place: [max(0, 100 - level), max(0, level - 50)]

@@ -47,9 +47,9 @@ def each_bundle_goes_once(case: SheddingCycle, answer: Unloading, expect: Expect
     expect.nothing((b for b, count in counted.items() if count > 1), "unloaded more than once")
 
 
-@SHED.check("SHED-04", draws=draws.changed(draws.after_splits, draws.lately_unloaded))
+@SHED.check("SHED-04", draws=draws.changed(draws.after_splits, draws.recently_unloaded))
 def recently_unloaded_bundles_stay(case: SheddingCycle, answer: Unloading, expect: Expect) -> None:
-    """A bundle that was unloaded within the grace period is left where it is."""
+    """A bundle that was unloaded within the grace period stays where it is."""
     blocked = {b for broker in case.brokers.values() for b in broker.bundles if case.blocked(b)}
     expect.reached(case.enabled and bool(blocked))
     wrong = (bundle for _, bundle in answer.pairs if bundle in blocked)
@@ -57,7 +57,7 @@ def recently_unloaded_bundles_stay(case: SheddingCycle, answer: Unloading, expec
 
 
 def _alike(asked: Sequence[Asked[SheddingCycle, Unloading]], expect: Expect) -> None:
-    """The same cluster, asked twice, is shed alike."""
+    """Assume one cluster in both questions, of which the answer is determined."""
     (case, _), (_, named) = asked
     expect.given(case.enabled and named.cycle.enabled, "shedding runs")
     expect.given(case.case["brokers"] == named.cycle.case["brokers"], "one cluster")
@@ -78,7 +78,7 @@ def _as_named(asked: Sequence[Asked[SheddingCycle, Unloading]], expect: Expect) 
 def threshold_shedder_is_the_default(
     asked: Sequence[Asked[SheddingCycle, Unloading]], expect: Expect
 ) -> None:
-    """With no strategy named anywhere, what ThresholdShedder would unload is unloaded."""
+    """With no strategy named anywhere, bundles are unloaded as by ThresholdShedder."""
     expect.given(len(asked) == 2, "a cycle with a strategy and one without")
     named, unnamed = asked
     nowhere = unnamed.case.case["strategy"] is None and STRATEGY not in unnamed.case.settings.given
@@ -119,8 +119,7 @@ def overloaded_brokers_shed_under_every_strategy(
     """An overloaded broker gives up its excess, whichever strategy is set."""
     expect.given(case.enabled and case.strategy != "OverloadShedder", "another strategy is set")
     for broker in case.brokers.values():
-        sure = quantities.overloaded(case, broker) and quantities.can_shed(case, broker)
-        if not sure:
+        if not (quantities.overloaded(case, broker) and quantities.can_shed(case, broker)):
             continue
         if expect.reached(quantities.can_shed_by_any_measure(case, broker)):
             allowed = f"{broker.name}, which is overloaded, sheds"
@@ -161,7 +160,7 @@ def later_cycles_shed_what_is_owned_now(
 def what_a_cycle_unloaded_stays_for_a_while(
     row: CyclesInARow, answer: UnloadingInARow, expect: Expect
 ) -> None:
-    """What an earlier cycle unloaded within the grace period is left where it is."""
+    """A bundle that an earlier cycle unloaded within the grace period stays where it is."""
     _in_a_row(row, expect)
     for place, one in enumerate(answer, 1):
         cycle, before = one.cycle, list(answer)[: place - 1]

@@ -46,13 +46,13 @@ def _legal_cycle(case: Json, settings: Settings) -> Problems:
 
 
 def history_share(settings: Settings) -> Problems:
-    """The weight of a broker's earlier usage is a share of one."""
+    """Yield a problem unless the weight of earlier usage is a share of one."""
     if not 0 <= settings.number(HISTORY_SHARE) <= 1:
         yield f"case.settings.{HISTORY_SHARE}: a share lies between 0 and 1"
 
 
 def _moved(owned: set[str], recently: Mapping[str, float]) -> Problems:
-    """A recently unloaded bundle is one of today's bundles or contained it: bundles never merge."""
+    """Yield each recently unloaded bundle that is a part of a present one: bundles never merge."""
     parts = [(namespace_of(bundle), HashRange.parse(bundle), bundle) for bundle in owned]
     for name in recently:
         moved, namespace = HashRange.parse(name), namespace_of(name)
@@ -67,7 +67,7 @@ def _unloading(case: SheddingCycle, answer: Json) -> Unloading:
 
 
 def _matches_cycle(allowed: Json, answer: Json) -> bool:
-    """Compares the bundles of each broker in order."""
+    """True if the bundles of each broker are the same, in order."""
     return _by_broker(allowed["unload"]) == _by_broker(answer["unload"])
 
 
@@ -135,11 +135,11 @@ def _legal_cycles(case: Json, settings: Settings) -> Problems:
 
 
 ANY = Readings({})
-"""The strategy of a row depends on no reading."""
+"""Readings for a strategy, which depends on none."""
 
 
 def _read(row: CyclesInARow, answer: Json) -> UnloadingInARow:
-    """Each cycle as what was answered before left it. Errors: `Violated`."""
+    """Read each cycle as the answers to those before left it. Errors: `Violated`."""
     found: list[Unloading] = []
     answered = answer["cycles"]
     if len(answered) != len(row):
@@ -152,7 +152,7 @@ def _read(row: CyclesInARow, answer: Json) -> UnloadingInARow:
 
 
 def _matches_cycles(allowed: Json, answer: Json) -> bool:
-    """Compares the bundles of each broker in order, cycle by cycle."""
+    """True if the bundles of each broker are the same, in order, cycle by cycle."""
     same = len(allowed["cycles"]) == len(answer["cycles"])
     return same and all(map(SHED.matches, allowed["cycles"], answer["cycles"]))
 
@@ -172,10 +172,10 @@ def _same_cycles(_case: Json, answer: Json) -> object:
     return [sorted((x["broker"], x["bundle"]) for x in one["unload"]) for one in answer["cycles"]]
 
 
-def _settled(row: CyclesInARow, readings: Readings) -> bool:
-    """The first cycle leaves one answer, and so does each later one whatever those before did.
+def _row_is_determined(row: CyclesInARow, readings: Readings) -> bool:
+    """True if every cycle leaves one answer, whatever those before it did.
 
-    What a later cycle decides hangs on the mixture of usages where the strategy keeps any.
+    With a strategy that mixes usages, later cycles depend on how it mixes them.
     """
     alone = [row.alone(place) for place in range(len(row))]
     mixed = len(alone) > 1 and alone[0].strategy == "ThresholdShedder"
@@ -211,7 +211,7 @@ CYCLES = Operation(
     removable=frozenset({"brokers", "bundles", "recentlyUnloaded"}),
     names=_named_cycles,
     regardless_of_order=_same_cycles,
-    determined=_settled,
+    determined=_row_is_determined,
     sequential=True,
     overridden_by={STRATEGY: "strategy"},
 )

@@ -9,7 +9,7 @@ from pulsar_conformance.conformance.common.expect import POINTS, Expect
 from pulsar_conformance.conformance.placement.quantities import either
 from pulsar_conformance.conformance.placement.view import GroupSpread
 from pulsar_conformance.conformance.stories import draw_plots as plots
-from pulsar_conformance.conformance.stories import draw_tales as draws
+from pulsar_conformance.conformance.stories import draw_stories as draws
 from pulsar_conformance.conformance.stories import quantities as courses
 from pulsar_conformance.conformance.stories.operations import REPLAY, Course, Scene, Story
 from pulsar_conformance.conformance.stories.world import Moment, space_of
@@ -21,32 +21,32 @@ Domains = Mapping[str, tuple[str, ...]]
 
 @dataclass(frozen=True)
 class FirstUse:
-    """A namespace of a group that is used for the first time, and the broker that takes it."""
+    """The first use of a namespace of a group, and the broker that takes it."""
 
     scene: Scene
     spread: GroupSpread
     broker: str
     former_groups: Mapping[str, str]
-    """The groups of namespaces that were in another one before the last change."""
+    """The former groups of namespaces whose group was changed."""
     former_domains: Mapping[str, tuple[str, ...]] | None
     """The domains before the last change, if there was any."""
 
 
 def _placed(course: Course) -> Iterator[FirstUse]:
-    """First uses in which it is certain what the group, the domains and the owners are."""
+    """Yield first uses of which group, domains and owners are certain."""
     groups: dict[str, str] = {}
     domains: Mapping[str, tuple[str, ...]] | None = None
     for scene in course:
-        if scene.after.torn:
+        if scene.after.domains_unknown:
             return
-        if scene.kind == "group" and scene.after.sense:
+        if scene.kind == "group" and scene.after.valid:
             space = scene.about["namespace"]
             groups.pop(space, None)
             if space in scene.before.groups:
                 groups[space] = scene.before.groups[space]
-        if scene.kind == "domain" and scene.after.sense and _changes(scene):
+        if scene.kind == "domain" and scene.after.valid and _changes(scene):
             domains = scene.before.domains
-        if scene.kind == "topic" and scene.after.sense:
+        if scene.kind == "topic" and scene.after.valid:
             spread = _spread(course, scene, space_of(scene.about["topic"]))
             owner = scene.now.owner(scene.about["topic"])
             if spread is not None and owner in scene.after.brokers:
@@ -54,16 +54,16 @@ def _placed(course: Course) -> Iterator[FirstUse]:
 
 
 def _changes(scene: Scene) -> bool:
-    """Whether a domain that was there is changed, or one made of brokers that had another."""
+    """True if an existing domain is changed."""
     return scene.about["name"] in scene.before.domains
 
 
 def _spread(
     course: Course, scene: Scene, space: str, domains: Domains | None = None
 ) -> GroupSpread | None:
-    """The world in which a namespace is placed; none where not all of it is certain.
+    """Return the spread of a group when a namespace is placed; None if part of it is uncertain.
 
-    Its domains are those of the moment, where no others are given.
+    Its domains are those of the moment if no others are given.
     """
     moment = scene.after
     homes = moment.domains if domains is None else domains
@@ -84,8 +84,8 @@ def _spread(
 
 
 def _idle(scene: Scene, moment: Moment) -> bool:
-    """Whether no broker is near the overload threshold, so that load leaves none out."""
-    if not moment.sure(OVERLOAD_THRESHOLD):
+    """True if no broker is near the overload threshold, so that none is left out."""
+    if not moment.is_known(OVERLOAD_THRESHOLD):
         return False
     threshold = moment.settings().number(OVERLOAD_THRESHOLD)
     loads = (
@@ -113,7 +113,7 @@ def a_new_group_is_kept_apart(_case: Story, answer: Course, expect: Expect) -> N
 
 @REPLAY.check("ANTI-12", draws=draws.stories(plots.another_group))
 def a_new_group_replaces_the_old(_case: Story, answer: Course, expect: Expect) -> None:
-    """No namespace is placed as if another one still were in the group that it has left."""
+    """No namespace is placed as if another one were still in its former group."""
     for placed in _placed(answer):
         groups = {**placed.spread.groups, **placed.former_groups}
         groups[placed.spread.namespace] = str(placed.spread.group)
@@ -122,14 +122,14 @@ def a_new_group_replaces_the_old(_case: Story, answer: Course, expect: Expect) -
 
 @REPLAY.check("ANTI-13", draws=draws.stories(plots.other_domains))
 def domains_count_as_they_are_now(_case: Story, answer: Course, expect: Expect) -> None:
-    """No namespace is placed as if domains still were as they were before the last change."""
+    """No namespace is placed as if domains were as before the last change."""
     for placed in _placed(answer):
         if placed.former_domains is not None:
             _not_as_if(placed, replace(placed.spread, domains=placed.former_domains), expect)
 
 
 def _not_as_if(placed: FirstUse, former: GroupSpread, expect: Expect) -> None:
-    """Demands no broker that only the world as it was would allow."""
+    """Demand no broker that only the former groups or domains allow."""
     wrong = set(former.best) - set(placed.spread.best)
     if expect.reached(bool(wrong)) and placed.broker in wrong:
         _among_the_best(placed, expect)
@@ -137,9 +137,9 @@ def _not_as_if(placed: FirstUse, former: GroupSpread, expect: Expect) -> None:
 
 @REPLAY.check("ANTI-14", draws=draws.stories(plots.an_outage))
 def an_outage_leaves_other_domains_alone(_case: Story, answer: Course, expect: Expect) -> None:
-    """What brokers of other domains own stays with them when a broker goes down."""
+    """Brokers of other domains keep their bundles when a broker goes down."""
     for scene in answer:
-        if scene.kind != "broker_down" or not scene.after.sense or scene.after.torn:
+        if scene.kind != "broker_down" or not scene.after.valid or scene.after.domains_unknown:
             continue
         homes = {
             broker: name for name, brokers in scene.before.domains.items() for broker in brokers
@@ -155,9 +155,9 @@ def an_outage_leaves_other_domains_alone(_case: Story, answer: Course, expect: E
 
 
 def _second_registrations(course: Course) -> Iterator[tuple[Scene, list[str]]]:
-    """The events that name brokers which another domain has, and these brokers."""
+    """Yield the events that register brokers of another domain, and these brokers."""
     for scene in course:
-        if scene.before.torn:
+        if scene.before.domains_unknown:
             return
         if scene.kind == "domain":
             rest = [b for name, b in scene.before.domains.items() if name != scene.about["name"]]
@@ -177,7 +177,7 @@ def a_second_domain_is_refused(_case: Story, answer: Course, expect: Expect) -> 
 
 @REPLAY.check("ANTI-16", draws=draws.stories(plots.registered_twice))
 def a_second_domain_takes_the_broker(_case: Story, answer: Course, expect: Expect) -> None:
-    """A broker that is registered to another domain counts there, and no longer in the first."""
+    """A broker that is registered to another domain counts there and no longer in the first."""
     for scene, twice in _second_registrations(answer):
         expect.reached()
         allowed = f"{scene}: {twice[0]} moves to {scene.about['name']}"
@@ -192,11 +192,11 @@ def a_second_domain_takes_the_broker(_case: Story, answer: Course, expect: Expec
 
 
 def _placed_until_changed(course: Course, place: int, domains: Domains) -> Iterator[FirstUse]:
-    """First uses after a scene, as long as the domains stay as they are then."""
+    """Yield first uses after a scene, until domains change."""
     for scene in course.scenes[place:]:
         if scene.kind == "domain":
             return
-        if scene.kind == "topic" and scene.after.sense:
+        if scene.kind == "topic" and scene.after.valid:
             spread = _spread(course, scene, space_of(scene.about["topic"]), domains)
             owner = scene.now.owner(scene.about["topic"])
             if spread is not None and owner in scene.after.brokers:

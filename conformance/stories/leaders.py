@@ -1,4 +1,4 @@
-"""MANAGER: the leader, who alone assigns, and who can change."""
+"""MANAGER, REPORT, DATA: the leader, and the data that it and the brokers write."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 from pulsar_conformance.conformance.common.expect import POINTS, Expect, same
 from pulsar_conformance.conformance.stories import draw_plots as plots
-from pulsar_conformance.conformance.stories import draw_tales as draws
+from pulsar_conformance.conformance.stories import draw_stories as draws
 from pulsar_conformance.conformance.stories.operations import REPLAY, Course, Scene, Story
 from pulsar_conformance.conformance.stories.world import space_of
 from pulsar_conformance.reference.averages import together
@@ -19,22 +19,22 @@ from pulsar_conformance.reference.story.timers import REPORT_INTERVAL, WRITE_INT
 
 @REPLAY.check("MANAGER-09", draws=draws.stories(draws.leaders, draws.first_uses))
 def the_leader_alone_assigns(_case: Story, answer: Course, expect: Expect) -> None:
-    """Whatever is assigned, known before or not, the leader decided it."""
+    """Every assignment is a decision of the leader."""
     for scene in answer:
         leaders = [one for one in (scene.now.leader, scene.then.leader) if one is not None]
         decided = scene.now.decided_by
-        told = bool(scene.now.assigned) and decided is not None and bool(leaders)
-        if expect.reached(told):
+        known = bool(scene.now.assigned) and decided is not None and bool(leaders)
+        if expect.reached(known):
             allowed = f"{scene}: decided by the leader, {leaders[0]}"
             expect.that(decided in leaders, allowed, decided)
 
 
 @REPLAY.check("MANAGER-10", draws=draws.stories(draws.leaders))
 def another_broker_can_lead(_case: Story, answer: Course, expect: Expect) -> None:
-    """Where the leader goes down, another active broker leads."""
+    """When the leader goes down, another active broker leads."""
     for scene in answer:
         gone = scene.kind == "broker_down" and scene.then.leader == scene.about["broker"]
-        if gone and expect.reached(scene.after.sense and bool(scene.after.brokers)):
+        if gone and expect.reached(scene.after.valid and bool(scene.after.brokers)):
             leader = scene.now.leader
             allowed = f"{scene}: one of {', '.join(scene.after.brokers)} leads"
             expect.that(leader is None or leader in scene.after.brokers, allowed, leader)
@@ -53,14 +53,14 @@ def a_change_of_leader_moves_nothing(_case: Story, answer: Course, expect: Expec
 
 
 LEEWAY = Fraction(1)
-"""Minutes that an interval may last longer: whoever is to write looks at the clock now and then."""
+"""Minutes by which an interval may be longer, as writers check the clock at intervals."""
 
 PLOTS = (plots.undisturbed, plots.with_changes)
 
 
 @REPLAY.check("MANAGER-08", draws=draws.stories(draws.leaders, draws.crashes))
 def the_node_names_the_leader(_case: Story, answer: Course, expect: Expect) -> None:
-    """Whoever leads is the one that the node names, and who is named decides."""
+    """The node names the broker that leads."""
     for scene in answer:
         node, leader = scene.now.leader_node, scene.now.leader
         if expect.reached(node is not None and leader is not None):
@@ -73,7 +73,7 @@ def each_broker_reports_in_time(_case: Story, answer: Course, expect: Expect) ->
     since: dict[str, Fraction] = {}
     for scene in answer:
         clock = scene.after.clock
-        if not _visible(scene, REPORT_INTERVAL, scene.now.reports):
+        if not _is_known(scene, REPORT_INTERVAL, scene.now.reports):
             since = dict.fromkeys(scene.after.brokers, clock)
             continue
         begun = scene.about["broker"] if scene.kind in ("restart", "broker_up") else None
@@ -83,9 +83,9 @@ def each_broker_reports_in_time(_case: Story, answer: Course, expect: Expect) ->
         }
         most = scene.before.settings().number(REPORT_INTERVAL) + LEEWAY
         for broker, last in since.items():
-            told = (scene.now.reports or {}).get(broker, {}).get("minutes", ())
+            written = (scene.now.reports or {}).get(broker, {}).get("minutes", ())
             what = f"{scene}: {broker} writes its local data"
-            since[broker] = _in_time(list(map(exact, told)), last, clock, most, what, expect)
+            since[broker] = _in_time(list(map(exact, written)), last, clock, most, what, expect)
 
 
 def _in_time(
@@ -96,7 +96,7 @@ def _in_time(
     what: str,
     expect: Expect,
 ) -> Fraction:
-    """Demands that no more than `most` minutes lie between two writings; when the last was."""
+    """Demand at most `most` minutes between two writes; return the time of the last one."""
     for minute in (*written, clock):
         expect.reached(minute > last)
         allowed = f"{what} within {plain(most)} minutes"
@@ -105,50 +105,50 @@ def _in_time(
     return last
 
 
-def _visible(scene: Scene, setting: str, told: object) -> bool:
-    """Whether it can be seen what was written; while no time passes, nothing has to be."""
+def _is_known(scene: Scene, setting: str, written: object) -> bool:
+    """True if interval and data are known; none is written while no time passes."""
     known = setting in scene.after.base.given and setting not in scene.after.changed
-    return known and (told is not None or not scene.passes)
+    return known and (written is not None or not scene.passes)
 
 
 @REPLAY.check("REPORT-12", draws=draws.stories(*PLOTS))
 def totals_are_those_of_the_bundles(_case: Story, answer: Course, expect: Expect) -> None:
-    """What a broker writes of itself adds up what the topics carry that it owns."""
+    """The data of a broker adds up the traffic of its topics."""
     for scene in answer:
         if scene.now.moved or not scene.passes:
             continue
-        for broker, told in (scene.now.reports or {}).items():
-            if told["minutes"] and expect.reached(broker in scene.after.brokers):
-                _adds_up(scene, broker, told["last"], expect)
+        for broker, report in (scene.now.reports or {}).items():
+            if report["minutes"] and expect.reached(broker in scene.after.brokers):
+                _adds_up(scene, broker, report["last"], expect)
 
 
 def _adds_up(scene: Scene, broker: str, report: Mapping[str, Any], expect: Expect) -> None:
     topics = [topic for topic, owner in scene.now.owners.items() if owner == broker]
     carried = together(scene.after.topics[topic] for topic in topics)
     for name, rate in zip(RATE_FIELDS, carried.each(), strict=True):
-        told = exact(report.get(name, 0))
+        reported = exact(report.get(name, 0))
         allowed = f"{scene}: {broker} reports {name} {plain(rate)}, over all its topics"
-        expect.that(same(told, rate), allowed, plain(told))
+        expect.that(same(reported, rate), allowed, plain(reported))
     usage = 100 * carried.throughput / scene.after.brokers[broker]
     found = Broker.read(broker, report).percent["cpu"]
     close = abs(found - usage) <= POINTS or same(found, usage)
     expect.that(close, f"{scene}: {broker} reports its CPU at {plain(usage)} %", plain(found))
     for name, count in (("numTopics", len(topics)), ("numBundles", len(report.get("bundles", ())))):
-        told = report.get(name, 0)
-        expect.that(told == count, f"{scene}: {broker} reports {name} {count}", told)
+        reported = report.get(name, 0)
+        expect.that(reported == count, f"{scene}: {broker} reports {name} {count}", reported)
     known = {one.rpartition("/")[0] for one in report.get("bundles", ())}
     missing = sorted({space_of(topic) for topic in topics} - known)
     expect.nothing(missing, f"{scene}: {broker} names bundles of each namespace that it serves")
 
 
 @dataclass
-class Writing:
-    """The bundle data that the leader wrote last, and what happened since."""
+class BundleDataWrite:
+    """The last write of bundle data by the leader, and the reports since."""
 
     minute: Fraction
     counts: Mapping[str, Any] = field(default_factory=dict)
     reports: dict[str, list[Fraction]] = field(default_factory=dict)
-    """Broker to the times at which it wrote its local data since."""
+    """Broker to the times of its reports since."""
 
 
 @REPLAY.check("DATA-12", draws=draws.stories(*PLOTS))
@@ -160,7 +160,7 @@ def the_leader_writes_in_time(_case: Story, answer: Course, expect: Expect) -> N
         leads = scene.now.leader is not None and scene.now.leader == scene.then.leader
         if not leads or scene.kind in ("leader_lost", "restart", "broker_down"):
             last = None
-        if last is None or not _visible(scene, WRITE_INTERVAL, scene.now.written):
+        if last is None or not _is_known(scene, WRITE_INTERVAL, scene.now.written):
             last = clock
             continue
         most = scene.before.settings().number(WRITE_INTERVAL) + LEEWAY
@@ -171,7 +171,7 @@ def the_leader_writes_in_time(_case: Story, answer: Course, expect: Expect) -> N
 @REPLAY.check("DATA-11", draws=draws.stories(*PLOTS))
 def each_report_is_a_sample(_case: Story, answer: Course, expect: Expect) -> None:
     """Between two writings, a bundle gains a sample with each report of its owner."""
-    for scene, holders, first, second in _pairs_of_writings(answer):
+    for scene, holders, first, second in _pairs_of_writes(answer):
         for bundle, before in first.counts.items():
             owner, after = holders.get(bundle), second.counts.get(bundle)
             between = [
@@ -181,34 +181,34 @@ def each_report_is_a_sample(_case: Story, answer: Course, expect: Expect) -> Non
             ]
             if expect.reached(owner is not None and bool(between)):
                 least = min(before["numSamples"] + len(between), before["maxSamples"])
-                told = f"{after['numSamples']}" if after else "none"
+                counted = f"{after['numSamples']}" if after else "none"
                 allowed = f"{scene}: {bundle} has {least} samples or more"
                 enough = after is not None and after["numSamples"] >= least
-                expect.that(enough, allowed, f"{told}, {before['numSamples']} before")
+                expect.that(enough, allowed, f"{counted}, {before['numSamples']} before")
 
 
-def _pairs_of_writings(
+def _pairs_of_writes(
     answer: Course,
-) -> Iterator[tuple[Scene, Mapping[str, str], Writing, Writing]]:
-    """Each writing, and the one before it, where no bundle moved in between."""
+) -> Iterator[tuple[Scene, Mapping[str, str], BundleDataWrite, BundleDataWrite]]:
+    """Yield each write and the one before it, if no bundle moved in between."""
     holders: dict[str, str] = {}
-    last: Writing | None = None
+    last: BundleDataWrite | None = None
     for scene in answer:
         settled = scene.kind in ("tick", "topic") and not scene.now.moved
         if not settled:
             last = None
             holders = _held_after(scene, holders)
-        for broker, told in (scene.now.reports or {}).items():
+        for broker, report in (scene.now.reports or {}).items():
             if last is not None:
-                last.reports.setdefault(broker, []).extend(map(exact, told["minutes"]))
+                last.reports.setdefault(broker, []).extend(map(exact, report["minutes"]))
         written = scene.now.written
         if settled and written is not None and written["minutes"]:
-            now = Writing(exact(written["minutes"][-1]), written["bundles"])
+            now = BundleDataWrite(exact(written["minutes"][-1]), written["bundles"])
             if last is not None:
                 yield scene, holders, last, now
             now.reports = {
-                broker: [exact(one) for one in told["minutes"]]
-                for broker, told in (scene.now.reports or {}).items()
+                broker: [exact(one) for one in report["minutes"]]
+                for broker, report in (scene.now.reports or {}).items()
             }
             last = now
 

@@ -1,4 +1,4 @@
-"""Stories as checks see them."""
+"""Stories as questions and as checks see them: events of a cluster, and steps as answered."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ WHOLE = "0x00000000_0xffffffff"
 
 @dataclass(frozen=True)
 class Story:
-    """Settings and events, and the world after each."""
+    """Settings and events, and the cluster after each."""
 
     case: Json
     settings: Settings
@@ -42,13 +42,13 @@ class Story:
 
     @cached_property
     def moments(self) -> tuple[Moment, ...]:
-        """The moments, one per event."""
+        """The cluster after each event."""
         return tuple(moments(self.case["events"], self.settings))
 
 
 @dataclass(frozen=True)
 class Move:
-    """A bundle that changes hands: its new owner, or its old owner and the reason."""
+    """A bundle that is assigned or unloaded: its new owner, or its former owner and the reason."""
 
     bundle: str
     broker: str
@@ -71,7 +71,7 @@ class Division:
 
 @dataclass(frozen=True)
 class Answered:
-    """One step, as answered; owners that it does not mention are unchanged from the step before."""
+    """A step as answered; owners that it does not mention are those of the step before."""
 
     owners: Mapping[str, str | None]
     assigned: tuple[Move, ...]
@@ -84,13 +84,13 @@ class Answered:
     leader_node: str | None = None
     """The broker that the node of the leader names, if that is known."""
     reports: Mapping[str, Json] | None = None
-    """The local data that brokers wrote in the step; None where nobody can tell."""
+    """The local data that brokers wrote in the step; None if unknown."""
     written: Json | None = None
-    """The bundle data that the leader wrote in the step; None where nobody can tell."""
+    """The bundle data that the leader wrote in the step; None if unknown."""
 
     @classmethod
     def read(cls, step: Json, owners: Mapping[str, str | None]) -> Answered:
-        """Reads a step of the protocol, given the owners before it."""
+        """Return a step of the protocol, given the owners before it."""
         return cls(
             step.get("owners", owners),
             tuple(Move(one["bundle"], one["to"]) for one in step.get("assigned", ())),
@@ -111,21 +111,21 @@ class Answered:
 
     @property
     def moved(self) -> bool:
-        """Whether any bundle changed hands or was split."""
+        """True if any bundle was assigned, unloaded or split."""
         return bool(self.assigned or self.unloaded or self.split)
 
     def shed(self) -> list[Move]:
-        """The bundles that were unloaded because of load."""
+        """Return the bundles that were unloaded because of load."""
         return [one for one in self.unloaded if one.reason == "shed"]
 
     def owner(self, topic: str) -> str | None:
-        """The owner of a topic after the step."""
+        """Return the owner of a topic after the step."""
         return self.owners.get(topic)
 
 
 @dataclass(frozen=True)
 class Scene:
-    """An event, with the world and the owners before and after it."""
+    """An event, with the cluster and the owners before and after it."""
 
     before: Moment
     after: Moment
@@ -145,7 +145,7 @@ class Scene:
 
     @property
     def passes(self) -> bool:
-        """Whether time passes during the event, so that something may fall due."""
+        """True if time passes during the event, so that brokers may act by themselves."""
         return self.after.clock > self.before.clock
 
     def __str__(self) -> str:
@@ -157,14 +157,14 @@ NOTHING_YET = Answered({}, (), (), (), None, None, None)
 
 @dataclass(frozen=True)
 class Course:
-    """The course of a story as answered, scene by scene."""
+    """A story as answered, scene by scene."""
 
     story: Story
     scenes: tuple[Scene, ...]
 
     @classmethod
     def read(cls, story: Story, answer: Json) -> Course:
-        """Reads an answer. Errors: `Violated` if it does not have one step per event."""
+        """Return an answer by scenes. Errors: `Violated` if it does not have one step per event."""
         steps = answer["steps"]
         if len(steps) != len(story.moments):
             raise Violated(f"{len(story.moments)} steps, one an event", f"{len(steps)} steps")
@@ -183,13 +183,13 @@ class Course:
         return found
 
     def whole(self, namespace: str, scene: Scene) -> bool:
-        """Whether a namespace is one bundle during a scene, so that its topics stay together."""
+        """True if a namespace certainly is a single bundle during a scene."""
         never = len(self.scenes) + 1
         single = scene.after.spaces.get(namespace) == 1
         return single and self._split_first.get(namespace, never) > scene.after.place
 
     def most_bundles(self, namespace: str, scene: Scene) -> int | None:
-        """The number of bundles that a namespace may have after a scene, as far as is known."""
+        """Return the most bundles that a namespace may have after a scene; None if unknown."""
         initial = scene.after.spaces.get(namespace)
         if initial is None:
             return None
@@ -211,7 +211,7 @@ def _scenes(story: Story, steps: list[Any]) -> Iterator[Scene]:
 
 
 A_DAY = 24 * 60
-"""Minutes that a story lasts at most: a model that shows every cycle needs an end."""
+"""The longest story in minutes, as the model plays every cycle."""
 
 LIMITS = (
     candidates.MAX_TOPICS,
@@ -223,7 +223,7 @@ LIMITS = (
 
 
 def legal_story(case: Json, settings: Settings) -> Problems:
-    """What is wrong with a story."""
+    """Yield the problems of a story."""
     events = [(kind, about) for event in case["events"] for kind, about in event.items()]
     for name in (SHEDDING_INTERVAL, REPORT_INTERVAL, WRITE_INTERVAL, DEFAULT_BUNDLES):
         wrong = why_invalid(name, settings.given[name]) if name in settings.given else None
@@ -243,7 +243,7 @@ def legal_story(case: Json, settings: Settings) -> Problems:
 
 
 def _passing(case: Json, settings: Settings) -> Problems:
-    """Checks what may fall due, and the settings that this needs."""
+    """Yield the problems of settings that are needed once time passes."""
     settings.number(SHEDDING_INTERVAL)
     settings.number(REPORT_INTERVAL)
     if _ever(case, settings, candidates.AUTO_SPLIT):
@@ -264,13 +264,13 @@ def _passing(case: Json, settings: Settings) -> Problems:
 
 
 def _algorithm(settings: Settings) -> None:
-    """Checks that the setting that selects the algorithm has a value."""
+    """Check that the setting that selects the algorithm has a value."""
     for name in splitting.SELECTING_SETTING.values():
         settings.text(name)
 
 
 def _ever(case: Json, settings: Settings, switch: str) -> bool:
-    """Whether a switch is on at some time."""
+    """True if a switch is on at any time."""
     changed: Iterator[Mapping[str, Any]] = (
         event["setting"] for event in case["events"] if "setting" in event
     )
@@ -279,13 +279,13 @@ def _ever(case: Json, settings: Settings, switch: str) -> bool:
 
 
 def _matches(allowed: Json, answer: Json) -> bool:
-    """Compares step by step; the moves of a step are unordered, and reasons are not compared."""
+    """True if the steps are the same, but for the order of moves and for reasons."""
     steps = allowed["steps"], answer["steps"]
     return len(steps[0]) == len(steps[1]) and all(map(_same_step, *steps))
 
 
 def _same_step(allowed: Json, answer: Json) -> bool:
-    """Compares the leader and the deciding broker only if both steps name them."""
+    """True if two steps are the same; a leader and who decided count if both name them."""
     said = [name for name in ("leader", "decidedBy") if name in allowed and name in answer]
     declined = ({"ignored", "refused"} & set(one) for one in (allowed, answer))
     moved = all(
@@ -302,14 +302,14 @@ def _sorted(moved: Sequence[Any]) -> list[str]:
 
 
 def _example(events: int) -> Json:
-    told: list[Json] = [
+    story: list[Json] = [
         {"broker_up": {"broker": "broker-1", "capacity": 100_000_000}},
         {"namespace": {"name": "t/ns", "bundles": 1}},
         {"topic": {"topic": TOPICS[0], **example_rates(1)}},
         {"broker_up": {"broker": "broker-2", "capacity": 100_000_000}},
         {"broker_down": {"broker": "broker-1"}},
     ]
-    return {"settings": {OVERLOAD_THRESHOLD: 85}, "events": told[:events]}
+    return {"settings": {OVERLOAD_THRESHOLD: 85}, "events": story[:events]}
 
 
 REPLAY = Operation(

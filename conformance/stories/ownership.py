@@ -1,4 +1,4 @@
-"""OWN: who owns what, from first use to crash."""
+"""OWN: the owners of topics, from first use to crash, and the brokers that bundles go to."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping
 
 from pulsar_conformance.conformance.common.expect import POINTS, Expect
 from pulsar_conformance.conformance.stories import draw_plots as plots
-from pulsar_conformance.conformance.stories import draw_tales as draws
+from pulsar_conformance.conformance.stories import draw_stories as draws
 from pulsar_conformance.conformance.stories import quantities as courses
-from pulsar_conformance.conformance.stories.draw_tales import SHEDDING
+from pulsar_conformance.conformance.stories.draw_stories import SHEDDING
 from pulsar_conformance.conformance.stories.operations import (
     REPLAY,
     WHOLE,
@@ -17,7 +17,7 @@ from pulsar_conformance.conformance.stories.operations import (
     Scene,
     Story,
 )
-from pulsar_conformance.conformance.stories.quantities import Steady, Watch
+from pulsar_conformance.conformance.stories.quantities import KnownAverages, Unchanged
 from pulsar_conformance.conformance.stories.world import space_of
 from pulsar_conformance.reference.cluster import NEVER_MEASURED_MESSAGES
 from pulsar_conformance.reference.numbers import Fraction
@@ -28,11 +28,11 @@ ANY_PLOT = (draws.first_uses, draws.crashes, draws.unloads, draws.leaders)
 
 @REPLAY.check("OWN-01", draws=draws.stories(draws.first_uses, draws.without_brokers))
 def a_topic_that_is_first_used_is_assigned(_case: Story, answer: Course, expect: Expect) -> None:
-    """Once a topic is used, an active broker owns it."""
+    """After its first use, an active broker owns a topic."""
     for scene in answer:
         topic = scene.about.get("topic", "")
         first = scene.kind == "topic" and topic not in scene.before.topics
-        if first and expect.reached(scene.after.sense and bool(scene.after.brokers)):
+        if first and expect.reached(scene.after.valid and bool(scene.after.brokers)):
             owner = scene.now.owner(topic)
             allowed = f"{scene}: one of {', '.join(scene.after.brokers)} owns {topic}"
             expect.that(owner in scene.after.brokers, allowed, owner or "nobody")
@@ -49,17 +49,17 @@ def topics_of_a_bundle_go_together(_case: Story, answer: Course, expect: Expect)
                 continue
             held = courses.owners_of(scene.now.owners, scene.after, space)
             expect.reached(most < len(topics) and most < len(scene.after.brokers))
-            told = f"{scene}: {', '.join(map(str, held)) or 'nobody'}"
-            expect.that(len(held) <= most, f"at most {most} owners in {space}", told)
+            owners = f"{scene}: {', '.join(map(str, held)) or 'nobody'}"
+            expect.that(len(held) <= most, f"at most {most} owners in {space}", owners)
             if answer.whole(space, scene) and held:
-                owners = {scene.now.owner(topic) for topic in topics}
+                each = {scene.now.owner(topic) for topic in topics}
                 expect.reached(scene.kind == "topic")
-                expect.that(len(owners) == 1, f"{scene}: one owner of all of {space}", owners)
+                expect.that(len(each) == 1, f"{scene}: one owner of all of {space}", each)
 
 
 @REPLAY.check("OWN-03", draws=draws.stories(*ANY_PLOT))
 def assignment_is_of_whole_bundles(_case: Story, answer: Course, expect: Expect) -> None:
-    """Topics change hands with their bundle, and go where it is assigned."""
+    """Topics change owners with their bundle, to the broker that it is assigned to."""
     for scene in answer:
         for space in scene.after.spaces:
             if answer.whole(space, scene):
@@ -83,12 +83,14 @@ def _goes_with_its_bundle(space: str, scene: Scene, expect: Expect) -> None:
 
 
 @REPLAY.check("OWN-04", draws=draws.stories(draws.crashes, draws.leaders, draws.without_brokers))
-def others_take_what_a_crashed_broker_had(_case: Story, answer: Course, expect: Expect) -> None:
-    """What a crashed broker owned it owns no more, and another active broker soon does."""
+def others_take_the_topics_of_a_crashed_broker(
+    _case: Story, answer: Course, expect: Expect
+) -> None:
+    """The topics of a crashed broker are soon owned by another active broker."""
     orphans: dict[str, Fraction] = {}
     for scene in answer:
         clock, up = scene.after.clock, scene.after.brokers
-        if scene.kind == "broker_down" and scene.after.sense:
+        if scene.kind == "broker_down" and scene.after.valid:
             gone = scene.about["broker"]
             lost = [topic for topic, owner in scene.then.owners.items() if owner == gone]
             orphans |= dict.fromkeys(lost, clock)
@@ -106,9 +108,9 @@ def others_take_what_a_crashed_broker_had(_case: Story, answer: Course, expect: 
 
 @REPLAY.check("OWN-05", draws=draws.stories(draws.crashes, draws.leaders))
 def others_take_over_at_once(_case: Story, answer: Course, expect: Expect) -> None:
-    """While one broker is up, nothing is without an owner after a crash."""
+    """After a crash, no topic is without an owner while a broker is up."""
     for scene in answer:
-        if scene.kind != "broker_down" or not scene.after.sense:
+        if scene.kind != "broker_down" or not scene.after.valid:
             continue
         for topic, owner in scene.then.owners.items():
             lost = owner == scene.about["broker"]
@@ -120,14 +122,14 @@ def others_take_over_at_once(_case: Story, answer: Course, expect: Expect) -> No
 
 @REPLAY.check("OWN-06", draws=draws.stories(draws.without_brokers, draws.crashes))
 def a_cluster_can_grow_and_shrink(_case: Story, answer: Course, expect: Expect) -> None:
-    """Brokers that join while topics are in use can own some; those that left own none."""
+    """Brokers that join while topics are in use can own some."""
     joined: set[str] = set()
     for scene in answer:
-        if scene.kind == "broker_up" and scene.after.sense and scene.before.topics:
+        if scene.kind == "broker_up" and scene.after.valid and scene.before.topics:
             joined.add(scene.about["broker"])
         topic = scene.about.get("topic")
         late = bool(scene.after.brokers) and joined >= set(scene.after.brokers)
-        if scene.kind == "topic" and scene.after.sense and expect.reached(late):
+        if scene.kind == "topic" and scene.after.valid and expect.reached(late):
             owner = scene.now.owner(str(topic))
             allowed = f"{scene}: {', '.join(scene.after.brokers)}, which joined later, can own it"
             expect.that(owner in scene.after.brokers, allowed, owner or "nobody")
@@ -137,7 +139,7 @@ def a_cluster_can_grow_and_shrink(_case: Story, answer: Course, expect: Expect) 
     "OWN-12", draws=draws.stories(plots.overloaded, plots.above_the_average, settings=SHEDDING)
 )
 def load_is_shed_by_unloading(_case: Story, answer: Course, expect: Expect) -> None:
-    """Where a topic leaves a running broker as time passes, a bundle of it was unloaded."""
+    """A topic leaves a running broker as time passes by the unloading of its bundle."""
     for scene in answer:
         if scene.kind != "tick":
             continue
@@ -148,18 +150,18 @@ def load_is_shed_by_unloading(_case: Story, answer: Course, expect: Expect) -> N
                 space = space_of(topic)
                 unloaded = [one for one in scene.now.unloaded if one.namespace == space]
                 allowed = f"{scene}: a bundle of {space} is unloaded from {old}"
-                told = ", ".join(f"{one.bundle} from {one.broker}" for one in unloaded)
-                expect.that(any(one.broker == old for one in unloaded), allowed, told or "none")
+                found = ", ".join(f"{one.bundle} from {one.broker}" for one in unloaded)
+                expect.that(any(one.broker == old for one in unloaded), allowed, found or "none")
 
 
 FAR_LESS = 4
-"""One that carries so many times less than another is the better one by any measure."""
+"""The factor by which one broker has far less load than another, by any measure."""
 
 
 def _requests(answer: Course, *what: str) -> Iterator[tuple[Scene, str]]:
-    """The sensible requests to unload one of these, and the namespace that they are about."""
+    """Yield the possible requests to unload one of these, and the namespace that they are about."""
     for scene in answer:
-        if scene.kind == "unload" and scene.after.sense:
+        if scene.kind == "unload" and scene.after.valid:
             [(kind, named)] = scene.about.items()
             if kind in what:
                 yield scene, named if kind == "namespace" else space_of(named)
@@ -170,7 +172,7 @@ def _owned(scene: Scene, space: str) -> list[str]:
 
 
 def _others_stay(scene: Scene, space: str, expect: Expect) -> None:
-    """Topics of other namespaces keep their owners."""
+    """Demand that topics of other namespaces keep their owners."""
     for topic, owner in scene.then.owners.items():
         if space_of(topic) != space:
             now = scene.now.owner(topic)
@@ -178,16 +180,18 @@ def _others_stay(scene: Scene, space: str, expect: Expect) -> None:
 
 
 def _released_and_assigned(scene: Scene, space: str, owners: list[str], expect: Expect) -> None:
-    """Bundles of these owners are unloaded, as asked, and assigned again; nothing else moves."""
+    """Demand that bundles of these owners are unloaded and reassigned, and nothing else moves."""
     released = [one for one in scene.now.unloaded if one.namespace == space]
-    told = ", ".join(f"{one.bundle} from {one.broker}, {one.reason}" for one in released)
+    unloaded = ", ".join(f"{one.bundle} from {one.broker}, {one.reason}" for one in released)
     for owner in owners:
         by_admin = any(one.broker == owner and one.reason == "admin" for one in released)
         allowed = f"{scene}: a bundle of {space} is unloaded from {owner}"
-        expect.that(by_admin, allowed, told or "nothing unloaded")
+        expect.that(by_admin, allowed, unloaded or "nothing unloaded")
     assigned = [one.bundle for one in scene.now.assigned if one.namespace == space]
-    again = any(one.bundle in assigned for one in released)
-    expect.that(again, f"{scene}: what is unloaded is assigned again", assigned or "not assigned")
+    reassigned = any(one.bundle in assigned for one in released)
+    expect.that(
+        reassigned, f"{scene}: what is unloaded is assigned again", assigned or "not assigned"
+    )
     for topic in courses.topics_of(scene.after, space):
         now = scene.now.owner(topic)
         if scene.then.owner(topic) is not None:
@@ -198,7 +202,7 @@ def _released_and_assigned(scene: Scene, space: str, owners: list[str], expect: 
 
 @REPLAY.check("OWN-07", draws=draws.stories(draws.unloads))
 def a_topic_that_is_unloaded_stays(_case: Story, answer: Course, expect: Expect) -> None:
-    """Unloading a topic changes nobody's ownership."""
+    """Unloading a topic changes no owner."""
     for scene, space in _requests(answer, "topic"):
         if expect.reached(scene.then.owner(scene.about["topic"]) in scene.before.brokers):
             moved = [*scene.now.unloaded, *scene.now.assigned]
@@ -208,8 +212,8 @@ def a_topic_that_is_unloaded_stays(_case: Story, answer: Course, expect: Expect)
 
 
 @REPLAY.check("OWN-08", draws=draws.stories(draws.unloads))
-def a_topic_that_is_unloaded_is_assigned_anew(_case: Story, answer: Course, expect: Expect) -> None:
-    """Unloading a topic releases the ownership of it, and it is assigned again."""
+def a_topic_that_is_unloaded_is_reassigned(_case: Story, answer: Course, expect: Expect) -> None:
+    """The owner of an unloaded topic releases it, and it is reassigned."""
     for scene, space in _requests(answer, "topic"):
         owner = scene.then.owner(scene.about["topic"])
         if owner is not None and expect.reached(owner in scene.before.brokers):
@@ -218,7 +222,7 @@ def a_topic_that_is_unloaded_is_assigned_anew(_case: Story, answer: Course, expe
 
 @REPLAY.check("OWN-09", draws=draws.stories(draws.unloads))
 def a_namespace_is_unloaded_as_a_whole(_case: Story, answer: Course, expect: Expect) -> None:
-    """Every owner of a namespace's topics releases them, and they are assigned again."""
+    """Every owner of a namespace's topics releases them, and they are reassigned."""
     for scene, space in _requests(answer, "namespace"):
         owners = [one for one in _owned(scene, space) if one in scene.before.brokers]
         if expect.reached(bool(owners)):
@@ -227,7 +231,7 @@ def a_namespace_is_unloaded_as_a_whole(_case: Story, answer: Course, expect: Exp
 
 @REPLAY.check("OWN-10", draws=draws.stories(draws.unloads))
 def a_bundle_can_be_unloaded_by_hand(_case: Story, answer: Course, expect: Expect) -> None:
-    """The owner of a bundle releases it, and it is assigned again."""
+    """The owner of a bundle releases it, and it is reassigned."""
     for scene, space in _requests(answer, "bundleOf"):
         owner = scene.then.owner(scene.about["bundleOf"])
         if owner is not None and expect.reached(owner in scene.before.brokers):
@@ -236,7 +240,7 @@ def a_bundle_can_be_unloaded_by_hand(_case: Story, answer: Course, expect: Expec
 
 @REPLAY.check("OWN-11", draws=draws.stories(draws.unloads, draws.one_is_idle))
 def what_is_unloaded_goes_to_another_broker(_case: Story, answer: Course, expect: Expect) -> None:
-    """Where there is another active broker, an unloaded bundle does not return."""
+    """An unloaded bundle goes to another active broker, if there is one."""
     for scene, space in _requests(answer, "namespace", "bundleOf", "topic"):
         if len(scene.after.brokers) < 2 or space in scene.after.groups:
             continue
@@ -248,7 +252,7 @@ def what_is_unloaded_goes_to_another_broker(_case: Story, answer: Course, expect
 
 
 def _single_destination(scene: Scene, moved: Move) -> str | None:
-    """Where a bundle was assigned to, if it was assigned once."""
+    """Return the broker that a bundle was assigned to, if it was assigned once."""
     found = [one.broker for one in scene.now.assigned if one.bundle == moved.bundle]
     return found[0] if len(found) == 1 else None
 
@@ -256,60 +260,62 @@ def _single_destination(scene: Scene, moved: Move) -> str | None:
 @REPLAY.check("OWN-14", draws=draws.stories(draws.one_is_idle, plots.grown_beside_another))
 def a_bundle_goes_where_the_load_is_low(_case: Story, answer: Course, expect: Expect) -> None:
     """No bundle goes to a broker with far more load than another one that can take it."""
-    settled = courses.steady(answer)
-    for scene, watch in courses.watched(answer):
+    averages = courses.known_averages(answer)
+    for scene, unchanged in courses.with_unchanged(answer):
         assigned = scene.now.assigned
         if not _chosen_by_load(scene) or not assigned:
             continue
         worse = {
             one.broker: better
             for one in assigned
-            for better in _far_better(scene, watch, one.broker, settled)
+            for better in _far_better(scene, unchanged, one.broker, averages)
         }
-        expect.reached(bool(_pairs(scene, watch, settled)))
+        expect.reached(bool(_pairs(scene, unchanged, averages)))
         fine = any(one.broker not in worse for one in assigned)
-        told = ", ".join(f"{one.bundle} to {one.broker}" for one in assigned)
+        found = ", ".join(f"{one.bundle} to {one.broker}" for one in assigned)
         allowed = f"{scene}: the first to be assigned goes to {', '.join(worse.values())}"
-        expect.that(fine, f"{allowed}, which carries far less", told)
+        expect.that(fine, f"{allowed}, which carries far less", found)
 
 
 def _chosen_by_load(scene: Scene) -> bool:
-    """Whether load alone decides where the bundles go that are assigned in a scene."""
+    """True if load alone decides the assignments of a scene."""
     grouped = any(one.namespace in scene.after.groups for one in scene.now.assigned)
     shed = any(one.reason == "shed" for one in scene.now.unloaded)
     kinds = ("topic", "unload", "broker_down", "tick")
-    return scene.kind in kinds and scene.after.sense and not (grouped or shed)
+    return scene.kind in kinds and scene.after.valid and not (grouped or shed)
 
 
-def _pairs(scene: Scene, watch: Watch, settled: Steady) -> list[tuple[str, str]]:
-    """Brokers, and others that are far better than they."""
+def _pairs(scene: Scene, unchanged: Unchanged, averages: KnownAverages) -> list[tuple[str, str]]:
+    """Return pairs of a broker and a far better one."""
     return [
         (broker, better)
         for broker in scene.after.brokers
-        for better in _far_better(scene, watch, broker, settled)
+        for better in _far_better(scene, unchanged, broker, averages)
     ]
 
 
-def _far_better(scene: Scene, watch: Watch, broker: str, settled: Steady) -> list[str]:
-    """The brokers that surely carry far less than this one, and may take what is assigned."""
+def _far_better(
+    scene: Scene, unchanged: Unchanged, broker: str, averages: KnownAverages
+) -> list[str]:
+    """Return the brokers that certainly have far less load than this one, and may take bundles."""
     pace = courses.intervals(scene)
-    if pace is None or not scene.after.sure(OVERLOAD_THRESHOLD):
+    if pace is None or not scene.after.is_known(OVERLOAD_THRESHOLD):
         return []
     known_since = scene.before.clock - pace[0]
     threshold = scene.after.settings().number(OVERLOAD_THRESHOLD)
     heavy = _least(scene, broker)
-    if heavy is None or not _before(known_since, broker, watch.of):
+    if heavy is None or not _before(known_since, broker, unchanged.broker):
         return []
     found = []
     for other in scene.after.brokers:
         light = _most(scene, other)
         if other == broker or light is None or _came_from(scene, other):
             continue
-        known = _before(known_since, other, watch.less, watch.given)
+        known = _before(known_since, other, unchanged.at_least, unchanged.assigned)
         eligible = light[2] + POINTS < threshold
         far = all(one * FAR_LESS <= two for one, two in zip(light, heavy, strict=True))
         averaged = (
-            _spaces(scene, broker) <= settled.same and _spaces(scene, other) <= settled.no_more
+            _spaces(scene, broker) <= averages.equal and _spaces(scene, other) <= averages.no_higher
         )
         if known and eligible and far and averaged:
             found.append(other)
@@ -317,7 +323,7 @@ def _far_better(scene: Scene, watch: Watch, broker: str, settled: Steady) -> lis
 
 
 def _before(moment: Fraction, broker: str, *since: Mapping[str, Fraction]) -> bool:
-    """Whether the last of all this was before a moment, if it ever was."""
+    """True if all of this is unchanged since before a moment."""
     return all(one.get(broker, moment - 1) < moment for one in since)
 
 
@@ -326,7 +332,7 @@ def _spaces(scene: Scene, broker: str) -> set[str]:
 
 
 def _least(scene: Scene, broker: str) -> tuple[Fraction, ...] | None:
-    """What a broker carries at least: messages, bytes, percent; without what is released."""
+    """Return the least load of a broker without the bundles it releases: messages, bytes, CPU."""
     if broker not in scene.before.brokers:
         return None
     released = {one.namespace for one in scene.now.unloaded}
@@ -337,7 +343,7 @@ def _least(scene: Scene, broker: str) -> tuple[Fraction, ...] | None:
 
 
 def _most(scene: Scene, broker: str) -> tuple[Fraction, ...] | None:
-    """What a broker carries at most, bundles counted that were never measured."""
+    """Return the most load of a broker, with the load assumed of bundles never measured."""
     if broker not in scene.before.brokers:
         return None
     rates = courses.load(scene.then.owners, scene.before, broker)
@@ -348,5 +354,5 @@ def _most(scene: Scene, broker: str) -> tuple[Fraction, ...] | None:
 
 
 def _came_from(scene: Scene, broker: str) -> bool:
-    """Whether a bundle was unloaded from a broker: it may return there, and need not."""
+    """True if a bundle was unloaded from a broker, to which it need not return."""
     return any(one.broker == broker for one in scene.now.unloaded)

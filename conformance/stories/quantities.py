@@ -1,4 +1,4 @@
-"""Facts about stories: loads that follow from the answered owners, and since when."""
+"""Quantities of stories: loads by the answered owners, and times since they are unchanged."""
 
 from __future__ import annotations
 
@@ -19,45 +19,45 @@ Owners = Mapping[str, str | None]
 
 
 @dataclass
-class Watch:
-    """How long each part of the world has been unchanged when a scene begins, by story time."""
+class Unchanged:
+    """The story time since which parts of the cluster are unchanged when a scene begins."""
 
     loads: Fraction = ZERO
     """Brokers, topics, rates and owners."""
-    rules: Fraction = ZERO
+    settings: Fraction = ZERO
     """Settings and leader."""
-    of: dict[str, Fraction] = field(default_factory=dict)
-    """What one broker carries."""
-    less: dict[str, Fraction] = field(default_factory=dict)
-    """No topic has left a broker, and none of its own has carried less, since."""
-    given: dict[str, Fraction] = field(default_factory=dict)
-    """No bundle has been assigned to a broker since; an empty one counts until it is reported."""
+    broker: dict[str, Fraction] = field(default_factory=dict)
+    """The load of a broker."""
+    at_least: dict[str, Fraction] = field(default_factory=dict)
+    """The load of a broker, or more: no topic has left it, and none has less traffic."""
+    assigned: dict[str, Fraction] = field(default_factory=dict)
+    """The bundles assigned to a broker; an empty one counts until it is reported."""
 
 
-def watched(course: Course) -> Iterator[tuple[Scene, Watch]]:
-    """Each scene, and how long the world has been unchanged when it begins."""
-    watch = Watch()
+def with_unchanged(course: Course) -> Iterator[tuple[Scene, Unchanged]]:
+    """Yield each scene with the times since which the cluster is unchanged when it begins."""
+    unchanged = Unchanged()
     for scene in course:
-        yield scene, watch
-        _note(scene, watch)
+        yield scene, unchanged
+        _note(scene, unchanged)
 
 
-def _note(scene: Scene, watch: Watch) -> None:
+def _note(scene: Scene, unchanged: Unchanged) -> None:
     clock = scene.after.clock
-    if scene.kind != "tick" and scene.after.sense:
+    if scene.kind != "tick" and scene.after.valid:
         if scene.kind in ("setting", "leader_lost"):
-            watch.rules = clock
+            unchanged.settings = clock
         else:
-            watch.loads = clock
+            unchanged.loads = clock
     if scene.kind in ("broker_up", "broker_down", "restart"):
-        watch.rules = clock
-        watch.of[scene.about["broker"]] = watch.less[scene.about["broker"]] = clock
+        unchanged.settings = clock
+        unchanged.broker[scene.about["broker"]] = unchanged.at_least[scene.about["broker"]] = clock
     for move in (*scene.now.unloaded, *scene.now.assigned):
-        watch.loads = watch.of[move.broker] = clock
+        unchanged.loads = unchanged.broker[move.broker] = clock
     for move in scene.now.assigned:
-        watch.given[move.broker] = clock
+        unchanged.assigned[move.broker] = clock
     if scene.now.split:
-        watch.loads = clock
+        unchanged.loads = clock
     if scene.now.owners is scene.then.owners and scene.kind != "topic":
         return
     for topic in scene.after.topics:
@@ -65,16 +65,16 @@ def _note(scene: Scene, watch: Watch) -> None:
         changed = scene.before.topics.get(topic) != scene.after.topics[topic]
         if old == new and not changed:
             continue
-        watch.loads = clock
+        unchanged.loads = clock
         for broker in (old, new):
             if broker is not None:
-                watch.of[broker] = clock
+                unchanged.broker[broker] = clock
         if old is not None:
-            watch.less[old] = clock
+            unchanged.at_least[old] = clock
 
 
 def load(owners: Owners, moment: Moment, broker: str, but: Iterable[str] = ()) -> Rates:
-    """The load of a broker at a moment, without the topics of some namespaces."""
+    """Return the load of a broker at a moment, without the topics of some namespaces."""
     left_out = set(but)
     return together(
         moment.topics[topic]
@@ -84,39 +84,39 @@ def load(owners: Owners, moment: Moment, broker: str, but: Iterable[str] = ()) -
 
 
 def cpu(rates: Rates, capacity: Fraction) -> Fraction:
-    """The percentage of its CPU that a load costs a broker."""
+    """Return the CPU usage of a broker under a load, in percent."""
     return 100 * rates.throughput / capacity
 
 
 def topics_of(moment: Moment, namespace: str) -> list[str]:
-    """The topics in use of a namespace."""
+    """Return the topics in use of a namespace."""
     return [topic for topic in moment.topics if space_of(topic) == namespace]
 
 
 def owners_of(owners: Owners, moment: Moment, namespace: str) -> list[str]:
-    """The brokers that own topics of a namespace, each once."""
+    """Return the brokers that own topics of a namespace, each once."""
     found = (owners.get(topic) for topic in topics_of(moment, namespace))
     return list(dict.fromkeys(owner for owner in found if owner is not None))
 
 
 @dataclass(frozen=True)
-class Steady:
-    """The namespaces whose averages are partly known."""
+class KnownAverages:
+    """The namespaces whose averages follow from the present traffic."""
 
-    same: frozenset[str]
-    """All topics were used at one time, and never changed: the average is what they carry now."""
-    no_more: frozenset[str]
-    """No topic ever changed: the average is what they carry now, or less."""
+    equal: frozenset[str]
+    """Namespaces with an average equal to the present traffic: all topics date from one time."""
+    no_higher: frozenset[str]
+    """Namespaces with an average of the present traffic or less: no topic ever changed."""
 
 
-def steady(course: Course) -> Steady:
-    """What the events of a story show about averages over any time."""
+def known_averages(course: Course) -> KnownAverages:
+    """Return the namespaces whose averages are known by the events of a story."""
     known: dict[str, Fraction] = {}
     rates: dict[str, Rates] = {}
     later: set[str] = set()
     other: set[str] = set()
     for scene in course:
-        if scene.kind != "topic" or not scene.after.sense:
+        if scene.kind != "topic" or not scene.after.valid:
             continue
         topic = scene.about["topic"]
         space, now = space_of(topic), scene.after.topics[topic]
@@ -125,11 +125,11 @@ def steady(course: Course) -> Steady:
         if known.setdefault(space, scene.after.clock) != scene.after.clock:
             later.add(space)
     no_more = frozenset(known) - other
-    return Steady(no_more - later, no_more)
+    return KnownAverages(no_more - later, no_more)
 
 
 def intervals(scene: Scene) -> tuple[Fraction, Fraction] | None:
-    """The intervals of reports and of shedding, if both are known and never changed."""
+    """Return the intervals of reports and of shedding; None if unknown or changed."""
     settings = scene.after.settings()
     known = {*settings.given, *settings.defaults}
     if {REPORT_INTERVAL, SHEDDING_INTERVAL} & set(scene.after.changed) or not {
@@ -141,7 +141,7 @@ def intervals(scene: Scene) -> tuple[Fraction, Fraction] | None:
 
 
 def cycle(course: Course, scene: Scene) -> SheddingCycle:
-    """The cluster at the start of a scene, with the bundles that are known by name.
+    """Return the cluster at the start of a scene, with the bundles that are known by name.
 
     A bundle that was unloaded before, for whatever reason, may have to stay where it is.
     """
@@ -176,7 +176,7 @@ def _fields(rates: Rates) -> dict[str, Fraction]:
 
 
 def has_to_shed(now: SheddingCycle) -> list[str]:
-    """The brokers that certainly give up something, and have a broker to give it to."""
+    """Return the brokers that certainly shed, and have a broker to shed to."""
     if not now.enabled:
         return []
     if now.strategy == "OverloadShedder":
@@ -191,7 +191,7 @@ def has_to_shed(now: SheddingCycle) -> list[str]:
 
 
 def sheds_nothing(now: SheddingCycle) -> bool:
-    """Whether it is certain that no broker gives up anything."""
+    """True if no broker sheds, for certain."""
     if not now.enabled:
         return True
     quiet = all(overloaded(now, one) is False for one in now.brokers.values())

@@ -1,4 +1,4 @@
-"""SHED: what only the course of time shows of shedding."""
+"""SHED, SPLIT: shedding and splitting over time."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from pulsar_conformance.conformance.common.expect import SHARE, Expect
 from pulsar_conformance.conformance.shedding.quantities import can_shed, overloaded
 from pulsar_conformance.conformance.shedding.view import SheddingCycle, holds, is_recent
 from pulsar_conformance.conformance.stories import draw_plots as plots
-from pulsar_conformance.conformance.stories import draw_tales as draws
+from pulsar_conformance.conformance.stories import draw_stories as draws
 from pulsar_conformance.conformance.stories import quantities as courses
-from pulsar_conformance.conformance.stories.draw_tales import SHEDDING
+from pulsar_conformance.conformance.stories.draw_stories import SHEDDING
 from pulsar_conformance.conformance.stories.operations import (
     REPLAY,
     Course,
@@ -20,7 +20,7 @@ from pulsar_conformance.conformance.stories.operations import (
     Scene,
     Story,
 )
-from pulsar_conformance.conformance.stories.quantities import Watch
+from pulsar_conformance.conformance.stories.quantities import Unchanged
 from pulsar_conformance.conformance.stories.world import space_of
 from pulsar_conformance.reference.candidates import AUTO_UNLOAD, MAX_BUNDLES
 from pulsar_conformance.reference.numbers import Fraction, plain
@@ -31,24 +31,24 @@ UNSETTLING = ("broker_up", "broker_down", "restart", "leader_lost", "setting")
 
 
 def _certain(scene: Scene) -> bool:
-    """Whether it is known what every setting is."""
-    return all(map(scene.before.sure, scene.before.changed))
+    """True if every setting is known."""
+    return all(map(scene.before.is_known, scene.before.changed))
 
 
 def _given(moves: list[Move]) -> str:
     return ", ".join(f"{one.bundle} of {one.broker}" for one in moves) or "nothing"
 
 
-def _long_enough(scene: Scene, watch: Watch) -> bool:
-    """Whether every report and a look were due since things are as they are."""
+def _long_enough(scene: Scene, unchanged: Unchanged) -> bool:
+    """True if every report and a cycle of shedding were due since the last change."""
     pace = courses.intervals(scene)
-    since = max(watch.loads, watch.rules)
+    since = max(unchanged.loads, unchanged.settings)
     return pace is not None and scene.after.clock - since > sum(pace)
 
 
-def _sheds_in_time(answer: Course, scene: Scene, watch: Watch, expect: Expect) -> None:
-    """Who has to shed has done so, once everybody was sure to know, if there was anywhere to."""
-    shed, late = scene.now.shed(), _long_enough(scene, watch)
+def _sheds_in_time(answer: Course, scene: Scene, unchanged: Unchanged, expect: Expect) -> None:
+    """Demand that brokers with a reason and a place to shed to have shed once it was due."""
+    shed, late = scene.now.shed(), _long_enough(scene, unchanged)
     if not _certain(scene) or not (late or shed):
         return
     for broker in courses.has_to_shed(courses.cycle(answer, scene)):
@@ -65,14 +65,14 @@ def _sheds_in_time(answer: Course, scene: Scene, watch: Watch, expect: Expect) -
     ),
 )
 def load_is_looked_at_once_an_interval(_case: Story, answer: Course, expect: Expect) -> None:
-    """Who is overloaded sheds within an interval, and nobody sheds twice within one."""
+    """An overloaded broker sheds within an interval, and none sheds twice within one."""
     shedding: list[Scene] = []
-    for scene, watch in courses.watched(answer):
-        if scene.kind in UNSETTLING and scene.after.sense:
+    for scene, unchanged in courses.with_unchanged(answer):
+        if scene.kind in UNSETTLING and scene.after.valid:
             shedding = []
         if not scene.passes:
             continue
-        _sheds_in_time(answer, scene, watch, expect)
+        _sheds_in_time(answer, scene, unchanged, expect)
         shedding += [scene] if scene.now.shed() else []
         for first, second in pairwise(shedding[-2:]):
             apart = second.after.clock - first.before.clock
@@ -85,23 +85,23 @@ def load_is_looked_at_once_an_interval(_case: Story, answer: Course, expect: Exp
 @REPLAY.check("SHED-10", draws=draws.stories(plots.another_strategy, settings=SHEDDING))
 def a_strategy_needs_a_restart(_case: Story, answer: Course, expect: Expect) -> None:
     """Until brokers are restarted, the former strategy decides; afterwards, the new one."""
-    for scene, watch in courses.watched(answer):
+    for scene, unchanged in courses.with_unchanged(answer):
         changed = STRATEGY in scene.before.changed and _certain(scene)
         pace = courses.intervals(scene)
         if not scene.passes or not changed or pace is None:
             continue
-        if scene.before.clock - watch.loads > pace[0]:
+        if scene.before.clock - unchanged.loads > pace[0]:
             now = courses.cycle(answer, scene)
             if courses.sheds_nothing(now):
                 expect.reached(_others_would(now))
                 why = f"{scene}: {now.strategy} is in force, and finds nothing to shed"
                 expect.nothing((one.bundle for one in scene.now.shed()), why)
         if not scene.before.changed[STRATEGY].waiting:
-            _sheds_in_time(answer, scene, watch, expect)
+            _sheds_in_time(answer, scene, unchanged, expect)
 
 
 def _others_would(now: SheddingCycle) -> bool:
-    """Whether there is any load that another strategy might move."""
+    """True if there is load that another strategy might move."""
     return now.enabled and any(can_shed(now, broker) for broker in now.brokers.values())
 
 
@@ -115,12 +115,12 @@ def _others_would(now: SheddingCycle) -> bool:
     ),
 )
 def shed_traffic_goes_where_less_load_is(_case: Story, answer: Course, expect: Expect) -> None:
-    """What is shed goes to a broker that had less to do, by any measure of load."""
-    for scene, watch in courses.watched(answer):
+    """Shed bundles go to a broker with less load, by any measure."""
+    for scene, unchanged in courses.with_unchanged(answer):
         pace = courses.intervals(scene)
         if not scene.passes or pace is None:
             continue
-        known = scene.before.clock - watch.loads > pace[0]
+        known = scene.before.clock - unchanged.loads > pace[0]
         once = scene.after.clock - scene.before.clock <= pace[1]
         for one in scene.now.shed() if known and once else ():
             _goes_to_less(scene, one, expect)
@@ -140,7 +140,7 @@ def _goes_to_less(scene: Scene, shed: Move, expect: Expect) -> None:
 
 
 def _less_loaded(scene: Scene, broker: str) -> list[str]:
-    """The others that carry less than a broker, by any measure, whatever they are given by then."""
+    """Return the brokers with less load by every measure, even with the bundles they are given."""
     source = _carries(scene, broker)
     return [
         name
@@ -154,7 +154,7 @@ def _less_loaded(scene: Scene, broker: str) -> list[str]:
 
 
 def _carries(scene: Scene, broker: str, most: bool | None = None) -> tuple[Fraction, ...]:
-    """Messages, bytes and percent of a broker before a scene, or the most or least during it."""
+    """Return messages, bytes and CPU of a broker before a scene, or the most or least in it."""
     owners = dict(scene.then.owners)
     moved = scene.now.assigned if most else scene.now.unloaded
     spaces = {one.namespace for one in moved if one.broker == broker}
@@ -167,7 +167,7 @@ def _carries(scene: Scene, broker: str, most: bool | None = None) -> tuple[Fract
 
 
 @REPLAY.check("SHED-12", draws=draws.stories(plots.overloaded_again, settings=SHEDDING))
-def what_was_shed_stays_for_a_while(_case: Story, answer: Course, expect: Expect) -> None:
+def shed_bundles_stay_for_a_while(_case: Story, answer: Course, expect: Expect) -> None:
     """No bundle is shed a second time within the grace period."""
     past: list[tuple[Move, Scene]] = []
     for scene in answer:
@@ -183,16 +183,16 @@ def what_was_shed_stays_for_a_while(_case: Story, answer: Course, expect: Expect
         ]
         expect.reached(bool(blocked))
         for one in scene.now.shed():
-            again = [move.bundle for move in blocked if _same(move, one, expect)]
+            earlier = [move.bundle for move in blocked if _same(move, one, expect)]
             allowed = f"{scene}: {one.bundle} stays for {plain(grace)} minutes after it was shed"
-            expect.that(not again, allowed, f"shed again, as {', '.join(again)} was")
+            expect.that(not earlier, allowed, f"shed again, as {', '.join(earlier)} was")
             past.append((one, scene))
             if is_recent(scene.after.clock - scene.before.clock, grace, edge):
                 blocked.append(one)
 
 
 def _same(before: Move, now: Move, expect: Expect) -> bool:
-    """Whether a bundle, or topics of it, moved before, by the reading `grace-of`."""
+    """True if a bundle, or topics of it, moved before, by the reading `grace-of`."""
     if before.namespace != now.namespace or expect.readings["grace-of"] == "bundle":
         return before.bundle == now.bundle
     try:
@@ -203,9 +203,9 @@ def _same(before: Move, now: Move, expect: Expect) -> bool:
 
 @REPLAY.check("SHED-13", draws=draws.stories(plots.switched_off, settings=SHEDDING))
 def nothing_is_shed_while_it_is_switched_off(_case: Story, answer: Course, expect: Expect) -> None:
-    """However long brokers are overloaded, with shedding switched off nothing leaves them."""
+    """With shedding switched off, overloaded brokers keep their bundles."""
     for scene in answer:
-        if not scene.passes or not scene.before.sure(ENABLED):
+        if not scene.passes or not scene.before.is_known(ENABLED):
             continue
         if scene.before.settings().flag(ENABLED):
             continue
@@ -215,9 +215,7 @@ def nothing_is_shed_while_it_is_switched_off(_case: Story, answer: Course, expec
 
 
 @REPLAY.check("SHED-14", draws=draws.stories(plots.unloaded_by_hand, settings=SHEDDING))
-def what_was_unloaded_by_hand_stays_for_a_while(
-    _case: Story, answer: Course, expect: Expect
-) -> None:
+def bundles_unloaded_by_hand_stay_for_a_while(_case: Story, answer: Course, expect: Expect) -> None:
     """No bundle is shed within the grace period after an administrator unloaded it."""
     past: list[tuple[Move, Scene]] = []
     for scene in answer:
@@ -241,7 +239,7 @@ GROWING = draws.stories(plots.grown)
 
 
 def _by_brokers(answer: Course) -> Iterator[tuple[Scene, Division]]:
-    """What brokers split by themselves."""
+    """Yield the bundles that brokers split by themselves."""
     for scene in answer:
         for one in scene.now.split:
             if scene.kind == "tick" and one.reason == "broker":
@@ -249,8 +247,8 @@ def _by_brokers(answer: Course) -> Iterator[tuple[Scene, Division]]:
 
 
 def _unloads_parts(scene: Scene) -> bool | None:
-    """Whether parts are unloaded; none where that is not certain."""
-    if not scene.before.sure(AUTO_UNLOAD):
+    """True if parts are unloaded; None if that is uncertain."""
+    if not scene.before.is_known(AUTO_UNLOAD):
         return None
     return scene.before.settings().flag(AUTO_UNLOAD)
 
@@ -277,7 +275,7 @@ def a_namespace_never_outgrows_its_maximum(_case: Story, answer: Course, expect:
     for scene, one in _by_brokers(answer):
         space = one.bundle.rpartition("/")[0]
         count = answer.most_bundles(space, scene)
-        if count is None or not scene.before.sure(MAX_BUNDLES):
+        if count is None or not scene.before.is_known(MAX_BUNDLES):
             continue
         most = scene.before.settings().number(MAX_BUNDLES)
         expect.reached()
@@ -286,19 +284,19 @@ def a_namespace_never_outgrows_its_maximum(_case: Story, answer: Course, expect:
 
 @REPLAY.check("SPLIT-22", draws=GROWING)
 def parts_are_reassigned_at_once(_case: Story, answer: Course, expect: Expect) -> None:
-    """By default, what a broker splits is unloaded and assigned in the same step."""
+    """By default, split bundles are unloaded and assigned in the same step."""
     for scene, one in _by_brokers(answer):
         if _unloads_parts(scene) and expect.reached(bool(scene.after.brokers)):
             new = {one.bundle, *one.into, *_descendants(scene, one)}
             unloaded = [move.bundle for move in scene.now.unloaded if move.bundle in new]
             assigned = [move.bundle for move in scene.now.assigned if move.bundle in new]
             allowed = f"{scene}: parts of {one.bundle} are unloaded and assigned"
-            told = f"unloaded {unloaded or 'none'}, assigned {assigned or 'none'}"
-            expect.that(bool(unloaded and assigned), allowed, told)
+            found = f"unloaded {unloaded or 'none'}, assigned {assigned or 'none'}"
+            expect.that(bool(unloaded and assigned), allowed, found)
 
 
 def _descendants(scene: Scene, whole: Division) -> Iterator[str]:
-    """The parts of parts that were split in the same step."""
+    """Yield the parts of parts that were split in the same step."""
     for one in scene.now.split:
         if one.bundle in whole.into:
             yield from one.into

@@ -1,4 +1,4 @@
-"""The world as it follows from events alone: brokers, topics in use, settings in force."""
+"""The cluster as it follows from events alone: brokers, topics in use, settings in force."""
 
 from __future__ import annotations
 
@@ -18,49 +18,49 @@ from pulsar_conformance.reference.story.settings import why_invalid
 
 @dataclass(frozen=True)
 class Changed:
-    """A setting that was changed while brokers were running, and which brokers may know of it."""
+    """A setting that was changed while brokers were running."""
 
     former: Value
     latest: Value
     waiting: frozenset[str]
-    """The brokers that still run as they were started before the change."""
+    """The brokers that run since before the change."""
     mixed: bool
-    """Whether some brokers were started before it and some after."""
+    """True if some brokers were started before it and some after."""
     how: str
     known: bool
-    """Whether the former value was in force for certain."""
+    """True if the former value was certainly in force."""
 
 
 @dataclass(frozen=True)
 class Moment:
-    """An event, and the world after it; consequences of decisions are not part of it."""
+    """An event, and the cluster after it, as far as no decision of a balancer matters."""
 
     base: Settings
     place: int = 0
-    """Counted from 1."""
+    """The number of the event, from 1."""
     kind: str = ""
     about: Mapping[str, Any] = field(default_factory=dict)
-    sense: bool = True
-    """Whether the event makes sense where it stands."""
+    valid: bool = True
+    """True if the event is possible at its place."""
     clock: Fraction = ZERO
     brokers: Mapping[str, Fraction] = field(default_factory=dict)
     """The brokers that are up, with their capacity."""
     topics: Mapping[str, Rates] = field(default_factory=dict)
     spaces: Mapping[str, int | None] = field(default_factory=dict)
-    """Namespaces, and with how many bundles each was created, if that is certain."""
+    """Namespace to the number of bundles that it was created with; None if that is unknown."""
     domains: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     groups: Mapping[str, str] = field(default_factory=dict)
-    torn: bool = False
-    """Whether a broker was to be registered to a second domain: refused or moved, who knows."""
+    domains_unknown: bool = False
+    """True after a broker was registered to a second domain, which may be refused or move it."""
     changed: Mapping[str, Changed] = field(default_factory=dict)
 
     @classmethod
     def first(cls, settings: Settings) -> Moment:
-        """The moment before the first event."""
+        """Return the moment before the first event."""
         return cls(settings)
 
-    def sure(self, name: str) -> bool:
-        """Whether it is certain which value of a setting is in force.
+    def is_known(self, name: str) -> bool:
+        """True if the value of a setting that is in force is certain.
 
         A new value is certain once every broker has been started since the change. The former
         shedding strategy is certain as long as no broker has been. [SHED-10]
@@ -71,37 +71,39 @@ class Moment:
         return name == STRATEGY and one.how == "dynamic" and not one.mixed and one.known
 
     def value(self, name: str) -> Value:
-        """The value in force if it is certain. Errors: `MissingSetting` if there is none."""
+        """Return the value in force if it is certain. Errors: `MissingSetting` if there is none."""
         one = self.changed.get(name)
         if one is None:
             return self.base.value(name)
         return one.former if one.waiting else one.latest
 
     def settings(self) -> Settings:
-        """All settings: the certain values, and the initial values for the rest."""
-        values = {name: self.value(name) for name in self.changed if self.sure(name)}
+        """Return all settings: the values that are certain, and the initial values of the rest."""
+        values = {name: self.value(name) for name in self.changed if self.is_known(name)}
         return Settings({**self.base.given, **values}, self.base.defaults)
 
 
 def space_of(topic: str) -> str:
-    """The namespace of a topic."""
+    """Return the namespace of a topic."""
     return "/".join(topic.partition("://")[2].split("/")[:2])
 
 
 def moments(events: Iterable[Json], settings: Settings) -> Iterator[Moment]:
-    """The world after each event."""
+    """Yield the cluster after each event."""
     now = Moment.first(settings)
     for place, event in enumerate(events, start=1):
         [(kind, about)] = event.items()
-        sense = _sense(now, kind, about)
-        torn = now.torn or (kind == "domain" and _elsewhere(now, about))
-        after = AFTER[kind](now, about) if sense and kind in AFTER else {}
-        now = replace(now, place=place, kind=kind, about=about, sense=sense, torn=torn, **after)
+        valid = _is_valid(now, kind, about)
+        unknown = now.domains_unknown or (kind == "domain" and _elsewhere(now, about))
+        after = AFTER[kind](now, about) if valid and kind in AFTER else {}
+        now = replace(
+            now, place=place, kind=kind, about=about, valid=valid, domains_unknown=unknown, **after
+        )
         yield now
 
 
-def _sense(now: Moment, kind: str, about: Json) -> bool:
-    """Whether the thing that an event is about exists."""
+def _is_valid(now: Moment, kind: str, about: Json) -> bool:
+    """True if an event is possible at its place: the thing that it is about exists."""
     if kind == "broker_up":
         return about["broker"] not in now.brokers
     if kind in ("broker_down", "restart"):
@@ -124,7 +126,7 @@ def _sense(now: Moment, kind: str, about: Json) -> bool:
 
 
 def _elsewhere(now: Moment, about: Mapping[str, Any]) -> bool:
-    """Whether a broker that a domain names is in another domain."""
+    """True if a broker that a domain names is in another domain."""
     others = (brokers for name, brokers in now.domains.items() if name != about["name"])
     return any(set(about["brokers"]) & set(brokers) for brokers in others)
 
@@ -146,7 +148,7 @@ def _restarted(now: Moment, about: Json) -> dict[str, Any]:
 
 
 def _started(now: Moment, broker: str) -> dict[str, Changed]:
-    """The moment after a broker stopped or started: it runs with the current settings."""
+    """Return the changed settings after a broker stopped or started, which then has them."""
     return {
         name: replace(one, waiting=one.waiting - {broker}, mixed=bool(one.waiting - {broker}))
         for name, one in now.changed.items()
@@ -155,7 +157,7 @@ def _started(now: Moment, broker: str) -> dict[str, Changed]:
 
 def _set(now: Moment, about: Json) -> dict[str, Any]:
     name = about["name"]
-    known = now.sure(name) and (name in now.changed or name in _given(now.base))
+    known = now.is_known(name) and (name in now.changed or name in _given(now.base))
     former = now.value(name) if known else None
     waiting = frozenset(now.brokers)
     one = Changed(former, about["value"], waiting, False, about["how"], known)
@@ -168,7 +170,7 @@ def _given(settings: Settings) -> set[str]:
 
 def _created(now: Moment, about: Json) -> dict[str, Any]:
     count = about.get("bundles")
-    if count is None and now.sure(DEFAULT_BUNDLES):
+    if count is None and now.is_known(DEFAULT_BUNDLES):
         count = int(now.settings().number(DEFAULT_BUNDLES))
     return {"spaces": {**now.spaces, about["name"]: count}}
 
@@ -206,4 +208,4 @@ AFTER = {
     "group": _grouped,
     "tick": _later,
 }
-"""What each event changes, by itself."""
+"""The changes that each event makes by itself."""

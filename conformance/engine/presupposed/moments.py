@@ -67,7 +67,7 @@ Maker = Callable[[Course, Scene], Iterator[Question]]
 
 def _shedding(course: Course, scene: Scene) -> Iterator[Question]:
     """The cluster when time begins to pass."""
-    if scene.passes and all(map(scene.before.sure, scene.before.changed)):
+    if scene.passes and all(map(scene.before.is_known, scene.before.changed)):
         case = courses.cycle(course, scene).case
         given = dict(scene.before.settings().given)
         yield Question(SHED.id, _plain({**case, "settings": given}))

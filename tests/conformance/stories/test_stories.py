@@ -14,7 +14,7 @@ from pulsar_conformance.conformance.engine.hearing import Hearing
 from pulsar_conformance.conformance.engine.implementation import Implementation
 from pulsar_conformance.conformance.engine.reduction_stories import shorter_story
 from pulsar_conformance.conformance.engine.subject import Subject
-from pulsar_conformance.conformance.stories.draw_tales import SHEDDING, Tale
+from pulsar_conformance.conformance.stories.draw_stories import SHEDDING, StoryDraft
 from pulsar_conformance.reference import Model
 from pulsar_conformance.reference.averages import MEAN, average
 from pulsar_conformance.reference.cluster import Rates
@@ -176,12 +176,12 @@ def test_the_machine_itself_breaks_nothing():
 def test_any_part_of_a_story_is_a_story():
     random, model = Random(1), Model(PROFILE)
     for _ in range(30):
-        tale = Tale(random, dict(SHEDDING), large=False)
-        tale.up(2)
+        draft = StoryDraft(random, dict(SHEDDING), large=False)
+        draft.up(2)
         for _ in range(40):
-            tale.any_event()
-        kept = [event for event in tale.events if random.random() < 0.6]
-        case = {"settings": tale.settings, "events": kept}
+            draft.any_event()
+        kept = [event for event in draft.events if random.random() < 0.6]
+        case = {"settings": draft.settings, "events": kept}
         assert bad_case("cluster.replay", case, model.defaults) is None
         steps = model.answer("cluster.replay", case)["steps"]
         assert len(steps) == len(kept)
@@ -189,22 +189,22 @@ def test_any_part_of_a_story_is_a_story():
 
 @pytest.mark.parametrize("interval", [SHEDDING_INTERVAL, REPORT_INTERVAL, WRITE_INTERVAL])
 def test_what_falls_due_every_0_minutes_is_no_story(interval):
-    tale = Tale(Random(3), {**SHEDDING, interval: 0}, large=False)
-    tale.up(1)
-    tale.tick(1)
-    case = {"settings": tale.settings, "events": tale.events}
+    draft = StoryDraft(Random(3), {**SHEDDING, interval: 0}, large=False)
+    draft.up(1)
+    draft.tick(1)
+    case = {"settings": draft.settings, "events": draft.events}
     why = bad_case("cluster.replay", case, Model(PROFILE).defaults)
     assert why == f"case.settings.{interval}: {interval} cannot be 0"
 
 
 def test_a_story_of_200_events_takes_no_second():
-    tale = Tale(Random(2), dict(SHEDDING), large=True)
-    tale.up(6)
-    tale.backdrop()
-    while len(tale.events) < 200:
-        tale.any_event()
+    draft = StoryDraft(Random(2), dict(SHEDDING), large=True)
+    draft.up(6)
+    draft.backdrop()
+    while len(draft.events) < 200:
+        draft.any_event()
     begun = process_time()
-    Model(PROFILE).answer("cluster.replay", tale.case())
+    Model(PROFILE).answer("cluster.replay", draft.case())
     assert process_time() - begun < 1
 
 
@@ -224,24 +224,24 @@ def test_samples_are_averaged_one_by_one_as_all_at_once(kind):
 
 
 def test_a_story_is_told_with_its_numbers():
-    tale = Tale(Random(3), dict(SHEDDING), large=False)
-    tale.up()
+    draft = StoryDraft(Random(3), dict(SHEDDING), large=False)
+    draft.up()
     for size in (60, 35):
-        tale.use(tale.space(), size)
-    tale.up()
-    tale.tick(2)
-    told = Model(PROFILE).derive("cluster.replay", tale.case()).lines()
+        draft.use(draft.space(), size)
+    draft.up()
+    draft.tick(2)
+    told = Model(PROFILE).derive("cluster.replay", draft.case()).lines()
     words = "\n".join(" ".join(line.split()) for line in told)
     assert "to shed (95 - 85) + 5 = 15 % of 95 MB/s = 14.25 MB/s" in words
     assert "shop/ns-1/0x00000000_0xffffffff assigned to broker-2" in words
 
 
 def long_story():
-    tale = Tale(Random(5), dict(SHEDDING), large=True)
-    tale.up(6)
-    while len(tale.events) < 200:
-        tale.any_event()
-    return Trial.of("cluster.replay", tale.case())
+    draft = StoryDraft(Random(5), dict(SHEDDING), large=True)
+    draft.up(6)
+    while len(draft.events) < 200:
+        draft.any_event()
+    return Trial.of("cluster.replay", draft.case())
 
 
 def test_events_are_left_out_until_each_one_matters():

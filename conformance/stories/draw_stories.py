@@ -1,0 +1,330 @@
+"""Drafts of stories: a growing list of events, and plots about the owners of bundles."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from random import Random
+from typing import Any
+
+from hypothesis import strategies as st
+from pulsar_conformance.conformance.common.trial import Json, Trial
+from pulsar_conformance.conformance.drawing.loads import randoms
+from pulsar_conformance.reference import candidates
+from pulsar_conformance.reference.overload import OVERLOAD_THRESHOLD
+from pulsar_conformance.reference.ranges import hex_of
+from pulsar_conformance.reference.shedding import ENABLED, GRACE, PACKAGE, STRATEGY
+from pulsar_conformance.reference.splitting import POSITIONS, RANGE, SELECTING_SETTING, TOPICS
+from pulsar_conformance.reference.story.timers import REPORT_INTERVAL, SHEDDING_INTERVAL
+from pulsar_conformance.reference.threshold import HISTORY_SHARE, SHEDDER_THRESHOLD
+from pulsar_conformance.reference.usage import WEIGHT_SETTINGS
+
+MEGABYTE = 1_000_000
+MESSAGES = 100
+"""Messages per megabyte, which make both measures order alike."""
+
+CAPACITY = 100 * MEGABYTE
+"""The capacity of a broker of which 1 MB/s uses 1 %."""
+
+CALM: Mapping[str, Any] = {
+    REPORT_INTERVAL: 1,
+    SHEDDING_INTERVAL: 1,
+    GRACE: 30,
+    ENABLED: False,
+    STRATEGY: f"{PACKAGE}OverloadShedder",
+    OVERLOAD_THRESHOLD: 85,
+    candidates.AUTO_SPLIT: False,
+    **dict.fromkeys(SELECTING_SETTING.values(), RANGE),
+}
+"""Every setting that a story may depend on, with nothing happening by itself."""
+
+SHEDDING: Mapping[str, Any] = {
+    **CALM,
+    ENABLED: True,
+    SHEDDER_THRESHOLD: 10,
+    HISTORY_SHARE: 0,
+    **dict.fromkeys(WEIGHT_SETTINGS.values(), 1.0),
+}
+"""The same settings with shedding switched on."""
+
+
+@dataclass
+class StoryDraft:
+    """A story that is being written. Names are numbered, so that each is used once."""
+
+    random: Random
+    settings: dict[str, Any]
+    large: bool
+    events: list[Json] = field(default_factory=list)
+    brokers: list[str] = field(default_factory=list)
+    spaces: list[str] = field(default_factory=list)
+    topics: list[str] = field(default_factory=list)
+
+    def case(self) -> Json:
+        """Return the case in the shapes of the protocol."""
+        return {"settings": self.settings, "events": self.events}
+
+    def say(self, kind: str, **about: Any) -> None:
+        """Add an event."""
+        self.events.append({kind: about})
+
+    def up(self, count: int = 1, capacity: int = CAPACITY) -> None:
+        """Let `count` brokers join."""
+        for _ in range(count):
+            self.brokers.append(f"broker-{len(self.brokers) + 1}")
+            self.say("broker_up", broker=self.brokers[-1], capacity=capacity)
+
+    def space(self, bundles: int | None = 1) -> str:
+        """Create a namespace."""
+        self.spaces.append(f"shop/ns-{len(self.spaces) + 1}")
+        about = {} if bundles is None else {"bundles": bundles}
+        self.say("namespace", name=self.spaces[-1], **about)
+        return self.spaces[-1]
+
+    def use(self, space: str, megabytes: float) -> str:
+        """Use a topic of a namespace for the first time."""
+        self.topics.append(f"persistent://{space}/topic-{len(self.topics) + 1}")
+        self.change(self.topics[-1], megabytes)
+        return self.topics[-1]
+
+    def change(self, topic: str, megabytes: float) -> None:
+        """Change the traffic of a topic."""
+        share = self.random.choice((0, 0.5, 1))
+        self.say(
+            "topic",
+            topic=topic,
+            msgRateIn=megabytes * MESSAGES * share,
+            msgRateOut=megabytes * MESSAGES * (1 - share),
+            msgThroughputIn=megabytes * MEGABYTE * share,
+            msgThroughputOut=megabytes * MEGABYTE * (1 - share),
+        )
+
+    def tick(self, minutes: float = 1) -> None:
+        """Let time pass."""
+        self.say("tick", minutes=minutes)
+
+    def backdrop(self) -> None:
+        """Add unrelated namespaces if the story is a large one."""
+        if self.large:
+            for bundles in self.random.sample((16, 32, 64), self.random.randint(1, 2)):
+                self.space(bundles)
+
+    def any_event(self) -> None:
+        """Add any event, possible at its place or not."""
+        self.random.choice(ANYTHING)(self)
+
+    def noise(self, most: int = 3) -> None:
+        """Add none, one or `most` of such events."""
+        for _ in range(self.random.choice((0, 0, 1, most))):
+            self.any_event()
+
+
+def _some_topic(draft: StoryDraft) -> str:
+    return draft.random.choice(draft.topics or ["persistent://no/where/topic"])
+
+
+def _some_space(draft: StoryDraft) -> str:
+    return draft.random.choice(draft.spaces or ["no/where"])
+
+
+def _some_broker(draft: StoryDraft) -> str:
+    return draft.random.choice(draft.brokers or ["nobody"])
+
+
+def _unload(draft: StoryDraft) -> None:
+    what = draft.random.choice(("topic", "namespace", "bundleOf"))
+    named = _some_space(draft) if what == "namespace" else _some_topic(draft)
+    draft.say("unload", **{what: named})
+
+
+def _split(draft: StoryDraft) -> None:
+    algorithm = draft.random.choice((None, RANGE, TOPICS, POSITIONS))
+    positions = [hex_of(draft.random.getrandbits(32)) for _ in range(draft.random.randint(0, 3))]
+    draft.say("split", bundleOf=_some_topic(draft), algorithm=algorithm, positions=positions)
+
+
+def _join_again(draft: StoryDraft) -> None:
+    capacity = draft.random.choice((CAPACITY, CAPACITY, 2 * CAPACITY))
+    draft.say("broker_up", broker=_some_broker(draft), capacity=capacity)
+
+
+def _domain(draft: StoryDraft) -> None:
+    brokers = draft.random.sample(
+        draft.brokers, draft.random.randint(0, min(3, len(draft.brokers)))
+    )
+    draft.say("domain", name=draft.random.choice(("north", "south")), brokers=brokers)
+
+
+def _group(draft: StoryDraft) -> None:
+    group = draft.random.choice(("apart", "away", None))
+    draft.say("group", namespace=_some_space(draft), group=group)
+
+
+def _setting(draft: StoryDraft) -> None:
+    name, value = draft.random.choice(
+        (
+            (SHEDDING_INTERVAL, 2),
+            (REPORT_INTERVAL, 2),
+            (SHEDDING_INTERVAL, 0),
+            (GRACE, 5),
+            ("noSuchSetting", 1),
+            (ENABLED, False),
+        )
+    )
+    draft.say("setting", name=name, value=value, how=draft.random.choice(("conf", "dynamic")))
+
+
+ANYTHING: tuple[Callable[[StoryDraft], object], ...] = (
+    lambda draft: draft.tick(draft.random.choice((0, 0.5, 1, 1, 2, 7))),
+    lambda draft: draft.change(_some_topic(draft), draft.random.choice((0, 1, 5, 20, 40))),
+    lambda draft: draft.use(_some_space(draft), draft.random.choice((0, 1, 5, 20))),
+    lambda draft: draft.space(draft.random.choice((None, 1, 1, 2, 4))),
+    lambda draft: draft.say("namespace", name=_some_space(draft), bundles=2),
+    lambda draft: draft.say("broker_down", broker=_some_broker(draft)),
+    lambda draft: draft.say("restart", broker=_some_broker(draft)),
+    lambda draft: draft.say("leader_lost"),
+    _join_again,
+    _unload,
+    _unload,
+    _split,
+    _domain,
+    _group,
+    _setting,
+)
+
+
+Plot = Callable[[StoryDraft], None]
+
+LONG = 200
+"""The number of events of a long story."""
+
+
+def stories(*plots: Plot, settings: Mapping[str, Any] = CALM) -> st.SearchStrategy[Trial]:
+    """Stories with one of the plots: 1 % without events, 2 % very long, 60 % with many brokers."""
+    return st.builds(
+        lambda plot, random, kind: _story(
+            plot, StoryDraft(random, dict(settings), kind >= 40), kind
+        ),
+        st.sampled_from(plots),
+        randoms,
+        st.integers(0, 99),
+    )
+
+
+def _story(plot: Plot, draft: StoryDraft, kind: int) -> Trial:
+    if kind:
+        plot(draft)
+    if kind in (1, 2):
+        while len(draft.events) < LONG:
+            draft.any_event()
+    return Trial.of("cluster.replay", draft.case())
+
+
+def crew(draft: StoryDraft, fewest: int = 1) -> None:
+    """Let brokers join, five or more if the story is a large one."""
+    draft.up(max(fewest, draft.random.randint(5, 7) if draft.large else draft.random.randint(1, 3)))
+    draft.backdrop()
+
+
+def first_uses(draft: StoryDraft) -> None:
+    """Topics are used for the first time, several of a bundle, before and after others."""
+    crew(draft)
+    spaces = [draft.space(draft.random.choice((1, 1, 1, 2, 4))) for _ in range(_count(draft))]
+    for _ in range(draft.random.randint(2, 12 if draft.large else 5)):
+        draft.use(draft.random.choice(spaces), draft.random.choice((0, 1, 5, 20)))
+        if draft.random.random() < 0.3:
+            draft.tick()
+    draft.noise()
+
+
+def without_brokers(draft: StoryDraft) -> None:
+    """Topics are used while no broker is up, and brokers join, leave and join again."""
+    space = draft.space()
+    draft.use(space, 5)
+    crew(draft)
+    for broker in list(draft.brokers):
+        draft.say("broker_down", broker=broker)
+    draft.use(space, 1)
+    draft.up(draft.random.randint(1, 2))
+    draft.tick()
+    draft.use(draft.space(), 1)
+    draft.noise()
+
+
+def crashes(draft: StoryDraft) -> None:
+    """Brokers that own bundles crash, one after the other."""
+    crew(draft, fewest=2)
+    for _ in range(_count(draft)):
+        space = draft.space(draft.random.choice((1, 1, 2)))
+        for _ in range(draft.random.randint(1, 2)):
+            draft.use(space, draft.random.choice((1, 5, 20)))
+    for broker in draft.random.sample(draft.brokers, draft.random.randint(1, len(draft.brokers))):
+        draft.say(draft.random.choice(("broker_down", "broker_down", "restart")), broker=broker)
+        if draft.random.random() < 0.5:
+            draft.tick(draft.random.choice((0, 1)))
+    draft.noise()
+
+
+def unloads(draft: StoryDraft) -> None:
+    """Topics, bundles and namespaces are unloaded while others are in use."""
+    crew(draft, fewest=draft.random.choice((1, 2, 2)))
+    for _ in range(_count(draft)):
+        space = draft.space(draft.random.choice((1, 1, 1, 4)))
+        for _ in range(draft.random.randint(1, 3)):
+            draft.use(space, draft.random.choice((1, 5, 20)))
+    if draft.random.random() < 0.5:
+        draft.tick(2)
+    for _ in range(draft.random.randint(1, 4)):
+        what = draft.random.choice(("topic", "namespace", "bundleOf"))
+        spaces = draft.spaces if draft.random.random() < 0.1 else draft.spaces[-2:]
+        named = draft.random.choice(spaces if what == "namespace" else draft.topics)
+        draft.say("unload", **{what: named})
+    draft.noise()
+
+
+def one_is_idle(draft: StoryDraft) -> None:
+    """A broker with heavy bundles, and others with little or no load.
+
+    The heavy one is alone when its bundles are first used, so that it gets them even if others
+    would have been chosen.
+    """
+    draft.settings[REPORT_INTERVAL] = draft.random.choice((1, 1, 2))
+    draft.up()
+    draft.backdrop()
+    for _ in range(draft.random.randint(1, 3)):
+        draft.use(draft.space(), draft.random.choice((16, 20, 26)))
+    draft.up(draft.random.randint(4, 6) if draft.large else draft.random.randint(1, 2))
+    draft.tick(draft.settings[REPORT_INTERVAL] + 1)
+    light = draft.space()
+    first = draft.use(light, 1)
+    draft.tick(draft.settings[REPORT_INTERVAL] + 1)
+    what = draft.random.choice(("use", "bundleOf", "namespace", "topic", "down"))
+    if what == "use":
+        draft.use(draft.space(draft.random.choice((1, 4))), 2)
+    elif what == "down":
+        draft.say("broker_down", broker=draft.random.choice(draft.brokers[1:]))
+    else:
+        draft.say("unload", **{what: light if what == "namespace" else first})
+    draft.noise()
+
+
+def leaders(draft: StoryDraft) -> None:
+    """The leader changes, by itself or because it goes down, while bundles are assigned."""
+    crew(draft, fewest=draft.random.choice((1, 2, 3)))
+    for _ in range(draft.random.randint(2, 5)):
+        draft.use(draft.space(), draft.random.choice((1, 5)))
+        event = draft.random.choice(
+            ("leader_lost", "leader_lost", "broker_down", "restart", "tick")
+        )
+        if event == "leader_lost":
+            draft.say("leader_lost")
+        elif event == "tick":
+            draft.tick()
+        else:
+            draft.say(event, broker=draft.random.choice(draft.brokers[:2]))
+    draft.use(draft.space(), 1)
+    draft.noise()
+
+
+def _count(draft: StoryDraft) -> int:
+    return draft.random.randint(3, 6) if draft.large else draft.random.randint(1, 3)
