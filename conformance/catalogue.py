@@ -16,6 +16,7 @@ from types import ModuleType
 from pulsar_conformance import conformance
 from pulsar_conformance.conformance.common.check import CHECKS, Check
 from pulsar_conformance.conformance.common.operation import AnyOperation, Operation
+from pulsar_conformance.conformance.common.presupposed import DerivedQuestions
 from pulsar_conformance.conformance.drawing.aims import Aim
 
 MARKS = ("operations", "checks")
@@ -64,3 +65,10 @@ def aimed() -> Mapping[str, tuple[Aim, ...]]:
         for aim in getattr(module, "AIMED", ()):
             found.setdefault(aim.reading, []).append(aim)
     return {reading: tuple(aims) for reading, aims in found.items()}
+
+
+@cache
+def presupposed() -> tuple[DerivedQuestions, ...]:
+    """Return the questions about failing cases for presupposed rules, by operation first."""
+    found = [one for module in _modules() for one in getattr(module, "PRESUPPOSED", ())]
+    return tuple(sorted(found, key=lambda one: one.rule is not None))

@@ -25,8 +25,8 @@ from pulsar_conformance.conformance.compare.changes_told import (
 )
 from pulsar_conformance.conformance.compare.differences import Pair
 from pulsar_conformance.conformance.engine.implementation import Implementation
+from pulsar_conformance.conformance.engine.judge import JudgedImplementation
 from pulsar_conformance.conformance.engine.plan import BadPlan
-from pulsar_conformance.conformance.engine.subject import Subject
 from pulsar_conformance.conformance.reporters.progress import tell
 from pulsar_conformance.specs.text import paragraph
 
@@ -91,13 +91,13 @@ class _Walk:
             self._open.pop(version).close()
         return Comparison(Pair(*map(self._subject, (older, newer))), tell)
 
-    def _subject(self, version: str) -> Subject:
+    def _subject(self, version: str) -> JudgedImplementation:
         if version not in self._open:
             tell(f"starting {version}")
             self._open[version] = Implementation(
                 adapter_of(version), profile_of(version), {}, self._limits, patient=True
             )
-        return Subject.unasked(self._open[version])
+        return JudgedImplementation.before_asking(self._open[version])
 
     def close(self) -> None:
         """Stops whatever runs."""

@@ -11,12 +11,12 @@ from pulsar_conformance import specs
 from pulsar_conformance.adapters.arguments import ADAPTER, add_drawn, add_judged_by, limits_of
 from pulsar_conformance.conformance.cases import saved
 from pulsar_conformance.conformance.compare.differences import Difference, Pair
-from pulsar_conformance.conformance.engine.corpus import questions_drawn
-from pulsar_conformance.conformance.engine.failing.retelling import derivation
+from pulsar_conformance.conformance.engine.draw import distinct_questions
+from pulsar_conformance.conformance.engine.failures import derivation
 from pulsar_conformance.conformance.engine.implementation import Implementation
+from pulsar_conformance.conformance.engine.judge import JudgedImplementation
 from pulsar_conformance.conformance.engine.plan import BadPlan, chosen_readings
-from pulsar_conformance.conformance.engine.readings import followed_by
-from pulsar_conformance.conformance.engine.subject import Subject
+from pulsar_conformance.conformance.engine.readings import resolve_readings
 from pulsar_conformance.specs.words import counted
 
 FEW = 3
@@ -38,7 +38,9 @@ def run(args: argparse.Namespace) -> int:
         readings, limits = chosen_readings(args.reading), limits_of(args.time_limit)
         for adapter in args.adapters:
             asked.append(Implementation(adapter, args.profile, readings, limits))
-        pair = Pair(*(Subject.of(one, followed_by(one, args.seed)) for one in asked))
+        pair = Pair(
+            *(JudgedImplementation.of(one, resolve_readings(one, args.seed)) for one in asked)
+        )
         operations = _operations(pair, args.operation)
         _print_readings(pair)
         found = [_differs(pair, operation, args) for operation in operations]
@@ -60,14 +62,14 @@ def _operations(pair: Pair, wanted: Sequence[str] | None) -> list[str]:
 
 def _print_readings(pair: Pair) -> None:
     """Prints the readings that differ: what follows from them is no mistake of either."""
-    first, second = (one.court.readings.choices for one in pair)
+    first, second = (one.evaluator.readings.choices for one in pair)
     for name in specs.load().readings:
         if first[name] != second[name]:
             print(f"reading {name}: {first[name]} and {second[name]}")
 
 
 def _differs(pair: Pair, operation: str, args: argparse.Namespace) -> bool:
-    trials = questions_drawn(operation, args.profile, args.seed, args.examples)
+    trials = distinct_questions(operation, args.profile, args.seed, args.examples)
     found = pair.differences(trials)
     print(
         f"{operation}: {counted(len(trials), 'case')}, {len(found) or 'none'} decided differently"
@@ -80,7 +82,7 @@ def _differs(pair: Pair, operation: str, args: argparse.Namespace) -> bool:
 def _print(pair: Pair, difference: Difference) -> None:
     """Prints the case, the model's decision, each answer, and the rules that it breaks."""
     trial = difference.trial
-    file = saved.save(trial, Path(), {"profile": pair.first.followed.profile})
+    file = saved.save(trial, Path(), {"profile": pair.first.resolved.profile})
     print(f"  smallest case  {file}  ({trial.size})")
     for line in derivation(pair.first, trial):
         print(f"    {line}")

@@ -7,11 +7,11 @@ import argparse
 from pulsar_conformance import specs
 from pulsar_conformance.adapters.arguments import add_adapter, add_drawn, add_judged_by, limits_of
 from pulsar_conformance.conformance.compare.predictions import Predictor
-from pulsar_conformance.conformance.engine.corpus import as_many_drawn, questions_drawn
+from pulsar_conformance.conformance.engine.draw import distinct_questions, sample_questions
 from pulsar_conformance.conformance.engine.implementation import Implementation
+from pulsar_conformance.conformance.engine.judge import JudgedImplementation
 from pulsar_conformance.conformance.engine.plan import BadPlan, chosen_readings
-from pulsar_conformance.conformance.engine.readings import followed_by
-from pulsar_conformance.conformance.engine.subject import Subject
+from pulsar_conformance.conformance.engine.readings import resolve_readings
 from pulsar_conformance.reference import Model
 from pulsar_conformance.specs.text import paragraph
 
@@ -36,14 +36,14 @@ def run(args: argparse.Namespace) -> int:
         specs.load().profile(args.profile)
         readings, limits = chosen_readings(args.reading), limits_of(args.time_limit)
         implementation = Implementation(args.adapter, args.profile, readings, limits)
-        followed = followed_by(implementation, args.seed)
-        predictor = Predictor(Subject.of(implementation, followed))
+        followed = resolve_readings(implementation, args.seed)
+        predictor = Predictor(JudgedImplementation.of(implementation, followed))
         for operation in _operations(implementation, args.operation):
             drawn = (operation, args.profile, args.seed, args.examples)
             if args.decisions is None:
-                trials = questions_drawn(*drawn)
+                trials = distinct_questions(*drawn)
             else:
-                trials = as_many_drawn(*drawn, args.decisions)
+                trials = sample_questions(*drawn, args.decisions)
             for line in predictor.share(operation, trials).lines():
                 print("\n".join(paragraph(line, 8, "")) or line)
     finally:

@@ -13,9 +13,9 @@ from pulsar_conformance.conformance.catalogue import OPERATIONS
 from pulsar_conformance.conformance.common.trial import Question, Trial
 from pulsar_conformance.conformance.compare.causes import Answers, Causes, Factor, often
 from pulsar_conformance.conformance.compare.differences import Difference, Pair, decided_otherwise
-from pulsar_conformance.conformance.engine.corpus import questions_drawn
-from pulsar_conformance.conformance.engine.reduction import bounded, reduce
-from pulsar_conformance.conformance.engine.subject import Subject
+from pulsar_conformance.conformance.engine.draw import distinct_questions
+from pulsar_conformance.conformance.engine.judge import JudgedImplementation
+from pulsar_conformance.conformance.engine.reduce import at_most, reduce
 from pulsar_conformance.reference import Settings
 
 DEFAULTS = "settings.defaults"
@@ -77,7 +77,7 @@ class Comparison:
     def __init__(self, pair: Pair, tell: Tell) -> None:
         self._pair = pair
         self._tell = tell
-        self.profiles = tuple(one.followed.profile for one in pair)
+        self.profiles = tuple(one.resolved.profile for one in pair)
         self._causes = Causes(*self.profiles)
 
     @property
@@ -125,7 +125,7 @@ class Comparison:
         found = {
             trial.fingerprint: trial
             for base in based
-            for trial in questions_drawn(operation, base, seed, examples)
+            for trial in distinct_questions(operation, base, seed, examples)
         }
         return self._with_hidden([one for one in found.values() if self._legal(one)])
 
@@ -201,7 +201,7 @@ class Comparison:
         if cause.factors and self._causes.foreseen(difference.trial, cause.factors):
             ways.insert(0, (foreseen, MOST_FORESEEN))
         for failing, most in ways:
-            small = reduce(difference.trial, bounded(failing, most))
+            small = reduce(difference.trial, at_most(failing, most))
             for one in self._certain([small]):
                 if self._cause(one) == cause:
                     return one
@@ -216,7 +216,7 @@ class Comparison:
         older, newer = (_lowest(each[place] - each[1 - place]) for place in (0, 1))
         return older, newer
 
-    def _answered(self, difference: Difference) -> Iterator[tuple[Subject, Any]]:
+    def _answered(self, difference: Difference) -> Iterator[tuple[JudgedImplementation, Any]]:
         return zip(self._pair, difference.answers, strict=True)
 
 
@@ -240,13 +240,13 @@ def _given(question: Question, hidden: Mapping[str, float]) -> Question:
     return Question(operation, {**case, "settings": {**hidden, **case["settings"]}})
 
 
-def _breaches(subject: Subject, answer: Any, trial: Trial) -> Iterator[str]:
-    for profile in specs.load().lineage(subject.followed.profile):
+def _breaches(subject: JudgedImplementation, answer: Any, trial: Trial) -> Iterator[str]:
+    for profile in specs.load().lineage(subject.resolved.profile):
         for rule in specs.load().rules_of(profile.id):
             asked = trial.operation in rule.operations and rule.untestable is None
             if not asked or rule.area == "ANSWER" or subject.inapplicable(rule):
                 continue
-            if subject.court.judge(rule.id, trial, [answer]).violated:
+            if subject.evaluator.judge(rule.id, trial, [answer]).violated:
                 yield rule.id
 
 
@@ -255,10 +255,10 @@ def _lowest(rules: set[str]) -> tuple[str, ...]:
     return tuple(one for one in known if one in rules and not rules & {*known[one].presupposes})
 
 
-def _settled(subject: Subject, difference: Difference) -> bool:
+def _settled(subject: JudgedImplementation, difference: Difference) -> bool:
     """True if the documents leave one answer: no ties, nothing near a threshold."""
     operation, case = difference.trial.questions[0]
-    court = subject.court
+    court = subject.evaluator
     view = OPERATIONS[operation].view(
         case, Settings(case.get("settings", {}), court.defaults), court.readings
     )

@@ -7,14 +7,15 @@ from dataclasses import dataclass
 
 from pulsar_conformance import specs
 from pulsar_conformance.conformance.catalogue import aimed
-from pulsar_conformance.conformance.engine.corpus import aimed_at
-from pulsar_conformance.conformance.engine.evidence import Domains, Evidence
+from pulsar_conformance.conformance.engine.draw import aimed_at
 from pulsar_conformance.conformance.engine.implementation import Implementation
 from pulsar_conformance.conformance.engine.readings import (
-    common,
+    Domains,
+    Evidence,
+    common_alternatives,
+    documented_readings,
     evidence_of,
-    narrowed,
-    readings_of,
+    narrow,
 )
 from pulsar_conformance.reference import Readings
 
@@ -43,9 +44,9 @@ def characterize(implementation: Implementation, seed: int) -> list[Finding]:
 
     Errors: `AdapterError` where it breaks.
     """
-    readings = readings_of(implementation.profile)
+    readings = documented_readings(implementation.profile)
     found = {name: evidence_of(implementation, name, seed) for name in readings if name in aimed()}
-    domains = narrowed(found, _every_alternative(implementation))
+    domains = narrow(found, _every_alternative(implementation))
     return [_finding(implementation, name, found.get(name), domains, seed) for name in readings]
 
 
@@ -80,7 +81,7 @@ def _finding(
     for one in evidence:
         if not one.allows(every):
             return Finding(reading, says, "none", one.complaint)
-    left = common(reading, evidence, every)
+    left = common_alternatives(reading, evidence, every)
     if not left:
         return Finding(reading, says, "mixed", "one alternative here, another there")
     if len(left) > 1:

@@ -9,10 +9,10 @@ from typing import NamedTuple
 from pulsar_conformance import specs
 from pulsar_conformance.conformance.cases.matching import matches
 from pulsar_conformance.conformance.common.trial import Json, Trial
-from pulsar_conformance.conformance.engine.hearing import Hearing
-from pulsar_conformance.conformance.engine.judge import Fault
-from pulsar_conformance.conformance.engine.reduction import reduce
-from pulsar_conformance.conformance.engine.subject import Subject
+from pulsar_conformance.conformance.engine.attribute import attribute_faults
+from pulsar_conformance.conformance.engine.evaluate import Fault
+from pulsar_conformance.conformance.engine.judge import AppliedRule, JudgedImplementation
+from pulsar_conformance.conformance.engine.reduce import reduce
 
 
 class Difference(NamedTuple):
@@ -25,8 +25,8 @@ class Difference(NamedTuple):
 class Pair(NamedTuple):
     """Two implementations, each under the readings that it follows."""
 
-    first: Subject
-    second: Subject
+    first: JudgedImplementation
+    second: JudgedImplementation
 
     def differences(self, trials: Sequence[Trial]) -> list[Difference]:
         """The questions that the two decide differently. Errors: `AdapterError`."""
@@ -48,7 +48,7 @@ class Pair(NamedTuple):
     def breaches(self, difference: Difference, place: int) -> Iterator[specs.Rule]:
         """The rules that one of the two breaks, without those that only build on a broken one."""
         subject = self[place]
-        for rule in specs.load().rules_of(subject.followed.profile):
+        for rule in specs.load().rules_of(subject.resolved.profile):
             asked = difference.trial.operation in rule.operations and rule.untestable is None
             judged = asked and not subject.inapplicable(rule)
             if judged and self._breaks(rule, place, difference):
@@ -56,17 +56,17 @@ class Pair(NamedTuple):
 
     def _breaks(self, rule: specs.Rule, place: int, difference: Difference) -> bool:
         subject, trial, answers = self[place], difference.trial, [difference.answers[place]]
-        outcome = subject.court.judge(rule.id, trial, answers)
+        outcome = subject.evaluator.judge(rule.id, trial, answers)
         if not outcome.violated:
             return False
-        [blame] = Hearing(rule, subject).blamed([Fault(trial, answers, outcome)])
+        [blame] = attribute_faults(AppliedRule(rule, subject), [Fault(trial, answers, outcome)])
         return blame.rule is None
 
     def _reduced(self, difference: Difference, alike: Callable[[Difference], bool]) -> Difference:
         """A small difference of the same kind, or the original if it does not recur."""
 
         def failing(candidates: Sequence[Trial]) -> list[bool]:
-            legal = list(filter(self.first.court.legal, candidates))
+            legal = list(filter(self.first.evaluator.legal, candidates))
             kept = {id(one.trial) for one in self.differences(legal) if alike(one)}
             return [id(one) in kept for one in candidates]
 

@@ -11,9 +11,9 @@ from itertools import cycle
 from pulsar_conformance import specs
 from pulsar_conformance.conformance.common.trial import Json, Question, Trial
 from pulsar_conformance.conformance.compare.differences import Difference, decided_otherwise
-from pulsar_conformance.conformance.engine.hearing import Hearing
-from pulsar_conformance.conformance.engine.judge import Fault
-from pulsar_conformance.conformance.engine.subject import Subject
+from pulsar_conformance.conformance.engine.attribute import attribute_faults
+from pulsar_conformance.conformance.engine.evaluate import Fault
+from pulsar_conformance.conformance.engine.judge import AppliedRule, JudgedImplementation
 from pulsar_conformance.reference import MissingSetting, Model
 
 DRAWN: Mapping[str, str] = {"place.select": "candidates", "place.broker": "brokers"}
@@ -55,14 +55,14 @@ class Share:
 class Predictor:
     """The model under the profile and the readings of an implementation."""
 
-    def __init__(self, subject: Subject) -> None:
+    def __init__(self, subject: JudgedImplementation) -> None:
         self.subject = subject
-        self._model = Model(subject.followed.profile, subject.court.readings.choices)
+        self._model = Model(subject.resolved.profile, subject.evaluator.readings.choices)
 
     def share(self, operation: str, trials: Sequence[Trial]) -> Share:
         """The model's predictions for these questions, each alone. Errors: `AdapterError`."""
         asked, missed = 0, Counter[str]()
-        trials = _with_hidden(self.subject.followed.profile, trials)
+        trials = _with_hidden(self.subject.resolved.profile, trials)
         answers = self.subject.implementation.answers(trials)
         for trial, [answer] in zip(trials, answers, strict=True):
             if "unsupported" in answer:
@@ -89,10 +89,10 @@ class Predictor:
         for rule in self._rules:
             if trial.operation not in rule.operations or self.subject.inapplicable(rule):
                 continue
-            outcome = self.subject.court.judge(rule.id, trial, [answer])
+            outcome = self.subject.evaluator.judge(rule.id, trial, [answer])
             if outcome.violated:
-                hearing = Hearing(rule, self.subject)
-                [blame] = hearing.blamed([Fault(trial, [answer], outcome)])
+                applied = AppliedRule(rule, self.subject)
+                [blame] = attribute_faults(applied, [Fault(trial, [answer], outcome)])
                 return self._told(blame.rule or rule.id)
         for name, value, model in self._otherwise:
             try:
@@ -109,21 +109,21 @@ class Predictor:
     @property
     def _reasons(self) -> Mapping[str, str]:
         """The rules that the release is known to break, each with the reason."""
-        return specs.load().profile(self.subject.followed.profile).without
+        return specs.load().profile(self.subject.resolved.profile).without
 
     @cached_property
     def _rules(self) -> Sequence[specs.Rule]:
         """The documented rules of the profile, including those that it is known to break."""
-        lineage = specs.load().lineage(self.subject.followed.profile)
+        lineage = specs.load().lineage(self.subject.resolved.profile)
         every = {rule.id: rule for one in lineage for rule in specs.load().rules_of(one.id)}
         return [one for one in every.values() if one.untestable is None and not _alone(one)]
 
     @cached_property
     def _otherwise(self) -> Sequence[tuple[str, str, Model]]:
         """The model under each other alternative of each reading."""
-        chosen = self.subject.court.readings
+        chosen = self.subject.evaluator.readings
         return [
-            (name, value, Model(self.subject.followed.profile, chosen.but(name, value).choices))
+            (name, value, Model(self.subject.resolved.profile, chosen.but(name, value).choices))
             for name, reading in specs.load().readings.items()
             for value in reading.values
             if value != chosen[name]

@@ -1,4 +1,4 @@
-"""An implementation under judgment: its connection, what it offers, its answers."""
+"""An implementation under test: its connection, its offer, and its answers."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections import defaultdict, deque
 from collections.abc import Mapping, Sequence
 from itertools import groupby
 from operator import itemgetter
-from threading import RLock, Semaphore
+from threading import Lock, RLock, Semaphore
 
 from pulsar_conformance import specs
 from pulsar_conformance.adapters import AdapterError, Connection, Limits
@@ -20,37 +20,39 @@ from pulsar_conformance.conformance.common.trial import (
     Trial,
     canonical,
 )
-from pulsar_conformance.conformance.engine.judge import lacking_in
-from pulsar_conformance.conformance.engine.troubles.isolating import (
+from pulsar_conformance.conformance.engine.evaluate import lacking_in
+from pulsar_conformance.conformance.engine.isolate import (
     ABOUT_CASES,
     Isolation,
     kind_of,
     what_broke,
 )
+from pulsar_conformance.conformance.engine.plan import Plan
 from pulsar_conformance.conformance.placement.operations import PLACE
 from pulsar_conformance.reference import Readings
 
 DOCUMENTED = frozenset({"OverloadShedder", "ThresholdShedder", "UniformLoadShedder"})
 """The shedding strategies that documents name."""
 
-MODEL, MODEL_MADE_NEUTRAL = "reference", "reference:neutral"
+MODEL, NEUTRAL_MODEL = "reference", "reference:neutral"
 """The adapter of the model, with the settings that no document names in force, or neutral."""
 
+REMEMBERED_QUESTIONS = 20_000
+"""Questions since a start that are kept, to find out later which of them mattered."""
 
-REMEMBERED = 20_000
-"""Of the questions since a start, so many are remembered, to find out later what mattered."""
+REMEMBERED_STARTS = 8
+"""Starts whose questions are kept."""
 
-STARTS = 8
-"""So many starts are remembered."""
+MOST_RECONNECTS = 8
+"""Times that other threads may end a connection before a question is given up."""
 
 
 class Implementation:
     """One implementation, asked under one profile.
 
-    It has to follow the readings that are `pinned`; for the others, it is told the profile's own.
-    It may be asked from whichever thread, and is asked `concurrency` things at a time. A `patient`
-    one that breaks on a case is asked again without it, if that is possible; the answer to that
-    case is then `failed`.
+    It has to follow the readings that are `pinned`; for the others, hello names the profile's own.
+    Any thread may ask it, up to `concurrency` at a time. If a case breaks a `patient` one, it is
+    asked again without that case, if possible; the answer to the case is then `failed`.
 
     Errors: `AdapterError` from the constructor if it cannot be reached, or declares a reading that
     does not exist.
@@ -69,20 +71,17 @@ class Implementation:
         self.pinned = pinned
         self._limits = limits
         self._patient = patient
+        self._state = Lock()
         self._breaking: dict[tuple[str, str], Json] = {}
-        """The answer that stands for each case that is known to break it."""
-        self._histories: deque[deque[Question]] = deque(maxlen=STARTS)
-        """What was asked since each start, the oldest first."""
+        """The answer to use for each case that is known to break it."""
+        self._histories: deque[deque[Question]] = deque(maxlen=REMEMBERED_STARTS)
+        """The questions answered since each start, the oldest start first."""
         self._history: deque[Question] | None = None
-        """What was asked since the last start, where it is kept."""
+        """The questions answered since the last start, if they are kept."""
         self._declined: dict[str, set[str | None]] = defaultdict(set)
-        """Of each operation, the strategies or algorithms in whose cases it was declined."""
+        """For each operation, the strategies or algorithms whose cases were declined."""
         self._supported: set[str] = set()
-        """The operations of which it answered a case."""
-        self.checked_alone = 0
-        """How many failures were asked again alone."""
-        self.rows_sought = 0
-        """For how many of them a row of questions was looked for."""
+        """The operations of which a case was answered."""
         self._asked_readings = Readings.of(profile, pinned)
         self._connection: Connection | None = None
         self._connecting = RLock()
@@ -98,8 +97,13 @@ class Implementation:
         return f"{self.hello.name} {self.hello.version}".strip()
 
     @property
+    def names(self) -> tuple[str, ...]:
+        """The names by which a known deviation may call it."""
+        return self.adapter, self.name, self.hello.name
+
+    @property
     def in_process(self) -> bool:
-        """Whether it works in this process, on the original cases rather than copies."""
+        """True if it works in this process, on the original cases rather than copies."""
         return self._connection is not None and self._connection.in_process
 
     @property
@@ -109,15 +113,20 @@ class Implementation:
 
     @property
     def neutral(self) -> bool:
-        """Whether settings that no document names do nothing in it."""
-        return self._asked_by == MODEL_MADE_NEUTRAL or bool(self.hello.neutral)
+        """True if settings that no document names have no effect in it."""
+        return self._asked_by == NEUTRAL_MODEL or bool(self.hello.neutral)
+
+    @property
+    def restarts(self) -> bool:
+        """True if it can be restarted in little time, with nothing left of its earlier state."""
+        return self._connection is None or self._connection.restarts
 
     def costly(self, rule: specs.Rule) -> bool:
-        """Whether each case of a rule takes it seconds."""
+        """True if each case of a rule takes it seconds."""
         return any(one in self.hello.costly for one in rule.operations)
 
     def unoffered(self, rule: specs.Rule) -> str | None:
-        """Why a rule does not concern this implementation, or an empty text.
+        """Return the reason why a rule does not concern this implementation, or None.
 
         The implementation has to offer every operation of the rule, or one of them if any will do.
         """
@@ -143,16 +152,17 @@ class Implementation:
         return offered[0] if offered and not documented else None
 
     def answers(self, trials: Sequence[Trial]) -> list[list[Json]]:
-        """The answers to all questions of all trials, in as few requests as possible.
+        """Return the answers to all questions of all trials, in as few requests as possible.
 
-        A trial that comes after other questions is asked by itself, once it has been started anew.
+        A trial that comes after other questions is asked by itself, after a restart.
 
         Errors: `AdapterError`; the next call reconnects.
         """
-        rows = [trial for trial in trials if trial.before]
-        if rows:
+        if any(trial.before for trial in trials):
             others = iter(self.answers([trial for trial in trials if not trial.before]))
-            return [self.afresh(one) if one.before else next(others) for one in trials]
+            return [
+                self.answers_after_restart(one) if one.before else next(others) for one in trials
+            ]
         places: dict[str, list[tuple[int, int]]] = defaultdict(list)
         found: list[list[Json]] = [[{}] * len(trial.questions) for trial in trials]
         for row, trial in enumerate(trials):
@@ -165,33 +175,36 @@ class Implementation:
         for operation, cells in places.items():
             cases = [trials[row].questions[column].case for row, column in cells]
             with self._turn:
-                answers = self._unbroken(operation, cases)
+                answers = self._in_batches(operation, cases)
             for (row, column), answer in zip(cells, answers, strict=True):
                 found[row][column] = answer
         return found
 
-    def afresh(self, trial: Trial) -> list[Json]:
-        """The answers to a trial of an implementation that is started anew, in the order in which
-        it is asked. Errors: `AdapterError`."""
-        row = [*trial.before, *trial.questions]
+    def answers_after_restart(self, trial: Trial) -> list[Json]:
+        """Return the answers to a trial, asked in its order after a restart.
+
+        Errors: `AdapterError`.
+        """
+        questions = [*trial.before, *trial.questions]
         found: list[Json] = []
         with self._turn:
             self.close()
             self._connected()
-            self._histories.pop()  # what is asked from here on shows nothing that is not known
+            self._histories.pop()  # the questions from here on are those of the trial
             self._history = None
-            for operation, group in groupby(row, key=itemgetter(0)):
-                questions = list(group)
-                reasons = [self._unsupported(question) for question in questions]
-                pairs = zip(questions, reasons, strict=True)
-                answers = iter(self._unbroken(operation, [q.case for q, why in pairs if not why]))
+            for operation, group in groupby(questions, key=itemgetter(0)):
+                together = list(group)
+                reasons = [self._unsupported(question) for question in together]
+                pairs = zip(together, reasons, strict=True)
+                asked = [question.case for question, why in pairs if not why]
+                answers = iter(self._in_batches(operation, asked))
                 found += [{"unsupported": why} if why else next(answers) for why in reasons]
         return found[-len(trial.questions) :]
 
-    def asked_before(self, trial: Trial) -> list[Question] | None:
-        """What it was asked before the last question of a trial since it had started, in order.
+    def questions_before(self, trial: Trial) -> list[Question] | None:
+        """Return the questions answered before the last one of a trial since the start, in order.
 
-        None if it is not known any longer. The trial's other questions are not among them.
+        None if they are no longer known. The trial's other questions are not among them.
         """
         own = {id(question.case) for question in trial.questions}
         last = trial.questions[-1].case
@@ -201,42 +214,30 @@ class Implementation:
                     return [one for one in list(history)[:place] if id(one.case) not in own]
         return None
 
-    def declines(self, operation: str) -> bool:
-        """Whether it declined every case of an operation that it was asked, of whatever kind.
+    def always_declines(self, operation: str) -> bool:
+        """True if it declined every case of an operation that it was asked, of whatever kind.
 
-        A single strategy or algorithm may be one that it does not have.
+        It may lack a single strategy or algorithm.
         """
         kinds = self._declined.get(operation, set())
         return operation not in self._supported and (None in kinds or len(kinds) > 1)
 
-    @property
-    def restarts(self) -> bool:
-        """Whether it can be started anew in little time, with nothing left of before."""
-        return self._connection is None or self._connection.restarts
-
-    def told(self) -> list[str]:
-        """The connection's notes on how it worked."""
+    def notes(self) -> list[str]:
+        """Return the connection's notes on how it worked."""
         return self._connection.remarks() if self._connection is not None else []
 
     def close(self) -> None:
-        """Closes the connection."""
+        """Close the connection."""
         with self._connecting:
             if self._connection is not None:
                 self._connection.close()
                 self._connection = None
 
-    def _connected(self) -> Connection:
-        with self._connecting:
-            if self._connection is None:
-                self._history = deque(maxlen=REMEMBERED)
-                self._histories.append(self._history)
-                choices = self._asked_readings.choices
-                self._connection = connect(self._asked_by, self.profile, choices, self._limits)
-            return self._connection
+    def first_unanswered(self, questions: Sequence[Question]) -> tuple[int | None, str] | None:
+        """Return the first of some questions of one operation that has no answer, and the outcome.
 
-    def unanswered(self, questions: Sequence[Question]) -> tuple[int | None, str] | None:
-        """Which of some questions of one operation has no answer, if that is known, and what it
-        ends in; None if all are answered. It takes one message.
+        The place is None if only the message as a whole is known to have failed. The result is
+        None if all are answered. It takes one message.
 
         Errors: `AdapterError` if it cannot be started.
         """
@@ -249,68 +250,87 @@ class Implementation:
         lacking = map(lacking_in, questions, answers)
         return next(((place, text) for place, text in enumerate(lacking) if text), None)
 
-    def _unbroken(self, operation: str, cases: Sequence[Json]) -> list[Json]:
-        """The answers in batches; a case that breaks a patient implementation is told apart."""
+    def _connected(self) -> Connection:
+        with self._connecting:
+            if self._connection is None:
+                self._history = deque(maxlen=REMEMBERED_QUESTIONS)
+                self._histories.append(self._history)
+                choices = self._asked_readings.choices
+                self._connection = connect(self._asked_by, self.profile, choices, self._limits)
+            return self._connection
+
+    def _in_batches(self, operation: str, cases: Sequence[Json]) -> list[Json]:
+        """Return the answers; a case that breaks a patient implementation is isolated."""
         found: list[Json] = []
         size = self.hello.batch
         for first in range(0, len(cases), size):
             batch = cases[first : first + size]
             known = self._known_to_break(operation, batch)
             asked = [case for case, answer in zip(batch, known, strict=True) if answer is None]
-            answers = iter(self._taken_apart(operation, asked) if asked else ())
+            answers = iter(self._isolated(operation, asked) if asked else ())
             found += [next(answers) if answer is None else answer for answer in known]
-        for case, answer in zip(cases, found, strict=True):
-            if "unsupported" in answer:
-                self._declined[operation].add(kind_of(case))
-            else:
-                self._supported.add(operation)
+        with self._state:
+            for case, answer in zip(cases, found, strict=True):
+                if "unsupported" in answer:
+                    self._declined[operation].add(kind_of(case))
+                else:
+                    self._supported.add(operation)
         return found
 
     def _known_to_break(self, operation: str, cases: Sequence[Json]) -> list[Json | None]:
-        if not self._breaking:
+        with self._state:
+            breaking = dict(self._breaking)
+        if not breaking:
             return [None] * len(cases)
-        return [self._breaking.get((operation, canonical(case))) for case in cases]
+        return [breaking.get((operation, canonical(case))) for case in cases]
 
-    def _taken_apart(self, operation: str, cases: Sequence[Json]) -> list[Json]:
-        """Answers to a batch, `failed` where a case breaks it. Errors: `AdapterError`."""
+    def _isolated(self, operation: str, cases: Sequence[Json]) -> list[Json]:
+        """Return the answers to a batch, `failed` where a case breaks it.
+
+        Errors: `AdapterError`.
+        """
         connection = self._connected()
         try:
             return self._ask(operation, cases)
         except AdapterError as error:
             if not (self._patient and connection.restarts and error.phase in ABOUT_CASES):
                 raise
-            parts = Isolation(lambda some: self._ask(operation, some), cases)
-            answers = parts.answers(error)
-        for case, answer in zip(cases, answers, strict=True):
-            if ISOLATED_CRASH in answer:
-                self._breaking[operation, canonical(case)] = answer
+            answers = Isolation(lambda some: self._ask(operation, some), cases).answers(error)
+        with self._state:
+            for case, answer in zip(cases, answers, strict=True):
+                if ISOLATED_CRASH in answer:
+                    self._breaking[operation, canonical(case)] = answer
         return answers
 
     @property
     def _asked_by(self) -> str:
         """The adapter's name; a release's model is made neutral as the release itself is."""
         released = specs.load().profile(self.profile).released
-        return MODEL_MADE_NEUTRAL if released and self.adapter == MODEL else self.adapter
+        return NEUTRAL_MODEL if released and self.adapter == MODEL else self.adapter
 
     def _ask(self, operation: str, cases: Sequence[Json]) -> list[Json]:
-        connection = self._connected()
-        if self._history is not None and connection.restarts:
-            self._history.extend(Question(operation, case) for case in cases)
-        untouched = Untouched(cases if connection.in_process else ())
-        try:
-            answers = connection.ask(operation, cases)
-        except AdapterError:
-            if not self._ends(connection):
-                return self._ask(operation, cases)
-            raise
-        finally:
-            changed = untouched.restore()
-        for place, where in changed.items():
-            answers[place] = {**answers[place], CASE_CHANGED: where}
-        return answers
+        """Ask once; again only if a question asked at the same time ended the connection."""
+        reconnects = 0
+        while True:
+            connection, history = self._connected(), self._history
+            untouched = Untouched(cases if connection.in_process else ())
+            try:
+                answers = connection.ask(operation, cases)
+            except AdapterError:
+                if self._ends(connection) or reconnects == MOST_RECONNECTS:
+                    raise
+                reconnects += 1
+                continue
+            finally:
+                changed = untouched.restore()
+            if history is not None and connection.restarts:
+                history.extend(Question(operation, case) for case in cases)
+            for place, where in changed.items():
+                answers[place] = {**answers[place], CASE_CHANGED: where}
+            return answers
 
     def _ends(self, connection: Connection) -> bool:
-        """Closes a connection that broke; False if a question beside it has ended it before."""
+        """Close a connection that broke; False if another thread has closed it before."""
         with self._connecting:
             if self.concurrency > 1 and connection is not self._connection:
                 return False
@@ -318,7 +338,7 @@ class Implementation:
         return True
 
     def _unsupported(self, question: Question) -> str | None:
-        """Why a question need not be asked, according to what the implementation offers."""
+        """Return the reason why a question need not be asked, by what the implementation offers."""
         operation, case = question
         if operation not in self.hello.operations:
             return f"it does not offer {operation}"
@@ -340,3 +360,19 @@ class Implementation:
                 "pulsar-conformance readings lists them all",
                 adapter=self.adapter,
             ) from None
+
+
+def reach(plan: Plan, adapter: str, profile: str) -> Implementation:
+    """Connect to an implementation, which is told every reading by which it is judged.
+
+    Known deviations may list readings; they concern it only once its name is known, and a reading
+    that it declares stands. Errors: `AdapterError`.
+    """
+    found = Implementation(adapter, profile, plan.readings, plan.limits, patient=True)
+    listed = plan.listed_readings(profile, *found.names)
+    pinned = {name: value for name, value in listed.items() if name not in found.declared}
+    if pinned.items() <= plan.readings.items():
+        return found
+    found.close()
+    readings = {**pinned, **plan.readings}
+    return Implementation(adapter, profile, readings, plan.limits, patient=True)

@@ -1,125 +1,347 @@
-"""Judging one trial and its answers by one rule."""
+"""Judge: rules applied to an implementation, under readings that break the fewest of them."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import Literal
+from itertools import islice, product
 
-from pulsar_conformance.conformance.cases.legality import Defaults, bad_trial
-from pulsar_conformance.conformance.catalogue import OPERATIONS, checks
-from pulsar_conformance.conformance.common.expect import (
-    Expect,
-    LeftUnanswered,
-    NotReached,
-    Violated,
+from pulsar_conformance import specs
+from pulsar_conformance.adapters import AdapterError
+from pulsar_conformance.conformance.cases.matching import matches
+from pulsar_conformance.conformance.common.trial import Json, Trial
+from pulsar_conformance.conformance.engine.ask import (
+    AnsweredTrial,
+    AnsweredTrialsByRule,
+    AskedTrials,
+    answered_trials,
 )
-from pulsar_conformance.conformance.common.trial import Exchange, Json, Question, Trial
-from pulsar_conformance.reference import Readings, Settings
+from pulsar_conformance.conformance.engine.draw import SourcedTrial
+from pulsar_conformance.conformance.engine.evaluate import Outcome, RuleEvaluator
+from pulsar_conformance.conformance.engine.events import RuleJudged, Tell
+from pulsar_conformance.conformance.engine.implementation import Implementation
+from pulsar_conformance.conformance.engine.plan import Plan
+from pulsar_conformance.conformance.engine.readings import (
+    Choices,
+    ResolvedReadings,
+    before_asking,
+    consulted,
+)
+from pulsar_conformance.reference import MissingSetting, Model
 
-Word = Literal["allowed", "violated", "not_reached", "unsupported"]
+OutcomesByRule = Mapping[str, Sequence[Outcome]]
+"""For each rule, the outcome of each of its trials."""
+
+MOST_RANDOM_ANSWERS = 64
+"""Distinct answers that are enumerated at most where a release decides at random."""
+
+MOST_CHOICES = 64
+"""Combinations of undecided readings that are tried for a rule, the likeliest first."""
+
+MOST_CONSISTENT = 8
+"""Combinations that allow all answers about one rule and are tried for all the others."""
+
+UNSPOKEN = Outcome("not_reached", why="the rule does not speak about the case")
+"""The outcome of a saved case that has no answer, and on which another rule was broken."""
+
+ILLEGAL = Outcome("not_reached", why="the case leaves out a setting that these readings need")
+
+RELEASE_DIFFERS = Outcome("not_reached", why="the release itself decides otherwise here")
+
+SPEAKS = frozenset({"allowed", "violated"})
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """What a rule says about a trial and its answers."""
+class JudgedImplementation:
+    """An implementation, and the readings by which it is judged."""
 
-    word: Word
-    allowed: str = ""
-    answered: str = ""
-    why: str = ""
-    unanswered: bool = False
-    """Whether it was broken because a question had no answer: no content was judged."""
+    implementation: Implementation
+    resolved: ResolvedReadings
+    evaluator: RuleEvaluator
+    rules: frozenset[str] | None = None
+    """The rules that may be reported as broken; None means all."""
+
+    @classmethod
+    def of(
+        cls,
+        implementation: Implementation,
+        resolved: ResolvedReadings,
+        rules: frozenset[str] | None = None,
+    ) -> JudgedImplementation:
+        """Return an implementation that is judged by these readings."""
+        return cls(implementation, resolved, resolved.evaluator, rules)
+
+    @classmethod
+    def before_asking(cls, implementation: Implementation) -> JudgedImplementation:
+        """Return one judged by readings that are pinned, declared, or the profile's defaults."""
+        return cls.of(implementation, before_asking(implementation))
+
+    def choosing(self, choices: Choices) -> JudgedImplementation:
+        """Return the same, judged by these alternatives of open readings."""
+        return self.of(self.implementation, self.resolved.choosing(choices), self.rules)
+
+    def can_be_broken(self, rule: specs.Rule) -> bool:
+        """True if a violation may count against a rule.
+
+        It can be reported as broken, or the release is known to break it.
+        """
+        known = specs.load().profile(self.resolved.profile).without
+        reported = self.rules is None or rule.id in self.rules or rule.id in known
+        return reported and self.inapplicable(rule) is None
+
+    def inapplicable(self, rule: specs.Rule) -> str | None:
+        """Return the reason why the rule does not apply to the implementation, or None."""
+        return self.implementation.unoffered(rule) or self.resolved.why_not(rule)
 
     @property
-    def violated(self) -> bool:
-        """Whether the rule was broken."""
-        return self.word == "violated"
+    def released(self) -> bool:
+        """True if it is judged by the decisions of a release."""
+        return specs.load().profile(self.resolved.profile).released
+
+    @property
+    def model(self) -> Model:
+        """The model under the same profile and readings, with the same hidden settings."""
+        readings = self.evaluator.readings.choices
+        return Model(self.resolved.profile, readings, self.implementation.neutral)
+
+    def model_answers(self, trial: Trial) -> list[Json] | None:
+        """Return the model's answers to a trial, or None if it has none."""
+        return next(self._distinct_model_answers(trial, 1), None)
+
+    def possible_model_answers(self, trial: Trial) -> Iterator[list[Json]]:
+        """Yield the distinct answers of the model where it leaves something to chance."""
+        return self._distinct_model_answers(trial, MOST_RANDOM_ANSWERS)
+
+    def _distinct_model_answers(self, trial: Trial, most: int) -> Iterator[list[Json]]:
+        model = self.model
+        seen: list[list[Json]] = []
+        if not trial.operations <= set(model.operations):
+            return
+        for _ in range(most):
+            try:
+                answers = [model.answer(operation, case) for operation, case in trial.questions]
+            except MissingSetting:
+                return
+            if answers in seen:
+                return
+            seen.append(answers)
+            yield answers
 
 
 @dataclass(frozen=True)
-class Fault:
-    """Answers that break a rule."""
+class AppliedRule:
+    """A rule, and the implementation that is judged by it."""
 
-    trial: Trial
-    answers: Sequence[Json]
-    outcome: Outcome
-    again: str = ""
-    """How often it came again, if that was not each time."""
+    rule: specs.Rule
+    judged: JudgedImplementation
+
+    @property
+    def costly(self) -> bool:
+        """True if each case of the rule takes the implementation seconds."""
+        return self.judged.implementation.costly(self.rule)
+
+    def outcome(self, trial: Trial, answers: Sequence[Json]) -> Outcome:
+        """Judge answers by the rule.
+
+        Under a release's profile a violation is dropped if the release itself violates the rule,
+        may give the same answer at random, or has no answer.
+        """
+        found = self._judge(trial, answers)
+        if found.violated and self.judged.released:
+            right = self.judged.model_answers(trial)
+            release = None if right is None else self._judge(trial, right)
+            if release and release.violated and release.unanswered >= found.unanswered:
+                return RELEASE_DIFFERS
+            possible = self.judged.possible_model_answers(trial)
+            if any(_match(trial, answers, one) for one in possible):
+                return RELEASE_DIFFERS
+        return found
+
+    def outcome_of(self, sourced: SourcedTrial, answers: Sequence[Json]) -> Outcome:
+        """Judge the answers to a trial that may be saved, or a worked example.
+
+        Such a trial may be illegal under these readings. A saved one without an answer counts only
+        if the model's answer to it reaches the rule; otherwise it would break every rule of its
+        operation.
+        """
+        if sourced.origin in ("saved", "example"):
+            if not self.judged.evaluator.legal(sourced.trial):
+                return ILLEGAL
+            if sourced.origin == "saved" and any("failed" in one for one in answers):
+                right = self.judged.model_answers(sourced.trial)
+                if right is not None and self.outcome(sourced.trial, right).word not in SPEAKS:
+                    return UNSPOKEN
+        return self.outcome(sourced.trial, answers)
+
+    def consulted(self, trial: Trial, answers: Sequence[Json]) -> Choices:
+        """Return the readings, with their alternatives, on which the outcome depends."""
+        return consulted(self.rule, self.judged.evaluator, trial, answers)
+
+    def model_shows_why(self, trial: Trial) -> bool:
+        """True if the rule reaches the model's answer and allows it.
+
+        Only then does the derivation of a case show what the rule demands.
+        """
+        right = self.judged.model_answers(trial)
+        return right is not None and self.outcome(trial, right).word == "allowed"
+
+    def _judge(self, trial: Trial, answers: Sequence[Json]) -> Outcome:
+        return self.judged.evaluator.judge(self.rule.id, trial, answers)
 
 
-KEPT = 512
-"""The number of trials to keep parsed: those that aim at readings are judged by many rules."""
-
-ALLOWED = Outcome("allowed")
-UNREACHED = Outcome("not_reached", why="nothing in the case is what the rule speaks about")
-OTHERS = Outcome("not_reached", why="the rule judges other questions")
+def _match(trial: Trial, answers: Sequence[Json], others: Sequence[Json]) -> bool:
+    """True if these are the same decisions."""
+    three = zip(trial.questions, others, answers, strict=True)
+    return all(matches(question.operation, *pair) for question, *pair in three)
 
 
-class Court:
-    """Judges trials by the checks, under one profile's defaults and one set of readings."""
+@dataclass(frozen=True)
+class Answered:
+    """All trials with their answers."""
 
-    def __init__(self, defaults: Defaults, readings: Readings) -> None:
-        self.defaults = defaults
-        self.readings = readings
-        self._seen: dict[tuple[int, int], tuple[Trial, Sequence[Json], list[Exchange]]] = {}
+    by_rule: AnsweredTrialsByRule
+    by_reading: Mapping[str, Sequence[tuple[Trial, Sequence[Json]]]]
+    outcomes: OutcomesByRule | None
+    """The outcomes, if they depend on no open reading."""
+    errors: Mapping[str, AdapterError]
+    """Rules whose trials could not be asked."""
 
-    def under(self, readings: Readings) -> Court:
-        """The same court, with other readings."""
-        return Court(self.defaults, readings)
 
-    def legal(self, trial: Trial) -> bool:
-        """Whether a trial is legal, so that its answers can be judged."""
-        return bad_trial(trial, self.defaults, self.readings) is None
+def collect_answers(
+    groups: Sequence[Sequence[specs.Rule]],
+    asked: AskedTrials,
+    plan: Plan,
+    judged: JudgedImplementation,
+    tell: Tell,
+) -> Answered:
+    """Wait for the answers to the trials of each rule, in the order in which they were asked.
 
-    def judge(self, rule: str, trial: Trial, answers: Sequence[Json]) -> Outcome:
-        """Judges the answers by the rule, which may not be reached by the trial."""
-        check = checks()[rule]
-        if not check.judges(trial):
-            return OTHERS
-        for answer in answers:
-            if "unsupported" in answer:
-                return Outcome("unsupported", why=str(answer["unsupported"]))
-        expect = Expect(self.readings)
+    If no reading is open, rules are judged here, while further questions are being asked.
+    """
+    by_rule: dict[str, Sequence[AnsweredTrial]] = {}
+    outcomes: dict[str, Sequence[Outcome]] = {}
+    errors: dict[str, AdapterError] = {}
+    resolved, speaks_about = judged.resolved, _SpeaksAbout(judged)
+    for rule in (rule for rules in groups for rule in rules):
+        tell(RuleJudged(judged.implementation.name, rule.id))
+        serving = answered_trials(rule, asked, plan, judged.implementation, speaks_about)
         try:
-            exchanges = self._exchanges(trial, answers)
-            if not check.predicate.sees_declined:
-                _answered(exchanges)
-            check.predicate.demand(exchanges, expect)
-        except NotReached as outside:
-            return Outcome("not_reached", why=str(outside))
-        except LeftUnanswered as lacking:
-            return Outcome("violated", lacking.allowed, lacking.answered, unanswered=True)
-        except Violated as violated:
-            return Outcome("violated", violated.allowed, violated.answered)
-        return ALLOWED if expect.was_reached else UNREACHED
-
-    def _exchanges(self, trial: Trial, answers: Sequence[Json]) -> list[Exchange]:
-        """The exchanges that checks see; those of one trial are the same for every rule."""
-        key = id(trial), id(answers)
-        if key not in self._seen:
-            if len(self._seen) >= KEPT:
-                self._seen.pop(next(iter(self._seen)))
-            pairs = zip(trial.questions, answers, strict=True)
-            # What is remembered by identity is kept alive here.
-            self._seen[key] = trial, answers, [self._exchange(*pair) for pair in pairs]
-        return self._seen[key][2]
-
-    def _exchange(self, question: Question, answer: Json) -> Exchange:
-        operation, case = OPERATIONS[question.operation], question.case
-        settings = Settings(case.get("settings", {}), self.defaults)
-        view = operation.view(case, settings, self.readings)
-        return Exchange(operation.id, case, answer, view, operation.read)
+            by_rule[rule.id] = list(serving)
+        except AdapterError as error:
+            errors[rule.id] = error
+            continue
+        if not resolved.open and resolved.applies(rule):
+            outcomes[rule.id] = _outcomes_of(rule, by_rule[rule.id], judged)
+    by_reading = {name: _answered(asked, name) for name in resolved.open}
+    return Answered(by_rule, by_reading, None if resolved.open else outcomes, errors)
 
 
-def _answered(exchanges: Sequence[Exchange]) -> None:
-    """Demands an answer to a legal case, except where a rule is about refused requests."""
-    for one in exchanges:
-        lacking = lacking_in(Question(one.operation, one.case), one.answer)
-        if lacking is not None:
-            raise LeftUnanswered("an answer", lacking)
+def _answered(asked: AskedTrials, reading: str) -> list[tuple[Trial, Sequence[Json]]]:
+    """Return the trials that aim at a reading, without those that could not be asked."""
+    found: list[tuple[Trial, Sequence[Json]]] = []
+    for one in asked.by_reading.get(reading, ()):
+        with suppress(AdapterError):  # the verdicts of the rules say so
+            found.append((one.trial, asked.dispatcher.answers(one)))
+    return found
 
 
-def lacking_in(question: Question, answer: Json) -> str | None:
-    """What was said in place of an answer to a legal case, or None if it is one."""
-    return OPERATIONS[question.operation].why_unanswered(answer)
+class _SpeaksAbout:
+    """True if a rule has something to say about a trial, as the model's answers show."""
+
+    def __init__(self, judged: JudgedImplementation) -> None:
+        self._judged = judged
+        self._model_answers: dict[str, Sequence[Json] | None] = {}
+
+    def __call__(self, rule: specs.Rule, trial: Trial) -> bool:
+        if trial.fingerprint not in self._model_answers:
+            self._model_answers[trial.fingerprint] = self._judged.model_answers(trial)
+        right = self._model_answers[trial.fingerprint]
+        if right is None:
+            return True
+        return self._judged.evaluator.judge(rule.id, trial, right).word != "not_reached"
+
+
+def judge(
+    rules: Sequence[specs.Rule], answered: Answered, judged: JudgedImplementation
+) -> tuple[JudgedImplementation, OutcomesByRule]:
+    """Return the remaining readings under which the fewest rules are broken, and the outcomes.
+
+    The answers of the whole run may decide readings that no aimed trial decides: a rule is broken
+    only if no alternative allows all answers to its questions.
+    """
+    if answered.outcomes is not None:
+        return judged, answered.outcomes
+    trials = answered.by_rule
+    outcomes = _outcomes(rules, trials, judged)
+    best = _broken(outcomes), judged, outcomes
+    for choices in _consistent_choices(rules, trials, outcomes, judged):
+        other = judged.choosing(choices)
+        outcomes = _outcomes(rules, trials, other)
+        if _broken(outcomes) < best[0]:
+            best = _broken(outcomes), other, outcomes
+    return best[1:]
+
+
+def _outcomes_of(
+    rule: specs.Rule, answered: Sequence[AnsweredTrial], judged: JudgedImplementation
+) -> list[Outcome]:
+    return [AppliedRule(rule, judged).outcome_of(*one) for one in answered]
+
+
+def _outcomes(
+    rules: Sequence[specs.Rule], answered: AnsweredTrialsByRule, judged: JudgedImplementation
+) -> OutcomesByRule:
+    return {
+        rule.id: _outcomes_of(rule, answered[rule.id], judged)
+        for rule in rules
+        if rule.id in answered and judged.resolved.applies(rule)
+    }
+
+
+def _broken(outcomes: OutcomesByRule) -> int:
+    """Return the number of broken rules."""
+    return sum(any(outcome.violated for outcome in row) for row in outcomes.values())
+
+
+def _consistent_choices(
+    rules: Sequence[specs.Rule],
+    answered: AnsweredTrialsByRule,
+    outcomes: OutcomesByRule,
+    judged: JudgedImplementation,
+) -> list[Choices]:
+    """Return choices of open readings that allow all answers about a rule that is broken now."""
+    is_open = judged.resolved.open
+    found: list[Choices] = []
+    for rule in rules if is_open else ():
+        pairs = zip(answered.get(rule.id, ()), outcomes.get(rule.id, ()), strict=False)
+        faulty = [one for one, outcome in pairs if outcome.violated]
+        if not faulty:
+            continue
+        applied = AppliedRule(rule, judged)
+        rests = [applied.consulted(one.trial, answers) for one, answers in faulty]
+        names = [name for name in is_open if any(name in choices for choices in rests)]
+        trials = [*faulty, *answered[rule.id]]  # most choices are ruled out by a faulty one
+        choices = next(
+            (one for one in _likely(names, judged) if _is_consistent(applied, one, trials)), None
+        )
+        found += [choices] if choices is not None and choices not in found else []
+    return found[:MOST_CONSISTENT]
+
+
+def _likely(names: Sequence[str], judged: JudgedImplementation) -> Iterator[Choices]:
+    """Yield combinations of the alternatives that remain, those that change one reading first."""
+    domains = judged.resolved.open
+    for name in names:
+        yield from ({name: value} for value in domains[name][1:])
+    for values in islice(product(*(domains[name] for name in names)), MOST_CHOICES):
+        yield dict(zip(names, values, strict=True))
+
+
+def _is_consistent(
+    applied: AppliedRule, choices: Choices, answered: Sequence[AnsweredTrial]
+) -> bool:
+    """True if a rule is not broken under these choices of open readings."""
+    other = AppliedRule(applied.rule, applied.judged.choosing(choices))
+    applies = other.judged.resolved.applies(applied.rule)
+    return not applies or not any(other.outcome_of(*one).violated for one in answered)

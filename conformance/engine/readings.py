@@ -1,4 +1,4 @@
-"""The readings of an implementation: pinned, declared, or found from its answers.
+"""Find readings: pinned, declared, or found from the answers of an implementation.
 
 An alternative remains possible while every rule allows the answers under it, whatever the other
 readings are. Readings that are already known help to decide the rest.
@@ -9,42 +9,45 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
+from itertools import product
 from typing import Literal
 
 from pulsar_conformance import specs
 from pulsar_conformance.conformance.common.trial import Json, Trial
-from pulsar_conformance.conformance.engine.corpus import aimed_at
-from pulsar_conformance.conformance.engine.evidence import Domains, Evidence
+from pulsar_conformance.conformance.engine.draw import aimed_at
+from pulsar_conformance.conformance.engine.evaluate import RuleEvaluator
 from pulsar_conformance.conformance.engine.implementation import Implementation
-from pulsar_conformance.conformance.engine.judge import Court
 from pulsar_conformance.reference import Readings
 
-How = Literal["pinned", "declared", "documented", "found", "undecided", "mixed"]
-"""How it is known which alternative is followed: by --reading, by hello, since the documents or the
-release leave no other, from the answers; or not at all, or now one is and now another."""
+Choices = Mapping[str, str]
+"""Reading to alternative; of some readings, or of all."""
 
-EvidenceByReading = Mapping[str, Sequence[Evidence]]
-"""The trials that aim at a reading, answered."""
+Domains = Mapping[str, Sequence[str]]
+"""Reading to the alternatives that remain, the likeliest first."""
+
+How = Literal["pinned", "declared", "documented", "found", "undecided", "mixed"]
+"""How an alternative is known: by --reading; by hello; because the documents or the release leave
+no other; from the answers; not at all; or not, because answers contradict each other."""
 
 
 @dataclass(frozen=True)
-class Followed:
+class ResolvedReadings:
     """The readings by which an implementation is judged."""
 
     profile: str
     domains: Domains
-    """The alternatives that are left of each reading; the one that counts is the first."""
+    """The alternatives that remain of each reading; the first one counts."""
     how: Mapping[str, How] = field(default_factory=dict)
 
     @property
-    def readings(self) -> Readings:
+    def chosen(self) -> Readings:
         """The alternative of each reading by which the implementation is judged."""
         return Readings({name: values[0] for name, values in self.domains.items()})
 
     @property
-    def court(self) -> Court:
-        """A court that judges by these readings."""
-        return Court(specs.load().defaults(self.profile), self.readings)
+    def evaluator(self) -> RuleEvaluator:
+        """A new evaluator under these readings."""
+        return RuleEvaluator(specs.load().defaults(self.profile), self.chosen)
 
     @property
     def open(self) -> Domains:
@@ -52,42 +55,44 @@ class Followed:
         return {name: values for name, values in self.domains.items() if len(values) > 1}
 
     def applies(self, rule: specs.Rule) -> bool:
-        """Whether a rule applies under the current alternatives."""
+        """True if a rule applies under the current alternatives."""
         return self.why_not(rule) is None
 
     def may_apply(self, rule: specs.Rule) -> bool:
-        """Whether a rule applies under some of the remaining alternatives."""
+        """True if a rule applies under some of the remaining alternatives."""
         return all(value in self.domains[name] for name, value in rule.reading.items())
 
     def why_not(self, rule: specs.Rule) -> str | None:
-        """Why a rule does not apply, or an empty text."""
+        """Return the reason why a rule does not apply, or None."""
         for name, value in rule.reading.items():
-            if self.readings[name] != value:
-                return f"it follows {name}={self.readings[name]}, not {value}"
+            if self.chosen[name] != value:
+                if self.how.get(name) in ("undecided", "mixed"):
+                    return f"{name} is {self.how[name]}, and taken as {self.chosen[name]}"
+                return f"it follows {name}={self.chosen[name]}, not {value}"
         return None
 
-    def choosing(self, choices: Mapping[str, str]) -> Followed:
-        """A copy in which these alternatives come first."""
+    def choosing(self, choices: Choices) -> ResolvedReadings:
+        """Return a copy in which these alternatives come first."""
         ahead = {
             name: (value, *(one for one in self.domains[name] if one != value))
             for name, value in choices.items()
         }
         return replace(self, domains={**self.domains, **ahead})
 
-    def told(self) -> dict[str, str]:
-        """How the alternative of each reading is known, for readings that the documents mention."""
-        return {name: self.how[name] for name in readings_of(self.profile)}
+    def how_known(self) -> dict[str, str]:
+        """Return how each reading that the documents mention is known."""
+        return {name: self.how[name] for name in documented_readings(self.profile)}
 
 
 @cache
-def readings_of(profile: str) -> tuple[str, ...]:
-    """The readings about which a document of the profile says something, in order."""
-    return tuple(name for name, values in alternatives_of(profile).items() if values)
+def documented_readings(profile: str) -> tuple[str, ...]:
+    """Return the readings about which a document of the profile says something, in order."""
+    return tuple(name for name, values in documented_alternatives(profile).items() if values)
 
 
 @cache
-def alternatives_of(profile: str) -> Mapping[str, tuple[str, ...]]:
-    """Of each reading, the alternatives for which the profile's documents have a sentence."""
+def documented_alternatives(profile: str) -> Mapping[str, tuple[str, ...]]:
+    """Return, for each reading, the alternatives with a sentence in the profile's documents."""
     documents = {name for one in specs.load().lineage(profile) for name in one.documents}
     return {
         name: tuple(
@@ -99,17 +104,17 @@ def alternatives_of(profile: str) -> Mapping[str, tuple[str, ...]]:
     }
 
 
-def before_asking(implementation: Implementation) -> Followed:
-    """What is known before any answer: pinned, declared and remaining alternatives.
+def before_asking(implementation: Implementation) -> ResolvedReadings:
+    """Return what is known before any answer: pinned, declared and remaining alternatives.
 
-    The readings of a released profile are what the release does, and are not open.
+    The readings of a released profile are those of the release, and are not open.
     """
     profile = implementation.profile
     usual = specs.load().default_readings(profile)
     settled = specs.load().profile(profile)
     fixed = dict(settled.readings) if settled.released else {}
     known: dict[str, tuple[Sequence[str], How]] = {}
-    for name, documented in alternatives_of(profile).items():
+    for name, documented in documented_alternatives(profile).items():
         others = (value for value in documented if value != usual[name])
         known[name] = (usual[name], *others), "undecided" if documented[1:] else "documented"
         if name in fixed:
@@ -119,47 +124,151 @@ def before_asking(implementation: Implementation) -> Followed:
             known[name] = (declared,), "declared"
         if name in implementation.pinned:
             known[name] = (implementation.pinned[name],), "pinned"
-    return Followed(
+    return ResolvedReadings(
         profile,
         {name: values for name, (values, _) in known.items()},
         {name: how for name, (_, how) in known.items()},
     )
 
 
-def found(before: Followed, evidence: EvidenceByReading) -> Followed:
-    """The open readings as the answers to aimed trials decide them.
+class RecordingReadings(Readings):
+    """Readings that record which of them were consulted."""
+
+    _recorded: set[str]
+
+    def __init__(self, choices: Choices) -> None:
+        super().__init__(choices)
+        object.__setattr__(self, "_recorded", set())
+
+    def __getitem__(self, name: str) -> str:
+        self._recorded.add(name)
+        return super().__getitem__(name)
+
+    @property
+    def consulted(self) -> Choices:
+        """The readings consulted so far, with their alternatives."""
+        return {name: self.choices[name] for name in sorted(self._recorded)}
+
+
+def consulted(
+    rule: specs.Rule, evaluator: RuleEvaluator, trial: Trial, answers: Sequence[Json]
+) -> Choices:
+    """Return the readings, with their alternatives, on which a rule's judgment depends."""
+    recording = RecordingReadings(evaluator.readings.choices)
+    evaluator.under(recording).judge(rule.id, trial, answers)
+    return {**recording.consulted, **rule.reading}
+
+
+@dataclass(frozen=True)
+class Conflict:
+    """Choices under which answers break a rule, whatever the other readings are."""
+
+    rule: str
+    choices: Choices
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """An answered trial, and what judging it under some readings has shown."""
+
+    evaluator: RuleEvaluator
+    rules: Sequence[specs.Rule]
+    """The rules by which the answers are judged."""
+    trial: Trial
+    answers: Sequence[Json]
+    conflicts: list[Conflict] = field(default_factory=list)
+    fits: list[Choices] = field(default_factory=list)
+
+    def allows(self, domains: Domains) -> bool:
+        """True if the answers break no rule under some choice from the domains."""
+        chosen: Choices | None = {name: values[0] for name, values in domains.items()}
+        while chosen is not None:
+            if self._fits(chosen):
+                return True
+            chosen = _without_conflict(domains, self.conflicts)
+        return False
+
+    @property
+    def complaint(self) -> str:
+        """The rules that the answers break under every reading, as text."""
+        for one in self.conflicts:
+            if not one.choices:
+                return f"it breaks {one.rule}, whatever the reading"
+        return f"it breaks {' or '.join(dict.fromkeys(one.rule for one in self.conflicts))}"
+
+    def _fits(self, choices: Choices) -> bool:
+        """True if the answers break no rule; conflicts found on the way are kept."""
+        if any(fit.items() <= choices.items() for fit in self.fits):
+            return True
+        if any(one.choices.items() <= choices.items() for one in self.conflicts):
+            return False
+        recording = RecordingReadings(choices)
+        evaluator = self.evaluator.under(recording)
+        for rule in self.rules:
+            applies = all(recording[name] == value for name, value in rule.reading.items())
+            if applies and evaluator.judge(rule.id, self.trial, self.answers).violated:
+                # The readings that other rules consulted are no part of this conflict.
+                alone = consulted(rule, evaluator, self.trial, self.answers)
+                self.conflicts.append(Conflict(rule.id, alone))
+                return False
+        self.fits.append(recording.consulted)
+        return True
+
+
+def _without_conflict(domains: Domains, conflicts: Sequence[Conflict]) -> Choices | None:
+    """Return the likeliest choices from the domains that no conflict forbids, or None."""
+    names = list(dict.fromkeys(name for one in conflicts for name in one.choices))
+    base = {name: values[0] for name, values in domains.items()}
+    for values in product(*(domains[name] for name in names)):
+        choices = {**base, **dict(zip(names, values, strict=True))}
+        if not any(one.choices.items() <= choices.items() for one in conflicts):
+            return choices
+    return None
+
+
+def find_readings(
+    before: ResolvedReadings, answered: Mapping[str, Iterable[tuple[Trial, Sequence[Json]]]]
+) -> ResolvedReadings:
+    """Return the open readings as decided by the answers to trials that aim at them, by reading.
 
     Trials that break a rule under every reading are ignored here; the rule reports them.
     """
-    telling = {
-        name: [one for one in evidence.get(name, ()) if one.allows(before.domains)]
+    evaluator, domains = before.evaluator, before.domains
+    evidence = {
+        name: [
+            one
+            for one in as_evidence(evaluator, before.profile, answered.get(name, ()))
+            if one.allows(domains)
+        ]
         for name in before.open
     }
-    domains = narrowed(telling, before.domains)
+    domains = narrow(evidence, before.domains)
     how = dict(before.how)
     for name in before.open:
-        left = common(name, telling[name], {**domains, name: before.domains[name]})
-        if len(left) == 1 and telling[name]:
+        left = common_alternatives(name, evidence[name], {**domains, name: before.domains[name]})
+        if len(left) == 1 and evidence[name]:
             how[name] = "found"
         elif not left:
             how[name] = "mixed"
-    return Followed(before.profile, domains, how)
+    return ResolvedReadings(before.profile, domains, how)
 
 
-def narrowed(evidence: EvidenceByReading, domains: Domains) -> Domains:
-    """The alternatives that remain after each reading has helped to decide the others."""
+def narrow(evidence: Mapping[str, Sequence[Evidence]], domains: Domains) -> Domains:
+    """Return the alternatives that remain after each reading has helped to decide the others."""
     while True:
         before = domains
         for reading, trials in evidence.items():
-            left = common(reading, trials, domains)
-            if left:  # nothing is left where an implementation follows none, or several
+            left = common_alternatives(reading, trials, domains)
+            if left:  # none is left where an implementation follows no alternative, or several
                 domains = {**domains, reading: left}
         if domains == before:
             return domains
 
 
-def common(reading: str, evidence: Iterable[Evidence], domains: Domains) -> tuple[str, ...]:
-    """The remaining alternatives that every trial allows."""
+def common_alternatives(
+    reading: str, evidence: Iterable[Evidence], domains: Domains
+) -> tuple[str, ...]:
+    """Return the remaining alternatives that every trial allows."""
     trials = list(evidence)
     return tuple(
         value
@@ -169,8 +278,8 @@ def common(reading: str, evidence: Iterable[Evidence], domains: Domains) -> tupl
 
 
 @cache
-def telling_rules(profile: str, operations: frozenset[str]) -> Sequence[specs.Rule]:
-    """The documented rules about these operations: those of the profile, and of other readings."""
+def deciding_rules(profile: str, operations: frozenset[str]) -> Sequence[specs.Rule]:
+    """Return the documented rules about these operations, of the profile and of other readings."""
     lineage = {one.id for one in specs.load().lineage(profile)}
     return [
         rule
@@ -182,27 +291,42 @@ def telling_rules(profile: str, operations: frozenset[str]) -> Sequence[specs.Ru
     ]
 
 
-def followed_by(implementation: Implementation, seed: int) -> Followed:
-    """The readings that an implementation follows, by aimed trials. Errors: `AdapterError`."""
-    before = before_asking(implementation)
-    return found(before, {name: evidence_of(implementation, name, seed) for name in before.open})
+def as_evidence(
+    evaluator: RuleEvaluator, profile: str, answered: Iterable[tuple[Trial, Sequence[Json]]]
+) -> Iterator[Evidence]:
+    """Yield the answers as evidence, without unsupported questions."""
+    for trial, answers in answered:
+        if not any("unsupported" in answer for answer in answers):
+            yield Evidence(evaluator, deciding_rules(profile, trial.operations), trial, answers)
 
 
 def evidence_of(implementation: Implementation, reading: str, seed: int) -> list[Evidence]:
-    """The trials that aim at a reading, with answers to those that it supports.
+    """Ask the trials that aim at a reading, and return those that are supported.
 
     Errors: `AdapterError`.
     """
+    return list(
+        as_evidence(
+            before_asking(implementation).evaluator,
+            implementation.profile,
+            _answered(implementation, reading, seed),
+        )
+    )
+
+
+def resolve_readings(implementation: Implementation, seed: int) -> ResolvedReadings:
+    """Ask the trials that aim at readings, and return the readings.
+
+    Errors: `AdapterError`.
+    """
+    before = before_asking(implementation)
+    return find_readings(
+        before, {name: list(_answered(implementation, name, seed)) for name in before.open}
+    )
+
+
+def _answered(
+    implementation: Implementation, reading: str, seed: int
+) -> Iterable[tuple[Trial, Sequence[Json]]]:
     trials = aimed_at(reading, implementation.profile, seed)
-    court = before_asking(implementation).court
-    answered = zip(trials, implementation.answers(trials), strict=True)
-    return list(telling(court, implementation.profile, answered))
-
-
-def telling(
-    court: Court, profile: str, answered: Iterable[tuple[Trial, Sequence[Json]]]
-) -> Iterator[Evidence]:
-    """The answers as evidence, without unsupported questions."""
-    for trial, answers in answered:
-        if not any("unsupported" in answer for answer in answers):
-            yield Evidence(court, telling_rules(profile, trial.operations), trial, answers)
+    return zip(trials, implementation.answers(trials), strict=True)

@@ -11,13 +11,13 @@ from pulsar_conformance import specs
 from pulsar_conformance.adapters import AdapterError
 from pulsar_conformance.conformance.common import GC_THRESHOLDS
 from pulsar_conformance.conformance.common.verdict import Verdict
-from pulsar_conformance.conformance.engine.asking import at_once
+from pulsar_conformance.conformance.engine.ask import at_once
 from pulsar_conformance.conformance.engine.events import Tell
 from pulsar_conformance.conformance.engine.plan import Plan
 from pulsar_conformance.conformance.engine.run import Run
 
-ASKED_AT_ONCE = 3
-"""The most implementations to ask while others are judged."""
+MOST_BACKGROUND_THREADS = 3
+"""Implementations that are asked at a time while others are judged."""
 
 
 class Session:
@@ -30,43 +30,43 @@ class Session:
     def __init__(self, plan: Plan, tell: Tell, alone: bool) -> None:
         self.plan = plan
         self._alone = alone
-        self._collected = gc.get_threshold()
+        self._thresholds = gc.get_threshold()
         gc.set_threshold(*GC_THRESHOLDS)
         self._prepared = False
-        self._aside = ThreadPoolExecutor(ASKED_AT_ONCE, "asking")
-        asking = self._aside.submit if alone else at_once
+        self._background = ThreadPoolExecutor(MOST_BACKGROUND_THREADS, "asking")
+        submit = self._background.submit if alone else at_once
         self.runs = {
-            (adapter, profile): Run(plan, adapter, profile, tell, asking)
+            (adapter, profile): Run(plan, adapter, profile, tell, submit)
             for adapter in plan.adapters
             for profile in plan.profiles
         }
 
     def verdict(self, run: Run, rule: specs.Rule) -> Verdict:
-        """The verdict on a rule in a run."""
+        """Return the verdict on a rule in a run."""
         if self._alone and not self._prepared:
             self._prepare()
         return run.verdict(rule)
 
     def _prepare(self) -> None:
-        """Draws for each run, and has it asked in the background while more is drawn.
+        """Draw for each run, and have it asked in the background while more is drawn.
 
         An implementation that takes many cases at a time goes first, since it has most to do, and
         under the profile with the fewest rules, so that it begins early; one in this process goes
         last, as it is asked at once.
         """
         self._prepared = True
-        able = []
+        reached = []
         for run in self.runs.values():
             with suppress(AdapterError):  # each rule's verdict says so
-                batch = run.implementation.hello.batch
-                able.append((run.in_process, -batch, len(run.rules), run))
-        for *_, run in sorted(able, key=itemgetter(0, 1, 2)):
+                one = run.implementation
+                reached.append((one.in_process, -one.hello.batch, len(run.rules), run))
+        for *_, run in sorted(reached, key=itemgetter(0, 1, 2)):
             with suppress(AdapterError):
                 run.prepare()
 
     def close(self) -> None:
-        """Closes every connection."""
-        gc.set_threshold(*self._collected)
-        self._aside.shutdown(wait=False, cancel_futures=True)
+        """Close every connection."""
+        gc.set_threshold(*self._thresholds)
+        self._background.shutdown(wait=False, cancel_futures=True)
         for run in self.runs.values():
             run.close()

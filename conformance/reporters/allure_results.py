@@ -12,7 +12,7 @@ import pytest
 from allure_commons.model2 import StatusDetails
 from pulsar_conformance import fixtures, specs
 from pulsar_conformance.conformance.common.verdict import Failure, Verdict
-from pulsar_conformance.conformance.engine.failing.worked import place_of
+from pulsar_conformance.conformance.engine.failures import place_of_example
 from pulsar_conformance.conformance.engine.plan import Plan
 from pulsar_conformance.conformance.explain.failures import sources_of
 from pulsar_conformance.specs import Rule
@@ -162,7 +162,7 @@ def entry_of(rule: Rule) -> str:
 def case_of(plan: Plan, failure: Failure) -> Any:
     """The saved case, or the questions of the worked example."""
     for example in fixtures.examples():
-        if failure.case_file == place_of(example):
+        if failure.case_file == place_of_example(example):
             return [{"ask": operation, "case": case} for operation, case in example.questions]
     return json.loads((plan.root / failure.case_file).read_text("utf-8"))
 

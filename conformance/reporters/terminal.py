@@ -17,7 +17,7 @@ from pulsar_conformance.adapters import AdapterError
 from pulsar_conformance.conformance.cases.deviations import of_others
 from pulsar_conformance.conformance.common.verdict import Verdict
 from pulsar_conformance.conformance.compare.replay import said_of_none
-from pulsar_conformance.conformance.engine.failing.retelling import IN_A_SESSION, started
+from pulsar_conformance.conformance.engine.failures import NOX_SESSION, program
 from pulsar_conformance.conformance.engine.run import Run
 from pulsar_conformance.conformance.engine.session import Session
 from pulsar_conformance.conformance.explain.failures import format_failure
@@ -53,11 +53,16 @@ def implementation(run: Run) -> dict[str, Any]:
         "neutral": {},
     }
     try:
-        followed, hello = run.followed, run.implementation.hello
+        followed, hello = run.readings, run.implementation.hello
     except AdapterError:
         return about
-    readings = dict(followed.readings.choices)
-    return {**about, "readings": readings, "known": followed.told(), "neutral": dict(hello.neutral)}
+    readings = dict(followed.chosen.choices)
+    return {
+        **about,
+        "readings": readings,
+        "known": followed.how_known(),
+        "neutral": dict(hello.neutral),
+    }
 
 
 class Reporter:
@@ -160,9 +165,9 @@ class Reporter:
         results = str(self._directory / "allure")
         words = [] if results == str(allure.OUT / "allure") else [results]
         words += ["--to", str(self._directory / "report")] if words else []
-        if IN_A_SESSION in os.environ:
+        if NOX_SESSION in os.environ:
             return shlex.join(["nox", "-s", "report", *(["--", *words] if words else [])])
-        return shlex.join([*started(), "report", "allure", *words])
+        return shlex.join([*program(), "report", "allure", *words])
 
     def _say_what_is_saved(self) -> None:
         """One line on the standard error: how far the run came, and where that can be found."""

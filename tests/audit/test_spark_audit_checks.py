@@ -20,8 +20,8 @@ from pulsar_conformance.audit.verdicts.checks.acts import acts
 from pulsar_conformance.audit.verdicts.checks.facts import facts
 from pulsar_conformance.audit.verdicts.judging import judged
 from pulsar_conformance.conformance.common.trial import Trial
-from pulsar_conformance.conformance.engine.corpus import drawn
-from pulsar_conformance.conformance.engine.judge import Court
+from pulsar_conformance.conformance.engine.draw import drawn
+from pulsar_conformance.conformance.engine.evaluate import RuleEvaluator
 from pulsar_conformance.reference import Model, Readings
 from pyspark.sql import functions as F
 from standins.sparks import spark
@@ -153,12 +153,12 @@ def reported(cases):
 @pytest.mark.parametrize("otherwise", [{}, OTHERWISE], ids=["usual", "otherwise"])
 def test_columns_say_what_the_suite_says(spark, otherwise):
     readings = {**specs.load().default_readings(PROFILE), **otherwise}
-    court = Court(specs.load().defaults(PROFILE), Readings.of(PROFILE, otherwise))
+    evaluator = RuleEvaluator(specs.load().defaults(PROFILE), Readings.of(PROFILE, otherwise))
     questions = list(asked(readings))
     said = said_by_columns(spark.session, questions, readings)
     words = set()
     for (number, (trial, pairs)), rule in product(enumerate(questions), CHECKS):
-        word = court.judge(rule, trial, [{"unload": pairs}]).word
+        word = evaluator.judge(rule, trial, [{"unload": pairs}]).word
         one = said.get((number, rule))
         columns = "not_reached" if one is None else "violated" if one.broken else "allowed"
         assert columns == word, (rule, trial.questions[0].case, pairs, one)

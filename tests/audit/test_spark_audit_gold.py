@@ -13,7 +13,7 @@ from pulsar_conformance.audit.pipeline.tables import GOLD, TABLES
 from pulsar_conformance.audit.tables.decisions import decided
 from pulsar_conformance.audit.verdicts.verdicts import judged_by
 from pulsar_conformance.conformance.cases.saved import trial_of
-from pulsar_conformance.conformance.engine.judge import Court
+from pulsar_conformance.conformance.engine.evaluate import RuleEvaluator
 from pulsar_conformance.reference import Readings
 from standins.sparks import audit_session, spark
 
@@ -248,7 +248,7 @@ def test_what_is_kept_is_what_was_chosen_or_unloaded(made):
 
 
 def test_a_case_is_broken_as_its_cycle_was(made):
-    court = Court(specs.load().defaults(PROFILE), Readings.of(PROFILE))
+    evaluator = RuleEvaluator(specs.load().defaults(PROFILE), Readings.of(PROFILE))
     done = {(5.0, "guessed"): [("b1", 3)], (10.0, "recorded"): [], (20.0, "guessed"): []}
     done[15.0, "recorded"] = [("b1", 3), ("b1", 5)]
     judged = 0
@@ -258,8 +258,8 @@ def test_a_case_is_broken_as_its_cycle_was(made):
         if row["verdict"] in ("violated", "not done though due") and cycle in done:
             pairs = [{"broker": one, "bundle": bundle(place)} for one, place in done[cycle]]
             trial = trial_of(json.loads(row["case"]))
-            assert court.legal(trial)
-            assert court.judge(row["rule"], trial, [{"unload": pairs}]).violated
+            assert evaluator.legal(trial)
+            assert evaluator.judge(row["rule"], trial, [{"unload": pairs}]).violated
             judged += 1
     assert judged > 5
 

@@ -17,7 +17,7 @@ from pulsar_conformance.adapters.arguments import DEFAULT_PROFILE
 from pulsar_conformance.adapters.protocol import OPERATIONS
 from pulsar_conformance.conformance.catalogue import checks
 from pulsar_conformance.conformance.common.trial import Json
-from pulsar_conformance.conformance.engine.corpus import drawn
+from pulsar_conformance.conformance.engine.draw import drawn
 from pulsar_conformance.specs.words import counted
 
 DRAWN = 10

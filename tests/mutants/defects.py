@@ -11,9 +11,9 @@ from typing import Any
 from pulsar_conformance import fixtures, specs
 from pulsar_conformance.conformance.cases.legality import bad_trial
 from pulsar_conformance.conformance.common.trial import Question, Trial
-from pulsar_conformance.conformance.engine.corpus import drawn
-from pulsar_conformance.conformance.engine.failing.reducing import smallest
-from pulsar_conformance.conformance.engine.hearing import Hearing
+from pulsar_conformance.conformance.engine.draw import drawn
+from pulsar_conformance.conformance.engine.judge import AppliedRule
+from pulsar_conformance.conformance.engine.reduce import smallest_case
 from pulsar_conformance.specs.errors import unknown
 from pulsar_conformance.specs.lines import Sheet, read
 from pulsar_conformance.specs.schemas import check_shape
@@ -100,13 +100,13 @@ def shown(defect: Defect, examples: int = EXAMPLES) -> Exhibit | None:
     bench = bench_of(defect, profile)
     first = None
     for trial in _trials(rule, profile, examples):
-        if not bench.subject.court.legal(trial) or not bench.own_fault(rule.id, trial):
+        if not bench.subject.evaluator.legal(trial) or not bench.own_fault(rule.id, trial):
             continue
         found = _sized(trial)
         if found.small:
             return found
         first = first or found
-    return first and _sized(smallest(Hearing(rule, bench.subject), first.trial))
+    return first and _sized(smallest_case(AppliedRule(rule, bench.subject), first.trial))
 
 
 def bench_of(defect: Defect, profile: str) -> Bench:

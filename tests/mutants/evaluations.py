@@ -13,7 +13,7 @@ from pulsar_conformance import fixtures, specs
 from pulsar_conformance.conformance.cases.legality import bad_trial
 from pulsar_conformance.conformance.catalogue import checks
 from pulsar_conformance.conformance.common.trial import Json, Question, Trial, canonical
-from pulsar_conformance.conformance.engine.corpus import drawn
+from pulsar_conformance.conformance.engine.draw import drawn
 from pulsar_conformance.reference import Model, Readings
 
 from mutants.making import MODEL

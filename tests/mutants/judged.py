@@ -11,10 +11,10 @@ from pulsar_conformance.adapters.reference import ReferenceConnection
 from pulsar_conformance.conformance.cases.matching import allows
 from pulsar_conformance.conformance.catalogue import checks
 from pulsar_conformance.conformance.common.trial import DECLINED, Json, Trial
-from pulsar_conformance.conformance.engine.hearing import Hearing
+from pulsar_conformance.conformance.engine.attribute import attribute_faults
+from pulsar_conformance.conformance.engine.evaluate import Fault
 from pulsar_conformance.conformance.engine.implementation import Implementation
-from pulsar_conformance.conformance.engine.judge import Fault
-from pulsar_conformance.conformance.engine.subject import Subject
+from pulsar_conformance.conformance.engine.judge import AppliedRule, JudgedImplementation
 
 NAME = "mutant"
 
@@ -48,11 +48,11 @@ class Bench:
         self._model = model(profile, chosen or None)
         connection = MutantConnection(self._model, profile, followed)
         self.profile = profile
-        self.subject = Subject.unasked(Altered(connection, profile))
+        self.subject = JudgedImplementation.before_asking(Altered(connection, profile))
         self._rules = [
             one
             for one in specs.load().rules_of(profile)
-            if one.id in checks() and self.subject.followed.applies(one)
+            if one.id in checks() and self.subject.resolved.applies(one)
         ]
 
     def at_once(self, trial: Trial) -> list[Json]:
@@ -71,16 +71,18 @@ class Bench:
 
     def broken(self, rule: str, trial: Trial, answers: Sequence[Json]) -> str | None:
         """The rule that answers break, where they break this one: it, or one that it builds on."""
-        outcome = self.subject.court.judge(rule, trial, answers)
+        outcome = self.subject.evaluator.judge(rule, trial, answers)
         if not outcome.violated:
             return None
         known = specs.load().rules[rule]
-        [blame] = Hearing(known, self.subject).blamed([Fault(trial, answers, outcome)])
+        [blame] = attribute_faults(
+            AppliedRule(known, self.subject), [Fault(trial, answers, outcome)]
+        )
         return blame.rule or rule
 
     def reached(self, rule: str, trial: Trial, answers: Sequence[Json]) -> bool:
         """Whether a rule applies to a trial with these answers."""
-        return self.subject.court.judge(rule, trial, answers).word == "allowed"
+        return self.subject.evaluator.judge(rule, trial, answers).word == "allowed"
 
     def own_fault(self, rule: str, trial: Trial) -> bool:
         """Whether the answers break a rule, and nothing that it builds on."""

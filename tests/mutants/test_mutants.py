@@ -11,7 +11,7 @@ import pytest
 from pulsar_conformance import adapters, specs
 from pulsar_conformance.conformance.cases.saved import load
 from pulsar_conformance.conformance.engine import run as running
-from pulsar_conformance.conformance.engine.corpus import trials_of
+from pulsar_conformance.conformance.engine.draw import trials_of
 from pulsar_conformance.conformance.engine.plan import Plan
 
 SAMPLE = Path(adapters.__file__).parent / "samples" / "java" / "Main.java"

@@ -11,9 +11,8 @@ from pulsar_conformance.conformance.cases.saved import load
 from pulsar_conformance.conformance.catalogue import checks
 from pulsar_conformance.conformance.commands.main import main
 from pulsar_conformance.conformance.common.trial import Trial
-from pulsar_conformance.conformance.engine.hearing import Hearing
 from pulsar_conformance.conformance.engine.implementation import Implementation
-from pulsar_conformance.conformance.engine.subject import Subject
+from pulsar_conformance.conformance.engine.judge import AppliedRule, JudgedImplementation
 from pulsar_conformance.reference import Model
 from pulsar_conformance.reference.released.java import hash_of, in_map, single, to_int, wrapped
 
@@ -51,21 +50,21 @@ CASES = sorted((Path(fixtures.__file__).parent / "cases").glob("*/*.json"))
 @pytest.mark.parametrize("profile", RELEASED)
 def test_a_release_is_not_held_to_what_it_is_known_to_break(profile):
     """Cases on which releases break the documents are no faults by the profile of a release."""
-    subject = Subject.unasked(Implementation("reference", profile, {}))
+    subject = JudgedImplementation.before_asking(Implementation("reference", profile, {}))
     rules = [rule for rule in specs.load().rules_of(profile) if rule.id in checks()]
     trials = [load(file, specs.load().defaults("documented-3.0")).trial for file in CASES]
-    trials = list(filter(subject.court.legal, trials))
+    trials = list(filter(subject.evaluator.legal, trials))
     assert len(trials) > len(CASES) / 3
     for trial, answers in zip(trials, subject.implementation.answers(trials), strict=True):
         for rule in rules:
             if not subject.inapplicable(rule):
-                assert not Hearing(rule, subject).outcome(trial, answers).violated, rule.id
+                assert not AppliedRule(rule, subject).outcome(trial, answers).violated, rule.id
 
 
 def test_who_breaks_a_rule_that_the_release_keeps_is_found():
     """A broker at 95 % of which nothing is unloaded: the release unloads, and so must others."""
-    subject = Subject.unasked(Implementation("reference", "released-4.2", {}))
-    hearing = Hearing(specs.load().rules["OVERLOAD-01"], subject)
+    subject = JudgedImplementation.before_asking(Implementation("reference", "released-4.2", {}))
+    applied = AppliedRule(specs.load().rules["OVERLOAD-01"], subject)
     found = 0
     for example in fixtures.examples():
         operation, case = example.questions[0]
@@ -73,7 +72,7 @@ def test_who_breaks_a_rule_that_the_release_keeps_is_found():
             trial = Trial.of(operation, case)
             [right] = subject.implementation.answers([trial])
             if right[0].get("unload"):
-                found += hearing.outcome(trial, [{"unload": []}]).violated
+                found += applied.outcome(trial, [{"unload": []}]).violated
     assert found
 
 

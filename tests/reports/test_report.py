@@ -12,11 +12,11 @@ import yaml
 from pulsar_conformance import fixtures, specs
 from pulsar_conformance.conformance.common.trial import Question, Trial
 from pulsar_conformance.conformance.common.verdict import Failure, Verdict
-from pulsar_conformance.conformance.engine.failing.worked import unlike
-from pulsar_conformance.conformance.engine.hearing import Hearing
+from pulsar_conformance.conformance.engine.draw import SourcedTrial
+from pulsar_conformance.conformance.engine.failures import example_failure
 from pulsar_conformance.conformance.engine.implementation import Implementation
+from pulsar_conformance.conformance.engine.judge import AppliedRule, JudgedImplementation
 from pulsar_conformance.conformance.engine.plan import Plan
-from pulsar_conformance.conformance.engine.subject import Subject
 from pulsar_conformance.conformance.reporters import allure_results
 from pulsar_conformance.reports import allure
 
@@ -218,11 +218,14 @@ def test_a_failure_has_its_case_its_derivation_and_its_text(results, run):
 
 def test_a_worked_example_answered_otherwise_has_its_case():
     plan = Plan(("reference",), ("documented-3.0",))
-    subject = Subject.unasked(Implementation("reference", "documented-3.0", plan.readings))
+    subject = JudgedImplementation.before_asking(
+        Implementation("reference", "documented-3.0", plan.readings)
+    )
     example = next(one for one in fixtures.examples() if one.rules[0] == "OVERLOAD-03")
     rule = specs.load().rules["OVERLOAD-03"]
     trial = Trial(tuple(Question(*question) for question in example.questions))
-    failure = unlike(Hearing(rule, subject), example, plan, trial, [{"unload": []}])
+    answered = SourcedTrial("example", trial, example), [{"unload": []}]
+    failure = example_failure(AppliedRule(rule, subject), plan, answered)
     [question] = allure_results.case_of(plan, failure)
     assert question == {"ask": "shed.select", "case": example.questions[0][1]}
 

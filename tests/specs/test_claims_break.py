@@ -9,7 +9,7 @@ from pulsar_conformance.conformance.cases.legality import bad_trial
 from pulsar_conformance.conformance.catalogue import checks
 from pulsar_conformance.conformance.common.trial import Question, Trial
 from pulsar_conformance.conformance.drawing.drawing import draw
-from pulsar_conformance.conformance.engine.judge import Court
+from pulsar_conformance.conformance.engine.evaluate import RuleEvaluator
 from pulsar_conformance.reference import MissingSetting, Model, Readings
 from pulsar_conformance.specs.claims import claims
 from standins.deviations import DEVIATIONS, breaks_down, misheard, renamed
@@ -74,15 +74,15 @@ def breaking(rule):
     """The fault that makes the rule's check fail; None if there is none."""
     profile = profile_of(rule)
     readings = SPECS.rules[rule].reading
-    court = Court(SPECS.defaults(profile), Readings.of(profile, readings))
+    evaluator = RuleEvaluator(SPECS.defaults(profile), Readings.of(profile, readings))
     models = [Model(profile, readings), *other_models(rule, profile)]
     for trial in trials_of(rule, profile):
         told = [models[0].answer(*one) for one in trial.questions]
-        if court.judge(rule, trial, told).violated:
+        if evaluator.judge(rule, trial, told).violated:
             assert SPECS.profiles[profile].kind == "released", "the model keeps what is documented"
             return "what the documents say"
         for name, answers in deviating(rule, trial, told, models):
-            if len(answers) == len(told) and court.judge(rule, trial, answers).violated:
+            if len(answers) == len(told) and evaluator.judge(rule, trial, answers).violated:
                 return name
     return None
 

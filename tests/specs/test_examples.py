@@ -8,7 +8,7 @@ from pulsar_conformance.adapters.validation import check_answers
 from pulsar_conformance.conformance.cases.legality import bad_trial
 from pulsar_conformance.conformance.cases.matching import allows
 from pulsar_conformance.conformance.common.trial import Question, Trial
-from pulsar_conformance.conformance.engine.judge import Court
+from pulsar_conformance.conformance.engine.evaluate import RuleEvaluator
 from pulsar_conformance.fixtures import Example, rules_without_example
 from pulsar_conformance.reference import Model
 
@@ -56,7 +56,9 @@ def model_under(profile: str, readings: dict[str, str]) -> Model:
 
 
 def word(example: Example, rule: str, model: Model, answers) -> str:
-    outcome = Court(model.defaults, model.readings).judge(rule, trial_of(example), list(answers))
+    outcome = RuleEvaluator(model.defaults, model.readings).judge(
+        rule, trial_of(example), list(answers)
+    )
     return f"{outcome.word}: {outcome.allowed}" if outcome.violated else outcome.word
 
 

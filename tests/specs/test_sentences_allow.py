@@ -11,8 +11,8 @@ from pulsar_conformance.conformance.cases.legality import bad_trial
 from pulsar_conformance.conformance.catalogue import checks
 from pulsar_conformance.conformance.common.trial import Question, Trial
 from pulsar_conformance.conformance.drawing.drawing import draw
+from pulsar_conformance.conformance.engine.evaluate import RuleEvaluator
 from pulsar_conformance.conformance.engine.implementation import Implementation
-from pulsar_conformance.conformance.engine.judge import Court
 from pulsar_conformance.reference import Model, Readings, Settings
 from pulsar_conformance.reference.shedding import Cycle
 from pulsar_conformance.reference.threshold import Levels
@@ -38,7 +38,7 @@ def trials_of(rule, profile):
 def breaks(answer, rules, judged=NONE, profile=PROFILE):
     """The rules, of these, that an implementation breaks; `answer` takes operation and case."""
     readings = Readings.of(profile, judged)
-    court = Court(SPECS.defaults(profile), readings)
+    evaluator = RuleEvaluator(SPECS.defaults(profile), readings)
     found = set()
     for name in rules:
         rule = SPECS.rules[name]
@@ -46,7 +46,7 @@ def breaks(answer, rules, judged=NONE, profile=PROFILE):
             continue
         for trial in trials_of(name, profile):
             answers = [answer(operation, case) for operation, case in trial.questions]
-            if court.judge(name, trial, answers).violated:
+            if evaluator.judge(name, trial, answers).violated:
                 found.add(name)
                 break
     return found

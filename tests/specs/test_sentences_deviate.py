@@ -5,7 +5,7 @@ from pulsar_conformance import specs
 from pulsar_conformance.conformance.cases.legality import bad_trial
 from pulsar_conformance.conformance.catalogue import checks
 from pulsar_conformance.conformance.drawing.drawing import draw
-from pulsar_conformance.conformance.engine.judge import Court
+from pulsar_conformance.conformance.engine.evaluate import RuleEvaluator
 from pulsar_conformance.reference import Model, Readings
 from pulsar_conformance.reference.candidates import MAX_BUNDLES
 from pulsar_conformance.reference.ranges import namespace_of
@@ -22,13 +22,13 @@ WEIGHTS = [name for name in DEFAULTS if name.endswith("ResourceWeight")]
 
 def breaks(rule, answer):
     """Whether an implementation breaks the rule in one of 100 drawn cases."""
-    court = Court(DEFAULTS, Readings.of(PROFILE, specs.load().rules[rule].reading))
+    evaluator = RuleEvaluator(DEFAULTS, Readings.of(PROFILE, specs.load().rules[rule].reading))
     share = -(-EXAMPLES // len(checks()[rule].parts))
     for part in checks()[rule].parts:
         for trial in draw(part, share, f"deviations/{rule}"):
             if bad_trial(trial, DEFAULTS) is None:
                 answers = [answer(*question) for question in trial.questions]
-                if court.judge(rule, trial, answers).violated:
+                if evaluator.judge(rule, trial, answers).violated:
                     return True
     return False
 

@@ -10,7 +10,7 @@ from pulsar_conformance import specs
 from pulsar_conformance.conformance.cases.legality import bad_trial
 from pulsar_conformance.conformance.catalogue import checks
 from pulsar_conformance.conformance.common.trial import Json, Trial
-from pulsar_conformance.conformance.engine.judge import Court
+from pulsar_conformance.conformance.engine.evaluate import RuleEvaluator
 from pulsar_conformance.conformance.shedding.operations import SHED
 from pulsar_conformance.reference import Readings, Settings
 from pulsar_conformance.reference.cluster import RATE_FIELDS, RESOURCES, Broker
@@ -41,8 +41,10 @@ class PlantedCycle:
     answers: Callable[[Json], Pairs]
 
     @cached_property
-    def _evaluator(self) -> Court:
-        return Court(specs.load().defaults(self.profile), Readings.of(self.profile, self.readings))
+    def _evaluator(self) -> RuleEvaluator:
+        return RuleEvaluator(
+            specs.load().defaults(self.profile), Readings.of(self.profile, self.readings)
+        )
 
     @property
     def honest(self) -> Pairs:

@@ -8,9 +8,9 @@ from pulsar_conformance import specs
 from pulsar_conformance.adapters.pulsar.versions import releases
 from pulsar_conformance.conformance.cases.deviations import load
 from pulsar_conformance.conformance.cases.saved import load as load_case
-from pulsar_conformance.conformance.engine.hearing import Hearing
+from pulsar_conformance.conformance.engine.attribute import own_faults
 from pulsar_conformance.conformance.engine.implementation import Implementation
-from pulsar_conformance.conformance.engine.subject import Subject
+from pulsar_conformance.conformance.engine.judge import AppliedRule, JudgedImplementation
 
 pytestmark = pytest.mark.cluster
 
@@ -24,15 +24,15 @@ def test_each_case_breaks_its_rule_each_time(file):
     manager, version = re.fullmatch(r"cluster(?:-([a-z]+))?-(\d.*)", file.stem).groups()
     adapter = f"cluster:{version},manager={manager or 'modular'}"
     implementation = Implementation(adapter, releases()[version].documents, {})
-    subject = Subject.unasked(implementation)
+    subject = JudgedImplementation.before_asking(implementation)
     try:
         for one in load(file):
             assert one.implementation == implementation.name
-            hearing = Hearing(specs.load().rules[one.rule], subject)
+            applied = AppliedRule(specs.load().rules[one.rule], subject)
             for case in one.cases:
                 trial = load_case(case).trial
                 story = "cluster.replay" in trial.operations
-                found = hearing.own_faults([trial] * (TIMES if story else 1))
+                found = own_faults(applied, [trial] * (TIMES if story else 1))
                 assert all(found), one.rule
                 if case == one.cases[0] and one.answers:
                     assert {fault.outcome.answered for fault in found} == {one.answers}

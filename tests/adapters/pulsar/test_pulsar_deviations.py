@@ -9,9 +9,9 @@ from pulsar_conformance import specs
 from pulsar_conformance.adapters.pulsar.versions import releases
 from pulsar_conformance.conformance.cases.deviations import load
 from pulsar_conformance.conformance.cases.saved import load as load_case
-from pulsar_conformance.conformance.engine.hearing import Hearing
+from pulsar_conformance.conformance.engine.attribute import own_faults
 from pulsar_conformance.conformance.engine.implementation import Implementation
-from pulsar_conformance.conformance.engine.subject import Subject
+from pulsar_conformance.conformance.engine.judge import AppliedRule, JudgedImplementation
 from pulsar_conformance.reference import Readings
 
 pytestmark = pytest.mark.pulsar
@@ -51,14 +51,14 @@ def broken(subject, rule, case, readings=()):
     """Whether a release breaks a rule on a case, under other readings than the usual ones."""
     trial = load_case(ROOT / CASES / f"{case}.json").trial
     [answers] = subject.implementation.answers([trial])
-    read = Readings({**subject.court.readings.choices, **dict(readings)})
-    return subject.court.under(read).judge(rule, trial, answers).violated
+    read = Readings({**subject.evaluator.readings.choices, **dict(readings)})
+    return subject.evaluator.under(read).judge(rule, trial, answers).violated
 
 
 @pytest.fixture(scope="module", params=releases())
 def subject(request):
     found = Implementation(f"pulsar:{request.param}", "documented-3.0", {})
-    yield Subject.unasked(found)
+    yield JudgedImplementation.before_asking(found)
     found.close()
 
 
@@ -78,12 +78,12 @@ def test_little_traffic_stays_where_it_is(subject):
 @pytest.mark.parametrize("version", releases())
 def test_each_case_breaks_its_rule_as_the_file_says(version):
     implementation = Implementation(f"pulsar:{version}", releases()[version].documents, {})
-    subject = Subject.unasked(implementation)
+    subject = JudgedImplementation.before_asking(implementation)
     try:
         for one in load(ROOT / "fixtures" / "deviations" / f"pulsar-{version}.yaml"):
             rule = specs.load().rules[one.rule]
             trials = [load_case(case).trial for case in one.cases]
-            broken = Hearing(rule, subject).own_faults(trials)
+            broken = own_faults(AppliedRule(rule, subject), trials)
             assert all(broken), one.rule
             assert broken[0].outcome.answered == one.answers
     finally:

@@ -14,7 +14,7 @@ from pulsar_conformance.adapters import AdapterError
 from pulsar_conformance.adapters.names import connect
 from pulsar_conformance.adapters.pulsar.shelf import Shelf
 from pulsar_conformance.conformance.commands.check import check
-from pulsar_conformance.conformance.engine.corpus import drawn
+from pulsar_conformance.conformance.engine.draw import drawn
 from pulsar_conformance.specs import load
 
 pytestmark = pytest.mark.pulsar

@@ -9,7 +9,7 @@ pytest.importorskip("pyspark", reason="needs the extra: nox -s spark")
 from pulsar_conformance import specs
 from pulsar_conformance.adapters.names import connect
 from pulsar_conformance.conformance.catalogue import checks
-from pulsar_conformance.conformance.engine.corpus import drawn
+from pulsar_conformance.conformance.engine.draw import drawn
 from pulsar_conformance.reference import MissingSetting, Model
 from standins.sparks import NAME, spark
 

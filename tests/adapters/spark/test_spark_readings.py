@@ -78,7 +78,7 @@ def test_every_rule_holds_under_every_reading(name, value, tmp_path):
     rules = plan.rules_of(PROFILE)
     run.prepare()
     verdicts = {rule.id: run.verdict(rule) for rule in rules}
-    assert run.followed.readings[name] == value
+    assert run.readings.chosen[name] == value
     run.close()
     found = {one.verdict for one in verdicts.values()}
     assert found <= {"pass", "not_applicable", "unexercised"}, verdicts

@@ -11,12 +11,12 @@ from pulsar_conformance.adapters.reference import ReferenceConnection
 from pulsar_conformance.conformance.cases.saved import load
 from pulsar_conformance.conformance.common.trial import CASE_CHANGED, Trial
 from pulsar_conformance.conformance.engine import implementation as implementations
-from pulsar_conformance.conformance.engine.hearing import Hearing
+from pulsar_conformance.conformance.engine.attribute import attribute_faults
+from pulsar_conformance.conformance.engine.evaluate import Fault, Outcome
 from pulsar_conformance.conformance.engine.implementation import Implementation
-from pulsar_conformance.conformance.engine.judge import Fault, Outcome
+from pulsar_conformance.conformance.engine.judge import AppliedRule, JudgedImplementation
 from pulsar_conformance.conformance.engine.plan import Plan
 from pulsar_conformance.conformance.engine.run import Run
-from pulsar_conformance.conformance.engine.subject import Subject
 
 PROFILE = "unwritten-3.0"
 STRANGER = "shop/eu/0x00000001_0x00000002"
@@ -219,11 +219,11 @@ def test_choosing_an_overloaded_broker_is_reported_as_that_alone(memory, beneath
         "bundles": {},
         "preallocated": {},
     }
-    one = Subject.unasked(Implementation("reference", PROFILE, {}))
+    one = JudgedImplementation.before_asking(Implementation("reference", PROFILE, {}))
     trial = Trial.of("place.select", case, case)
     answers = [{"broker": "b1"}, {"broker": "b2"}]
     rule = specs.load().rules["ANSWER-03"]
-    [blame] = Hearing(rule, one).blamed([Fault(trial, answers, Outcome("violated"))])
+    [blame] = attribute_faults(AppliedRule(rule, one), [Fault(trial, answers, Outcome("violated"))])
     assert blame.rule == beneath
 
 
@@ -256,13 +256,13 @@ def test_a_changed_case_is_reported_and_restored(planted):
         "recentlyUnloaded": {},
     }
     before = copy.deepcopy(case)
-    one = Subject.unasked(Implementation("reference", PROFILE, {}))
+    one = JudgedImplementation.before_asking(Implementation("reference", PROFILE, {}))
     [[first, second]] = one.implementation.answers([Trial.of(CYCLE, case, copy.deepcopy(case))])
     assert first[CASE_CHANGED] == second[CASE_CHANGED] == "case.brokers.b1.bundles[0]"
     assert case == before
-    judged = one.court.judge("ANSWER-02", Trial.of(CYCLE, case), [first])
+    judged = one.evaluator.judge("ANSWER-02", Trial.of(CYCLE, case), [first])
     assert (judged.word, judged.answered) == ("violated", f"{first[CASE_CHANGED]} changed")
-    judged = one.court.judge("ANSWER-01", Trial.of(CYCLE, case), [first])
+    judged = one.evaluator.judge("ANSWER-01", Trial.of(CYCLE, case), [first])
     assert judged.word == "allowed"
 
 

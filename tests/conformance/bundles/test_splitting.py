@@ -3,7 +3,7 @@
 import pytest
 from pulsar_conformance import specs
 from pulsar_conformance.conformance.common.trial import Trial
-from pulsar_conformance.conformance.engine.corpus import drawn
+from pulsar_conformance.conformance.engine.draw import drawn
 from pulsar_conformance.conformance.engine.judge import Court
 from pulsar_conformance.reference import Model, Readings
 

@@ -7,7 +7,7 @@ from pulsar_conformance import specs
 from pulsar_conformance.conformance.cases.legality import bad_trial
 from pulsar_conformance.conformance.catalogue import checks
 from pulsar_conformance.conformance.drawing.drawing import draw
-from pulsar_conformance.conformance.engine.judge import Court
+from pulsar_conformance.conformance.engine.evaluate import RuleEvaluator
 from pulsar_conformance.reference import Model, Readings
 
 EXAMPLES = 100
@@ -46,12 +46,12 @@ def test_each_testable_rule_has_a_check_and_each_check_a_rule():
 @pytest.mark.parametrize("rule_id", TESTABLE)
 def test_the_reference_keeps_each_rule_and_reaches_its_guard(rule_id):
     profile, rule = profile_of(rule_id), RULES[rule_id]
-    court = Court(specs.load().defaults(profile), Readings.of(profile, rule.reading))
+    evaluator = RuleEvaluator(specs.load().defaults(profile), Readings.of(profile, rule.reading))
     model = Model(profile, rule.reading, neutral=True)
     words = []
     for trial in legal(rule_id):
         answers = [model.answer(*question) for question in trial.questions]
-        words.append(court.judge(rule_id, trial, answers).word)
+        words.append(evaluator.judge(rule_id, trial, answers).word)
     reached = {"allowed"} if profile in OF_THE_MODEL else {"allowed", "violated"}
     assert reached & set(words)
     declined = () if profile in OF_THE_MODEL else ("unsupported",)  # no broker.conf holds it
@@ -89,9 +89,9 @@ def test_a_question_of_another_operation_that_fails_is_left_unanswered(rule_id):
     """A rule over questions of two operations cannot read what is no answer."""
     profile = profile_of(rule_id)
     model = Model(profile)
-    court = Court(specs.load().defaults(profile), Readings.of(profile))
+    evaluator = RuleEvaluator(specs.load().defaults(profile), Readings.of(profile))
     trial = legal(rule_id)[0]
     answers = [model.answer(*question) for question in trial.questions]
     for place in range(len(answers)):
         failing = [*answers[:place], {"failed": "oh"}, *answers[place + 1 :]]
-        assert court.judge(rule_id, trial, failing).unanswered
+        assert evaluator.judge(rule_id, trial, failing).unanswered

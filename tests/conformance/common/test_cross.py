@@ -13,7 +13,7 @@ from pulsar_conformance.conformance.cases.legality import bad_trial
 from pulsar_conformance.conformance.catalogue import checks
 from pulsar_conformance.conformance.common.trial import Question, Trial
 from pulsar_conformance.conformance.drawing.drawing import draw
-from pulsar_conformance.conformance.engine.judge import Court
+from pulsar_conformance.conformance.engine.evaluate import RuleEvaluator
 from pulsar_conformance.reference import Model, Readings
 
 SEED = "cross"
@@ -99,14 +99,14 @@ def choices_of(profile):
 
 def problems(profile, choices, trials):
     """What the rules that these readings choose have against the reference."""
-    court = Court(specs.load().defaults(profile), Readings.of(profile, choices))
+    evaluator = RuleEvaluator(specs.load().defaults(profile), Readings.of(profile, choices))
     model = Model(profile, choices)
     chosen = [rule for rule in rules_of(profile) if rule.applies(choices)]
-    for trial in filter(court.legal, trials):
+    for trial in filter(evaluator.legal, trials):
         answers = [model.answer(*question) for question in trial.questions]
         for rule in chosen:
             if trial.operations & set(rule.operations):
-                outcome = court.judge(rule.id, trial, answers)
+                outcome = evaluator.judge(rule.id, trial, answers)
                 if outcome.violated:
                     yield rule.id, outcome.allowed, outcome.answered, trial.as_json()
 

@@ -10,7 +10,7 @@ from pulsar_conformance.adapters.validation import check_answers
 from pulsar_conformance.conformance.cases.legality import bad_trial
 from pulsar_conformance.conformance.catalogue import checks
 from pulsar_conformance.conformance.drawing.drawing import draw
-from pulsar_conformance.conformance.engine.judge import Court
+from pulsar_conformance.conformance.engine.evaluate import RuleEvaluator
 from pulsar_conformance.reference import Readings
 from standins.nulls import NULLS, Stranger
 
@@ -37,25 +37,27 @@ DEMANDED = [rule for rule in TESTABLE if specs.load().rules[rule].level == "must
 def court_of(rule):
     """Judges by the newest profile that has the rule, under the readings that it needs."""
     profile = next(one for one in NEWEST_FIRST if rule in specs.load().rules_of(one))
-    return Court(specs.load().defaults(profile), Readings.of(profile, rule.reading))
+    return RuleEvaluator(specs.load().defaults(profile), Readings.of(profile, rule.reading))
 
 
 @cache
 def trials_of(rule_id):
-    """Legal trials that aim at a rule, and its court."""
-    court = court_of(specs.load().rules[rule_id])
-    strategy = checks()[rule_id].draws.filter(lambda trial: not bad_trial(trial, court.defaults))
-    return court, draw(strategy, EXAMPLES, f"nulls/{rule_id}")
+    """Legal trials that aim at a rule, and its evaluator."""
+    evaluator = court_of(specs.load().rules[rule_id])
+    strategy = checks()[rule_id].draws.filter(
+        lambda trial: not bad_trial(trial, evaluator.defaults)
+    )
+    return evaluator, draw(strategy, EXAMPLES, f"nulls/{rule_id}")
 
 
 def outcomes(rule_id, null):
     """What a rule says of a null implementation on each of its trials."""
-    court, trials = trials_of(rule_id)
+    evaluator, trials = trials_of(rule_id)
     for trial in trials:
         answers = [null().answer(*question) for question in trial.questions]
         for question, answer in zip(trial.questions, answers, strict=True):
             check_answers(question.operation, [answer])
-        yield court.judge(rule_id, trial, answers)
+        yield evaluator.judge(rule_id, trial, answers)
 
 
 @pytest.mark.parametrize("rule_id", DEMANDED)

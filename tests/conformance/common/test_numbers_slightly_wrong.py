@@ -2,8 +2,8 @@
 
 import pytest
 from pulsar_conformance import specs
-from pulsar_conformance.conformance.engine.corpus import drawn
-from pulsar_conformance.conformance.engine.judge import Court
+from pulsar_conformance.conformance.engine.draw import drawn
+from pulsar_conformance.conformance.engine.evaluate import RuleEvaluator
 from pulsar_conformance.reference import Readings
 from standins.mistakes import (
     function_off,
@@ -75,12 +75,12 @@ MISTAKES = [
 def cases_that_show(rule, readings, change, seed):
     """How many of the rule's own cases show the mistake."""
     readings = {**readings, **specs.load().rules[rule].reading}
-    court = Court(specs.load().defaults(PROFILE), Readings.of(PROFILE, readings))
+    evaluator = RuleEvaluator(specs.load().defaults(PROFILE), Readings.of(PROFILE, readings))
     model = mistaken(change, PROFILE, readings)
     trials = drawn(rule, PROFILE, seed, EXAMPLES)
     answers = [[model.answer(*question) for question in trial.questions] for trial in trials]
     return sum(
-        court.judge(rule, trial, answer).violated
+        evaluator.judge(rule, trial, answer).violated
         for trial, answer in zip(trials, answers, strict=True)
     )
 

@@ -11,9 +11,9 @@ from pulsar_conformance.conformance.catalogue import aimed
 from pulsar_conformance.conformance.commands.main import main
 from pulsar_conformance.conformance.compare.characterization import characterize
 from pulsar_conformance.conformance.engine import implementation as implementations
-from pulsar_conformance.conformance.engine.corpus import aimed_at
+from pulsar_conformance.conformance.engine.draw import aimed_at
 from pulsar_conformance.conformance.engine.implementation import Implementation
-from pulsar_conformance.conformance.engine.readings import readings_of
+from pulsar_conformance.conformance.engine.readings import documented_readings
 from pulsar_conformance.reference import Model, Readings, Settings
 from pulsar_conformance.reference.shedding import Cycle
 from pulsar_conformance.reference.threshold import Levels
@@ -63,7 +63,7 @@ def alternatives(profile=PROFILE):
     usual = specs.load().default_readings(profile)
     return [
         (name, value)
-        for name in readings_of(profile)
+        for name in documented_readings(profile)
         for value in specs.load().open_values(profile, name)
         if name in aimed() and value != usual[name]
     ]
@@ -136,7 +136,7 @@ def least_first(case):
     ("name", "value"),
     [
         (name, one.value)
-        for name in readings_of(PROFILE)
+        for name in documented_readings(PROFILE)
         for one in specs.load().readings[name].alternatives
         if one.open
     ],
@@ -184,10 +184,10 @@ def test_the_readings_of_a_profile_are_found_out(profile, connected):
 
 
 def test_readings_that_no_document_of_the_profile_knows_are_left_out():
-    assert "lower-boundary" in readings_of("documented-3.0")
-    assert "lower-boundary" not in readings_of("documented-2.10")
-    assert "overload-trigger" not in readings_of("documented-2.4")
-    assert readings_of("unwritten-3.0") == readings_of("documented-3.0")
+    assert "lower-boundary" in documented_readings("documented-3.0")
+    assert "lower-boundary" not in documented_readings("documented-2.10")
+    assert "overload-trigger" not in documented_readings("documented-2.4")
+    assert documented_readings("unwritten-3.0") == documented_readings("documented-3.0")
 
 
 def test_each_reading_is_aimed_at_or_it_is_said_why_not():
@@ -265,9 +265,9 @@ def test_every_name_is_shown_whole(capsys):
     rows = [line.split() for line in lines if line.startswith(" ") and line[1:2].strip()]
     shown = {row[0]: row[2] for row in rows if len(row) == 3}
     usual = specs.load().default_readings(PROFILE)
-    for name in readings_of(PROFILE):
+    for name in documented_readings(PROFILE):
         assert shown[name] in (usual[name], "undecided")
-    undecided = [name for name in readings_of(PROFILE) if shown[name] == "undecided"]
+    undecided = [name for name in documented_readings(PROFILE) if shown[name] == "undecided"]
     told = [line.split(":")[1].strip() for line in lines if line.startswith("  undecided: ")]
     assert told == undecided
 

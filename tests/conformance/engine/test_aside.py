@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from pulsar_conformance.adapters import AdapterError
-from pulsar_conformance.conformance.engine.asking import at_once, settle
+from pulsar_conformance.conformance.engine.ask import at_once, settle
 from pulsar_conformance.conformance.engine.events import OperationAsked
 from pulsar_conformance.conformance.engine.plan import Plan
 from pulsar_conformance.conformance.engine.run import Run
@@ -18,7 +18,7 @@ HALF = f"exec:{sys.executable} {Path(__file__).parents[2] / 'standins' / 'broken
 
 def verdicts(root, adapter, rules, asking):
     plan = Plan.make([adapter], [PROFILE], rules=rules, examples=4, root=root)
-    run = Run(plan, adapter, PROFILE, asking=asking)
+    run = Run(plan, adapter, PROFILE, submit=asking)
     chosen = plan.rules_of(PROFILE)
     run.prepare()
     found = {rule.id: run.verdict(rule) for rule in chosen}

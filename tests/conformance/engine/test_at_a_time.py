@@ -10,8 +10,8 @@ from pulsar_conformance.adapters.reference import ReferenceConnection
 from pulsar_conformance.conformance.catalogue import OPERATIONS
 from pulsar_conformance.conformance.common.trial import Trial
 from pulsar_conformance.conformance.engine import implementation as implementations
-from pulsar_conformance.conformance.engine.asking import Asker
-from pulsar_conformance.conformance.engine.corpus import Tried
+from pulsar_conformance.conformance.engine.ask import Dispatcher
+from pulsar_conformance.conformance.engine.draw import SourcedTrial
 from pulsar_conformance.conformance.engine.events import nobody
 from pulsar_conformance.conformance.engine.implementation import Implementation
 
@@ -63,9 +63,9 @@ def asked_of(connection, monkeypatch):
     """The answers to an example of each operation, asked by as many threads as there could be."""
     monkeypatch.setattr(implementations, "connect", lambda *_: connection)
     one = Implementation("elsewhere", PROFILE, {})
-    tried = [Tried("drawn", Trial.of(name, OPERATIONS[name].examples[0])) for name in ASKED]
+    tried = [SourcedTrial("drawn", Trial.of(name, OPERATIONS[name].examples[0])) for name in ASKED]
     with ThreadPoolExecutor(4) as aside:
-        asker = Asker(one, aside.submit, nobody)
+        asker = Dispatcher(one, aside.submit, nobody)
         asker.ask(tried)
         return [asker.answers(each) for each in tried]
 
@@ -116,9 +116,9 @@ def test_what_another_question_ends_is_asked_anew(monkeypatch):
     monkeypatch.setattr(implementations, "connect", connect)
     one = Implementation("elsewhere", PROFILE, {})
     names = ("bundles.locate", "usage.max")
-    tried = [Tried("drawn", Trial.of(name, OPERATIONS[name].examples[0])) for name in names]
+    tried = [SourcedTrial("drawn", Trial.of(name, OPERATIONS[name].examples[0])) for name in names]
     with ThreadPoolExecutor(2) as aside:
-        asker = Asker(one, aside.submit, nobody)
+        asker = Dispatcher(one, aside.submit, nobody)
         asker.ask(tried)
         by_name = {each.trial.operation: each for each in tried}
         with pytest.raises(AdapterError, match="no usage"):

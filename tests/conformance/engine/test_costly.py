@@ -12,8 +12,13 @@ from pulsar_conformance.conformance.cases.saved import load
 from pulsar_conformance.conformance.catalogue import OPERATIONS, checks
 from pulsar_conformance.conformance.common.trial import Trial
 from pulsar_conformance.conformance.engine import implementation as implementations
-from pulsar_conformance.conformance.engine.asking import Asker, at_once
-from pulsar_conformance.conformance.engine.corpus import SHARED, Tried, aimed_for, drawn
+from pulsar_conformance.conformance.engine.ask import Dispatcher, at_once
+from pulsar_conformance.conformance.engine.draw import (
+    COSTLY_DIVISOR,
+    SourcedTrial,
+    aimed_trials,
+    drawn,
+)
 from pulsar_conformance.conformance.engine.events import nobody
 from pulsar_conformance.conformance.engine.plan import Plan
 from pulsar_conformance.conformance.engine.run import Run
@@ -73,9 +78,11 @@ def test_fewer_stories_are_asked_and_more_are_judged(judged):
 def test_trials_that_ask_the_same_share_the_answer(monkeypatch, costly, asked):
     connection = Slow(costly)
     monkeypatch.setattr(implementations, "connect", lambda *_: connection)
-    asker = Asker(implementations.Implementation("reference", PROFILE, {}), at_once, nobody)
+    asker = Dispatcher(implementations.Implementation("reference", PROFILE, {}), at_once, nobody)
     case = OPERATIONS["manager.choose"].examples[0]
-    tried = [Tried("drawn", Trial.of("manager.choose", *[case] * times)) for times in (1, 2, 1)]
+    tried = [
+        SourcedTrial("drawn", Trial.of("manager.choose", *[case] * times)) for times in (1, 2, 1)
+    ]
     asker.ask(tried)
     assert connection.asked["manager.choose"] == asked
     assert [len(asker.answers(one)) for one in tried] == [1, 2, 1]
@@ -189,7 +196,8 @@ def test_half_of_those_that_tell_readings_apart_are_asked():
         subject = implementations.Implementation("reference", PROFILE, {})
         subject.hello = replace(subject.hello, costly=costly)
         plan = Plan.make(["reference"], [PROFILE], (), STORIES)
-        return len(aimed_for("threshold-order", subject, plan))
+        aimed = aimed_trials(["threshold-order"], set(OPERATIONS), subject, plan)
+        return len(aimed["threshold-order"])
 
     assert asked("shed.select") == asked() // 2
     assert asked("bundles.split") == asked() >= 8
@@ -207,7 +215,7 @@ class Fails(Slow):
 
     @staticmethod
     def _drawn(rule):
-        trials = drawn(rule, PROFILE, 0, EXAMPLES // SHARED)
+        trials = drawn(rule, PROFILE, 0, EXAMPLES // COSTLY_DIVISOR)
         return {json.dumps(one.case, sort_keys=True) for trial in trials for one in trial.questions}
 
     def exchange(self, operation, batch):

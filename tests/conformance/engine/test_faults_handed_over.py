@@ -7,13 +7,13 @@ from pulsar_conformance import fixtures, specs
 from pulsar_conformance.adapters.reference import ReferenceConnection
 from pulsar_conformance.conformance.common.trial import Question, Trial
 from pulsar_conformance.conformance.engine import implementation as implementations
-from pulsar_conformance.conformance.engine.corpus import Tried
-from pulsar_conformance.conformance.engine.findings import attributed, dependents_first
+from pulsar_conformance.conformance.engine.attribute import attribute, dependents_first
+from pulsar_conformance.conformance.engine.draw import SourcedTrial
+from pulsar_conformance.conformance.engine.evaluate import ALLOWED, Outcome
 from pulsar_conformance.conformance.engine.implementation import Implementation
-from pulsar_conformance.conformance.engine.judge import ALLOWED, Outcome
+from pulsar_conformance.conformance.engine.judge import JudgedImplementation
 from pulsar_conformance.conformance.engine.plan import Plan
 from pulsar_conformance.conformance.engine.run import Run
-from pulsar_conformance.conformance.engine.subject import Subject
 from pulsar_conformance.reference import Settings
 from pulsar_conformance.reference.shedding import Cycle
 from pulsar_conformance.reference.threshold import Levels
@@ -74,7 +74,7 @@ def test_who_gives_up_the_smallest_bundles_first_breaks_the_rule_of_the_order(
 
 @pytest.fixture
 def subject():
-    return Subject.unasked(Implementation("reference", PROFILE, {}))
+    return JudgedImplementation.before_asking(Implementation("reference", PROFILE, {}))
 
 
 def case_of(rule):
@@ -91,15 +91,15 @@ def test_what_breaks_a_rule_that_is_built_upon_is_a_fault_of_that_one(
     trial = case_of(rule)
     answers = [{"failed": "it broke"}]
     broken = Outcome("violated", "an answer", "none")
-    monkeypatch.setattr(subject.court, "judge", lambda *_: broken)
+    monkeypatch.setattr(subject.evaluator, "judge", lambda *_: broken)
     monkeypatch.setattr(
         subject.implementation, "answers", lambda trials: [[{"failed": "it broke"}] for _ in trials]
     )
     rules = [RULES[rule], RULES[presupposed]]
     subject = replace(subject, rules=frozenset({rule, presupposed}))
-    applies = subject.blamable(rules[1])
-    docket = {rule: [(Tried("drawn", trial), answers)], presupposed: []}
-    found = attributed(rules, docket, {rule: [broken], presupposed: []}, subject)
+    applies = subject.can_be_broken(rules[1])
+    docket = {rule: [(SourcedTrial("drawn", trial), answers)], presupposed: []}
+    found = attribute(rules, docket, {rule: [broken], presupposed: []}, subject)
     told = [one for one in rules if found[one.id].own]
     asked_alike = trial.operation in rules[1].operations
     assert told == [rules[1]] if applies and asked_alike else told, f"{rule}: its fault is lost"
@@ -113,5 +113,5 @@ def test_those_that_build_on_a_rule_come_before_it():
 
 def test_a_rule_that_nothing_breaks_is_told_of_nothing(subject):
     rule = RULES["OVERLOAD-02"]
-    docket = {rule.id: [(Tried("drawn", case_of(rule.id)), [{"unload": []}])]}
-    assert attributed([rule], docket, {rule.id: [ALLOWED]}, subject)[rule.id].own == []
+    docket = {rule.id: [(SourcedTrial("drawn", case_of(rule.id)), [{"unload": []}])]}
+    assert attribute([rule], docket, {rule.id: [ALLOWED]}, subject)[rule.id].own == []

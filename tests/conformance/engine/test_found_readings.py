@@ -7,10 +7,13 @@ from pathlib import Path
 import pytest
 from pulsar_conformance import specs
 from pulsar_conformance.adapters.reference import ReferenceConnection
+from pulsar_conformance.conformance.catalogue import aimed
 from pulsar_conformance.conformance.engine import implementation as implementations
-from pulsar_conformance.conformance.engine.corpus import asked_by
 from pulsar_conformance.conformance.engine.plan import Plan
-from pulsar_conformance.conformance.engine.readings import alternatives_of, readings_of
+from pulsar_conformance.conformance.engine.readings import (
+    documented_alternatives,
+    documented_readings,
+)
 from pulsar_conformance.conformance.engine.run import Run
 from pulsar_conformance.reference import Model
 
@@ -48,7 +51,7 @@ def judged(monkeypatch, tmp_path):
 
     def judge(connection, profile, reading, pinned=()):
         monkeypatch.setattr(implementations, "connect", lambda *_: connection)
-        about = asked_by(reading)
+        about = {aim.operation for aim in aimed()[reading]}
         rules = [rule for rule in specs.load().rules_of(profile) if about & set(rule.operations)]
         chosen = [rule.id for rule in rules if rule.untestable is None]
         plan = Plan.make(["reference"], [profile], pinned, chosen, examples=EXAMPLES, root=tmp_path)
@@ -62,8 +65,8 @@ def others():
     """Every documented alternative that is not the profile's own."""
     for profile in PROFILES:
         usual = specs.load().default_readings(profile)
-        for name in readings_of(profile):
-            for value in alternatives_of(profile)[name]:
+        for name in documented_readings(profile):
+            for value in documented_alternatives(profile)[name]:
                 if value != usual[name]:
                     yield profile, name, value
 
@@ -92,20 +95,20 @@ def test_an_alternative_that_nobody_declared_is_found_and_demanded(profile, name
     run, verdicts = judged(Speaking(profile, {name: value}, {}), profile, name)
     assert failed(verdicts) == []
     if wider(name) or name in UNTOLD or not judges_shedding(profile, name):
-        assert run.followed.how[name] == "undecided"
-        assert value in run.followed.domains[name]
+        assert run.readings.how[name] == "undecided"
+        assert value in run.readings.domains[name]
     else:
-        assert (run.followed.readings[name], run.followed.how[name]) == (value, "found")
+        assert (run.readings.chosen[name], run.readings.how[name]) == (value, "found")
     usual = specs.load().default_readings(profile)
-    kept = [one for one in readings_of(profile) if one != name]
-    assert [one for one in kept if run.followed.readings[one] != usual[one]] == []
+    kept = [one for one in documented_readings(profile) if one != name]
+    assert [one for one in kept if run.readings.chosen[one] != usual[one]] == []
 
 
 @pytest.mark.parametrize("profile", PROFILES)
 def test_every_alternative_is_tried(profile):
     named = {(name, value) for one, name, value in others() if one == profile}
     usual = specs.load().default_readings(profile)
-    documented = alternatives_of(profile)
+    documented = documented_alternatives(profile)
     every = {(name, value) for name, values in documented.items() for value in values}
     assert named == {(name, value) for name, value in every if usual[name] != value}
 
@@ -114,7 +117,7 @@ def test_what_is_declared_is_held_to(judged):
     profile, name = "documented-3.0", "overload-trigger"
     connection = Speaking(profile, {name: "exceeds"}, {name: "reaches"})
     run, verdicts = judged(connection, profile, name)
-    assert run.followed.how[name] == "declared"
+    assert run.readings.how[name] == "declared"
     broken = {one.rule: one.failure for one in verdicts if one.verdict == "fail"}
     assert "OVERLOAD-01" in broken
     assert "overload-trigger=reaches (declared)" in broken["OVERLOAD-01"].readings
@@ -125,7 +128,7 @@ def test_what_is_pinned_is_held_to(judged):
     profile, name = "documented-3.0", "grace-edge"
     connection = Speaking(profile, {name: "free"}, {name: "free"})
     run, verdicts = judged(connection, profile, name, ["grace-edge=blocked"])
-    assert run.followed.how[name] == "pinned"
+    assert run.readings.how[name] == "pinned"
     broken = {one.rule: one.failure for one in verdicts if one.verdict == "fail"}
     assert broken["SHED-04"].passes_under == ("grace-edge=free",)
 
@@ -142,7 +145,7 @@ MIXED = {
 def test_two_alternatives_mixed_fail_and_the_reading_is_named(name, judged):
     profile, (value, word) = "documented-3.0", MIXED[name]
     run, verdicts = judged(Wavering(profile, name, value, word), profile, name)
-    assert run.followed.how[name] in ("mixed", "found"), "found on the cases that aim at it"
+    assert run.readings.how[name] in ("mixed", "found"), "found on the cases that aim at it"
     failures = [one.failure for one in verdicts if one.verdict == "fail"]
     assert any(any(name in one for one in failure.readings) for failure in failures)
     assert all(Path(failure.case_file).suffix == ".json" for failure in failures)

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from pulsar_conformance import specs
-from pulsar_conformance.conformance.engine.grouping import grouped
+from pulsar_conformance.conformance.engine.draw import grouped
 
 
 def rules(*operations: str) -> list[specs.Rule]:

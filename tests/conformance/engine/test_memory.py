@@ -10,11 +10,11 @@ import pytest
 from pulsar_conformance.adapters.reference import ReferenceConnection
 from pulsar_conformance.conformance.cases.saved import content_of, load, trial_of
 from pulsar_conformance.conformance.common.trial import Question, Trial
+from pulsar_conformance.conformance.engine import confirm
 from pulsar_conformance.conformance.engine import implementation as implementations
 from pulsar_conformance.conformance.engine.implementation import Implementation
 from pulsar_conformance.conformance.engine.plan import Plan
 from pulsar_conformance.conformance.engine.run import Run
-from pulsar_conformance.conformance.engine.troubles import memory
 from standins.rememberers import REMEMBERING, EachThird, StaleUsage
 
 PROFILE = "documented-3.0"
@@ -111,7 +111,7 @@ def test_a_row_is_a_file_of_its_own():
 
 
 def test_no_more_rows_are_looked_for_than_tell_something(connected, tmp_path, monkeypatch):
-    monkeypatch.setattr(memory, "MOST_ROWS", 1)
+    monkeypatch.setattr(confirm, "MOST_SEQUENCES", 1)
     connected(StaleUsage)
     found = verdicts(tmp_path, "USAGE-*")
     failed = [one.failure for one in found.values() if one.verdict == "fail"]

@@ -14,9 +14,9 @@ from pulsar_conformance.conformance.catalogue import OPERATIONS
 from pulsar_conformance.conformance.common.trial import ISOLATED_CRASH, Trial, canonical
 from pulsar_conformance.conformance.engine import implementation as implementations
 from pulsar_conformance.conformance.engine.implementation import Implementation
+from pulsar_conformance.conformance.engine.isolate import MOST_BREAKS
 from pulsar_conformance.conformance.engine.plan import Plan
 from pulsar_conformance.conformance.engine.run import Run
-from pulsar_conformance.conformance.engine.troubles.isolating import MOST_BREAKS
 from pulsar_conformance.reference import Model
 from standins.breaking import SAID, breaking
 

@@ -8,13 +8,14 @@ import pytest
 from pulsar_conformance import specs
 from pulsar_conformance.conformance.cases.legality import bad_trial
 from pulsar_conformance.conformance.common.trial import Trial
-from pulsar_conformance.conformance.engine.judge import Court
-from pulsar_conformance.conformance.engine.reduction import bounded, plainer_than, reduce
+from pulsar_conformance.conformance.engine.evaluate import RuleEvaluator
+from pulsar_conformance.conformance.engine.reduce import at_most, reduce
+from pulsar_conformance.conformance.engine.reduce_steps import plainer_than
 from pulsar_conformance.reference import Model, Readings
 
 PROFILE = "documented-3.0"
 DEFAULTS = specs.load().defaults(PROFILE)
-COURT = Court(DEFAULTS, Readings.of(PROFILE))
+COURT = RuleEvaluator(DEFAULTS, Readings.of(PROFILE))
 MODEL = Model(PROFILE)
 ASKS = 120
 MB = 1_000_000
@@ -198,5 +199,5 @@ def test_plainer_numbers(number, plainest_first):
 
 def test_what_fails_in_each_half_is_reduced_to_one_question():
     trial = Trial(Trial.of("shed.select", report(Random(0), brokers=2)).questions * 8)
-    small = reduce(trial, bounded(lambda trials: [True] * len(trials), 10_000))
+    small = reduce(trial, at_most(lambda trials: [True] * len(trials), 10_000))
     assert len(small.questions) == 1

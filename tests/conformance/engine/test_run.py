@@ -14,14 +14,13 @@ from pulsar_conformance import specs
 from pulsar_conformance.adapters import Limits
 from pulsar_conformance.conformance.commands.main import main
 from pulsar_conformance.conformance.common.verdict import Verdict
-from pulsar_conformance.conformance.engine.findings import Findings
-from pulsar_conformance.conformance.engine.hearing import Hearing
+from pulsar_conformance.conformance.engine.attribute import Findings
+from pulsar_conformance.conformance.engine.evaluate import Outcome
 from pulsar_conformance.conformance.engine.implementation import Implementation
-from pulsar_conformance.conformance.engine.judge import Outcome
+from pulsar_conformance.conformance.engine.judge import AppliedRule, JudgedImplementation
 from pulsar_conformance.conformance.engine.plan import Plan
+from pulsar_conformance.conformance.engine.report import unreached
 from pulsar_conformance.conformance.engine.run import Run
-from pulsar_conformance.conformance.engine.subject import Subject
-from pulsar_conformance.conformance.engine.verdicts import unreached
 
 TESTS = Path(__file__).parents[2]
 MAIN = "import sys; from pulsar_conformance.conformance.commands.main import main; sys.exit(main())"
@@ -130,7 +129,7 @@ checks()["USAGE-02"] = replace(checks()["USAGE-02"], predicate=None)
 
 def test_a_run_that_is_stopped_says_so():
     stopping = """
-from pulsar_conformance.conformance.engine.judge import Outcome
+from pulsar_conformance.conformance.engine.evaluate import Outcome
 from pulsar_conformance.conformance.engine.run import Run
 from pulsar_conformance.conformance.common.verdict import Verdict
 judge, judged = Run.verdict, []
@@ -279,8 +278,8 @@ def test_saved_cases_of_other_rules_do_not_make_a_rule_applicable():
     verdict = Verdict("SPLIT-13", "mine", "documented-2.10", "must", "pass")
     origins = ("saved", "example", "drawn")
     tried = [(SimpleNamespace(origin=origin), []) for origin in origins]
-    subject = Subject.unasked(Implementation("reference", "documented-2.10", {}))
-    hearing = Hearing(specs.load().rules[verdict.rule], subject)
+    subject = JudgedImplementation.before_asking(Implementation("reference", "documented-2.10", {}))
+    hearing = AppliedRule(specs.load().rules[verdict.rule], subject)
     declined = Outcome("unsupported", why="no such algorithm")
     outcomes = [Outcome("not_reached", why="not given"), declined, declined]
     found = unreached(verdict, Findings(hearing, tried, outcomes))

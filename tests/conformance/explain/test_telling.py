@@ -13,13 +13,15 @@ from pulsar_conformance.conformance.commands.main import main
 from pulsar_conformance.conformance.common.expect import Expect, Violated, as_text
 from pulsar_conformance.conformance.common.trial import Question, Trial
 from pulsar_conformance.conformance.common.verdict import Failure, Verdict
-from pulsar_conformance.conformance.engine.failing.failures import FailureWriter
-from pulsar_conformance.conformance.engine.failing.worked import unlike
-from pulsar_conformance.conformance.engine.hearing import Hearing
+from pulsar_conformance.conformance.engine.confirm import Confirmer
+from pulsar_conformance.conformance.engine.draw import SourcedTrial
+from pulsar_conformance.conformance.engine.evaluate import Fault, Outcome
+from pulsar_conformance.conformance.engine.events import nobody
+from pulsar_conformance.conformance.engine.failures import example_failure
+from pulsar_conformance.conformance.engine.failures import failure_of as failure_of_case
 from pulsar_conformance.conformance.engine.implementation import Implementation
-from pulsar_conformance.conformance.engine.judge import Fault, Outcome
+from pulsar_conformance.conformance.engine.judge import AppliedRule, JudgedImplementation
 from pulsar_conformance.conformance.engine.plan import Plan
-from pulsar_conformance.conformance.engine.subject import Subject
 from pulsar_conformance.conformance.explain.failures import MOST_LINES, format_failure
 from pulsar_conformance.reference import Readings
 
@@ -28,10 +30,12 @@ PROFILE = "documented-3.0"
 
 def failure_of(example, answers):
     plan = Plan(("reference",), (PROFILE,), {"overload-trigger": "reaches"})
-    subject = Subject.unasked(Implementation("reference", PROFILE, plan.readings))
+    subject = JudgedImplementation.before_asking(
+        Implementation("reference", PROFILE, plan.readings)
+    )
     trial = Trial(tuple(Question(*question) for question in example.questions))
-    hearing = Hearing(specs.load().rules[example.rules[-1]], subject)
-    return unlike(hearing, example, plan, trial, answers)
+    applied = AppliedRule(specs.load().rules[example.rules[-1]], subject)
+    return example_failure(applied, plan, (SourcedTrial("example", trial, example), answers))
 
 
 WRITTEN = [one for one in fixtures.examples() if one.allowed is not None]
@@ -150,10 +154,13 @@ def test_a_fault_that_does_not_show_again_says_what_was_allowed(tmp_path):
     [(operation, case)] = example.questions
     shed = {"unload": [{"broker": "b1", "bundle": next(iter(case["bundles"]))}]}
     plan = Plan(("reference",), (PROFILE,), {"overload-trigger": "exceeds"}, root=tmp_path)
-    subject = Subject.unasked(Implementation("reference", PROFILE, plan.readings))
+    subject = JudgedImplementation.before_asking(
+        Implementation("reference", PROFILE, plan.readings)
+    )
     outcome = Outcome("violated", "nothing: b1 is not overloaded", "a bundle of b1")
     fault = Fault(Trial((Question(operation, case),)), [shed], outcome)
     rule = specs.load().rules["OVERLOAD-04"]
-    failure = FailureWriter(Hearing(rule, subject), plan, lambda _text: None).write(fault)
+    applied = AppliedRule(rule, subject)
+    failure = failure_of_case(applied, Confirmer(plan, nobody).shown(applied, fault), plan)
     assert failure.allowed == outcome.allowed
     assert failure.answered == "a bundle of b1; asked alone, it is answered as allowed"

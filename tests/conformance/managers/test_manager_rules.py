@@ -5,7 +5,7 @@ from pulsar_conformance import specs
 from pulsar_conformance.conformance.catalogue import checks
 from pulsar_conformance.conformance.common.trial import Trial
 from pulsar_conformance.conformance.drawing.drawing import draw
-from pulsar_conformance.conformance.engine.judge import Court
+from pulsar_conformance.conformance.engine.evaluate import RuleEvaluator
 from pulsar_conformance.reference import Model, Readings
 from pulsar_conformance.reference.managers import EXTENSIBLE, MANAGERS, MODULAR, SIMPLE, manager_of
 
@@ -78,9 +78,9 @@ def trials(rule):
     return draw(checks()[rule].draws, 100, f"managers/{rule}")
 
 
-def court(rule, readings):
+def evaluator(rule, readings):
     profile = next(one for one in PROFILES if one in rule.profiles)
-    return Court(specs.load().defaults(profile), Readings.of(profile, readings))
+    return RuleEvaluator(specs.load().defaults(profile), Readings.of(profile, readings))
 
 
 def broken(answer, readings):
@@ -90,7 +90,7 @@ def broken(answer, readings):
         rule.id
         for rule in chosen
         for trial in trials(rule.id)
-        if court(rule, readings)
+        if evaluator(rule, readings)
         .judge(rule.id, trial, [answer(**case) for _, case in trial.questions])
         .violated
     }
@@ -113,7 +113,7 @@ def test_a_manager_that_cannot_be_changed_back_is_found():
     answers = [stays_modular(**case) for case in cases]
     assert answers == [named("simple"), named("modular"), named("modular")]
     trial = Trial.of("manager.choose", *cases)
-    assert court(rule, {}).judge(rule.id, trial, answers).violated
+    assert evaluator(rule, {}).judge(rule.id, trial, answers).violated
 
 
 OPEN = {
@@ -138,7 +138,7 @@ def test_an_answer_that_the_documents_leave_open_breaks_nothing(place, manager):
     readings = {"absent-manager": "conf"}
     for rule in RULES:
         if rule.untestable is None and rule.applies(readings):
-            assert not court(rule, readings).judge(rule.id, trial, [named(manager)]).violated
+            assert not evaluator(rule, readings).judge(rule.id, trial, [named(manager)]).violated
 
 
 SUPPORTED = {
@@ -154,7 +154,7 @@ def test_a_dynamic_setting_of_the_extensible_manager_may_be_refused_or_ignored(w
     answer, allowed = SUPPORTED[way]
     rule = specs.load().rules["MANAGER-04"]
     trial = Trial.of("manager.choose", {"conf": MODULAR, "dynamic": EXTENSIBLE})
-    outcome = court(rule, {}).judge(rule.id, trial, [answer])
+    outcome = evaluator(rule, {}).judge(rule.id, trial, [answer])
     assert outcome.word == ("allowed" if allowed else "violated")
 
 

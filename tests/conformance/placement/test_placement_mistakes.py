@@ -7,14 +7,14 @@ from pulsar_conformance import specs
 from pulsar_conformance.conformance.cases.legality import bad_trial
 from pulsar_conformance.conformance.catalogue import checks
 from pulsar_conformance.conformance.drawing.drawing import draw
-from pulsar_conformance.conformance.engine.judge import Court
-from pulsar_conformance.conformance.engine.reduction import reduce
+from pulsar_conformance.conformance.engine.evaluate import RuleEvaluator
+from pulsar_conformance.conformance.engine.reduce import reduce
 from pulsar_conformance.reference import Readings
 from standins import placers
 
 PROFILE = "documented-3.0"
 EXAMPLES = 30
-COURT = Court(specs.load().defaults(PROFILE), Readings.of(PROFILE))
+EVALUATOR = RuleEvaluator(specs.load().defaults(PROFILE), Readings.of(PROFILE))
 
 GENERAL = {"PLACE-02", "PLACE-04", "PLACE-05", "PLACE-06", "PLACE-13"} | {
     "ANTI-01",
@@ -50,13 +50,15 @@ OFFERED = {"place.select", "place.anti_affinity"}
 
 @cache
 def drawn(rule):
-    strategy = checks()[rule].draws.filter(lambda trial: bad_trial(trial, COURT.defaults) is None)
+    strategy = checks()[rule].draws.filter(
+        lambda trial: bad_trial(trial, EVALUATOR.defaults) is None
+    )
     return draw(strategy, EXAMPLES, f"mistakes/{rule}")
 
 
 def breaks(placer, rule, trial):
     answers = [placer.answer(*question) for question in trial.questions]
-    return COURT.judge(rule, trial, answers).violated
+    return EVALUATOR.judge(rule, trial, answers).violated
 
 
 def broken(placer, area):
@@ -103,7 +105,7 @@ def test_a_question_that_was_asked_often_becomes_small():
     placer = placers.FirstOfTheOverloaded()
 
     def failing(trials):
-        legal = [bad_trial(one, COURT.defaults) is None for one in trials]
+        legal = [bad_trial(one, EVALUATOR.defaults) is None for one in trials]
         asked = zip(legal, trials, strict=True)
         return [fine and breaks(placer, "PLACE-05", one) for fine, one in asked]
 

@@ -8,13 +8,13 @@ import pytest
 from pulsar_conformance import specs
 from pulsar_conformance.conformance.cases.legality import bad_case
 from pulsar_conformance.conformance.common.trial import Trial
-from pulsar_conformance.conformance.engine.corpus import drawn
-from pulsar_conformance.conformance.engine.failing.reducing import smallest
-from pulsar_conformance.conformance.engine.hearing import Hearing
+from pulsar_conformance.conformance.engine.attribute import own_faults
+from pulsar_conformance.conformance.engine.draw import drawn
 from pulsar_conformance.conformance.engine.implementation import Implementation
-from pulsar_conformance.conformance.engine.reduction_stories import shorter_story
-from pulsar_conformance.conformance.engine.subject import Subject
+from pulsar_conformance.conformance.engine.judge import AppliedRule, JudgedImplementation
+from pulsar_conformance.conformance.engine.reduce import smallest_case
 from pulsar_conformance.conformance.stories.draw_stories import SHEDDING, StoryDraft
+from pulsar_conformance.conformance.stories.reduction import shorter_story
 from pulsar_conformance.reference import Model
 from pulsar_conformance.reference.averages import MEAN, average
 from pulsar_conformance.reference.cluster import Rates
@@ -97,13 +97,13 @@ class Saying(Implementation):
 
 
 def asked(rule):
-    return Subject.unasked(Implementation("reference", profile_of(rule), {}))
+    return JudgedImplementation.before_asking(Implementation("reference", profile_of(rule), {}))
 
 
 def broken(rule, subject, examples=EXAMPLES):
     """The drawn stories that break a rule, and nothing that it builds on."""
-    trials = drawn(rule.id, subject.followed.profile, 0, examples)
-    found = Hearing(rule, subject).own_faults(trials)
+    trials = drawn(rule.id, subject.resolved.profile, 0, examples)
+    found = own_faults(AppliedRule(rule, subject), trials)
     return [trial for trial, fault in zip(trials, found, strict=True) if fault]
 
 
@@ -114,7 +114,7 @@ def rules_in_time(profile, subject):
 
 
 def shortest(rule, subject, trial):
-    [question] = smallest(Hearing(rule, subject), trial).questions
+    [question] = smallest_case(AppliedRule(rule, subject), trial).questions
     return question.case["events"]
 
 
@@ -132,7 +132,7 @@ def test_a_planted_failure_is_found_and_told_in_a_few_events(machine, monkeypatc
 @pytest.mark.parametrize("rule_id", OTHERWISE)
 def test_another_reading_is_found_and_told_in_a_few_events(rule_id):
     rule = RULES[rule_id]
-    subject = Subject.unasked(Saying(PROFILE, rule.reading, OTHERWISE[rule_id]))
+    subject = JudgedImplementation.before_asking(Saying(PROFILE, rule.reading, OTHERWISE[rule_id]))
     failing = broken(rule, subject)
     assert failing
     assert len(shortest(rule, subject, failing[0])) <= LONGEST
@@ -162,13 +162,13 @@ FOLLOWING = {
 @pytest.mark.parametrize("machine", FOLLOWING, ids=lambda machine: machine.__name__)
 def test_what_follows_from_a_failure_is_not_held_against_it_twice(machine, monkeypatch):
     machine(monkeypatch)
-    subject = Subject.unasked(Implementation("reference", PROFILE, {}))
+    subject = JudgedImplementation.before_asking(Implementation("reference", PROFILE, {}))
     failed = {rule.id for rule in rules_in_time(PROFILE, subject) if broken(rule, subject, 25)}
     assert failed == FOLLOWING[machine]
 
 
 def test_the_machine_itself_breaks_nothing():
-    subject = Subject.unasked(Implementation("reference", PROFILE, {}))
+    subject = JudgedImplementation.before_asking(Implementation("reference", PROFILE, {}))
     for rule in rules_in_time(PROFILE, subject):
         assert not broken(rule, subject, 25), rule.id
 

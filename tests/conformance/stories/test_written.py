@@ -7,12 +7,12 @@ from pulsar_conformance import specs
 from pulsar_conformance.conformance.cases.legality import bad_trial
 from pulsar_conformance.conformance.catalogue import checks
 from pulsar_conformance.conformance.drawing.drawing import draw
-from pulsar_conformance.conformance.engine.judge import Court
+from pulsar_conformance.conformance.engine.evaluate import RuleEvaluator
 from pulsar_conformance.reference import Model, Readings
 
 PROFILE = "documented-3.0"
 RULES = ("MANAGER-08", "REPORT-11", "REPORT-12", "DATA-11", "DATA-12")
-COURT = Court(specs.load().defaults(PROFILE), Readings.of(PROFILE))
+EVALUATOR = RuleEvaluator(specs.load().defaults(PROFILE), Readings.of(PROFILE))
 EXAMPLES = 20
 
 
@@ -20,7 +20,7 @@ EXAMPLES = 20
 def answered(rule):
     """Legal trials of a rule, each with the model's steps."""
     trials = draw(checks()[rule].draws, EXAMPLES, f"written/{rule}")
-    legal = [one for one in trials if bad_trial(one, COURT.defaults) is None]
+    legal = [one for one in trials if bad_trial(one, EVALUATOR.defaults) is None]
     model = Model(PROFILE)
     return [(one, model.answer(*one.questions[0])["steps"]) for one in legal]
 
@@ -31,7 +31,7 @@ def broken(change):
     for rule in RULES:
         for trial, steps in answered(rule):
             changed = [change(step) for step in steps]
-            if COURT.judge(rule, trial, [{"steps": changed}]).violated:
+            if EVALUATOR.judge(rule, trial, [{"steps": changed}]).violated:
                 found.add(rule)
                 break
     return found
@@ -155,5 +155,7 @@ def test_a_report_may_be_nearly_a_minute_late():
 def test_the_model_writes_as_the_sentences_say():
     assert broken(lambda step: step) == set()
     for rule in RULES:
-        words = {COURT.judge(rule, one, [{"steps": steps}]).word for one, steps in answered(rule)}
+        words = {
+            EVALUATOR.judge(rule, one, [{"steps": steps}]).word for one, steps in answered(rule)
+        }
         assert "allowed" in words

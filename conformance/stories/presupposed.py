@@ -14,6 +14,7 @@ from pulsar_conformance import specs
 from pulsar_conformance.conformance.bundles.operations import SPLIT_CANDIDATES
 from pulsar_conformance.conformance.cases.legality import bad_case
 from pulsar_conformance.conformance.common.expect import Violated
+from pulsar_conformance.conformance.common.presupposed import DerivedQuestions
 from pulsar_conformance.conformance.common.trial import Json, Question, canonical
 from pulsar_conformance.conformance.load_data.operations import USAGE
 from pulsar_conformance.conformance.placement.operations import PLACE
@@ -24,18 +25,22 @@ from pulsar_conformance.reference import MissingSetting, Readings, Settings
 from pulsar_conformance.reference.numbers import Fraction, jsonable
 from pulsar_conformance.reference.ranges import namespace_of
 
-MOST = 5
-"""The most moments of a story to ask about; the last ones count."""
+MOST_MOMENTS = 5
+"""Moments of a story that are asked about at most; the last ones count."""
 
 
-def questions(
-    rule: specs.Rule, question: Question, answer: Json, defaults: Mapping[str, Any], by: Readings
+def moments(
+    rule: specs.Rule,
+    question: Question,
+    answer: Json,
+    defaults: Mapping[str, Any],
+    readings: Readings,
 ) -> list[Question]:
-    """The questions that an implementation can be asked about the moments of a story."""
+    """Return questions of a rule's operations about the moments of a story."""
     makers = [MAKERS[operation] for operation in rule.operations if operation in MAKERS]
     settings = Settings(question.case["settings"], defaults)
     try:
-        course = REPLAY.read(REPLAY.view(question.case, settings, by), answer)
+        course = REPLAY.read(REPLAY.view(question.case, settings, readings), answer)
     except (Violated, KeyError):
         return []
     found: dict[str, Question] = {}
@@ -44,15 +49,7 @@ def questions(
             for one in _made(make, course, scene):
                 if bad_case(one.operation, one.case, defaults) is None:
                     found[canonical(one.case)] = one
-    return list(found.values())[-MOST:]
-
-
-def each_alone(row: Question) -> Iterator[Question]:
-    """The cycles of a row, each as if it were the first."""
-    more = {name: row.case[name] for name in ("strategy", "settings")}
-    for cycle in row.case["cycles"]:
-        seen = {name: value for name, value in cycle.items() if name != "minutes"}
-        yield Question(SHED.id, {**more, **seen})
+    return list(found.values())[-MOST_MOMENTS:]
 
 
 def _made(make: Maker, course: Course, scene: Scene) -> Iterator[Question]:
@@ -141,3 +138,5 @@ MAKERS: Mapping[str, Maker] = {
     PLACE.id: _placing,
 }
 """By the operation that is asked about a moment."""
+
+PRESUPPOSED = (DerivedQuestions(moments, operation=REPLAY.id),)

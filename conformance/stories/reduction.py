@@ -26,7 +26,7 @@ def shorter_story(trial: Trial, failing: Failing) -> Trial:
         if not size:
             break
         chunks = [places[start : start + size] for start in range(0, len(places), size)]
-        found = _first(failing, [_without(trial, chunk) for chunk in reversed(chunks)])
+        found = first_failing(failing, [_without(trial, chunk) for chunk in reversed(chunks)])
         if found is None:
             size //= 2
         else:
@@ -42,7 +42,7 @@ def _with_namespaces_joined(trial: Trial, failing: Failing) -> Trial:
             dict.fromkeys(one["namespace"]["name"] for one in spaces if "namespace" in one)
         )
         pairs = [(one, other) for one in names for other in names if one != other]
-        found = _first(failing, [_moved(trial, one, other) for one, other in pairs])
+        found = first_failing(failing, [_moved(trial, one, other) for one, other in pairs])
         if found is None:
             return trial
         trial = found
@@ -77,7 +77,7 @@ def _with_pairs_joined(trial: Trial, failing: Failing) -> Trial:
             if first[0] == second[0]
             for one in _together(_event(trial, first), _event(trial, second))
         )
-        found = _first(failing, list(joined))
+        found = first_failing(failing, list(joined))
         if found is None:
             return trial
         trial = found
@@ -136,8 +136,8 @@ def _replaced(trial: Trial, place: Place, event: Json) -> Trial:
     return Trial(tuple(questions))
 
 
-def _first(failing: Failing, candidates: Sequence[Trial]) -> Trial | None:
-    """The first candidate that fails; all candidates of the round are asked together."""
+def first_failing(failing: Failing, candidates: Sequence[Trial]) -> Trial | None:
+    """Return the first candidate that fails; all candidates of the round are asked together."""
     if not candidates:
         return None
     verdicts = failing(candidates)

@@ -1,7 +1,6 @@
-"""Reducing a trial that fails: names are left out by halves, numbers made simpler.
+"""The steps of a reduction: names are left out by halves, numbers are made simpler.
 
-Works on any legal trial, also on one that nobody drew, and asks a whole round of candidates at
-once, because an implementation may take seconds to answer one case and a few more for a thousand.
+They work on any legal trial, also on one that was not drawn.
 """
 
 from __future__ import annotations
@@ -14,10 +13,11 @@ from typing import Any
 
 from pulsar_conformance.conformance.catalogue import OPERATIONS
 from pulsar_conformance.conformance.common.trial import Question, Trial
-from pulsar_conformance.conformance.engine.reduction_stories import shorter_story
-
-Failing = Callable[[Sequence[Trial]], Sequence[bool]]
-"""For each trial whether it is legal and still fails in the same way."""
+from pulsar_conformance.conformance.stories.reduction import (
+    Failing,
+    first_failing,
+    shorter_story,
+)
 
 Path = tuple[int | str, ...]
 """Where something stands in a case; what stands there in several cases of a trial goes at once."""
@@ -38,56 +38,6 @@ MERGED = 8
 
 ReductionStep = Callable[[Trial, Failing], Trial]
 """Makes a trial smaller in one way, as far as it still fails."""
-
-
-def sparing(failing: Failing, most: int) -> Failing:
-    """A predicate for an implementation that takes seconds per case, which asks `most` at most.
-
-    Candidates are asked one after the other until one fails, which is then taken. Once enough were
-    asked, no further candidate fails, and the smallest one found so far is the result.
-    """
-    left = most
-
-    def fails(candidates: Sequence[Trial]) -> list[bool]:
-        nonlocal left
-        verdicts = [False] * len(candidates)
-        for place, candidate in enumerate(candidates):
-            if not left:
-                break
-            left -= 1
-            verdicts[place] = failing([candidate])[0]
-            if verdicts[place]:
-                break
-        return verdicts
-
-    return fails
-
-
-def bounded(failing: Failing, most: int) -> Failing:
-    """A predicate that asks about `most` candidates; no further one fails."""
-    left = most
-
-    def fails(candidates: Sequence[Trial]) -> list[bool]:
-        nonlocal left
-        asked = candidates[:left]
-        left -= len(asked)
-        return [*(failing(asked) if asked else ()), *[False] * (len(candidates) - len(asked))]
-
-    return fails
-
-
-def reduce(trial: Trial, failing: Failing, steps: Sequence[ReductionStep] | None = None) -> Trial:
-    """The smallest failing trial that can be reached by leaving out and simplifying.
-
-    `trial` itself has to fail. The result depends only on `trial` and `failing`.
-    """
-    while True:
-        smaller = trial
-        for step in steps or STEPS:
-            smaller = step(smaller, failing)
-        if smaller == trial:
-            return trial
-        trial = smaller
 
 
 def _without_names(trial: Trial, failing: Failing) -> Trial:
@@ -124,14 +74,6 @@ def _without(
         together = found[1:] and every != trial and all(failing([every]))
         trial = every if together else found[0][1]
     return trial
-
-
-def _first(failing: Failing, candidates: Sequence[Trial]) -> Trial | None:
-    """The first candidate that fails; all candidates of the round are asked together."""
-    if not candidates:
-        return None
-    verdicts = failing(candidates)
-    return next((one for one, fails in zip(candidates, verdicts, strict=True) if fails), None)
 
 
 def _names(trial: Trial) -> list[str]:
@@ -190,7 +132,7 @@ def _with_names_merged(trial: Trial, failing: Failing) -> Trial:
     """Merges two names into one that has the numbers of both, since a sum needs only one."""
     while True:
         pairs = [pair for group in _described(trial) for pair in combinations(group[:MERGED], 2)]
-        found = _first(failing, [_merged(trial, *pair) for pair in pairs])
+        found = first_failing(failing, [_merged(trial, *pair) for pair in pairs])
         if found is None:
             return trial
         trial = found
@@ -286,7 +228,7 @@ def _together(trial: Trial, edits: list[Replacement], failing: Failing) -> Trial
     """Applies all edits at once if that still fails, else half of them, down to the first."""
     sizes = (len(edits) >> shift for shift in range(len(edits).bit_length()))
     rounds = [_replaced(trial, edits[:size]) for size in sizes]
-    return _first(failing, rounds[:-1]) or rounds[-1]
+    return first_failing(failing, rounds[:-1]) or rounds[-1]
 
 
 def _numbers(trial: Trial) -> list[tuple[Path, float]]:

@@ -1,0 +1,247 @@
+"""Ask: put all cases of an operation to an implementation together, also in the background."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict, deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass
+from random import Random
+from threading import Lock
+from typing import Any, TypeVar
+
+from pulsar_conformance import specs
+from pulsar_conformance.adapters import AdapterError
+from pulsar_conformance.conformance.catalogue import checks
+from pulsar_conformance.conformance.common.trial import Json, Question, Trial, canonical
+from pulsar_conformance.conformance.engine.draw import (
+    SourcedTrial,
+    aimed_trials,
+    earlier_trials,
+    trials_of,
+)
+from pulsar_conformance.conformance.engine.events import OperationAsked, RuleDrawn, Tell
+from pulsar_conformance.conformance.engine.implementation import Implementation
+from pulsar_conformance.conformance.engine.plan import Plan
+
+T = TypeVar("T")
+Submit = Callable[..., object]
+"""Runs a function with its arguments, now or as `ThreadPoolExecutor.submit` does."""
+
+Promised = Future[list[list[Json]]]
+"""The answers to trials that are asked together."""
+
+_Key = tuple[str, str, int]
+"""An operation, a case, and how often the trial has asked it so far."""
+
+Part = tuple[str, list[Trial], Promised]
+"""An operation, the trials that are asked together, and the answers to them."""
+
+AnsweredTrial = tuple[SourcedTrial, Sequence[Json]]
+
+AnsweredTrialsByRule = Mapping[str, Sequence[AnsweredTrial]]
+
+
+def at_once(work: Callable[..., object], /, *given: Any) -> object:
+    """Run a function immediately."""
+    return work(*given)
+
+
+def settle(promised: Future[T], work: Callable[..., T], /, *given: Any) -> None:
+    """Settle a future with the result of a function, or with any error that it raises."""
+    try:
+        promised.set_result(work(*given))
+    except BaseException as error:
+        promised.set_exception(error)
+        if not isinstance(error, Exception):
+            raise
+
+
+class Dispatcher:
+    """Asks an implementation each trial once, and keeps the answers.
+
+    The trials of all rules are mixed, because what an implementation remembers shows only if the
+    questions change. Where a question takes seconds, trials that ask the same share the answer.
+    `submit` says where the work is done, for as many operations at a time as the implementation
+    takes; one in this process is asked immediately.
+    """
+
+    def __init__(
+        self, implementation: Implementation, submit: Submit, tell: Tell, seed: int = 0
+    ) -> None:
+        self._implementation = implementation
+        self._submit = at_once if implementation.in_process else submit
+        self._tell = tell
+        self._random = Random(seed)
+        self._closed = False
+        self._waiting: deque[Part] = deque()
+        self._workers = 0
+        self._turn = Lock()
+        self._places: dict[SourcedTrial, list[tuple[Promised, int, int]]] = {}
+        """For each question of a trial, the place of its answer."""
+        self._answers: dict[SourcedTrial, list[Json]] = {}
+        self._shared: dict[_Key, tuple[Promised, int, int]] = {}
+        """The place of the answer to a costly question."""
+
+    def ask(self, trials: Iterable[SourcedTrial]) -> None:
+        """Ask all trials that were not asked yet, those of an operation together."""
+        new = list(dict.fromkeys(one for one in trials if one not in self._places))
+        questions: dict[str, list[Trial]] = defaultdict(list)
+        promised: dict[str, Promised] = defaultdict(Future)
+        for one in self._random.sample(new, len(new)):
+            trial = one.trial
+            places = self._places[one] = []
+            asked: Counter[tuple[str, str]] = Counter()
+            # A sequence of questions is asked in its order, any others in whatever order.
+            for part in [trial] if trial.before else map(_alone, trial.questions):
+                known = None if trial.before else self._costly(part, asked)
+                if known in self._shared:
+                    places.append(self._shared[known])
+                    continue
+                together, promise = questions[part.operation], promised[part.operation]
+                columns = range(len(part.questions))
+                places += [(promise, len(together), column) for column in columns]
+                together.append(part)
+                if known is not None:
+                    self._shared[known] = places[-1]
+        with self._turn:
+            self._waiting += [(name, some, promised[name]) for name, some in questions.items()]
+            idle = self._implementation.concurrency - self._workers
+            more = min(idle, len(self._waiting))
+            self._workers += more
+        for _ in range(more):
+            self._submit(self._work)
+
+    def answers(self, trial: SourcedTrial) -> list[Json]:
+        """Return the answers to a trial that was asked; repeated calls return the same list.
+
+        Errors: `AdapterError`, and any error of a listener.
+        """
+        if trial not in self._answers:
+            self._answers[trial] = [
+                asked.result()[place][column] for asked, place, column in self._places[trial]
+            ]
+        return self._answers[trial]
+
+    def failed(self, trial: SourcedTrial) -> bool:
+        """True if a question of a trial has no answer."""
+        try:
+            return any("failed" in answer for answer in self.answers(trial))
+        except AdapterError:
+            return True
+
+    def close(self) -> None:
+        """Stop asking; whoever waits for an answer gets `CancelledError`."""
+        with self._turn:
+            self._closed = True
+            for *_, promised in self._waiting:
+                promised.cancel()
+            self._waiting.clear()
+
+    def _costly(self, alone: Trial, asked: Counter[tuple[str, str]]) -> _Key | None:
+        """Return the key under which a costly question is shared; None for any other."""
+        [(operation, case)] = alone.questions
+        if operation not in self._implementation.hello.costly:
+            return None
+        text = operation, canonical(case)
+        asked[text] += 1
+        return *text, asked[text]
+
+    def _work(self) -> None:
+        """Ask one waiting operation after the other."""
+        while (part := self._next()) is not None:
+            operation, together, promised = part
+            settle(promised, self._answers_of, operation, together)
+
+    def _answers_of(self, operation: str, together: list[Trial]) -> list[list[Json]]:
+        self._tell(OperationAsked(self._implementation.name, operation, len(together)))
+        return self._implementation.answers(together)
+
+    def _next(self) -> Part | None:
+        with self._turn:
+            if self._waiting and not self._closed:
+                return self._waiting.popleft()
+            self._workers -= 1
+            return None
+
+
+def _alone(question: Question) -> Trial:
+    return Trial((question,))
+
+
+@dataclass(frozen=True)
+class AskedTrials:
+    """All trials that an implementation is asked."""
+
+    by_rule: Mapping[str, Sequence[SourcedTrial]]
+    by_reading: Mapping[str, Sequence[SourcedTrial]]
+    """Trials that tell the alternatives of a reading apart."""
+    dispatcher: Dispatcher
+
+
+def draw_and_ask(
+    groups: Sequence[Sequence[specs.Rule]],
+    readings: Sequence[str],
+    plan: Plan,
+    implementation: Implementation,
+    submit: Submit,
+    tell: Tell,
+) -> AskedTrials:
+    """Draw for all rules, and ask each group of operations as soon as it is drawn for.
+
+    An implementation in another process works while the next group is drawn for.
+    """
+    dispatcher = Dispatcher(implementation, submit, tell, plan.seed)
+    operations = {name for rules in groups for rule in rules for name in rule.operations}
+    by_reading = aimed_trials(readings, operations, implementation, plan)
+    earlier = earlier_trials(plan)
+    by_rule: dict[str, Sequence[SourcedTrial]] = {}
+    for rules in groups:
+        for rule in rules:
+            tell(RuleDrawn(implementation.name, rule.id))
+            by_rule[rule.id] = list(trials_of(rule, plan, implementation, earlier))
+        asked = {name for rule in rules for name in rule.operations}
+        aimed = (one for trials in by_reading.values() for one in trials)
+        dispatcher.ask(
+            [
+                *(one for trials in by_rule.values() for one in trials),
+                *(one for one in aimed if one.trial.operations <= asked),
+            ]
+        )
+    return AskedTrials(by_rule, by_reading, dispatcher)
+
+
+def answered_trials(
+    rule: specs.Rule,
+    asked: AskedTrials,
+    plan: Plan,
+    implementation: Implementation,
+    speaks_about: Callable[[specs.Rule, Trial], bool],
+) -> Iterator[AnsweredTrial]:
+    """Yield the trials by which a rule is judged, with their answers.
+
+    These are its own, those that tell readings apart, and where a case takes seconds, those drawn
+    for other rules. A trial of another rule that has no answer counts only if the rule speaks about
+    it. Errors: `AdapterError`.
+    """
+    dispatcher, judges = asked.dispatcher, checks()[rule.id].judges
+
+    def counts(one: SourcedTrial) -> bool:
+        return not dispatcher.failed(one) or speaks_about(rule, one.trial)
+
+    for one in asked.by_rule[rule.id]:
+        if one.broke in (None, rule.id) or counts(one):
+            yield one, dispatcher.answers(one)
+    if plan.replay is not None:
+        return
+    shared = [one for trials in asked.by_reading.values() for one in trials]
+    if implementation.costly(rule):
+        shared += [
+            one
+            for name, trials in asked.by_rule.items()
+            for one in trials
+            if name != rule.id and one.origin == "drawn" and not dispatcher.failed(one)
+        ]
+    for one in shared:
+        if judges(one.trial) and counts(one):
+            yield one, dispatcher.answers(one)

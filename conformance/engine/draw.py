@@ -1,0 +1,227 @@
+"""Draw: the trials of a rule and of a reading, from saved cases, worked examples and strategies.
+
+No answer can change what is drawn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence, Set
+from dataclasses import dataclass
+from functools import cache
+from typing import Literal
+
+from pulsar_conformance import fixtures, specs
+from pulsar_conformance.conformance.cases.legality import bad_trial
+from pulsar_conformance.conformance.catalogue import OPERATIONS, aimed, checks
+from pulsar_conformance.conformance.common.trial import Question, Trial
+from pulsar_conformance.conformance.drawing.drawing import draw
+from pulsar_conformance.conformance.engine.implementation import Implementation
+from pulsar_conformance.conformance.engine.plan import Plan
+from pulsar_conformance.reference import Readings
+
+Origin = Literal["saved", "example", "drawn", "aimed"]
+
+TRIALS_PER_AIM = 8
+"""Trials of each strategy that tells the alternatives of a reading apart."""
+
+COSTLY_DIVISOR = 2
+"""Where a case takes seconds, a rule gets this fraction of its trials; it also judges those of
+other rules."""
+
+COSTLY_RULES = 12
+"""Where a case takes seconds, an operation gets at most the trials of this many rules."""
+
+GROWTH_LIMIT = 8
+"""Factor by which more trials are drawn at most, while there are too few questions."""
+
+LEAST_NEW_SHARE = 0.4
+"""Share of the questions expected from a larger draw that must be new for another one."""
+
+SEQUENCE_WEIGHT = 6
+"""Weight of a rule whose cases are sequences of questions, in the work of a group."""
+
+
+@dataclass(frozen=True, eq=False)
+class SourcedTrial:
+    """A trial and its source; compared by identity, so that each is asked once."""
+
+    origin: Origin
+    trial: Trial
+    example: fixtures.Example | None = None
+    broke: str | None = None
+    """The rule that a saved trial broke, if that is known."""
+
+
+def earlier_trials(plan: Plan) -> tuple[SourcedTrial, ...]:
+    """Return the replayed trial of a plan, or else its saved ones; all rules share them."""
+    if plan.replay is not None:
+        return (SourcedTrial("saved", plan.replay),)
+    return tuple(SourcedTrial("saved", one.trial, broke=one.rule) for one in plan.saved)
+
+
+def trials_of(
+    rule: specs.Rule,
+    plan: Plan,
+    implementation: Implementation,
+    earlier: Sequence[SourcedTrial] | None = None,
+) -> Iterator[SourcedTrial]:
+    """Yield the trials of a rule: saved ones first, then worked examples, then drawn ones.
+
+    A replayed case is the only trial. An implementation that can be asked only about its own state
+    names its trials in hello. Trials that are illegal under the profile are left out.
+    """
+    earlier = earlier_trials(plan) if earlier is None else earlier
+    if plan.replay is not None:
+        yield from earlier
+        return
+    profile = implementation.profile
+    defaults = specs.load().defaults(profile)
+    if implementation.hello.own is not None:
+        for questions in implementation.hello.own.get(rule.id, ()):
+            own = Trial(tuple(Question(*question) for question in questions))
+            if bad_trial(own, defaults) is None:
+                yield SourcedTrial("drawn", own)
+        return
+    for saved in earlier:
+        if checks()[rule.id].judges(saved.trial) and bad_trial(saved.trial, defaults) is None:
+            yield saved
+    for example in fixtures.examples():
+        if rule.id in example.rules:
+            trial = Trial(tuple(Question(*question) for question in example.questions))
+            if bad_trial(trial, defaults) is None:
+                yield SourcedTrial("example", trial, example)
+    plugged = implementation.plugged_strategy if rule.any_strategy else None
+    costly = implementation.costly(rule)
+    examples = examples_for_costly_rule(rule, plan) if costly else plan.examples
+    for trial in drawn(rule.id, profile, plan.seed, examples):
+        yield SourcedTrial("drawn", trial if plugged is None else with_strategy(plugged, trial))
+
+
+def examples_for_costly_rule(rule: specs.Rule, plan: Plan) -> int:
+    """Return the number of trials to draw for a rule where each takes seconds."""
+    rules = specs.load().rules.values()
+    sharing = max(sum(name in one.operations for one in rules) for name in rule.operations)
+    return min(-(-plan.examples // COSTLY_DIVISOR), -(-plan.examples * COSTLY_RULES // sharing))
+
+
+@cache
+def drawn(rule: str, profile: str, seed: int, examples: int) -> tuple[Trial, ...]:
+    """Return legal trials that aim at a rule; they are the same for every implementation."""
+    defaults = specs.load().defaults(profile)
+    parts = checks()[rule].parts
+    share = -(-examples // len(parts))
+    return tuple(
+        trial
+        for place, part in enumerate(parts)
+        for trial in draw(
+            part.filter(lambda trial: bad_trial(trial, defaults) is None),
+            share,
+            f"{seed}/{profile}/{rule}" + (f"/{place}" if place else ""),
+        )
+    )
+
+
+@cache
+def aimed_at(reading: str, profile: str, seed: int) -> tuple[Trial, ...]:
+    """Return legal trials that tell the alternatives of a reading apart, whatever others are."""
+    defaults = specs.load().defaults(profile)
+    return tuple(
+        trial
+        for aim in aimed().get(reading, ())
+        for trial in draw(aim.strategy, TRIALS_PER_AIM, f"{seed}/{reading}")
+        if bad_trial(trial, defaults) is None
+    )
+
+
+def aimed_trials(
+    readings: Sequence[str], operations: Set[str], implementation: Implementation, plan: Plan
+) -> dict[str, list[SourcedTrial]]:
+    """Return the trials that tell readings apart by these operations, by reading.
+
+    Fewer are taken where each takes the implementation seconds.
+    """
+    if implementation.hello.own is not None:
+        return {}
+    costly = set(implementation.hello.costly)
+    found = {}
+    for reading in readings:
+        if any(aim.operation in operations for aim in aimed().get(reading, ())):
+            trials = aimed_at(reading, implementation.profile, plan.seed)
+            quick = [trial for trial in trials if not trial.operations & costly]
+            slow = [trial for trial in trials if trial.operations & costly]
+            found[reading] = [
+                SourcedTrial("aimed", trial)
+                for trial in (*quick, *slow[::COSTLY_DIVISOR])
+                if trial.operations <= operations
+            ]
+    return found
+
+
+def distinct_questions(operation: str, profile: str, seed: int, examples: int) -> list[Trial]:
+    """Return every question of an operation that is drawn for a profile's rules, alone and once."""
+    found: dict[str, Trial] = {}
+    for rule in specs.load().rules_of(profile):
+        if operation in rule.operations and rule.untestable is None:
+            for trial in drawn(rule.id, profile, seed, examples):
+                for question in trial.questions:
+                    if question.operation == operation:
+                        alone = Trial((question,))
+                        found[alone.fingerprint] = alone
+    return list(found.values())
+
+
+def sample_questions(
+    operation: str, profile: str, seed: int, examples: int, least: int
+) -> list[Trial]:
+    """Return `least` of the distinct questions, spread evenly; fewer where draws repeat themselves.
+
+    Beginning with `examples`, more trials are drawn for each rule until there are enough.
+    """
+    found = distinct_questions(operation, profile, seed, examples)
+    while 0 < len(found) < least:
+        times = min(GROWTH_LIMIT, -(-least * 5 // (len(found) * 4)))
+        before, examples = len(found), examples * times
+        found = distinct_questions(operation, profile, seed, examples)
+        if len(found) < before * times * LEAST_NEW_SHARE:
+            break
+    step = max(1.0, len(found) / max(1, least))
+    return [found[int(step * place)] for place in range(min(least, len(found)))]
+
+
+def with_strategy(strategy: str, trial: Trial) -> Trial:
+    """Return the same questions, for another shedding strategy."""
+    return Trial(
+        tuple(
+            Question(operation, {**case, "strategy": strategy} if "strategy" in case else case)
+            for operation, case in trial.questions
+        )
+    )
+
+
+def holds_under(example: fixtures.Example, readings: Readings) -> bool:
+    """True if an example was worked under these readings."""
+    return all(readings[name] == value for name, value in example.readings.items())
+
+
+def grouped(
+    rules: Sequence[specs.Rule], sequential: Set[str] | None = None
+) -> list[list[specs.Rule]]:
+    """Return the rules in groups that share no operation, the group with most to do first.
+
+    Each group can be asked about while the next is drawn for. `sequential` are the operations whose
+    cases are sequences of questions, which take longer; by default those of the catalogue.
+    """
+    if sequential is None:
+        sequential = {name for name, one in OPERATIONS.items() if one.sequential}
+    groups: list[set[str]] = []
+    for rule in rules:
+        joined = set(rule.operations).union(*(one for one in groups if one & {*rule.operations}))
+        groups = [*(one for one in groups if not one & joined), joined]
+    found = [[rule for rule in rules if one & {*rule.operations}] for one in groups]
+
+    def first(together: Sequence[specs.Rule]) -> tuple[int, int]:
+        slow = (sequential & {*rule.operations} for rule in together)
+        work = sum(SEQUENCE_WEIGHT if one else 1 for one in slow)
+        return -work, rules.index(together[0])
+
+    return sorted(found, key=first)

@@ -1,0 +1,125 @@
+"""Judge one trial and its answers by one rule."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from pulsar_conformance.conformance.cases.legality import Defaults, bad_trial
+from pulsar_conformance.conformance.catalogue import OPERATIONS, checks
+from pulsar_conformance.conformance.common.expect import (
+    Expect,
+    LeftUnanswered,
+    NotReached,
+    Violated,
+)
+from pulsar_conformance.conformance.common.trial import Exchange, Json, Question, Trial
+from pulsar_conformance.reference import Readings, Settings
+
+Word = Literal["allowed", "violated", "not_reached", "unsupported"]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The judgment of a trial and its answers by a rule."""
+
+    word: Word
+    allowed: str = ""
+    answered: str = ""
+    why: str = ""
+    unanswered: bool = False
+    """True if the rule was broken because a question had no answer: no content was judged."""
+
+    @property
+    def violated(self) -> bool:
+        """True if the rule was broken."""
+        return self.word == "violated"
+
+
+@dataclass(frozen=True)
+class Fault:
+    """Answers that break a rule."""
+
+    trial: Trial
+    answers: Sequence[Json]
+    outcome: Outcome
+    recurrence: str = ""
+    """How often it came again, if that was not each time."""
+
+
+PARSED_TRIALS = 512
+"""Trials that are kept parsed: those that aim at readings are judged by many rules."""
+
+ALLOWED = Outcome("allowed")
+UNREACHED = Outcome("not_reached", why="nothing in the case is what the rule speaks about")
+OTHER_QUESTIONS = Outcome("not_reached", why="the rule judges other questions")
+
+
+class RuleEvaluator:
+    """Judges trials by the checks, under one profile's defaults and one set of readings."""
+
+    def __init__(self, defaults: Defaults, readings: Readings) -> None:
+        self.defaults = defaults
+        self.readings = readings
+        self._parsed: dict[tuple[int, int], tuple[Trial, Sequence[Json], list[Exchange]]] = {}
+
+    def under(self, readings: Readings) -> RuleEvaluator:
+        """Return an evaluator with other readings."""
+        return RuleEvaluator(self.defaults, readings)
+
+    def legal(self, trial: Trial) -> bool:
+        """True if a trial is legal, so that its answers can be judged."""
+        return bad_trial(trial, self.defaults, self.readings) is None
+
+    def judge(self, rule: str, trial: Trial, answers: Sequence[Json]) -> Outcome:
+        """Judge answers by a rule, which the trial may not reach."""
+        check = checks()[rule]
+        if not check.judges(trial):
+            return OTHER_QUESTIONS
+        for answer in answers:
+            if "unsupported" in answer:
+                return Outcome("unsupported", why=str(answer["unsupported"]))
+        expect = Expect(self.readings)
+        try:
+            exchanges = self._exchanges(trial, answers)
+            if not check.predicate.sees_declined:
+                _demand_answers(exchanges)
+            check.predicate.demand(exchanges, expect)
+        except NotReached as outside:
+            return Outcome("not_reached", why=str(outside))
+        except LeftUnanswered as lacking:
+            return Outcome("violated", lacking.allowed, lacking.answered, unanswered=True)
+        except Violated as violated:
+            return Outcome("violated", violated.allowed, violated.answered)
+        return ALLOWED if expect.was_reached else UNREACHED
+
+    def _exchanges(self, trial: Trial, answers: Sequence[Json]) -> list[Exchange]:
+        """Return the exchanges that checks see; those of one trial are the same for every rule."""
+        key = id(trial), id(answers)
+        if key not in self._parsed:
+            if len(self._parsed) >= PARSED_TRIALS:
+                self._parsed.pop(next(iter(self._parsed)))
+            pairs = zip(trial.questions, answers, strict=True)
+            # An entry keeps its trial and answers alive, so that no other object gets their id.
+            self._parsed[key] = trial, answers, [self._exchange(*pair) for pair in pairs]
+        return self._parsed[key][2]
+
+    def _exchange(self, question: Question, answer: Json) -> Exchange:
+        operation, case = OPERATIONS[question.operation], question.case
+        settings = Settings(case.get("settings", {}), self.defaults)
+        view = operation.view(case, settings, self.readings)
+        return Exchange(operation.id, case, answer, view, operation.read)
+
+
+def _demand_answers(exchanges: Sequence[Exchange]) -> None:
+    """Demand an answer to a legal case, except where a rule is about refused requests."""
+    for one in exchanges:
+        lacking = lacking_in(Question(one.operation, one.case), one.answer)
+        if lacking is not None:
+            raise LeftUnanswered("an answer", lacking)
+
+
+def lacking_in(question: Question, answer: Json) -> str | None:
+    """Return the text given in place of an answer to a legal case, or None if it is one."""
+    return OPERATIONS[question.operation].why_unanswered(answer)

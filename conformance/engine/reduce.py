@@ -1,0 +1,184 @@
+"""Reduce: the smallest case on which an implementation breaks the same rule.
+
+A whole round of candidates is asked at once, because an implementation may take seconds to answer
+one case and little more for a thousand.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from itertools import compress
+
+from pulsar_conformance.adapters import AdapterError
+from pulsar_conformance.conformance.common.trial import ISOLATED_CRASH, Question, Trial
+from pulsar_conformance.conformance.engine.attribute import own_faults, without_answer
+from pulsar_conformance.conformance.engine.evaluate import Fault
+from pulsar_conformance.conformance.engine.judge import AppliedRule, JudgedImplementation
+from pulsar_conformance.conformance.engine.reduce_steps import STEPS, ReductionStep
+from pulsar_conformance.conformance.stories.reduction import Failing
+
+MOST_COSTLY_CANDIDATES = 6
+"""Candidates that are asked one by one at most: a cluster takes seconds for each."""
+
+MOST_CANDIDATES = 6000
+"""Candidates that are asked at most to reduce one case."""
+
+MOST_MESSAGES = 40
+"""Further messages at most for one case without an answer: to isolate it, and to reduce it."""
+
+REDUCING_MESSAGES = 12
+"""Messages that may reduce it, whatever it took to isolate it."""
+
+COSTLY_MESSAGES = 4
+"""Messages at most where each takes seconds."""
+
+PATIENCE = 60.0
+"""Seconds after which no smaller case is asked: one that hangs costs a time limit each time."""
+
+Report = Callable[[int], None]
+"""Gets the number of smaller cases that are asked."""
+
+
+def reduce(trial: Trial, failing: Failing, steps: Sequence[ReductionStep] = STEPS) -> Trial:
+    """Return the smallest failing trial that can be reached by leaving out and simplifying.
+
+    `trial` itself has to fail. The result depends only on `trial` and `failing`.
+    """
+    while True:
+        smaller = trial
+        for step in steps:
+            smaller = step(smaller, failing)
+        if smaller == trial:
+            return trial
+        trial = smaller
+
+
+def one_at_a_time(failing: Failing, most: int) -> Failing:
+    """Return a predicate that asks one candidate after the other, `most` in all.
+
+    The first one that fails is taken. After `most` candidates none fails any more, and the smallest
+    one found so far is the result.
+    """
+    left = most
+
+    def fails(candidates: Sequence[Trial]) -> list[bool]:
+        nonlocal left
+        verdicts = [False] * len(candidates)
+        for place, candidate in enumerate(candidates):
+            if not left:
+                break
+            left -= 1
+            verdicts[place] = failing([candidate])[0]
+            if verdicts[place]:
+                break
+        return verdicts
+
+    return fails
+
+
+def at_most(failing: Failing, most: int) -> Failing:
+    """Return a predicate that asks about `most` candidates in all; no further one fails."""
+    left = most
+
+    def fails(candidates: Sequence[Trial]) -> list[bool]:
+        nonlocal left
+        asked = candidates[:left]
+        left -= len(asked)
+        return [*(failing(asked) if asked else ()), *[False] * (len(candidates) - len(asked))]
+
+    return fails
+
+
+def _silent(_candidates: int) -> None:
+    """Report nothing."""
+
+
+def smallest_case(applied: AppliedRule, trial: Trial, report: Report = _silent) -> Trial:
+    """Return the smallest legal trial on which the implementation breaks the same rule.
+
+    This is the original trial if it does not fail again, or if the implementation breaks down
+    during the reduction. Where a case takes seconds, it is known to fail again.
+    """
+    judged, shows_why = applied.judged, applied.model_shows_why(trial)
+
+    def failing(candidates: Sequence[Trial]) -> list[bool]:
+        legal = list(map(judged.evaluator.legal, candidates))
+        report(sum(legal))
+        faults = iter(own_faults(applied, list(compress(candidates, legal))))
+        found = [next(faults) if one else None for one in legal]
+        return [
+            fault is not None and (not shows_why or applied.model_shows_why(one))
+            for one, fault in zip(candidates, found, strict=True)
+        ]
+
+    one_by_one = applied.costly or judged.implementation.hello.batch == 1
+    asked = one_at_a_time(failing, MOST_COSTLY_CANDIDATES) if one_by_one else failing
+    try:
+        recurs = applied.costly or all(failing([trial]))
+        return reduce(trial, at_most(asked, MOST_CANDIDATES)) if recurs else trial
+    except AdapterError:
+        return trial
+
+
+def smallest_unanswered(judged: JudgedImplementation, fault: Fault, report: Report) -> Fault:
+    """Return the smallest case found that is not answered either, and its outcome.
+
+    It takes at most `MOST_MESSAGES` messages together with what it took to isolate the case.
+    Errors: `AdapterError`.
+    """
+    [answer] = fault.answers
+    costly = fault.trial.operation in judged.implementation.hello.costly
+    isolated = max(MOST_MESSAGES - answer.get(ISOLATED_CRASH, 0), REDUCING_MESSAGES)
+    search = _UnansweredSearch(judged, (COSTLY_MESSAGES if costly else isolated) - 1, report)
+    small = reduce(fault.trial, search)
+    lacking = search.outcomes.get(small.fingerprint, fault.outcome.answered)
+    return Fault(small, fault.answers, without_answer(lacking))
+
+
+class _UnansweredSearch:
+    """Says for each of some trials whether it is the first of them that is not answered.
+
+    All are asked in one message; if one of them breaks it, halves of it are asked.
+    """
+
+    def __init__(self, judged: JudgedImplementation, most: int, report: Report) -> None:
+        self._judged = judged
+        self._left = most
+        self._report = report
+        self._until = time.monotonic() + PATIENCE
+        self.outcomes: dict[str, str] = {}
+        """By fingerprint, the outcome of a trial without an answer."""
+
+    def __call__(self, trials: Sequence[Trial]) -> list[bool]:
+        legal = [one for one in trials if self._judged.evaluator.legal(one)]
+        self._report(len(legal))
+        hello = self._judged.implementation.hello
+        costly = any(one.operation in hello.costly for one in legal)
+        size = 1 if costly else hello.batch
+        chunks = (legal[start : start + size] for start in range(0, len(legal), size))
+        first = next((one for chunk in chunks if (one := self._first(chunk))), None)
+        return [one is first for one in trials]
+
+    def _first(self, trials: Sequence[Trial]) -> Trial | None:
+        """Return the first that is not answered, as far as messages are left."""
+        asked = self._asked(trials)
+        if asked is None or len(trials) == 1:
+            return trials[0] if asked is not None else None
+        place, text = asked
+        if place is not None:
+            self.outcomes[trials[place].fingerprint] = text
+            return trials[place]
+        half = len(trials) // 2
+        return self._first(trials[:half]) or self._first(trials[half:])
+
+    def _asked(self, trials: Sequence[Trial]) -> tuple[int | None, str] | None:
+        """Return which of some questions has no answer, if that is known, and the outcome."""
+        if not self._left or not trials or time.monotonic() > self._until:
+            return None
+        self._left -= 1
+        questions: list[Question] = [one.questions[0] for one in trials]
+        lacking = self._judged.implementation.first_unanswered(questions)
+        if lacking is not None and len(trials) == 1:
+            self.outcomes[trials[0].fingerprint] = lacking[1]
+        return lacking
