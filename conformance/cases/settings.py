@@ -1,62 +1,257 @@
-"""Settings as a person gives them, `NAME=VALUE`, converted to their documented types."""
+"""Settings by name and value: which are known, what they are worth, and which have no effect."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from functools import cache
 from typing import Any
 
 from pulsar_conformance import specs
 from pulsar_conformance.conformance.catalogue import OPERATIONS
 from pulsar_conformance.conformance.common.trial import Json, Question, Trial
+from pulsar_conformance.specs.broker import (
+    BrokerSetting,
+    broker_settings,
+    nearest_release,
+    releases,
+    renamed,
+)
 from pulsar_conformance.specs.errors import UserError
+from pulsar_conformance.specs.words import counted
+
+MANAGER, STRATEGY = "loadManagerClassName", "loadBalancerLoadSheddingStrategy"
+PLACEMENT, ALGORITHM = "loadBalancerLoadPlacementStrategy", "defaultNamespaceBundleSplitAlgorithm"
+BALANCING, SHEDDING = "loadBalancerEnabled", "loadBalancerSheddingEnabled"
+HEAP = "loadBalancerMemoryResourceWeight"
+EXTENSIBLE, TRANSFER = "extensible", "TransferShedder"
+"""The extensible load manager, and its only shedding strategy."""
+
+CLOSE = 0.85
+"""Similarity from which an unknown name counts as a misspelling."""
+
+BALANCES = re.compile(
+    r"load.?balanc|load.?manager|shedd|unload|lowerBoundary|bundle", re.IGNORECASE
+)
+"""Names that are about load balancing, known or not."""
 
 
 class BadSetting(UserError):
     """A setting that cannot be used; the message is one sentence."""
 
 
-def given_settings(texts: Iterable[str]) -> dict[str, Any]:
-    """`NAME=VALUE` texts as settings; without a value None, which leaves the setting out.
+@dataclass(frozen=True)
+class Entry:
+    """A setting as it is written somewhere, such as `broker.conf:12`."""
 
-    Errors: `BadSetting`, and `specs.UnknownName` for a setting that no document names.
+    place: str
+    name: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Unused:
+    """A setting without effect, and the reason."""
+
+    place: str
+    name: str
+    why: str
+
+    def __str__(self) -> str:
+        return f"{self.place}: {self.name}: {self.why}"
+
+
+@dataclass(frozen=True)
+class SettingsRead:
+    """The settings of a file: each is in `values`, in `unused`, or counted in `others`."""
+
+    values: Mapping[str, Any]
+    """Values in their types, by documented names where there are any."""
+    places: Mapping[str, str]
+    unused: tuple[Unused, ...] = ()
+    """Unknown, misspelt, renamed and overridden settings."""
+    others: int = 0
+    """Number of settings of other parts of the broker."""
+    released: str | None = None
+    """The release by which they were read, if it is known."""
+
+    def without_effect(self) -> list[Unused]:
+        """Return the unused settings, and those that other settings switch off."""
+        return [*self.unused, *_switched_off(self)]
+
+    def notes(self) -> Iterator[str]:
+        """Yield one block about what is not used, if there is anything."""
+        found = self.without_effect()
+        if found:
+            yield f"{counted(len(found), 'setting')} without effect:"
+            yield from (f"  {one}" for one in found)
+
+
+def read_entries(entries: Iterable[Entry], release: str | None = None) -> SettingsRead:
+    """Read settings in the order in which they are written; the last of equal names counts.
+
+    Errors: `BadSetting` for a value that its type does not allow.
     """
-    given = {}
+    known = None if release is None else nearest_release(release)
+    values: dict[str, Any] = {}
+    places: dict[str, str] = {}
+    unused: list[Unused] = []
+    others = 0
+    for entry in entries:
+        why = why_unknown(entry.name, known)
+        if why is not None:
+            unused += [Unused(entry.place, entry.name, why)] if why else []
+            others += not why
+            continue
+        try:
+            value = value_of(entry.name, entry.text)
+        except BadSetting as wrong:
+            raise BadSetting(f"{entry.place}: {wrong}") from None
+        if entry.name in values and values[entry.name] != value:
+            why = f"{entry.place} sets it again"
+            unused.append(Unused(places[entry.name], entry.name, why))
+        values[entry.name], places[entry.name] = value, entry.place
+    unused += _respell(values, places)
+    given = {name: value for name, value in values.items() if value is not None}
+    return SettingsRead(given, places, tuple(unused), others, known)
+
+
+def _respell(values: dict[str, Any], places: dict[str, str]) -> Iterator[Unused]:
+    """Give settings with a new spelling their documented one; yield those that do not count.
+
+    A release that has both takes the new one unless it has its default.
+    """
+    for setting in broker_settings().values():
+        name, old = setting.name, setting.replaces
+        if not old or name not in values:
+            continue
+        value, place = values.pop(name), places.pop(name)
+        if old not in values or value not in (None, setting.default(releases()[-1])):
+            if old in values and values[old] != value:
+                yield Unused(places[old], old, f"{place} sets {name}, which counts instead")
+            values[old], places[old] = value, place
+
+
+def why_unknown(name: str, release: str | None = None) -> str | None:
+    """Return why a release does not use a name; empty for other parts of the broker, None if known.
+
+    Without a release, the names of every release and of the documents are known.
+    """
+    own = broker_settings().get(name)
+    if own is not None and release is not None and not own.is_in(release):
+        return f"Pulsar {release} has no such setting, which came with {own.since}"
+    if own is not None or name in specs.load().settings or name in specs.load().hidden:
+        return None
+    if name in renamed():
+        return f"its name is now {renamed()[name]}"
+    near = get_close_matches(name.lower(), _names(), n=1, cutoff=CLOSE)
+    if near:
+        return f"there is no such setting; the nearest is {_names()[near[0]]}"
+    return "there is no such setting" if BALANCES.search(name) else ""
+
+
+@cache
+def _names() -> Mapping[str, str]:
+    """Return every known name by its lower case."""
+    known = (*specs.load().settings, *specs.load().hidden, *broker_settings())
+    return {name.lower(): name for name in known}
+
+
+def manager_of(settings: Mapping[str, Any]) -> str:
+    """Return the load manager that settings choose: modular, simple, extensible, or its class."""
+    name = str(settings.get(MANAGER) or "Modular").rpartition(".")[2]
+    kinds = ("modular", "simple", "extensible")
+    return next((kind for kind in kinds if name.lower().startswith(kind)), name)
+
+
+def _switched_off(read: SettingsRead) -> Iterator[Unused]:
+    """Yield settings at other values than their defaults that other settings make meaningless."""
+    release = read.released or releases()[0]
+    for name, value in read.values.items():
+        setting = broker_settings().get(name)
+        if setting is not None and value != setting.default(release):
+            why = _why_off(setting, read.values, release)
+            if setting.name == HEAP and read.released is not None:
+                why = "releases no longer count heap memory"
+            if why:
+                yield Unused(read.places[name], name, why)
+
+
+def _why_off(setting: BrokerSetting, values: Mapping[str, Any], release: str) -> str:
+    """Return why other settings leave one without effect, or an empty text."""
+
+    def short(name: str) -> str:
+        return str(values.get(name) or broker_settings()[name].default(release)).rpartition(".")[2]
+
+    manager = manager_of(values)
+    belongs = "modular" if setting.strategies else setting.manager
+    if setting.name == STRATEGY:
+        belongs = EXTENSIBLE if short(STRATEGY) == TRANSFER else "modular"
+    switch = SHEDDING if setting.strategies else setting.switch
+    if belongs and manager != belongs:
+        return f"it belongs to the {belongs} load manager, and {manager} is configured"
+    if setting.strategies and short(STRATEGY) not in setting.strategies:
+        return f"it belongs to {' and '.join(setting.strategies)}, and {short(STRATEGY)} is set"
+    if switch and values.get(BALANCING) is False:
+        return f"{BALANCING} is false"
+    if switch and values.get(switch) is False:
+        return f"{switch} is false"
+    if setting.placement and short(PLACEMENT) != setting.placement:
+        return f"it belongs to {setting.placement}, and {short(PLACEMENT)} is set"
+    if setting.algorithm and short(ALGORITHM) != setting.algorithm:
+        return f"it belongs to {setting.algorithm}, and {short(ALGORITHM)} is set"
+    return ""
+
+
+def given_settings(texts: Iterable[str]) -> dict[str, Any]:
+    """Read `NAME=VALUE` texts; without a value None, which leaves the setting out.
+
+    Errors: `BadSetting`, and `specs.UnknownName` for a setting that nobody knows.
+    """
+    given: dict[str, Any] = {}
+    places: dict[str, str] = {}
     for text in texts:
-        name, equals, value = text.partition("=")
+        name, equals, value = (part.strip() for part in text.partition("="))
         if not equals or not name:
             raise BadSetting(f"--setting {text}: write NAME=VALUE")
-        given[name.strip()] = value_of(name.strip(), value.strip())
+        given[name], places[name] = value_of(name, value), "--setting"
+    for one in _respell(given, places):
+        raise BadSetting(f"--setting {one.name}: {one.why}")
     return given
 
 
 def value_of(name: str, text: str) -> Any:
-    """The value of a text, or None for an empty text. Errors: as `given_settings`."""
+    """Return the value of a text, or None for an empty text. Errors: as `given_settings`."""
     settings = specs.load().settings
-    hidden = specs.load().hidden
-    if name not in settings and name not in hidden:
-        raise specs.UnknownName(name, "setting", (*settings, *hidden))
+    if name in renamed():
+        raise BadSetting(f"{name}: {why_unknown(name)}")
+    if why_unknown(name) is not None:
+        raise specs.UnknownName(name, "setting", _names().values())
     if not text:
         return None
-    if name in hidden:
-        return _hidden(name, text)
+    if name not in settings:
+        return _typed(name, text, _type_of(name))
     setting = settings[name]
-    try:
-        value = READ[setting.type](text)
-    except ValueError:
-        raise BadSetting(f"{name}={text}: it takes {TYPES[setting.type]}") from None
+    value = _typed(name, text, setting.type)
     if setting.range and not setting.range[0] <= value <= setting.range[1]:
         lowest, highest = setting.range
         raise BadSetting(f"{name}={text}: it lies between {lowest} and {highest}")
     return value
 
 
-def _hidden(name: str, text: str) -> int | float:
-    """The value of a setting that no document names: a number. Errors: `BadSetting`."""
+def _type_of(name: str) -> str:
+    """Return the type of a setting that no document names."""
+    return "number" if name in specs.load().hidden else broker_settings()[name].type
+
+
+def _typed(name: str, text: str, kind: str) -> Any:
     try:
-        return _number(text)
+        return READ[kind](text)
     except ValueError:
-        raise BadSetting(f"{name}={text}: it takes {TYPES['number']}") from None
+        raise BadSetting(f"{name}={text}: it takes {TYPES[kind]}") from None
 
 
 def _number(text: str) -> int | float:

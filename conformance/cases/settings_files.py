@@ -1,4 +1,4 @@
-"""The settings that the documents name, from a broker.conf or a running broker's answer."""
+"""Settings in files: broker.conf, JSON of a broker, environments, Helm values and resources."""
 
 from __future__ import annotations
 
@@ -7,73 +7,90 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from pulsar_conformance import specs
+import yaml
 from pulsar_conformance.adapters.protocol import NotJSON, read
-from pulsar_conformance.conformance.cases.settings import BadSetting, value_of
-from pulsar_conformance.conformance.cases.snapshot import BadSnapshot
+from pulsar_conformance.conformance.cases.settings import (
+    BadSetting,
+    Entry,
+    SettingsRead,
+    read_entries,
+    why_unknown,
+)
 
 OPTIONAL = re.compile(r"Optional\[(.*)\]")
 ABSENT = ("None", "null", "Optional.empty")
-RESPELT = ("Bandwidth", "Bandwith")
-"""From 4.0 on the weight of the bandwidth is spelled right, in the documents it is not."""
 
 COMMENT = re.compile(r"\s*[#!]")
 PROPERTY = re.compile(r"([^\s=:]+)\s*[=:]?(.*)")
 
+PREFIX = "PULSAR_PREFIX_"
+"""Prefix of the environment variables that Pulsar's images write into broker.conf."""
+
+SECTIONS = frozenset({"configData", "config", "environment", "env", "data"})
+"""Keys of YAML whose values are settings or environment variables."""
+
+ELSEWHERE = frozenset(
+    {"proxy", "zookeeper", "bookkeeper", "bookie", "autorecovery", "toolset", "bastion"}
+    | {"functions", "functionsworker", "pulsar_manager", "oxia", "prometheus", "grafana"}
+)
+"""Components other than the broker, in lower case, whose settings are left out."""
+
+FORMS = (
+    "give a broker.conf, the JSON of admin/v2/brokers/configuration/runtime, an environment file, "
+    "or the YAML of Helm values, docker-compose or an operator"
+)
+
 
 def read_conf(file: Path) -> dict[str, Any]:
-    """The settings in their documented types, without those that no document names.
+    """Return the settings of a file by name. Errors: as `read_settings`."""
+    return dict(read_settings(file).values)
 
-    The file is a broker.conf, or the JSON object that the admin API answers when it is asked for a
-    broker's runtime configuration. A setting without a value counts as not set, as it does for a
-    broker. Errors: `BadSnapshot`, also where a file names no documented setting at all: it is
-    another file than was meant.
+
+def read_settings(file: Path, release: str | None = None) -> SettingsRead:
+    """Read the settings of a file, as a release does if one is named.
+
+    A setting without a value counts as not set, as it does for a broker. Errors: `BadSetting`,
+    also where a file names no setting of load balancing at all: it is another file than was meant.
     """
     try:
-        text = file.read_text("utf-8")
+        text = file.read_text("utf-8-sig")
     except OSError as wrong:
-        raise BadSnapshot(f"{file}: {wrong.strerror or wrong}") from None
+        raise BadSetting(f"{file}: {wrong.strerror or wrong}") from None
     except UnicodeDecodeError:
-        raise BadSnapshot(f"{file}: it isn't UTF-8") from None
-    known, found = specs.load().settings, {}
-    for place, name, value in (
-        _in_force(file, text) if _is_object(text) else _properties(file, text)
-    ):
-        if name in known:
-            try:
-                found[name] = value_of(name, value)
-            except BadSetting as wrong:
-                raise BadSnapshot(f"{place}: {wrong}") from None
-    if not found:
-        raise BadSnapshot(
-            f"{file}: it names no documented setting; give a broker.conf, or the JSON of "
-            "admin/v2/brokers/configuration/runtime"
-        )
-    return {name: value for name, value in found.items() if value is not None}
+        raise BadSetting(f"{file}: it isn't UTF-8") from None
+    found = read_entries(_entries(file, text), release)
+    if not found.values and not found.unused:
+        raise BadSetting(f"{file}: it names no setting of load balancing; {FORMS}")
+    return found
 
 
-def _is_object(text: str) -> bool:
-    """Whether it is meant as JSON: no property of a broker begins with a brace."""
-    return text.lstrip("\ufeff \t\r\n").startswith("{")
+def _entries(file: Path, text: str) -> Iterator[Entry]:
+    """Yield the settings of a file in the form that its name or content shows."""
+    if text.lstrip().startswith("{"):  # no property of a broker begins with a brace
+        return _of_json(file, text)
+    if file.suffix in (".yaml", ".yml"):
+        return _of_yaml(file, text)
+    if file.suffix == ".env" or re.search(rf"^\s*(export\s+)?{PREFIX}", text, re.MULTILINE):
+        return _of_environment(file, text)
+    return (Entry(f"{file}:{number}", name, value) for number, name, value in _properties(text))
 
 
-def _in_force(file: Path, text: str) -> Iterator[tuple[str, str, str]]:
-    """The place, name and value of each setting as a running broker writes it."""
+def _of_json(file: Path, text: str) -> Iterator[Entry]:
+    """Yield each setting as a running broker writes it."""
     try:
-        told = read(text.lstrip("\ufeff").encode())
+        written = read(text.encode())
     except NotJSON as wrong:
-        raise BadSnapshot(f"{file}: it {wrong}") from None
-    for name, value in told.items():
-        name = name.replace(*RESPELT)
-        if not isinstance(value, str | int | float | None):
-            if name in specs.load().settings:
-                raise BadSnapshot(f"{file}: {name} is {type(value).__name__}, and no single value")
-            continue
-        yield f"{file}", name, plain(str(value).lower() if isinstance(value, bool) else str(value))
+        raise BadSetting(f"{file}: it {wrong}") from None
+    for name, value in written.items():
+        if isinstance(value, str | int | float | None):
+            text = str(value).lower() if isinstance(value, bool) else str(value)
+            yield Entry(f"{file}", name, plain(text))
+        elif why_unknown(name) is None:
+            raise BadSetting(f"{file}: {name} is {type(value).__name__}, and no single value")
 
 
 def plain(text: str) -> str:
-    """A value that Java printed, as broker.conf has it: `Optional[1.0]` is 1.0, `null` is none."""
+    """Return a value that Java printed as broker.conf has it: `Optional[1.0]` is 1.0."""
     within = OPTIONAL.fullmatch(text)
     text = within[1] if within else text
     if text in ABSENT:
@@ -81,14 +98,80 @@ def plain(text: str) -> str:
     return text[1:-1].replace(", ", ",") if text.startswith("[") else text
 
 
-def _properties(file: Path, text: str) -> Iterator[tuple[str, str, str]]:
-    """The place, name and value of each property of a broker.conf."""
-    for number, name, value in _lines(text):
-        yield f"{file}:{number}", name, value
+def _of_environment(file: Path, text: str) -> Iterator[Entry]:
+    """Yield the variables of an environment file; those with the prefix count last."""
+    found = []
+    for number, line in enumerate(text.splitlines(), 1):
+        name, equals, value = line.strip().removeprefix("export ").partition("=")
+        if equals and not COMMENT.match(line):
+            found.append((f"{file}:{number}", name.strip(), _unquoted(value.strip())))
+    return _variables(found)
 
 
-def _lines(text: str) -> Iterator[tuple[int, str, str]]:
-    """The line number, name and value of each property, in Java's properties format."""
+def _variables(found: list[tuple[str, str, str]]) -> Iterator[Entry]:
+    """Yield variables as settings, those with the prefix last, as Pulsar's image applies them."""
+    for place, name, value in sorted(found, key=lambda one: one[1].startswith(PREFIX)):
+        yield Entry(place, name.removeprefix(PREFIX), value)
+
+
+def _unquoted(text: str) -> str:
+    quoted = len(text) > 1 and text[0] == text[-1] and text[0] in "\"'"
+    return text[1:-1] if quoted else text
+
+
+def _of_yaml(file: Path, text: str) -> Iterator[Entry]:
+    """Yield the settings of the broker in Helm values, compose files and resources."""
+    found: list[tuple[str, str, str]] = []
+    try:
+        for document in yaml.compose_all(text, yaml.SafeLoader):
+            found += _walk(document, (), str(file))
+    except yaml.MarkedYAMLError as wrong:
+        line = wrong.problem_mark.line + 1 if wrong.problem_mark else 1
+        raise BadSetting(f"{file}:{line}: it isn't YAML: {wrong.problem}") from None
+    return _variables(found)
+
+
+def _walk(node: Any, path: tuple[str, ...], file: str) -> Iterator[tuple[str, str, str]]:
+    """Yield place, name and value of each setting below a node of YAML."""
+    if isinstance(node, yaml.SequenceNode):
+        for item in node.value:
+            yield from _item(item, path, file)
+    if not isinstance(node, yaml.MappingNode):
+        return
+    for key, value in node.value:
+        place = f"{file}:{key.start_mark.line + 1}"
+        if isinstance(value, yaml.ScalarNode) and key.value.endswith(".conf"):
+            yield from ((place, name, text) for _, name, text in _properties(value.value))
+        elif isinstance(value, yaml.ScalarNode) and _is_setting(key.value, path):
+            yield place, key.value, "" if value.tag.endswith(":null") else value.value.strip()
+        elif key.value.lower() not in ELSEWHERE:
+            yield from _walk(value, (*path, key.value), file)
+
+
+def _is_setting(name: str, path: tuple[str, ...]) -> bool:
+    """True if a scalar of YAML is a setting: by its section, or by its name at the top level."""
+    if path:
+        return path[-1] in SECTIONS
+    return why_unknown(name.removeprefix(PREFIX)) != ""
+
+
+def _item(item: Any, path: tuple[str, ...], file: str) -> Iterator[tuple[str, str, str]]:
+    """Yield the variable in an item of a list: `NAME=VALUE`, or an object of name and value."""
+    place = f"{file}:{item.start_mark.line + 1}"
+    if isinstance(item, yaml.ScalarNode) and path and path[-1] in SECTIONS:
+        name, equals, value = item.value.partition("=")
+        if equals:
+            yield place, name, value
+    elif isinstance(item, yaml.MappingNode):
+        parts = {key.value: value.value for key, value in item.value}
+        if parts.keys() == {"name", "value"}:
+            yield place, parts["name"], parts["value"]
+        else:
+            yield from _walk(item, path, file)
+
+
+def _properties(text: str) -> Iterator[tuple[int, str, str]]:
+    """Yield the line number, name and value of each property, in Java's properties format."""
     whole, first = "", 0
     for number, line in enumerate([*text.splitlines(), ""], 1):
         if whole or not COMMENT.match(line):

@@ -318,7 +318,7 @@ MISTAKES = {
     ),
     "another file than a conf": (
         conf_of("metadataStoreUrl=zk:localhost:2181\n"),
-        "broker.conf: it names no documented setting; give a broker.conf, or the JSON",
+        "broker.conf: it names no setting of load balancing; give a broker.conf, or the JSON",
     ),
     "a runtime configuration cut short": (
         conf_of(f'{{"{THRESHOLD}": "10"'),

@@ -1,0 +1,110 @@
+"""Settings of the broker's load balancing by release: names, types and defaults."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from pulsar_conformance.specs.errors import UnknownName
+from pulsar_conformance.specs.lines import read
+from pulsar_conformance.specs.loading import load
+from pulsar_conformance.specs.schemas import check_shape
+
+Value = str | float | int | bool
+
+
+@dataclass(frozen=True)
+class BrokerSetting:
+    """A setting of the releases; empty texts and tuples where it belongs to nothing special."""
+
+    name: str
+    type: str
+    defaults: Mapping[str, Value]
+    """Values by the release from which each is the default."""
+    since: str
+    deprecated: str = ""
+    replaces: str = ""
+    manager: str = ""
+    strategies: tuple[str, ...] = ()
+    placement: str = ""
+    algorithm: str = ""
+    switch: str = ""
+
+    def default(self, release: str) -> Value | None:
+        """Return the default of a known release; None if it has no such setting."""
+        order = releases()
+        held = [one for one in self.defaults if order.index(one) <= order.index(release)]
+        return self.defaults[held[-1]] if held and self.is_in(release) else None
+
+    def is_in(self, release: str) -> bool:
+        """True if a known release has the setting."""
+        return releases().index(self.since) <= releases().index(release)
+
+
+@cache
+def broker_settings() -> Mapping[str, BrokerSetting]:
+    """Return every setting by its name. Errors: `SpecError`."""
+    return {name: _setting(name, entry) for name, entry in _data()["settings"].items()}
+
+
+@cache
+def renamed() -> Mapping[str, str]:
+    """Return the present name by each former one."""
+    return dict(_data()["renamed"])
+
+
+@cache
+def releases() -> tuple[str, ...]:
+    """Return the releases whose settings are known, from the oldest to the newest."""
+    return tuple(_data()["releases"])
+
+
+def nearest_release(version: str) -> str:
+    """Return the newest known release that is not newer than a version, or the oldest one.
+
+    Errors: `UnknownName` for a text that begins with no number of a version.
+    """
+    wanted = _numbers(version)
+    return max((one for one in releases() if _numbers(one) <= wanted), default=releases()[0])
+
+
+def nearest_profile(version: str) -> str:
+    """Return the `released-*` profile nearest to a version. Errors: as `nearest_release`."""
+    wanted = _numbers(version)
+    known = {
+        _numbers(name.partition("-")[2]): name
+        for name, profile in load().profiles.items()
+        if profile.kind == "released"
+    }
+    return known[max((one for one in known if one <= wanted), default=min(known))]
+
+
+def _numbers(version: str) -> tuple[int, int]:
+    """Return major and minor version; later parts never separate known releases."""
+    found = re.match(r"v?(\d+)\.(\d+)", version)
+    if not found:
+        raise UnknownName(version, "version of Pulsar", releases())
+    return int(found[1]), int(found[2])
+
+
+@cache
+def _data() -> Mapping[str, Any]:
+    sheet = read(Path(__file__).parent, "broker.yaml")
+    check_shape(sheet, "broker")
+    return dict(sheet.data)
+
+
+def _setting(name: str, entry: Mapping[str, Any]) -> BrokerSetting:
+    since, default = entry.get("since", releases()[0]), entry["default"]
+    given = {
+        **entry,
+        "since": since,
+        "defaults": default if isinstance(default, dict) else {since: default},
+        "strategies": tuple(entry.get("strategies", ())),
+    }
+    del given["default"]
+    return BrokerSetting(name, **given)

@@ -1,0 +1,208 @@
+"""Settings in every form that operators have: each name is used or named, and none vanishes."""
+
+import json
+
+import pytest
+import yaml
+from pulsar_conformance.conformance.cases.settings import BadSetting, given_settings
+from pulsar_conformance.conformance.cases.settings_files import read_settings
+from pulsar_conformance.conformance.commands.main import main
+from pulsar_conformance.specs.broker import (
+    broker_settings,
+    nearest_profile,
+    nearest_release,
+    releases,
+    renamed,
+)
+
+WEIGHTS = {
+    f"loadBalancerBandwidth{way}ResourceWeight": f"loadBalancerBandwith{way}ResourceWeight"
+    for way in ("In", "Out")
+}
+THRESHOLD = "loadBalancerBrokerOverloadedThresholdPercentage"
+SHEDDING = "loadBalancerSheddingEnabled"
+
+
+def other_value(setting):
+    """A value other than the default, as text."""
+    default = setting.default(releases()[-1])
+    if setting.type == "boolean":
+        return str(not default).lower()
+    return {"integer": "7", "number": "0.5"}.get(setting.type, "other")
+
+
+def environment(values):
+    return "".join(f"PULSAR_PREFIX_{name}={value}\n" for name, value in values.items())
+
+
+FORMS = {
+    "broker.conf": lambda values: "".join(f"{name}={one}\n" for name, one in values.items()),
+    "standalone.conf": lambda values: "".join(f"{name} = {one}\n" for name, one in values.items()),
+    "runtime.json": json.dumps,
+    "dynamic.json": lambda values: json.dumps(values, indent=2),
+    "broker.env": environment,
+    "compose.yaml": lambda values: yaml.safe_dump(
+        {"services": {"broker": {"environment": environment(values).splitlines()}}}
+    ),
+    "values.yaml": lambda values: yaml.safe_dump({"broker": {"configData": values}}),
+    "cluster.yaml": lambda values: yaml.safe_dump(
+        {"kind": "PulsarCluster", "spec": {"broker": {"config": values}}}
+    ),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("name", broker_settings())
+def test_every_setting_of_the_releases_is_used_or_named(tmp_path, form, name):
+    file = tmp_path / form
+    value = other_value(broker_settings()[name])
+    file.write_text(FORMS[form]({name: value}))
+    read = read_settings(file)
+    kept = WEIGHTS.get(name, name)
+    assert str(read.values[kept]).lower() == value
+    assert read.places[kept].startswith(str(file))
+    assert read.others == 0
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_what_is_unknown_is_named_with_the_nearest_name(tmp_path, form):
+    file = tmp_path / form
+    file.write_text(
+        FORMS[form](
+            {
+                "loadBalancersheddingEnabled": "false",
+                "loadBalancerBundleLoadReportPercentage": "10",
+                "loadBalancerMood": "good",
+                "clusterName": "eu",
+            }
+        )
+    )
+    read = read_settings(file)
+    why = {one.name: one.why for one in read.unused}
+    assert why == {
+        "loadBalancersheddingEnabled": f"there is no such setting; the nearest is {SHEDDING}",
+        "loadBalancerBundleLoadReportPercentage": "its name is now "
+        "loadBalancerMaxNumberOfBundlesInBundleLoadReport",
+        "loadBalancerMood": "there is no such setting",
+    }
+    assert (read.values, read.others) == ({}, 1)
+
+
+@pytest.mark.parametrize("name", renamed())
+def test_a_former_name_leads_to_the_present_one(name):
+    assert renamed()[name] in broker_settings()
+    with pytest.raises(BadSetting, match=renamed()[name]):
+        given_settings([f"{name}=1"])
+
+
+@pytest.mark.parametrize(
+    ("new", "old", "counts", "unused"),
+    [("0.1", "0.5", 0.1, "Bandwith"), ("1.0", "0.5", 0.5, None), ("0.1", None, 0.1, None)],
+)
+@pytest.mark.parametrize("turned", [False, True])
+def test_the_new_spelling_of_a_weight_counts_unless_it_has_its_default(
+    tmp_path, new, old, counts, unused, turned
+):
+    name = "loadBalancerBandwidthInResourceWeight"
+    lines = [f"{name}={new}\n", f"{WEIGHTS[name]}={old}\n" if old else ""]
+    file = tmp_path / "broker.conf"
+    file.write_text("".join(reversed(lines) if turned else lines))
+    read = read_settings(file)
+    assert read.values == {WEIGHTS[name]: counts}
+    assert [WEIGHTS[name]] * bool(unused) == [one.name for one in read.unused]
+
+
+def test_a_release_does_not_know_the_settings_of_later_ones(tmp_path):
+    file = tmp_path / "broker.conf"
+    file.write_text("loadBalancerBandwidthInResourceWeight=0.1\n")
+    [unused] = read_settings(file, "3.0.4").unused
+    assert unused.why == "Pulsar 3.0.7 has no such setting, which came with 4.0.7"
+
+
+@pytest.mark.parametrize(
+    ("lines", "name", "why"),
+    [
+        ("minUnloadMessage=5", "minUnloadMessage", "ThresholdShedder is set"),
+        (f"{SHEDDING}=false\nlowerBoundarySheddingEnabled=true", "lowerBoundary", "is false"),
+        ("loadBalancerEnabled=false\nlowerBoundarySheddingEnabled=true", "lower", "Enabled is fa"),
+        ("loadBalancerTransferEnabled=false", "loadBalancerTransfer", "extensible load manager"),
+        (f"{THRESHOLD}=70\n{THRESHOLD}=80", THRESHOLD, "broker.conf:2 sets it again"),
+        (
+            "loadBalancerLoadSheddingStrategy=org.apache.pulsar.broker.loadbalance.extensions."
+            "scheduler.TransferShedder",
+            "loadBalancerLoadSheddingStrategy",
+            "it belongs to the extensible load manager, and modular is configured",
+        ),
+    ],
+)
+def test_a_setting_without_effect_has_its_reason(tmp_path, capsys, lines, name, why):
+    file = tmp_path / "broker.conf"
+    file.write_text(f"{lines}\n")
+    [unused] = read_settings(file).without_effect()
+    assert unused.name.startswith(name)
+    assert why in unused.why
+    assert main(["settings", str(file)]) == 1
+    assert unused.name in capsys.readouterr().out
+
+
+def test_a_file_of_settings_is_explained(tmp_path, capsys):
+    file = tmp_path / "broker.conf"
+    file.write_text(f"{THRESHOLD}=70\nclusterName=eu\n")
+    assert main(["settings", str(file), "--release", "4.0.1"]) == 0
+    out = capsys.readouterr().out
+    assert "with the defaults of Pulsar 4.0.7" in out
+    assert f"{THRESHOLD} = 70" in out
+    assert "the default is 85" in out
+    assert "loadBalancerDirectMemoryResourceWeight = 0.0" in out
+    assert "not listed: 1 setting of other parts of the broker" in out
+    assert main(["settings", str(file), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["inForce"][THRESHOLD]["value"] == 70
+    assert (found["withoutEffect"], found["others"]) == ([], 1)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "problem"),
+    [
+        ("broker.conf", f'{THRESHOLD}="70"', f'broker.conf:1: {THRESHOLD}="70": it takes a number'),
+        ("broker.conf", f"{THRESHOLD}=70%", f"{THRESHOLD}=70%: it takes a number"),
+        ("broker.yaml", "a: [", "broker.yaml:2: it isn't YAML"),
+        ("broker.conf", "clusterName=eu", "it names no setting of load balancing"),
+        ("none.conf", None, "No such file or directory"),
+    ],
+)
+def test_a_file_that_cannot_be_read_is_refused_with_the_line(tmp_path, capsys, name, text, problem):
+    file = tmp_path / name
+    if text is not None:
+        file.write_text(f"{text}\n")
+    assert main(["settings", str(file)]) == 2
+    assert problem in capsys.readouterr().err
+
+
+def test_settings_of_other_components_do_not_count(tmp_path):
+    file = tmp_path / "values.yaml"
+    file.write_text(
+        "proxy:\n  configData:\n    loadBalancerEnabled: 'false'\n"
+        f"broker:\n  configData:\n    {THRESHOLD}: '70'\n"
+    )
+    assert read_settings(file).values == {THRESHOLD: 70}
+
+
+def test_a_whole_broker_conf_in_a_config_map_is_read(tmp_path):
+    file = tmp_path / "map.yaml"
+    file.write_text(f"kind: ConfigMap\ndata:\n  broker.conf: |\n    {THRESHOLD}=70\n    a=b\n")
+    assert read_settings(file).values == {THRESHOLD: 70}
+
+
+@pytest.mark.parametrize(
+    ("version", "release", "profile"),
+    [
+        ("2.8.1", "3.0.7", "released-2.4"),
+        ("2.11.0", "3.0.7", "released-2.10"),
+        ("3.3.0", "3.0.7", "released-3.0"),
+        ("v4.1.2-SNAPSHOT", "4.0.7", "released-4.0"),
+        ("5.1", "5.0.0-M1", "released-5.0"),
+    ],
+)
+def test_a_version_has_the_nearest_release_that_is_not_newer(version, release, profile):
+    assert (nearest_release(version), nearest_profile(version)) == (release, profile)
