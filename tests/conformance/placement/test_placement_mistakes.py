@@ -96,11 +96,11 @@ def test_a_mistake_breaks_its_rule(mistaken):
         (placers.StaysWhereItWas, {"PLACE-12"}),
     ],
 )
-def test_a_mistake_that_goes_further_breaks_its_rules_among_others(mistaken, rules):
+def test_a_larger_mistake_breaks_several_rules_with_its_own_among_them(mistaken, rules):
     assert rules <= broken(mistaken(), min(rules).partition("-")[0])
 
 
-def test_a_question_that_was_asked_often_becomes_small():
+def test_a_question_asked_repeatedly_is_reduced():
     [trial, *_] = drawn("PLACE-05")
     placer = placers.FirstOfTheOverloaded()
 

@@ -45,23 +45,23 @@ def failed(found):
     return {rule for rule, one in found.items() if one.verdict == "fail"}
 
 
-def test_the_model_keeps_what_it_has_to(judged):
+def test_the_model_passes_the_rules_of_cycles_in_a_row(judged):
     assert not failed(judged(ReferenceConnection))
 
 
 @pytest.mark.parametrize("kind", REMEMBERING, ids=lambda kind: kind.__name__)
-def test_a_strategy_that_keeps_the_wrong_things_fails_where_a_single_cycle_passes(kind, judged):
+def test_a_strategy_with_a_wrong_memory_fails_only_over_several_cycles(kind, judged):
     assert failed(judged(kind)) >= REMEMBERING[kind]
     assert not failed(judged(kind, *SINGLE))
 
 
-def test_what_a_single_cycle_shows_already_is_a_fault_of_that_cycles_rule(judged):
+def test_a_fault_of_a_single_cycle_fails_the_rule_of_single_cycles(judged):
     """Who never sheds breaks OVERLOAD-01 in each cycle, whatever came before."""
     found = failed(judged(Idle, "OVERLOAD-01", "OVERLOAD-12"))
     assert found == {"OVERLOAD-01"}
 
 
-def test_the_smallest_row_that_fails_is_small(judged, tmp_path):
+def test_a_failing_row_is_reduced_to_few_cycles_and_brokers(judged, tmp_path):
     failure = judged(WithoutGrace, "SHED-16")["SHED-16"].failure
     trial = load(tmp_path / failure.case_file).trial
     [question] = trial.questions
@@ -98,11 +98,11 @@ def test_a_row_of_one_cycle_is_that_cycle():
 
 
 @pytest.mark.parametrize(("minutes", "again"), [(29, RIGHT), (30, RIGHT), (31, LEFT)])
-def test_what_was_unloaded_stays_as_long_as_the_grace_period(minutes, again):
+def test_an_unloaded_bundle_stays_for_the_grace_period(minutes, again):
     assert unloaded(row(cycle(95), cycle(95, minutes))) == [[LEFT], [again]]
 
 
-def test_what_was_told_once_is_known_later():
+def test_an_unload_reported_in_one_cycle_counts_in_later_ones():
     """20 minutes before the first cycle are 25 before the second, and 31 before the third."""
     case = row(cycle(95, recent={LEFT: 20}), cycle(95, 5), cycle(95, 6))
     assert unloaded(case) == [[RIGHT], [], [LEFT]]
@@ -136,22 +136,22 @@ def test_earlier_usage_is_a_brokers_history(profile):
         (row(cycle(95), {**cycle(95), "recentlyUnloaded": {"a/b/0x2_0x1": 1}}), "recentlyUnloaded"),
     ],
 )
-def test_an_illegal_row_says_where(case, said):
+def test_a_problem_of_a_row_names_its_place(case, said):
     assert said in bad_case("shed.cycles", case, specs().defaults(PROFILE))
 
 
-def test_what_the_model_does_not_know_is_unsupported_as_a_whole():
+def test_a_row_with_an_unknown_strategy_is_unsupported():
     case = row(cycle(95), strategy="AvgShedder")
     assert "unsupported" in Model(PROFILE).answer("shed.cycles", case)
 
 
-def test_a_derivation_tells_each_cycle_after_the_other():
+def test_a_derivation_explains_each_cycle_in_order():
     case = row(cycle(95), cycle(50, 7))
     labels = [step.label for step in Model(PROFILE).derive("shed.cycles", case).steps]
     assert [one for one in labels if one.startswith("cycle")] == ["cycle 1", "cycle 2"]
 
 
-def test_the_worked_rows_are_answered_cycle_for_cycle():
+def test_worked_rows_are_answered_cycle_by_cycle():
     assert all(
         len(Model(PROFILE).answer("shed.cycles", case).get("cycles", ())) == len(case["cycles"])
         for case in EXAMPLES["shed.cycles"]

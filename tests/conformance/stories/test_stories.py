@@ -119,7 +119,7 @@ def shortest(rule, subject, trial):
 
 
 @pytest.mark.parametrize("machine", PLANTED, ids=lambda machine: machine.__name__)
-def test_a_planted_failure_is_found_and_told_in_a_few_events(machine, monkeypatch):
+def test_a_planted_failure_is_found_and_reduced_to_few_events(machine, monkeypatch):
     rule = RULES[PLANTED[machine]]
     machine(monkeypatch)
     subject = asked(rule)
@@ -130,7 +130,7 @@ def test_a_planted_failure_is_found_and_told_in_a_few_events(machine, monkeypatc
 
 
 @pytest.mark.parametrize("rule_id", OTHERWISE)
-def test_another_reading_is_found_and_told_in_a_few_events(rule_id):
+def test_another_reading_is_found_and_reduced_to_few_events(rule_id):
     rule = RULES[rule_id]
     subject = JudgedImplementation.before_asking(Saying(PROFILE, rule.reading, OTHERWISE[rule_id]))
     failing = broken(rule, subject)
@@ -138,12 +138,12 @@ def test_another_reading_is_found_and_told_in_a_few_events(rule_id):
     assert len(shortest(rule, subject, failing[0])) <= LONGEST
 
 
-def test_every_rule_that_time_shows_has_a_failure_planted():
+def test_every_rule_about_stories_has_a_planted_failure():
     rules = [rule for rule in RULES.values() if "cluster.replay" in rule.operations]
     assert {rule.id for rule in rules} == {*PLANTED.values(), *OTHERWISE}
 
 
-def test_load_that_goes_where_more_is_is_found(monkeypatch):
+def test_load_shed_to_a_busier_broker_is_found(monkeypatch):
     machines.sheds_to_the_busiest(monkeypatch)
     assert broken(RULES["SHED-11"], asked(RULES["SHED-11"]))
 
@@ -160,14 +160,14 @@ FOLLOWING = {
 
 
 @pytest.mark.parametrize("machine", FOLLOWING, ids=lambda machine: machine.__name__)
-def test_what_follows_from_a_failure_is_not_held_against_it_twice(machine, monkeypatch):
+def test_consequences_of_a_failure_are_not_reported_as_further_failures(machine, monkeypatch):
     machine(monkeypatch)
     subject = JudgedImplementation.before_asking(Implementation("reference", PROFILE, {}))
     failed = {rule.id for rule in rules_in_time(PROFILE, subject) if broken(rule, subject, 25)}
     assert failed == FOLLOWING[machine]
 
 
-def test_the_machine_itself_breaks_nothing():
+def test_the_unbroken_machine_passes():
     subject = JudgedImplementation.before_asking(Implementation("reference", PROFILE, {}))
     for rule in rules_in_time(PROFILE, subject):
         assert not broken(rule, subject, 25), rule.id
@@ -188,7 +188,7 @@ def test_any_part_of_a_story_is_a_story():
 
 
 @pytest.mark.parametrize("interval", [SHEDDING_INTERVAL, REPORT_INTERVAL, WRITE_INTERVAL])
-def test_what_falls_due_every_0_minutes_is_no_story(interval):
+def test_a_story_with_an_interval_of_0_minutes_is_invalid(interval):
     draft = StoryDraft(Random(3), {**SHEDDING, interval: 0}, large=False)
     draft.up(1)
     draft.tick(1)
@@ -197,7 +197,7 @@ def test_what_falls_due_every_0_minutes_is_no_story(interval):
     assert why == f"case.settings.{interval}: {interval} cannot be 0"
 
 
-def test_a_story_of_200_events_takes_no_second():
+def test_a_story_of_200_events_takes_less_than_a_second():
     draft = StoryDraft(Random(2), dict(SHEDDING), large=True)
     draft.up(6)
     draft.backdrop()
@@ -209,7 +209,7 @@ def test_a_story_of_200_events_takes_no_second():
 
 
 @pytest.mark.parametrize("kind", MEAN)
-def test_samples_are_averaged_one_by_one_as_all_at_once(kind):
+def test_samples_averaged_one_by_one_give_the_average_of_all(kind):
     random = Random(4)
     taken, samples = [], Samples(kind)
     for _ in range(1500):
@@ -223,7 +223,7 @@ def test_samples_are_averaged_one_by_one_as_all_at_once(kind):
                 assert samples.data[frame]["numSamples"] == known.samples
 
 
-def test_a_story_is_told_with_its_numbers():
+def test_a_story_is_explained_with_its_numbers():
     draft = StoryDraft(Random(3), dict(SHEDDING), large=False)
     draft.up()
     for size in (60, 35):
@@ -260,13 +260,13 @@ def test_events_are_left_out_until_each_one_matters():
 
 
 @pytest.mark.parametrize("verdict", [True, False])
-def test_shortening_ends_whatever_fails(verdict):
+def test_shortening_a_story_ends_whatever_fails(verdict):
     trial = long_story()
     short = shorter_story(trial, lambda trials: [verdict] * len(trials))
     assert (short == trial) is not verdict
 
 
-def test_waiting_is_joined_and_a_return_becomes_a_restart():
+def test_ticks_are_joined_and_a_crash_with_a_return_becomes_a_restart():
     events = [
         {"tick": {"minutes": 1}},
         {"tick": {"minutes": 2}},

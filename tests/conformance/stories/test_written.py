@@ -138,13 +138,13 @@ ALLOWED = {
 
 
 @pytest.mark.parametrize("name", FORBIDDEN)
-def test_what_the_sentence_forbids_is_found(name):
+def test_a_write_that_a_sentence_forbids_is_found(name):
     change, rules = FORBIDDEN[name]
     assert rules <= broken(change)
 
 
 @pytest.mark.parametrize("name", ALLOWED)
-def test_what_the_sentence_allows_passes(name):
+def test_a_write_that_a_sentence_allows_passes(name):
     assert broken(ALLOWED[name]) == set()
 
 
@@ -152,7 +152,7 @@ def test_a_report_may_be_nearly_a_minute_late():
     assert "REPORT-11" not in broken(each_report(a_little_later))
 
 
-def test_the_model_writes_as_the_sentences_say():
+def test_the_model_writes_as_documented():
     assert broken(lambda step: step) == set()
     for rule in RULES:
         words = {
