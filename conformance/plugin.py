@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from pulsar_conformance import specs
 from pulsar_conformance.conformance.common.verdict import Verdict
-from pulsar_conformance.conformance.compare.replay import reached
+from pulsar_conformance.conformance.compare.replay import rules_reached
 from pulsar_conformance.conformance.engine.plan import BadPlan
 from pulsar_conformance.conformance.engine.run import Run
 from pulsar_conformance.conformance.engine.session import Session
@@ -58,7 +58,7 @@ class RuleFile(pytest.File):
         session = self.config.stash[SESSION]
         for run in session.runs.values():
             rules = [rule for rule in run.rules if rule.area == self.path.stem.upper()]
-            for rule in reached(run, rules) if session.plan.replay else rules:
+            for rule in rules_reached(run, rules) if session.plan.replay else rules:
                 name = f"{rule.id}[{run.adapter} {run.profile}]"
                 yield RuleItem.from_parent(self, name=name, run=run, rule=rule)
 

@@ -15,7 +15,7 @@ from pulsar_conformance.adapters.connection import Limits
 from pulsar_conformance.adapters.pulsar.versions import releases
 from pulsar_conformance.conformance.cases import saved
 from pulsar_conformance.conformance.compare.changes import Comparison
-from pulsar_conformance.conformance.compare.changes_told import (
+from pulsar_conformance.conformance.compare.changes_text import (
     as_json,
     heading,
     lines_of,

@@ -11,7 +11,7 @@ from pulsar_conformance.adapters.arguments import DEFAULT_PROFILE
 from pulsar_conformance.adapters.bundled import runnable
 from pulsar_conformance.conformance.cases.saved import BadCase, load
 from pulsar_conformance.conformance.commands.characterize import characterize
-from pulsar_conformance.conformance.compare.folder import cases_in, counted, replayed, write
+from pulsar_conformance.conformance.compare.replay import cases_in, counted, replayed, write
 from pulsar_conformance.conformance.engine.plan import BadPlan, Plan
 from pulsar_conformance.conformance.options import (
     ALIASES,

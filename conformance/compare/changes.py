@@ -11,8 +11,15 @@ from pulsar_conformance import specs
 from pulsar_conformance.conformance.cases.legality import bad_trial
 from pulsar_conformance.conformance.catalogue import OPERATIONS
 from pulsar_conformance.conformance.common.trial import Question, Trial
-from pulsar_conformance.conformance.compare.causes import Answers, Causes, Factor, often
-from pulsar_conformance.conformance.compare.differences import Difference, Pair, decided_otherwise
+from pulsar_conformance.conformance.compare.differences import (
+    Answers,
+    Causes,
+    Difference,
+    Factor,
+    Pair,
+    decides_differently,
+    times_to_ask,
+)
 from pulsar_conformance.conformance.engine.draw import distinct_questions
 from pulsar_conformance.conformance.engine.judge import JudgedImplementation
 from pulsar_conformance.conformance.engine.reduce import at_most, reduce
@@ -23,14 +30,14 @@ DEFAULTS = "settings.defaults"
 
 TWICE = 2
 MOST_FORESEEN, MOST_ASKED = 3000, 600
-"""How many smaller cases the models are asked, or the releases where the models do not know."""
+"""Limits of smaller cases asked of the models, and of the releases without a model's help."""
 
-Tell = Callable[[str], None]
-"""Hears in words what is being done."""
+Progress = Callable[[str], None]
+"""Receives messages about the progress."""
 
 
 class Cause(NamedTuple):
-    """Why two releases decide a case otherwise."""
+    """The cause of a changed decision."""
 
     factors: tuple[Factor, ...]
     """The changed ways, readings and defaults that explain it."""
@@ -43,12 +50,12 @@ class Change:
     """One kind of change, with the smallest case found of it.
 
     Attributes:
-        often: how many of the cases asked were decided otherwise for this reason.
+        cases: number of cases that are decided differently for this reason.
         broken: for each release, the rules that it alone breaks on the case.
     """
 
     cause: Cause
-    often: int
+    cases: int
     trial: Trial
     answers: Answers
     broken: tuple[tuple[str, ...], tuple[str, ...]]
@@ -59,9 +66,9 @@ class Changes:
     """Changes of one operation.
 
     Attributes:
-        asked: how many cases both releases were asked.
-        apart: how many of them were decided otherwise where a tie, a lot or rounding may decide.
-        together: how many were for several reasons at once, each of which has a case of its own.
+        asked: number of cases that both releases were asked.
+        apart: number of them that differ where ties, random choice or rounding could decide.
+        together: number with several causes at once, each of which has a case of its own.
     """
 
     operation: str
@@ -72,11 +79,11 @@ class Changes:
 
 
 class Comparison:
-    """Two releases, the older one first, each under the profile that says what it does."""
+    """Two releases, the older one first, each under its released profile."""
 
-    def __init__(self, pair: Pair, tell: Tell) -> None:
+    def __init__(self, pair: Pair, progress: Progress) -> None:
         self._pair = pair
-        self._tell = tell
+        self._progress = progress
         self.profiles = tuple(one.resolved.profile for one in pair)
         self._causes = Causes(*self.profiles)
 
@@ -89,7 +96,7 @@ class Comparison:
     def changes(self, operation: str, seed: int, examples: int) -> Changes:
         """The kinds of changes in what is drawn for an operation. Errors: `AdapterError`."""
         trials = self._drawn(operation, seed, examples)
-        self._tell(f"{operation}: asking both {len(trials)} cases")
+        self._progress(f"{operation}: asking both {len(trials)} cases")
         kinds: dict[Cause, list[Difference]] = {}
         apart = 0
         for one in self._certain([one.trial for one in self._pair.differences(trials)]):
@@ -100,7 +107,7 @@ class Comparison:
                 kinds.setdefault(cause, []).append(one)
         several = _of_several(kinds)
         together = sum(len(kinds.pop(cause)) for cause in several)
-        found = tuple(self._told(cause, some) for cause, some in kinds.items())
+        found = tuple(self._change(cause, some) for cause, some in kinds.items())
         return Changes(operation, len(trials), apart, together, found)
 
     def settings(self) -> list[Factor]:
@@ -147,30 +154,32 @@ class Comparison:
         ]
 
     def _certain(self, trials: Sequence[Trial]) -> list[Difference]:
-        """The questions that are decided otherwise each time that they are asked.
+        """The questions that are decided differently each time they are asked.
 
         Where a release draws, nothing that one of the two may draw is what the other may draw.
         """
-        rows = [Trial(one.questions * often(one, TWICE)) for one in trials]
+        rows = [Trial(one.questions * times_to_ask(one, TWICE)) for one in trials]
         asked = [one.implementation.answers(rows) for one in self._pair]
         return [
             Difference(trial, (older[0], newer[0]))
             for trial, older, newer in zip(trials, *asked, strict=True)
-            if all(decided_otherwise(trial.operation, *two) for two in product(older, newer))
+            if all(decides_differently(trial.operation, *two) for two in product(older, newer))
         ]
 
     def _cause(self, difference: Difference) -> Cause | None:
-        """Why it is decided otherwise; None where a tie, a lot or rounding may decide."""
+        """The cause of a difference; None where ties, random choice or rounding could decide."""
         explained = self._causes.of(*difference)
         if explained:
             return Cause(explained, ())
         broken = self._broken(difference)
         if any(broken):
             return Cause((), tuple(dict.fromkeys((*broken[0], *broken[1]))))
-        return Cause((), ()) if all(_settled(one, difference) for one in self._pair) else None
+        return Cause((), ()) if all(_is_determined(one, difference) for one in self._pair) else None
 
-    def _told(self, cause: Cause, some: Sequence[Difference]) -> Change:
-        self._tell(f"{some[0].trial.operation}: looking for the smallest case of {named(cause)}")
+    def _change(self, cause: Cause, some: Sequence[Difference]) -> Change:
+        self._progress(
+            f"{some[0].trial.operation}: looking for the smallest case of {cause_name(cause)}"
+        )
         small = self._smallest(some[0], cause)
         older, newer = self._broken(small)
         if cause.factors:
@@ -182,10 +191,10 @@ class Comparison:
         return Change(cause, len(some), *small, (older, newer))
 
     def _smallest(self, difference: Difference, cause: Cause) -> Difference:
-        """The smallest difference found with the same cause.
+        """The smallest difference with the same cause.
 
-        It is looked for with the models where they know the cause: they answer a thousand times as
-        fast. What they find counts where the releases say the same.
+        The models are asked first if they know the cause, since they answer a thousand times as
+        fast; their result counts if the releases confirm it.
         """
 
         def foreseen(candidates: Sequence[Trial]) -> list[bool]:
@@ -220,8 +229,8 @@ class Comparison:
         return zip(self._pair, difference.answers, strict=True)
 
 
-def named(cause: Cause) -> str:
-    """A cause by the names of what it consists of."""
+def cause_name(cause: Cause) -> str:
+    """Return the names of a cause's factors or rules."""
     names = [one.name for one in cause.factors] or cause.rules
     return ", ".join(names) or "what no rule speaks of"
 
@@ -233,7 +242,7 @@ def _of_several(kinds: Mapping[Cause, Sequence[Difference]]) -> list[Cause]:
 
 
 def _given(question: Question, hidden: Mapping[str, float]) -> Question:
-    """A question about shedding with some settings more."""
+    """Add settings to a question about shedding."""
     operation, case = question
     if "strategy" not in case or "settings" not in case:
         return question
@@ -255,7 +264,7 @@ def _lowest(rules: set[str]) -> tuple[str, ...]:
     return tuple(one for one in known if one in rules and not rules & {*known[one].presupposes})
 
 
-def _settled(subject: JudgedImplementation, difference: Difference) -> bool:
+def _is_determined(subject: JudgedImplementation, difference: Difference) -> bool:
     """True if the documents leave one answer: no ties, nothing near a threshold."""
     operation, case = difference.trial.questions[0]
     court = subject.evaluator

@@ -1,10 +1,10 @@
-"""Comparing two implementations on the same questions, and the rules broken on the way."""
+"""Different decisions of two implementations, and their causes."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from functools import partial
-from typing import NamedTuple
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache, partial
+from typing import Any, Literal, NamedTuple
 
 from pulsar_conformance import specs
 from pulsar_conformance.conformance.cases.matching import matches
@@ -13,6 +13,10 @@ from pulsar_conformance.conformance.engine.attribute import attribute_faults
 from pulsar_conformance.conformance.engine.evaluate import Fault
 from pulsar_conformance.conformance.engine.judge import AppliedRule, JudgedImplementation
 from pulsar_conformance.conformance.engine.reduce import reduce
+from pulsar_conformance.reference import MissingSetting, Model
+
+DRAWN: Mapping[str, str] = {"place.select": "candidates", "place.broker": "brokers"}
+"""Operations whose answer may be drawn among equals, and the field of a case that has them."""
 
 
 class Difference(NamedTuple):
@@ -34,7 +38,7 @@ class Pair(NamedTuple):
         return [
             Difference(trial, (first, second))
             for trial, ([first], [second]) in zip(trials, asked, strict=True)
-            if decided_otherwise(trial.operation, first, second)
+            if decides_differently(trial.operation, first, second)
         ]
 
     def smallest(self, differences: Sequence[Difference]) -> Difference:
@@ -74,10 +78,129 @@ class Pair(NamedTuple):
         return again[0] if again else difference
 
 
-def decided_otherwise(operation: str, first: Json, second: Json) -> bool:
+def decides_differently(operation: str, first: Json, second: Json) -> bool:
     """True if two answers are different decisions; an unsupported answer is not a decision."""
     if "unsupported" in first or "unsupported" in second:
         return False
     if "refused" in first and "refused" in second:
         return False
     return not matches(operation, first, second)
+
+
+Answers = tuple[Json, Json]
+"""Answers of the older and of the newer release."""
+
+
+class Factor(NamedTuple):
+    """A difference between the profiles of two releases."""
+
+    kind: Literal["way", "reading", "setting"]
+    name: str
+    older: Any
+    newer: Any
+    """For a setting without a default, None."""
+
+
+def factors(older: str, newer: str) -> tuple[Factor, ...]:
+    """All ways, readings and defaults of two released profiles, in this order."""
+    every = specs.load()
+    ways = every.ways_of(older), every.ways_of(newer)
+    readings = every.default_readings(older), every.default_readings(newer)
+    defaults = every.defaults(older), every.defaults(newer)
+    return (
+        *(Factor("way", one, ways[0][one], ways[1][one]) for one in every.ways),
+        *(Factor("reading", one, readings[0][one], readings[1][one]) for one in every.readings),
+        *(
+            Factor("setting", one, defaults[0].get(one), defaults[1].get(one))
+            for one in dict.fromkeys((*defaults[0], *defaults[1]))
+        ),
+    )
+
+
+class Causes:
+    """The models of two releases, and the factors that explain different answers."""
+
+    def __init__(self, older: str, newer: str) -> None:
+        self.models = Model(older), Model(newer)
+        found = factors(older, newer)
+        self._factors = tuple(one for one in found if one.older != one.newer)
+        self._hidden = specs.load().profile(newer).hidden
+        self._turned = cache(self._model_with)
+
+    def of(self, trial: Trial, answers: Answers) -> tuple[Factor, ...]:
+        """Return the factors that explain why the answers differ: one, or as many as it takes.
+
+        Empty if the models do not predict both answers.
+        """
+        older, newer = answers
+        first, second = self.models
+        foreseen = _predicts(first, trial, older) and _predicts(second, trial, newer)
+        if not foreseen or _predicts(first, trial, newer):
+            return ()
+        for one in self._factors:
+            if _predicts(self._turned((one,)), trial, newer):
+                return (one,)
+        some = self._factors
+        for one in self._factors:
+            fewer = tuple(other for other in some if other != one)
+            if _predicts(self._turned(fewer), trial, newer):
+                some = fewer
+        return some if _predicts(self._turned(some), trial, newer) else ()
+
+    def foreseen(self, trial: Trial, some: tuple[Factor, ...]) -> bool:
+        """True if the models decide this question differently, and `some` alone explains it."""
+        try:
+            older, newer = (one.answer(*trial.questions[0]) for one in self.models)
+        except MissingSetting:
+            return False
+        if not decides_differently(trial.operation, older, newer):
+            return False
+        # Both may draw among the same equal brokers.
+        if _predicts(self.models[0], trial, newer) or _predicts(self.models[1], trial, older):
+            return False
+        return _predicts(self._turned(some), trial, newer)
+
+    def _model_with(self, some: tuple[Factor, ...]) -> Model:
+        """The model of the older release with some factors of the newer one."""
+        ways, readings, settings = (
+            {one.name: one.newer for one in some if one.kind == kind}
+            for kind in ("way", "reading", "setting")
+        )
+        return self.models[0].with_changes(ways, readings, settings, self._hidden)
+
+
+def _predicts(model: Model, trial: Trial, answer: Json) -> bool:
+    """True if a model gives this answer, in one of its turns if it draws."""
+    operation, case = trial.questions[0]
+    try:
+        for _ in range(times_to_ask(trial)):
+            predicted = model.answer(operation, case)
+            if "unsupported" in predicted:
+                return False
+            if not decides_differently(
+                operation, in_broker_order(predicted), in_broker_order(answer)
+            ):
+                return True
+    except MissingSetting:
+        return False
+    return False
+
+
+def in_broker_order(answer: Json) -> Json:
+    """Return an answer with unloads sorted: a release lists them in the order of a hash table.
+
+    Bundles to split are listed without a broker, and keep their order.
+    """
+    if "cycles" in answer:
+        return {**answer, "cycles": [in_broker_order(one) for one in answer["cycles"]]}
+    going = answer.get("unload")
+    if not isinstance(going, list) or not all(isinstance(one, dict) for one in going):
+        return answer
+    return {**answer, "unload": sorted(going, key=lambda one: (one["broker"], one["bundle"]))}
+
+
+def times_to_ask(trial: Trial, least: int = 1) -> int:
+    """Return how often to ask a question to see everything that may be drawn."""
+    operation, case = trial.questions[0]
+    drawn = len(case[DRAWN[operation]]) if operation in DRAWN else 0
+    return max(least, drawn)

@@ -1,4 +1,4 @@
-"""The share of decisions that the model predicts, and causes of the others."""
+"""Share of decisions that the model predicts, and causes of the others."""
 
 from __future__ import annotations
 
@@ -10,14 +10,15 @@ from itertools import cycle
 
 from pulsar_conformance import specs
 from pulsar_conformance.conformance.common.trial import Json, Question, Trial
-from pulsar_conformance.conformance.compare.differences import Difference, decided_otherwise
+from pulsar_conformance.conformance.compare.differences import (
+    DRAWN,
+    Difference,
+    decides_differently,
+)
 from pulsar_conformance.conformance.engine.attribute import attribute_faults
 from pulsar_conformance.conformance.engine.evaluate import Fault
 from pulsar_conformance.conformance.engine.judge import AppliedRule, JudgedImplementation
 from pulsar_conformance.reference import MissingSetting, Model
-
-DRAWN: Mapping[str, str] = {"place.select": "candidates", "place.broker": "brokers"}
-"""Operations whose answer may be drawn among equals, and the field of a case that has them."""
 
 OPEN = "no rule is broken: chance decides, or rounding, or what the documents leave open"
 """Why two correct answers differ."""
@@ -69,12 +70,12 @@ class Predictor:
                 continue
             asked += 1
             case = trial.questions[0].case
-            told = self._told_in_turn(operation, case)
-            if not any(_alike(operation, one, answer) for one in told):
-                missed[self._cause(Difference(trial, (told[0], answer)))] += 1
+            predicted = self._possible_answers(operation, case)
+            if not any(_alike(operation, one, answer) for one in predicted):
+                missed[self._cause(Difference(trial, (predicted[0], answer)))] += 1
         return Share(operation, asked, missed)
 
-    def _told_in_turn(self, operation: str, case: Json) -> list[Json]:
+    def _possible_answers(self, operation: str, case: Json) -> list[Json]:
         """The model's answer, and its other answers in turn if it leaves something to chance."""
         turns = len(case[DRAWN[operation]]) if operation in DRAWN else 1
         return [self._model.answer(operation, case) for _ in range(max(turns, 1))]
@@ -93,17 +94,17 @@ class Predictor:
             if outcome.violated:
                 applied = AppliedRule(rule, self.subject)
                 [blame] = attribute_faults(applied, [Fault(trial, [answer], outcome)])
-                return self._told(blame.rule or rule.id)
+                return self._predicted(blame.rule or rule.id)
         for name, value, model in self._otherwise:
             try:
-                told = model.answer(trial.operation, trial.questions[0].case)
+                predicted = model.answer(trial.operation, trial.questions[0].case)
             except MissingSetting:
                 continue
-            if _alike(trial.operation, told, answer):
+            if _alike(trial.operation, predicted, answer):
                 return f"as under {name}={value}"
         return left_open(trial.questions[0].case, *difference.answers)
 
-    def _told(self, rule: str) -> str:
+    def _predicted(self, rule: str) -> str:
         return f"{rule}: {self._reasons.get(rule) or specs.load().rules[rule].title}"
 
     @property
@@ -130,16 +131,16 @@ class Predictor:
         ]
 
 
-def _alike(operation: str, told: Json, answer: Json) -> bool:
+def _alike(operation: str, predicted: Json, answer: Json) -> bool:
     """True if two answers are the same decision; if both name the eligible ones, these count.
 
     What the model does not foresee is none.
     """
-    if "unsupported" in told:
+    if "unsupported" in predicted:
         return False
-    if "candidates" in told and "candidates" in answer:
-        return set(told["candidates"]) == set(answer["candidates"])
-    return not decided_otherwise(operation, told, answer)
+    if "candidates" in predicted and "candidates" in answer:
+        return set(predicted["candidates"]) == set(answer["candidates"])
+    return not decides_differently(operation, predicted, answer)
 
 
 def _with_hidden(profile: str, trials: Sequence[Trial]) -> list[Trial]:
@@ -165,12 +166,14 @@ def _given(question: Question, hidden: Mapping[str, float]) -> Question:
     return Question(operation, {**case, "settings": {**hidden, **case["settings"]}})
 
 
-def left_open(case: Json, told: Json, answer: Json) -> str:
+def left_open(case: Json, predicted: Json, answer: Json) -> str:
     """How an answer differs from the model's if no rule tells them apart."""
-    if "strategy" not in case or "unload" not in told or "unload" not in answer:
+    if "strategy" not in case or "unload" not in predicted or "unload" not in answer:
         return OPEN
     strategy = (case.get("strategy") or "the default strategy").rpartition(".")[2]
-    ours, theirs = ({(one["broker"], one["bundle"]) for one in a["unload"]} for a in (told, answer))
+    ours, theirs = (
+        {(one["broker"], one["bundle"]) for one in a["unload"]} for a in (predicted, answer)
+    )
     if ours == theirs:
         return UNLOADED.format(strategy, "unloads the same in another order")
     if {broker for broker, _ in ours} == {broker for broker, _ in theirs}:

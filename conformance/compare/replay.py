@@ -1,17 +1,121 @@
-"""Replaying a saved case by the rules that it reaches."""
+"""Replay of saved cases: the rules that they reach, and which of a folder are fixed."""
 
 from __future__ import annotations
 
+import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Literal
 
 from pulsar_conformance import specs
+from pulsar_conformance.conformance.common.verdict import Verdict
+from pulsar_conformance.conformance.engine.events import nobody
+from pulsar_conformance.conformance.engine.plan import BadPlan, NothingToJudge, Plan, UnusableCase
 from pulsar_conformance.conformance.engine.run import Run
+from pulsar_conformance.conformance.engine.session import Session
+
+Word = Literal["FIXED", "FAILED", "KNOWN", "UNJUDGED", "ERROR"]
+STATUS: Mapping[Word, int] = {"FIXED": 0, "FAILED": 1, "KNOWN": 0, "UNJUDGED": 0, "ERROR": 2}
+
+
+@dataclass(frozen=True)
+class Replayed:
+    """Outcome of a saved case for one implementation and profile."""
+
+    file: str
+    outcome: Word
+    implementation: str = ""
+    profile: str = ""
+    rules: tuple[str, ...] = ()
+    """The rules that it breaks, or all that hold if it breaks none."""
+    why: str = ""
+    status: int = 0
+    """Its contribution to the exit status; a rule that is not a `must` only warns."""
+
+    def line(self) -> str:
+        """As it is told: the outcome, the file, and why."""
+        who = f"{self.implementation}, {self.profile}: " if self.implementation else ""
+        said = self.why or ", ".join(self.rules)
+        return f"{self.outcome:<8} {self.file}\n         {who}{said}"
+
+
+def cases_in(folder: Path) -> list[Path]:
+    """The saved cases in a folder, sorted by name. Errors: `BadPlan` where there is none."""
+    found = sorted(folder.rglob("*.json"))
+    if not found:
+        raise BadPlan(f"--replay {folder}: there is no case in it; failing runs save theirs there")
+    return found
+
+
+def replayed(files: Sequence[Path], plan_for: Callable[[Path], Plan]) -> Iterator[Replayed]:
+    """Asks each case alone, of each implementation and by each profile of its plan.
+
+    Errors: `BadPlan` for what is wrong whatever the case.
+    """
+    for file in files:
+        try:
+            plan = plan_for(file)
+        except NothingToJudge as nothing:
+            yield Replayed(str(file), "UNJUDGED", why=str(nothing))
+            continue
+        except UnusableCase as wrong:
+            yield Replayed(str(file), "ERROR", why=str(wrong), status=STATUS["ERROR"])
+            continue
+        session = Session(plan, nobody, alone=False)
+        try:
+            for run in session.runs.values():
+                yield _outcome(str(file), run)
+        finally:
+            session.close()
+
+
+def _outcome(file: str, run: Run) -> Replayed:
+    verdicts = [run.verdict(rule) for rule in rules_reached(run, run.rules)]
+    word, telling = _word(verdicts)
+    if word == "UNJUDGED" and not telling:
+        return Replayed(file, word, run.name, run.profile, why=why_no_rule_applies(run, run.rules))
+    why = telling[0].why if word in ("ERROR", "UNJUDGED") else ""
+    rules = tuple(one.rule for one in telling)
+    status = max(one.exit_status(False) for one in telling)
+    return Replayed(file, word, run.name, run.profile, rules, why, status)
+
+
+def _word(verdicts: Sequence[Verdict]) -> tuple[Word, list[Verdict]]:
+    """The worst that happened, and the verdicts that say so."""
+    worst: Sequence[tuple[str, Word]] = (
+        ("error", "ERROR"),
+        ("fail", "FAILED"),
+        ("known_deviation", "KNOWN"),
+        ("undecided", "UNJUDGED"),
+        ("pass", "FIXED"),
+    )
+    for verdict, word in worst:
+        if telling := [one for one in verdicts if one.verdict == verdict]:
+            return word, telling
+    return "UNJUDGED", []
+
+
+def write(outcomes: Sequence[Replayed], out: Path) -> Path:
+    """Writes the outcomes, a JSON line each, beside and not into the verdicts of a run."""
+    out.mkdir(parents=True, exist_ok=True)
+    file = out / "replayed.jsonl"
+    lines = [json.dumps(asdict(one), ensure_ascii=False) + "\n" for one in outcomes]
+    file.write_text("".join(lines), "utf-8")
+    return file
+
+
+def counted(outcomes: Sequence[Replayed]) -> str:
+    """How many there are of each, in a line."""
+    counts = Counter(one.outcome for one in outcomes)
+    return ", ".join(f"{counts[word]} {word}" for word in STATUS if counts[word])
+
 
 SILENT = ("unexercised", "not_applicable")
 
 
-def reached(run: Run, rules: Sequence[specs.Rule]) -> tuple[specs.Rule, ...]:
+def rules_reached(run: Run, rules: Sequence[specs.Rule]) -> tuple[specs.Rule, ...]:
     """The rules that apply to a replayed case, given the implementation's answers.
 
     All rules are returned if it cannot be asked: their verdicts say why.
@@ -19,7 +123,7 @@ def reached(run: Run, rules: Sequence[specs.Rule]) -> tuple[specs.Rule, ...]:
     return tuple(rule for rule in rules if run.verdict(rule).verdict not in SILENT)
 
 
-def said_of_none(run: Run, rules: Sequence[specs.Rule]) -> str:
+def why_no_rule_applies(run: Run, rules: Sequence[specs.Rule]) -> str:
     """A message that no rule applies to a replayed case, with the most frequent reason."""
     if not rules:
         return f"{run.name}: no rule of {run.profile} that was chosen judges what the case asks"

@@ -16,7 +16,7 @@ from pulsar_conformance import specs
 from pulsar_conformance.adapters import AdapterError
 from pulsar_conformance.conformance.cases.deviations import of_others
 from pulsar_conformance.conformance.common.verdict import Verdict
-from pulsar_conformance.conformance.compare.replay import said_of_none
+from pulsar_conformance.conformance.compare.replay import why_no_rule_applies
 from pulsar_conformance.conformance.engine.failures import NOX_SESSION, program
 from pulsar_conformance.conformance.engine.run import Run
 from pulsar_conformance.conformance.engine.session import Session
@@ -199,7 +199,7 @@ class Reporter:
         """The message if a replayed case reaches no rule."""
         for pair, run in self.session.runs.items():
             if self.plan.replay and pair not in self.implementations:
-                yield said_of_none(run, run.rules)
+                yield why_no_rule_applies(run, run.rules)
 
     @property
     def _names(self) -> set[str]:

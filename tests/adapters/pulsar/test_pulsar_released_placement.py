@@ -8,7 +8,7 @@ from pulsar_conformance import specs
 from pulsar_conformance.adapters.names import connect
 from pulsar_conformance.adapters.pulsar.versions import releases
 from pulsar_conformance.conformance.cases.legality import bad_trial
-from pulsar_conformance.conformance.compare.changes_told import profile_of
+from pulsar_conformance.conformance.compare.changes_text import profile_of
 from pulsar_conformance.conformance.drawing.drawing import draw
 from pulsar_conformance.conformance.placement import draw_domains as assignments
 from pulsar_conformance.reference import Model

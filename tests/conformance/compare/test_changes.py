@@ -11,8 +11,8 @@ from pulsar_conformance.adapters.pulsar.versions import releases
 from pulsar_conformance.conformance.commands import changes
 from pulsar_conformance.conformance.commands.main import main
 from pulsar_conformance.conformance.common.trial import Trial
-from pulsar_conformance.conformance.compare.causes import Causes, factors
-from pulsar_conformance.conformance.compare.changes_told import profile_of
+from pulsar_conformance.conformance.compare.changes_text import profile_of
+from pulsar_conformance.conformance.compare.differences import Causes, factors
 from pulsar_conformance.reference import Model
 
 TESTS = Path(__file__).parents[2]
@@ -112,7 +112,7 @@ def test_what_the_models_do_not_foresee_is_told_by_the_rule_that_is_broken(capfd
 
 def test_equal_releases_changed_in_nothing(capfd):
     _, out, _ = told(capfd, "4.2.4", "5.0.0-M1", *USAGES)
-    assert re.search(r"nothing changed, with so many cases: usage.max \(\d+\)", out)
+    assert re.search(r"nothing changed \(cases asked\): usage.max \(\d+\)", out)
     assert "settings: no default changed" in out
 
 

@@ -8,9 +8,8 @@ from dataclasses import replace
 from typing import Any
 
 from pulsar_conformance import specs
-from pulsar_conformance.conformance.compare.causes import Factor
-from pulsar_conformance.conformance.compare.changes import Cause, Change, Changes, named
-from pulsar_conformance.conformance.compare.differences import decided_otherwise
+from pulsar_conformance.conformance.compare.changes import Cause, Change, Changes, cause_name
+from pulsar_conformance.conformance.compare.differences import Factor, decides_differently
 from pulsar_conformance.conformance.explain import paper
 from pulsar_conformance.conformance.explain.failures import sources_of
 from pulsar_conformance.reference import MissingSetting, Model, folded
@@ -37,7 +36,7 @@ def lines_of(
 ) -> Iterator[str]:
     """An operation: how many cases were decided otherwise, then each kind of change."""
     yield ""
-    often = sum(one.often for one in changes.found) + changes.together
+    often = sum(one.cases for one in changes.found) + changes.together
     yield f"{changes.operation}: {counted(changes.asked, 'case')}, {often} decided otherwise"
     if changes.together:
         yield from paragraph(f"{changes.together} of them for several reasons at once", 2)
@@ -46,7 +45,7 @@ def lines_of(
         yield from paragraph(apart, 2)
     for one in changes.found:
         yield ""
-        yield from paragraph(f"{named(one.cause)} ({counted(one.often, 'case')})", 2)
+        yield from paragraph(f"{cause_name(one.cause)} ({counted(one.cases, 'case')})", 2)
         yield from _concerned(one, versions, profiles)
         yield from paper.entry("smallest case", f"{next(files)}  ({one.trial.size})", 4, 13)
         for place in (0, 1):
@@ -94,8 +93,8 @@ def as_json(
         "changes": [
             {
                 "operation": each.operation,
-                "cause": named(one.cause),
-                "cases": one.often,
+                "cause": cause_name(one.cause),
+                "cases": one.cases,
                 "file": next(left),
                 "case": one.trial.questions[0].case,
                 "answers": dict(zip(versions, one.answers, strict=True)),
@@ -169,7 +168,7 @@ def _derivation(change: Change, place: int, profile: str) -> Iterator[str]:
     except MissingSetting:
         derived = None
     answer = change.answers[place]
-    if derived is None or decided_otherwise(trial.operation, dict(derived.answer), answer):
+    if derived is None or decides_differently(trial.operation, dict(derived.answer), answer):
         yield from paragraph(UNFORESEEN, 6)
         return
     deeper = [replace(step, label=f"      {step.label}") for step in folded(derived.steps)]
