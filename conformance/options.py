@@ -80,24 +80,24 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
 
 
 ALIASES: Mapping[str, Sequence[str]] = {"--judge-by": ("--profile",)}
-"""Other names of options, on our own command line alone: pytest has plug-ins of its own."""
+"""Other names of options on our own command line; under pytest they might clash with plug-ins."""
 
 
 def add_options(
     add: Callable[..., object], aliases: Mapping[str, Sequence[str]] = MappingProxyType({})
 ) -> None:
-    """Adds every option to a parser, by its `add_argument` or `addoption`."""
+    """Add every option to a parser, by its `add_argument` or `addoption`."""
     for flag, given in OPTIONS.items():
         add(flag, *aliases.get(flag, ()), dest=destination(flag), **given)
 
 
 def destination(flag: str) -> str:
-    """The attribute in which a parser stores an option; no other plug-in uses it."""
+    """Return the attribute in which a parser stores an option; no other plug-in uses it."""
     return "conformance_" + flag.strip("-").replace("-", "_")
 
 
 def set_up(adapters: Sequence[str], settings: Sequence[str]) -> list[str]:
-    """The adapters' names, with the settings for those that take any. Errors: `BadPlan`."""
+    """Return the adapters' names, with the settings for those that take any. Errors: `BadPlan`."""
     bad = [text for text in settings if not all(text.partition("="))]
     if bad:
         raise BadPlan(f"--setting {bad[0]}: write NAME=VALUE, as in minUnloadMessage=1000")
@@ -108,7 +108,7 @@ def set_up(adapters: Sequence[str], settings: Sequence[str]) -> list[str]:
 
 
 def plan_of(options: Any) -> Plan:
-    """The plan that parsed options ask for. Errors: `BadPlan`."""
+    """Return the plan that parsed options ask for. Errors: `BadPlan`."""
 
     def given(flag: str) -> Any:
         return getattr(options, destination(flag))

@@ -51,10 +51,10 @@ class Unusable(Exception):
 
 
 class RuleFile(pytest.File):
-    """A file of rules, which is an area."""
+    """The rules of an area."""
 
     def collect(self) -> Iterator[RuleItem]:
-        """An item for each rule, implementation and profile; a replayed case limits the rules."""
+        """Yield an item for each rule, implementation and profile; a replay limits the rules."""
         session = self.config.stash[SESSION]
         for run in session.runs.values():
             rules = [rule for rule in run.rules if rule.area == self.path.stem.upper()]
@@ -74,13 +74,13 @@ class RuleItem(pytest.Item):
         allure_results.mark(self, rule, run.profile)
 
     def runtest(self) -> None:
-        """Judges the rule; the verdict travels with the report, also from another worker."""
+        """Judge the rule; the report carries the verdict, also from another worker."""
         session = self.config.stash[SESSION]
         verdict = session.verdict(self.run, self.rule)
         self.user_properties.append((VERDICT, verdict.as_json()))
         self.user_properties.append((IMPLEMENTATION, implementation(self.run)))
         self.user_properties.append((NOTES, self.run.notes))
-        text = format_failure(self.rule, verdict, self.run.name)
+        text = format_failure(self.rule, verdict, self.run.name) if verdict.failure else None
         name, enough = self.run.name, session.plan.enough
         allure_results.attach(self, session.plan, self.rule, verdict, name, text)
         self.explain = partial(allure_results.explain, self, self.rule, verdict, name, text)
@@ -94,34 +94,33 @@ class RuleItem(pytest.Item):
             raise Unusable(printable(verdict.why))
         if verdict.exit_status(enough):
             word = verdict.verdict.replace("_", " ")
-            said = f"{self.rule.id} {word}: {printable(verdict.why)}"
-            raise Violation(text if verdict.failure else said)
+            raise Violation(text or f"{self.rule.id} {word}: {printable(verdict.why)}")
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], *_: Any) -> str:
-        """The failure text alone; an error of the suite itself keeps its traceback."""
+        """Return the failure text alone; an error of the suite itself keeps its traceback."""
         if isinstance(excinfo.value, Violation | Unusable):
             return str(excinfo.value)
         return str(super().repr_failure(excinfo))
 
     def reportinfo(self) -> tuple[Path, int, str]:
-        """The place of the rule in its file."""
+        """Return the place of the rule in its file."""
         return self.path, self.rule.line - 1, f"{self.rule.id} {self.rule.title}"
 
 
 class ByRun(LoadScopeScheduling):  # type: ignore[misc]
-    """Gives all rules of an implementation and a profile to one worker, since they share cases."""
+    """Give all rules of an implementation and a profile to one worker, since they share cases."""
 
     def _split_scope(self, nodeid: str) -> str:
         return nodeid.rpartition("[")[2]
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """The options of a run."""
+    """Add the options of a run."""
     add_options(parser.getgroup("conformance", "conformance of load balancers").addoption)
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Makes the plan; a mistake in it is a usage error."""
+    """Make the plan; a mistake in it is a usage error."""
     try:
         plan = plan_of(config.option)
     except BadPlan as wrong:
@@ -135,13 +134,13 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
-    """Closes every connection."""
+    """Close every connection."""
     if SESSION in config.stash:
         config.stash[SESSION].close()
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> RuleFile | None:
-    """Collects rules from the suite's own specifications."""
+    """Collect rules from the suite's own specifications."""
     if file_path.suffix == ".yaml" and file_path.parent == rules_folder():
         # The same name wherever the suite is installed and called from: Allure goes by it.
         return RuleFile.from_parent(parent, path=file_path, nodeid=f"rules/{file_path.name}")
@@ -149,7 +148,7 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> RuleFile |
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Sorts by implementation, and by rules in the order in which they are asked."""
+    """Sort by implementation, and by rules in the order in which they are asked."""
     runs, rules = list(config.stash[SESSION].runs.values()), list(specs.load().rules)
 
     def turn(item: pytest.Item) -> tuple[int, int]:
@@ -162,7 +161,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> ByRun:
-    """Distributes whole runs among the workers, not single rules."""
+    """Distribute whole runs among the workers, not single rules."""
     return ByRun(config, log)
 
 
@@ -170,18 +169,18 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> ByRun:
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, None, None]:
-    """Puts the verdict into the Allure result as soon as that exists."""
+    """Put the verdict into the Allure result as soon as that exists."""
     yield
     if call.when == "call" and isinstance(item, RuleItem) and item.explain:
         item.explain()
 
 
 def pytest_report_teststatus(report: pytest.TestReport) -> tuple[str, str, str] | None:
-    """A letter for each verdict."""
+    """Return the letter and the word for a verdict."""
     found: Any = dict(getattr(report, "user_properties", ())).get(VERDICT)
     if report.when != "call" or found is None:
         return None
     verdict = Verdict.from_json(found)
     letter, word = ("w", "WARNING") if verdict.warns else LETTERS[verdict.verdict]
-    said = verdict.verdict.replace("_", " ")
-    return {"passed": "passed", "failed": "failed"}.get(report.outcome, said), letter, word
+    outcome = verdict.verdict.replace("_", " ")
+    return {"passed": "passed", "failed": "failed"}.get(report.outcome, outcome), letter, word

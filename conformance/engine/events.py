@@ -1,4 +1,4 @@
-"""The events of a run, in order; everything that reports on a run listens to them."""
+"""The events of a run; everything that reports on a run listens to them."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class VerdictReached(Event):
 
 
 Tell = Callable[[Event], None]
-"""A listener; it may be called from another thread than the one that judges."""
+"""A listener; it may be called in a thread other than the one that judges."""
 
 
 def nobody(_event: Event) -> None:

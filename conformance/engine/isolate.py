@@ -1,4 +1,4 @@
-"""Which case of a batch breaks an implementation: the batch is halved until it is known."""
+"""Isolate the case of a batch that breaks an implementation, by halving the batch."""
 
 from __future__ import annotations
 
@@ -13,42 +13,43 @@ Ask = Callable[[Sequence[Json]], list[Json]]
 """Asks cases in one message. Errors: `AdapterError`."""
 
 MOST_BREAKS = 48
-"""The most messages that may break while a batch is taken apart; each costs a start, or a wait."""
+"""Messages that may break while a batch is split; each costs a restart or a time limit."""
 
 MOST_ASKED = 200
-"""The most messages in which one batch is taken apart."""
+"""Messages in which one batch is split at most."""
 
 UNANSWERED = 12
-"""After so many breaks and no answer, it breaks on anything."""
+"""Breaks without any answer after which it is taken to break on every case."""
 
 PROBES = (0.0, 1.0, 0.5)
-"""Where in a batch the cases stand that are asked first, until one is answered: who breaks on each
-of them breaks on anything."""
+"""Places in a batch of the cases that are asked first, until one is answered.
+
+An implementation that breaks on each of them is taken to break on every case."""
 
 FRUITLESS = 1 + len(PROBES)
-"""After so many breaks and no answer, it breaks on anything of one strategy or algorithm."""
+"""Breaks without any answer after which it is taken to break on every case of a kind."""
 
 COUNTED = re.compile(r"^[a-z_]+\.[a-z_]+(, [0-9]+ cases?)?: | \(answer [0-9]+ of [0-9]+\)$")
-"""What an error says of the message, not of the case."""
+"""The parts of an error's text that are about the message, not about the case."""
 
 NOT_ASKED: Json = {"unsupported": "it was not asked, since too many cases broke it before"}
-"""The answer in place of one that was never asked for."""
+"""The answer to a case that was not asked."""
 
 ABOUT_CASES = ("ask", "answer")
-"""Phases of an error that a case may have caused; not a start that fails."""
+"""Phases of an error that a case may have caused; a start that fails is not among them."""
 
 
 def kind_of(case: Json) -> str | None:
-    """The strategy, without its package, or the algorithm that a case asks for, if it names one."""
+    """Return the strategy, without its package, or the algorithm that a case names, if any."""
     kind: str | None = case.get("strategy") or case.get("algorithm")
     return kind and kind.rpartition(".")[2]
 
 
 class Isolation:
-    """Takes a batch apart that broke the implementation.
+    """Splits a batch that broke the implementation.
 
     Attributes:
-        asked: how many messages it took so far.
+        asked: number of messages so far.
     """
 
     def __init__(self, ask: Ask, cases: Sequence[Json]) -> None:
@@ -58,7 +59,7 @@ class Isolation:
         self._broken: list[int] = []
         self._breaks = 0
         self._fruitless = -MOST_BREAKS
-        """How many messages of a kind broke before one was answered."""
+        """Messages of a kind that broke before one was answered."""
         self.asked = 0
 
     def answers(self, error: AdapterError) -> list[Json]:
@@ -91,14 +92,14 @@ class Isolation:
         return [dict(NOT_ASKED) if one is None else one for one in self._answers]
 
     def _kinds(self) -> list[list[int]]:
-        """The places of the cases of each strategy or algorithm."""
+        """Return the places of the cases of each strategy or algorithm."""
         kinds: dict[str | None, list[int]] = {}
         for place, case in enumerate(self._cases):
             kinds.setdefault(kind_of(case), []).append(place)
         return list(kinds.values())
 
     def _kind(self, places: list[int]) -> None:
-        """Asks the cases of a kind, and takes them apart if need be."""
+        """Ask the cases of a kind, and split them if need be."""
         self._fruitless = 0
         try:
             error = self._tried(places)
@@ -108,7 +109,7 @@ class Isolation:
             self._as_far_as_possible(places, error, asked=True)
 
     def _as_far_as_possible(self, places: list[int], error: AdapterError, asked: bool) -> None:
-        """Takes cases apart until all is known, or there is no hope."""
+        """Split cases until each is known, or nothing more can be found out."""
         with suppress(_Hopeless):
             if error.index is None and len(places) > len(PROBES):
                 self._after_probes(places, error)
@@ -116,7 +117,7 @@ class Isolation:
                 self._among(places, error, asked)
 
     def _after_probes(self, places: list[int], error: AdapterError) -> None:
-        """Takes the rest apart once one of a few cases is answered alone."""
+        """Split the rest once one of a few cases is answered alone."""
         last = len(places) - 1
         for probed, share in enumerate(PROBES, 1):
             place = places[round(last * share)]
@@ -127,14 +128,14 @@ class Isolation:
         raise _Hopeless
 
     def _alone(self, place: int) -> bool:
-        """Whether a case has an answer, asked by itself; it is kept either way."""
+        """Ask a case alone and keep the outcome; True if it has an answer."""
         error = self._tried([place])
         if error is not None:
             self._marked(place, error)
         return error is None
 
     def _among_unasked(self, places: list[int]) -> bool:
-        """Whether these cases are answered together; if not, they are taken apart."""
+        """Ask cases together and split them if they break it; True if they are answered."""
         unknown = self._unknown(places)
         error = self._tried(unknown) if unknown else None
         if error is not None:
@@ -142,9 +143,9 @@ class Isolation:
         return error is None
 
     def _among(self, places: list[int], error: AdapterError, asked: bool = False) -> None:
-        """Takes apart cases of which one at least breaks it, as far as is known.
+        """Split cases that are known to contain one that breaks it.
 
-        `asked` says that exactly these were asked together.
+        `asked` is true if exactly these were asked together.
         """
         if not asked and len(places) < len(self._cases):
             places = self._unknown(places)
@@ -167,7 +168,7 @@ class Isolation:
                 self._among_unasked(places[half:])
 
     def _unknown(self, places: Sequence[int]) -> list[int]:
-        """The places of cases that equal none of those that break it; the others are marked."""
+        """Return the places of cases that equal none that breaks it; mark the others."""
         unknown = []
         for place in places:
             case = self._cases[place]
@@ -180,12 +181,12 @@ class Isolation:
         return unknown
 
     def _marked(self, place: int, error: AdapterError) -> None:
-        """Notes a case that breaks it."""
+        """Record a case that breaks it."""
         self._answers[place] = {"failed": what_broke(error), ISOLATED_CRASH: 0}
         self._broken.append(place)
 
     def _tried(self, places: Sequence[int]) -> AdapterError | None:
-        """Asks cases together and keeps the answers, or returns what they end in."""
+        """Ask cases together and keep the answers, or return the error."""
         anything = self._breaks == self.asked >= UNANSWERED or self._fruitless == FRUITLESS
         if anything or self.asked == MOST_ASKED or self._breaks == MOST_BREAKS:
             raise _Hopeless
@@ -205,15 +206,15 @@ class Isolation:
 
 
 class _Hopeless(Exception):
-    """It cannot be told which case it is."""
+    """The case cannot be isolated."""
 
 
 class _Gone(Exception):
-    """It cannot be started again."""
+    """The implementation cannot be restarted."""
 
 
 def what_broke(error: AdapterError) -> str:
-    """What happened, without the operation and the number of cases that were asked together."""
+    """Return the problem without the operation and the number of cases asked together."""
     return COUNTED.sub("", error.problem)
 
 

@@ -1,4 +1,4 @@
-"""What a run is to do, and every mistake in asking for it."""
+"""Plan: the work of a run, and every mistake in asking for it."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from pulsar_conformance.conformance.common.trial import Trial
 from pulsar_conformance.specs.errors import UserError
 
 ENOUGH_EXAMPLES = 100
-"""From this number of examples on, a rule that no case reached fails the run."""
+"""Number of examples from which a rule that no case reached fails the run."""
 
 
 class BadPlan(UserError):
-    """A mistake in the request: what is wrong, and what would be right."""
+    """A mistake in the request: the mistake, and what would be right."""
 
 
 class UnusableCase(BadPlan):
@@ -29,7 +29,7 @@ class UnusableCase(BadPlan):
 
 
 class NothingToJudge(BadPlan):
-    """A case that is asked again, and that no chosen rule is about."""
+    """A replayed case that no chosen rule is about."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class Plan:
     root: Path = Path()
     """The folder for failing cases."""
     limits: Limits = field(default_factory=Limits)
-    """How long an implementation may take."""
+    """The time limits of an implementation."""
 
     @classmethod
     def make(
@@ -66,9 +66,9 @@ class Plan:
         root: Path | None = None,
         limits: Limits | None = None,
     ) -> Plan:
-        """A plan from command line values.
+        """Return a plan from command line values.
 
-        Errors: `BadPlan` with one message for whatever cannot be done.
+        Errors: `BadPlan` with one message for the first mistake.
         """
         root = root or Path()
         try:
@@ -109,7 +109,7 @@ class Plan:
             raise NothingToJudge(f"--replay: the case asks {asks}; no rule chosen judges that")
 
     def rules_of(self, profile: str) -> tuple[specs.Rule, ...]:
-        """The testable rules of a profile that were chosen, in order."""
+        """Return the testable rules of a profile that were chosen, in order."""
         return tuple(
             rule
             for rule in specs.load().rules_of(profile)
@@ -117,28 +117,28 @@ class Plan:
         )
 
     def replayable(self, profile: str) -> tuple[specs.Rule, ...]:
-        """The rules of a profile that a replayed case concerns."""
+        """Return the rules of a profile that a replayed case concerns."""
         asked = self.replay.operations if self.replay else frozenset()
         return tuple(rule for rule in self.rules_of(profile) if asked & set(rule.operations))
 
     @property
     def enough(self) -> bool:
-        """Whether enough cases are tried for an unreached rule to fail the run."""
+        """True if enough cases are tried for an unreached rule to fail the run."""
         return self.replay is None and self.examples >= ENOUGH_EXAMPLES
 
     def chooses(self, rule: str) -> bool:
-        """Whether a rule was chosen."""
+        """True if a rule was chosen."""
         return not self.rules or any(fnmatchcase(rule, pattern) for pattern in self.rules)
 
     def deviation(self, rule: str, *names: str) -> known.Deviation | None:
-        """The known deviation for a rule and an implementation; its own entry comes first."""
+        """Return the known deviation for a rule and an implementation, its own entry first."""
         found = [one for one in self.deviations if one.concerns(rule, *names)]
         return min(found, key=lambda one: one.implementation is None, default=None)
 
     def listed_readings(self, profile: str, *names: str) -> dict[str, str]:
-        """The readings that the known deviations of an implementation take for given.
+        """Return the readings that the known deviations of an implementation take for granted.
 
-        Those that the run pins stand before them, and a profile may leave some of them no choice.
+        Readings that the run pins take precedence, and a profile may leave no choice for some.
         """
         listed = {
             name: value
@@ -151,7 +151,7 @@ class Plan:
 
 
 def chosen_readings(readings: Sequence[str]) -> dict[str, str]:
-    """`NAME=VALUE` texts as readings. Errors: `BadPlan`, `specs.UnknownName`."""
+    """Return `NAME=VALUE` texts as readings. Errors: `BadPlan`, `specs.UnknownName`."""
     chosen: dict[str, str] = {}
     for text in readings:
         name, equals, value = text.partition("=")

@@ -20,20 +20,19 @@ from pulsar_conformance.conformance.stories.reduction import (
 )
 
 Path = tuple[int | str, ...]
-"""Where something stands in a case; what stands there in several cases of a trial goes at once."""
+"""The place of a value in a case; equal places in several cases of a trial are changed together."""
 
 Replacement = tuple[Path, float, float]
-"""Where a number stands, the number, and a plainer one."""
+"""The place of a number, the number, and a plainer one."""
 
 MOST_CHUNKS = 256
-"""The most parts into which what may be left out is taken apart: 1,000 samples are not left out one
-by one."""
+"""Parts into which the removable is split at most: 1,000 samples are not left out one by one."""
 
 MOST_NUMBERS = 120
-"""Of more numbers, many are made simpler at once."""
+"""Numbers up to which each is made plainer by itself."""
 
 MERGED = 8
-"""The most remaining names of which every two are tried as one."""
+"""Remaining names up to which every two are tried as one."""
 
 
 ReductionStep = Callable[[Trial, Failing], Trial]
@@ -54,7 +53,7 @@ def _without(
     drop: Callable[[Trial, Sequence[Any]], Trial],
     failing: Failing,
 ) -> Trial:
-    """Leaves out units: halves, then quarters, down to single ones."""
+    """Leave out units: halves, then quarters, down to single ones."""
     size = len(units_of(trial))
     while size:
         units = units_of(trial)
@@ -77,7 +76,7 @@ def _without(
 
 
 def _names(trial: Trial) -> list[str]:
-    """Every name that could be left out, once, the last first."""
+    """Return every name that could be left out, once, the last first."""
     found: dict[str, None] = {}
     for operation, case in trial.questions:
         named = OPERATIONS[operation].removable
@@ -104,7 +103,7 @@ def _pruned(value: Any, gone: frozenset[str]) -> Any:
 
 
 def _fields(trial: Trial) -> list[Path]:
-    """Every entry of an object and every number of a list; equal paths of all cases together."""
+    """Return every entry of an object and every number of a list; equal paths are one."""
     found: dict[Path, None] = {}
     for _, case in trial.questions:
         for path, value in _walk(case):
@@ -129,7 +128,7 @@ def _drop_fields(trial: Trial, paths: Sequence[Path]) -> Trial:
 
 
 def _with_names_merged(trial: Trial, failing: Failing) -> Trial:
-    """Merges two names into one that has the numbers of both, since a sum needs only one."""
+    """Merge two names into one that has the numbers of both, since a sum needs only one."""
     while True:
         pairs = [pair for group in _described(trial) for pair in combinations(group[:MERGED], 2)]
         found = first_failing(failing, [_merged(trial, *pair) for pair in pairs])
@@ -139,7 +138,7 @@ def _with_names_merged(trial: Trial, failing: Failing) -> Trial:
 
 
 def _described(trial: Trial) -> list[list[str]]:
-    """Names that may be left out and have data of their own, by the place of the data."""
+    """Return names that may be left out and have data of their own, by the place of the data."""
     groups: dict[Path, list[str]] = {}
     for operation, case in trial.questions:
         named = OPERATIONS[operation].removable
@@ -162,7 +161,7 @@ def _merged(trial: Trial, kept: str, gone: str) -> Trial:
 
 
 def _sum(one: Any, other: Any) -> Any:
-    """Adds objects number by number; other values are those of the first."""
+    """Add objects number by number; other values are those of the first."""
     if isinstance(one, dict) and isinstance(other, dict):
         return {key: _sum(item, other[key]) if key in other else item for key, item in one.items()}
     numbers = not {type(one), type(other)} - {int, float}
@@ -170,7 +169,7 @@ def _sum(one: Any, other: Any) -> Any:
 
 
 def _position(path: Path) -> list[tuple[int, str]]:
-    """The order of positions: removing a later one first does not move the earlier ones."""
+    """Order positions: removing a later one first does not move the earlier ones."""
     return [(step, "") if isinstance(step, int) else (0, step) for step in path]
 
 
@@ -197,7 +196,7 @@ def _has(holder: Any, step: int | str) -> bool:
 
 
 def _with_plainer_numbers(trial: Trial, failing: Failing) -> Trial:
-    """Replaces numbers with simpler ones, as many at once as still fail."""
+    """Replace numbers with plainer ones, as many at once as still fail."""
     if len(_numbers(trial)) > MOST_NUMBERS:
         return _without(trial, _plainest, _replaced, failing)
     while True:
@@ -219,13 +218,13 @@ def _with_plainer_numbers(trial: Trial, failing: Failing) -> Trial:
 
 
 def _plainest(trial: Trial) -> list[Replacement]:
-    """Every number that there is a simpler one for, with the simplest."""
+    """Return every number for which there is a plainer one, with the plainest."""
     pairs = ((path, number, plainer_than(number)) for path, number in _numbers(trial))
     return [(path, number, plainer[0]) for path, number, plainer in pairs if plainer]
 
 
 def _together(trial: Trial, edits: list[Replacement], failing: Failing) -> Trial:
-    """Applies all edits at once if that still fails, else half of them, down to the first."""
+    """Apply all edits at once if that still fails, else half of them, down to the first."""
     sizes = (len(edits) >> shift for shift in range(len(edits).bit_length()))
     rounds = [_replaced(trial, edits[:size]) for size in sizes]
     return first_failing(failing, rounds[:-1]) or rounds[-1]
@@ -242,7 +241,7 @@ def _numbers(trial: Trial) -> list[tuple[Path, float]]:
 
 
 def plainer_than(number: float) -> list[float]:
-    """Simpler numbers, the simplest first: 0, 1, 10, 100, fewer digits, a whole number."""
+    """Return plainer numbers, the plainest first: 0, 1, 10, 100, fewer digits, a whole number."""
     candidates: list[float] = [0, 1, 10, 100, 1000]
     if number:
         magnitude = math.floor(math.log10(abs(number)))
@@ -257,7 +256,7 @@ def _tidy(number: float) -> float:
 
 
 def _plainness(number: float) -> tuple[int, int, float]:
-    """Orders by the number of digits, then by size."""
+    """Order by the number of digits, then by size."""
     digits = f"{number:.17g}".replace(".", "").replace("-", "").strip("0")
     order = (0, 1, 10, 100, 1000)
     known = order.index(number) if number in order else len(order)
@@ -287,7 +286,7 @@ STEPS = (
 """The steps that are tried in turn until none makes the trial smaller."""
 
 CONTENT = (_without_names, _without_fields, _with_names_merged, _with_plainer_numbers)
-"""The steps that leave each question of a trial in it."""
+"""Steps that keep every question of a trial."""
 
 
 def _edited(trial: Trial, edit: Callable[[Any], Any]) -> Trial:

@@ -35,7 +35,7 @@ EPICS = {
     "ANTI": "Placement",
     "OWN": "Ownership",
 }
-"""The larger part of load balancing that an area belongs to."""
+"""Area to the larger part of load balancing that it belongs to."""
 
 FEATURES = {
     "BUNDLE": "Namespaces and ranges",
@@ -62,7 +62,7 @@ TAGGED = (
     *("known_deviation", "unexpected_pass", "unexercised", "undecided", "not_applicable"),
     "error",
 )
-"""Verdicts whose word a person can filter by; passed and failed are words of Allure itself."""
+"""Verdicts that are tags to filter by; passed and failed are words of Allure itself."""
 
 
 class _Bare:
@@ -76,7 +76,7 @@ class _Bare:
 
 
 def mark(item: pytest.Item, rule: Rule, profile: str) -> None:
-    """Epic and feature by area, severity by level, links to sections of the profile's documents."""
+    """Set epic and feature by area, severity by level, and links to sections of documents."""
     labels = {
         "epic": EPICS.get(rule.area, rule.area.title()),
         "feature": f"{rule.area}: {FEATURES.get(rule.area, rule.area.lower())}",
@@ -100,11 +100,12 @@ def mark(item: pytest.Item, rule: Rule, profile: str) -> None:
 
 
 def attach(
-    item: pytest.Item, plan: Plan, rule: Rule, verdict: Verdict, name: str, text: str
+    item: pytest.Item, plan: Plan, rule: Rule, verdict: Verdict, name: str, text: str | None
 ) -> None:
-    """Attaches title, suite, parameters, the rule, and the findings with the case's derivation.
+    """Attach title, suite, parameters, the rule, and the failure with the case's derivation.
 
-    A case's settings are told, and do not make its rule another test in the history.
+    `text` describes the failure, if there is one. A case's settings are parameters that do not make
+    its rule a different test in the history.
     """
     allure.dynamic.title(f"{rule.id} {rule.title} ({name}, {verdict.profile})")
     item.add_marker(pytest.mark.allure_label(name, label_type="parentSuite"))
@@ -121,24 +122,24 @@ def attach(
     for setting in failure.settings:
         called, _, value = setting.partition("=")
         allure.dynamic.parameter(called, _Bare(value), excluded=True)
-    _text(text, "failure")
+    _text(text or "", "failure")
     _text("\n".join(failure.derivation), "derivation")
     case = json.dumps(case_of(plan, failure), indent=1, ensure_ascii=False)
     allure.attach(case, "case", allure.attachment_type.JSON)
 
 
-def explain(item: pytest.Item, rule: Rule, verdict: Verdict, name: str, text: str) -> None:
-    """Puts the verdict into the result, in place of the suite's own exception."""
+def explain(item: pytest.Item, rule: Rule, verdict: Verdict, name: str, text: str | None) -> None:
+    """Put the verdict into the result, in place of the suite's own exception."""
     listener = item.config.pluginmanager.get_plugin("allure_listener")
     if listener is None or verdict.verdict == "pass":
         return
     result = listener.allure_logger.get_test(None)
-    trace = text if verdict.failure else verdict.why
-    result.statusDetails = StatusDetails(message=message_of(rule, verdict, name), trace=trace)
+    message = message_of(rule, verdict, name)
+    result.statusDetails = StatusDetails(message=message, trace=text or verdict.why)
 
 
 def message_of(rule: Rule, verdict: Verdict, name: str) -> str:
-    """The verdict in words; for a failure, also what would have been allowed."""
+    """Return the verdict in words; for a failure, also the allowed answer."""
     broken = f"{rule.id} violated by {name}"
     if verdict.warns:
         lines = [f"warning: {broken}, but it is no must"]
@@ -152,7 +153,7 @@ def message_of(rule: Rule, verdict: Verdict, name: str) -> str:
 
 
 def entry_of(rule: Rule) -> str:
-    """The rule's entry in its file."""
+    """Return the rule's entry in its file."""
     file = files("pulsar_conformance.specs").joinpath(rule.file)
     lines = file.read_text("utf-8").splitlines()[rule.line - 1 :]
     rest = takewhile(lambda line: not line.startswith(("- ", "#")), lines[1:])
@@ -160,7 +161,7 @@ def entry_of(rule: Rule) -> str:
 
 
 def case_of(plan: Plan, failure: Failure) -> Any:
-    """The saved case, or the questions of the worked example."""
+    """Return the saved case, or the questions of the worked example."""
     for example in fixtures.examples():
         if failure.case_file == place_of_example(example):
             return [{"ask": operation, "case": case} for operation, case in example.questions]

@@ -10,25 +10,25 @@ from pulsar_conformance.specs.words import printable
 
 
 def overwrite(text: str) -> None:
-    """Puts a text in the place of the line before it; an empty one clears the line."""
+    """Replace the current line with a text; an empty one clears it."""
     shown = printable(text, lines=False)[: WIDTH - 2]
     sys.stderr.write(f"\r{shown:<{WIDTH - 2}}" + ("" if text else "\r"))
     sys.stderr.flush()
 
 
 def tell(text: str) -> None:
-    """Shows what is being done on a terminal; anywhere else nothing is shown."""
+    """Show the current work on a terminal, and nothing anywhere else."""
     if sys.stderr.isatty():
         overwrite(text)
 
 
 class Progress:
-    """Overwrites one line with each event; prints nothing if standard error is not a terminal."""
+    """Overwrites one line with each event, if standard error is a terminal."""
 
     def __init__(self, show: bool) -> None:
         self._show = show
 
     def tell(self, event: Event) -> None:
-        """Shows what is being done now; pytest shows the verdicts."""
+        """Show the current work; pytest shows the verdicts."""
         if self._show:
             overwrite("" if isinstance(event, VerdictReached) else str(event))

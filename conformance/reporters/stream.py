@@ -17,7 +17,7 @@ PACKAGES = ("pulsar-conformance", "hypothesis", "pytest")
 
 
 def first_line(plan: Plan, implementations: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """A description of the run; equal first lines give equal streams."""
+    """Return a description of the run; equal first lines give equal streams."""
     cases = [saved.trial.fingerprint for saved in plan.saved]
     if plan.replay is not None:
         cases.append(plan.replay.fingerprint)
@@ -39,7 +39,7 @@ def first_line(plan: Plan, implementations: Sequence[Mapping[str, Any]]) -> dict
 
 
 def write(directory: Path, first: Mapping[str, Any], verdicts: Iterable[Verdict]) -> Path:
-    """Writes the stream atomically."""
+    """Write the stream atomically."""
     directory.mkdir(parents=True, exist_ok=True)
     target = directory / FILE
     lines = [first, *(verdict.as_json() for verdict in verdicts)]

@@ -35,15 +35,15 @@ ENDED = (
     pytest.ExitCode.TESTS_FAILED,
     pytest.ExitCode.NO_TESTS_COLLECTED,
 )
-"""The exit statuses of a session that was not interrupted."""
+"""Exit statuses of a session that was not interrupted."""
 INTERRUPTED = 130
-"""The exit status of what was stopped by Ctrl-C, as shells have it."""
-TOLD = ("found", "mixed", "pinned")
-"""The ways of knowing a reading that are printed below the table."""
+"""Exit status after Ctrl-C, as in shells."""
+PRINTED = ("found", "mixed", "pinned")
+"""How a reading that is printed below the table is known."""
 
 
 def implementation(run: Run) -> dict[str, Any]:
-    """The part of the stream's first line that describes a run."""
+    """Return the part of the stream's first line that describes a run."""
     about: dict[str, Any] = {
         "adapter": run.adapter,
         "profile": run.profile,
@@ -74,13 +74,13 @@ class Reporter:
         self.plan = session.plan
         self.found: dict[tuple[str, str, str], Verdict] = {}
         self.crashes: list[str] = []
-        """Tracebacks of the suite's own mistakes: a rule that they hit has no verdict."""
+        """Tracebacks of the suite's own mistakes; the rule concerned has no verdict."""
         self.implementations: dict[tuple[str, str], dict[str, Any]] = {}
         self.notes: dict[tuple[str, str, Any], list[str]] = {}
-        """What each implementation told last of how it worked, in each worker."""
+        """The latest notes of each implementation on how it worked, in each worker."""
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Keeps the verdict of a report, or the crash that prevented one."""
+        """Keep the verdict of a report, or the crash that prevented one."""
         properties = dict(report.user_properties)
         if VERDICT not in properties:
             if report.failed:
@@ -90,8 +90,8 @@ class Reporter:
             return
         verdict = Verdict.from_json(json.loads(json.dumps(properties[VERDICT])))
         self.found[verdict.implementation, verdict.profile, verdict.rule] = verdict
-        told_of: Any = properties[IMPLEMENTATION]
-        self.implementations[verdict.implementation, verdict.profile] = told_of
+        about: Any = properties[IMPLEMENTATION]
+        self.implementations[verdict.implementation, verdict.profile] = about
         notes: Any = properties[NOTES]
         worker = getattr(report, "node", None)
         self.notes[verdict.implementation, verdict.profile, worker] = notes
@@ -118,7 +118,7 @@ class Reporter:
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtestloop(self) -> Generator[None, object, object]:
-        """Turns Ctrl-C into an end of the session without pytest's own words about it."""
+        """End the session on Ctrl-C without pytest's own message."""
         try:
             return (yield)
         except KeyboardInterrupt:
@@ -126,12 +126,12 @@ class Reporter:
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        """Writes the stream, and sets the exit status from the verdicts."""
+        """Write the stream, and set the exit status from the verdicts."""
         if self.crashes:
             session.exitstatus = pytest.ExitCode.INTERNAL_ERROR
         replayed = self.plan.replay is not None and session.exitstatus in ENDED
         if session.exitstatus == INTERRUPTED:
-            self._say_what_is_saved()
+            self._print_interrupted()
         if not self.found and not replayed:
             return
         stream.write(self._directory, self.first_line, self.verdicts)
@@ -141,7 +141,7 @@ class Reporter:
             )
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
-        """Prints the failures, the table of areas and verdicts, and the paths of the products."""
+        """Print the failures, the table of areas and verdicts, and the paths of the products."""
 
         def write(text: str) -> None:
             terminalreporter.write_line(printable(text))
@@ -153,7 +153,7 @@ class Reporter:
         if not self.found:
             return
         lines = [self.first_line, *(verdict.as_json() for verdict in self.verdicts)]
-        for line in ("", *table.lines(lines), *self._readings(), *self._told()):
+        for line in ("", *table.lines(lines), *self._readings(), *self._notes()):
             write(line)
         for line in of_others(self.plan.deviations, self._names):
             write(line)
@@ -161,7 +161,7 @@ class Reporter:
         write(f"as a page: {self._reporting()}")
 
     def _reporting(self) -> str:
-        """The command that makes an Allure report of this run, where the person stands."""
+        """Return the command that makes an Allure report of this run."""
         results = str(self._directory / "allure")
         words = [] if results == str(allure.OUT / "allure") else [results]
         words += ["--to", str(self._directory / "report")] if words else []
@@ -169,34 +169,34 @@ class Reporter:
             return shlex.join(["nox", "-s", "report", *(["--", *words] if words else [])])
         return shlex.join([*program(), "report", "allure", *words])
 
-    def _say_what_is_saved(self) -> None:
-        """One line on the standard error: how far the run came, and where that can be found."""
+    def _print_interrupted(self) -> None:
+        """Print how far the run came, and where its verdicts are, on standard error."""
         file = self._directory / stream.FILE
         saved = f"saved in {file}" if self.found else "nothing was saved"
-        said = f"interrupted after {counted(len(self.found), 'verdict')}, {saved}"
-        print(f"\npulsar-conformance: {said}", file=sys.stderr)
+        done = counted(len(self.found), "verdict")
+        print(f"\npulsar-conformance: interrupted after {done}, {saved}", file=sys.stderr)
 
     def _known(self) -> Iterator[dict[str, Any]]:
-        """The implementations that were judged, in the order in which they were named."""
+        """Yield the implementations that were judged, in the order in which they were named."""
         for pair in product(self.plan.adapters, self.plan.profiles):
             if pair in self.implementations:
                 yield self.implementations[pair]
 
     def _readings(self) -> Iterator[str]:
-        """The readings that each implementation follows, as far as they were found."""
+        """Yield the readings that each implementation follows, as far as they were found."""
         for one in self._known():
             known = one["known"]
             words = [
                 f"{name} as {one['readings'][name]} ({how})"
                 for name, how in known.items()
-                if how in TOLD
+                if how in PRINTED
             ]
             if words:
                 text = f"{one['name']}, {one['profile']}, reads {', '.join(words)}"
                 yield from paragraph(text, 2, "")
 
     def _unreached(self) -> Iterator[str]:
-        """The message if a replayed case reaches no rule."""
+        """Yield the message if a replayed case reaches no rule."""
         for pair, run in self.session.runs.items():
             if self.plan.replay and pair not in self.implementations:
                 yield why_no_rule_applies(run, run.rules)
@@ -208,19 +208,19 @@ class Reporter:
         names = {name for run in runs for name in (run["adapter"], run["name"])}
         return names | {name.rpartition(" ")[0] for name in names}
 
-    def _told(self) -> Iterator[str]:
-        """The implementations' notes on how they worked, each once, in the order of their names."""
-        told = (
+    def _notes(self) -> Iterator[str]:
+        """Yield the implementations' notes on how they worked, each once, in the order of names."""
+        notes = (
             line
             for pair in product(self.plan.adapters, self.plan.profiles)
             for (adapter, profile, _worker), lines in self.notes.items()
             if (adapter, profile) == pair
             for line in lines
         )
-        yield from dict.fromkeys(told)
+        yield from dict.fromkeys(notes)
 
     def _failures(self) -> Iterator[str]:
-        """The text of every unexpected failure, and of every different error once."""
+        """Yield the text of every unexpected failure, and each distinct error once."""
         rules, errors = specs.load().rules, set()
         for verdict in self.verdicts:
             run = self.implementations[verdict.implementation, verdict.profile]

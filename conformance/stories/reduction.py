@@ -11,14 +11,14 @@ from itertools import pairwise
 from pulsar_conformance.conformance.common.trial import Json, Question, Trial
 
 Failing = Callable[[Sequence[Trial]], Sequence[bool]]
-"""For each trial whether it is legal and still fails in the same way."""
+"""For each trial, true if it is legal and still fails in the same way."""
 
 Place = tuple[int, int]
 """A question of the trial, and an event of it."""
 
 
 def shorter_story(trial: Trial, failing: Failing) -> Trial:
-    """The trial with as few events as still fail; a trial without events is unchanged."""
+    """Return the trial with as few events as still fail; one without events is unchanged."""
     size = len(_places(trial))
     while size:
         places = _places(trial)
@@ -35,7 +35,7 @@ def shorter_story(trial: Trial, failing: Failing) -> Trial:
 
 
 def _with_namespaces_joined(trial: Trial, failing: Failing) -> Trial:
-    """Moves topics into another namespace wherever that still fails; theirs is then not created."""
+    """Move topics into another namespace wherever that still fails; theirs is not created then."""
     while True:
         spaces = [_event(trial, place) for place in _places(trial)]
         names = list(
@@ -69,7 +69,7 @@ def _renamed(value: object, space: str, to: str) -> object:
 
 
 def _with_pairs_joined(trial: Trial, failing: Failing) -> Trial:
-    """Joins two successive events into an equivalent one wherever that still fails."""
+    """Join two successive events into an equivalent one wherever that still fails."""
     while True:
         joined = (
             _without(_replaced(trial, first, one), [second])
@@ -84,7 +84,7 @@ def _with_pairs_joined(trial: Trial, failing: Failing) -> Trial:
 
 
 def _together(first: Json, second: Json) -> Iterator[Json]:
-    """The equivalent of two events: two ticks are one long tick, a crash and a return a restart."""
+    """Yield the equivalent of two events: one longer tick, or a restart."""
     if "tick" in first and "tick" in second:
         yield {"tick": {"minutes": first["tick"]["minutes"] + second["tick"]["minutes"]}}
     if "broker_down" in first and "broker_up" in second:

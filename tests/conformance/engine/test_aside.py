@@ -1,7 +1,7 @@
-"""What is asked aside, while others are judged: the same verdicts, and each fault its own."""
+"""Questions asked in the background give the same verdicts, and hand back every error."""
 
 import sys
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -88,3 +88,26 @@ def test_nothing_is_asked_of_a_run_that_is_closed(tmp_path):
     run, later, told = in_wait(["SHED-01", "USAGE-01"], tmp_path)
     run.close()
     assert asked(later, told) == []
+
+
+def test_a_listener_that_raises_in_a_worker_ends_the_wait_for_its_answers(tmp_path):
+    def broken(event):
+        if isinstance(event, OperationAsked):
+            raise BrokenPipeError("standard error is closed")
+
+    plan = Plan.make([HALF], [PROFILE], rules=["SHED-01"], examples=2, root=tmp_path)
+    with ThreadPoolExecutor(2) as background:
+        run = Run(plan, HALF, PROFILE, broken, background.submit)
+        [rule] = run.rules
+        waiting = background.submit(run.verdict, rule)
+        with pytest.raises(BrokenPipeError):
+            waiting.result(timeout=60)
+        run.close()
+
+
+def test_whoever_waits_for_a_run_that_is_closed_is_told(tmp_path):
+    run, later, told = in_wait(["SHED-01", "USAGE-01"], tmp_path)
+    run.close()
+    assert asked(later, told) == []
+    with pytest.raises(CancelledError):
+        run.verdict(run.rules[0])

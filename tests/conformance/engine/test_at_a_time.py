@@ -126,3 +126,66 @@ def test_what_another_question_ends_is_asked_anew(monkeypatch):
         [answer] = asker.answers(by_name["bundles.locate"])
     assert "failed" not in answer
     assert [one.ended.is_set() for one in started] == [True, False]
+
+
+class AlwaysEnded(Elsewhere):
+    """A connection that some other question has always ended."""
+
+    def __init__(self):
+        super().__init__(2, SOON)
+
+    def ask(self, operation, cases):
+        raise AdapterError("ask", "it has ended", "", "", "elsewhere")
+
+
+def test_a_question_whose_connection_is_always_ended_by_others_is_given_up(monkeypatch):
+    monkeypatch.setattr(implementations, "connect", lambda *_: AlwaysEnded())
+    monkeypatch.setattr(Implementation, "_ends", lambda *_: False)
+    one = Implementation("elsewhere", PROFILE, {})
+    with pytest.raises(AdapterError, match="it has ended"):
+        one.answers([Trial.of("usage.max", OPERATIONS["usage.max"].examples[0])])
+
+
+class Restarted(Elsewhere):
+    """Breaks on its first question, which another question has caused."""
+
+    restarts = True
+    failed = False
+
+    def __init__(self):
+        super().__init__(2, SOON)
+
+    def ask(self, operation, cases):
+        if not Restarted.failed:
+            Restarted.failed = True
+            raise AdapterError("ask", "it has ended", "", "", "elsewhere")
+        return super().ask(operation, cases)
+
+
+def test_a_question_counts_as_asked_where_it_was_answered(monkeypatch):
+    monkeypatch.setattr(implementations, "connect", lambda *_: Restarted())
+    one = Implementation("elsewhere", PROFILE, {})
+    ends = one._ends
+    monkeypatch.setattr(one, "_ends", lambda connection: ends(connection) and False)
+    first, second = (Trial.of(name, OPERATIONS[name].examples[0]) for name in ASKED[:2])
+    one.answers([first])
+    one.answers([second])
+    assert one.questions_before(first) == []
+    assert one.questions_before(second) == list(first.questions)
+
+
+def test_each_trial_is_asked_also_where_nothing_else_keeps_it(monkeypatch):
+    asked = []
+
+    class Counted(ReferenceConnection):
+        def exchange(self, operation, batch):
+            asked.extend(batch)
+            return super().exchange(operation, batch)
+
+    monkeypatch.setattr(implementations, "connect", lambda *_: Counted("elsewhere", PROFILE, {}))
+    one = Implementation("elsewhere", PROFILE, {})
+    dispatcher = Dispatcher(one, lambda work, *given: work(*given), nobody)
+    example = OPERATIONS["usage.max"].examples[0]
+    for _ in range(20):
+        dispatcher.ask(SourcedTrial("drawn", Trial.of("usage.max", example)) for _ in range(1))
+    assert len(asked) == 20

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from pulsar_conformance import specs
 from pulsar_conformance.adapters.reference import ReferenceConnection
+from pulsar_conformance.conformance.cases.deviations import Deviation
 from pulsar_conformance.conformance.catalogue import aimed
 from pulsar_conformance.conformance.engine import implementation as implementations
 from pulsar_conformance.conformance.engine.plan import Plan
@@ -149,3 +150,24 @@ def test_two_alternatives_mixed_fail_and_the_reading_is_named(name, judged):
     failures = [one.failure for one in verdicts if one.verdict == "fail"]
     assert any(any(name in one for one in failure.readings) for failure in failures)
     assert all(Path(failure.case_file).suffix == ".json" for failure in failures)
+
+
+def test_hello_names_every_reading_by_which_an_implementation_is_judged(monkeypatch, tmp_path):
+    """A known deviation may list readings; the implementation is known once it has said hello."""
+    told = []
+
+    def connect(_name, profile, readings, _limits):
+        told.append(dict(readings))
+        return Speaking(profile, readings, {})
+
+    monkeypatch.setattr(implementations, "connect", connect)
+    listed = {"overload-trigger": "reaches"}
+    known = Deviation("OVERLOAD-01", "It is so.", "link", "speaking", readings=listed)
+    plan = replace(
+        Plan.make(["reference"], ["documented-3.0"], rules=["OVERLOAD-01"], examples=2),
+        deviations=(known,),
+        root=tmp_path,
+    )
+    run = Run(plan, "reference", "documented-3.0")
+    assert run.readings.how["overload-trigger"] == "pinned"
+    assert run.readings.chosen["overload-trigger"] == told[-1]["overload-trigger"] == "reaches"
