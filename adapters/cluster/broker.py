@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import socket
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from threading import Thread
 from typing import Any
 
 import jpype
 from pulsar_conformance.adapters.admin_api.waiting import Alarm
 from pulsar_conformance.adapters.cluster.extensible import ExtensibleManager
-from pulsar_conformance.adapters.cluster.loopback import LOOPBACK
+from pulsar_conformance.adapters.cluster.loopback import Ports
 from pulsar_conformance.adapters.cluster.managers import (
     LoadManager,
     ModularManager,
@@ -36,27 +34,6 @@ LOAD_MANAGERS: Mapping[str, type[LoadManager]] = {
     "extensible": ExtensibleManager,
 }
 """By the names of `target.MANAGERS`."""
-
-
-@dataclass(frozen=True)
-class Ports:
-    """Where a broker listens, before and after it was restarted."""
-
-    web: int
-    binary: int
-
-    @classmethod
-    def free(cls) -> Ports:
-        """Two that nobody uses now."""
-        with socket.socket() as one, socket.socket() as other:
-            one.bind((LOOPBACK, 0))
-            other.bind((LOOPBACK, 0))
-            return cls(one.getsockname()[1], other.getsockname()[1])
-
-    @property
-    def broker(self) -> str:
-        """The name under which a broker is registered."""
-        return f"{LOOPBACK}:{self.web}"
 
 
 class LiveBroker:

@@ -17,10 +17,10 @@ from pulsar_conformance.adapters.cluster import loopback
 from pulsar_conformance.adapters.cluster.broker import (
     LOAD_MANAGERS,
     LiveBroker,
-    Ports,
     clear_away,
     new_service,
 )
+from pulsar_conformance.adapters.cluster.loopback import Ports
 from pulsar_conformance.adapters.cluster.metadata import MARK, Lock, Metadata
 from pulsar_conformance.adapters.cluster.separate import SeparateBroker
 from pulsar_conformance.adapters.cluster.settings import broker_conf

@@ -8,10 +8,8 @@ from __future__ import annotations
 import json
 import os
 import select
-import shutil
 import signal
 import sys
-import tempfile
 import threading
 from collections.abc import Mapping
 from pathlib import Path
@@ -19,17 +17,16 @@ from typing import Any
 
 import jpype
 from pulsar_conformance.adapters import python_host
+from pulsar_conformance.adapters.cluster import folders
 from pulsar_conformance.adapters.errors import CannotLoad
 from pulsar_conformance.adapters.pulsar import jvm, versions
 from pulsar_conformance.specs import load
 
 OBJECT = "pulsar_conformance.adapters.cluster.host:ClusterHost"
-FOLDER = "pulsar-conformance-cluster-"
 UNPACKED = "unpacked"
 """The JVM's folder for temporary files, within that of the cluster."""
 
 REPLAY = "cluster.replay"
-ATTEMPTS = 20
 BATCH = 1
 """A story takes seconds."""
 
@@ -165,21 +162,13 @@ class ClusterHost:
         return {"steps": list(steps)}
 
 
-def remove(folder: Path) -> None:
-    """Remove a folder in which a bookie may still be writing."""
-    for _ in range(ATTEMPTS):
-        shutil.rmtree(folder, ignore_errors=True)
-        if not folder.exists():
-            return
-
-
 def end_with(suite: int, signals: int, folder: Path) -> None:
     """End this process, and all that it started, with the suite or when a signal asks for it."""
     poll = select.poll()
     poll.register(suite, 0)  # the end of a pipe is told without being asked for
     poll.register(signals, select.POLLIN)
     poll.poll()
-    remove(folder)
+    folders.remove(folder)
     os._exit(1)
 
 
@@ -196,30 +185,18 @@ def signalled() -> int:
 def main() -> int:
     """Answer until bye, or until the suite is gone."""
     told = json.loads(sys.argv[1])
-    for left in Path(tempfile.gettempdir()).glob(f"{FOLDER}*"):
-        if not _runs(left.name.removeprefix(FOLDER).partition("-")[0]):
-            remove(left)
-    folder = Path(tempfile.mkdtemp(prefix=f"{FOLDER}{os.getpid()}-"))
+    folders.remove_abandoned()
+    folder, lock = folders.create()
     sys.argv[1] = json.dumps({**told, "folder": str(folder)})
     ends = (os.dup(0), signalled(), folder)
     threading.Thread(target=end_with, args=ends, daemon=True).start()
     try:
         status = python_host.main(OBJECT)
     finally:
-        remove(folder)
+        folders.remove(folder)
+        lock.close()
     # Threads of brokers and of ZooKeeper outlive any order to end.
     os._exit(status)
-
-
-def _runs(process: str) -> bool:
-    """Whether a process is there."""
-    try:
-        os.kill(int(process), 0)
-    except (ValueError, ProcessLookupError):
-        return False
-    except PermissionError:
-        return True
-    return True
 
 
 if __name__ == "__main__":

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import socket
+from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -11,6 +13,34 @@ from pulsar_conformance.adapters.admin_api.http import Client, NoAnswer, Reply
 LOOPBACK = "127.0.0.1"
 SECONDS = 30.0
 """Time limit of a request: an unload waits until its bundle is closed."""
+
+
+@dataclass(frozen=True)
+class Ports:
+    """Where a broker listens, before and after it was restarted.
+
+    They are reserved for as long as this object lives: its sockets are bound, and do not listen.
+    A server that sets SO_REUSEADDR, as those of a broker do, may bind the same port.
+    """
+
+    web: int
+    binary: int
+    reserved: tuple[socket.socket, ...] = field(default=(), compare=False, repr=False)
+
+    @classmethod
+    def free(cls) -> Ports:
+        """Reserve two ports that no other process uses, or will be given."""
+        sockets = socket.socket(), socket.socket()
+        for one in sockets:
+            one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            one.bind((LOOPBACK, 0))
+        web, binary = (one.getsockname()[1] for one in sockets)
+        return cls(web, binary, sockets)
+
+    @property
+    def broker(self) -> str:
+        """The name under which a broker is registered."""
+        return f"{LOOPBACK}:{self.web}"
 
 
 def _guard(url: str, to: str) -> None:

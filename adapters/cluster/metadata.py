@@ -110,8 +110,7 @@ class Metadata:
             read = self._read(f"{OWNED}/{namespace}/{part}")
             if read is not None:
                 port = urlsplit(str(read.data["httpUrl"])).port
-                assert port is not None, "a broker listens at a port"
-                found[f"{namespace}/{part}"] = Lock(port, read.since)
+                found[f"{namespace}/{part}"] = Lock(port or 0, read.since)
         return found
 
     def ranges(self, namespace: str) -> list[str]:

@@ -9,7 +9,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from pulsar_conformance.adapters.admin_api.waiting import Unsettled
-from pulsar_conformance.adapters.cluster.broker import LOAD_MANAGERS, Ports
+from pulsar_conformance.adapters.cluster.broker import LOAD_MANAGERS
+from pulsar_conformance.adapters.cluster.loopback import Ports
 from pulsar_conformance.adapters.cluster.metadata import Lock
 from pulsar_conformance.adapters.cluster.timers import Timer
 

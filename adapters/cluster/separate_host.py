@@ -26,7 +26,8 @@ class BrokerHost:
 
     def __init__(self, told: Mapping[str, Any]) -> None:
         from pulsar_conformance.adapters.admin_api.waiting import Alarm
-        from pulsar_conformance.adapters.cluster.broker import LiveBroker, Ports
+        from pulsar_conformance.adapters.cluster.broker import LiveBroker
+        from pulsar_conformance.adapters.cluster.loopback import Ports
         from pulsar_conformance.adapters.cluster.settings import broker_conf
 
         ports = Ports(told["web"], told["binary"])

@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from pulsar_conformance.adapters.admin_api.requests import CLUSTER
-from pulsar_conformance.adapters.cluster.broker import Ports
-from pulsar_conformance.adapters.cluster.loopback import LOOPBACK
+from pulsar_conformance.adapters.cluster.loopback import LOOPBACK, Ports
 from pulsar_conformance.adapters.cluster.metadata import SESSION
 from pulsar_conformance.adapters.cluster.standins import NEUTRAL
 from pulsar_conformance.adapters.cluster.target import MANAGERS

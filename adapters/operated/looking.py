@@ -103,16 +103,15 @@ class Looker:
     def _brokers(self) -> tuple[str, ...]:
         """The brokers that are up, from whoever answers."""
         path = f"{ADMIN}/brokers/{quote(self.cluster)}"
-        first: NoAnswer | None = None
+        errors = []
         for base in (self._api.access.base, *map(self._api.of, self._known)):
             try:
                 self._known = tuple(sorted(self._api.get(path, base)))
             except NoAnswer as error:
-                first = first or error
+                errors.append(error)
             else:
                 return self._known
-        assert first is not None, "there is one to be asked"
-        raise first
+        raise errors[0]
 
     def _broker(self, broker: str) -> tuple[frozenset[str] | None, Any, str]:
         """What a broker owns, its load report, and why something is missing."""

@@ -1,0 +1,54 @@
+"""The temporary folder of a cluster, locked as long as its process lives."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import tempfile
+import time
+from pathlib import Path
+from typing import IO
+
+PREFIX = "pulsar-conformance-cluster-"
+LOCK = "lock"
+ATTEMPTS = 20
+UNLOCKED = 3600.0
+"""Seconds after which a folder without a lock is taken for abandoned, rather than for new."""
+
+
+def create() -> tuple[Path, IO[bytes]]:
+    """Make a folder; return it, and the lock, which ends with this process at the latest."""
+    folder = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{os.getpid()}-"))
+    lock = (folder / LOCK).open("wb")
+    fcntl.flock(lock, fcntl.LOCK_EX)
+    return folder, lock
+
+
+def remove_abandoned() -> None:
+    """Remove the folders of processes that are gone, wherever on this file system they ran.
+
+    A process ID says nothing of that: a container that shares the folder has IDs of its own.
+    """
+    for folder in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
+        if _is_abandoned(folder):
+            remove(folder)
+
+
+def _is_abandoned(folder: Path) -> bool:
+    try:
+        with (folder / LOCK).open("rb") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return True
+    except FileNotFoundError:
+        return folder.exists() and time.time() - folder.stat().st_mtime > UNLOCKED
+    except OSError:  # locked, or another user's
+        return False
+
+
+def remove(folder: Path) -> None:
+    """Remove a folder in which a bookie may still be writing."""
+    for _ in range(ATTEMPTS):
+        shutil.rmtree(folder, ignore_errors=True)
+        if not folder.exists():
+            return

@@ -1,0 +1,43 @@
+"""Temporary folders of clusters: those of processes that are gone are removed, and no other."""
+
+import os
+import subprocess
+import sys
+import tempfile
+
+import pytest
+from pulsar_conformance.adapters.cluster import folders
+
+
+@pytest.fixture(autouse=True)
+def _temporary(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+
+
+def test_the_folder_of_a_live_process_stays_though_its_process_id_is_unknown_here():
+    folder, lock = folders.create()
+    elsewhere = folder.rename(folder.with_name(f"{folders.PREFIX}999999999-x"))
+    folders.remove_abandoned()
+    assert elsewhere.exists()
+    lock.close()
+    folders.remove_abandoned()
+    assert not elsewhere.exists()
+
+
+def test_the_folder_of_a_killed_process_is_removed(tmp_path):
+    code = "from pulsar_conformance.adapters.cluster import folders; import os; "
+    subprocess.run([sys.executable, "-c", f"{code}made = folders.create(); os._exit(1)"])
+    assert len(list(tmp_path.glob(f"{folders.PREFIX}*"))) == 1
+    folders.remove_abandoned()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_without_a_lock_may_have_been_made_just_now(tmp_path):
+    new = tmp_path / f"{folders.PREFIX}1-new"
+    new.mkdir()
+    folders.remove_abandoned()
+    assert new.exists()
+    os.utime(new, (0, 0))
+    folders.remove_abandoned()
+    assert not new.exists()

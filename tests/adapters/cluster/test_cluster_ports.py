@@ -1,0 +1,23 @@
+"""Ports of brokers on loopback: reserved from the moment they are chosen."""
+
+import socket
+
+import pytest
+from pulsar_conformance.adapters.cluster.loopback import LOOPBACK, Ports
+
+
+def test_a_chosen_port_is_given_to_nobody_else():
+    ports = Ports.free()
+    for port in (ports.web, ports.binary):
+        with socket.socket() as stranger, pytest.raises(OSError, match="in use"):
+            stranger.bind((LOOPBACK, port))
+
+
+def test_a_broker_can_listen_at_a_reserved_port_again_and_again():
+    ports = Ports.free()
+    for _ in range(2):
+        with (
+            socket.create_server((LOOPBACK, ports.web)) as server,  # it sets SO_REUSEADDR
+            socket.create_connection((LOOPBACK, ports.web)) as client,
+        ):
+            assert client.getpeername() == server.getsockname()
