@@ -108,17 +108,17 @@ class Archive:
             )
 
 
-def archive_of(java_options: Sequence[str], class_path: str) -> Archive:
-    """That of a Java with these options, and with this class path before all that Spark adds."""
-    return Archive(root() / FOLDER / f"{_key(java_options, class_path)}.jsa")
+def archive_of(java_options: Sequence[str], jars: Path) -> Archive:
+    """Return the archive of Javas with these options and this folder of jars."""
+    return Archive(root() / FOLDER / f"{_key(java_options, jars)}.jsa")
 
 
-def _key(java_options: Sequence[str], class_path: str) -> str:
-    """What tells apart Javas that load other classes, or the same ones from elsewhere."""
+def _key(java_options: Sequence[str], jars: Path) -> str:
+    """Tell apart Javas that load other classes, or the same ones from elsewhere."""
     home = os.environ.get("JAVA_HOME")
     program = Path(home, "bin", "java") if home else Path(shutil.which("java") or "java")
-    files = [program.resolve(), *map(Path, class_path.split(os.pathsep))]
-    dated = [(str(file), file.stat().st_mtime_ns) for file in files if file.exists()]
+    files = [file for file in (program.resolve(), jars) if file.exists()]
+    dated = [(str(file), file.stat().st_mtime_ns) for file in files]
     named = json.dumps([dated, list(java_options), os.environ.get("SPARK_HOME", "")])
     return hashlib.sha256(named.encode()).hexdigest()[:16]
 

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from importlib.metadata import PackageNotFoundError, version
+from threading import Lock
 from typing import TYPE_CHECKING
 
 from pulsar_conformance.adapters.connection import Connection, Limits
@@ -63,6 +64,7 @@ class SparkConnection(Connection):
         self._chosen: Basis = Basis(specs.defaults(profile), followed)
         self._jobs: Counter[str] = Counter()
         self._cases: Counter[str] = Counter()
+        self._counting = Lock()
         self.hello = Hello(
             protocol=PROTOCOL,
             name=NAME,
@@ -119,14 +121,19 @@ class SparkConnection(Connection):
         """The answers to cases, both as JSON."""
         from pulsar_conformance.adapters.spark.cases import answers
 
-        spark, first = self._running(), self._cases.total()
-        cases = spark.session.createDataFrame(_table(texts, first)).repartition("cycle")
+        spark = self._running()
+        cases = spark.session.createDataFrame(_table(texts)).repartition("cycle")
         plan = answers(cases, self._operations[operation], self._chosen)
         rows = self._collected(spark, plan, operation, len(texts))
-        self._jobs[operation] += 1
-        self._cases[operation] += len(texts)
+        self._count(operation, len(texts))
         found = {row[0]: row[1] for row in rows}
-        return [found[first + number] for number in range(len(texts))]
+        return [found[number] for number in range(len(texts))]
+
+    def _count(self, operation: str, cases: int) -> None:
+        """Add a job to the remarks; others may end at the same time."""
+        with self._counting:
+            self._jobs[operation] += 1
+            self._cases[operation] += cases
 
     def _collected(
         self, spark: session.Spark, plan: session.Session, operation: str, cases: int
@@ -174,11 +181,11 @@ def _release(starting: Future[session.Spark]) -> None:
         session.release(starting.result())
 
 
-def _table(texts: Sequence[str], first: int) -> Table:
-    """Numbered cases, as Spark takes them without a Python process beside it."""
+def _table(texts: Sequence[str]) -> Table:
+    """Number cases from 0, in a table that Spark takes without a Python process beside it."""
     import pyarrow
 
-    numbers = pyarrow.array(range(first, first + len(texts)), pyarrow.int64())
+    numbers = pyarrow.array(range(len(texts)), pyarrow.int64())
     return pyarrow.table({"cycle": numbers, "text": pyarrow.array(texts, pyarrow.string())})
 
 

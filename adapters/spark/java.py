@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import IO, Any
@@ -20,12 +21,6 @@ from typing import IO, Any
 from pulsar_conformance.adapters.spark import lookups
 from pulsar_conformance.adapters.spark.archive import Archive, archive_of
 from pulsar_conformance.adapters.spark.background import background
-
-GIVES_WAY = 0.001
-"""Seconds in which a thread of this process lets others on, where the usual 0.005 pass. Spark is
-talked to in thousands of messages, each of which waits so long while cases are drawn: measured, it
-is there after 7 s instead of 11.
-"""
 
 TAIL = 20
 """Lines of Spark's standard error that a message shows."""
@@ -119,23 +114,19 @@ class JavaProcess:
         """
         if self._launching is None or _failed(self._launching):
             # Only PySpark's own launcher lets the process write to elsewhere than this one.
+            import pyspark
             from pyspark import SparkConf
             from pyspark.java_gateway import launch_gateway
 
-            sys.setswitchinterval(min(GIVES_WAY, sys.getswitchinterval()))
-            first = lookups.first_jars()
-            settings = {"spark.driver.extraClassPath": first, **_settings(master, more)}
+            # Whoever asks for a Spark of its own is not to get the one that this variable names.
+            os.environ.pop("SPARK_REMOTE", None)
+            settings = _settings(master, more)
             if OPTIONS not in settings:
-                self._archive = archive_of(JAVA_OPTIONS, first)
+                self._archive = archive_of(JAVA_OPTIONS, Path(pyspark.__file__).with_name("jars"))
                 settings[OPTIONS] = " ".join((*JAVA_OPTIONS, *self._archive.options()))
             conf = SparkConf().setAll(list(settings.items()))
-
-            def start() -> Any:
-                with _environment(**_wanted()):
-                    output = {"stdout": self.log.file, "stderr": self.log.file}
-                    return launch_gateway(conf, output)
-
-            self._launching = background(start, "java")
+            output = {"stdout": self.log.file, "stderr": self.log.file}
+            self._launching = background(partial(launch_gateway, conf, output), "java")
         for name in BEFORE:
             with suppress(ImportError):
                 import_module(name)
@@ -144,9 +135,7 @@ class JavaProcess:
     def session(self, master: str, more: Mapping[str, str]) -> Any:
         """A Spark session, with `more` settings over our own. Errors: those of PySpark."""
         with _interrupts_kept():
-            gateway = self.launch(master, more).result()
-            with _environment(**_wanted()):
-                return self._session(gateway, _settings(master, more))
+            return self._session(self.launch(master, more).result(), _settings(master, more))
 
     def _session(self, gateway: Any, settings: Mapping[str, str]) -> Any:
         from pyspark import SparkConf, SparkContext
@@ -157,7 +146,9 @@ class JavaProcess:
             lookups.remember(gateway.jvm)
             if self._archive is not None:
                 self._archive.make_at_exit(gateway.jvm)
-        return SparkSession.builder.config(map=dict(settings)).getOrCreate()
+        session = SparkSession.builder.config(map=dict(settings)).getOrCreate()
+        session.sparkContext.pythonExec = os.environ.get("PYSPARK_PYTHON", sys.executable)
+        return session
 
 
 def _failed(launching: Future[Any]) -> bool:
@@ -178,12 +169,6 @@ def _settings(master: str, more: Mapping[str, str]) -> dict[str, str]:
         "spark.sql.warehouse.dir": str(Path(tempfile.gettempdir(), "spark-warehouse")),
         **more,
     }
-
-
-def _wanted() -> dict[str, str | None]:
-    """The variables of this process that Spark is started with."""
-    python = os.environ.get("PYSPARK_PYTHON", sys.executable)
-    return {"SPARK_LOCAL_IP": "127.0.0.1", "SPARK_REMOTE": None, "PYSPARK_PYTHON": python}
 
 
 JAVA = JavaProcess()
@@ -211,22 +196,3 @@ def _interrupts_kept() -> Iterator[None]:
 def _not_of_py4j(record: logging.LogRecord) -> bool:
     """What Py4J tells the root logger is raised as well, to whoever asked."""
     return "py4j" not in Path(record.pathname).parts
-
-
-@contextmanager
-def _environment(**wanted: str | None) -> Iterator[None]:
-    """Variables as they are wanted, none for absent, and as they were afterwards."""
-    before = {name: os.environ.get(name) for name in wanted}
-    _set(wanted)
-    try:
-        yield
-    finally:
-        _set(before)
-
-
-def _set(variables: Mapping[str, str | None]) -> None:
-    for name, value in variables.items():
-        if value is None:
-            os.environ.pop(name, None)
-        else:
-            os.environ[name] = value

@@ -1,36 +1,14 @@
-"""What is asked again and again of Spark's Java process, and takes a tenth of its time.
+"""Lookups in Spark's Java process that are made once, where PySpark makes them for every column.
 
-Java looks for a class in 280 jars, one after the other, and PySpark asks for the same few classes
-and their functions for every column that it makes, for the same columns and constants in most of
-them, and hands over what a function takes piece by piece. Measured on the findings of an audit, two
-of five messages to Java are of that kind.
+They are of the same few classes and functions, and of the same columns and constants; and what a
+function takes is handed over piece by piece. Measured on the findings of an audit, two of five
+messages to Java are of these kinds.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
-
-FIRST = (
-    "scala-library",
-    "spark-catalyst",
-    "spark-sql",
-    "spark-core",
-    "spark-common-utils",
-    "spark-unsafe",
-    "spark-variant",
-    "spark-network-common",
-    "janino",
-    "commons-compiler",
-    "hadoop-client-api",
-    "jackson-core",
-    "jackson-databind",
-    "json4s-core",
-    "py4j",
-)
-"""How the jars begin in which most classes are."""
 
 ASKED = ("PythonUtils", "PythonSQLUtils", "functions", "org.apache.spark.sql.functions")
 """The classes that PySpark names for every column, as it names them."""
@@ -81,14 +59,6 @@ def at_once(to_seq: Callable[[Any], Any], list_of: Callable[..., Any]) -> Callab
         return to_seq(list_of(*columns) if len(columns) <= SHORT else columns)
 
     return handed
-
-
-def first_jars() -> str:
-    """The class path of the jars to look in first: of this PySpark, and only those that it has."""
-    import pyspark
-
-    jars = Path(pyspark.__file__).with_name("jars")
-    return os.pathsep.join(str(jar) for name in FIRST for jar in sorted(jars.glob(f"{name}*.jar")))
 
 
 def remember(jvm: Any) -> None:

@@ -107,8 +107,7 @@ def _shared(target: str, adapter: str, options: Mapping[str, str] = MappingProxy
     with _PROCESS.turn:
         running = _PROCESS.running
         if running is None:
-            if _PROCESS.ending is not None:
-                wait([_PROCESS.ending], ENDS_WITHIN)
+            _check_ended(adapter)
             running = _started(target, adapter, options)
         elif running.target != target:
             problem = f"this process has a Spark already, {running.target}"
@@ -117,6 +116,13 @@ def _shared(target: str, adapter: str, options: Mapping[str, str] = MappingProxy
         running.users += 1
         _PROCESS.running = running
         return running
+
+
+def _check_ended(adapter: str) -> None:
+    """Wait for the end of the former Spark: a new session would be that one while it is there."""
+    if _PROCESS.ending is not None and wait([_PROCESS.ending], ENDS_WITHIN).not_done:
+        problem = f"the former Spark of this process has not ended within {ENDS_WITHIN:g} s"
+        raise AdapterError("start", problem, "try it in another process", "", adapter)
 
 
 def taking(target: str, adapter: str) -> Future[Spark]:

@@ -4,14 +4,18 @@ import os
 import socket
 import subprocess
 import sys
+import time
+from collections import Counter
+from concurrent.futures import Future, ThreadPoolExecutor
 from importlib.metadata import PackageNotFoundError
+from threading import Lock
 
 import pytest
 from pulsar_conformance.adapters import AdapterError, programs
 from pulsar_conformance.adapters.bundled import runnable
 from pulsar_conformance.adapters.names import connect
-from pulsar_conformance.adapters.spark import background
-from pulsar_conformance.adapters.spark.connection import CHARACTERS, portions
+from pulsar_conformance.adapters.spark import background, session
+from pulsar_conformance.adapters.spark.connection import CHARACTERS, SparkConnection, portions
 
 PROFILE = "documented-3.0"
 PYSPARK = "4.3.0"
@@ -97,6 +101,34 @@ def test_a_default_run_says_why_it_leaves_spark_out(installed):
     adapters, left_out = runnable()
     assert "spark" not in adapters
     assert any(why.startswith("spark: it needs PySpark 4") for why in left_out)
+
+
+def test_no_session_is_begun_while_the_former_one_ends(installed, monkeypatch):
+    installed(PYSPARK)
+    monkeypatch.setattr(session, "ENDS_WITHIN", 0.01)
+    monkeypatch.setattr(session._PROCESS, "ending", Future())
+    started = []
+    monkeypatch.setattr(session, "_started", lambda *given: started.append(given))
+    with pytest.raises(AdapterError, match="the former Spark of this process has not ended"):
+        session._shared("local[1]", "spark")
+    assert started == []
+
+
+def test_jobs_that_end_at_once_are_all_counted():
+    class Slow(Counter):
+        def __getitem__(self, name):
+            found = super().__getitem__(name)
+            time.sleep(0.001)
+            return found
+
+    connection = SparkConnection.__new__(SparkConnection)
+    connection._jobs, connection._cases, connection._counting = Slow(), Slow(), Lock()
+    with ThreadPoolExecutor(8) as threads:
+        list(threads.map(lambda _: connection._count("usage.max", 2), range(40)))
+    assert (dict(connection._jobs), dict(connection._cases)) == (
+        {"usage.max": 40},
+        {"usage.max": 80},
+    )
 
 
 def test_no_server_is_told_at_once(installed):

@@ -25,6 +25,7 @@ java.JAVA.log.file.seek(0)
 print(java.JAVA.log.file.read().decode())
 """
 WITHIN = 120
+JARS = Path("jars")
 LISTED = "java/lang/Object\njava/lang/String\norg/apache/had"
 JAVA = "#!/bin/sh\nprintf '%s\\n' \"$@\" > {}\n"
 """A Java that says how it was called."""
@@ -51,20 +52,20 @@ def listed(kept):
 
 
 def test_classes_are_listed_until_there_is_an_archive(folder):
-    kept = listed(archive.archive_of(["-XX:+UseSerialGC"], "a.jar"))
+    kept = listed(archive.archive_of(["-XX:+UseSerialGC"], JARS))
     assert kept.file.parent == folder
     kept.file.write_bytes(b"\xa8\xba\x0b\xf0 classes")
     assert named(kept) == ("SharedArchiveFile", kept.file)
 
 
 def test_one_that_java_did_not_finish_is_not_used(folder):
-    kept = listed(archive.archive_of([], "a.jar"))
+    kept = listed(archive.archive_of([], JARS))
     kept.file.write_bytes(bytes(1000))
     assert named(kept) == ("DumpLoadedClassList", kept.listing)
 
 
 def test_an_archive_is_made_of_the_classes_that_were_listed_whole(folder, tmp_path):
-    kept, home, told = listed(archive.archive_of([], "a.jar")), tmp_path / "java", tmp_path / "told"
+    kept, home, told = listed(archive.archive_of([], JARS)), tmp_path / "java", tmp_path / "told"
     (home / "bin").mkdir(parents=True)
     (home / "bin/java").write_text(JAVA.format(told))
     (home / "bin/java").chmod(0o755)
@@ -81,7 +82,7 @@ def test_an_archive_is_made_of_the_classes_that_were_listed_whole(folder, tmp_pa
 
 
 def test_what_was_tried_is_not_tried_again_for_a_day(folder):
-    kept = listed(archive.archive_of([], "a.jar"))
+    kept = listed(archive.archive_of([], JARS))
     kept.classes.write_text("classes")
     assert kept.options() == ()
     kept.make("nowhere", "a.jar")
@@ -92,7 +93,7 @@ def test_what_was_tried_is_not_tried_again_for_a_day(folder):
 
 
 def test_none_is_made_of_a_java_with_classes_in_a_folder(folder, tmp_path):
-    kept = listed(archive.archive_of([], "a.jar"))
+    kept = listed(archive.archive_of([], JARS))
     kept.make("nowhere", os.pathsep.join(("a.jar", str(tmp_path))))
     assert list(folder.iterdir()) == []
 
@@ -100,14 +101,14 @@ def test_none_is_made_of_a_java_with_classes_in_a_folder(folder, tmp_path):
 def test_another_java_has_its_own(folder, tmp_path, monkeypatch):
     jar = tmp_path / "a.jar"
     jar.touch()
-    asked = [([], str(jar)), (["-XX:+UseSerialGC"], str(jar)), ([], "b.jar")]
+    asked = [([], jar), (["-XX:+UseSerialGC"], jar), ([], JARS)]
     files = {archive.archive_of(*one).file for one in asked}
     os.utime(jar, (1, 1))
-    files.add(archive.archive_of([], str(jar)).file)
+    files.add(archive.archive_of([], jar).file)
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin/java").touch()
-    files.add(archive.archive_of([], str(jar)).file)
+    files.add(archive.archive_of([], jar).file)
     assert len(files) == 5
 
 
@@ -117,13 +118,13 @@ def test_only_the_newest_stay(folder):
     for age, name in enumerate(names):
         (folder / name).write_bytes(b"classes")
         os.utime(folder / name, (1000 - age, 1000 - age))
-    kept = listed(archive.archive_of([], "a.jar"))
+    kept = listed(archive.archive_of([], JARS))
     kept.make("nowhere", "a.jar")
     assert {one.name for one in folder.iterdir()} == {"new.jsa", kept.classes.name}
 
 
 def test_that_of_another_stays_while_one_is_made(folder):
-    kept = listed(archive.archive_of([], "a.jar"))
+    kept = listed(archive.archive_of([], JARS))
     kept.classes.write_text("classes")
     for other in (kept.file, folder / "another.jsa"):
         other.write_bytes(bytes(1000))
@@ -136,7 +137,7 @@ def test_that_of_another_stays_while_one_is_made(folder):
 def test_java_does_without_where_nothing_can_be_kept(root, tmp_path, monkeypatch):
     (tmp_path / "file").touch()
     monkeypatch.setenv("PULSAR_CONFORMANCE_CACHE", str(tmp_path / root))
-    kept = archive.archive_of([], "a.jar")
+    kept = archive.archive_of([], JARS)
     assert kept.options() == ()
     kept.make("nowhere", "a.jar")
 
