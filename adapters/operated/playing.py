@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from itertools import pairwise
 from typing import Any
@@ -10,18 +10,21 @@ from urllib.parse import quote, urlsplit
 
 from pulsar_conformance.adapters.admin_api import requests
 from pulsar_conformance.adapters.admin_api.http import FORBIDDEN, NoAnswer
-from pulsar_conformance.adapters.admin_api.observed import Declined, Observed, Owner, SeenStep
+from pulsar_conformance.adapters.admin_api.observed import Declined, Owner, SeenStep
 from pulsar_conformance.adapters.admin_api.remote import AdminApi
 from pulsar_conformance.adapters.admin_api.requests import ADMIN, namespace_of
+from pulsar_conformance.adapters.admin_api.stories import (
+    UNLOADS_PARTS,
+    StoryPlayer,
+    as_text,
+    how_declined,
+)
 from pulsar_conformance.adapters.admin_api.waiting import Unsettled
 from pulsar_conformance.adapters.operated.standing import Standing
 from pulsar_conformance.adapters.operated.tenant import OwnTenant
-from pulsar_conformance.reference.story.settings import why_invalid
 
 UNREACHED = (0, *FORBIDDEN)
 """What an answer has as its status where the cluster did nothing of the story's making."""
-
-MISSING, CONFLICT = 404, 409
 
 
 class PlayedCluster:
@@ -107,149 +110,94 @@ class PlayedCluster:
         return lambda: all(told(self._api.get(path, base, text=True)) for base in bases)
 
 
-class PlayedStory:
-    """One story, from its first event to its last."""
+class PlayedStory(StoryPlayer):
+    """One story on somebody's cluster, which can do no more than answer requests."""
+
+    EVENTS = StoryPlayer.EVENTS | {"broker_up"}
 
     def __init__(self, cluster: PlayedCluster, tenant: OwnTenant, standing: Standing) -> None:
+        super().__init__(cluster)
         self._cluster = cluster
         self._tenant = tenant
         self._standing = standing
-        self._observed = Observed(cluster)
-        self._spaces: list[str] = []
-        self._owners: dict[str, str | None] = {}
-        self._bundle: dict[str, str] = {}
-        self._domains: set[str] = set()
 
-    def happen(self, kind: str, about: Mapping[str, Any]) -> dict[str, Any]:
-        """Let an event happen, and tell what came of it. Errors: `NoAnswer`, `Unsettled`."""
-        step = SeenStep("admin")
-        try:
-            EVENTS[kind](self, about, step)
-        except Declined as declined:
-            return {declined.how: declined.why}
-        self._settle(step)
-        return step.answer(self._owners, self._cluster.leader())
+    def answer(self, step: SeenStep) -> dict[str, Any]:
+        """Return owners, leader and what changed. Errors: `NoAnswer`."""
+        return step.answer(self.owners, self._cluster.leader())
+
+    def real(self, name: str) -> str:
+        """Return the name in the story's own tenant."""
+        return self._cluster.real(name)
 
     def broker_up(self, about: Mapping[str, Any], _step: SeenStep) -> None:
         """A broker that is up gets a name of the story."""
         self._cluster.bind(about["broker"])
 
-    def namespace(self, about: Mapping[str, Any], _step: SeenStep) -> None:
-        """The administrator creates a namespace."""
-        name = about["name"]
-        if name in self._spaces:
-            raise Declined("ignored", f"{name} exists")
-        self._granted(lambda: self._cluster.create(name, about.get("bundles")))
-        self._spaces.append(name)
+    def create_namespace(self, name: str, bundles: int | None) -> None:
+        """Create it in the tenant."""
+        self._granted(lambda: self._cluster.create(name, bundles))
 
-    def topic(self, about: Mapping[str, Any], step: SeenStep) -> None:
-        """Clients use a topic."""
-        topic = about["topic"]
-        self._known(namespace_of(topic))
-        if topic not in self._owners:
-            self._owners[topic] = None
-            self._settle(step)
-            self._tenant.ask(requests.create_topic(self._cluster.real(topic)))
+    def set(self, name: str, value: Any, how: str) -> None:  # noqa: ARG002  dynamic, as checked
+        """Change it while brokers run, to be set back."""
+        self._granted(lambda: self._tenant.setting(name, as_text(value)))
 
-    def setting(self, about: Mapping[str, Any], _step: SeenStep) -> None:
-        """A setting is changed while brokers run."""
-        value = about["value"]
-        why = why_invalid(about["name"], value)
-        if why:
-            raise Declined("ignored", why)
-        self._granted(lambda: self._tenant.setting(about["name"], as_text(value)))
-
-    def domain(self, about: Mapping[str, Any], _step: SeenStep) -> None:
-        """The administrator says which brokers are of a failure domain."""
-        name, brokers = about["name"], about["brokers"]
-        if not brokers and name not in self._domains:
-            raise Declined("ignored", f"there is no domain {name}")
+    def set_domain(self, name: str, brokers: Sequence[str]) -> None:
+        """Register them under a name of the tenant's, and wait until every broker knows it."""
         real = f"{self._tenant.name}-{name}"
         named = [self._cluster.brokers[one] for one in brokers]
-        try:
-            self._granted(lambda: self._tenant.domain(real, named))
-        except Declined as declined:
-            raise Declined("refused", declined.why) from None
-        (self._domains.add if brokers else self._domains.discard)(name)
+        self._granted(lambda: self._tenant.domain(real, named))
         path = f"{ADMIN}/clusters/{quote(self._standing.cluster)}/failureDomains"
 
-        def heard(told: Any) -> bool:
-            return set((told.get(real) or {}).get("brokers") or ()) == set(named)
+        def known(domains: Any) -> bool:
+            return set((domains.get(real) or {}).get("brokers") or ()) == set(named)
 
-        self._tenant.seen(self._cluster.every(path, heard), f"every broker knows {name}")
+        self._tenant.seen(self._cluster.every(path, known), f"every broker knows {name}")
 
-    def group(self, about: Mapping[str, Any], _step: SeenStep) -> None:
-        """The administrator puts a namespace in an anti-affinity group, or in none."""
-        self._known(about["namespace"])
-        space = self._cluster.real(about["namespace"])
-        group = None if about["group"] is None else f"{self._tenant.name}-{about['group']}"
-        self._granted(lambda: self._tenant.ask(requests.set_group(space, group)))
+    def set_group(self, namespace: str, group: str | None) -> None:
+        """Put it in a group of the tenant's, and wait until every broker knows it."""
+        space = self._cluster.real(namespace)
+        real = None if group is None else f"{self._tenant.name}-{group}"
+        self.ask_granted(requests.set_group(space, real))
         _, path, _ = requests.group_of(space)
-        heard = self._cluster.every(path, lambda told: (told or None) == group)
-        self._tenant.seen(heard, f"every broker knows the group of {about['namespace']}")
+        known = self._cluster.every(path, lambda told: (told or None) == real)
+        self._tenant.seen(known, f"every broker knows the group of {namespace}")
 
-    def unload(self, about: Mapping[str, Any], _step: SeenStep) -> None:
-        """The administrator unloads a topic, a bundle or a namespace."""
-        if "namespace" in about:
-            name = about["namespace"]
-            if not any(bundle.startswith(f"{name}/") for bundle in self._observed.held):
-                raise Declined("ignored", f"no broker owns any of {name}")
-            asked = requests.unload_namespace(self._cluster.real(name))
-        else:
-            topic = about.get("topic") or about["bundleOf"]
-            if self._owners.get(topic) is None:
-                raise Declined("ignored", f"no broker owns {topic}")
-            asked = requests.unload_topic(self._cluster.real(topic))
-            if "topic" not in about:
-                asked = requests.unload_bundle(self._cluster.real(self._bundle[topic]))
-        self._granted(lambda: self._tenant.ask(asked))
+    def unloads_parts(self) -> bool:
+        """As the setting in force says."""
+        return bool(self._standing.sight.settings.get(UNLOADS_PARTS))
 
-    def split(self, about: Mapping[str, Any], _step: SeenStep) -> None:
-        """The administrator splits a bundle; its parts go where that is the brokers' setting."""
-        topic = about["bundleOf"]
-        if topic not in self._bundle:
-            raise Declined("ignored", f"{topic} is not in use")
-        bundle = self._cluster.real(self._bundle[topic])
-        unload = bool(self._standing.sight.settings.get(UNLOADS_PARTS))
-        given = about.get("algorithm"), about.get("positions", ())
-        asked = requests.split_bundle(bundle, *given, unload=unload)
-        self._granted(lambda: self._tenant.ask(asked))
+    def wait_for_release(self, parts: Collection[str]) -> None:
+        """Wait for as long as anything may take."""
+        spaces = {one.rpartition("/")[0] for one in parts}
+        with suppress(Unsettled):
+            self._tenant.seen(
+                lambda: not self._cluster.owned(spaces).keys() & set(parts),
+                "the parts are released",
+            )
 
-    def _settle(self, step: SeenStep) -> None:
-        """See what has happened, let clients find their topics again, and see where they are."""
-        spaces = dict.fromkeys(map(namespace_of, self._owners))
-        divided = len(step.split)
-        self._observed.look(spaces, step, lambda _: None)
-        if step.split[divided:] and self._standing.sight.settings.get(UNLOADS_PARTS):
-            parts = {part for one in step.split[divided:] for part in one["into"]}
-            with suppress(Unsettled):  # some may stay
-                self._tenant.seen(
-                    lambda: not self._cluster.owned(spaces).keys() & parts, "the parts are released"
-                )
-            self._observed.look(spaces, step, lambda _: None)
-        for topic in self._owners:
-            self._find(topic)
-        self._observed.look(spaces, step, lambda _: None)
-
-    def _find(self, topic: str) -> None:
-        """A client that has lost the owner of its topic, or has none, looks it up."""
-        bundle = self._bundle.get(topic, "")
-        if bundle.rpartition("/")[2] not in self._observed.divided(namespace_of(topic)):
-            bundle = self._bundle[topic] = self._cluster.bundle_of(topic)
-        held = self._observed.held.get(bundle)
+    def find(self, topic: str, step: SeenStep) -> None:  # noqa: ARG002  who decided is unknown
+        """Look a topic up where nobody owns its bundle."""
+        if not self.bundle_known(topic):
+            self.bundle[topic] = self._cluster.bundle_of(topic)
+        bundle = self.bundle[topic]
+        held = self.observed.held.get(bundle)
         if held is not None:
-            self._owners[topic] = held[0]
+            self.owners[topic] = held[0]
             return
-        self._owners[topic] = owner = self._cluster.owner_of(topic)
+        self.owners[topic] = owner = self._cluster.owner_of(topic)
         space = namespace_of(topic)
-        # Some managers tell whoever asks for the owner before they count the bundle as owned.
+        # Some managers name the owner to whoever asks before they count the bundle as owned.
         self._tenant.seen(
             lambda: self._cluster.owned([space]).get(bundle) == (owner, 0), f"{owner} owns {bundle}"
         )
 
-    def _known(self, namespace: str) -> None:
-        if namespace not in self._spaces:
-            raise Declined("ignored", f"there is no namespace {namespace}")
+    def ask(self, request: requests.Request) -> None:
+        """Send a request; it is a failure of the story where it is turned down."""
+        self._tenant.ask(request)
+
+    def ask_granted(self, request: requests.Request) -> None:
+        """Send a request. Errors: `Declined`."""
+        self._granted(lambda: self._tenant.ask(request))
 
     @staticmethod
     def _granted(ask: Callable[[], None]) -> None:
@@ -259,28 +207,4 @@ class PlayedStory:
         except NoAnswer as error:
             if error.status in UNREACHED:
                 raise
-            how = "ignored" if error.status in (MISSING, CONFLICT) else "refused"
-            raise Declined(how, str(error)) from None
-
-
-def as_text(value: Any) -> str:
-    """The value of a setting as it is sent."""
-    return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-UNLOADS_PARTS = "loadBalancerAutoUnloadSplitBundlesEnabled"
-
-EVENTS: Mapping[str, Callable[[PlayedStory, Mapping[str, Any], SeenStep], None]] = {
-    event.__name__: event
-    for event in (
-        PlayedStory.broker_up,
-        PlayedStory.namespace,
-        PlayedStory.topic,
-        PlayedStory.setting,
-        PlayedStory.domain,
-        PlayedStory.group,
-        PlayedStory.unload,
-        PlayedStory.split,
-    )
-}
-"""Those that an admin API can make happen, by the name that the protocol gives them."""
+            raise Declined(how_declined(error.status), str(error)) from None

@@ -9,13 +9,12 @@ from typing import Any
 from pulsar_conformance.adapters.admin_api.http import NoAnswer
 from pulsar_conformance.adapters.admin_api.remote import AdminApi
 from pulsar_conformance.adapters.admin_api.requests import ADMIN
+from pulsar_conformance.adapters.admin_api.stories import as_text
 from pulsar_conformance.adapters.admin_api.waiting import Unsettled
 from pulsar_conformance.adapters.operated.playing import (
-    EVENTS,
     UNREACHED,
     PlayedCluster,
     PlayedStory,
-    as_text,
 )
 from pulsar_conformance.adapters.operated.standing import MANAGER, NESTED, Standing
 from pulsar_conformance.adapters.operated.tenant import (
@@ -123,7 +122,7 @@ def _kept_apart(case: Mapping[str, Any]) -> bool:
 def _hindrances(standing: Standing, case: Mapping[str, Any]) -> Iterator[str | None]:
     """What stands in the way of a story, whatever the settings are."""
     events = _events(case)
-    yield next((IMPOSSIBLE[kind] for kind, _ in events if kind not in EVENTS), None)
+    yield next((IMPOSSIBLE[kind] for kind, _ in events if kind not in PlayedStory.EVENTS), None)
     first = list(takewhile(lambda event: event[0] == "broker_up", events))
     started = [about["broker"] for kind, about in events if kind == "broker_up"]
     if len(first) < len(started) or len(set(started)) < len(started):
