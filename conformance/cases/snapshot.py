@@ -23,6 +23,8 @@ from pulsar_conformance.reference.reports import BUNDLE
 from pulsar_conformance.specs.errors import UserError
 
 SUFFIX = ".json"
+LOAD_REPORT = "load-report"
+"""Name under which curl saves a broker's report by its URL."""
 
 
 class BadSnapshot(UserError):
@@ -56,6 +58,9 @@ def content(path: Path) -> Any:
 KEPT_REPORT = (*RESOURCES, *RATE_FIELDS, "bundles", "lastStats")
 """Fields of a report that decisions depend on."""
 
+EXTENSIBLE = frozenset({"weightedMaxEMA", "msgThroughputEMA", "bundleCount"})
+"""Fields that only load data of the extensible load manager have."""
+
 THROUGHPUTS = ("msgThroughputIn", "msgThroughputOut")
 
 
@@ -65,25 +70,46 @@ class SavedReport:
 
     report: Any
     broker: Json
+    version: str
+    """The broker's version of Pulsar; empty if its report does not name it."""
     without_limit: tuple[str, ...]
     """Resources with a usage but no limit: they have no percentage and are left out."""
 
 
 def read_reports(directory: Path) -> dict[str, SavedReport]:
-    """The report in each file `BROKER.json` of a folder, by broker.
+    """The report in each file of a folder, by broker.
+
+    The broker is the name of the file, `BROKER.json` or `BROKER`, or that of the folder in which
+    curl has saved `load-report`.
 
     Errors: `BadSnapshot` for a folder without reports, and for a file that is not a report.
     """
     found: dict[str, SavedReport] = {}
-    for broker, path in json_files(directory, "*.json"):
+    for broker, path in _report_files(directory):
         if broker in found:
             raise BadSnapshot(f"{path}: {broker} has a report already")
         found[broker] = _reported(path)
     return found
 
 
+def _report_files(directory: Path) -> list[tuple[str, Path]]:
+    """Return the broker and the path of each report, in order. Errors: `BadSnapshot`."""
+    saved = sorted(directory.glob(f"*/{LOAD_REPORT}*")) if directory.is_dir() else []
+    if saved:
+        return [(unquote(path.parent.name), path) for path in saved]
+    named = any(directory.glob(f"*{SUFFIX}"))
+    if directory.is_dir() and not named and any(directory.iterdir()):
+        return list(json_files(directory, "[!.]*"))
+    return list(json_files(directory, f"*{SUFFIX}"))
+
+
 def _reported(path: Path) -> SavedReport:
     report = content(path)
+    if isinstance(report, dict) and EXTENSIBLE.intersection(report) and "bundles" not in report:
+        raise BadSnapshot(
+            f"{path}: these are load data of the extensible load manager, which decides by rules "
+            "of its own; reports of the modular or the simple one can be explained"
+        )
     try:
         read = reports.read(report)
     except reports.Unreadable as wrong:
@@ -95,7 +121,8 @@ def _reported(path: Path) -> SavedReport:
     )
     kept = [name for name in KEPT_REPORT if name in read.broker and name not in unlimited]
     broker = {name: read.broker[name] for name in kept}
-    return SavedReport(report, {**broker, **_totals(read)}, unlimited)
+    version = str(report.get("brokerVersionString") or "")
+    return SavedReport(report, {**broker, **_totals(read)}, version, unlimited)
 
 
 def _totals(read: reports.Report) -> dict[str, float]:
@@ -166,6 +193,11 @@ class Snapshot:
     def brokers(self) -> dict[str, Json]:
         """The report of each broker."""
         return {name: reported.broker for name, reported in self.reported.items()}
+
+    @property
+    def versions(self) -> list[str]:
+        """The versions of Pulsar that the reports name, each once."""
+        return list(dict.fromkeys(one.version for one in self.reported.values() if one.version))
 
     @cached_property
     def owned(self) -> list[str]:

@@ -5,33 +5,41 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 from pulsar_conformance import specs
-from pulsar_conformance.adapters.arguments import DEFAULT_PROFILE
+from pulsar_conformance.adapters.arguments import DEFAULT_PROFILE, add_profile
 from pulsar_conformance.conformance.cases.saved import content_of, derived_from
-from pulsar_conformance.conformance.cases.settings import given_settings, merged
-from pulsar_conformance.conformance.cases.settings_files import read_conf
+from pulsar_conformance.conformance.cases.settings import SettingsRead, given_settings, merged
+from pulsar_conformance.conformance.cases.settings_files import read_settings
 from pulsar_conformance.conformance.cases.snapshot import (
     MAKERS,
     OF_EACH_BROKER,
+    BadSnapshot,
     Snapshot,
     read_bundle_data,
     read_reports,
     trial_from,
 )
+from pulsar_conformance.conformance.explain.running import check_manager, with_release_defaults
 from pulsar_conformance.conformance.shedding.operations import SHED
 from pulsar_conformance.reference import Model
+from pulsar_conformance.specs.broker import nearest_profile
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The files, and the question about them."""
     parser.add_argument(
-        "--reports",
+        "folder",
+        nargs="?",
         type=Path,
-        required=True,
-        metavar="DIR",
-        help="load reports of the modular or the simple load manager, one file BROKER.json each",
+        metavar="FOLDER",
+        help="load reports of the modular or the simple load manager, one file BROKER.json each, "
+        "or BROKER/load-report as curl saves them",
+    )
+    parser.add_argument(
+        "--reports", type=Path, metavar="DIR", help="the same as FOLDER, in an option"
     )
     parser.add_argument(
         "--bundle-data",
@@ -44,7 +52,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--conf",
         type=Path,
         metavar="FILE",
-        help="a broker.conf, or the JSON of a broker's runtime configuration",
+        help="settings: a broker.conf, the JSON of a broker's runtime configuration, an "
+        "environment file, or the YAML of Helm values, docker-compose or an operator",
     )
     parser.add_argument(
         "--setting",
@@ -59,22 +68,53 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="OPERATION",
         help=f"what to ask (%(default)s): {', '.join(MAKERS)}",
     )
+    parser.add_argument(
+        "--release",
+        metavar="VERSION",
+        help="the version of Pulsar that runs, such as 4.0.3 (the one that the reports name)",
+    )
+    add_profile(parser, "the documents or release to follow (those nearest to VERSION)", None)
 
 
 def run(args: argparse.Namespace) -> int:
     """Prints a case file for `explain`, `ask` or `run --replay`; 2 if none can be made."""
     if args.operation not in MAKERS:
         raise specs.UnknownName(args.operation, "operation that reports can ask", MAKERS)
+    if (args.folder is None) == (args.reports is None):
+        raise BadSnapshot("case takes one folder of load reports")
+    folder = args.folder or args.reports
     given = given_settings(args.setting)
-    settings = merged(read_conf(args.conf) if args.conf else {}, given)
+    reports = read_reports(folder)
     data = read_bundle_data(args.bundle_data) if args.bundle_data else {}
-    snapshot = Snapshot(read_reports(args.reports), data, settings)
+    versions = [args.release] if args.release else Snapshot(reports, data, {}).versions
+    read = read_settings(args.conf, *versions[:1]) if args.conf else None
+    settings = merged(dict(read.values) if read else {}, given)
+    snapshot = Snapshot(reports, data, settings)
     trial = trial_from(args.operation, snapshot)
-    derived_from(str(args.reports), trial, Model(DEFAULT_PROFILE))
-    notes = [*snapshot.notes()]
+    profile = args.profile or (nearest_profile(versions[0]) if versions else None)
+    if args.profile is None:
+        check_manager(str(args.conf or folder), trial)
+    model, taken = with_release_defaults(trial, Model(profile or DEFAULT_PROFILE))
+    derived_from(str(folder), trial, model)
+    notes = [*_notes(snapshot, versions, profile, read)]
+    notes += [f"{name} is not set: explain takes {value}" for name, value in taken.items()]
     if args.operation in OF_EACH_BROKER:
         notes.append(f"the questions are about {', '.join(snapshot.brokers)}, in this order")
     for note in notes:
         print(f"pulsar-conformance: {note}", file=sys.stderr)
-    print(json.dumps(content_of(trial), indent=1, ensure_ascii=False))
+    about = {"profile": profile} if profile else {}
+    print(json.dumps({**content_of(trial), **about}, indent=1, ensure_ascii=False))
     return 0
+
+
+def _notes(
+    snapshot: Snapshot, versions: list[str], profile: str | None, read: SettingsRead | None
+) -> Iterator[str]:
+    """Yield what a person should know about the case: versions, assumptions, unused settings."""
+    yield from snapshot.notes()
+    if len(versions) > 1:
+        yield f"the brokers run {', '.join(versions)}; name one by --release"
+    if versions and profile:
+        yield f"Pulsar {versions[0]} is explained by {profile}"
+    if read is not None:
+        yield from read.notes()

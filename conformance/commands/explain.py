@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 from pulsar_conformance import fixtures, specs
 from pulsar_conformance.adapters.arguments import DEFAULT_PROFILE, add_profile, add_reading
 from pulsar_conformance.conformance.cases.saved import BadCase, handed_in
 from pulsar_conformance.conformance.cases.settings import given_settings
+from pulsar_conformance.conformance.cases.settings_files import read_settings
 from pulsar_conformance.conformance.engine.plan import chosen_readings
 from pulsar_conformance.conformance.explain.derivations import Wanted, case_lines, example_lines
 from pulsar_conformance.conformance.explain.focus import Focus
@@ -33,6 +37,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="NAME=VALUE",
         help="change this setting; without a value, it is left out; repeatable",
     )
+    parser.add_argument(
+        "--conf",
+        type=Path,
+        metavar="FILE",
+        help="settings that replace those of the case: a broker.conf or another form that case "
+        "takes",
+    )
     parser.add_argument("--broker", metavar="NAME", help="show only this broker")
     parser.add_argument("--bundle", metavar="NAME", help="show only this bundle")
 
@@ -47,7 +58,7 @@ def _lines(args: argparse.Namespace) -> Iterator[str]:
     if (args.case is None) == (args.example is None):
         raise BadCase("explain takes either a CASE.json or --example ID")
     focus = Focus(args.broker, args.bundle)
-    settings = given_settings(args.setting)
+    settings = {**_settings_of(args.conf), **given_settings(args.setting)}
     wanted = Wanted(args.profile, chosen_readings(args.reading), settings, focus)
     if args.example is not None:
         yield from example_lines(_example(args.example), wanted)
@@ -55,6 +66,16 @@ def _lines(args: argparse.Namespace) -> Iterator[str]:
     for number, handed in enumerate(handed_in(args.case)):
         yield from ("", handed.place) if number else ()
         yield from case_lines(handed, wanted)
+
+
+def _settings_of(conf: Path | None) -> dict[str, Any]:
+    """Return the settings of a file; those without effect are reported on standard error."""
+    if conf is None:
+        return {}
+    read = read_settings(conf)
+    for note in read.notes():
+        print(f"pulsar-conformance: {note}", file=sys.stderr)
+    return dict(read.values)
 
 
 def _example(name: str) -> fixtures.Example:

@@ -17,6 +17,15 @@ from pulsar_conformance.conformance.cases.settings import changed
 from pulsar_conformance.conformance.common.trial import Question, Trial
 from pulsar_conformance.conformance.explain import paper
 from pulsar_conformance.conformance.explain.focus import Focus
+from pulsar_conformance.conformance.explain.running import (
+    check_manager,
+    decision,
+    history_notes,
+    other_decisions,
+    release_of,
+    settings_notes,
+    with_release_defaults,
+)
 from pulsar_conformance.fixtures import Answer, Example
 from pulsar_conformance.reference import Derivation, Model, folded
 from pulsar_conformance.specs.text import paragraph
@@ -39,14 +48,22 @@ def case_lines(handed: Handed, wanted: Wanted) -> Iterator[str]:
     """
     profile = wanted.profile or handed.profile or DEFAULT_PROFILE
     own = handed.readings if profile == handed.profile else {}
-    model = Model(profile, {**own, **wanted.readings})
     trial = changed(handed.trial, wanted.settings)
+    if wanted.profile is None and handed.profile is None:
+        check_manager(handed.place, trial)
+    model, taken = with_release_defaults(trial, Model(profile, {**own, **wanted.readings}))
     derived = derived_from(handed.place, trial, model)
     yield from paragraph(f"by {_followed(model)}")
+    for name, value in taken.items():
+        yield from paragraph(f"{name} is not set: {value}, the default of {release_of(profile)}", 2)
+    for note in (*settings_notes(trial, model), *history_notes(trial)):
+        yield from paragraph(note, 2)
     gone = [wanted.focus.missing(question.case) for question in trial.questions]
     if all(gone):
         raise BadCase(f"{handed.place}: {gone[0]}; see the names in it")
     yield from _derivations(trial, derived, wanted.focus)
+    if wanted.profile is None:
+        yield from other_decisions(trial, model, derived[-1].answer)
 
 
 def example_lines(example: Example, wanted: Wanted) -> Iterator[str]:
@@ -106,7 +123,10 @@ def _derivations(trial: Trial, derived: Sequence[Derivation], focus: Focus) -> I
         others = [answer for place, answer in enumerate(answers) if answer not in answers[:place]]
         for answer in others:
             times = f", {answers.count(answer)} times" if len(others) > 1 else ""
-            yield from ("", f"answer{times}", *paper.answer(focus.answer(answer)))
+            shown = focus.answer(answer)
+            yield from ("", f"answer{times}", *paper.answer(shown))
+            if shown != answer:
+                yield from paragraph(f"the whole decision: {decision(answer)}", 4, "  ")
 
 
 def _compared(example: Example, answers: Sequence[Answer], wanted: Wanted) -> str:

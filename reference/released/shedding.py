@@ -10,7 +10,10 @@ from pulsar_conformance.reference.released import overload, threshold, uniform
 from pulsar_conformance.reference.released.loads import Leader
 from pulsar_conformance.reference.released.release import ReleasedWays
 from pulsar_conformance.reference.released.strategy import BrokerUnloads, ClusterView, CycleMemory
-from pulsar_conformance.reference.shedding import Cycle
+from pulsar_conformance.reference.shedding import ENABLED, Cycle
+
+BALANCING = "loadBalancerEnabled"
+"""A setting of releases that switches off all load balancing; no document names it."""
 
 STRATEGIES: Mapping[str, Callable[[ClusterView], Iterator[BrokerUnloads]]] = {
     "ThresholdShedder": threshold.sheds,
@@ -33,7 +36,7 @@ def select(cycle: Cycle, release: ReleasedWays, memory: CycleMemory | None = Non
     known = Leader(cycle.case, cycle.settings, release, memory.tables)
     known.grow()
     view = ClusterView(known, cycle.recent, memory)
-    found = STRATEGIES[cycle.strategy](view) if cycle.enabled else ()
+    found = () if _off(cycle) else STRATEGIES[cycle.strategy](view)
     sheds = sorted(found, key=lambda one: list(cycle.brokers).index(one.broker))
     answer = [{"broker": one.broker, "bundle": bundle} for one in sheds for bundle in one.bundles]
     return Derivation({"unload": answer}, partial(_steps, cycle, release, sheds))
@@ -46,10 +49,19 @@ SHEDDERS: Mapping[str, frozenset[str]] = {
 """By the way `shedders`."""
 
 
+def _off(cycle: Cycle) -> str:
+    """Return why nothing is shed in this cycle, or an empty text."""
+    if cycle.settings.given.get(BALANCING) is False:
+        return f"{BALANCING} is false (LoadManagerShared.isLoadSheddingEnabled)"
+    if not cycle.settings.flag(ENABLED):
+        return f"{ENABLED} is not true"
+    return "" if cycle.enabled else "there is no other broker"
+
+
 def _steps(cycle: Cycle, release: ReleasedWays, sheds: list[BrokerUnloads]) -> Iterator[Step]:
     yield Step("strategy", f"{cycle.strategy}, as in '{release.title}'")
-    if not cycle.enabled:
-        off = "switched off, or there is no other broker"
+    off = _off(cycle)
+    if off:
         yield Step("shedding", f"{off}: nothing is unloaded")
         for name, broker in cycle.brokers.items():
             for bundle in broker.bundles:

@@ -1,0 +1,176 @@
+"""The release that runs: its defaults where documents have none, and what it decides."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from pulsar_conformance import specs
+from pulsar_conformance.conformance.cases.legality import bad_trial, missing_setting
+from pulsar_conformance.conformance.cases.settings import BALANCING, MANAGER, BadSetting, manager_of
+from pulsar_conformance.conformance.common.trial import Trial
+from pulsar_conformance.conformance.shedding.operations import SHED
+from pulsar_conformance.reference import MissingSetting, Model
+from pulsar_conformance.specs.broker import Value, broker_settings, nearest_release
+from pulsar_conformance.specs.text import columns
+
+MODULAR = ("shed.", "place.", "bundles.split_candidates", "average.")
+"""Beginnings of the operations that the modular load manager alone has."""
+
+LISTED = 3
+"""Most unloads that one line lists."""
+
+A_FRACTION, A_PERCENTAGE = 1, 5
+"""History up to the first beside usage from the second on is meant as fractions."""
+
+
+def with_release_defaults(trial: Trial, model: Model) -> tuple[Model, Mapping[str, Value]]:
+    """Add a release's defaults for settings that neither the case nor the documents give.
+
+    Returns the model, and the defaults that were added.
+    """
+    taken: dict[str, Value] = {}
+    while (name := _lacking(trial, model)) is not None:
+        value = _default_in_release(model.profile, name)
+        if value is None:
+            break
+        taken[name] = value
+        model = model.with_defaults({**model.defaults, name: value})
+    return model, taken
+
+
+def _lacking(trial: Trial, model: Model) -> str | None:
+    """Return a setting that a legal case needs and nobody gives, or None."""
+    missing = missing_setting(trial, model.defaults)
+    if missing is not None or bad_trial(trial, model.defaults) is not None:
+        return missing
+    try:
+        for question in trial.questions:
+            model.derive(*question)
+    except MissingSetting as lacking:
+        return lacking.name
+    return None
+
+
+def release_of(profile: str) -> str | None:
+    """Return the released profile of a documented one, or the profile itself if it is one."""
+    known = specs.load().profiles
+    if known[profile].kind == "released":
+        return profile
+    based = (name for name, one in known.items() if one.released and one.based_on == profile)
+    return next(based, None)
+
+
+def _default_in_release(profile: str, name: str) -> Value | None:
+    released = release_of(profile)
+    if released is None:
+        return None
+    known = specs.load().defaults(released)
+    if known.get(name) is not None:
+        value: Value = known[name]
+        return value
+    setting = broker_settings().get(name)
+    if setting is None or setting.type == "list":
+        return None
+    return setting.default(nearest_release(released.partition("-")[2]))
+
+
+def check_manager(place: str, trial: Trial) -> None:
+    """Raise BadSetting for a question about the modular manager where another one is configured."""
+    for operation, case in trial.questions:
+        settings = case.get("settings") if isinstance(case, dict) else None
+        if not isinstance(settings, dict) or not operation.startswith(MODULAR):
+            continue
+        manager = manager_of(settings)
+        if manager != "modular":
+            raise BadSetting(
+                f"{place}: {MANAGER} chooses the {manager} load manager, and {operation} asks what "
+                "the modular one decides; name a profile by --judge-by to ask it nevertheless"
+            )
+
+
+def settings_notes(trial: Trial, model: Model) -> Iterator[str]:
+    """Yield a note about settings of releases that decide and that documents do not know."""
+    settings = [case.get("settings") for _, case in trial.questions if isinstance(case, dict)]
+    off = any(isinstance(one, dict) and one.get(BALANCING) is False for one in settings)
+    if off and not specs.load().profiles[model.profile].released:
+        yield (
+            f"{BALANCING} is false, so that a release sheds nothing; the documents do not know "
+            "this setting, and the answer below leaves it out"
+        )
+
+
+def history_notes(trial: Trial) -> Iterator[str]:
+    """Yield a warning about histories that look like fractions beside usage in percent."""
+    suspect = {
+        name: max(history)
+        for _, case in trial.questions
+        for name, broker in case.get("brokers", {}).items()
+        if isinstance(broker, dict) and (history := broker.get("usageHistory"))
+        if 0 < max(history) <= A_FRACTION and _usage(broker) >= A_PERCENTAGE
+    }
+    if suspect:
+        largest = max(suspect.values())
+        yield (
+            f"usageHistory is in percent, so {largest:g} means {largest:g} %; if the values of "
+            f"{', '.join(suspect)} are fractions from a log, multiply them by 100"
+        )
+
+
+def _usage(broker: Mapping[str, Any]) -> float:
+    """Return the largest percentage of a broker's resources, roughly."""
+    parts = (part for part in broker.values() if isinstance(part, dict) and part.get("limit"))
+    return max((100 * float(one.get("usage", 0)) / float(one["limit"]) for one in parts), default=0)
+
+
+def decision(answer: Mapping[str, Any]) -> str:
+    """Return an answer about unloads in one line."""
+    for word in ("refused", "unsupported", "failed"):
+        if word in answer:
+            return f"{word}: {answer[word]}"
+    pairs = answer["unload"]
+    if not pairs:
+        return "unload nothing"
+    if len(pairs) <= LISTED:
+        return "unload " + ", ".join(f"{one['bundle']} of {one['broker']}" for one in pairs)
+    counts = Counter(one["broker"] for one in pairs).items()
+    return f"unload {len(pairs)} bundles: {', '.join(f'{n} of {name}' for name, n in counts)}"
+
+
+def other_decisions(trial: Trial, model: Model, answer: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the decisions of the documents, or of the releases, that differ from an answer."""
+    if trial.operation != SHED.id or len(trial.questions) != 1:
+        return
+    found: dict[str, list[str]] = {}
+    for profile in _compared(model.profile):
+        other, _ = with_release_defaults(trial, Model(profile))
+        try:
+            said = dict(other.derive(*trial.questions[0]).answer)
+        except MissingSetting:
+            continue
+        if _unloads(said) != _unloads(answer):
+            found.setdefault(decision(said), []).append(profile)
+    if found:
+        yield from ("", "other decisions about this case")
+        yield from columns([(f"  {', '.join(names)}", said) for said, names in found.items()])
+
+
+def _compared(profile: str) -> list[str]:
+    """Return the documents of a release, or the releases of documents."""
+    known = specs.load()
+    based = known.profiles[profile].based_on
+    if known.profiles[profile].released:
+        return [based] if based else []
+    return [
+        name
+        for name, one in known.profiles.items()
+        if one.released and profile in {each.id for each in known.lineage(name)}
+    ]
+
+
+def _unloads(answer: Mapping[str, Any]) -> Any:
+    pairs = answer.get("unload")
+    if pairs is None:
+        return decision(answer)
+    return sorted((one["broker"], one["bundle"]) for one in pairs)

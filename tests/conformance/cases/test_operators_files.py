@@ -1,0 +1,266 @@
+"""What operators asked in public, with their kinds of files, and what the commands answer."""
+
+import json
+
+import pytest
+from pulsar_conformance.conformance.commands.main import main
+
+IMPL = "org.apache.pulsar.broker.loadbalance.impl."
+EXTENSIONS = "org.apache.pulsar.broker.loadbalance.extensions."
+THRESHOLD = "loadBalancerBrokerThresholdShedderPercentage"
+
+
+def report(usage, loads, version=None, bandwidth=1):
+    """A load report of a broker with a usage of CPU and of bandwidth, and its bundles in MB/s."""
+    stats = {
+        f"acme/orders/0x{start:x}0000000_0x{start + 1:x}0000000": {
+            "msgRateIn": 100.0 * load,
+            "msgRateOut": 100.0 * load,
+            "msgThroughputIn": 500_000.0 * load,
+            "msgThroughputOut": 500_000.0 * load,
+            "topics": 5,
+            "producerCount": 1,
+            "consumerCount": 1,
+        }
+        for start, load in loads.items()
+    }
+    totals = {
+        name: sum(one[name] for one in stats.values())
+        for name in ("msgRateIn", "msgRateOut", "msgThroughputIn", "msgThroughputOut")
+    }
+    names = {"brokerVersionString": version} if version else {}
+    return {
+        "cpu": {"usage": usage, "limit": 100},
+        "memory": {"usage": 5, "limit": 100},
+        "directMemory": {"usage": 5, "limit": 100},
+        "bandwidthIn": {"usage": bandwidth, "limit": 100},
+        "bandwidthOut": {"usage": bandwidth, "limit": 100},
+        "bundles": list(stats),
+        "lastStats": stats,
+        **totals,
+        **names,
+    }
+
+
+@pytest.fixture
+def ask(tmp_path, capsys):
+    """Makes a case of saved reports and settings, and explains it."""
+
+    def asked(reports, conf="", *options, name="broker.conf", explain=(), save="{}.json"):
+        folder = tmp_path / "reports"
+        for broker, one in reports.items():
+            file = folder / save.format(broker)
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(json.dumps(one))
+        words = ["case", str(folder), *options]
+        if conf:
+            (tmp_path / name).write_text(conf)
+            words += ["--conf", str(tmp_path / name)]
+        status = main(words)
+        said = capsys.readouterr()
+        if status:
+            return status, said.err, {}
+        case = tmp_path / "case.json"
+        case.write_text(said.out)
+        assert main(["explain", str(case), *explain]) == 0
+        return " ".join(capsys.readouterr().out.split()), said.err, json.loads(said.out)
+
+    return asked
+
+
+BUSY = {
+    "broker-a": report(80, {0: 40, 1: 30, 2: 20}),
+    "broker-b": report(30, {3: 10, 4: 10}),
+    "broker-c": report(20, {5: 5, 6: 5}),
+}
+
+
+def test_load_data_of_the_extensible_manager_are_refused_by_name(ask):
+    data = {"cpu": {"usage": 80, "limit": 100}, "bundleCount": 40, "weightedMaxEMA": 0.8}
+    status, err, _ = ask({"broker-1": data})
+    assert status == 2
+    assert "load data of the extensible load manager" in err
+
+
+@pytest.mark.parametrize("names", [("Bandwidth",), ("Bandwith",), ("Bandwidth", "Bandwith")])
+def test_either_spelling_of_the_weights_of_bandwidth_counts(ask, names):
+    reports = {**BUSY, "broker-a": report(20, {0: 40, 1: 30, 2: 20}, bandwidth=60)}
+    weights = "".join(
+        f"loadBalancer{name}{way}ResourceWeight=0.1\n" for name in names for way in ("In", "Out")
+    )
+    out, err, case = ask(reports, weights, "--release", "4.2.4")
+    assert case["profile"] == "released-4.2"
+    assert "unload nothing" in out
+    assert "Bandwidth" not in err or len(names) == 1
+    heavier, _, _ = ask(reports, weights.replace("0.1", "0.9"), "--release", "4.2.4")
+    assert "unload acme/orders" in heavier
+
+
+def test_a_load_balancer_that_is_off_unloads_nothing_in_a_release(ask):
+    conf = f"loadBalancerEnabled=false\n{THRESHOLD}=10\n"
+    out, _, _ = ask(BUSY, conf, "--release", "3.0.7")
+    assert "loadBalancerEnabled is false" in out
+    assert "unload nothing" in out
+    out, _, _ = ask(BUSY, conf)
+    assert "loadBalancerEnabled is false, so that a release sheds nothing" in out
+
+
+def test_history_that_looks_like_fractions_is_reported(tmp_path, capsys):
+    brokers = {name: {**one, "usageHistory": [0.3]} for name, one in BUSY.items()}
+    drop = ("brokerVersionString",)
+    case = {
+        "ask": "shed.select",
+        "case": {
+            "strategy": None,
+            "settings": {THRESHOLD: 10, "loadBalancerHistoryResourcePercentage": 0.9},
+            "brokers": {
+                name: {field: one[field] for field in one if field not in drop}
+                for name, one in brokers.items()
+            },
+            "bundles": {},
+            "recentlyUnloaded": {},
+        },
+    }
+    file = tmp_path / "case.json"
+    file.write_text(json.dumps(case))
+    assert main(["explain", str(file)]) == 0
+    assert "fractions from a log, multiply them by 100" in " ".join(capsys.readouterr().out.split())
+
+
+def test_the_floor_of_an_unload_is_that_of_the_conf(ask):
+    small = {**BUSY, "broker-a": report(80, {0: 4, 1: 3, 2: 2})}
+    floor = "loadBalancerBundleUnloadMinThroughputThreshold"
+    out, _, case = ask(small, f"{THRESHOLD}=10\n{floor}=1\n", "--release", "3.0.7")
+    assert case["case"]["settings"][floor] == 1
+    assert "unload acme/orders/0x00000000_0x10000000 of broker-a" in out
+    out, _, _ = ask(small, f"{THRESHOLD}=10\n", "--release", "3.0.7")
+    assert f"10 MiB/s of {floor}" in out
+    assert "unload nothing" in out
+
+
+def test_the_limits_of_uniform_unloads_are_those_of_the_conf(ask):
+    conf = (
+        f"loadBalancerLoadSheddingStrategy={IMPL}UniformLoadShedder\n"
+        "maxUnloadPercentage=0.5\nminUnloadMessage=10\nminUnloadMessageThroughput=1000\n"
+        "maxUnloadBundleNumPerShedding=1\n"
+    )
+    _, err, case = ask(BUSY, conf, "--release", "3.0.7")
+    assert case["case"]["settings"]["maxUnloadPercentage"] == 0.5
+    assert len(case["case"]["settings"]) == 5
+    assert "without effect" not in err
+
+
+@pytest.mark.parametrize(
+    ("manager", "named"),
+    [
+        (f"{EXTENSIONS}ExtensibleLoadManagerImpl", "extensible"),
+        (f"{IMPL}SimpleLoadManagerImpl", "simple"),
+    ],
+)
+def test_another_manager_is_not_explained_as_the_modular_one(ask, manager, named):
+    status, err, _ = ask(BUSY, f"loadManagerClassName={manager}\n{THRESHOLD}=10\n")
+    assert status == 2
+    assert f"loadManagerClassName chooses the {named} load manager" in err
+    assert "name a profile by --judge-by" in err
+    out, _, _ = ask(BUSY, f"loadManagerClassName={manager}\n", "--judge-by", "released-3.0")
+    assert "unload acme/orders" in out
+
+
+@pytest.mark.parametrize(
+    ("name", "conf"),
+    [
+        (
+            "values.yaml",
+            "broker:\n  configData:\n    PULSAR_MEM: >\n      -Xms128m\n"
+            '    PULSAR_PREFIX_loadBalancerSheddingEnabled: "false"\n'
+            f'    loadBalancerLoadSheddingStrategy: "{IMPL}OverloadShedder"\n'
+            '    loadBalancerBrokerOverloadedThresholdPercentage: "70"\n',
+        ),
+        (
+            "broker.env",
+            "metadataStoreUrl=zk:zookeeper:2181\n"
+            f"loadBalancerLoadSheddingStrategy={IMPL}OverloadShedder\n"
+            "PULSAR_PREFIX_loadBalancerSheddingEnabled=false\n"
+            "PULSAR_PREFIX_loadBalancerBrokerOverloadedThresholdPercentage=70\n",
+        ),
+        (
+            "cluster.yaml",
+            "spec:\n  broker:\n    config:\n      loadBalancerSheddingEnabled: false\n"
+            f"      loadBalancerLoadSheddingStrategy: {IMPL}OverloadShedder\n"
+            "      loadBalancerBrokerOverloadedThresholdPercentage: 70\n",
+        ),
+    ],
+)
+def test_settings_of_deployments_are_used(ask, name, conf):
+    out, err, case = ask(BUSY, conf, name=name)
+    assert case["case"]["settings"] == {
+        "loadBalancerSheddingEnabled": False,
+        "loadBalancerLoadSheddingStrategy": f"{IMPL}OverloadShedder",
+        "loadBalancerBrokerOverloadedThresholdPercentage": 70,
+    }
+    assert "unload nothing" in out
+    assert "loadBalancerSheddingEnabled is false" in err
+
+
+def test_all_settings_of_a_strategy_without_a_model_are_kept_for_releases(ask):
+    settings = {
+        "loadBalancerLoadSheddingStrategy": f"{IMPL}AvgShedder",
+        "loadBalancerLoadPlacementStrategy": f"{IMPL}AvgShedder",
+        "loadBalancerAvgShedderHitCountHighThreshold": 1,
+        "loadBalancerAvgShedderHitCountLowThreshold": 5,
+        "loadBalancerAvgShedderLowThreshold": 10,
+        "loadBalancerAvgShedderHighThreshold": 30,
+        "maxUnloadPercentage": 0.5,
+        "minUnloadMessage": 10,
+        "minUnloadMessageThroughput": 10,
+    }
+    conf = "".join(f"{name} = {value}\n" for name, value in settings.items())
+    out, err, case = ask(BUSY, conf, "--release", "4.2.4")
+    assert case["case"]["settings"] == settings
+    assert "without effect" not in err
+    assert "the model does not foresee AvgShedder" in out
+
+
+def test_names_that_a_broker_ignores_are_listed_once(ask):
+    conf = (
+        "loadBalancerBrokerOverloadedThresholdPercent=60\nloadBalancersheddingEnabled=false\n"
+        f"loadBalancerMaxNumberOfBrokerTransfersPerCycle=3\n{THRESHOLD}=10\n"
+    )
+    _, err, _ = ask(BUSY, conf)
+    assert "3 settings without effect:" in err
+    assert err.count("loadBalancersheddingEnabled") == 1
+    assert "the nearest is loadBalancerSheddingEnabled" in err
+    assert "its name is now loadBalancerMaxNumberOfBrokerSheddingPerCycle" in err
+
+
+def test_the_version_in_the_reports_decides_who_answers(ask):
+    reports = {
+        name: {**one, "brokerVersionString": "4.0.3"}
+        for name, one in {**BUSY, "broker-d": report(10, {7: 1})}.items()
+    }
+    out, err, case = ask(reports)
+    assert case["profile"] == "released-4.0"
+    assert "Pulsar 4.0.3 is explained by released-4.0" in err
+    assert out.startswith("by released-4.0")
+    out, err, case = ask(reports, "", "--judge-by", "documented-3.0")
+    assert out.startswith("by documented-3.0")
+    mixed = {**reports, "broker-a": {**reports["broker-a"], "brokerVersionString": "3.0.7"}}
+    assert "the brokers run 3.0.7, 4.0.3; name one by --release" in ask(mixed)[1]
+
+
+def test_a_missing_setting_takes_the_default_of_the_release(ask):
+    out, err, _ = ask(BUSY)
+    assert f"{THRESHOLD} is not set: explain takes 10" in err
+    assert f"{THRESHOLD} is not set: 10, the default of released-3.0" in out
+
+
+def test_a_part_of_an_answer_names_the_whole_decision(ask):
+    out, _, _ = ask(BUSY, f"{THRESHOLD}=10\n", explain=["--broker", "broker-b"])
+    assert "answer unload nothing the whole decision: unload acme/orders" in out
+
+
+@pytest.mark.parametrize("save", ["{}/load-report", "{}/load-report.json", "{}", "{}.json"])
+def test_a_folder_as_curl_saves_it_is_read(ask, save):
+    out, _, case = ask(BUSY, save=save)
+    assert sorted(case["case"]["brokers"]) == sorted(BUSY)
+    assert "unload acme/orders" in out
