@@ -18,7 +18,6 @@ from importlib import import_module
 from pathlib import Path
 from typing import IO, Any
 
-from pulsar_conformance.adapters.spark import lookups
 from pulsar_conformance.adapters.spark.archive import Archive, archive_of
 from pulsar_conformance.adapters.spark.background import background
 
@@ -143,7 +142,6 @@ class JavaProcess:
 
         if SparkContext._gateway is None:
             SparkContext(conf=SparkConf().setAll(list(settings.items())), gateway=gateway)
-            lookups.remember(gateway.jvm)
             if self._archive is not None:
                 self._archive.make_at_exit(gateway.jvm)
         session = SparkSession.builder.config(map=dict(settings)).getOrCreate()

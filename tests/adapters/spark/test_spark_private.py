@@ -1,0 +1,30 @@
+"""The private interfaces of PySpark and Py4J that are used, so that a break has a name."""
+
+import inspect
+
+import pytest
+
+pytestmark = pytest.mark.spark
+
+pytest.importorskip("pyspark", reason="needs the extra: nox -s spark")
+
+
+def test_pyspark_lets_its_java_process_write_elsewhere():
+    from pyspark.java_gateway import launch_gateway
+
+    assert list(inspect.signature(launch_gateway).parameters) == ["conf", "popen_kwargs"]
+
+
+def test_pyspark_takes_a_java_process_that_runs_and_the_python_of_its_workers():
+    from pyspark import SparkContext
+
+    assert SparkContext._gateway is None or SparkContext._gateway.jvm is not None
+    assert "gateway" in inspect.signature(SparkContext.__init__).parameters
+    assert "self.pythonExec" in inspect.getsource(SparkContext._do_init)
+
+
+def test_py4j_logs_by_loggers_of_its_own_name():
+    from py4j import clientserver, java_gateway
+
+    for module in (clientserver, java_gateway):
+        assert module.logger.name.partition(".")[0] == "py4j"
