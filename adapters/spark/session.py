@@ -163,6 +163,7 @@ def release(spark: Spark, *, idle: bool = False) -> None:
         spark.users -= 1
         if spark.users == 0 and _PROCESS.running is spark:
             _PROCESS.running = None
+            JAVA.without_session()
             _PROCESS.ending = background(partial(_stop, spark), "end")
             if not (idle and spark.log):
                 wait([_PROCESS.ending], ENDS_WITHIN)

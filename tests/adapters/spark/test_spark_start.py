@@ -23,9 +23,28 @@ session._shared = taken
 session.release(session.taking("local[1]", "spark").result())
 """
 
+STATE = """
+import os, sys
+from pulsar_conformance.adapters.spark import session
+
+before = {**os.environ}, sys.getswitchinterval()
+spark = session.taking("local[1]", "spark").result()
+own = {"SPARK_AUTH_SOCKET_TIMEOUT", "SPARK_BUFFER_SIZE"}  # PySpark's
+after = {name: value for name, value in os.environ.items() if name not in own}
+assert after == before[0], set(after.items()) ^ set(before[0].items())
+print(spark.session.sparkContext.pythonExec == sys.executable)
+session.release(spark)
+assert sys.getswitchinterval() == before[1]
+"""
+
 
 def test_the_thread_imports_nothing_that_its_caller_may_import_meanwhile():
     done = subprocess.run(
         [sys.executable, "-c", STARTED], capture_output=True, text=True, check=True
     )
     assert done.stdout.strip() == ""
+
+
+def test_starting_and_ending_leaves_this_process_as_it_was():
+    done = subprocess.run([sys.executable, "-c", STATE], capture_output=True, text=True)
+    assert (done.stdout, done.stderr) == ("True\n", "")
