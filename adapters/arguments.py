@@ -1,4 +1,4 @@
-"""What the commands share: adapter, profile, readings, time limit, and error messages."""
+"""Arguments that commands share: adapter, profile, readings and time limit."""
 
 import argparse
 import math

@@ -25,7 +25,7 @@ from pulsar_conformance.adapters.validation import wrong_in_case
 from pulsar_conformance.specs.errors import UserError
 
 ABOUT = frozenset({"profile", "readings", "rule"})
-"""What the suite adds to a case that it saves; it is nothing that is asked."""
+"""Fields that the suite adds to a saved case, which are not asked."""
 FORM = '{"ask": OPERATION, "case": {...}}'
 
 
@@ -92,7 +92,7 @@ def values(lines: Iterable[bytes]) -> Iterator[tuple[int, JSON] | BadLine]:
 
 
 def _read(begun: list[Row]) -> tuple[str, JSON]:
-    """What is wrong with the lines as one value, and the value."""
+    """Return what is wrong with the lines as one value, and the value."""
     try:
         return "", read(b"".join(line for _, line in begun))
     except NotJSON as error:
@@ -104,7 +104,7 @@ def _wrong_in(begun: list[Row]) -> str:
 
 
 def _begins_anew(begun: list[Row], line: bytes) -> bool:
-    """Whether a line is a question of its own, and none of those of a trial in several lines."""
+    """True if a line is a question of its own, and none of those of a trial in several lines."""
     if not line.startswith(b'{"ask"') or any(b'"trial"' in text for _, text in begun):
         return False
     wrong, value = _read([(0, line)])

@@ -39,7 +39,7 @@ class Sample:
     least: int
     """The oldest version of the program that will do."""
     series: str = ""
-    """What stands before that number, where it is not the first one of a version."""
+    """The part of a version before that number, if any."""
 
     def command(self) -> list[str]:
         """The words that start it. Raises NotBuilt where it has to be compiled and can't be."""
@@ -91,7 +91,7 @@ def built(sample: Sample) -> Path:
 
 
 def _compile(words: Sequence[str], folder: Path) -> None:
-    # What the machine sets for its own modules is not meant for this one, which needs none.
+    # The machine's settings for its own modules are not meant for this one, which needs none.
     environment = {**os.environ, "GOFLAGS": "", "GOWORK": "off", "GOTOOLCHAIN": "local"}
     try:
         done = subprocess.run(

@@ -12,11 +12,11 @@ from contextlib import suppress
 from pulsar_conformance.adapters import descendants
 
 TICK = 0.05
-"""Seconds after which a child that is gone, though its pipes are open, is noticed at the latest."""
+"""Seconds until a child that is gone, though its pipes are open, is noticed at the latest."""
 
 CHUNK = 1 << 16
 TAIL_READS = 64
-"""Reads after which a child that floods standard error is not listened to any longer."""
+"""Number of reads after which a flood on standard error is ignored."""
 
 TAIL_BYTES, TAIL_LINES, TAIL_WIDTH = 8192, 20, 300
 """How much of standard error is kept, and how much of that is shown."""
@@ -25,7 +25,7 @@ TERMINATE = 1.0
 """Seconds between asking the process group to end and killing it."""
 
 CLOSED = 0.5
-"""Seconds in which a child that has closed its output must exit, to be told from one that hangs."""
+"""Seconds in which a child that has closed its output must exit, or it counts as hanging."""
 
 DRAIN = 0.3
 """Seconds in which the pipes of a child that has exited must end, unless somebody holds them."""
@@ -103,7 +103,7 @@ class Child:
                 self._read_output()
             elif exited and not self._lines:
                 raise self._gone()
-            # What it wrote just before it exited may still be in the pipe: one more round.
+            # Output from just before it exited may still be in the pipe: one more round.
             exited = self._process.poll() is not None
             if exited:
                 unsent = memoryview(b"")

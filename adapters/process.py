@@ -53,12 +53,12 @@ class ProcessConnection(Connection):
 
     @property
     def closed(self) -> bool:
-        """Whether it can no longer be asked."""
+        """True if it can no longer be asked."""
         return bool(self._closed)
 
     @property
     def restarts(self) -> bool:
-        """Whether its program starts in little time: each connection is a process of its own."""
+        """True if its program starts in little time: each connection is a process of its own."""
         return self._restarts
 
     def exchange(self, operation: str, batch: Sequence[JSON]) -> list[JSON]:

@@ -67,14 +67,14 @@ class Hello:
         return cls(**known)
 
     def offers_strategy(self, name: str) -> bool:
-        """Whether it may know this shedding strategy, given by its full name or the last part."""
+        """True if it may know this shedding strategy, given by its full name or the last part."""
         last = name.rpartition(".")[2]
         return self.strategies is None or any(
             last == strategy.rpartition(".")[2] for strategy in self.strategies
         )
 
     def offers_algorithm(self, name: str) -> bool:
-        """Whether it may know this split algorithm."""
+        """True if it may know this split algorithm."""
         return self.algorithms is None or name in self.algorithms
 
 

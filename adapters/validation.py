@@ -31,12 +31,12 @@ def check_answers(operation: str, answers: Sequence[JSON]) -> None:
 
 
 def wrong_in_case(operation: str, case: JSON) -> str | None:
-    """What is wrong with a case by its schema ("case.brokers.b1: ..."), or None."""
+    """Return what is wrong with a case by its schema ("case.brokers.b1: ..."), or None."""
     return _wrong(_validator(operation, "case"), case, "case")
 
 
 def wrong_in_hello(answer: JSON) -> str | None:
-    """What is wrong with an answer to hello by its schema, or None."""
+    """Return what is wrong with an answer to hello by its schema, or None."""
     return _wrong(_validator("message", "implementation"), answer, "answer")
 
 

@@ -1,4 +1,4 @@
-"""What is seen of a cluster from one look to the next: who took, released and split what."""
+"""Changes of a cluster between two looks: bundles assigned, unloaded and split."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Held = tuple[str, int | None]
 
 
 class Declined(Exception):
-    """An event of which nothing comes: `ignored` or `refused`, and why."""
+    """An event without effect: `ignored` or `refused`, and why."""
 
     def __init__(self, how: str, why: str) -> None:
         super().__init__(how, why)
@@ -23,22 +23,22 @@ class Declined(Exception):
 
 
 class Divided(Protocol):
-    """What knows how namespaces are divided."""
+    """The bundles of namespaces."""
 
     def ranges(self, namespace: str) -> list[str]:
         """The bundles of a namespace, by range; none where it has not been used."""
 
 
 class Watchable(Protocol):
-    """A cluster of which can be seen who owns what."""
+    """A cluster whose owners of bundles can be read."""
 
     @property
     def brokers(self) -> Container[str]:
-        """Those that are up."""
+        """The brokers that are up."""
 
     @property
     def metadata(self) -> Divided:
-        """What is written of namespaces."""
+        """The bundles of its namespaces."""
 
     def owned(self, namespaces: Iterable[str]) -> dict[str, Owner]:
         """Bundles of these namespaces that are owned: the broker, and since when."""
@@ -46,7 +46,7 @@ class Watchable(Protocol):
 
 @dataclass
 class SeenStep:
-    """What came of one event."""
+    """The outcome of one event."""
 
     reason: str
     """Why bundles are released in it, where nothing else is known."""
@@ -61,12 +61,12 @@ class SeenStep:
     written: dict[str, Any] = field(default_factory=lambda: {"minutes": [], "bundles": {}})
     """When the leader wrote bundle data, and on how many samples that stands."""
     time_passed: bool = False
-    """Whether it is to be told, too, that nothing was written."""
+    """True if the answer also says that nothing was written."""
     leader_node: str | None = None
     """The broker that the leader's node names when the step is over."""
 
     def parted(self, bundle: str) -> bool:
-        """Whether a bundle came of a division in this step."""
+        """True if a bundle came of a division in this step."""
         return any(bundle in one["into"] for one in self.split)
 
     def answer(self, owners: Mapping[str, str | None], leader: str | None) -> dict[str, Any]:
@@ -86,7 +86,7 @@ class SeenStep:
 
 
 class Observed:
-    """Bundles and owners as they were when they were last looked at."""
+    """Bundles and owners as of the last look."""
 
     def __init__(self, cluster: Watchable) -> None:
         self._cluster = cluster
@@ -96,9 +96,9 @@ class Observed:
     def look(
         self, namespaces: Iterable[str], step: SeenStep, reason: Callable[[str], str | None]
     ) -> bool:
-        """Note in a step what is no longer as it was; whether anything is.
+        """Note in a step what has changed since the last look; return True if anything has.
 
-        `reason` tells why a bundle was released, where that is known.
+        `reason` returns why a bundle was released, where that is known.
         """
         spaces = list(namespaces)
         before = dict(self.held)
@@ -137,7 +137,7 @@ class Observed:
         return {space: self._cluster.metadata.ranges(space) for space in spaces}
 
     def _divided(self, space: str, new: list[str], step: SeenStep) -> None:
-        """Bundles that were divided since; their parts are with the owner of the whole."""
+        """Note the bundles that were split since; their parts belong to the owner of the whole."""
         old = self._ranges.get(space)
         self._ranges[space] = new
         if not old or old == new:

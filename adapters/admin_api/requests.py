@@ -1,4 +1,4 @@
-"""What an administrator and clients ask of a cluster, as requests of its admin API."""
+"""Requests of the admin API: those of administrators and those of clients."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 from urllib.parse import quote, urlencode
 
 CLUSTER = "conformance"
-"""What a cluster on loopback is called."""
+"""Name of a cluster on loopback."""
 
 ADMIN = "/admin/v2"
 Request = tuple[str, str, Any]
@@ -20,61 +20,61 @@ def namespace_of(topic: str) -> str:
 
 
 def create_tenant(tenant: str, cluster: str = CLUSTER) -> Request:
-    """A tenant that may use the cluster."""
+    """Create a tenant that may use the cluster."""
     return "PUT", f"{ADMIN}/tenants/{quote(tenant)}", {"allowedClusters": [cluster]}
 
 
 def create_namespace(name: str, bundles: int | None) -> Request:
-    """A namespace, with so many bundles or as many as is usual."""
+    """Create a namespace, with a number of bundles or the broker's default."""
     body = {} if bundles is None else {"bundles": {"numBundles": bundles}}
     return "PUT", f"{ADMIN}/namespaces/{quote(name)}", body
 
 
 def divide_namespace(name: str, boundaries: Sequence[str]) -> Request:
-    """A namespace with these boundaries."""
+    """Create a namespace with these boundaries."""
     bundles = {"boundaries": list(boundaries), "numBundles": len(boundaries) - 1}
     return "PUT", f"{ADMIN}/namespaces/{quote(name)}", {"bundles": bundles}
 
 
 def boundaries_of(name: str) -> Request:
-    """Where a namespace is divided."""
+    """Read the boundaries of a namespace."""
     return "GET", f"{ADMIN}/namespaces/{quote(name)}/bundles", None
 
 
 def create_topic(topic: str) -> Request:
-    """A topic that has no partitions."""
+    """Create a topic without partitions."""
     return "PUT", f"{ADMIN}/{_topic(topic)}", None
 
 
 def look_up(topic: str) -> Request:
-    """Who serves a topic."""
+    """Look up the broker that serves a topic."""
     return "GET", f"/lookup/v2/topic/{_topic(topic)}", None
 
 
 def bundle_of(topic: str) -> Request:
-    """The range of the bundle that a topic lies in."""
+    """Read the range of the bundle that a topic is in."""
     return "GET", f"/lookup/v2/topic/{_topic(topic)}/bundle", None
 
 
 def unload_topic(topic: str) -> Request:
-    """Close a topic."""
+    """Unload a topic."""
     return "PUT", f"{ADMIN}/{_topic(topic)}/unload", None
 
 
 def unload_namespace(name: str) -> Request:
-    """Have all bundles of a namespace released."""
+    """Unload all bundles of a namespace."""
     return "PUT", f"{ADMIN}/namespaces/{quote(name)}/unload", None
 
 
 def unload_bundle(bundle: str) -> Request:
-    """Have a bundle released."""
+    """Unload a bundle."""
     return "PUT", f"{ADMIN}/namespaces/{quote(bundle)}/unload", None
 
 
 def split_bundle(
     bundle: str, algorithm: str | None, positions: Sequence[str], *, unload: bool
 ) -> Request:
-    """Have a bundle split, and its parts released or not."""
+    """Split a bundle, and unload its parts or not."""
     given = {"unload": str(unload).lower()}
     if algorithm is not None:
         given["splitAlgorithmName"] = algorithm
@@ -83,7 +83,7 @@ def split_bundle(
 
 
 def set_dynamic(name: str, value: str) -> Request:
-    """Change a setting while brokers run."""
+    """Change a dynamic setting."""
     path = f"{ADMIN}/brokers/configuration/{quote(name)}/{quote(value, safe='')}"
     return "POST", path, None
 
@@ -95,7 +95,7 @@ def set_domain(name: str, brokers: Sequence[str], cluster: str = CLUSTER) -> Req
 
 
 def set_policy(name: str, policy: Mapping[str, Any], cluster: str = CLUSTER) -> Request:
-    """A policy of isolation."""
+    """Create an isolation policy."""
     path = f"{ADMIN}/clusters/{quote(cluster)}/namespaceIsolationPolicies/{quote(name, safe='')}"
     return "POST", path, policy
 
@@ -107,7 +107,7 @@ def set_group(namespace: str, group: str | None) -> Request:
 
 
 def group_of(namespace: str) -> Request:
-    """Which anti-affinity group a namespace is in, as the broker that is asked knows it."""
+    """Read the anti-affinity group of a namespace, as the asked broker knows it."""
     return "GET", f"{ADMIN}/namespaces/{quote(namespace)}/antiAffinity", None
 
 

@@ -1,4 +1,4 @@
-"""Waiting for what happens elsewhere: something is watched for, and nothing is slept through."""
+"""Waiting for a state of another process, which may be announced or has to be polled."""
 
 from __future__ import annotations
 
@@ -7,22 +7,22 @@ import time
 from collections.abc import Callable
 
 GLANCE = 0.02
-"""Seconds after which a state is looked at again that nobody tells of."""
+"""Seconds between two looks at a state that nobody announces."""
 
 
 class Unsettled(Exception):
-    """What was waited for did not come about; says what, and for how long it was waited."""
+    """A state that was not reached in time; the message names it and the time."""
 
 
 class Alarm:
-    """Wakes those who wait whenever anything is told."""
+    """Wakes all waiting threads whenever anything happens."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
         self._told = 0
 
     def tell(self) -> None:
-        """Something happened: whoever waits looks again."""
+        """Announce that something happened: all waiting threads look again."""
         with self._changed:
             self._told += 1
             self._changed.notify_all()

@@ -61,13 +61,13 @@ class LiveBroker:
         self.timers = Timers(self.service.getLoadManagerExecutor())
         self.notified = _Notified(alarm)
         self.service.getLocalMetadataStore().registerListener(self.notified)
-        # What it has said of itself until now is how busy this machine is.
+        # Until now it has reported how busy this machine is.
         self.feel(0.0, {})
         self.manager.report()
 
     @property
     def leads(self) -> bool:
-        """Whether it takes itself for the leader."""
+        """True if it takes itself for the leader."""
         return bool(self.service.getLeaderElectionService().isLeader())
 
     @property
@@ -84,7 +84,7 @@ class LiveBroker:
         return field(configuration, name).get(configuration)
 
     def feel(self, throughput: float, table: Mapping[str, Mapping[str, float]]) -> None:
-        """What its sensors say from now on: bytes per second, and the stats of each bundle."""
+        """Set what its sensors report: bytes per second, and the stats of each bundle."""
         host = self.manager.host()
         usage, capacity = float(throughput), float(self.capacity)
         host.setCpu(named(USAGE)(usage, capacity))

@@ -27,7 +27,7 @@ from pulsar_conformance.adapters.cluster.settings import broker_conf
 from pulsar_conformance.adapters.pulsar.configuration import Unsayable
 
 Conf = tuple[Mapping[str, Any], Mapping[str, Any], Mapping[str, Any]]
-"""Settings beneath those of a case's broker.conf, these, and those above them."""
+"""Settings with less priority than a case's broker.conf, these, and those with more."""
 
 
 PATIENCE = 20.0
@@ -53,7 +53,7 @@ class LiveCluster:
         self._spare: Future[Metadata] | None = None
         self._clearing = ThreadPoolExecutor(1)
         self.brokers: dict[str, LiveBroker | SeparateBroker] = {}
-        """Those that are up, in the order in which they joined."""
+        """The brokers that are up, in the order in which they joined."""
         self._crashed: list[LiveBroker] = []
         self._ports: dict[str, Ports] = {}
 

@@ -24,7 +24,7 @@ STATES = 1_000
 """More than the states that a bundle goes through within a millisecond."""
 
 TRAFFIC = ("msgRateIn", "msgRateOut", "msgThroughputIn", "msgThroughputOut", "topics")
-"""What is told of a bundle, and of a broker as the sum of that."""
+"""Quantities of a bundle, whose sums are those of a broker."""
 
 
 class ExtensibleManager(LoadManager):
@@ -105,7 +105,7 @@ class ExtensibleManager(LoadManager):
 
     @property
     def rests(self) -> bool:
-        """Whether it has found its role, no bundle is on its way, and every owner is up."""
+        """True if it has found its role, no bundle is on its way, and every owner is up."""
         role = self.java.getRole()
         leads = self._service.getLeaderElectionService().isLeader()
         if role is None or (str(role.name()) == "Leader") != leads:
@@ -117,7 +117,7 @@ class ExtensibleManager(LoadManager):
         )
 
     def passes(self, minutes: float) -> None:
-        """What it remembers is older by so many minutes."""
+        """Age everything it remembers by some minutes."""
         ago = round(minutes * MILLIS)
         data = self._load.getLocalData()
         data.setReportedAt(int(data.getReportedAt()) - ago)

@@ -118,7 +118,7 @@ class ClusterHost:
         }
 
     def answer(self, operation: str, case: Mapping[str, Any]) -> dict[str, Any]:
-        """What the cluster does; what keeps it from doing anything is the case's failure.
+        """Return what the cluster does; an obstacle is the case's failure.
 
         Then the cluster is thrown away, and a story is tried once more on a new one.
         """

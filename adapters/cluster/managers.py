@@ -1,4 +1,4 @@
-"""What of a load manager has to be reached from outside: its clock, and what it still has to do."""
+"""The parts of a load manager that are reached from outside: its clock and its pending work."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pulsar_conformance.adapters.cluster.timers import nothing
 from pulsar_conformance.adapters.pulsar.jvm import Java, field, named
 
 MILLIS = 60_000
-"""Of a minute."""
+"""Milliseconds of a minute."""
 
 
 class LoadManager(ABC):
@@ -63,12 +63,12 @@ class LoadManager(ABC):
 
     @property
     def rests(self) -> bool:
-        """Whether nothing is on its way that others have to hear of."""
+        """True if nothing is on its way that others have to hear of."""
         return True
 
     @abstractmethod
     def passes(self, minutes: float) -> None:
-        """What it remembers is older by so many minutes."""
+        """Age everything it remembers by some minutes."""
 
     @abstractmethod
     def known(self) -> set[str]:

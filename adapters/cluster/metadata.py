@@ -33,7 +33,7 @@ BOOKIE = {
 """Little memory, and no waiting."""
 
 KEPT = frozenset({"zookeeper", "ledgers", "bookies"})
-"""What ZooKeeper and the bookie keep for themselves."""
+"""Nodes that ZooKeeper and the bookie keep for themselves."""
 
 OWNED, BROKERS, LOCAL_POLICIES = "/namespace", "/loadbalance/brokers", "/admin/local-policies"
 LEADER = "/loadbalance/leader"
@@ -45,7 +45,7 @@ BUNDLES, AVERAGES = "/loadbalance/bundle-data", "/loadbalance/broker-time-averag
 
 @dataclass(frozen=True)
 class Node:
-    """What is written somewhere, the transaction by which it came, and how often it was changed."""
+    """The content of a node, the transaction that created it, and the number of changes."""
 
     data: Any
     since: int
@@ -137,7 +137,7 @@ class Metadata:
                 yield name.removeprefix(f"{path}/"), read
 
     def report(self, broker: str) -> str:
-        """What a broker has reported last, as it stands."""
+        """Return the last report of a broker, as it is written."""
         return bytes(self._client.getData(f"{BROKERS}/{broker}", False, None)).decode()
 
     def register(self, broker: str, report: str) -> None:
@@ -175,7 +175,7 @@ class Metadata:
             raise
 
     def _read(self, path: str) -> Node | None:
-        """What a node holds; none where there is no node, or nothing in it."""
+        """Return the content of a node; None where there is no node, or nothing in it."""
         state = named("org.apache.zookeeper.data.Stat")()
         try:
             data = self._client.getData(path, False, state)

@@ -1,4 +1,4 @@
-"""Two clusters of one kind, each of which is asked half of what is asked together.
+"""Two clusters of one kind, each of which is asked half of a batch.
 
 A cluster waits half of the time, for its metadata or for a broker to start: two of them make use of
 two cores.
@@ -19,7 +19,7 @@ BATCH = 32
 """Cases that are asked together."""
 
 WORTH = 8
-"""Of so many the second cluster is asked half: it takes some seconds to start."""
+"""Number of cases from which the second cluster is asked half: it takes seconds to start."""
 
 
 class ClusterPair(Connection):
@@ -38,12 +38,12 @@ class ClusterPair(Connection):
 
     @property
     def closed(self) -> bool:
-        """Whether it can no longer be asked."""
+        """True if it can no longer be asked."""
         return any(one.closed for one in self._both)
 
     @property
     def restarts(self) -> bool:
-        """Whether connecting again starts it anew, with nothing left of before."""
+        """True if connecting again starts it anew, with nothing left of before."""
         return self._first.restarts
 
     @property

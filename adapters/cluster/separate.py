@@ -43,7 +43,7 @@ class SeparateBroker:
 
     @property
     def leads(self) -> bool:
-        """Whether it takes itself for the leader."""
+        """True if it takes itself for the leader."""
         return bool(self._line.ask("broker", "leads"))
 
     @property
@@ -57,7 +57,7 @@ class SeparateBroker:
         return self._line.ask("broker", "setting", name)
 
     def feel(self, throughput: float, table: Mapping[str, Mapping[str, float]]) -> None:
-        """What its sensors say from now on."""
+        """Set what its sensors report from now on."""
         self._line.ask("broker", "feel", throughput, table)
 
     def stop(self) -> None:
@@ -100,7 +100,7 @@ class SeparateManager:
         self._line.ask("manager", "hear")
 
     def passes(self, minutes: float) -> None:
-        """What it remembers is older by so many minutes."""
+        """Age everything it remembers by some minutes."""
         self._line.ask("manager", "passes", minutes)
 
     def locks(self) -> Mapping[str, Lock] | None:
@@ -110,7 +110,7 @@ class SeparateManager:
 
     @property
     def rests(self) -> bool:
-        """Whether nothing is on its way that others have to hear of."""
+        """True if nothing is on its way that others have to hear of."""
         return bool(self._line.ask("manager", "rests"))
 
     def known(self) -> set[str]:
@@ -143,7 +143,7 @@ class SeparateTimers:
 
 
 class SeparateNotified:
-    """What its metadata store tells it."""
+    """The notifications of its metadata store."""
 
     def __init__(self, line: Line) -> None:
         self._line = line
@@ -166,7 +166,7 @@ class Line:
         self._read()
 
     def ask(self, part: str, name: str, *given: Any) -> Any:
-        """What a part of the broker has or does under a name. Errors: `Unsettled`."""
+        """Return an attribute of a part, or the result of a method. Errors: `Unsettled`."""
         assert self._child.stdin is not None
         try:
             self._child.stdin.write(json.dumps([part, name, given]).encode() + b"\n")

@@ -51,7 +51,7 @@ class BrokerHost:
         self._timers: list[Any] = []
 
     def answer(self, part: str, name: str, given: list[Any]) -> Any:
-        """What a part has or does under a name, as JSON has it."""
+        """Return an attribute of a part, or the result of a method, as JSON."""
         special: Callable[..., Any] | None = SPECIAL.get((part, name))
         if special is not None:
             return special(self, *given)
@@ -80,7 +80,7 @@ SPECIAL: Mapping[tuple[str, str], Callable[..., Any]] = {
     ("timers", "run"): BrokerHost.run,
     ("manager", "locks"): BrokerHost.locks,
 }
-"""What JSON cannot hold as it is."""
+"""Attributes whose values JSON cannot hold as they are."""
 
 
 def as_json(found: Any) -> Any:

@@ -46,7 +46,7 @@ SENSED: Mapping[str, Any] = {
     # A broker looks once a minute whether it has to report; the documented interval stays.
     "loadBalancerReportUpdateMinIntervalMillis": 60000,
 }
-"""What the sensors need that stand in."""
+"""Settings that the sensors' stand-ins need."""
 
 
 def broker_conf(

@@ -1,4 +1,4 @@
-"""What stands in for the world around a cluster, with the reason."""
+"""Stand-ins for the world around a cluster, with the reason of each."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ STANDINS: Mapping[str, str] = {
     "Clients": "each topic in use is looked up after each event, over HTTP; a client that lost "
     "its broker does so by itself",
 }
-"""What stands in, by type or by part, and why it may."""
+"""Stand-ins by type or part, and why each is allowed."""
 
 NEUTRAL: Mapping[str, tuple[float, str]] = {
     "loadBalancerMemoryResourceWeight": (0, "the heap is that of the JVM in which all brokers run"),

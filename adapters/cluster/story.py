@@ -49,7 +49,7 @@ class LiveStory(StoryPlayer):
         self._since: dict[str, object] = {}
         self._later: list[Request] = []
         self._sheds = False
-        """Whether time passes: the timers run, and shedding is one of them."""
+        """True if time passes: the timers run, and shedding is one of them."""
         self._asked = 0
 
     def reason(self, kind: str) -> str:

@@ -1,4 +1,4 @@
-"""What stands after `cluster:` in an adapter's name."""
+"""The part of an adapter's name after `cluster:`."""
 
 from __future__ import annotations
 

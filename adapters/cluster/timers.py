@@ -33,7 +33,7 @@ GRAIN = 30 * NANOS
 """Every interval is a multiple of half a minute: what is missing has passed since."""
 
 ASIDE = 100 * 365 * 24 * 60 * MINUTE
-"""So far in the future that a task never runs by itself."""
+"""Nanoseconds after which a task would run by itself: never."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class Timer:
 
 
 class Timers:
-    """Those of one broker."""
+    """The timers of one broker."""
 
     def __init__(self, executor: Java) -> None:
         self._pool = field(executor, "e").get(executor)

@@ -48,7 +48,7 @@ def _changed() -> Java:
 
 
 class WebApps:
-    """Those that no broker has at present, by the path at which they answer."""
+    """The applications that no broker has at present, by their path."""
 
     def __init__(self) -> None:
         self._free: dict[str, list[WebApp]] = defaultdict(list)
@@ -69,7 +69,7 @@ class WebApps:
 
 
 class WebApp:
-    """What Jersey makes of the requests at one path, for the broker to which it is lent."""
+    """Jersey's application of one path, for the broker to which it is lent."""
 
     def __init__(self, servlet: Java) -> None:
         """Made of what the first broker to start describes, and holding nothing else of it."""

@@ -1,4 +1,4 @@
-"""What brokers and their leader write down about load, and when."""
+"""Reports of brokers and load data of the leader: what is written, and when."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Writings:
                 said["last"] = report_of(nodes[name].data)
 
     def _look_at_data(self, clock: float, step: SeenStep) -> None:
-        """What the leader writes: the data of bundles, or that of brokers while there is none."""
+        """Note what the leader writes: the data of bundles, or of brokers while there is none."""
         nodes = dict(self._nodes(BUNDLES))
         bundles, self._bundles = self._bundles, stamps(nodes.items())
         averages, self._averages = self._averages, stamps(self._nodes(AVERAGES))

@@ -1,4 +1,4 @@
-"""What stands after `cluster:` where it is a URL."""
+"""The part of an adapter's name after `cluster:` where it is a URL."""
 
 from __future__ import annotations
 
@@ -43,5 +43,5 @@ class Address:
 
 
 def is_url(rest: str) -> bool:
-    """Whether what follows `cluster:` is a URL, and no release and no folder."""
+    """True if what follows `cluster:` is a URL, and no release and no folder."""
     return rest.startswith(SCHEMES)

@@ -1,4 +1,4 @@
-"""What can be asked of a cluster as it stands, by the rule that it shows; and its answers."""
+"""Questions that an unchanged cluster can answer, by the rule that they show; and its answers."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class OwnQuestions:
 
     @property
     def operations(self) -> tuple[str, ...]:
-        """Those of which it can answer a case."""
+        """The operations of which it can answer a case."""
         return tuple(dict.fromkeys(name for _, row in self._rows() for name, _ in row))
 
     def own(self) -> dict[str, tuple[Row, ...]]:
@@ -39,7 +39,7 @@ class OwnQuestions:
         return found
 
     def answer(self, operation: str, case: Mapping[str, Any]) -> JSON:
-        """What the cluster says. Errors: `NoAnswer` where it does not answer."""
+        """Return the cluster's answer. Errors: `NoAnswer`."""
         return ANSWERS[operation](self, case)
 
     def _rows(self) -> Iterator[tuple[str, Row]]:
@@ -157,11 +157,11 @@ ANSWERS: Mapping[str, Callable[[OwnQuestions, Mapping[str, Any]], JSON]] = {
     "report.read": OwnQuestions.read,
     "manager.choose": OwnQuestions.choose,
 }
-"""What answers each operation."""
+"""The method that answers each operation."""
 
 
 def whole(cuts: tuple[str, ...]) -> bool:
-    """Whether boundaries ascend from the first hash to the last."""
+    """True if boundaries ascend from the first hash to the last."""
     ends = [int(cut, 16) for cut in cuts]
     ascending = all(low < high for low, high in pairwise(ends))
     return len(ends) > 1 and ends[0] == 0 and ends[-1] == LAST and ascending

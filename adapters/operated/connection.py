@@ -71,7 +71,7 @@ class OperatedConnection(Connection):
         return True
 
     def remarks(self) -> list[str]:
-        """What it is like, and what cannot be asked of it."""
+        """Return remarks on the cluster, and on what cannot be asked of it."""
         return self._lines
 
     def exchange(self, operation: str, batch: Sequence[JSON]) -> list[JSON]:

@@ -20,11 +20,11 @@ READ: Mapping[str, Callable[[str], Any]] = {
     "number": float,
     "boolean": {"true": True, "false": False}.__getitem__,
 }
-"""What a value of each type is read by; any other stays a text."""
+"""The parser of each type; values of other types stay texts."""
 
 
 def documented(told: Mapping[str, Any]) -> dict[str, Any]:
-    """Those that documents name, typed; one that has no value, or cannot be read, is left out.
+    """Return the documented settings, typed, without those that have no readable value.
 
     Whatever else a broker is configured with, secrets among it, is not looked at.
     """

@@ -1,4 +1,4 @@
-"""One look at a cluster: every broker is asked at the same time, and none waits for another."""
+"""Looks at a cluster: all brokers are asked at the same time."""
 
 from __future__ import annotations
 
@@ -21,31 +21,31 @@ AT_ONCE = 16
 """Brokers that are asked at the same time."""
 
 UNLOADED = "brk_lb_unload_bundle_total"
-"""How the leader's metrics call the number of bundles that it has shed."""
+"""Name of the leader's metric that counts the bundles it has shed."""
 
 GLOBAL = "global"
 RARELY = 10
-"""Anti-affinity groups, a request a namespace, are looked at every so many looks."""
+"""Number of looks between two readings of the anti-affinity groups, a request a namespace."""
 
 Found = TypeVar("Found")
 
 
 class NoCluster(UserError):
-    """It is not certain which cluster is meant; what to say."""
+    """It is not certain which cluster is meant; the message says what to add."""
 
 
 @dataclass(frozen=True)
 class Look:
-    """What was seen, and the load reports of the brokers that answered."""
+    """One look: owners and settings, and the load reports of the brokers that answered."""
 
     sight: Sight
     reports: Mapping[str, Any]
     troubles: Mapping[str, str]
-    """What could not be read, and why."""
+    """The parts that could not be read, and why."""
 
 
 class Looker:
-    """Looks at one cluster again and again."""
+    """Looks at one cluster repeatedly."""
 
     def __init__(self, api: AdminApi, cluster: str) -> None:
         self._api = api
@@ -114,7 +114,7 @@ class Looker:
         raise errors[0]
 
     def _broker(self, broker: str) -> tuple[frozenset[str] | None, Any, str]:
-        """What a broker owns, its load report, and why something is missing."""
+        """Return a broker's bundles, its load report, and why something is missing."""
         base = self._api.of(broker)
         held, report, why = None, None, ""
         try:
@@ -126,7 +126,7 @@ class Looker:
         return held, report, why
 
     def _ask(self, path: str) -> Any:
-        """What the first broker that can be reached answers."""
+        """Return the answer of the first broker that can be reached."""
         for broker in self._known:
             try:
                 return self._api.get(path, self._api.of(broker))
@@ -207,7 +207,7 @@ class Looker:
     def _tried(
         what: str, troubles: dict[str, str], read: Callable[[], Found | None]
     ) -> Found | None:
-        """What could be read; what could not is a trouble, and the rest goes on."""
+        """Read a part; where that fails, note the trouble and return None."""
         try:
             return read()
         except NoAnswer as error:
@@ -218,5 +218,5 @@ class Looker:
 
 
 def _of_users(namespace: str) -> bool:
-    """Whether it is not one that each broker keeps for itself, `pulsar/HOST:PORT`."""
+    """True if it is not one that each broker keeps for itself, `pulsar/HOST:PORT`."""
     return namespace.count("/") == 1 and ":" not in namespace

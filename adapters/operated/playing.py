@@ -1,4 +1,4 @@
-"""A story, played on somebody's cluster as far as its admin API alone can play one."""
+"""Plays a story through the admin API only."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from pulsar_conformance.adapters.operated.standing import Standing
 from pulsar_conformance.adapters.operated.tenant import OwnTenant
 
 UNREACHED = (0, *FORBIDDEN)
-"""What an answer has as its status where the cluster did nothing of the story's making."""
+"""The status of an answer that is not about the request itself."""
 
 
 class PlayedCluster:
@@ -35,12 +35,12 @@ class PlayedCluster:
         self._standing = standing
         self._tenant = tenant
         self.brokers: dict[str, str] = {}
-        """Those of the story that are up, and the names under which they are registered."""
+        """The story's brokers, and the names under which they are registered."""
         self._spaces: dict[str, str] = {}
 
     @property
     def metadata(self) -> PlayedCluster:
-        """What is written of namespaces is asked of the same brokers."""
+        """The bundles of namespaces, which are read from the same brokers."""
         return self
 
     def bind(self, name: str) -> None:
@@ -54,7 +54,7 @@ class PlayedCluster:
         self._tenant.namespace(number, bundles)
 
     def real(self, name: str) -> str:
-        """What a namespace, a bundle or a topic of the story is called in the cluster."""
+        """Return the cluster's name of a namespace, a bundle or a topic of the story."""
         domain, there, rest = name.rpartition("://")
         tenant, space, *local = rest.split("/", 2)
         return f"{domain}{there}{'/'.join((self._spaces[f'{tenant}/{space}'], *local))}"
@@ -105,7 +105,7 @@ class PlayedCluster:
         return next((name for name, broker in self.brokers.items() if broker == leads), None)
 
     def every(self, path: str, told: Any) -> Callable[[], bool]:
-        """Whether every broker gives this answer."""
+        """True if every broker gives this answer."""
         bases = [self._api.of(broker) for broker in self.brokers.values()]
         return lambda: all(told(self._api.get(path, base, text=True)) for base in bases)
 

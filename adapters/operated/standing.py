@@ -1,4 +1,4 @@
-"""A cluster as it stands: what can be read of it without changing anything."""
+"""The state of a cluster that can be read without changing anything."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from pulsar_conformance.reference.cluster import RESOURCES
 from pulsar_conformance.reference.managers import MANAGERS
 
 MOST_NAMESPACES, MOST_TOPICS = 20, 10
-"""Of a large cluster so many namespaces are asked about, and so many topics of each."""
+"""Numbers of namespaces of a large cluster, and of topics of each, that are read."""
 
 MANAGER = "loadManagerClassName"
 NESTED = "systemResourceUsage"
@@ -27,7 +27,7 @@ MADE_UP = "persistent://{}/conformance-{}"
 
 @dataclass(frozen=True)
 class Standing:
-    """What was read.
+    """The state that was read.
 
     Attributes:
         cluster: its name.
@@ -51,7 +51,7 @@ class Standing:
 
     @property
     def sight(self) -> Sight:
-        """What the look showed."""
+        """The owners, leader and settings of the look."""
         return self.look.sight
 
     def managers(self) -> dict[str, str]:
@@ -152,5 +152,5 @@ def users(sight: Sight) -> list[str]:
 
 
 def _plain(topic: object) -> bool:
-    """Whether it is the name of a topic in a namespace of two parts."""
+    """True if it is the name of a topic in a namespace of two parts."""
     return isinstance(topic, str) and topic.startswith("persistent://") and topic.count("/") == 4

@@ -39,7 +39,7 @@ NUMBER, PLENTY = "defaultNumberOfNamespaceBundles", 4
 """The setting that says how many bundles a namespace gets, and as many as the documents say."""
 
 ALGORITHMS = "supportedNamespaceBundleSplitAlgorithms"
-"""What a story with a split has to say, and the oldest brokers do not tell."""
+"""The setting that a story with a split needs, and the oldest brokers don't report."""
 
 IMPOSSIBLE = {
     "broker_down": "no broker is made to crash",
@@ -47,7 +47,7 @@ IMPOSSIBLE = {
     "leader_lost": "nobody is deposed",
     "tick": "time passes by the cluster's own clock, and nobody waits for it",
 }
-"""What an admin API alone cannot make happen, and why not."""
+"""Events that an admin API alone can't cause, and why."""
 
 OWNERSHIP = (
     "OWN-01", "OWN-02", "OWN-03", "OWN-07", "OWN-08", "OWN-09", "OWN-10", "OWN-11",
@@ -115,12 +115,12 @@ def _events(case: Mapping[str, Any]) -> list[tuple[str, Any]]:
 
 
 def _kept_apart(case: Mapping[str, Any]) -> bool:
-    """Whether it is about groups or domains, which count as long as no broker is overloaded."""
+    """True if it is about groups or domains, which count as long as no broker is overloaded."""
     return any(kind in ("domain", "group") for kind, _ in _events(case))
 
 
 def _hindrances(standing: Standing, case: Mapping[str, Any]) -> Iterator[str | None]:
-    """What stands in the way of a story, whatever the settings are."""
+    """Yield the reasons, apart from settings, why a story can't be played."""
     events = _events(case)
     yield next((IMPOSSIBLE[kind] for kind, _ in events if kind not in PlayedStory.EVENTS), None)
     first = list(takewhile(lambda event: event[0] == "broker_up", events))

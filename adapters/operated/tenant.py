@@ -22,7 +22,7 @@ from pulsar_conformance.adapters.operated.standing import Standing
 PREFIX = "conformance-"
 NAME = re.compile(rf"{PREFIX}[0-9a-f]{{8}}")
 SAYABLE = re.compile(r"[-=:.\w]+")
-"""What may stand in the name of a namespace."""
+"""Characters of a namespace's name."""
 
 WAS, UNSET = "was:", "unset:"
 """How the name of a namespace begins that tells how a setting was before it was changed: set
@@ -38,7 +38,7 @@ SECONDS = 20.0
 
 
 class LeftBehind(Exception):
-    """What could not be undone, and why."""
+    """Changes that could not be undone, and why."""
 
 
 class NotTheMainThread(Exception):
@@ -133,7 +133,7 @@ class OwnTenant:
         self.seen(emptied, f"{space} is deleted")
 
     def _deleted(self, path: str) -> bool:
-        """Whether it is no more. Errors: `NoAnswer` where waiting would not help."""
+        """True if it is no more. Errors: `NoAnswer` where waiting would not help."""
         try:
             self._api.change("DELETE", path)
         except NoAnswer as error:
@@ -147,7 +147,7 @@ class OwnTenant:
         self.seen(lambda: self._in_force(name) == {value}, f"{name}={value} at every broker")
 
     def _set_back(self, name: str, value: str, *, unset: bool) -> None:
-        """What nobody had set is set to what was in force: brokers keep that when it is unset."""
+        """Set the former value, then unset it if nobody had set one: brokers keep the value."""
         self._set(name, value)
         if unset:
             self._gone(f"{ADMIN}/brokers/configuration/{quote(name)}")
@@ -206,7 +206,7 @@ def _handling(handler: Callable[[int, Any], object], numbers: Iterable[int]) -> 
 
 
 def left(api: AdminApi, standing: Standing) -> Iterator[str]:
-    """What runs before this one did not undo, one tenant a line."""
+    """Yield what earlier runs did not undo, one tenant a line."""
     try:
         tenants = [one for one in api.get(f"{ADMIN}/tenants") if NAME.fullmatch(str(one))]
         for tenant in sorted(tenants):

@@ -1,4 +1,4 @@
-"""What a cluster is like, in a few lines for a person: what no question of the protocol asks."""
+"""Remarks on a cluster for a person, on what no question of the protocol asks."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pulsar_conformance.adapters.operated.standing import MOST_NAMESPACES, Stand
 from pulsar_conformance.specs.words import counted
 
 MOST = 8
-"""So many of a kind are named."""
+"""Number of items of a kind that are named."""
 
 UNASKED = (
     "not asked, as nothing was changed: what it sheds, splits and places, and what follows from "

@@ -71,7 +71,7 @@ class Admin:
     def _arguments(
         self, name: str, part: str, algorithm: str | None, positions: Sequence[int]
     ) -> Iterator[Java]:
-        """What the request takes, in the order in which the release wants it."""
+        """Return the arguments of the request, in the release's order."""
         texts = iter((part, algorithm))
         for kind in methods(self._java, name)[0].getParameterTypes():
             simple = str(kind.getSimpleName())
@@ -136,7 +136,7 @@ def _wraps(error: Java) -> bool:
 
 
 def _refuses(error: Java) -> bool:
-    """Whether this is a response that blames the request."""
+    """True if this is a response that blames the request."""
     kind = error.getClass()
     while kind is not None:
         name = str(kind.getSimpleName())

@@ -57,7 +57,7 @@ class Configurations:
         return self._loader.create(properties, self._kind.class_)
 
     def knows(self, name: str) -> bool:
-        """Whether the release has a setting."""
+        """True if the release has a setting."""
         return self.type_of(name) is not None
 
     def type_of(self, name: str) -> str | None:
@@ -72,7 +72,7 @@ class Configurations:
         return [str(one.getName()) for one in self._kind.class_.getDeclaredFields()]
 
     def default(self, name: str) -> Java:
-        """What a setting is where nobody set it, beneath or anywhere."""
+        """Return the release's own default of a setting."""
         empty = self._loader.create(named("java.util.Properties")(), self._kind.class_)
         found = field(self._kind, name)
         return None if found is None else found.get(empty)
@@ -95,5 +95,5 @@ class Configurations:
 
 
 def _line(name: str, value: str) -> str:
-    """What stands in broker.conf; blanks around a value are the loader's business."""
+    """Return a value as broker.conf writes it; the loader strips blanks around it."""
     return f"{name}={value}".replace("\n", "\\n")

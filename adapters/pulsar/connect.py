@@ -27,7 +27,7 @@ SHELLS = "org.mockito:mockito-core:3.12.4"
 """Makes the shells. From 4 on it looks for its caller in Java, and ours is Python."""
 
 BROKER_JAR = re.compile(r"pulsar-broker-(\d[^/]*)(?<!-tests)(?<!-sources)(?<!-javadoc)\.jar$")
-"""Of a build, too, which has its tests and sources beside it."""
+"""The broker's jar, also of a build, which has its tests and sources beside it."""
 
 UNHURRIED = Limits(start=180.0, base=120.0, per_case=0.5)
 """Two or three seconds start a release, and a case takes some milliseconds; a busy machine, or the
@@ -36,7 +36,7 @@ first case of a kind, takes many times that."""
 
 @contextmanager
 def starting(name: str) -> Iterator[None]:
-    """What keeps jars from being found or fetched ends in an `AdapterError` with the name."""
+    """Turn every reason why jars can't be found or fetched into an `AdapterError`."""
     try:
         yield
     except BadTarget as wrong:
@@ -71,7 +71,7 @@ def connect_pulsar(
 
 
 def check_machine() -> None:
-    """What a machine needs besides the jars. Errors: `BadTarget`."""
+    """Check what a machine needs besides the jars. Errors: `BadTarget`."""
     if importlib.util.find_spec("jpype") is None:
         raise BadTarget("released Pulsar needs JPype: pip install 'pulsar-conformance[pulsar]'")
     if problem := without_java():

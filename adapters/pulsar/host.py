@@ -82,7 +82,7 @@ class Released:
         }
 
     def answer(self, operation: str, case: Mapping[str, Any]) -> dict[str, Any]:
-        """What the release answers; an exception of its own is the case's failure."""
+        """Return the release's answer; an exception of its own is the case's failure."""
         from pulsar_conformance.adapters.pulsar import shells
 
         try:
@@ -103,7 +103,7 @@ class Released:
 
 
 def _missing_beneath(error: jpype.JException) -> CannotLoad | None:
-    """What to say where an exception comes of classes that cannot be loaded."""
+    """Return the error to raise where an exception comes from classes that can't be loaded."""
     while error is not None:
         missing = jvm.missing(error)
         if missing is not None:

@@ -70,12 +70,12 @@ def missing(error: jpype.JException) -> CannotLoad | None:
 
 
 WHOLE = "look whether all jars are there and whole"
-"""What to do where a class is missing."""
+"""The hint where a class is missing."""
 
 
 @cache
 def exists(name: str) -> bool:
-    """Whether the release has a class."""
+    """True if the release has a class."""
     loader = jpype.java.lang.ClassLoader.getSystemClassLoader()
     try:
         jpype.java.lang.Class.forName(name, False, loader)
@@ -126,7 +126,7 @@ def _methods(kind: type[Any], name: str) -> tuple[Java, ...]:
 
 
 def call(on: Java, name: str, *arguments: Java) -> Java:
-    """What a method answers that only its own package may call. Errors: what it throws."""
+    """Call a method that only its own package may call. Errors: those that it throws."""
     [method, *_] = [m for m in methods(on, name) if m.getParameterCount() == len(arguments)]
     try:
         return method.invoke(on, jpype.JArray(jpype.java.lang.Object)(list(arguments)))

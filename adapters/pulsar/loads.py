@@ -62,13 +62,13 @@ class Loads:
         self._never_measured = _never_measured()
 
     def local(self, report: Json) -> Java:
-        """What one broker reports, as `LocalBrokerData`."""
+        """Return the report of one broker, as `LocalBrokerData`."""
         return self._mapper.readValue(json.dumps(_report(report)), self._local.class_)
 
     def fill(
         self, load_data: Java, brokers: Mapping[str, Json], bundles: Json, assigned: bool = False
     ) -> None:
-        """What the leader knows: every report, and the averages of the bundles that have any.
+        """Return the leader's load data: reports, and averages of the bundles that have any.
 
         Of a bundle without data it knows nothing, whoever owns it; where it `assigned` every
         bundle that is owned, it has what it then assumes of one that was never measured.
@@ -97,7 +97,7 @@ class Loads:
         return found
 
     def stats(self, samples: Sequence[Json]) -> Java:
-        """What was measured of a bundle, time after time, as `NamespaceBundleStats`."""
+        """Yield the samples of a bundle in order, as `NamespaceBundleStats`."""
         return self._read(samples, self._samples)
 
     def _averages(self, data: Json) -> Json:
@@ -124,7 +124,7 @@ class Loads:
 
 
 def _report(report: Json) -> Json:
-    """Of a broker's report what the release reads."""
+    """Return the part of a broker's report that the release reads."""
     stats = {
         name: {key: value for key, value in one.items() if key in STATS}
         for name, one in report.get("lastStats", {}).items()
@@ -142,7 +142,7 @@ def _samples(average: Json) -> int:
 
 
 def _never_measured() -> Json:
-    """What the release assumes of a bundle before its first sample."""
+    """Return the load that the release assumes of a bundle before its first sample."""
     manager = named(MANAGER)
     rate = float(manager.DEFAULT_MESSAGE_RATE)
     throughput = float(manager.DEFAULT_MESSAGE_THROUGHPUT)

@@ -89,6 +89,6 @@ def end_threads(manager: Java) -> None:
 
 @cache
 def default_stats() -> Java:
-    """What a manager of the release assumes of a bundle that was never measured."""
+    """The load that a manager of the release assumes of a bundle without samples."""
     with Manager(Service(Configurations({}).of({}))) as manager:
         return field(manager.java, "defaultStats").get(manager.java)

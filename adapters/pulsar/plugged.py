@@ -68,7 +68,7 @@ def check_settings(given: Mapping[str, str], release: Release, *, plugged: bool)
 
 
 def check_made(strategy: str, make: Callable[[], Java], version: str) -> None:
-    """Whether a release makes a user's class. Errors: `CannotLoad`.
+    """True if a release makes a user's class. Errors: `CannotLoad`.
 
     Where it cannot, it may say so in its log alone, and take a strategy of its own.
     """

@@ -31,7 +31,7 @@ class Shelf:
         self.library = self.folder / LIBRARY
 
     def check(self) -> bool:
-        """Whether the jars are there and intact. Errors: `Damaged`.
+        """True if the jars are there and intact. Errors: `Damaged`.
 
         The content of a jar is compared if the file was written to since.
         """

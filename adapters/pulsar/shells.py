@@ -18,7 +18,7 @@ Replies = Mapping[str, Any]
 """Method, or Type.method, to what it returns, or to a function of the method's arguments."""
 
 Reply = Callable[[Java], Java]
-"""What an invocation returns."""
+"""Returns the value of an invocation."""
 
 STANDINS: Mapping[str, str] = {
     "PulsarService": "a running broker; it hands out the configuration and the other shells",
@@ -42,7 +42,7 @@ STANDINS: Mapping[str, str] = {
     "NamespaceBundleFactory.invalidateBundleCache": "nothing is split in earnest, so the bundles "
     "of a namespace stay known",
 }
-"""What stands in, by type or method, and why it may."""
+"""Stand-ins by type or method, and why each is allowed."""
 
 
 class Shells:
@@ -125,7 +125,7 @@ SHELLED = (
 
 @cache
 def _returned(method: Java) -> str:
-    """What a method returns, with its type arguments."""
+    """Return the type that a method returns, with its type arguments."""
     raw, whole = method.getReturnType(), method.getGenericReturnType()
     _, _, arguments = str(whole.getTypeName()).partition("<")
     return f"{raw.getName()}<{arguments}"
@@ -224,7 +224,7 @@ class _Answer:
 
     @jpype.JOverride
     def answer(self, invocation: Java) -> Java:
-        """What the method returns."""
+        """Return the value of a call."""
         method = invocation.getMethod()
         if method not in self._found:
             self._found[method] = self._reply(method)

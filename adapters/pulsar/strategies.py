@@ -15,7 +15,7 @@ from pulsar_conformance.adapters.pulsar.jvm import Java, exists, named
 PACKAGE = "org.apache.pulsar.broker.loadbalance."
 SHEDDING = f"{PACKAGE}LoadSheddingStrategy"
 PLACEMENT = f"{PACKAGE}ModularLoadManagerStrategy"
-"""What a strategy of the modular manager implements."""
+"""The interfaces of the modular manager's strategies."""
 
 KINDS: Mapping[str, str] = {SHEDDING: "shedding", PLACEMENT: "placement"}
 EXTENSIBLE = f"{PACKAGE}extensions."

@@ -17,7 +17,7 @@ NEUTRAL = HERE / "neutral.yaml"
 
 @dataclass(frozen=True)
 class Known:
-    """What must be known about a release before its classes can be asked.
+    """Data about a release that is needed before its classes can be asked.
 
     Attributes:
         documents: the documented profile to judge it by, of the newest documents that speak of it.

@@ -19,7 +19,7 @@ from pyspark.sql import functions as F
 
 DEFAULT_BUNDLES = "defaultNumberOfNamespaceBundles"
 MOST_BUNDLES = 1 << 20
-"""So many boundaries at most are worked out for one namespace."""
+"""Maximum number of boundaries that are computed for one namespace."""
 
 
 def defaults(cases: DataFrame, chosen: Basis) -> DataFrame:

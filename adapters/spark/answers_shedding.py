@@ -104,7 +104,7 @@ NEEDED: Mapping[str, tuple[str, ...]] = {
 
 
 def _weighing(chosen: Basis) -> Column:
-    """Whether it matters which bundles of a broker may move: a row of `shedding`."""
+    """True if it matters which bundles of a broker may move: a row of `shedding`."""
     if shedding.EVERYWHERE[chosen.readings["overload-scope"]]:
         return F.lit(True)
     level, idle = F.col("thresholdshedder"), F.col(f"settings.{threshold.LOWER_BOUNDARY}")

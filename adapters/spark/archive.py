@@ -37,7 +37,7 @@ POLITE = ("nice", "-n", "19")
 """How a command is begun that lets all others go first."""
 
 UNQUOTED = '"\\\n'
-"""What a path has that cannot be told in quotes."""
+"""Characters of a path that can't be quoted."""
 
 
 @dataclass(frozen=True)
@@ -53,11 +53,11 @@ class Archive:
 
     @property
     def listing(self) -> Path:
-        """What Java writes for this process, class by class."""
+        """The list that Java writes for this process, class by class."""
         return self.file.with_suffix(f".{os.getpid()}.listing")
 
     def options(self) -> tuple[str, ...]:
-        """By which options Java uses the archive, or lists what it loads for it."""
+        """Return the options by which Java uses the archive, or lists the classes for it."""
         if set(UNQUOTED) & set(str(self.file)):
             return ()
         try:
@@ -124,19 +124,19 @@ def _key(java_options: Sequence[str], jars: Path) -> str:
 
 
 def _complete(file: Path) -> bool:
-    """Whether there is one, and Java came to its end."""
+    """True if there is one, and Java came to its end."""
     with suppress(FileNotFoundError), file.open("rb") as content:
         return any(content.read(HEADER))
     return False
 
 
 def _lately(file: Path) -> bool:
-    """Whether a file was written within a day."""
+    """True if a file was written within a day."""
     return file.exists() and time.time() - file.stat().st_mtime < DAY
 
 
 def _is_filled(place: str) -> bool:
-    """Whether a part of a class path is a folder with anything in it."""
+    """True if a part of a class path is a folder with anything in it."""
     return Path(place).is_dir() and any(Path(place).iterdir())
 
 

@@ -52,7 +52,7 @@ Total = Callable[[DataFrame, Timeline, int | str], tuple[DataFrame, Column]]
 
 
 WHOLE = 1 << 46
-"""Of rates below this, the whole part is summed as an integer, so that nothing of it is lost."""
+"""Rates below this have their whole part summed as an integer, which loses nothing."""
 
 
 def _whole(name: str) -> Column:
@@ -74,13 +74,13 @@ def _sums(course: Timeline) -> Column:
 
 
 def sum_of(name: str) -> Column:
-    """What all samples of a rate come to so far, of rows that `averages` is at."""
+    """Return the sum of all samples of a rate so far, for the rows of `averages`."""
     whole, rest = F.col(f"_sums.{name}"), F.col(f"_sums.{name}_rest")
     return F.coalesce(whole.cast("double") + rest, number(0))
 
 
 def _sliding(rows: DataFrame, course: Timeline, window: int | str) -> tuple[DataFrame, Column]:
-    """What all samples come to, without those that have left the window."""
+    """Return the sum of all samples that are still in the window."""
     left = f"_left_{window}"
     if isinstance(window, int):
         rows = rows.withColumn(left, course.earlier("_of_sample", window + 1))
@@ -101,7 +101,7 @@ FADED = 200
 
 
 def _fading(rows: DataFrame, course: Timeline, window: int | str) -> tuple[DataFrame, Column]:
-    """What the recurrence comes to: each sample after `window` of them takes its share of it.
+    """Return the result of the recurrence: each sample after `window` of them takes its share.
 
     The weights of samples are powers of what is kept. They are summed in blocks, as those of a long
     course differ by more than a double can hold; what a block had at its end goes into the next.
@@ -148,7 +148,7 @@ def averages(
     beside: Mapping[str, Column] = MappingProxyType({}),
     of_sums: Mapping[str, Column] = MappingProxyType({}),
 ) -> DataFrame:
-    """What is known at each look, of the samples before it. [DATA-01 … 07]
+    """Return the averages at each look, of the samples before it. [DATA-01 … 07]
 
     Rows are samples and looks: `keys` tell bundles apart, `order` tells which comes first, and
     `RATE_FIELDS` are what was measured, null in a look. Each time frame of `frames`, with the

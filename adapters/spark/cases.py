@@ -32,7 +32,7 @@ class SparkOperation:
     shape: str
     plan: Callable[[DataFrame, Basis], DataFrame]
     settings: tuple[str, ...] = ()
-    """Those that it depends on: its cases have them as a struct `settings`, typed, in force."""
+    """The settings that it depends on: its cases have them, typed, in a struct `settings`."""
 
 
 def answers(texts: DataFrame, operation: SparkOperation, chosen: Basis) -> DataFrame:

@@ -78,7 +78,7 @@ class SparkConnection(Connection):
 
     @property
     def closed(self) -> bool:
-        """Whether it can no longer be asked."""
+        """True if it can no longer be asked."""
         return self._starting is None
 
     @property

@@ -41,7 +41,7 @@ MEASURED: Mapping[str, Callable[[Column], Column]] = {
     MAX_MESSAGES: lambda rates: rates["messages"],
     MAX_MEGABYTES: lambda rates: rates["bytes"],
 }
-"""What each limit limits. [SPLIT-01 … 04]"""
+"""The quantity of each limit. [SPLIT-01 … 04]"""
 
 
 def candidates(rows: DataFrame, readings: Mapping[str, str]) -> DataFrame:

@@ -84,7 +84,7 @@ jobs together take 60 % of the CPU time that they take with Java's second compil
 
 
 class Log:
-    """What the Java process writes to standard output and error: kept, but not shown."""
+    """The Java process's standard output and error: kept, but not shown."""
 
     def __init__(self) -> None:
         self.file: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115  as long as Java lives
@@ -97,7 +97,7 @@ class Log:
 
 
 BEFORE = ("pandas", "pyspark.sql")
-"""What Python loads for Spark while Java starts, before a thread of ours goes on with it:
+"""Modules that Python loads for Spark while Java starts, before a thread of ours needs them:
 Hypothesis, which may draw meanwhile, breaks on a NumPy that is half imported; and two threads that
 import PySpark at once see halves of its modules.
 """
@@ -166,7 +166,7 @@ def _failed(launching: Future[Any]) -> bool:
 
 
 def _settings(master: str, more: Mapping[str, str]) -> dict[str, str]:
-    """Those of a session, `more` over our own."""
+    """Return the settings of a session, `more` over our own."""
     cores = re.search(r"\[(\d+)", master)
     tasks = int(cores[1]) if cores else (os.cpu_count() or 1)
     return {
@@ -187,7 +187,7 @@ JAVA = JavaProcess()
 
 @contextmanager
 def _interrupts_kept() -> Iterator[None]:
-    """What handles an interrupt of this process is as it was afterwards, and Py4J is silent on it.
+    """Keep this process's handler of interrupts, and silence Py4J on them.
 
     PySpark's own handler talks to Java in the middle of another talk, and Py4J then prints traces.
     """
@@ -204,5 +204,5 @@ def _interrupts_kept() -> Iterator[None]:
 
 
 def _not_of_py4j(record: logging.LogRecord) -> bool:
-    """What Py4J tells the root logger is raised as well, to whoever asked."""
+    """True for a record that is not Py4J's, whose errors are raised as well."""
     return "py4j" not in Path(record.pathname).parts

@@ -29,7 +29,7 @@ AMOUNT: Mapping[str, Callable[[Column, Column, Column], Column]] = {
     "margin": lambda _rank, above, need: above < need,
     "one": lambda rank, _above, _need: rank == 1,
 }
-"""Whether a bundle is among those that go, by `overload-amount`. [OVERLOAD-02, 03, 05, 06]"""
+"""True if a bundle is among those that go, by `overload-amount`. [OVERLOAD-02, 03, 05, 06]"""
 
 
 def need_of(used: Column, threshold: Column, weight: Column) -> Column:
@@ -43,7 +43,7 @@ def stand(brokers: DataFrame, readings: Mapping[str, str]) -> DataFrame:
 
 
 def takes(readings: Mapping[str, str]) -> Column:
-    """Whether a bundle goes."""
+    """True if a bundle goes."""
     level = F.col("overloadshedder")
     amount = AMOUNT[readings["overload-amount"]](F.col("rank"), F.col("above"), level["need"])
     return level["over"] & (F.col("owned") >= FEWEST) & F.col("movable") & amount

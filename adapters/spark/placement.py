@@ -29,14 +29,14 @@ LEFT_OUT: Mapping[str, Callable[[Column, Column], Column]] = {
     "eligible": operator.gt,
     "excluded": operator.ge,
 }
-"""Whether a usage is too high, by the reading `placement-at-threshold`. [PLACE-04]"""
+"""True if a usage is too high, by the reading `placement-at-threshold`. [PLACE-04]"""
 
 SCORE: Mapping[str, Callable[[Column, Column, Column], Column]] = {
     "weighted": lambda rate, distance, _added: F.try_divide(rate, distance),
     "plain": lambda rate, _distance, _added: rate,
     "weighted-with-bundle": lambda rate, distance, added: F.try_divide(rate + added, distance),
 }
-"""What is compared, by the reading `placement-score`; null at the threshold. [PLACE-02]"""
+"""The score by the reading `placement-score`; null at the threshold. [PLACE-02]"""
 
 
 def scores(rows: DataFrame, readings: Mapping[str, str]) -> DataFrame:
@@ -71,7 +71,7 @@ def scores(rows: DataFrame, readings: Mapping[str, str]) -> DataFrame:
 
 
 def chosen(best: Column, by_chance: Column, turn: Column) -> Column:
-    """Of the names that may be chosen, in order, the first; where chance decides, they take turns.
+    """Return the first name that may be chosen; where chance decides, they take turns.
 
     `turn` counts the questions: who asks again gets the next one. [PLACE-05]
     """

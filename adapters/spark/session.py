@@ -69,7 +69,7 @@ class _Process:
 
     running: Spark | None = None
     ending: Future[None] | None = None
-    """Of a session that is left to end by itself."""
+    """The end of a session that ends by itself."""
 
     turn: threading.Lock = field(default_factory=threading.Lock)
 
@@ -78,7 +78,7 @@ _PROCESS = _Process()
 
 
 PLACES = re.compile(r"local(\[(\*|[1-9]\d{0,3})\])?|sc://[^\s/]+(/\S*)?")
-"""What names a Spark; `SUBMITTED` besides."""
+"""Names of a Spark, besides `SUBMITTED`."""
 
 
 def check_place(target: str, adapter: str) -> None:
@@ -126,7 +126,7 @@ def _check_ended(adapter: str) -> None:
 
 
 def taking(target: str, adapter: str) -> Future[Spark]:
-    """What `take` returns. A Java that has to be started is started in the background.
+    """Promise what `take` returns, and start Java, where it has to be, in the background.
 
     That takes seconds, in which cases can be drawn. Raises AdapterError where it is known at once
     that there will be no Spark.
@@ -174,7 +174,7 @@ def release(spark: Spark, *, idle: bool = False) -> None:
 def taken(
     target: str, adapter: str, options: Mapping[str, str] = MappingProxyType({})
 ) -> Iterator[Spark]:
-    """What `take` returns, for as long as its work takes."""
+    """Take a Spark for the length of a block."""
     spark = take(target, adapter, options)
     try:
         yield spark

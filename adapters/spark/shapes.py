@@ -11,7 +11,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 RESOURCES = ("cpu", "memory", "directMemory", "bandwidthIn", "bandwidthOut")
-"""What a broker reports the usage of. [USAGE-01]"""
+"""Resources whose usage a broker reports. [USAGE-01]"""
 
 RATE_FIELDS = ("msgRateIn", "msgRateOut", "msgThroughputIn", "msgThroughputOut")
 """Messages and bytes per second, each way."""
@@ -58,7 +58,7 @@ def traffic(rates: Column) -> Column:
 
 
 def measured(average: Column) -> Column:
-    """Whether an average stands on a sample."""
+    """True if an average stands on a sample."""
     return F.coalesce(average["numSamples"] > 0, F.lit(False))
 
 

@@ -44,14 +44,14 @@ RECENTLY: Mapping[str, Callable[[Column, Column], Column]] = {
     "blocked": operator.le,
     "free": operator.lt,
 }
-"""Whether an unload so long ago is within the grace period, by `grace-edge`. [SHED-04]"""
+"""True if an unload so long ago is within the grace period, by `grace-edge`. [SHED-04]"""
 
 BROKER = ("cycle", "broker")
 
 
 @dataclass(frozen=True)
 class Strategy:
-    """What decides under a strategy: how brokers stand, and which of their bundles it takes.
+    """The decision of a strategy: the state of brokers, and which of their bundles it takes.
 
     `levels` adds a struct of its name in small letters to brokers. `takes` is of a bundle in the
     queue of its broker; `sums` are traffic that it adds up along the queue, by name.
@@ -148,7 +148,7 @@ def _chosen(rows: DataFrame, readings: Readings, strategies: Iterable[str]) -> D
 
 
 MEASURED = ("percent", "history", "smoothed", "carries", "weight", "first")
-"""What is known of brokers, and not asked of their bundles."""
+"""The columns of brokers, which their bundles don't repeat."""
 
 
 def with_counts(brokers: DataFrame, bundles: DataFrame, readings: Readings) -> DataFrame:
@@ -181,7 +181,7 @@ def _counted(rows: DataFrame, readings: Readings) -> DataFrame:
 
 
 def _of_bundles() -> Column:
-    """What a broker carries by its bundles: struct of `messages` and `bytes` per second."""
+    """Return the load of a broker by its bundles: struct of `messages` and `bytes` per second."""
     sums = (_total(F.col("parts")[name]).alias(name) for name in ADDED["bundles"])
     return F.struct(*sums)
 
@@ -197,7 +197,7 @@ CARRIES: Mapping[str, Callable[[], Column]] = {
     "reported": lambda: F.col("carries"),
     "bundles": _of_bundles,
 }
-"""What a broker carries, by the reading `broker-rates`. [OVERLOAD-02, THRESHOLD-03]"""
+"""The load of a broker, by the reading `broker-rates`. [OVERLOAD-02, THRESHOLD-03]"""
 
 
 def _many(parts: Column) -> Column:
@@ -206,7 +206,7 @@ def _many(parts: Column) -> Column:
 
 
 def blocked(moved: Column, readings: Readings) -> Column:
-    """Whether a bundle that was unloaded so many minutes ago has to stay. [SHED-04]"""
+    """True if a bundle that was unloaded so many minutes ago has to stay. [SHED-04]"""
     recently = RECENTLY[readings["grace-edge"]]
     return F.coalesce(recently(moved, F.col(f"settings.{GRACE}")), F.lit(False))
 

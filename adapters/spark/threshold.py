@@ -51,7 +51,7 @@ RELIEF: Mapping[str, Callable[[Column, Column, Column], Column]] = {
     "some": lambda place, _above, _need: place == 1,
     "enough": lambda _place, above, need: above < need,
 }
-"""Whether a bundle goes for an idle broker's sake, by `lower-boundary-amount`. [THRESHOLD-13]"""
+"""True if a bundle goes for an idle broker's sake, by `lower-boundary-amount`. [THRESHOLD-13]"""
 
 
 def stand(brokers: DataFrame, readings: Mapping[str, str]) -> DataFrame:
@@ -78,7 +78,7 @@ def stand(brokers: DataFrame, readings: Mapping[str, str]) -> DataFrame:
 
 
 def takes(readings: Mapping[str, str]) -> Column:
-    """Whether a bundle goes."""
+    """True if a bundle goes."""
     level = F.col("thresholdshedder")
     own = level["over"] & F.col("movable") & (F.col("above") < level["need"])
     relief = RELIEF[readings["lower-boundary-amount"]]

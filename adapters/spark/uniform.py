@@ -47,7 +47,7 @@ def fitting() -> Column:
 
 
 def takes(_readings: Mapping[str, str]) -> Column:
-    """Whether a bundle goes."""
+    """True if a bundle goes."""
     ends = F.col("uniformloadshedder")
     return ends["over"] & ends["most_loaded"] & _fits() & (F.col(FILLED) <= ends["need"])
 

@@ -23,7 +23,7 @@ ANY_MANAGER: Mapping[str, Decision] = {
     "bundles.split": bundles.split,
     "manager.choose": choosing.choose,
 }
-"""What brokers decide whatever load manager they run."""
+"""Decisions of brokers that don't depend on their load manager."""
 
 MODULAR: Mapping[str, Decision] = {
     **ANY_MANAGER,
@@ -39,7 +39,7 @@ MODULAR: Mapping[str, Decision] = {
 
 
 QUICK = ("usage.max",)
-"""Those that take no seconds."""
+"""Decisions that take less than a second."""
 
 
 def decisions(manager: str) -> Mapping[str, Decision]:

@@ -35,7 +35,7 @@ def choose(leader: AskedLeader, case: Case) -> Answer:
 
 
 def _written(leader: AskedLeader, case: Case) -> Mapping[str, Any]:
-    """What broker.conf says; where it says nothing, what counts then."""
+    """The class of broker.conf; where it names none, the release's default."""
     if case["conf"] is not None:
         return {SETTING: case["conf"]}
     if SETTING in leader.beneath:

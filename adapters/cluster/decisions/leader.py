@@ -20,7 +20,7 @@ CAPACITY = 1e8
 """Bytes a second that the running broker can carry: of no account, as it says nothing of itself."""
 
 ALONE = "broker"
-"""What the running broker is called where a question names none."""
+"""Name of the running broker where a question names none."""
 
 SERVER_ERROR = 500
 SECONDS = 3.0
@@ -49,7 +49,7 @@ class AskedLeader:
         self._requests: Requests | None = None
         self._question: Mapping[str, Any] | None = None
         self.remembered: Any = None
-        """What the last question came to, for those that ask it again at once."""
+        """The result of the last question, for the same question asked again at once."""
 
     def begin(self, settings: Mapping[str, Any], brokers: Iterable[str] = ()) -> None:
         """Let the first of these brokers run and lead, and register the others.
@@ -74,7 +74,7 @@ class AskedLeader:
         self._question, self.remembered = question, found
 
     def knows(self, question: Mapping[str, Any]) -> bool:
-        """Whether this is the last question once more, of the same broker."""
+        """True if this is the last question once more, of the same broker."""
         up = self._question is not None and self.broker in self.cluster.brokers.values()
         return up and question == self._question
 
@@ -85,7 +85,7 @@ class AskedLeader:
 
     @cached_property
     def _usual(self) -> Mapping[str, float]:
-        """Those weights that the release knows, where nobody sets them."""
+        """The weights that the release knows, with their defaults."""
         usual = {name: self.release.configurations.default(name) for name in NEUTRAL}
         return {name: float(value) for name, value in usual.items() if value is not None}
 
@@ -104,7 +104,7 @@ class AskedLeader:
         manager.settle()
 
     def requests(self) -> Requests:
-        """What the leader asks for from now on."""
+        """The leader's requests from now on."""
         self._requests = self._requests or Requests()
         self._requests.take_over(self.broker.service)
         return self._requests
@@ -116,7 +116,7 @@ class AskedLeader:
 
     @property
     def load_data(self) -> Java:
-        """What the modular manager of the broker that runs has gathered."""
+        """The load data of the running broker's modular manager."""
         return field(self.manager, "loadData").get(self.manager)
 
     def bundle(self, name: str) -> Java:

@@ -31,11 +31,11 @@ NOTHING: Mapping[str, Any] = {
     "isolation": [],
     "versions": {},
 }
-"""What a question may leave out."""
+"""Fields that a question may leave out."""
 
 
 EVENLY = "loadBalancerDistributeBundlesEvenlyEnabled"
-"""Whether brokers that serve more of a namespace than others are no candidates for more of it."""
+"""True if brokers that serve more of a namespace than others are no candidates for more of it."""
 
 
 def select(leader: AskedLeader, case: Case) -> Answer:
@@ -73,7 +73,7 @@ def spread(leader: AskedLeader, case: Case) -> Answer:
 
 
 def _assigned(leader: AskedLeader, case: Case, candidates: Iterable[str], question: Case) -> Answer:
-    """What the leader draws in a case that tells all there is of a question."""
+    """Return the leader's choices in a case that is a whole question."""
     up = list(candidates)
     if not up:
         raise Unsupported("a cluster that decides has a broker")
@@ -105,7 +105,7 @@ def _write(leader: AskedLeader, case: Case) -> None:
 
 
 def _knows(leader: AskedLeader, space: str, group: str) -> bool:
-    """Whether the leader has read what it heard of: it reads policies in a thread of their own."""
+    """True if the leader has read what it heard of: it reads policies in a thread of their own."""
     method, path, _ = requests.group_of(space)
     reply = leader.cluster.ask(method, path)
     return reply.fine and reply.text == group

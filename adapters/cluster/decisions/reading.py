@@ -19,7 +19,7 @@ def maximum(leader: AskedLeader, case: Case) -> Answer:
 
 
 def read(leader: AskedLeader, case: Case) -> Answer:
-    """What the leader knows of the broker by then, if the release takes the report for its own.
+    """Return what the leader then knows of the broker, if the release accepts the report.
 
     Errors: `TurnedDown`, `Unsupported`.
     """

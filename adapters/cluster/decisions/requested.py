@@ -1,4 +1,4 @@
-"""What the leader asks brokers to do: noted, granted, and not done."""
+"""Requests of the leader to brokers: noted and granted, but not carried out."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NAMESPACES = f"{ADMIN}/namespaces/"
 
 @dataclass(frozen=True)
 class Requested:
-    """What was to be done with a bundle: `unload` or `split`, and with its parts."""
+    """A request for a bundle: `unload` or `split`, and whether to unload the parts."""
 
     what: str
     bundle: str

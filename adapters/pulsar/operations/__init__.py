@@ -53,7 +53,7 @@ def offered(release: Release) -> Mapping[str, Operation]:
 
 
 def check(release: Release) -> None:
-    """Whether the release makes a user's strategy, and none of its own. Errors: `CannotLoad`."""
+    """True if the release makes a user's strategy, and none of its own. Errors: `CannotLoad`."""
     for strategy, make in ((release.shedder, shedding.made), (release.placer, placement.made)):
         if strategy:
             check_made(strategy, partial(make, release), release.version)

@@ -21,7 +21,7 @@ DOMAINS = (f"{POLICIES}FailureDomainImpl", f"{POLICIES}FailureDomain")
 """The class of a failure domain; the second is an interface where there is the first."""
 
 FIRST_HALF, SECOND_HALF = "0x00000000_0x80000000", "0x80000000_0xffffffff"
-"""Of each namespace, the bundle that is served, and the one that is placed."""
+"""The bundle of each namespace that is served, and the one that is placed."""
 
 
 def filtered(release: Release, case: Case) -> Answer:
@@ -64,13 +64,13 @@ def reporting(serving: Mapping[str, list[str]]) -> Mapping[str, Any]:
 
 
 def stored(case: Case) -> Mapping[str, Any]:
-    """What the metadata store would say about domains and groups."""
+    """Stands in for the metadata of domains and groups."""
     domains = {name: _domain(brokers) for name, brokers in case["domains"].items()}
     groups = {group: done(some(_policies(group))) for group in set(case["groups"].values())}
     names, none = listed(domains), done(some(None))
 
     def policies(of: Java) -> Java:
-        """Of a namespace, by its name or by the path of its node."""
+        """Return the policies of a namespace, by its name or the path of its node."""
         namespace = str(of).removeprefix("/admin/policies/")
         return groups.get(case["groups"].get(namespace), none)
 

@@ -12,7 +12,7 @@ from pulsar_conformance.adapters.pulsar.service import Service
 
 
 def candidates(release: Release, case: Case) -> Answer:
-    """What the admin client is told to split, and whether to unload its parts."""
+    """The bundles that the admin client is asked to split, and whether to unload their parts."""
     configuration = release.configuration(case["settings"])
     counts = case["namespaceBundles"]
     replies = {"getBundleCount": lambda namespace: jpype.JInt(counts.get(str(namespace), 1))}

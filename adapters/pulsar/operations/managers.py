@@ -99,7 +99,7 @@ CONCURRENT = "java.util.concurrent.ConcurrentHashMap"
 
 
 def _ask_admin(service: Service, value: str) -> None:
-    """What `update-dynamic-config` comes to, once a user may. Errors: `TurnedDown`."""
+    """Return the result of `update-dynamic-config` by a permitted user. Errors: `TurnedDown`."""
     java = service.shells.unmade(BROKERS)
     name = next(one for one in SETTING_DYNAMICALLY if methods(java, one))
     with refusing():
@@ -125,7 +125,7 @@ def _made(service: Service) -> str:
 
 
 def is_mistake(error: Java) -> bool:
-    """Whether the name itself is wrong, rather than what it led to."""
+    """True if the name itself is wrong, rather than what it led to."""
     while error is not None:
         if str(error.getClass().getSimpleName()) in MISTAKES:
             return True
@@ -134,4 +134,4 @@ def is_mistake(error: Java) -> bool:
 
 
 MISTAKES = ("ClassNotFoundException", "NoClassDefFoundError", "IllegalArgumentException")
-"""What says that a name is no load manager's; capitals may be wrong in a class file's name."""
+"""Exceptions for a name that is no load manager's; a class file's capitals may be wrong."""

@@ -17,7 +17,7 @@ SETTING = "loadBalancerLoadPlacementStrategy"
 
 
 def made(release: Release) -> Java:
-    """What the release makes of a user's own strategy."""
+    """Return the strategy that the release makes of a user's own class."""
     return named(PLACEMENT).create(release.configuration({SETTING: release.placer}))
 
 
@@ -57,7 +57,7 @@ def _strategy(release: Release, case: Case) -> Mapping[str, str]:
 
 
 def known(release: Release, case: Case, unmeasured: Java) -> Java:
-    """What the leader knows: reports, averages, their sums, and what is preallocated.
+    """Return the leader's load data: reports, averages, their sums, and preallocated bundles.
 
     Of a bundle that was never measured it takes the stats for granted that are `unmeasured`.
     """

@@ -31,7 +31,7 @@ CHANGES = {
 
 
 def read(_release: Release, case: Case) -> Answer:
-    """What the getters of the report say. Errors: `TurnedDown` for what cannot be read."""
+    """Return what the getters of the report return. Errors: `TurnedDown` for a bad report."""
     manager, report = whose(case["report"])
     return {"manager": manager, "broker": said(report, manager)}
 
@@ -47,7 +47,7 @@ def whose(written: Case) -> tuple[str, Java]:
 
 
 def said(report: Java, manager: str) -> dict[str, Any]:
-    """What a report of such a manager says. Errors: `Unsupported`."""
+    """Return the content of a report of such a manager. Errors: `Unsupported`."""
     return {name: value for name, value in _each(report, manager) if value is not None}
 
 

@@ -37,13 +37,13 @@ def strategies(release: Release) -> list[str]:
 
 
 def made(release: Release) -> Java:
-    """What the manager makes of a user's own strategy."""
+    """Return the strategy that the manager makes of a user's own class."""
     with Manager(Service(release.configuration({STRATEGY: release.shedder}))) as manager:
         return manager.strategy
 
 
 def select(release: Release, case: Case) -> Answer:
-    """What the admin client is told to unload, in the order in which it is told."""
+    """The bundles that the admin client is asked to unload, in order."""
     with _Row(release, case, case["brokers"]) as row:
         row.remember(case)
         return {"unload": row.unload(case, 0)}
@@ -196,7 +196,7 @@ class _Watched:
 
     @jpype.JOverride
     def findBundlesForUnloading(self, load_data: Java, configuration: Java) -> Java:  # noqa: N802  Pulsar's
-        """What the strategy chooses."""
+        """Return the strategy's choice."""
         found = self._strategy.findBundlesForUnloading(load_data, configuration)
         if found is not None:  # of nothing at all the release complains by itself
             for broker, bundles in found.asMap().items():
@@ -205,7 +205,7 @@ class _Watched:
 
     @jpype.JOverride
     def onActiveBrokersChange(self, brokers: Java) -> None:  # noqa: N802  Pulsar's
-        """What the strategy does with it."""
+        """Have the strategy act on it."""
         self._strategy.onActiveBrokersChange(brokers)
 
 

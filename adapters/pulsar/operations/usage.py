@@ -65,7 +65,7 @@ def _measure(release: Release, case: Case) -> Measure:
 
 @cache
 def _always_weighted() -> bool:
-    """Whether OverloadShedder, too, goes by the weighted maximum: its own bytecode names it."""
+    """True if OverloadShedder, too, goes by the weighted maximum: its own bytecode names it."""
     loader = named("java.lang.ClassLoader").getSystemClassLoader()
     stream = loader.getResourceAsStream(OVERLOAD)
     if stream is None:

@@ -60,12 +60,12 @@ def assigned(release: Release, case: Case) -> Answer:
 
 
 Left = tuple[Java, ...]
-"""What a strategy is asked: among which brokers, for which bundle, by which load data, under which
+"""A strategy's arguments: among which brokers, for which bundle, by which load data, under which
 configuration."""
 
 
 def left_to(manager: Java, bundle: Java) -> Left | None:
-    """What a manager asks its strategy last to assign a bundle, if at all; nothing stays of it."""
+    """Return the manager's last question to its strategy for a bundle, if any."""
     asked: list[Left] = []
     strategy = field(manager, "placementStrategy")
     strategy.set(manager, _Overheard(strategy.get(manager), asked))
@@ -120,7 +120,7 @@ def serve(release: Release, manager: Java, load: Java, case: Case) -> None:
 
 
 def _stored(case: Case) -> Mapping[str, Any]:
-    """What the metadata store would say: domains and groups, and policies of isolation."""
+    """Stands in for the metadata of domains, groups and isolation policies."""
     owned = {"domains": case["domains"], "groups": case["groups"]}
     replies = dict(anti_affinity.stored(owned))
     isolation = some(_isolation(case) if case["isolation"] else None)
@@ -133,7 +133,7 @@ def _stored(case: Case) -> Mapping[str, Any]:
 
 
 class _Children:
-    """What a release of ZooKeeper's own caches finds under a node: first domains, then brokers."""
+    """Return the children of a node for releases with ZooKeeper's caches: domains, then brokers."""
 
     def __init__(self, case: Case) -> None:
         self._domains = named("java.util.HashSet")(listed(case["domains"]))
@@ -179,11 +179,11 @@ class _Overheard:
 
     @jpype.JOverride
     def selectBroker(self, among: Java, *others: Java) -> Java:  # noqa: N802  Pulsar's
-        """What the strategy chooses."""
+        """Return the strategy's choice."""
         self._asked.append((named("java.util.HashSet")(among), *others))
         return self._strategy.selectBroker(among, *others)
 
     @jpype.JOverride
     def onActiveBrokersChange(self, brokers: Java) -> None:  # noqa: N802  Pulsar's
-        """What the strategy does with it."""
+        """Have the strategy act on it."""
         self._strategy.onActiveBrokersChange(brokers)
