@@ -19,7 +19,7 @@ from pulsar_conformance.audit.input import paths
 from pulsar_conformance.audit.input.paths import AuditError
 from pulsar_conformance.audit.pipeline import spark_tuning
 from pulsar_conformance.conformance.cases.settings import BadSetting
-from pulsar_conformance.conformance.cases.settings_files import read_conf
+from pulsar_conformance.conformance.cases.settings_files import read_settings
 from pulsar_conformance.conformance.cases.snapshot import BadSnapshot
 from pulsar_conformance.conformance.engine.plan import BadPlan, chosen_readings
 
@@ -172,9 +172,15 @@ def _check_asked(args: argparse.Namespace) -> None:
 def _settings(file: str | None) -> dict[str, Any]:
     if file is None:
         return {}
-    given = read_conf(Path(file))
+    read = read_settings(Path(file))
+    documented = specs.load().settings
+    given = {name: value for name, value in read.values.items() if name in documented}
+    others = [name for name in read.values if name not in documented]
+    notes = [*read.notes(), *([f"not used by the audit: {', '.join(others)}"] if others else [])]
+    for note in notes:
+        print(f"pulsar-conformance: {note}", file=sys.stderr)
     if not given:
-        raise BadSetting(f"--settings {file}: no setting in it is about load balancing")
+        raise BadSetting(f"--settings {file}: no documented setting in it is about load balancing")
     return given
 
 

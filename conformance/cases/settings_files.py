@@ -41,11 +41,6 @@ FORMS = (
 )
 
 
-def read_conf(file: Path) -> dict[str, Any]:
-    """Return the settings of a file by name. Errors: as `read_settings`."""
-    return dict(read_settings(file).values)
-
-
 def read_settings(file: Path, release: str | None = None) -> SettingsRead:
     """Read the settings of a file, as a release does if one is named.
 

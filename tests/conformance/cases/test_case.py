@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from pulsar_conformance import fixtures
-from pulsar_conformance.conformance.cases.settings_files import read_conf
+from pulsar_conformance.conformance.cases.settings_files import read_settings
 from pulsar_conformance.conformance.cases.snapshot import MAKERS
 from pulsar_conformance.conformance.commands.main import main
 
@@ -126,7 +126,7 @@ def test_a_broker_conf_is_read_as_java_reads_it(tmp_path):
         "loadBalancerNamespaceBundleMaxTopics=500\n"
         "loadBalancerNamespaceBundleMaxTopics=700"
     )
-    assert read_conf(conf) == {
+    assert read_settings(conf).values == {
         THRESHOLD: 10,
         "loadBalancerSheddingEnabled": True,
         "loadBalancerLoadSheddingStrategy": OVERLOAD,
@@ -151,7 +151,7 @@ def test_the_settings_of_a_running_broker_are_read_as_its_admin_api_writes_them(
         "brokerInterceptors": ["a", "b"],
     }
     conf.write_text(json.dumps(told))
-    assert read_conf(conf) == {
+    assert read_settings(conf).values == {
         THRESHOLD: 10,
         "loadBalancerOverrideBrokerNicSpeedGbps": 1,
         "loadBalancerSheddingEnabled": True,
@@ -163,7 +163,7 @@ def test_the_settings_of_a_running_broker_are_read_as_its_admin_api_writes_them(
     conf.write_text(
         json.dumps({**told, "loadBalancerOverrideBrokerNicSpeedGbps": "Optional.empty"})
     )
-    assert "loadBalancerOverrideBrokerNicSpeedGbps" not in read_conf(conf)
+    assert "loadBalancerOverrideBrokerNicSpeedGbps" not in read_settings(conf).values
 
 
 def test_a_file_names_its_broker(made, reports, capsys):
