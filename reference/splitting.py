@@ -13,6 +13,8 @@ from pulsar_conformance.reference.settings import Settings
 RANGE = "range_equally_divide"
 TOPICS = "topic_count_equally_divide"
 POSITIONS = "specified_positions_divide"
+BY_RATES = "flow_or_qps_equally_divide"
+"""An algorithm of releases that no document of the profiles describes."""
 
 
 @dataclass(frozen=True)
@@ -99,6 +101,8 @@ def algorithm_of(asked: str | None, by: str, settings: Settings, readings: Readi
     """
     algorithm = asked or settings.text(SELECTING_SETTING[readings["split-key"]])
     if algorithm not in ALGORITHMS:
+        if algorithm == BY_RATES:
+            raise Refused(f"{algorithm} needs the rates of topics, which no case has")
         raise Refused(f"{algorithm} is no algorithm; there are {', '.join(ALGORITHMS)}")
     if algorithm == POSITIONS and asked is None:
         raise Refused(f"{POSITIONS} cannot be set as the default")

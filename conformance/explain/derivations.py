@@ -26,6 +26,7 @@ from pulsar_conformance.conformance.explain.running import (
     settings_notes,
     with_release_defaults,
 )
+from pulsar_conformance.conformance.explain.spread import spread_lines
 from pulsar_conformance.fixtures import Answer, Example
 from pulsar_conformance.reference import Derivation, Model, folded
 from pulsar_conformance.specs.text import paragraph
@@ -112,7 +113,7 @@ def _derivations(trial: Trial, derived: Sequence[Derivation], focus: Focus) -> I
     """Each question with its derivation and its answer; equal ones in a row once."""
     asked = groupby(zip(trial.questions, derived, strict=True), key=itemgetter(0))
     groups = [(question, [one for _, one in equal]) for question, equal in asked]
-    for number, ((operation, _case), each) in enumerate(groups, 1):
+    for number, ((operation, case), each) in enumerate(groups, 1):
         which = f"question {number} of {len(groups)}: " if len(groups) > 1 else ""
         often = f", asked {len(each)} times" if len(each) > 1 else ""
         title = specs.schema(f"operations/{operation}")["title"]
@@ -127,6 +128,7 @@ def _derivations(trial: Trial, derived: Sequence[Derivation], focus: Focus) -> I
             yield from ("", f"answer{times}", *paper.answer(shown))
             if shown != answer:
                 yield from paragraph(f"the whole decision: {decision(answer)}", 4, "  ")
+            yield from spread_lines(operation, case, answer)
 
 
 def _compared(example: Example, answers: Sequence[Answer], wanted: Wanted) -> str:

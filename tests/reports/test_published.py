@@ -290,3 +290,28 @@ def test_a_summary_lists_what_does_not_hold(report, tmp_path, capsys):
     said = capsys.readouterr().out
     assert "Not every rule that is a *must* holds." in said
     assert "deviation | it waits \\| for a release |" in said
+
+
+RELEASES = {
+    "released-2.10": "pulsar-2.10.5-documented-2.10",
+    "released-3.0": "pulsar-3.0.7-documented-3.0",
+    "released-4.0": "pulsar-4.0.7-documented-3.0",
+    "released-4.2": "pulsar-4.2.4-documented-3.0",
+    "released-5.0": "pulsar-5.0.0-M1-documented-3.0",
+}
+
+
+@pytest.mark.parametrize(("profile", "report"), RELEASES.items())
+def test_a_released_profile_pins_the_readings_that_its_release_was_seen_to_follow(profile, report):
+    """Otherwise a change to a reading passes as if it were the release's own."""
+    [file] = (one for one in PUBLISHED if one.stem == report)
+    found = json.loads(file.read_text("utf-8"))["implementation"]
+    known = specs.load()
+    pinned, usual = known.profile(profile).readings, known.default_readings(profile)
+    seen = {
+        name: found["readings"][name]
+        for name, how in found["known"].items()
+        if how == "found" and found["readings"][name] == usual[name]
+    }
+    assert "partitions" in seen
+    assert seen.items() <= pinned.items()

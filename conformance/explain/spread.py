@@ -1,0 +1,70 @@
+"""How evenly topics are spread over bundles, and whether that is chance."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
+from typing import Any
+
+from pulsar_conformance.conformance.bundles.operations import LOCATE
+from pulsar_conformance.specs.text import columns, paragraph
+from pulsar_conformance.specs.words import counted
+
+MOST_TOPICS = 500
+"""Topics up to which the chance of a spread is computed."""
+
+HASHES = 2**32
+
+
+def spread_lines(
+    operation: str, case: Mapping[str, Any], answer: Mapping[str, Any]
+) -> Iterator[str]:
+    """Yield the number of topics in each bundle, and how likely so uneven a spread is."""
+    if operation != LOCATE.id or len(case["topics"]) < 2 or "bundles" not in answer:
+        return
+    edges = [int(edge, 16) for edge in case["boundaries"]]
+    names = [f"0x{low:08x}_0x{high:08x}" for low, high in pairwise(edges)]
+    found = Counter(answer["bundles"])
+    yield from ("", "topics in each bundle")
+    yield from columns([(f"  {name}", counted(found[name], "topic")) for name in names])
+    if len(case["topics"]) <= MOST_TOPICS:
+        sizes = [(high - low) / HASHES for low, high in pairwise(edges)]
+        most = max(found.values())
+        share = 1 - chance_of_at_most(most - 1, len(case["topics"]), sizes)
+        yield from paragraph(
+            f"Of {counted(len(case['topics']), 'name')} hashed by chance, {share:.1%} of all draws "
+            f"put {most} or more into some bundle.".replace("%", " %"),
+            2,
+        )
+
+
+def chance_of_at_most(most: int, topics: int, shares: Sequence[float]) -> float:
+    """Return the chance that no bundle gets more than `most` of so many topics.
+
+    `shares`: the part of the hash range that each bundle has. Bundles are added one by one; each
+    takes its binomial part of the topics that the bundles before it have left.
+    """
+    left = [0.0] * topics + [1.0]
+    rest = sum(shares)
+    for share in shares:
+        after = [0.0] * (topics + 1)
+        part = min(1.0, share / rest)
+        rest -= share
+        for count, chance in enumerate(left):
+            if chance:
+                for taken, weight in enumerate(_binomial(count, part, most)):
+                    after[count - taken] += chance * weight
+        left = after
+    return left[0]
+
+
+def _binomial(count: int, part: float, most: int) -> Iterator[float]:
+    """Yield the chances that 0, 1, … of some topics fall in a part, up to `most` of them."""
+    if part >= 1:
+        yield from (float(taken == count) for taken in range(min(count, most) + 1))
+        return
+    weight = (1 - part) ** count
+    for taken in range(min(count, most) + 1):
+        yield weight
+        weight *= (count - taken) / (taken + 1) * part / (1 - part)

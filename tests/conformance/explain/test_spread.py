@@ -1,0 +1,32 @@
+"""Topics over bundles: counts, and the chance of so uneven a spread."""
+
+import random
+from collections import Counter
+
+import pytest
+from pulsar_conformance.conformance.explain.spread import chance_of_at_most
+
+
+@pytest.mark.parametrize(("most", "chance"), [(0, 0), (1, 0.5), (2, 1)])
+def test_two_topics_in_two_bundles_share_one_in_half_of_the_draws(most, chance):
+    assert chance_of_at_most(most, 2, [0.5, 0.5]) == pytest.approx(chance)
+
+
+def test_the_chance_is_that_of_drawn_names():
+    shares, topics, most = [0.5, 0.25, 0.125, 0.125], 20, 11
+    draw = random.Random(7)
+    draws = 5000
+    within = sum(
+        max(Counter(draw.choices(range(4), shares, k=topics)).values()) <= most
+        for _ in range(draws)
+    )
+    assert chance_of_at_most(most, topics, shares) == pytest.approx(within / draws, abs=0.03)
+
+
+def test_topics_are_counted_by_bundle(explain):
+    topics = [f"persistent://a/b/t-partition-{number}" for number in range(6)]
+    case = {"boundaries": ["0x00000000", "0x80000000", "0xffffffff"], "topics": topics}
+    status, out, _ = explain({"ask": "bundles.locate", "case": case})
+    assert status == 0
+    assert "topics in each bundle" in out
+    assert "% of all draws put" in " ".join(out.split())
