@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -138,6 +139,81 @@ def _totals(read: reports.Report) -> dict[str, float]:
     return {name: sum(one.get(name, 0) for one in stats) for name in names}
 
 
+RESOURCE_METRICS = {
+    f"pulsar_lb_{metric}_usage": name
+    for metric, name in (
+        ("cpu", "cpu"),
+        ("memory", "memory"),
+        ("directMemory", "directMemory"),
+        ("bandwidth_in", "bandwidthIn"),
+        ("bandwidth_out", "bandwidthOut"),
+    )
+}
+"""Percentages of a broker's resources, by their metrics."""
+
+BUNDLE_METRICS = {
+    f"pulsar_bundle_{metric}": name
+    for metric, name in (
+        ("msg_rate_in", "msgRateIn"),
+        ("msg_rate_out", "msgRateOut"),
+        ("msg_throughput_in", "msgThroughputIn"),
+        ("msg_throughput_out", "msgThroughputOut"),
+        ("topics_count", "topics"),
+        ("producer_count", "producerCount"),
+        ("consumer_count", "consumerCount"),
+    )
+}
+"""Statistics of a bundle, by their metrics."""
+
+SAMPLE = re.compile(r"(\w+)\{(.*)\}\s+(\S+)")
+LABEL = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')
+
+
+def read_metrics(file: Path) -> dict[str, SavedReport]:
+    """The usage and the bundles of each broker, from Prometheus text or a query's JSON.
+
+    Errors: `BadSnapshot` for a file without metrics of load balancing.
+    """
+    try:
+        text = file.read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as wrong:
+        raise BadSnapshot(f"{file}: {getattr(wrong, 'strerror', None) or wrong}") from None
+    brokers: dict[str, Json] = {}
+    for metric, labels, value in _samples(file, text):
+        name = labels.get("broker") or labels.get("instance") or labels.get("pod") or file.stem
+        broker = brokers.setdefault(name, {"bundles": [], "lastStats": {}})
+        if metric in RESOURCE_METRICS:
+            broker[RESOURCE_METRICS[metric]] = {"usage": value, "limit": 100}
+        else:
+            bundle = broker["lastStats"].setdefault(labels.get("bundle", ""), {})
+            bundle[BUNDLE_METRICS[metric]] = value
+    if not any(RESOURCES[0] in broker for broker in brokers.values()):
+        raise BadSnapshot(f"{file}: it has no pulsar_lb_cpu_usage; save /metrics of each broker")
+    return {name: _measured(broker) for name, broker in sorted(brokers.items())}
+
+
+def _measured(broker: Json) -> SavedReport:
+    """The report of a broker whose metrics are known."""
+    stats = broker["lastStats"]
+    totals = {name: sum(one.get(name, 0) for one in stats.values()) for name in RATE_FIELDS}
+    return SavedReport(None, {**broker, "bundles": list(stats), **totals}, "", ())
+
+
+def _samples(file: Path, text: str) -> Iterator[tuple[str, Mapping[str, str], float]]:
+    """Metric, labels and value of each sample about load balancing, the latest of a range."""
+    wanted = {*RESOURCE_METRICS, *BUNDLE_METRICS}
+    if text.lstrip().startswith("{"):
+        for one in content(file).get("data", {}).get("result", []):
+            if one["metric"].get("__name__") in wanted:
+                _, value = one["values"][-1] if "values" in one else one["value"]
+                yield one["metric"]["__name__"], one["metric"], float(value)
+        return
+    for line in text.splitlines():
+        found = SAMPLE.match(line)
+        if found and found[1] in wanted:
+            yield found[1], dict(LABEL.findall(found[2])), float(found[3])
+
+
 KEPT_DATA = (*RATE_FIELDS, "numSamples", "maxSamples")
 
 
@@ -228,6 +304,8 @@ class Snapshot:
         sampled = [name for name in self.owned if name in self.latest]
         if sampled:
             yield f"no bundle data of {_counted(sampled)}: the latest numbers count as one sample"
+        if not self.owned and any(one.report is None for one in self.reported.values()):
+            yield "the metrics name no bundles: set exposeBundlesMetricsInPrometheus=true"
         unknown = [name for name in self.owned if name not in self.bundles]
         if unknown:
             yield f"neither bundle data nor latest numbers of {_counted(unknown)}"

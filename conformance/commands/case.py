@@ -19,10 +19,12 @@ from pulsar_conformance.conformance.cases.snapshot import (
     BadSnapshot,
     Snapshot,
     read_bundle_data,
+    read_metrics,
     read_reports,
     trial_from,
 )
 from pulsar_conformance.conformance.explain.running import check_manager, with_release_defaults
+from pulsar_conformance.conformance.load_data.operations import READ
 from pulsar_conformance.conformance.shedding.operations import SHED
 from pulsar_conformance.reference import Model
 from pulsar_conformance.specs.broker import nearest_profile
@@ -40,6 +42,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--reports", type=Path, metavar="DIR", help="the same as FOLDER, in an option"
+    )
+    parser.add_argument(
+        "--metrics",
+        type=Path,
+        metavar="FILE",
+        help="instead of reports, the metrics of all brokers: Prometheus text, or the JSON of a "
+        "query, with pulsar_lb_* and pulsar_bundle_*",
     )
     parser.add_argument(
         "--bundle-data",
@@ -80,11 +89,14 @@ def run(args: argparse.Namespace) -> int:
     """Prints a case file for `explain`, `ask` or `run --replay`; 2 if none can be made."""
     if args.operation not in MAKERS:
         raise specs.UnknownName(args.operation, "operation that reports can ask", MAKERS)
-    if (args.folder is None) == (args.reports is None):
-        raise BadSnapshot("case takes one folder of load reports")
-    folder = args.folder or args.reports
+    sources = [one for one in (args.folder, args.reports, args.metrics) if one is not None]
+    if len(sources) != 1:
+        raise BadSnapshot("case takes one folder of load reports, or a file by --metrics")
+    [folder] = sources
+    if args.metrics and args.operation == READ.id:
+        raise BadSnapshot(f"{READ.id} asks about load reports, and metrics are none")
     given = given_settings(args.setting)
-    reports = read_reports(folder)
+    reports = read_metrics(folder) if args.metrics else read_reports(folder)
     data = read_bundle_data(args.bundle_data) if args.bundle_data else {}
     versions = [args.release] if args.release else Snapshot(reports, data, {}).versions
     read = read_settings(args.conf, *versions[:1]) if args.conf else None

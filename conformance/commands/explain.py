@@ -46,6 +46,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--broker", metavar="NAME", help="show only this broker")
     parser.add_argument("--bundle", metavar="NAME", help="show only this bundle")
+    parser.add_argument(
+        "--all", action="store_true", help="list every bundle that stays, also of many"
+    )
 
 
 def run(args: argparse.Namespace) -> int:
@@ -59,7 +62,7 @@ def _lines(args: argparse.Namespace) -> Iterator[str]:
         raise BadCase("explain takes either a CASE.json or --example ID")
     focus = Focus(args.broker, args.bundle)
     settings = {**_settings_of(args.conf), **given_settings(args.setting)}
-    wanted = Wanted(args.profile, chosen_readings(args.reading), settings, focus)
+    wanted = Wanted(args.profile, chosen_readings(args.reading), settings, focus, args.all)
     if args.example is not None:
         yield from example_lines(_example(args.example), wanted)
         return

@@ -16,7 +16,7 @@ from pulsar_conformance.conformance.cases.saved import BadCase, Handed, derived_
 from pulsar_conformance.conformance.cases.settings import changed
 from pulsar_conformance.conformance.common.trial import Question, Trial
 from pulsar_conformance.conformance.explain import paper
-from pulsar_conformance.conformance.explain.focus import Focus
+from pulsar_conformance.conformance.explain.focus import Focus, shortened
 from pulsar_conformance.conformance.explain.running import (
     check_manager,
     decision,
@@ -40,6 +40,8 @@ class Wanted:
     readings: Mapping[str, str]
     settings: Mapping[str, Any]
     focus: Focus = field(default_factory=Focus)
+    every: bool = False
+    """True to list every bundle that stays."""
 
 
 def case_lines(handed: Handed, wanted: Wanted) -> Iterator[str]:
@@ -62,7 +64,7 @@ def case_lines(handed: Handed, wanted: Wanted) -> Iterator[str]:
     gone = [wanted.focus.missing(question.case) for question in trial.questions]
     if all(gone):
         raise BadCase(f"{handed.place}: {gone[0]}; see the names in it")
-    yield from _derivations(trial, derived, wanted.focus)
+    yield from _derivations(trial, derived, wanted)
     if wanted.profile is None:
         yield from other_decisions(trial, model, derived[-1].answer)
 
@@ -83,7 +85,7 @@ def example_lines(example: Example, wanted: Wanted) -> Iterator[str]:
     yield from ("", "by hand")
     yield from (line for step in example.arithmetic for line in paragraph(step, 2))
     yield from ("", *paragraph(f"by the model, {_followed(model)}"))
-    yield from _derivations(trial, derived, wanted.focus)
+    yield from _derivations(trial, derived, wanted)
     answers = [dict(one.answer) for one in derived]
     yield from ("", *paragraph(_compared(example, answers, wanted)))
 
@@ -109,8 +111,9 @@ def _profile_of(example: Example, trial: Trial) -> str:
     return next(legal, judging[0])
 
 
-def _derivations(trial: Trial, derived: Sequence[Derivation], focus: Focus) -> Iterator[str]:
+def _derivations(trial: Trial, derived: Sequence[Derivation], wanted: Wanted) -> Iterator[str]:
     """Each question with its derivation and its answer; equal ones in a row once."""
+    focus = wanted.focus
     asked = groupby(zip(trial.questions, derived, strict=True), key=itemgetter(0))
     groups = [(question, [one for _, one in equal]) for question, equal in asked]
     for number, ((operation, case), each) in enumerate(groups, 1):
@@ -118,7 +121,9 @@ def _derivations(trial: Trial, derived: Sequence[Derivation], focus: Focus) -> I
         often = f", asked {len(each)} times" if len(each) > 1 else ""
         title = specs.schema(f"operations/{operation}")["title"]
         yield from ("", *paragraph(f"{which}{operation}{often}: {title}"))
-        steps = list(paper.derivation(tuple(folded(tuple(focus.of(each[0].steps))))))
+        found = tuple(folded(tuple(focus.of(each[0].steps))))
+        kept = found if wanted.every or focus else tuple(shortened(found))
+        steps = list(paper.derivation(kept))
         yield from ("", *steps) if steps else ()
         answers = [one.answer for one in each]
         others = [answer for place, answer in enumerate(answers) if answer not in answers[:place]]

@@ -4,12 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Any
 
 from pulsar_conformance.reference import Step
 
-WALKED = ("goes", "stays")
+STAYS = "stays"
+WALKED = ("goes", STAYS)
 """Labels of steps that say what becomes of a bundle."""
+
+
+MOST_STAYING = 12
+"""Staying bundles up to which a decision lists each."""
+
+NEARLY_MOVED = 2
+"""Staying bundles of a broker that are listed of many."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +64,25 @@ class Focus:
         asked = {"broker": self.broker, "bundle": self.bundle}
         gone = [f"{what} {name}" for what, name in asked.items() if name and repr(name) not in text]
         return f"it names no {' and no '.join(gone)}" if gone else None
+
+
+def shortened(steps: Sequence[Step]) -> Iterator[Step]:
+    """Yield the steps of a decision, of many bundles that stay on a broker only the first ones.
+
+    Those are the bundles that nearly moved. A decision about few bundles stays as it is.
+    """
+    if sum(step.label.strip() == STAYS for step in steps) <= MOST_STAYING:
+        yield from steps
+        return
+    for label, run in groupby(steps, key=lambda step: step.label):
+        each = list(run)
+        if label.strip() != STAYS or len(each) <= NEARLY_MOVED + 1:
+            yield from each
+            continue
+        yield from each[:NEARLY_MOVED]
+        rest = each[NEARLY_MOVED:]
+        reasons = dict.fromkeys(step.text.rpartition(", ")[2] for step in rest)
+        yield Step(label, f"{len(rest)} more bundles, {'; '.join(reasons)} (--all lists each)")
 
 
 def _sections(steps: Sequence[Step]) -> Iterator[list[Step]]:

@@ -254,6 +254,16 @@ def test_a_missing_setting_takes_the_default_of_the_release(ask):
     assert f"{THRESHOLD} is not set: 10, the default of released-3.0" in out
 
 
+def test_of_many_bundles_that_stay_those_are_listed_that_nearly_moved(ask):
+    many = report(80, dict.fromkeys(range(14), 9))
+    reports = {"broker-a": many, "broker-b": report(30, {14: 10})}
+    out, _, _ = ask(reports, f"{THRESHOLD}=10\n")
+    assert "more bundles, enough has gone (--all lists each)" in out
+    assert "0x70000000_0x80000000 =" not in out
+    out, _, _ = ask(reports, f"{THRESHOLD}=10\n", explain=["--all"])
+    assert "acme/orders/0x70000000_0x80000000 = 9 MB/s, enough has gone" in out
+
+
 def test_a_part_of_an_answer_names_the_whole_decision(ask):
     out, _, _ = ask(BUSY, f"{THRESHOLD}=10\n", explain=["--broker", "broker-b"])
     assert "answer unload nothing the whole decision: unload acme/orders" in out
@@ -264,3 +274,72 @@ def test_a_folder_as_curl_saves_it_is_read(ask, save):
     out, _, case = ask(BUSY, save=save)
     assert sorted(case["case"]["brokers"]) == sorted(BUSY)
     assert "unload acme/orders" in out
+
+
+def metric(name, value, **labels):
+    written = ", ".join(f'{label}="{one}"' for label, one in labels.items())
+    return f"{name}{{{written}}} {value}\n"
+
+
+def metrics_of(reports):
+    """Prometheus text of brokers whose reports are known."""
+    text = '# TYPE pulsar_lb_cpu_usage gauge\npulsar_other{broker="x"} 1\n'
+    for broker, one in reports.items():
+        text += metric("pulsar_lb_cpu_usage", one["cpu"]["usage"], cluster="eu", broker=broker)
+        text += metric("pulsar_lb_bandwidth_in_usage", 1.0, cluster="eu", broker=broker)
+        for bundle, stats in one["lastStats"].items():
+            for name, field in (("msg_throughput_in", "In"), ("msg_throughput_out", "Out")):
+                value = stats[f"msgThroughput{field}"]
+                text += metric(f"pulsar_bundle_{name}", value, broker=broker, bundle=bundle)
+    return text
+
+
+@pytest.mark.parametrize("form", ["text", "query"])
+def test_metrics_decide_as_the_reports_of_the_same_brokers(ask, tmp_path, capsys, form):
+    by_reports, _, _ = ask(BUSY, "", "--judge-by", "documented-3.0")
+    text = metrics_of(BUSY)
+    if form == "query":
+        samples = [line for line in text.splitlines() if line.startswith(("pulsar_lb", "pulsar_b"))]
+        result = []
+        for line in samples:
+            name, _, rest = line.partition("{")
+            labels, _, value = rest.partition("} ")
+            pairs = dict(label.replace('"', "").split("=") for label in labels.split(", "))
+            result.append({"metric": {"__name__": name, **pairs}, "values": [[1, "0"], [2, value]]})
+        text = json.dumps({"status": "success", "data": {"result": result}})
+    file = tmp_path / "metrics"
+    file.write_text(text)
+    assert main(["case", "--metrics", str(file)]) == 0
+    said = capsys.readouterr()
+    case = json.loads(said.out)["case"]
+    assert case["brokers"]["broker-a"]["cpu"] == {"usage": 80.0, "limit": 100}
+    made = tmp_path / "made.json"
+    made.write_text(said.out)
+    assert main(["explain", str(made)]) == 0
+    out = " ".join(capsys.readouterr().out.split())
+    answer = out.partition("answer ")[2].partition(" other decisions")[0]
+    assert answer == by_reports.partition("answer ")[2].partition(" other decisions")[0]
+    assert "unload acme/orders" in answer
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("pulsar_other 1\n", "it has no pulsar_lb_cpu_usage"),
+        ("{not json", "it isn't JSON"),
+        (None, "No such file or directory"),
+    ],
+)
+def test_a_file_without_metrics_is_refused(tmp_path, capsys, text, problem):
+    file = tmp_path / "metrics"
+    if text:
+        file.write_text(text)
+    assert main(["case", "--metrics", str(file)]) == 2
+    assert problem in capsys.readouterr().err
+
+
+def test_metrics_without_bundles_are_explained(tmp_path, capsys):
+    file = tmp_path / "metrics"
+    file.write_text(metric("pulsar_lb_cpu_usage", 80.0, broker="a"))
+    assert main(["case", "--metrics", str(file)]) == 0
+    assert "set exposeBundlesMetricsInPrometheus=true" in capsys.readouterr().err
