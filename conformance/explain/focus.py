@@ -14,7 +14,7 @@ WALKED = ("goes", STAYS)
 """Labels of steps that say what becomes of a bundle."""
 
 
-MOST_STAYING = 12
+MOST_STAYING = 10
 """Staying bundles up to which a decision lists each."""
 
 NEARLY_MOVED = 2

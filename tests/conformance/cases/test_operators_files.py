@@ -255,7 +255,7 @@ def test_a_missing_setting_takes_the_default_of_the_release(ask):
 
 
 def test_of_many_bundles_that_stay_those_are_listed_that_nearly_moved(ask):
-    many = report(80, dict.fromkeys(range(14), 9))
+    many = report(70, dict.fromkeys(range(14), 9))
     reports = {"broker-a": many, "broker-b": report(30, {14: 10})}
     out, _, _ = ask(reports, f"{THRESHOLD}=10\n")
     assert "more bundles, enough has gone (--all lists each)" in out
