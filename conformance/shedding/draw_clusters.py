@@ -271,7 +271,7 @@ class Carried(NamedTuple):
     size: float
 
 
-ways = st.sampled_from(("any", "beside", "beside", "apart", "idle", "any"))
+ways = st.sampled_from(("any", "beside", "beside", "apart", "idle", "empty", "beside", "beside"))
 rate_thresholds = st.sampled_from((50, 50, 10, 400))
 multipliers = st.sampled_from((4, 4, 1.5, 2))
 in_percent = st.booleans()
@@ -282,7 +282,8 @@ off = st.sampled_from((0.02, -0.02, 0.1, -0.1, 0.5, 2))
 def uniform(draw: st.DrawFn, fewest: int = 2) -> Sketch:
     """Brokers whose rates differ by slightly more or less than the thresholds, or arbitrarily.
 
-    Sometimes the lowest broker is idle, or messages and bytes disagree on which carries the most.
+    Sometimes the lowest broker is idle or without bundles, or messages and bytes disagree on which
+    broker carries the most.
     """
     size, way = draw(loads.sizes(fewest)), draw(ways)
     rate, factor = draw(rate_thresholds), draw(multipliers)
@@ -300,12 +301,27 @@ def uniform(draw: st.DrawFn, fewest: int = 2) -> Sketch:
         carried[0], carried[-1] = Carried(low.messages, high.size), Carried(high.messages, low.size)
     random.shuffle(carried)
     counts = loads.owned(random, *size)
+    counts = [
+        0 if way == "empty" and whole == low else count + FEWEST_OF_THE_BUSIEST * (whole == high)
+        for whole, count in zip(carried, counts, strict=True)
+    ]
     given = {
-        place: _shared_out(random, whole, counts[place] + FEWEST_OF_THE_BUSIEST * (whole == high))
-        for place, whole in enumerate(carried)
+        place: _shared_out(random, whole, count)
+        for place, (whole, count) in enumerate(zip(carried, counts, strict=True))
     }
-    levels = [random.randrange(100) for _ in carried]
+    levels = _levels(random, carried)
     return besides(Sketch(random, STRATEGY, levels, counts, settings=settings, given=given))
+
+
+def _levels(random: Random, carried: Sequence[Carried]) -> list[float]:
+    """Return usages, mostly in the order of the traffic."""
+    levels: list[float] = list(random.sample(range(100), len(carried)))
+    if random.random() < 0.1:
+        return levels
+    ascending = iter(sorted(levels))
+    ranked = sorted(range(len(carried)), key=lambda place: carried[place])
+    of = {place: next(ascending) for place in ranked}
+    return [of[place] for place in range(len(carried))]
 
 
 def _anyhow(random: Random, size: loads.Size, settings: dict[str, Any]) -> Sketch:

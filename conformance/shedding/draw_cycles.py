@@ -21,13 +21,18 @@ from pulsar_conformance.conformance.shedding.draw_clusters import (
     graces,
     uniform,
 )
-from pulsar_conformance.conformance.shedding.draw_threshold import threshold
+from pulsar_conformance.conformance.shedding.draw_threshold import (
+    history_shares,
+    past_is_high,
+    threshold,
+    turn,
+)
 from pulsar_conformance.conformance.shedding.operations import CYCLES, SHED
 from pulsar_conformance.reference.cluster import RATE_FIELDS, RESOURCES
 from pulsar_conformance.reference.overload import MARGIN, OVERLOAD_THRESHOLD
 from pulsar_conformance.reference.ranges import FULL_UPPER, HashRange, namespace_of
 from pulsar_conformance.reference.shedding import ENABLED, GRACE, PACKAGE, STRATEGY
-from pulsar_conformance.reference.threshold import HISTORY_SHARE
+from pulsar_conformance.reference.threshold import HISTORY_SHARE, SHEDDER_THRESHOLD
 
 HALF_A_POINT = 0.5
 """The error of an amount that is barely wrong."""
@@ -346,6 +351,31 @@ CHANGES: tuple[tuple[CycleChange, ...], ...] = (
 )
 """The changes that are made between two cycles."""
 
+
+@st.composite
+def _decided_by_history(draw: st.DrawFn) -> Trial:
+    """Cycles in a row of one cluster, of which all but the last are the past of one broker."""
+    size, share, past = draw(loads.sizes(2)), draw(history_shares), draw(past_is_high)
+    random, length = draw(randoms), draw(st.integers(2, LONGEST))
+    one = turn(random, size.brokers, share, past)
+    counts = [count + 8 for count in loads.owned(random, *size)]
+    settings = {SHEDDER_THRESHOLD: one.threshold, HISTORY_SHARE: one.share}
+    found: list[Json] = []
+    place, seed = random.randrange(size.brokers), random.getrandbits(32)
+    for usage in [*[one.past] * (length - 1), one.present]:
+        levels = [one.others] * size.brokers
+        levels[place] = usage
+        sketch = Sketch(
+            Random(seed), "ThresholdShedder", levels, counts, settings=settings, recent=0,
+            traffic="different",
+        )  # fmt: skip
+        case = sketch.case()
+        found.append({"minutes": 1 if found else 0, **{name: case[name] for name in SEEN}})
+    strategy, whole = case["strategy"], case["settings"]
+    return Trial.of(CYCLES.id, {"strategy": strategy, "settings": whole, "cycles": found})
+
+
 any_row = rows(any_strategy)
+rows_decided_by_history = _decided_by_history()
 overload_row = rows(overload)
 threshold_row = rows(threshold)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from itertools import product
 from random import Random
-from typing import Any
+from typing import Any, NamedTuple
 
 from hypothesis import strategies as st
 from pulsar_conformance.conformance.drawing import loads
@@ -15,6 +15,7 @@ from pulsar_conformance.conformance.shedding.draw_clusters import (
     WEIGHTS,
     Need,
     Sketch,
+    Traffic,
     carrying,
     graces,
     observed_before,
@@ -238,6 +239,22 @@ def lower_boundary_on(draw: st.DrawFn, fewest: int = 2) -> Sketch:
     return draw(_idle_among_busy(fewest, {LOWER_BOUNDARY: True}))
 
 
+def lower_boundary_with_small_bundles(fewest: int = 2) -> st.SearchStrategy[Sketch]:
+    """The same cluster with brokers that report far more traffic than their bundles have."""
+    return lower_boundary_on(fewest).map(_with_small_bundles)
+
+
+def _with_small_bundles(sketch: Sketch) -> Sketch:
+    return replace(sketch, given={n: _small(sketch, count) for n, count in enumerate(sketch.owned)})
+
+
+def _small(sketch: Sketch, count: int) -> Traffic:
+    sizes = [size * loads.MEGABYTE for size in sketch.random.sample(range(1, 60), count)]
+    bundles = loads.rates(sketch.random, sizes, awry=False)
+    whole = {name: 50 * rate for name, rate in loads.total(bundles).items()}
+    return Traffic(whole, tuple(bundles), stuck=0)
+
+
 @st.composite
 def lower_boundary_off(draw: st.DrawFn, fewest: int = 2) -> Sketch:
     """A cluster with the lower boundary switched off."""
@@ -252,6 +269,66 @@ def level_cluster(draw: st.DrawFn, fewest: int = 2) -> Sketch:
     settings: dict[str, Any] = {SHEDDER_THRESHOLD: 10, LOWER_BOUNDARY: True}
     counts = loads.owned(random, count, count * each)
     return Sketch(random, "ThresholdShedder", [level] * count, counts, True, settings)
+
+
+level_limits = st.sampled_from((5, 10, 20))
+history_shares = st.sampled_from((0.9, 0.9, 0.99, 1, 0.75, 0.5, 0.25, 0.1))
+past_is_high = st.booleans()
+
+
+@st.composite
+def with_lower_boundary(draw: st.DrawFn, fewest: int = 2) -> Sketch:
+    """Brokers above the limit beside busy and idle ones, with the lower boundary switched on."""
+    size, busy, limit = draw(loads.sizes(max(fewest, 3))), draw(busy_levels), draw(level_limits)
+    random = draw(randoms)
+    levels: list[float] = [random.choice((busy, busy - 1, 0)) for _ in range(size.brokers)]
+    levels[:3] = [busy, 0, busy + limit]
+    levels[2] += limit if busy + 2 * limit + 20 < 130 else 0
+    random.shuffle(levels)
+    counts = [2 + more for more in loads.owned(random, *size)]
+    settings = {SHEDDER_THRESHOLD: limit, LOWER_BOUNDARY: True}
+    return Sketch(random, "ThresholdShedder", levels, counts, settings=settings, recent=0)
+
+
+class Turn(NamedTuple):
+    """A broker that was, or is, far from the average of the others, which stay as they are."""
+
+    share: float
+    """The share of history."""
+    past: float
+    present: float
+    others: float
+    threshold: float
+
+
+def turn(random: Random, brokers: int, share: float, past: bool) -> Turn:
+    """Return usages of which the share of history alone decides whether the broker sheds.
+
+    Its higher usage, in the past or at present, has a weight of a half or more, and is then 1.5
+    thresholds or more above the average; or a half or less, and is then 0.75 thresholds at most.
+    """
+    threshold, others = random.choice((5, 8, 10)), random.choice((5, 10, 20))
+    weight = share if past else 1 - share
+    times = 3.2 if weight >= 0.5 else 1.4
+    high = round(others + times * threshold * brokers / (brokers - 1), 2)
+    return Turn(share, high if past else others, others if past else high, others, threshold)
+
+
+@st.composite
+def decided_by_history(draw: st.DrawFn, fewest: int = 2) -> Sketch:
+    """A broker with another usage in the past, which counts by its share."""
+    size, share, past = draw(loads.sizes(fewest)), draw(history_shares), draw(past_is_high)
+    random = draw(randoms)
+    one = turn(random, size.brokers, share, past)
+    levels, place = [one.others] * size.brokers, random.randrange(size.brokers)
+    levels[place] = one.present
+    observed = {other: one.past if other == place else one.others for other in range(size.brokers)}
+    history = {other: [usage] * random.choice((1, 2, 6)) for other, usage in observed.items()}
+    counts = [count + 2 for count in loads.owned(random, *size)]
+    settings = {SHEDDER_THRESHOLD: one.threshold, HISTORY_SHARE: one.share}
+    return Sketch(
+        random, "ThresholdShedder", levels, counts, settings=settings, history=history, recent=0
+    )
 
 
 @st.composite

@@ -182,6 +182,23 @@ def can_shed_by_any_measure(cycle: SheddingCycle, broker: Broker) -> bool:
     return len(broker.bundles) >= FEWEST_BUNDLES and has_movable_load(cycle, broker)
 
 
+def expect_enough(answer: Unloading, broker: Broker, need: Rate, of: str, expect: Expect) -> None:
+    """Demand the traffic that a broker has to give up, or all that it may move if that is less."""
+    movable = answer.cycle.carried(answer.cycle.movable(broker))
+    which = of if movable >= need else f"{of}, all that it may move:"
+    expect.at_least(answer.traffic_from(broker), min(need, movable), which, answer.cycle.written)
+
+
+def overload_need_of_subset(cycle: SheddingCycle, broker: Broker) -> Rate:
+    """Return the traffic that an overloaded broker has to give up without giving up all.
+
+    It gives up a subset of its bundles. Where all of them are too little, one may be left.
+    """
+    need, movable = overload_need(cycle, broker), cycle.movable(broker)
+    whole = len(movable) == len(set(broker.bundles)) and cycle.carried(movable) < need
+    return cycle.carried(movable[:-1]) if whole else need
+
+
 def has_movable_load(cycle: SheddingCycle, broker: Broker) -> bool:
     """True if a broker has messages and bytes, and a bundle with both that may move."""
     movable = map(cycle.rates, cycle.movable(broker))

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from pulsar_conformance.conformance.common.expect import POINTS, SHARE, Expect
 from pulsar_conformance.conformance.shedding import draw_threshold as draws
-from pulsar_conformance.conformance.shedding.draw_cycles import cycles, threshold_row
+from pulsar_conformance.conformance.shedding.draw_cycles import (
+    cycles,
+    rows_decided_by_history,
+    threshold_row,
+)
 from pulsar_conformance.conformance.shedding.operations import CYCLES, SHED
 from pulsar_conformance.conformance.shedding.quantities import (
     FIVE_POINTS,
     UsageLevels,
     can_shed_by_any_measure,
     expect_busiest_first,
+    expect_enough,
     has_movable_load,
     may_shed_for_overload,
     may_shed_its_most_expensive,
@@ -26,8 +31,10 @@ from pulsar_conformance.conformance.shedding.view import (
     usage_of,
 )
 from pulsar_conformance.reference.cluster import Broker
-from pulsar_conformance.reference.numbers import Percent, Rate, plain, total
+from pulsar_conformance.reference.numbers import ZERO, Fraction, Percent, Rate, plain, total
 from pulsar_conformance.reference.threshold import LOWER_BOUNDARY
+
+HALF = Fraction(1, 2)
 
 
 def _levels(case: SheddingCycle, expect: Expect) -> UsageLevels:
@@ -76,9 +83,8 @@ def _must_keep(levels: UsageLevels, broker: Broker, answer: Unloading, expect: E
     expect.nothing(answer.of(broker), why)
 
 
-def _at_least(answer: Unloading, broker: Broker, need: Rate, expect: Expect) -> None:
-    of = f"traffic shed by {broker.name}"
-    expect.at_least(answer.traffic_from(broker), need, of, answer.cycle.written)
+def _enough(answer: Unloading, broker: Broker, need: Rate, expect: Expect) -> None:
+    expect_enough(answer, broker, need, f"traffic shed by {broker.name}", expect)
 
 
 def _no_more_than(answer: Unloading, broker: Broker, need: Rate, expect: Expect) -> None:
@@ -87,12 +93,6 @@ def _no_more_than(answer: Unloading, broker: Broker, need: Rate, expect: Expect)
     before_last = case.carried(answer.owned(broker)[:-1])
     allowed = f"no more once {case.written(need)} are shed by {broker.name}"
     expect.that(before_last < need * (1 + SHARE) or not need, allowed, answer)
-
-
-def _has_enough(case: SheddingCycle, broker: Broker, need: Rate) -> bool:
-    """True if a broker can shed, and may move bundles with all the traffic that it has to shed."""
-    movable = case.carried(case.movable(broker))
-    return can_shed_by_any_measure(case, broker) and movable >= need
 
 
 @SHED.check(
@@ -110,14 +110,33 @@ def a_broker_above_the_limit_sheds(case: SheddingCycle, answer: Unloading, expec
             _must_shed(levels, broker, answer, expect)
 
 
-@SHED.check("THRESHOLD-02", draws=cycles(draws.threshold, draws.near_the_limit))
+@SHED.check(
+    "THRESHOLD-02",
+    draws=(
+        cycles(draws.threshold, draws.near_the_limit),
+        cycles(draws.near_the_limit, draws.with_lower_boundary),
+    ),
+)
 def the_others_keep_all(case: SheddingCycle, answer: Unloading, expect: Expect) -> None:
     """A broker that is not above average and threshold gives up nothing."""
     levels = _levels_without_history(case, expect)
-    _not_for_idle_brokers(case, expect)
     for broker in _not_above(levels):
-        if expect.reached(bool(broker.bundles)):
+        keeps = not _may_relieve_idle_brokers(levels, broker)
+        if expect.reached(keeps and bool(broker.bundles)):
             _must_keep(levels, broker, answer, expect)
+
+
+def _may_relieve_idle_brokers(levels: UsageLevels, broker: Broker) -> bool:
+    """True if a broker may unload because another one is below the lower boundary.
+
+    Its usage is the highest, or those with a higher one may have nothing to move.
+    """
+    case = levels.cycle
+    if not case.settings.flag(LOWER_BOUNDARY):
+        return False
+    able = [one.name for one in case.brokers.values() if can_shed_by_any_measure(case, one)]
+    highest = max((levels.usage[name] for name in able), default=ZERO)
+    return levels.usage[broker.name] >= highest - POINTS
 
 
 @SHED.check("THRESHOLD-03", draws=cycles(draws.threshold))
@@ -127,9 +146,8 @@ def sheds_enough_to_come_below_the_average(
     """A broker above the limit gives up the traffic that brings it five below the average."""
     levels = _levels_without_history(case, expect)
     for broker in _above(levels):
-        need = levels.need_of(broker)
-        if expect.reached(_has_enough(case, broker, need)):
-            _at_least(answer, broker, need, expect)
+        if expect.reached(can_shed_by_any_measure(case, broker)):
+            _enough(answer, broker, levels.need_of(broker), expect)
 
 
 @SHED.check("THRESHOLD-04", draws=cycles(draws.threshold))
@@ -174,38 +192,68 @@ def usage_is_weighted(case: SheddingCycle, answer: Unloading, expect: Expect) ->
             _must_keep(levels, broker, answer, expect)
 
 
-def _distance(levels: UsageLevels, broker: Broker) -> tuple[Percent, Percent]:
-    """Return the least and the most points by which a broker may be above the average.
+Range = tuple[Percent, Percent]
+"""The least and the most that a usage may be."""
 
-    They hold whichever of the observations of each broker count, and by how much.
+
+def _observed(levels: UsageLevels, broker: Broker) -> Range:
+    """Return the range of the observations of a broker, whichever of them count."""
+    seen = (*broker.history, levels.cycle.weighted_usage[broker.name])
+    return min(seen), max(seen)
+
+
+def _mixed(levels: UsageLevels, broker: Broker) -> Range:
+    """Return the range of the usage of a broker, by the share of its history.
+
+    A history counts wholly, for nothing, or on the right side of a half.
     """
-    seen = {
-        name: (*other.history, levels.cycle.weighted_usage[name])
-        for name, other in levels.cycle.brokers.items()
-    }
-    count = len(seen)
-    own, others = seen.pop(broker.name), seen.values()
-    most = max(own) * (count - 1) - total(map(min, others))
-    least = min(own) * (count - 1) - total(map(max, others))
-    return least / count, most / count
+    present, share = levels.cycle.weighted_usage[broker.name], levels.history_share
+    if not broker.history:
+        return present, present
+    whole = share in (0, HALF, 1)
+    weights = (share,) if whole else (HALF, Fraction(int(share > HALF)))
+    past = (min(broker.history), max(broker.history))
+    usages = [weight * one + (1 - weight) * present for weight in weights for one in past]
+    return min(usages), max(usages)
+
+
+def _by_range(
+    case: SheddingCycle,
+    answer: Unloading,
+    range_of: Callable[[UsageLevels, Broker], Range],
+    expect: Expect,
+) -> None:
+    """Demand what holds for all usages in their ranges."""
+    levels = _levels(case, expect)
+    expect.given(_has_history(case), "brokers have a history")
+    _not_for_idle_brokers(case, expect)
+    ranges = {name: range_of(levels, broker) for name, broker in case.brokers.items()}
+    lowest, highest = (total(end) for end in zip(*ranges.values(), strict=True))
+    count = len(ranges)
+    for name, broker in case.brokers.items():
+        low, high = ranges[name]
+        least = low - (highest - high + low) / count
+        most = high - (lowest - low + high) / count
+        sheds = least > levels.threshold + POINTS
+        if sheds and expect.reached(can_shed_by_any_measure(case, broker)):
+            allowed = f"{name} sheds: at least {plain(least)} points above the average"
+            expect.that(bool(answer.of(broker)), allowed, answer)
+        keeps = most < levels.threshold - POINTS and not may_shed_for_overload(case, broker)
+        if keeps and expect.reached(bool(broker.bundles)):
+            why = f"{name} is at most {plain(most)} points above the average"
+            expect.nothing(answer.of(broker), why)
 
 
 @SHED.check("THRESHOLD-07", draws=cycles(draws.with_history))
 def history_lies_between(case: SheddingCycle, answer: Unloading, expect: Expect) -> None:
     """The usage compared is none beyond the observations of the broker, present or earlier."""
-    levels = _levels(case, expect)
-    expect.given(_has_history(case), "brokers have a history")
-    _not_for_idle_brokers(case, expect)
-    for broker in case.brokers.values():
-        least, most = _distance(levels, broker)
-        sheds = least > levels.threshold + POINTS
-        if sheds and expect.reached(can_shed_by_any_measure(case, broker)):
-            allowed = f"{broker.name} sheds: at least {plain(least)} points above the average"
-            expect.that(bool(answer.of(broker)), allowed, answer)
-        keeps = most < levels.threshold - POINTS and not may_shed_for_overload(case, broker)
-        if keeps and expect.reached(bool(broker.bundles)):
-            why = f"{broker.name} is at most {plain(most)} points above the average"
-            expect.nothing(answer.of(broker), why)
+    _by_range(case, answer, _observed, expect)
+
+
+@SHED.check("THRESHOLD-16", draws=cycles(draws.decided_by_history))
+def history_counts_by_its_share(case: SheddingCycle, answer: Unloading, expect: Expect) -> None:
+    """The usage compared is the nearer to the history the larger the share of history is."""
+    _by_range(case, answer, _mixed, expect)
 
 
 def _nobody_above(levels: UsageLevels, expect: Expect) -> None:
@@ -273,8 +321,8 @@ def sheds_the_excess_over_the_limit(case: SheddingCycle, answer: Unloading, expe
     for broker in _above(levels):
         share = levels.usage[broker.name] - levels.limit + FIVE_POINTS
         need = share / 100 * case.traffic_of(broker)
-        if expect.reached(_has_enough(case, broker, need)):
-            _at_least(answer, broker, need, expect)
+        if expect.reached(can_shed_by_any_measure(case, broker)):
+            _enough(answer, broker, need, expect)
             _no_more_than(answer, broker, need, expect)
 
 
@@ -289,7 +337,10 @@ def bundles_with_more_traffic_go_first(
             expect_busiest_first(case, broker, answer, expect)
 
 
-@SHED.check("THRESHOLD-13", draws=cycles(draws.lower_boundary_on))
+@SHED.check(
+    "THRESHOLD-13",
+    draws=cycles(draws.lower_boundary_on, draws.lower_boundary_with_small_bundles),
+)
 def the_busiest_comes_below_the_average(
     case: SheddingCycle, answer: Unloading, expect: Expect
 ) -> None:
@@ -299,8 +350,7 @@ def the_busiest_comes_below_the_average(
         need = levels.need_of(broker)
         if not answer.owned(broker) or not expect.reached(can_shed_by_any_measure(case, broker)):
             continue
-        if case.carried(case.movable(broker)) >= need:
-            _at_least(answer, broker, need, expect)
+        _enough(answer, broker, need, expect)
         _no_more_than(answer, broker, need, expect)
 
 
@@ -330,6 +380,17 @@ def usage_lies_between_what_cycles_saw(
     _not_for_idle_brokers(_first_by_threshold(row, expect), expect)
     for one in list(answer)[1:]:
         history_lies_between(one.cycle, one, expect)
+
+
+@CYCLES.check("THRESHOLD-17", draws=rows_decided_by_history)
+def earlier_cycles_count_by_their_share(
+    row: CyclesInARow, answer: UnloadingInARow, expect: Expect
+) -> None:
+    """In later cycles the usages of earlier ones count by the share of history."""
+    expect.given(len(row) > 1, "cycles in a row")
+    _not_for_idle_brokers(_first_by_threshold(row, expect), expect)
+    for one in list(answer)[1:]:
+        history_counts_by_its_share(one.cycle, one, expect)
 
 
 def _first_by_threshold(row: CyclesInARow, expect: Expect) -> SheddingCycle:

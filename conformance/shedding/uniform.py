@@ -15,9 +15,9 @@ from pulsar_conformance.conformance.shedding.quantities import (
     may_shed_for_overload,
     sheds_by,
 )
-from pulsar_conformance.conformance.shedding.view import SheddingCycle, Unloading
+from pulsar_conformance.conformance.shedding.view import SheddingCycle, Unloading, usage_of
 from pulsar_conformance.reference.cluster import Broker
-from pulsar_conformance.reference.numbers import Fraction, Rate, total
+from pulsar_conformance.reference.numbers import ZERO, Fraction, Rate, total
 from pulsar_conformance.reference.uniform import RATE_THRESHOLD, THROUGHPUT_THRESHOLD
 
 TRIGGERS = {"both": all, "either": any}
@@ -32,7 +32,7 @@ class Amount(NamedTuple):
 
 
 class Ends(NamedTuple):
-    """The most and the least loaded broker, by messages and by bytes alike, and their traffic."""
+    """The most and the least loaded broker, by messages, bytes and usage, and their traffic."""
 
     most: Broker
     least: Broker
@@ -60,6 +60,10 @@ def _ends(case: SheddingCycle, expect: Expect) -> Ends:
     high, low = amounts[most], amounts[least]
     alone = high.messages > amounts[by_rate[-2]].messages and high.size > amounts[by_size[-2]].size
     expect.given(alone, "one broker is the most loaded")
+    usage = {name: usage_of(broker) for name, broker in case.brokers.items()}
+    others = [percent for name, percent in usage.items() if name not in (least, most)]
+    by_usage = usage[least] < min([*others, usage[most]]) and usage[most] > max([*others, ZERO])
+    expect.given(by_usage, "usage agrees on who is most and least loaded")
     return Ends(case.brokers[most], case.brokers[least], high, low)
 
 
