@@ -26,7 +26,7 @@ PROPERTY = re.compile(r"([^\s=:]+)\s*[=:]?(.*)")
 PREFIX = "PULSAR_PREFIX_"
 """Prefix of the environment variables that Pulsar's images write into broker.conf."""
 
-SECTIONS = frozenset({"configData", "config", "environment", "env", "data"})
+SECTIONS = frozenset({"configData", "config", "custom", "environment", "env", "data"})
 """Keys of YAML whose values are settings or environment variables."""
 
 ELSEWHERE = frozenset(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -47,12 +48,21 @@ def json_files(directory: Path, pattern: str) -> Iterator[tuple[str, Path]]:
 
 
 def content(path: Path) -> Any:
-    """The JSON value of a file. Errors: `BadSnapshot`."""
+    """The JSON value of a file, also among the other lines that ZooKeeper's shell prints.
+
+    Errors: `BadSnapshot`.
+    """
     try:
-        return read(path.read_bytes())
+        data = path.read_bytes()
     except OSError as wrong:
         raise BadSnapshot(f"{path}: {wrong.strerror or wrong}") from None
+    try:
+        return read(data)
     except NotJSON as wrong:
+        printed = re.search(rb"^\{.*\}[ \t\r]*$", data, re.DOTALL | re.MULTILINE)
+        if printed and printed[0] != data.strip():
+            with suppress(NotJSON):
+                return read(printed[0])
         raise BadSnapshot(f"{path}: it {wrong}") from None
 
 

@@ -343,3 +343,14 @@ def test_metrics_without_bundles_are_explained(tmp_path, capsys):
     file.write_text(metric("pulsar_lb_cpu_usage", 80.0, broker="a"))
     assert main(["case", "--metrics", str(file)]) == 0
     assert "set exposeBundlesMetricsInPrometheus=true" in capsys.readouterr().err
+
+
+def test_reports_are_read_as_the_shell_of_zookeeper_prints_them(ask, tmp_path):
+    folder = tmp_path / "reports"
+    folder.mkdir()
+    for broker, one in BUSY.items():
+        text = "Connecting to zk:2181\n\nWATCHER::\n\nWatchedEvent state:SyncConnected\n{}\n"
+        (folder / f"{broker}.json").write_text(
+            text.replace("{}", json.dumps(one)) + "cZxid = 0x2\ndataLength = 900\n"
+        )
+    assert main(["case", str(folder)]) == 0

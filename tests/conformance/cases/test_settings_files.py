@@ -48,20 +48,48 @@ FORMS = {
     "cluster.yaml": lambda values: yaml.safe_dump(
         {"kind": "PulsarCluster", "spec": {"broker": {"config": values}}}
     ),
+    "broker.yml": lambda values: yaml.safe_dump(
+        {"kind": "PulsarBroker", "spec": {"config": {"custom": values}}}
+    ),
+    "pod.yaml": lambda values: yaml.safe_dump(
+        {
+            "kind": "StatefulSet",
+            "spec": {
+                "containers": [
+                    {
+                        "name": "broker",
+                        "env": [
+                            {"name": f"PULSAR_PREFIX_{name}", "value": str(value)}
+                            for name, value in values.items()
+                        ],
+                    }
+                ]
+            },
+        }
+    ),
 }
 
 
 @pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("name", broker_settings())
-def test_every_setting_of_the_releases_is_used_or_named(tmp_path, form, name):
+def test_every_setting_of_the_releases_is_read_with_its_place(tmp_path, form):
     file = tmp_path / form
-    value = other_value(broker_settings()[name])
-    file.write_text(FORMS[form]({name: value}))
+    for name, setting in broker_settings().items():
+        value = other_value(setting)
+        file.write_text(FORMS[form]({name: value}))
+        read = read_settings(file)
+        kept = WEIGHTS.get(name, name)
+        assert str(read.values[kept]).lower() == value
+        assert read.places[kept].startswith(str(file))
+        assert (read.unused, read.others) == ((), 0)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_file_with_every_setting_loses_none(tmp_path, form):
+    values = {name: other_value(setting) for name, setting in broker_settings().items()}
+    file = tmp_path / form
+    file.write_text(FORMS[form](values))
     read = read_settings(file)
-    kept = WEIGHTS.get(name, name)
-    assert str(read.values[kept]).lower() == value
-    assert read.places[kept].startswith(str(file))
-    assert read.others == 0
+    assert {*read.values, *(one.name for one in read.unused)} == values.keys() - WEIGHTS.keys()
 
 
 @pytest.mark.parametrize("form", FORMS)
