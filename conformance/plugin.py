@@ -22,6 +22,7 @@ from pulsar_conformance.conformance.reporters.progress import Progress
 from pulsar_conformance.conformance.reporters.terminal import (
     IMPLEMENTATION,
     NOTES,
+    UNCHOSEN,
     VERDICT,
     Reporter,
     implementation,
@@ -80,6 +81,7 @@ class RuleItem(pytest.Item):
         self.user_properties.append((VERDICT, verdict.as_json()))
         self.user_properties.append((IMPLEMENTATION, implementation(self.run)))
         self.user_properties.append((NOTES, self.run.notes))
+        self.user_properties.append((UNCHOSEN, self.run.unchosen_faults))
         text = format_failure(self.rule, verdict, self.run.name) if verdict.failure else None
         name, enough = self.run.name, session.plan.enough
         allure_results.attach(self, session.plan, self.rule, verdict, name, text)

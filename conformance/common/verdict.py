@@ -33,7 +33,7 @@ class Failure:
     readings: tuple[str, ...] = ()
     """The readings it depends on, each `name=value (how it is known)`."""
     passes_under: tuple[str, ...] = ()
-    """Single readings, `name=value`, under which the rule would allow every answer."""
+    """Single readings, `name=value`, under which the case would break no rule."""
     answers: tuple[str, ...] = ()
     """Every answer, where several were compared or earlier questions matter."""
     settings: tuple[str, ...] = ()

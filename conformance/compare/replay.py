@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Literal
 
 from pulsar_conformance import specs
+from pulsar_conformance.conformance.common.events import nobody
 from pulsar_conformance.conformance.common.verdict import Verdict
-from pulsar_conformance.conformance.engine.events import nobody
 from pulsar_conformance.conformance.engine.plan import BadPlan, NothingToJudge, Plan, UnusableCase
 from pulsar_conformance.conformance.engine.run import Run
 from pulsar_conformance.conformance.engine.session import Session

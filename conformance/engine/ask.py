@@ -13,16 +13,18 @@ from typing import Any, TypeVar
 from pulsar_conformance import specs
 from pulsar_conformance.adapters import AdapterError
 from pulsar_conformance.conformance.catalogue import checks
+from pulsar_conformance.conformance.common.events import OperationAsked, RuleDrawn, Tell
 from pulsar_conformance.conformance.common.trial import Json, Question, Trial, canonical
 from pulsar_conformance.conformance.engine.draw import (
     SourcedTrial,
     aimed_trials,
     earlier_trials,
+    grouped,
     trials_of,
 )
-from pulsar_conformance.conformance.engine.events import OperationAsked, RuleDrawn, Tell
 from pulsar_conformance.conformance.engine.implementation import Implementation
 from pulsar_conformance.conformance.engine.plan import Plan
+from pulsar_conformance.conformance.engine.readings import ResolvedReadings, documented_readings
 
 T = TypeVar("T")
 Submit = Callable[..., object]
@@ -173,6 +175,10 @@ def _alone(question: Question) -> Trial:
 class AskedTrials:
     """All trials that an implementation is asked."""
 
+    before: ResolvedReadings
+    """The readings known before any answer."""
+    groups: Sequence[Sequence[specs.Rule]]
+    """The rules in the order in which they are asked about."""
     by_rule: Mapping[str, Sequence[SourcedTrial]]
     by_reading: Mapping[str, Sequence[SourcedTrial]]
     """Trials that tell the alternatives of a reading apart."""
@@ -180,8 +186,8 @@ class AskedTrials:
 
 
 def draw_and_ask(
-    groups: Sequence[Sequence[specs.Rule]],
-    readings: Sequence[str],
+    rules: Sequence[specs.Rule],
+    before: ResolvedReadings,
     plan: Plan,
     implementation: Implementation,
     submit: Submit,
@@ -192,15 +198,17 @@ def draw_and_ask(
     An implementation in another process works while the next group is drawn for.
     """
     dispatcher = Dispatcher(implementation, submit, tell, plan.seed)
-    operations = {name for rules in groups for rule in rules for name in rule.operations}
+    operations = {name for rule in rules for name in rule.operations}
+    readings = documented_readings(before.profile)
     by_reading = aimed_trials(readings, operations, implementation, plan)
     earlier = earlier_trials(plan)
+    groups = grouped(rules)
     by_rule: dict[str, Sequence[SourcedTrial]] = {}
-    for rules in groups:
-        for rule in rules:
+    for group in groups:
+        for rule in group:
             tell(RuleDrawn(implementation.name, rule.id))
             by_rule[rule.id] = list(trials_of(rule, plan, implementation, earlier))
-        asked = {name for rule in rules for name in rule.operations}
+        asked = {name for rule in group for name in rule.operations}
         aimed = (one for trials in by_reading.values() for one in trials)
         dispatcher.ask(
             [
@@ -208,7 +216,7 @@ def draw_and_ask(
                 *(one for one in aimed if one.trial.operations <= asked),
             ]
         )
-    return AskedTrials(by_rule, by_reading, dispatcher)
+    return AskedTrials(before, groups, by_rule, by_reading, dispatcher)
 
 
 def answered_trials(

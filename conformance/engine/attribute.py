@@ -7,8 +7,9 @@ fault of the presupposed rule.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from graphlib import TopologicalSorter
 
 from pulsar_conformance import specs
@@ -36,8 +37,8 @@ class Findings:
     outcomes: Sequence[Outcome]
     own: Sequence[Fault] = ()
     """Faults that break this rule and no presupposed one, in the order of the trials."""
-    aside: int = 0
-    """Number of cases that also break a presupposed rule."""
+    aside: Mapping[str, int] = field(default_factory=dict)
+    """For each presupposed rule, the number of cases that count against it instead."""
     error: AdapterError | None = None
     """The reason why faults could not be attributed."""
 
@@ -71,7 +72,7 @@ def presupposed_checks(applied: AppliedRule, fault: Fault) -> Iterator[Presuppos
     judged = applied.judged
     for name in applied.rule.presupposes:
         rule = specs.load().rules[name]
-        if not judged.can_be_broken(rule):
+        if judged.inapplicable(rule) is not None:
             continue
         for question, answer in zip(fault.trial.questions, fault.answers, strict=True):
             if question.operation in rule.operations:
@@ -153,7 +154,8 @@ def attribute(
         for blame in blames:
             if blame.root_fault is not None and blame.rule in handed:
                 handed[blame.rule].append(blame.root_fault)
-        findings[rule.id] = replace(mine, own=own, aside=len(blames) - len(own))
+        aside = Counter(one.rule for one in blames if one.rule is not None)
+        findings[rule.id] = replace(mine, own=own, aside=aside)
     return _with_unanswered(rules, findings)
 
 

@@ -16,12 +16,12 @@ from pulsar_conformance.conformance.cases import saved
 from pulsar_conformance.conformance.cases.deviations import Deviation
 from pulsar_conformance.conformance.cases.matching import allows
 from pulsar_conformance.conformance.catalogue import checks
+from pulsar_conformance.conformance.common.events import CaseReduced, Tell
 from pulsar_conformance.conformance.common.trial import Json, Question, Trial, canonical
 from pulsar_conformance.conformance.engine.ask import AnsweredTrial
 from pulsar_conformance.conformance.engine.attribute import Findings, attribute_faults, own_faults
 from pulsar_conformance.conformance.engine.draw import holds_under
 from pulsar_conformance.conformance.engine.evaluate import ALLOWED, Fault
-from pulsar_conformance.conformance.engine.events import CaseReduced, Tell
 from pulsar_conformance.conformance.engine.judge import AppliedRule, JudgedImplementation
 from pulsar_conformance.conformance.engine.plan import Plan
 from pulsar_conformance.conformance.engine.reduce import (
@@ -45,6 +45,9 @@ In a story brokers act at the same time, and a fault that comes and goes may be 
 MOST_FAULTS = 3
 """Faults of a rule that are asked again until one is confirmed, where a case takes seconds."""
 
+MOST_UNCERTAIN = 32
+"""Faults that are looked through for one that breaks a rule under every remaining alternative."""
+
 MOST_RESTARTS = 60
 """Restarts of an implementation to find one sequence."""
 
@@ -60,10 +63,9 @@ TRIED_ONE_BY_ONE = 8
 
 @dataclass(frozen=True)
 class ShownFault:
-    """A confirmed fault, and the smallest case found that shows it."""
+    """The smallest case found that shows a confirmed fault."""
 
-    found: Fault
-    shown: Fault
+    fault: Fault
     alone: Json | None = None
     """The answer to the same question alone, where a sequence of questions is shown."""
 
@@ -122,7 +124,7 @@ class Confirmer:
         if small.trial.before:
             implementation = applied.judged.implementation
             [*_, alone] = implementation.answers_after_restart(small.trial.alone)
-        return ShownFault(fault, small, alone)
+        return ShownFault(small, alone)
 
     def _fault_of(self, deviation: Deviation, applied: AppliedRule) -> Fault | None:
         """Return the fault that a known deviation's own cases show, if no other case showed one.
@@ -222,12 +224,12 @@ def _with(fault: Fault, remark: str) -> Fault:
 
 
 def recurring_fault(applied: AppliedRule, faults: Sequence[Fault]) -> Fault | None:
-    """Return the first fault; where a case takes seconds, the smallest one that recurs.
+    """Return the first fault that is certain, or else the first one.
 
-    Errors: `AdapterError`.
+    Where a case takes seconds, it is the smallest one that recurs. Errors: `AdapterError`.
     """
     if not applied.costly:
-        return faults[0]
+        return next(filter(applied.is_certain, faults[:MOST_UNCERTAIN]), faults[0])
     smallest = sorted(faults, key=lambda fault: len(canonical(fault.trial.as_json())))[:MOST_FAULTS]
     return next(filter(None, (_recurring(applied, fault) for fault in smallest)), None)
 

@@ -19,7 +19,8 @@ from pulsar_conformance.conformance.engine.implementation import Implementation
 from pulsar_conformance.conformance.engine.plan import Plan
 from pulsar_conformance.reference import Readings
 
-Origin = Literal["saved", "example", "drawn", "aimed"]
+Origin = Literal["saved", "example", "drawn", "aimed", "other"]
+"""The source of a trial; `other` is a trial of another rule."""
 
 TRIALS_PER_AIM = 8
 """Trials of each strategy that tells the alternatives of a reading apart."""

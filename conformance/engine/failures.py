@@ -9,57 +9,59 @@ import sys
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
+from types import MappingProxyType
 
 from pulsar_conformance import fixtures, specs
 from pulsar_conformance.conformance.cases import saved
 from pulsar_conformance.conformance.common.trial import Trial
 from pulsar_conformance.conformance.common.verdict import Failure
 from pulsar_conformance.conformance.engine.ask import AnsweredTrial
-from pulsar_conformance.conformance.engine.attribute import Findings
 from pulsar_conformance.conformance.engine.confirm import ShownFault
 from pulsar_conformance.conformance.engine.evaluate import Fault
 from pulsar_conformance.conformance.engine.judge import AppliedRule, JudgedImplementation
 from pulsar_conformance.conformance.engine.plan import Plan
-from pulsar_conformance.conformance.engine.readings import documented_readings
+from pulsar_conformance.conformance.engine.readings import Choices, documented_readings
 from pulsar_conformance.conformance.explain.failures import settings_in_force
 from pulsar_conformance.specs.words import counted
 
 NOX_SESSION = "NOX_CURRENT_SESSION"
 """The environment variable in which nox names the session that it runs."""
 
+UNSURE = ("undecided", "mixed", "pinned")
+"""How a reading is known that is pinned when a failure is reproduced."""
+
 SCRIPT = "pulsar-conformance"
 
 
-def failure_of(
-    applied: AppliedRule, fault: ShownFault, plan: Plan, findings: Findings | None = None
-) -> Failure:
+def failure_of(applied: AppliedRule, shown: ShownFault, plan: Plan) -> Failure:
     """Save the case of a confirmed fault, and describe the failure."""
-    judged, shown = applied.judged, fault.shown
+    judged, fault = applied.judged, shown.fault
+    consulted, how = _consulted(applied, fault), judged.resolved.how
     profile, readings = judged.resolved.profile, judged.evaluator.readings.choices
     file = plan.replay_file
     if plan.replay is None:
         about = {"profile": profile, "readings": dict(readings)}
-        file = saved.save(shown.trial, plan.root, about).as_posix()
-    recurrence = f"; asked again, {shown.recurrence}" if shown.recurrence else ""
+        file = saved.save(fault.trial, plan.root, about).as_posix()
+    recurrence = f"; asked again, {fault.recurrence}" if fault.recurrence else ""
     return Failure(
         case_file=file,
-        size=shown.trial.size,
-        derivation=tuple(derivation(judged, shown.trial)),
-        allowed=shown.outcome.allowed,
-        answered=f"{shown.outcome.answered}{recurrence}",
-        again=reproduce_command(judged, plan, "--replay", file),
-        readings=_rests_on(applied, fault.found),
-        passes_under=tuple(_passes_under(applied, fault.found, findings)),
-        answers=tuple(_answers(fault)),
-        settings=tuple(settings_in_force(profile, readings, shown.trial)),
+        size=fault.trial.size,
+        derivation=tuple(derivation(judged, fault.trial)),
+        allowed=fault.outcome.allowed,
+        answered=f"{fault.outcome.answered}{recurrence}",
+        again=reproduce_command(judged, plan, "--replay", file, consulted=consulted),
+        readings=tuple(f"{name}={value} ({how[name]})" for name, value in consulted.items()),
+        passes_under=tuple(_passes_under(applied, fault)),
+        answers=tuple(_answers(shown)),
+        settings=tuple(settings_in_force(profile, readings, fault.trial)),
     )
 
 
-def _answers(fault: ShownFault) -> Iterator[str]:
+def _answers(shown: ShownFault) -> Iterator[str]:
     """Yield each answer that counts, where there are several."""
-    trial, answers = fault.shown.trial, fault.shown.answers
+    trial, answers = shown.fault.trial, shown.fault.answers
     if trial.before:
-        yield f"asked alone: {_as_json(fault.alone)}"
+        yield f"asked alone: {_as_json(shown.alone)}"
         others = counted(len(trial.before), "other question")
         yield f"asked after {others}: {_as_json(answers[-1])}"
     elif len(trial.questions) > 1:
@@ -67,34 +69,21 @@ def _answers(fault: ShownFault) -> Iterator[str]:
             yield f"to question {number}: {_as_json(answer)}"
 
 
-def _rests_on(applied: AppliedRule, fault: Fault) -> tuple[str, ...]:
-    """Return the readings on which a fault depends, and how each is known."""
-    resolved = applied.judged.resolved
-    return tuple(
-        f"{name}={value} ({resolved.how[name]})"
-        for name, value in applied.consulted(fault.trial, fault.answers).items()
-        if name in documented_readings(resolved.profile)
-    )
-
-
-def _passes_under(applied: AppliedRule, fault: Fault, findings: Findings | None) -> Iterator[str]:
-    """Yield readings of which another alternative, by itself, would make the rule hold."""
-    if findings is None:
-        return
-    rule, judged, documented = applied.rule, applied.judged, specs.load().readings
-    evaluator = judged.evaluator
-    for name, value in applied.consulted(fault.trial, fault.answers).items():
-        if name not in documented_readings(judged.resolved.profile):
-            continue
-        for other in documented[name].values:
-            if other == value:
-                continue
-            under = evaluator.under(evaluator.readings.but(name, other))
-            trials = [(tried.trial, answers) for tried, answers in findings.answered]
-            trials += [(one.trial, one.answers) for one in findings.own]
-            applies = rule.reading.get(name, other) == other
-            if not applies or not any(under.judge(rule.id, *one).violated for one in trials):
+def _passes_under(applied: AppliedRule, fault: Fault) -> Iterator[str]:
+    """Yield readings of which another alternative, by itself, would let the case break no rule."""
+    chosen = {name: [value] for name, value in applied.judged.evaluator.readings.choices.items()}
+    for name, value in _consulted(applied, fault).items():
+        for other in specs.load().readings[name].values:
+            domains = {**chosen, name: [other]}
+            if other != value and not applied.breaks_a_rule(fault.trial, fault.answers, domains):
                 yield f"{name}={other}"
+
+
+def _consulted(applied: AppliedRule, fault: Fault) -> Choices:
+    """Return the documented readings on which a fault depends."""
+    documented = documented_readings(applied.judged.resolved.profile)
+    consulted = applied.consulted(fault.trial, fault.answers)
+    return {name: value for name, value in consulted.items() if name in documented}
 
 
 def derivation(judged: JudgedImplementation, trial: Trial) -> list[str]:
@@ -129,11 +118,21 @@ def place_of_example(example: fixtures.Example) -> str:
     return f"fixtures/{example.file}:{example.line}"
 
 
-def reproduce_command(judged: JudgedImplementation, plan: Plan, *options: str) -> str:
-    """Return the command that reproduces a failure."""
+def reproduce_command(
+    judged: JudgedImplementation,
+    plan: Plan,
+    *options: str,
+    consulted: Choices = MappingProxyType({}),
+) -> str:
+    """Return the command that reproduces a failure.
+
+    It pins the consulted readings that one case alone might not decide alike.
+    """
     words = [*_run(), "--adapter", judged.implementation.adapter]
     words += ["--judge-by", judged.resolved.profile]
-    for name, value in plan.readings.items():
+    how = judged.resolved.how
+    unsure = {name: value for name, value in consulted.items() if how[name] in UNSURE}
+    for name, value in {**unsure, **plan.readings}.items():
         words += ["--reading", f"{name}={value}"]
     return shlex.join([*words, *options])
 

@@ -11,6 +11,7 @@ from threading import Lock, RLock, Semaphore
 from pulsar_conformance import specs
 from pulsar_conformance.adapters import AdapterError, Connection, Limits
 from pulsar_conformance.adapters.names import connect
+from pulsar_conformance.adapters.reference import ReferenceConnection
 from pulsar_conformance.adapters.untouched import Untouched
 from pulsar_conformance.conformance.common.trial import (
     CASE_CHANGED,
@@ -120,6 +121,11 @@ class Implementation:
     def restarts(self) -> bool:
         """True if it can be restarted in little time, with nothing left of its earlier state."""
         return self._connection is None or self._connection.restarts
+
+    @property
+    def is_model(self) -> bool:
+        """True if its answers are the model's own."""
+        return type(self._connection) is ReferenceConnection
 
     def costly(self, rule: specs.Rule) -> bool:
         """True if each case of a rule takes it seconds."""

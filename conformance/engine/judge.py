@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice, product
 
 from pulsar_conformance import specs
 from pulsar_conformance.adapters import AdapterError
 from pulsar_conformance.conformance.cases.matching import matches
+from pulsar_conformance.conformance.catalogue import checks
+from pulsar_conformance.conformance.common.events import RuleJudged, Tell
 from pulsar_conformance.conformance.common.trial import Json, Trial
 from pulsar_conformance.conformance.engine.ask import (
     AnsweredTrial,
@@ -18,15 +20,17 @@ from pulsar_conformance.conformance.engine.ask import (
     answered_trials,
 )
 from pulsar_conformance.conformance.engine.draw import SourcedTrial
-from pulsar_conformance.conformance.engine.evaluate import Outcome, RuleEvaluator
-from pulsar_conformance.conformance.engine.events import RuleJudged, Tell
+from pulsar_conformance.conformance.engine.evaluate import Fault, Outcome, RuleEvaluator
 from pulsar_conformance.conformance.engine.implementation import Implementation
 from pulsar_conformance.conformance.engine.plan import Plan
 from pulsar_conformance.conformance.engine.readings import (
     Choices,
+    Domains,
+    Evidence,
     ResolvedReadings,
     before_asking,
     consulted,
+    deciding_rules,
 )
 from pulsar_conformance.reference import MissingSetting, Model
 
@@ -49,6 +53,8 @@ ILLEGAL = Outcome("not_reached", why="the case leaves out a setting that these r
 
 RELEASE_DIFFERS = Outcome("not_reached", why="the release itself decides otherwise here")
 
+NO_MODEL = Outcome("not_reached", why="the model of the release has no answer to the case")
+
 SPEAKS = frozenset({"allowed", "violated"})
 
 
@@ -59,18 +65,11 @@ class JudgedImplementation:
     implementation: Implementation
     resolved: ResolvedReadings
     evaluator: RuleEvaluator
-    rules: frozenset[str] | None = None
-    """The rules that may be reported as broken; None means all."""
 
     @classmethod
-    def of(
-        cls,
-        implementation: Implementation,
-        resolved: ResolvedReadings,
-        rules: frozenset[str] | None = None,
-    ) -> JudgedImplementation:
+    def of(cls, implementation: Implementation, resolved: ResolvedReadings) -> JudgedImplementation:
         """Return an implementation that is judged by these readings."""
-        return cls(implementation, resolved, resolved.evaluator, rules)
+        return cls(implementation, resolved, resolved.evaluator)
 
     @classmethod
     def before_asking(cls, implementation: Implementation) -> JudgedImplementation:
@@ -79,16 +78,7 @@ class JudgedImplementation:
 
     def choosing(self, choices: Choices) -> JudgedImplementation:
         """Return the same, judged by these alternatives of open readings."""
-        return self.of(self.implementation, self.resolved.choosing(choices), self.rules)
-
-    def can_be_broken(self, rule: specs.Rule) -> bool:
-        """True if a violation may count against a rule.
-
-        It can be reported as broken, or the release is known to break it.
-        """
-        known = specs.load().profile(self.resolved.profile).without
-        reported = self.rules is None or rule.id in self.rules or rule.id in known
-        return reported and self.inapplicable(rule) is None
+        return self.of(self.implementation, self.resolved.choosing(choices))
 
     def inapplicable(self, rule: specs.Rule) -> str | None:
         """Return the reason why the rule does not apply to the implementation, or None."""
@@ -107,26 +97,27 @@ class JudgedImplementation:
 
     def model_answers(self, trial: Trial) -> list[Json] | None:
         """Return the model's answers to a trial, or None if it has none."""
-        return next(self._distinct_model_answers(trial, 1), None)
+        return next(distinct_answers(self.model, trial, 1), None)
 
     def possible_model_answers(self, trial: Trial) -> Iterator[list[Json]]:
         """Yield the distinct answers of the model where it leaves something to chance."""
-        return self._distinct_model_answers(trial, MOST_RANDOM_ANSWERS)
+        return distinct_answers(self.model, trial, MOST_RANDOM_ANSWERS)
 
-    def _distinct_model_answers(self, trial: Trial, most: int) -> Iterator[list[Json]]:
-        model = self.model
-        seen: list[list[Json]] = []
-        if not trial.operations <= set(model.operations):
+
+def distinct_answers(model: Model, trial: Trial, most: int) -> Iterator[list[Json]]:
+    """Yield up to `most` distinct answers of the model to a trial, if it has any."""
+    seen: list[list[Json]] = []
+    if not trial.operations <= set(model.operations):
+        return
+    for _ in range(most):
+        try:
+            answers = [model.answer(operation, case) for operation, case in trial.questions]
+        except MissingSetting:
             return
-        for _ in range(most):
-            try:
-                answers = [model.answer(operation, case) for operation, case in trial.questions]
-            except MissingSetting:
-                return
-            if answers in seen:
-                return
-            seen.append(answers)
-            yield answers
+        if answers in seen:
+            return
+        seen.append(answers)
+        yield answers
 
 
 @dataclass(frozen=True)
@@ -150,8 +141,10 @@ class AppliedRule:
         found = self._judge(trial, answers)
         if found.violated and self.judged.released:
             right = self.judged.model_answers(trial)
-            release = None if right is None else self._judge(trial, right)
-            if release and release.violated and release.unanswered >= found.unanswered:
+            if right is None or any("unsupported" in answer for answer in right):
+                return NO_MODEL
+            release = self._judge(trial, right)
+            if release.violated and release.unanswered >= found.unanswered:
                 return RELEASE_DIFFERS
             possible = self.judged.possible_model_answers(trial)
             if any(_match(trial, answers, one) for one in possible):
@@ -177,6 +170,22 @@ class AppliedRule:
     def consulted(self, trial: Trial, answers: Sequence[Json]) -> Choices:
         """Return the readings, with their alternatives, on which the outcome depends."""
         return consulted(self.rule, self.judged.evaluator, trial, answers)
+
+    def breaks_a_rule(self, trial: Trial, answers: Sequence[Json], domains: Domains) -> bool:
+        """True if answers break this rule, or one like it, under every choice from the domains.
+
+        Under an alternative by which this rule does not apply, another rule may be broken.
+        """
+        others = deciding_rules(self.judged.resolved.profile, trial.operations)
+        rules = [self.rule, *(one for one in others if one.id != self.rule.id)]
+        return not Evidence(self.judged.evaluator, rules, trial, answers).allows(domains)
+
+    def is_certain(self, fault: Fault) -> bool:
+        """True if a fault breaks a rule under every alternative that remains of open readings."""
+        resolved = self.judged.resolved
+        if not resolved.open.keys() & self.consulted(fault.trial, fault.answers).keys():
+            return True
+        return self.breaks_a_rule(fault.trial, fault.answers, resolved.domains)
 
     def model_shows_why(self, trial: Trial) -> bool:
         """True if the rule reaches the model's answer and allows it.
@@ -207,9 +216,13 @@ class Answered:
     errors: Mapping[str, AdapterError]
     """Rules whose trials could not be asked."""
 
+    def sharing(self, faults: AnsweredTrialsByRule) -> Answered:
+        """Return the same, with faults that other rules' trials have shown."""
+        shared = {name: [*row, *faults.get(name, ())] for name, row in self.by_rule.items()}
+        return replace(self, by_rule=shared, outcomes=None)
+
 
 def collect_answers(
-    groups: Sequence[Sequence[specs.Rule]],
     asked: AskedTrials,
     plan: Plan,
     judged: JudgedImplementation,
@@ -223,7 +236,7 @@ def collect_answers(
     outcomes: dict[str, Sequence[Outcome]] = {}
     errors: dict[str, AdapterError] = {}
     resolved, speaks_about = judged.resolved, _SpeaksAbout(judged)
-    for rule in (rule for rules in groups for rule in rules):
+    for rule in (rule for group in asked.groups for rule in group):
         tell(RuleJudged(judged.implementation.name, rule.id))
         serving = answered_trials(rule, asked, plan, judged.implementation, speaks_about)
         try:
@@ -268,19 +281,47 @@ def judge(
     """Return the remaining readings under which the fewest rules are broken, and the outcomes.
 
     The answers of the whole run may decide readings that no aimed trial decides: a rule is broken
-    only if no alternative allows all answers to its questions.
+    only if no alternative allows all answers to its questions. Rules of the profile that were not
+    chosen count as well, so that the choice of rules does not change the readings.
     """
-    if answered.outcomes is not None:
-        return judged, answered.outcomes
     trials = answered.by_rule
-    outcomes = _outcomes(rules, trials, judged)
-    best = _broken(outcomes), judged, outcomes
+    outcomes = answered.outcomes or _outcomes(rules, trials, judged)
+    if not judged.resolved.open or not _broken(outcomes):
+        return judged, outcomes
+    others = _trials_of_others(rules, trials, judged)
+    best = _broken(outcomes) + _broken(_outcomes_of_others(others, judged)), judged, outcomes
     for choices in _consistent_choices(rules, trials, outcomes, judged):
         other = judged.choosing(choices)
         outcomes = _outcomes(rules, trials, other)
-        if _broken(outcomes) < best[0]:
-            best = _broken(outcomes), other, outcomes
+        broken = _broken(outcomes) + _broken(_outcomes_of_others(others, other))
+        if broken < best[0]:
+            best = broken, other, outcomes
     return best[1:]
+
+
+def _trials_of_others(
+    rules: Sequence[specs.Rule], answered: AnsweredTrialsByRule, judged: JudgedImplementation
+) -> list[tuple[specs.Rule, list[AnsweredTrial]]]:
+    """Return the rules of the profile that were not chosen, with the trials that they judge."""
+    chosen = {rule.id for rule in rules}
+    trials = list({id(one): (one, row) for each in answered.values() for one, row in each}.values())
+    return [
+        (rule, [(one, row) for one, row in trials if checks()[rule.id].judges(one.trial)])
+        for rule in specs.load().rules_of(judged.resolved.profile)
+        if rule.id in checks()
+        and rule.id not in chosen
+        and judged.implementation.unoffered(rule) is None
+    ]
+
+
+def _outcomes_of_others(
+    others: Sequence[tuple[specs.Rule, Sequence[AnsweredTrial]]], judged: JudgedImplementation
+) -> OutcomesByRule:
+    return {
+        rule.id: _outcomes_of(rule, trials, judged)
+        for rule, trials in others
+        if judged.resolved.applies(rule)
+    }
 
 
 def _outcomes_of(

@@ -13,6 +13,7 @@ from itertools import product
 from typing import Literal
 
 from pulsar_conformance import specs
+from pulsar_conformance.conformance.catalogue import checks
 from pulsar_conformance.conformance.common.trial import Json, Trial
 from pulsar_conformance.conformance.engine.draw import aimed_at
 from pulsar_conformance.conformance.engine.evaluate import RuleEvaluator
@@ -58,9 +59,10 @@ class ResolvedReadings:
         """True if a rule applies under the current alternatives."""
         return self.why_not(rule) is None
 
-    def may_apply(self, rule: specs.Rule) -> bool:
-        """True if a rule applies under some of the remaining alternatives."""
-        return all(value in self.domains[name] for name, value in rule.reading.items())
+    def may_be_asked(self, rule: specs.Rule, implementation: Implementation) -> bool:
+        """True if a rule applies under some remaining alternatives, and can be asked about."""
+        may_apply = all(value in self.domains[name] for name, value in rule.reading.items())
+        return may_apply and rule.id in checks() and implementation.unoffered(rule) is None
 
     def why_not(self, rule: specs.Rule) -> str | None:
         """Return the reason why a rule does not apply, or None."""

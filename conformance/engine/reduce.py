@@ -101,16 +101,21 @@ def smallest_case(applied: AppliedRule, trial: Trial, report: Report = _silent) 
     during the reduction. Where a case takes seconds, it is known to fail again.
     """
     judged, shows_why = applied.judged, applied.model_shows_why(trial)
+    certain: bool | None = None
+
+    def alike(fault: Fault | None) -> bool:
+        """True if a fault is as certain, and as well explained, as that of the original trial."""
+        nonlocal certain
+        if fault is None or (shows_why and not applied.model_shows_why(fault.trial)):
+            return False
+        certain = applied.is_certain(fault) if certain is None else certain
+        return not certain or applied.is_certain(fault)
 
     def failing(candidates: Sequence[Trial]) -> list[bool]:
         legal = list(map(judged.evaluator.legal, candidates))
         report(sum(legal))
         faults = iter(own_faults(applied, list(compress(candidates, legal))))
-        found = [next(faults) if one else None for one in legal]
-        return [
-            fault is not None and (not shows_why or applied.model_shows_why(one))
-            for one, fault in zip(candidates, found, strict=True)
-        ]
+        return [alike(next(faults)) if one else False for one in legal]
 
     one_by_one = applied.costly or judged.implementation.hello.batch == 1
     asked = one_at_a_time(failing, MOST_COSTLY_CANDIDATES) if one_by_one else failing

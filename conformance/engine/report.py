@@ -53,8 +53,7 @@ def _decided(confirmed: Confirmed, blank: Verdict, plan: Plan) -> Verdict:
     findings = confirmed.findings
     applied = findings.applied
     if confirmed.fault is not None:
-        found = findings if findings.own else None
-        failure = failure_of(applied, confirmed.fault, plan, found)
+        failure = failure_of(applied, confirmed.fault, plan)
         return replace(blank, verdict="fail", failure=failure)
     if confirmed.flaky:
         file = saved.save(confirmed.flaky[0].trial, plan.root, {}).as_posix()
@@ -70,8 +69,9 @@ def _decided(confirmed: Confirmed, blank: Verdict, plan: Plan) -> Verdict:
             return replace(verdict, verdict="not_applicable", why=why)
         return verdict if plan.replay is not None else _error_if_never_answered(applied, verdict)
     if findings.aside:
-        why = f"{findings.aside} more cases break a rule that it builds on, and count "
-        return replace(blank, why=f"{why}against that one")
+        cases = sum(findings.aside.values())
+        why = f"{cases} more cases break a rule that it builds on, and count against that one"
+        return replace(blank, why=why)
     return blank
 
 
@@ -82,7 +82,7 @@ def unreached(verdict: Verdict, findings: Findings) -> Verdict:
     only if there are no others.
     """
     pairs = list(zip(findings.answered, findings.outcomes, strict=True))
-    own = [outcome for (one, _), outcome in pairs if one.origin not in ("saved", "aimed")]
+    own = [outcome for (one, _), outcome in pairs if one.origin not in ("saved", "aimed", "other")]
     outcomes: Sequence[Outcome] = own or findings.outcomes
     unsupported = [outcome.why for outcome in outcomes if outcome.word == "unsupported"]
     if unsupported and len(unsupported) == len(outcomes):

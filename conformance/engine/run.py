@@ -5,43 +5,28 @@ Each step takes what earlier steps returned. ARCHITECTURE.md describes the same 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from pulsar_conformance import specs
 from pulsar_conformance.adapters import AdapterError
 from pulsar_conformance.conformance.catalogue import checks
+from pulsar_conformance.conformance.common.events import ReadingFound, Tell, VerdictReached, nobody
 from pulsar_conformance.conformance.common.verdict import Verdict
 from pulsar_conformance.conformance.engine.ask import AskedTrials, Submit, at_once, draw_and_ask
 from pulsar_conformance.conformance.engine.attribute import Findings, attribute
 from pulsar_conformance.conformance.engine.confirm import Confirmer
-from pulsar_conformance.conformance.engine.draw import grouped
-from pulsar_conformance.conformance.engine.events import ReadingFound, Tell, VerdictReached, nobody
 from pulsar_conformance.conformance.engine.implementation import Implementation, reach
-from pulsar_conformance.conformance.engine.judge import (
-    JudgedImplementation,
-    collect_answers,
-    judge,
-)
+from pulsar_conformance.conformance.engine.judge import JudgedImplementation, collect_answers
 from pulsar_conformance.conformance.engine.plan import Plan
 from pulsar_conformance.conformance.engine.readings import (
     ResolvedReadings,
     before_asking,
-    documented_readings,
     find_readings,
 )
 from pulsar_conformance.conformance.engine.report import verdict_of, with_deviation
-
-
-@dataclass(frozen=True)
-class Asked:
-    """An implementation that is being asked everything that was drawn."""
-
-    readings: ResolvedReadings
-    """The readings known before any answer."""
-    groups: Sequence[Sequence[specs.Rule]]
-    """The rules that may apply, in the order in which they are asked about."""
-    trials: AskedTrials
+from pulsar_conformance.conformance.engine.share import judge_all
+from pulsar_conformance.specs.words import counted
 
 
 @dataclass(frozen=True)
@@ -73,43 +58,33 @@ class Run:
         self._submit = submit
         self._confirmer = Confirmer(plan, tell)
         self._reached: Implementation | AdapterError | None = None
-        self._asked: Asked | None = None
+        self._asked: AskedTrials | None = None
         self._judged: Judged | None = None
         self._verdicts: dict[str, Verdict] = {}
 
-    def prepare(self) -> Asked:
+    def prepare(self) -> AskedTrials:
         """Plan, draw and ask. Errors: `AdapterError` if the implementation cannot be reached."""
         if self._asked is None:
-            implementation = self.implementation
-            before = before_asking(implementation)
-            groups = grouped(
-                [
-                    rule
-                    for rule in self.rules
-                    if rule.id in checks()
-                    and implementation.unoffered(rule) is None
-                    and before.may_apply(rule)
-                ]
-            )
-            readings = documented_readings(self.profile)
-            work = self.plan, implementation, self._submit, self._tell
-            self._asked = Asked(before, groups, draw_and_ask(groups, readings, *work))
+            before = before_asking(self.implementation)
+            rules = [rule for rule in self.rules if before.may_be_asked(rule, self.implementation)]
+            work = self.implementation, self._submit, self._tell
+            self._asked = draw_and_ask(rules, before, self.plan, *work)
         return self._asked
 
     def judge(self) -> Judged:
         """Find the readings, judge, and attribute faults. Errors: `AdapterError`, as `prepare`."""
         if self._judged is None:
             asked, implementation = self.prepare(), self.implementation
-            known = JudgedImplementation.of(implementation, asked.readings)
-            answered = collect_answers(asked.groups, asked.trials, self.plan, known, self._tell)
-            readings = find_readings(asked.readings, answered.by_reading)
+            known = JudgedImplementation.of(implementation, asked.before)
+            answered = collect_answers(asked, self.plan, known, self._tell)
+            readings = find_readings(asked.before, answered.by_reading)
             rules = [rule for rule in self.rules if rule.id in answered.by_rule]
-            judged = JudgedImplementation.of(implementation, readings, frozenset(answered.by_rule))
-            judged, outcomes = judge(rules, answered, judged)
+            judged = JudgedImplementation.of(implementation, readings)
+            judged, trials, outcomes = judge_all(rules, answered, asked, judged)
             for name, how in judged.resolved.how_known().items():
                 value = judged.resolved.chosen[name]
                 self._tell(ReadingFound(self.name, name, value, how))
-            findings = attribute(rules, answered.by_rule, outcomes, judged)
+            findings = attribute(rules, trials, outcomes, judged)
             self._judged = Judged(judged, findings, answered.errors)
         return self._judged
 
@@ -161,6 +136,18 @@ class Run:
         return self.judge().implementation.resolved
 
     @property
+    def unchosen_faults(self) -> list[str]:
+        """A line for each rule that was not chosen, and that cases of chosen rules break."""
+        known = specs.load().profile(self.profile).without
+        chosen = {*known, *(rule.id for rule in self.rules)}
+        return [
+            f"{self.name}: {counted(count, 'case')} of {name} break {other}, which was not chosen"
+            for name, one in (self._judged.findings if self._judged else {}).items()
+            for other, count in one.aside.items()
+            if other not in chosen
+        ]
+
+    @property
     def name(self) -> str:
         """The implementation's own name, or its adapter if it gives none."""
         try:
@@ -176,6 +163,6 @@ class Run:
     def close(self) -> None:
         """Stop asking, and close the connection."""
         if self._asked is not None:
-            self._asked.trials.dispatcher.close()
+            self._asked.dispatcher.close()
         if isinstance(self._reached, Implementation):
             self._reached.close()

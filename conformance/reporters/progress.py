@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from pulsar_conformance.conformance.engine.events import Event, VerdictReached
+from pulsar_conformance.conformance.common.events import Event, VerdictReached
 from pulsar_conformance.specs.text import WIDTH
 from pulsar_conformance.specs.words import printable
 

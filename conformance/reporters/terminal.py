@@ -30,6 +30,7 @@ from pulsar_conformance.specs.words import counted, printable
 VERDICT = "verdict"
 IMPLEMENTATION = "implementation"
 NOTES = "notes"
+UNCHOSEN = "unchosen_faults"
 ENDED = (
     pytest.ExitCode.OK,
     pytest.ExitCode.TESTS_FAILED,
@@ -78,6 +79,8 @@ class Reporter:
         self.implementations: dict[tuple[str, str], dict[str, Any]] = {}
         self.notes: dict[tuple[str, str, Any], list[str]] = {}
         """The latest notes of each implementation on how it worked, in each worker."""
+        self.unchosen: dict[str, None] = {}
+        """Lines about cases that break rules which were not chosen; they fail the run."""
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Keep the verdict of a report, or the crash that prevented one."""
@@ -93,6 +96,8 @@ class Reporter:
         about: Any = properties[IMPLEMENTATION]
         self.implementations[verdict.implementation, verdict.profile] = about
         notes: Any = properties[NOTES]
+        unchosen: Any = properties[UNCHOSEN]
+        self.unchosen.update(dict.fromkeys(unchosen))
         worker = getattr(report, "node", None)
         self.notes[verdict.implementation, verdict.profile, worker] = notes
 
@@ -136,9 +141,8 @@ class Reporter:
             return
         stream.write(self._directory, self.first_line, self.verdicts)
         if session.exitstatus in ENDED:
-            session.exitstatus = max(
-                (verdict.exit_status(self.plan.enough) for verdict in self.verdicts), default=0
-            )
+            statuses = [verdict.exit_status(self.plan.enough) for verdict in self.verdicts]
+            session.exitstatus = max([int(bool(self.unchosen)), *statuses])
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """Print the failures, the table of areas and verdicts, and the paths of the products."""
@@ -153,7 +157,7 @@ class Reporter:
         if not self.found:
             return
         lines = [self.first_line, *(verdict.as_json() for verdict in self.verdicts)]
-        for line in ("", *table.lines(lines), *self._readings(), *self._notes()):
+        for line in ("", *table.lines(lines), *self._readings(), *self._notes(), *self.unchosen):
             write(line)
         for line in of_others(self.plan.deviations, self._names):
             write(line)

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 from pulsar_conformance.adapters import AdapterError
+from pulsar_conformance.conformance.common.events import OperationAsked
 from pulsar_conformance.conformance.engine.ask import at_once, settle
-from pulsar_conformance.conformance.engine.events import OperationAsked
 from pulsar_conformance.conformance.engine.plan import Plan
 from pulsar_conformance.conformance.engine.run import Run
 

@@ -8,11 +8,11 @@ import pytest
 from pulsar_conformance.adapters import AdapterError
 from pulsar_conformance.adapters.reference import ReferenceConnection
 from pulsar_conformance.conformance.catalogue import OPERATIONS
+from pulsar_conformance.conformance.common.events import nobody
 from pulsar_conformance.conformance.common.trial import Trial
 from pulsar_conformance.conformance.engine import implementation as implementations
 from pulsar_conformance.conformance.engine.ask import Dispatcher
 from pulsar_conformance.conformance.engine.draw import SourcedTrial
-from pulsar_conformance.conformance.engine.events import nobody
 from pulsar_conformance.conformance.engine.implementation import Implementation
 
 PROFILE = "documented-3.0"

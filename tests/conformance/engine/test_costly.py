@@ -10,6 +10,7 @@ from pulsar_conformance.adapters.reference import ReferenceConnection
 from pulsar_conformance.conformance.cases.deviations import Deviation
 from pulsar_conformance.conformance.cases.saved import load
 from pulsar_conformance.conformance.catalogue import OPERATIONS, checks
+from pulsar_conformance.conformance.common.events import nobody
 from pulsar_conformance.conformance.common.trial import Trial
 from pulsar_conformance.conformance.engine import implementation as implementations
 from pulsar_conformance.conformance.engine.ask import Dispatcher, at_once
@@ -19,7 +20,6 @@ from pulsar_conformance.conformance.engine.draw import (
     aimed_trials,
     drawn,
 )
-from pulsar_conformance.conformance.engine.events import nobody
 from pulsar_conformance.conformance.engine.plan import Plan
 from pulsar_conformance.conformance.engine.run import Run
 from standins import machines

@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 from pulsar_conformance import fixtures, specs
 from pulsar_conformance.conformance.commands.main import main
+from pulsar_conformance.conformance.common.events import nobody
 from pulsar_conformance.conformance.common.expect import Expect, Violated, as_text
 from pulsar_conformance.conformance.common.trial import Question, Trial
 from pulsar_conformance.conformance.common.verdict import Failure, Verdict
 from pulsar_conformance.conformance.engine.confirm import Confirmer
 from pulsar_conformance.conformance.engine.draw import SourcedTrial
 from pulsar_conformance.conformance.engine.evaluate import Fault, Outcome
-from pulsar_conformance.conformance.engine.events import nobody
 from pulsar_conformance.conformance.engine.failures import example_failure
 from pulsar_conformance.conformance.engine.failures import failure_of as failure_of_case
 from pulsar_conformance.conformance.engine.implementation import Implementation
