@@ -56,5 +56,9 @@ class AdapterError(UserError):
         return printable("\n".join(lines))
 
 
+class ProtocolBreach(AdapterError):
+    """A message that breaks the protocol, whatever it was about: no case is at fault."""
+
+
 class CannotLoad(UserError):
     """The object that should answer is missing or unusable; the message tells its user why."""

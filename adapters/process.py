@@ -8,7 +8,7 @@ from typing import NoReturn
 
 from pulsar_conformance.adapters.child import Child, ChildError
 from pulsar_conformance.adapters.connection import Connection, Limits
-from pulsar_conformance.adapters.errors import AdapterError, Phase
+from pulsar_conformance.adapters.errors import AdapterError, Phase, ProtocolBreach
 from pulsar_conformance.adapters.protocol import (
     JSON,
     PROTOCOL,
@@ -174,7 +174,8 @@ class ProcessConnection(Connection):
         if type(number) is not int or number != message["id"]:
             given = "no id" if "id" not in reply else f"the id {number!r}"
             problem = f"{before}its message has {given}; {message['id']} was asked"
-            self._break(phase, problem, "answer each message once, with the id that it came with")
+            hint = "answer each message once, with the id that it came with"
+            self._break(phase, problem, hint, ProtocolBreach)
         self._closed = ""
         if "error" in reply:
             raise self._declined(phase, before, reply["error"])
@@ -188,10 +189,12 @@ class ProcessConnection(Connection):
         hint = "that is its own message; look for the cause there"
         return self._error(phase, problem, hint, code)
 
-    def _break(self, phase: Phase, problem: str, hint: str) -> NoReturn:
+    def _break(
+        self, phase: Phase, problem: str, hint: str, kind: type[AdapterError] = AdapterError
+    ) -> NoReturn:
         """Give up the child: its next reply could not be told from the missing one."""
         self._closed = f"because of an earlier error ({problem})"
-        error = self._error(phase, problem, hint)
+        error = kind(phase, problem, hint, self.stderr_tail(), self.adapter)
         self._child.close()
         raise error
 

@@ -48,14 +48,14 @@ MOST_FAULTS = 3
 MOST_UNCERTAIN = 32
 """Faults that are looked through for one that breaks a rule under every remaining alternative."""
 
-MOST_RESTARTS = 60
-"""Restarts of an implementation to find one sequence."""
+MOST_RESTARTS = 80
+"""Restarts of an implementation in a run: half a minute where a program starts slowly."""
 
-MOST_SEQUENCES = 8
+MOST_SEQUENCES = 3
 """Sequences that are looked for in a run, since one memory makes many rules fail."""
 
-MOST_ASKED_ALONE = 40
-"""Failures of a run that are asked alone after a restart."""
+MOST_RANDOM = 2
+"""Faults that nothing shows again, after which an implementation is taken to answer at random."""
 
 TRIED_ONE_BY_ONE = 8
 """Earlier questions up to which each number is tried: a counter needs a certain number."""
@@ -88,8 +88,9 @@ class Confirmer:
     def __init__(self, plan: Plan, tell: Tell) -> None:
         self._plan = plan
         self._tell = tell
-        self._asked_alone = 0
+        self._restarts_left = MOST_RESTARTS
         self._sequences = 0
+        self._random = 0
 
     def confirm(self, findings: Findings, deviation: Deviation | None = None) -> Confirmed:
         """Ask about a rule whatever decides its verdict. Errors: `AdapterError`."""
@@ -176,13 +177,13 @@ class Confirmer:
     def _alone(self, applied: AppliedRule, trial: Trial) -> Fault | None:
         """Return the outcome of a trial that is asked alone after a restart.
 
-        None if that is not to be found out: a restart takes long, or enough were asked so.
-        Errors: `AdapterError`.
+        None if that is not to be found out: a restart takes long, there were enough of them, or
+        answers are known to be random. Errors: `AdapterError`.
         """
         slow = applied.costly or not applied.judged.implementation.restarts
-        if slow or self._asked_alone >= MOST_ASKED_ALONE:
+        if slow or not self._restarts_left or self._random >= MOST_RANDOM:
             return None
-        self._asked_alone += 1
+        self._restarts_left -= 1
         return _asked(applied, trial)
 
     def _sequence(
@@ -190,7 +191,8 @@ class Confirmer:
     ) -> Fault | None:
         """Return the shortest sequence of questions found that ends in a fault, or None.
 
-        Errors: `AdapterError`.
+        If all earlier questions together do not show it again, no part of them is tried: the
+        answer is random. Errors: `AdapterError`.
         """
         before = applied.judged.implementation.questions_before(fault.trial)
         if not before or self._sequences >= MOST_SEQUENCES:
@@ -198,6 +200,9 @@ class Confirmer:
         self._sequences += 1
 
         def fails(trial: Trial) -> bool:
+            if not self._restarts_left:
+                return False
+            self._restarts_left -= 1
             report(len(trial.before) + len(trial.questions))
             if not applied.judged.evaluator.legal(trial):
                 return False
@@ -206,9 +211,12 @@ class Confirmer:
             except AdapterError:
                 return False
 
+        if not fails(fault.trial.after(before)):
+            self._random += 1
+            return None
         trial = _SequenceSearch(fails, fault.trial).shortest(before)
-        found = None if trial is None else _asked(applied, trial)
-        return found if found is not None and found.outcome.violated else None
+        found = _asked(applied, trial)
+        return found if found.outcome.violated else None
 
 
 def _asked(applied: AppliedRule, trial: Trial) -> Fault:
@@ -298,24 +306,21 @@ def _rejected(applied: AppliedRule, trial: Trial, answers: Sequence[Json]) -> bo
 
 
 class _SequenceSearch:
-    """Looks for the shortest sequence, in at most `MOST_RESTARTS` restarts."""
+    """Looks for the shortest sequence of questions that ends in a fault of a trial."""
 
     def __init__(self, fails: Callable[[Trial], bool], trial: Trial) -> None:
         self._fails = fails
         self._trial = trial
-        self._left = MOST_RESTARTS
 
-    def shortest(self, before: Sequence[Question]) -> Trial | None:
-        """Return the sequence with as few earlier questions as found, each made simpler."""
-        found = next((part for part in _endings(before) if self._shows(part)), None)
-        if found is None:
-            return None
+    def shortest(self, before: Sequence[Question]) -> Trial:
+        """Return the sequence with as few earlier questions as found, each made simpler.
+
+        All of the questions before are known to show the fault.
+        """
+        found = next(filter(self._shows, _endings(before)), before)
         return self._simpler(self._fewest(found))
 
     def _shows(self, before: Sequence[Question]) -> bool:
-        if not self._left:
-            return False
-        self._left -= 1
         return self._fails(self._trial.after(before))
 
     def _fewest(self, before: Sequence[Question]) -> Sequence[Question]:
@@ -342,13 +347,12 @@ class _SequenceSearch:
             return [self._fails(sequence(one)) for one in trials]
 
         whole = Trial((*before, *self._trial.questions))
-        return sequence(reduce(whole, one_at_a_time(failing, self._left), CONTENT))
+        return sequence(reduce(whole, one_at_a_time(failing, MOST_RESTARTS), CONTENT))
 
 
 def _endings(before: Sequence[Question]) -> Iterator[Sequence[Question]]:
-    """Yield the last question, the last two and so on, then twice as many each time, then all."""
+    """Yield the last question, the last two and so on, then twice as many each time."""
     size = 1
     while size < len(before):
         yield before[-size:]
         size = size + 1 if size < TRIED_ONE_BY_ONE else 2 * size
-    yield before

@@ -10,6 +10,7 @@ from threading import Lock, RLock, Semaphore
 
 from pulsar_conformance import specs
 from pulsar_conformance.adapters import AdapterError, Connection, Limits
+from pulsar_conformance.adapters.errors import ProtocolBreach
 from pulsar_conformance.adapters.names import connect
 from pulsar_conformance.adapters.reference import ReferenceConnection
 from pulsar_conformance.adapters.untouched import Untouched
@@ -298,6 +299,8 @@ class Implementation:
         connection = self._connected()
         try:
             return self._ask(operation, cases)
+        except ProtocolBreach:
+            raise
         except AdapterError as error:
             if not (self._patient and connection.restarts and error.phase in ABOUT_CASES):
                 raise

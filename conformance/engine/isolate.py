@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 from pulsar_conformance.adapters import AdapterError
+from pulsar_conformance.adapters.errors import ProtocolBreach
 from pulsar_conformance.conformance.common.trial import ISOLATED_CRASH, Json
 
 Ask = Callable[[Sequence[Json]], list[Json]]
@@ -193,6 +194,8 @@ class Isolation:
         self.asked += 1
         try:
             answers = self._ask([self._cases[place] for place in places])
+        except ProtocolBreach:
+            raise
         except AdapterError as error:
             if error.phase not in ABOUT_CASES:
                 raise _Gone from None

@@ -274,6 +274,18 @@ def test_an_adapter_that_breaks_later_is_an_error(bug):
     assert {one.exit_status(2) for one in verdicts} == {2}
 
 
+@pytest.mark.parametrize("rules", ["SHED-01", "SHED-0*"])
+def test_answering_twice_is_an_error_of_the_protocol_whatever_rules_are_chosen(rules, tmp_path):
+    adapter = f"{BROKEN} answers_after_the_line_end"
+    plan = Plan.make([adapter], ["documented-3.0"], rules=[rules], examples=12, root=tmp_path)
+    made = Run(plan, adapter, "documented-3.0")
+    verdicts = [made.verdict(rule) for rule in made.rules]
+    made.close()
+    asked = [one for one in verdicts if one.verdict != "not_applicable"]
+    assert {one.verdict for one in asked} == {"error"}
+    assert all("answer each message once" in one.why for one in asked)
+
+
 def test_saved_cases_of_other_rules_do_not_make_a_rule_applicable():
     verdict = Verdict("SPLIT-13", "mine", "documented-2.10", "must", "pass")
     origins = ("saved", "example", "drawn")
