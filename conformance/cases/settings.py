@@ -172,7 +172,10 @@ def _switched_off(read: SettingsRead) -> Iterator[Unused]:
     release = read.released or releases()[0]
     for name, value in read.values.items():
         setting = broker_settings().get(name)
-        if setting is not None and value != setting.default(release):
+        if setting is not None and setting.type == "class" and "." not in str(value):
+            why = "Pulsar finds a class by its whole name, as in org.apache.pulsar.broker…"
+            yield Unused(read.places[name], name, f"{value}: {why}")
+        elif setting is not None and value != setting.default(release):
             why = _why_off(setting, read.values, release)
             if setting.name == HEAP and read.released is not None:
                 why = "releases no longer count heap memory"

@@ -23,6 +23,10 @@ ABSENT = ("None", "null", "Optional.empty")
 COMMENT = re.compile(r"\s*[#!]")
 PROPERTY = re.compile(r"([^\s=:]+)\s*[=:]?(.*)")
 
+LOGGED = re.compile(r"\bloadBalancer\w+=[^,\n]*, \w+=")
+PAIR = re.compile(r"(\w+)=(.*?)(?=, \w+=|\)?$)")
+"""A setting in the line of a log in which a broker prints its whole configuration."""
+
 PREFIX = "PULSAR_PREFIX_"
 """Prefix of the environment variables that Pulsar's images write into broker.conf."""
 
@@ -63,6 +67,12 @@ def _entries(file: Path, text: str) -> Iterator[Entry]:
     """Yield the settings of a file in the form that its name or content shows."""
     if text.lstrip().startswith("{"):  # no property of a broker begins with a brace
         return _of_json(file, text)
+    if LOGGED.search(text):
+        return (
+            Entry(f"{file}:{number}", found[1], plain(found[2].strip()))
+            for number, line in enumerate(text.splitlines(), 1)
+            for found in PAIR.finditer(line)
+        )
     if file.suffix in (".yaml", ".yml"):
         return _of_yaml(file, text)
     if file.suffix == ".env" or re.search(rf"^\s*(export\s+)?{PREFIX}", text, re.MULTILINE):

@@ -207,6 +207,32 @@ def test_a_file_that_cannot_be_read_is_refused_with_the_line(tmp_path, capsys, n
     assert problem in capsys.readouterr().err
 
 
+def test_the_configuration_in_a_log_is_read(tmp_path):
+    file = tmp_path / "broker.log"
+    file.write_text(
+        "12:00 INFO PulsarService - ServiceConfiguration(clusterName=eu, loadBalancerEnabled=false,"
+        f" {THRESHOLD}=70, loadBalancerOverrideBrokerNicSpeedGbps=Optional.empty, "
+        "supportedNamespaceBundleSplitAlgorithms=[range_equally_divide, "
+        "topic_count_equally_divide], webServicePort=Optional[8080])\n"
+    )
+    read = read_settings(file)
+    assert read.values == {
+        "loadBalancerEnabled": False,
+        THRESHOLD: 70,
+        "supportedNamespaceBundleSplitAlgorithms": (
+            "range_equally_divide,topic_count_equally_divide"
+        ),
+    }
+    assert read.others == 2
+
+
+def test_a_class_without_its_package_is_reported(tmp_path):
+    file = tmp_path / "broker.conf"
+    file.write_text("loadManagerClassName=ExtensibleLoadManagerImpl\n")
+    [unused] = read_settings(file).without_effect()
+    assert "finds a class by its whole name" in unused.why
+
+
 def test_settings_of_other_components_do_not_count(tmp_path):
     file = tmp_path / "values.yaml"
     file.write_text(
