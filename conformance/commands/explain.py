@@ -16,6 +16,7 @@ from pulsar_conformance.conformance.cases.settings_files import read_settings
 from pulsar_conformance.conformance.engine.plan import chosen_readings
 from pulsar_conformance.conformance.explain.derivations import Wanted, case_lines, example_lines
 from pulsar_conformance.conformance.explain.focus import Focus
+from pulsar_conformance.conformance.explain.logs import log_lines
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -27,6 +28,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="a saved case, or lines in the format of ask; - is standard input",
     )
     parser.add_argument("--example", metavar="ID", help="a worked example instead of a file")
+    parser.add_argument(
+        "--log",
+        type=Path,
+        metavar="FILE",
+        help="instead of a case, a broker's log, whose unloads are recomputed from their figures",
+    )
     told = f"the documents to follow (those named by the file, or else {DEFAULT_PROFILE})"
     add_profile(parser, told, default=None)
     add_reading(parser, "follow this alternative of a reading")
@@ -58,8 +65,11 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _lines(args: argparse.Namespace) -> Iterator[str]:
-    if (args.case is None) == (args.example is None):
-        raise BadCase("explain takes either a CASE.json or --example ID")
+    if sum(one is not None for one in (args.case, args.example, args.log)) != 1:
+        raise BadCase("explain takes either a CASE.json, --example ID or --log FILE")
+    if args.log is not None:
+        yield from log_lines(args.log)
+        return
     focus = Focus(args.broker, args.bundle)
     settings = {**_settings_of(args.conf), **given_settings(args.setting)}
     wanted = Wanted(args.profile, chosen_readings(args.reading), settings, focus, args.all)

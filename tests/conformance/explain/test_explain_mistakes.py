@@ -100,7 +100,7 @@ MISTAKES = {
     "a case and an example": (
         LEGAL,
         ("--example", "overload-86"),
-        "explain takes either a CASE.json or --example ID",
+        "explain takes either a CASE.json, --example ID or --log FILE",
     ),
 }
 
@@ -118,7 +118,7 @@ def test_a_mistake_is_told_in_a_sentence(explain, content, options, says):
     ("words", "says"),
     [
         (["nowhere.json"], "nowhere.json: No such file or directory"),
-        ([], "explain takes either a CASE.json or --example ID"),
+        ([], "explain takes either a CASE.json, --example ID or --log FILE"),
         (["--example", "overload-95"], "overload-95 is no worked example; there are"),
     ],
 )

@@ -1,0 +1,82 @@
+"""Lines that the load balancer logs, recomputed."""
+
+import pytest
+from pulsar_conformance.conformance.commands.main import main
+
+BEFORE = "12:00:01.000 [pulsar-load-manager-1-1] INFO  o.a.p.b.loadbalance.impl."
+OVER_AVERAGE = (
+    "ThresholdShedder - Attempting to shed load on broker-1:8080, which has max resource usage "
+    "above avgUsage  and threshold {}% > {}% + {}% -- Offloading at least {} MByte/s of traffic, "
+    "left throughput {} MByte/s"
+)
+OVER_THRESHOLD = (
+    "OverloadShedder - Attempting to shed load on broker-1:8080, which has resource usage {}% "
+    "above threshold {}% -- Offloading at least {} MByte/s of traffic ({})"
+)
+
+
+@pytest.fixture
+def explained(tmp_path, capsys):
+    def explain(*lines):
+        file = tmp_path / "broker.log"
+        file.write_text("".join(f"{BEFORE}{line}\n" for line in lines))
+        status = main(["explain", "--log", str(file)])
+        said = capsys.readouterr()
+        return status, " ".join(said.out.split()), said.err
+
+    return explain
+
+
+@pytest.mark.parametrize("scale", [1, 100])
+def test_a_plan_over_the_average_is_recomputed(explained, scale):
+    """72 % against 43.3 + 10 %, of 100 MiB/s; before 2.10 the figures are fractions."""
+    figures = [0.72 * scale, 0.433 * scale, 0.1 * scale, 23.7, 76.3]
+    status, out, _ = explained(OVER_AVERAGE.format(*figures))
+    assert status == 0
+    assert "72.00 - (43.30 + 10) + 5 = 23.70 % of 100 MiB/s (104.9 MB/s)" in out
+    assert "the line agrees" in out
+    _, out, _ = explained(OVER_AVERAGE.format(*figures[:3], 30, 70))
+    assert "the line differs: it says 30 MiB/s" in out
+
+
+def test_a_plan_over_the_threshold_names_the_traffic_and_the_resource(explained):
+    resources = "cpu: 90.00%, memory: 12.00%, directMemory: 17.00%"
+    status, out, _ = explained(OVER_THRESHOLD.format("90.0", "85.0", "10.0", resources))
+    assert status == 0
+    assert "90.00 - 85 + 5 = 10.00 % of its traffic" in out
+    assert "it carried 100 MiB/s" in out
+    assert "its busiest resource is cpu, 90 %" in out
+
+
+def test_the_first_form_of_a_plan_over_the_threshold_is_read(explained):
+    line = (
+        "OverloadShedder - Attempting to shed load on b:4080, which has max resource usage above "
+        "threshold 0.87% > 0.85% -- Offloading at least 0.7 MByte/s of traffic"
+    )
+    _, out, _ = explained(line)
+    assert "87.00 - 85 + 5 = 7.00 % of its traffic" in out
+    assert "it carried 10 MiB/s" in out
+
+
+def test_what_keeps_a_broker_from_unloading_is_explained(explained):
+    status, out, _ = explained(
+        "ThresholdShedder - [broker-1:8080] broker is planning to shed throughput 3.5 MByte/s less "
+        "than minimumThroughputThreshold 10.0 MByte/s, skipping bundle unload.",
+        "ThresholdShedder - HIGH USAGE WARNING : Sole namespace bundle a/b/0x00000000_0xffffffff "
+        "is overloading broker broker-2:8080. No Load Shedding will be done on this broker",
+        "ThresholdShedder - nothing to compute",
+    )
+    assert status == 0
+    assert "3.5 MiB/s (3.67 MB/s) to shed are less than 10 MiB/s" in out
+    assert "a/b/0x00000000_0xffffffff is its only bundle" in out
+    assert "2 lines explained 1 other line of shedders without figures to check" in out
+
+
+def test_a_log_without_unloads_is_refused(explained, tmp_path, capsys):
+    status, _, err = explained("nothing of interest")
+    assert status == 2
+    assert "no line plans an unload" in err
+    assert main(["explain", "--log", str(tmp_path / "none.log")]) == 2
+    assert "No such file" in capsys.readouterr().err
+    assert main(["explain", "--log", "x", "--example", "y"]) == 2
+    assert "explain takes either" in capsys.readouterr().err
