@@ -52,8 +52,11 @@ class Context:
         return next(self._asked[hashlib.sha256(text.encode()).digest()])
 
     def settings(self, case: Case) -> Settings:
-        """The settings in force in a case."""
-        return Settings(case.get("settings", {}), self.defaults)
+        """The settings in force in a case. Errors: those of a release's `settings_of`."""
+        given = case.get("settings", {})
+        if self.release is not None:
+            return self.release.settings(given, self.defaults)
+        return Settings(given, self.defaults)
 
 
 Answer = Callable[[Context, Case], Derivation]

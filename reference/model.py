@@ -10,7 +10,10 @@ from pulsar_conformance.reference.answers import ANSWERS
 from pulsar_conformance.reference.context import Case, Context, Refused
 from pulsar_conformance.reference.derivation import Derivation, Step
 from pulsar_conformance.reference.readings import Readings
-from pulsar_conformance.reference.released import answers
+from pulsar_conformance.reference.released.configuration import (
+    BadConfiguration,
+    InexpressibleValue,
+)
 from pulsar_conformance.reference.settings import Value
 
 
@@ -82,12 +85,16 @@ class Model:
     def derive(self, operation: str, case: Case) -> Derivation:
         """Return the answer to a legal case, with its derivation."""
         context = self._context
-        if context.release is not None:
-            unsupported = answers.why_unsupported(case, context.release)
-            if unsupported is not None:
-                return unsupported
         try:
+            context.settings(case)
             return ANSWERS[operation](context, case)
         except Refused as refused:
-            why = str(refused)
-            return Derivation({"refused": why}, lambda: (Step("refused", why),))
+            return _declined("refused", str(refused))
+        except BadConfiguration as bad:
+            return _declined("failed", str(bad))
+        except InexpressibleValue as value:
+            return _declined("unsupported", str(value))
+
+
+def _declined(how: str, why: str) -> Derivation:
+    return Derivation({how: why}, lambda: (Step(how, why),))

@@ -31,14 +31,6 @@ SUPPORTED = "supportedNamespaceBundleSplitAlgorithms"
 EMPTIEST = "LoadManagerShared.filterDomainsNotHavingLeastNumberAntiAffinityNamespaces"
 
 
-def why_unsupported(case: Case, release: ReleasedWays) -> Derivation | None:
-    """Return why a release cannot be asked a case; None if it can."""
-    why = release.why_unsupported(case.get("settings", {}))
-    if why is None:
-        return None
-    return Derivation({"unsupported": why}, lambda: (Step("refused", why),))
-
-
 def maximum(context: Context, case: Case, release: ReleasedWays) -> Derivation:
     """The usage that a release's strategies compare."""
     one = {"brokers": {"broker": case["broker"]}, "bundles": {}}

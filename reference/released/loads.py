@@ -20,8 +20,12 @@ Json = Mapping[str, Any]
 PORT = ":8080"
 """Port in a broker's lookup address; it affects the order of brokers in a map."""
 
-SPARED = re.compile(r"pulsar/(?:[^/]+/)?[^:]+:\d+|sla-monitor/[^/]+/[^:]+:\d+")
-"""Namespaces of the brokers themselves: heartbeat and SLA monitor."""
+SPARED = {
+    "none": re.compile(r"(?!)"),
+    "own": re.compile(r"pulsar/(?:[^/]+/)?[^:]+:\d+|sla-monitor/[^/]+/[^:]+:\d+"),
+    "own-without-cluster": re.compile(r"(?:pulsar|sla-monitor)/[^:]+:\d+"),
+}
+"""Namespaces of the brokers themselves, heartbeat and SLA monitor, by `spared-namespaces`."""
 
 ASSUMED = {"msgRate": 50.0, "msgThroughput": 50_000.0}
 """Assumed rates, each way, of a bundle without samples."""
@@ -80,9 +84,10 @@ class Leader:
     def bundles(self) -> list[str]:
         """The bundles with data, in the leader's iteration order."""
         stored = self._in_table("bundles", self._stored())
+        spared = SPARED[self.way("spared-namespaces")]
         if self.way("spared-namespaces") == "none":
             return stored
-        return in_map(one for one in stored if not SPARED.fullmatch(one.rpartition("/")[0]))
+        return in_map(one for one in stored if not spared.fullmatch(one.rpartition("/")[0]))
 
     def grow(self) -> None:
         """Grow the maps to hold all current brokers and bundles."""

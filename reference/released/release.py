@@ -2,28 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from pulsar_conformance import specs
-from pulsar_conformance.reference.settings import Value
+from pulsar_conformance.reference.released.configuration import Version, settings_of
+from pulsar_conformance.reference.settings import Settings, Value
 
-LARGEST = 2**31 - 1
-"""The largest Java int."""
-
-WHOLE = frozenset(
-    {
-        "loadBalancerBrokerOverloadedThresholdPercentage",
-        "loadBalancerBrokerThresholdShedderPercentage",
-        "loadBalancerSheddingGracePeriodMinutes",
-        "loadBalancerNamespaceBundleMaxTopics",
-        "loadBalancerNamespaceBundleMaxSessions",
-        "loadBalancerNamespaceBundleMaxMsgRate",
-        "loadBalancerNamespaceBundleMaxBandwidthMbytes",
-        "loadBalancerNamespaceMaximumBundles",
-    }
-)
-"""The settings that are whole numbers in every release."""
+VERSION = re.compile(r"\d+(\.\d+)+")
 
 
 @dataclass(frozen=True)
@@ -55,19 +43,16 @@ class ReleasedWays:
         hidden = {name: undone.get(name, value) for name, value in found.hidden.items()}
         return cls(found.title, bundled.ways_of(profile), hidden)
 
-    def why_unsupported(self, settings: Mapping[str, Value]) -> str | None:
-        """Return why a release's broker.conf cannot hold these settings; None if it can."""
-        for name, value in settings.items():
-            if name in WHOLE and isinstance(value, int | float) and not _is_int(value):
-                taken = f"whole numbers up to {LARGEST}"
-                return f"'{self.title}': {name} takes {taken}, not {value}"
-        return None
+    @cached_property
+    def version(self) -> Version:
+        """The version of the release, from the title."""
+        found = VERSION.search(self.title)
+        return tuple(map(int, found[0].split("."))) if found else ()
+
+    def settings(self, given: Mapping[str, Value], defaults: Mapping[str, Value]) -> Settings:
+        """Return the settings of a broker.conf. Errors: as `settings_of`."""
+        return settings_of(given, self.version, defaults)
 
     def place(self, way: str) -> str:
         """Class and method of the behaviour in the release's source."""
         return specs.load().ways[way].alternatives[self.ways[way]].place
-
-
-def _is_int(value: float) -> bool:
-    """True if a Java int can hold the number."""
-    return value == int(value) and abs(value) <= LARGEST

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from functools import partial
 
 from pulsar_conformance.reference.derivation import Derivation, Step
-from pulsar_conformance.reference.released import overload, threshold, uniform
+from pulsar_conformance.reference.ranges import namespace_of
+from pulsar_conformance.reference.released import average_shedder, overload, threshold, uniform
 from pulsar_conformance.reference.released.loads import Leader
 from pulsar_conformance.reference.released.release import ReleasedWays
 from pulsar_conformance.reference.released.strategy import BrokerUnloads, ClusterView, CycleMemory
@@ -15,10 +17,14 @@ from pulsar_conformance.reference.shedding import ENABLED, Cycle
 BALANCING = "loadBalancerEnabled"
 """A setting of releases that switches off all load balancing; no document names it."""
 
+EXCLUDED = "loadBalancerSheddingExcludedNamespaces"
+"""Namespaces that are never shed, ModularLoadManagerImpl.doLoadShedding."""
+
 STRATEGIES: Mapping[str, Callable[[ClusterView], Iterator[BrokerUnloads]]] = {
     "ThresholdShedder": threshold.sheds,
     "OverloadShedder": overload.sheds,
     "UniformLoadShedder": uniform.sheds,
+    "AvgShedder": average_shedder.sheds,
 }
 """The modelled strategies."""
 
@@ -37,13 +43,15 @@ def select(cycle: Cycle, release: ReleasedWays, memory: CycleMemory | None = Non
     known.grow()
     view = ClusterView(known, cycle.recent, memory)
     found = () if _off(cycle) else STRATEGIES[cycle.strategy](view)
-    sheds = sorted(found, key=lambda one: list(cycle.brokers).index(one.broker))
+    kept = [_without_excluded(known, one) for one in found]
+    sheds = sorted(kept, key=lambda one: list(cycle.brokers).index(one.broker))
     answer = [{"broker": one.broker, "bundle": bundle} for one in sheds for bundle in one.bundles]
     return Derivation({"unload": answer}, partial(_steps, cycle, release, sheds))
 
 
 SHEDDERS: Mapping[str, frozenset[str]] = {
-    "all": frozenset(STRATEGIES),
+    "all": frozenset(STRATEGIES) - {"AvgShedder"},
+    "all-and-average": frozenset(STRATEGIES),
     "overload": frozenset({"OverloadShedder"}),
 }
 """By the way `shedders`."""
@@ -51,11 +59,18 @@ SHEDDERS: Mapping[str, frozenset[str]] = {
 
 def _off(cycle: Cycle) -> str:
     """Return why nothing is shed in this cycle, or an empty text."""
-    if cycle.settings.given.get(BALANCING) is False:
+    if not cycle.settings.flag(BALANCING):
         return f"{BALANCING} is false (LoadManagerShared.isLoadSheddingEnabled)"
     if not cycle.settings.flag(ENABLED):
         return f"{ENABLED} is not true"
     return "" if cycle.enabled else "there is no other broker"
+
+
+def _without_excluded(known: Leader, unloads: BrokerUnloads) -> BrokerUnloads:
+    """Remove the bundles of namespaces that are never shed."""
+    excluded = str(known.settings.given.get(EXCLUDED, "")).split(",")
+    kept = tuple(one for one in unloads.bundles if namespace_of(one) not in excluded)
+    return replace(unloads, bundles=kept)
 
 
 def _steps(cycle: Cycle, release: ReleasedWays, sheds: list[BrokerUnloads]) -> Iterator[Step]:

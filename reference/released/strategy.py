@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -16,12 +17,15 @@ WRITTEN: dict[str, Callable[[Fraction], str]] = {"msgThroughput": throughput, "m
 class CycleMemory:
     """State kept between cycles: ThresholdShedder's smoothed usage of each broker.
 
-    `tables` holds the capacities of the leader's maps.
+    `tables` holds the capacities of the leader's maps. `low_hits` and `high_hits` count the cycles
+    in a row in which AvgShedder found a broker far from its counterpart.
     """
 
     usage: dict[str, float] = field(default_factory=dict)
     average: float = 0.0
     tables: dict[str, int] = field(default_factory=dict)
+    low_hits: Counter[str] = field(default_factory=Counter)
+    high_hits: Counter[str] = field(default_factory=Counter)
 
     def observe(self, now: Mapping[str, float], kept: float) -> None:
         """Add an observation of each broker."""

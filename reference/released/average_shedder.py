@@ -1,0 +1,151 @@
+"""AvgShedder of a release."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cmp_to_key, partial
+
+from pulsar_conformance.reference.derivation import Step
+from pulsar_conformance.reference.numbers import Fraction, plain
+from pulsar_conformance.reference.released.java import in_map, to_int
+from pulsar_conformance.reference.released.loads import PORT, as_percent
+from pulsar_conformance.reference.released.strategy import (
+    WRITTEN,
+    BrokerUnloads,
+    ClusterView,
+    CycleMemory,
+    bundle_steps,
+    keep_all_steps,
+)
+
+LOW, HIGH = "loadBalancerAvgShedderLowThreshold", "loadBalancerAvgShedderHighThreshold"
+LOW_HITS = "loadBalancerAvgShedderHitCountLowThreshold"
+HIGH_HITS = "loadBalancerAvgShedderHitCountHighThreshold"
+SHARE = "maxUnloadPercentage"
+LEAST = {"msgRate": "minUnloadMessage", "msgThroughput": "minUnloadMessageThroughput"}
+PLACE = "AvgShedder.findBundlesForUnloading"
+
+
+@dataclass(frozen=True)
+class _Pair:
+    """A broker that sheds towards another one, and what it sheds."""
+
+    idle: str
+    busy: str
+    hits: int
+    needed: int
+    kind: str | None = None
+    need: float = 0.0
+    chosen: tuple[str, ...] = ()
+
+
+def sheds(view: ClusterView) -> Iterator[BrokerUnloads]:
+    """Unloads of each broker: the most used one towards the least used, and so on inwards."""
+    scores = {name: view.known.usage(name, weighted=True)[0] * 100 for name in view.known.brokers}
+    pairs = {one.busy: one for one in _shedding(view, _sorted(view, scores), scores)}
+    for name in view.known.brokers:
+        pair = pairs.get(name)
+        chosen = pair.chosen if pair else ()
+        yield BrokerUnloads(name, chosen, partial(_steps, view, scores, pair, name))
+
+
+def _sorted(view: ClusterView, scores: Mapping[str, float]) -> list[str]:
+    """Brokers by their score; 4.0 takes scores less than a point apart for equal."""
+    names = [name.removesuffix(PORT) for name in in_map(one + PORT for one in scores)]
+    if view.known.way("average-order") == "whole-points":
+        return sorted(names, key=cmp_to_key(partial(_whole_points, scores)))
+    return sorted(names, key=lambda name: scores[name])
+
+
+def _whole_points(scores: Mapping[str, float], one: str, other: str) -> int:
+    return to_int(scores[one] - scores[other])
+
+
+def _shedding(
+    view: ClusterView, brokers: Sequence[str], scores: Mapping[str, float]
+) -> Iterator[_Pair]:
+    known, memory = view.known, view.memory
+    pairs = list(_pairs(view, brokers, scores))
+    if not pairs:
+        memory.low_hits.clear()
+        memory.high_hits.clear()
+        return
+    low, high = int(known.number(LOW_HITS)), int(known.number(HIGH_HITS))
+    for idle, busy in pairs:
+        hits = max(memory.low_hits[idle], memory.low_hits[busy])
+        highest = max(memory.high_hits[idle], memory.high_hits[busy])
+        if highest < high and hits < low:
+            yield _Pair(idle, busy, hits, low)
+            continue
+        _forget(memory, idle, busy)
+        yield _chosen(view, idle, busy, hits, low)
+
+
+def _pairs(
+    view: ClusterView, brokers: Sequence[str], scores: Mapping[str, float]
+) -> Iterator[tuple[str, str]]:
+    """Pairs that are at least the low threshold apart; counts how often they were in a row."""
+    low, high = view.known.number(LOW), view.known.number(HIGH)
+    memory = view.memory
+    for place in range((len(brokers) + 1) // 2):
+        idle, busy = brokers[place], brokers[-1 - place]
+        apart = scores[busy] - scores[idle]
+        if apart < low:
+            _forget(memory, idle, busy)
+            continue
+        memory.low_hits.update((idle,))
+        memory.low_hits.update((busy,))
+        if apart < high:
+            memory.high_hits.pop(busy, None)
+            memory.high_hits.pop(idle, None)
+        else:
+            memory.high_hits.update((idle,))
+            memory.high_hits.update((busy,))
+        yield idle, busy
+
+
+def _forget(memory: CycleMemory, *brokers: str) -> None:
+    for broker in brokers:
+        memory.low_hits.pop(broker, None)
+        memory.high_hits.pop(broker, None)
+
+
+def _chosen(view: ClusterView, idle: str, busy: str, hits: int, needed: int) -> _Pair:
+    """The bundles of a broker that fit into its share of the difference."""
+    known = view.known
+    for kind, least in LEAST.items():
+        need = (known.carries(busy, kind) - known.carries(idle, kind)) * known.number(SHARE)
+        if need > known.number(least):
+            break
+    else:
+        return _Pair(idle, busy, hits, needed)
+    chosen, left = [], need
+    for bundle in known.busiest_first(view.free_of(busy), kind):
+        traffic = known.traffic(bundle, kind)
+        if 0 < traffic <= left:
+            chosen.append(bundle)
+            left += -traffic
+    return _Pair(idle, busy, hits, needed, kind, need, tuple(chosen))
+
+
+def _steps(
+    view: ClusterView, scores: Mapping[str, float], pair: _Pair | None, name: str
+) -> Iterator[Step]:
+    yield Step("usage", f"{plain(as_percent(scores[name] / 100))} %, with its weights")
+    if pair is None:
+        yield from keep_all_steps(view, name, f"no broker is {LOW} below it ({PLACE})")
+        return
+    usage = plain(as_percent(scores[pair.idle] / 100))
+    yield Step("idle broker", f"{pair.idle}, at {usage} %")
+    if pair.kind is None:
+        short = f"seen {pair.hits} times of {pair.needed}, or less than the least amounts"
+        yield from keep_all_steps(view, name, f"{short} ({PLACE})")
+        return
+    share = plain(Fraction(view.known.number(SHARE)))
+    amount = WRITTEN[pair.kind](Fraction(pair.need))
+    yield Step("to shed", f"{share} of the difference = {amount} ({PLACE})")
+    owned = view.known.owned(name)
+    yield from bundle_steps(
+        view, view.free_of(name), owned, pair.chosen, pair.kind, "more than is left"
+    )

@@ -1,0 +1,185 @@
+"""A release's broker.conf: types and defaults of its settings, parsed as `FieldParser` does."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import ChainMap
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple, cast
+
+from pulsar_conformance.reference.released.java import INT
+from pulsar_conformance.reference.settings import Settings, Value
+
+PACKAGE = "org.apache.pulsar.broker.loadbalance.impl."
+
+Version = tuple[int, ...]
+"""Major, minor and patch version of a release."""
+
+
+class BadConfiguration(Exception):
+    """Raised for a broker.conf that the release cannot load; no broker starts."""
+
+
+class InexpressibleValue(Exception):
+    """Raised for a value that has no form in a release's broker.conf."""
+
+
+class Field(NamedTuple):
+    """A field of `ServiceConfiguration`."""
+
+    type: str
+    defaults: Mapping[Version, Any]
+    """The first release with each default; the first of all has the field first."""
+
+
+def _since(version: Version, field_type: str, default: Any, **later: Any) -> Field:
+    """A field since a release, and `vMAJOR=` a default since the first release of a line."""
+    changes: dict[Version, Any] = {(int(name[1:]),): value for name, value in later.items()}
+    return Field(field_type, {version: default} | changes)
+
+
+ALWAYS: Version = (2,)
+V2_10: Version = (2, 10)
+V3: Version = (3,)
+V4: Version = (4,)
+V4_2: Version = (4, 2)
+
+_RANGE, _TOPICS = "range_equally_divide", "topic_count_equally_divide"
+_LATER_ALGORITHMS = "specified_positions_divide,flow_or_qps_equally_divide"
+
+FIELDS: Mapping[str, Field] = {
+    "defaultNumberOfNamespaceBundles": _since(ALWAYS, "int", 4),
+    "defaultNamespaceBundleSplitAlgorithm": _since(V2_10, "string", _RANGE),
+    "supportedNamespaceBundleSplitAlgorithms": _since(
+        V2_10, "list", f"{_RANGE},{_TOPICS}", v3=f"{_RANGE},{_TOPICS},{_LATER_ALGORITHMS}"
+    ),
+    "loadBalancerEnabled": _since(ALWAYS, "boolean", True),
+    "loadBalancerAutoBundleSplitEnabled": _since(ALWAYS, "boolean", True),
+    "loadBalancerAutoUnloadSplitBundlesEnabled": _since(ALWAYS, "boolean", True),
+    "loadBalancerNamespaceBundleMaxTopics": _since(ALWAYS, "int", 1000),
+    "loadBalancerNamespaceBundleMaxSessions": _since(ALWAYS, "int", 1000),
+    "loadBalancerNamespaceBundleMaxMsgRate": _since(ALWAYS, "int", 30000),
+    "loadBalancerNamespaceBundleMaxBandwidthMbytes": _since(ALWAYS, "int", 100),
+    "loadBalancerNamespaceMaximumBundles": _since(ALWAYS, "int", 128),
+    "loadBalancerSheddingEnabled": _since(ALWAYS, "boolean", True),
+    "loadBalancerSheddingIntervalMinutes": _since(ALWAYS, "int", 1),
+    "loadBalancerSheddingGracePeriodMinutes": _since(ALWAYS, "long", 30),
+    "loadBalancerSheddingExcludedNamespaces": _since(V4_2, "list", ""),
+    "loadBalancerLoadSheddingStrategy": _since(V2_10, "string", PACKAGE + "ThresholdShedder"),
+    "loadBalancerLoadPlacementStrategy": _since(V3, "string", PACKAGE + "LeastLongTermMessageRate"),
+    "loadBalancerBrokerOverloadedThresholdPercentage": _since(ALWAYS, "int", 85),
+    "loadBalancerBrokerThresholdShedderPercentage": _since(V2_10, "int", 10),
+    "loadBalancerAverageResourceUsageDifferenceThresholdPercentage": _since(V3, "int", 10),
+    "loadBalancerAvgShedderLowThreshold": _since(V4, "int", 15),
+    "loadBalancerAvgShedderHighThreshold": _since(V4, "int", 40),
+    "loadBalancerAvgShedderHitCountLowThreshold": _since(V4, "int", 8),
+    "loadBalancerAvgShedderHitCountHighThreshold": _since(V4, "int", 2),
+    "loadBalancerHistoryResourcePercentage": _since(V2_10, "double", 0.9),
+    "lowerBoundarySheddingEnabled": _since(V3, "boolean", False),
+    "loadBalancerBundleUnloadMinThroughputThreshold": _since(V2_10, "double", 10.0),
+    "loadBalancerMsgRateDifferenceShedderThreshold": _since(V2_10, "double", 50.0),
+    "loadBalancerMsgThroughputMultiplierDifferenceShedderThreshold": _since(V2_10, "double", 4.0),
+    "minUnloadMessage": _since(V3, "int", 1000),
+    "minUnloadMessageThroughput": _since(V3, "int", 1048576),
+    "maxUnloadPercentage": _since(V3, "double", 0.2),
+    "maxUnloadBundleNumPerShedding": _since(V3, "int", -1),
+    "loadBalancerCPUResourceWeight": _since(V2_10, "double", 1.0),
+    "loadBalancerMemoryResourceWeight": _since(V2_10, "double", 1.0, v4=0.0),
+    "loadBalancerDirectMemoryResourceWeight": _since(V2_10, "double", 1.0, v4=0.0),
+    "loadBalancerBandwithInResourceWeight": _since(V2_10, "double", 1.0),
+    "loadBalancerBandwithOutResourceWeight": _since(V2_10, "double", 1.0),
+    "loadBalancerBandwidthInResourceWeight": _since(V4, "double", 1.0),
+    "loadBalancerBandwidthOutResourceWeight": _since(V4, "double", 1.0),
+    "loadBalancerOverrideBrokerNicSpeedGbps": _since(ALWAYS, "optional", None),
+    "loadBalancerBrokerMaxTopics": _since(ALWAYS, "int", 50000),
+    "loadBalancerDistributeBundlesEvenlyEnabled": _since(V3, "boolean", True),
+    "preferLaterVersions": _since(ALWAYS, "boolean", False),
+    "failureDomainsEnabled": _since(ALWAYS, "boolean", False),
+}
+"""The fields that decide about load balancing, ServiceConfiguration."""
+
+LARGEST = {"int": INT - 1, "long": 2**63 - 1}
+WHOLE_NUMBER = re.compile(r"[+-]?[0-9]+")
+DOUBLE = re.compile(r"[+-]?(NaN|Infinity|([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?)[dDfF]?")
+
+
+def settings_of(
+    given: Mapping[str, Value], version: Version, defaults: Mapping[str, Value]
+) -> Settings:
+    """Return the settings of a release with this broker.conf, over some defaults and its own.
+
+    Errors: `BadConfiguration`, `InexpressibleValue`.
+    """
+    own = {name: default_of(name, version) for name in FIELDS if is_known(name, version)}
+    parsed: dict[str, Value] = {}
+    for name, value in given.items():
+        if is_known(name, version):
+            found = _parsed(name, FIELDS[name].type, value, trimmed=version >= V2_10)
+            if found is not UNCHANGED:
+                parsed[name] = found
+    return Settings(parsed, ChainMap(cast(dict[str, Value], defaults), own))
+
+
+def is_known(name: str, version: Version) -> bool:
+    """True if the release has a setting."""
+    return name in FIELDS and version >= next(iter(FIELDS[name].defaults))
+
+
+def default_of(name: str, version: Version) -> Any:
+    """Return the default of a setting that the release has."""
+    return [value for since, value in FIELDS[name].defaults.items() if version >= since][-1]
+
+
+UNCHANGED: Any = object()
+"""Result of an empty value that leaves the default."""
+
+
+def _parsed(name: str, field_type: str, value: Value, trimmed: bool) -> Any:
+    text = _line(name, field_type, value)
+    if not text.strip():
+        return EMPTY.get(field_type, UNCHANGED)
+    if trimmed:
+        text = text.strip()
+    try:
+        return PARSE[field_type](text)
+    except ValueError:
+        raise BadConfiguration(f"{name} cannot be {value!r} (FieldParser.update)") from None
+
+
+def _line(name: str, field_type: str, value: Value) -> str:
+    """Return the value as a line of broker.conf holds it. Errors: `InexpressibleValue`."""
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, int | float):
+        most = LARGEST.get(field_type, math.inf)
+        if abs(value) > most or (field_type in LARGEST and value != int(value)):
+            raise InexpressibleValue(f"{name} takes whole numbers up to {most}, not {value}")
+        return str(int(value)) if value == int(value) else str(value)
+    return value.lstrip()
+
+
+def _whole(text: str, most: int) -> int:
+    if not WHOLE_NUMBER.fullmatch(text) or not -most - 1 <= int(text) <= most:
+        raise ValueError(text)
+    return int(text)
+
+
+def _double(text: str) -> float:
+    if not DOUBLE.fullmatch(text):
+        raise ValueError(text)
+    return float(text.rstrip("dDfF") if "Infinity" not in text else text)
+
+
+PARSE: Mapping[str, Callable[[str], Any]] = {
+    "int": lambda text: _whole(text, LARGEST["int"]),
+    "long": lambda text: _whole(text, LARGEST["long"]),
+    "double": _double,
+    "optional": _double,
+    "boolean": lambda text: text.lower() == "true",
+    "string": str,
+    "list": lambda text: ",".join(one.strip() for one in text.rstrip(",").split(",")),
+}
+EMPTY: Mapping[str, Any] = {"list": "", "optional": None}
