@@ -11,6 +11,7 @@ from pulsar_conformance.reference.context import Answer, Case, Context
 from pulsar_conformance.reference.derivation import Derivation, Step
 from pulsar_conformance.reference.ranges import HASHED, HASHES, hash_of, hex_of, ranges_of
 from pulsar_conformance.reference.released import answers
+from pulsar_conformance.reference.released import splitting as released
 
 DEFAULT = "defaultNumberOfNamespaceBundles"
 
@@ -50,16 +51,11 @@ def locate(context: Context, case: Case) -> Derivation:
 def split(context: Context, case: Case) -> Derivation:
     """[SPLIT-10 … 19]"""
     split = splitting.Split.of(case["bundle"], case["topics"], case["positions"])
+    settings = context.settings(case)
     if context.release is not None:
-        algorithm = answers.algorithm_of(context, case, context.release)
-    else:
-        algorithm = splitting.algorithm_of(
-            case["algorithm"], case["by"], context.settings(case), context.readings
-        )
+        return released.answer(split, case["algorithm"], case["by"], settings, context.release)
+    algorithm = splitting.algorithm_of(case["algorithm"], case["by"], settings, context.readings)
     parts = splitting.parts(split, algorithm, context.readings)
-    released = answers.parts(split, algorithm, context.release)
-    if released is not None:
-        return released
     explain = partial(split_steps.steps, split, algorithm, context.readings, parts)
     return Derivation({"bundles": [part.name for part in parts]}, explain)
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping
 
-from pulsar_conformance.reference import bundles, managers, splitting
+from pulsar_conformance.reference import bundles
 from pulsar_conformance.reference.anti_affinity import Spread
-from pulsar_conformance.reference.context import Case, Context, Refused
+from pulsar_conformance.reference.context import Case, Context
 from pulsar_conformance.reference.derivation import Derivation, Step
 from pulsar_conformance.reference.numbers import Fraction, plain
 from pulsar_conformance.reference.ranges import FULL_UPPER, hash_of, hex_of
@@ -16,17 +15,15 @@ from pulsar_conformance.reference.released.assignment import (
     ReleasedAssignment,
     emptiest_domains,
     fewest,
+    group_of,
+    members,
 )
-from pulsar_conformance.reference.released.growth import FEWEST, SplitterTask
+from pulsar_conformance.reference.released.growth import SplitterTask
 from pulsar_conformance.reference.released.loads import Leader, as_percent
-from pulsar_conformance.reference.released.placement import ReleasedPlacement
+from pulsar_conformance.reference.released.placement import CHOICE, ReleasedPlacement
 from pulsar_conformance.reference.released.release import ReleasedWays
 from pulsar_conformance.reference.settings import Value
 from pulsar_conformance.reference.shedding import STRATEGY
-
-DEFAULT = "defaultNamespaceBundleSplitAlgorithm"
-SUPPORTED = "supportedNamespaceBundleSplitAlgorithms"
-"""The setting with the algorithms that an administrator may request."""
 
 EMPTIEST = "LoadManagerShared.filterDomainsNotHavingLeastNumberAntiAffinityNamespaces"
 
@@ -82,119 +79,13 @@ def split_candidates(context: Context, case: Case, release: ReleasedWays) -> Der
     return Derivation(decided, task.steps)
 
 
-def parts(
-    split: splitting.Split, algorithm: str, release: ReleasedWays | None
-) -> Derivation | None:
-    """Return the parts as a release cuts them; None if it does as documented."""
-    if release is None:
-        return None
-    if algorithm == splitting.TOPICS:
-        return _halves(split, release)
-    if algorithm == splitting.POSITIONS:
-        return _at_positions(split, release)
-    return None
-
-
-def algorithm_of(context: Context, case: Case, release: ReleasedWays) -> str:
-    """Return the algorithm that a release uses. Errors: `Refused` if it rejects the request."""
-    if release.ways["split-algorithms"] == "range":
-        return splitting.RANGE
-    _refuse_unsupported(context, case, release)
-    settings, asked = context.settings(case), case["algorithm"]
-    by_default = asked is None and settings.given.get(DEFAULT) == splitting.POSITIONS
-    by_itself = asked == splitting.POSITIONS and case["by"] != "admin"
-    if by_default or by_itself:
-        way = release.ways["default-positions"]
-        if way == "range":
-            return splitting.RANGE
-        if way == "followed" and case["by"] == "admin" and case["positions"]:
-            return splitting.POSITIONS
-    return splitting.algorithm_of(asked, case["by"], settings, context.readings)
-
-
-def _refuse_unsupported(context: Context, case: Case, release: ReleasedWays) -> None:
-    """Errors: `Refused` if the release does not support the requested algorithm."""
-    way, asked = release.ways["unsupported-algorithm"], case["algorithm"]
-    supported = context.settings(case).given.get(SUPPORTED)
-    if way == "followed" or case["by"] != "admin" or asked is None or supported is None:
-        return
-    if asked not in str(supported).split(","):
-        after = ", and the bundle is split all the same" if way.endswith("followed") else ""
-        place = release.place("unsupported-algorithm")
-        raise Refused(f"{SUPPORTED} does not name {asked}{after} ({place})")
-
-
-def _at_positions(split: splitting.Split, release: ReleasedWays) -> Derivation | None:
-    """Return why a bundle is not divided at positions; None if it is."""
-    if len(split.hashes) < FEWEST and release.ways["positions-for"] == "topics":
-        why = f"it has fewer than {FEWEST} topics ({release.place('positions-for')})"
-        whole = {"bundles": [split.bundle.name]}
-        return Derivation(whole, lambda: (Step("stays whole", why),))
-    counted = Counter(split.positions)
-    twice = [one for one in split.inside(split.positions) if counted[one] > 1]
-    if not (twice and release.ways["position-twice"] == "unanswered"):
-        return None
-    place = release.place("position-twice")
-    why = f"{', '.join(map(hex_of, twice))} given twice: the request is never answered ({place})"
-    return Derivation({"failed": why}, lambda: (Step("unanswered", why),))
-
-
-def _halves(split: splitting.Split, release: ReleasedWays) -> Derivation | None:
-    """Return two parts by topics; None if they are as documented."""
-    if release.ways["topic-halves"] != "rounded-down":
-        return None
-    positions, (below, above) = [], (0, 0)
-    if len(split.hashes) > 1:
-        middle = len(split.hashes) // 2
-        below, above = split.hashes[middle - 1], split.hashes[middle]
-        positions = split.inside([below + (above - below) // 2])
-    parts = split.bundle.cut(positions)
-
-    def explain() -> Iterator[Step]:
-        between = f"half-way between {hex_of(below)} and {hex_of(above)}, rounded down"
-        where = ", ".join(map(hex_of, positions)) or "nowhere"
-        yield Step("middle", f"{between}: {where} ({release.place('topic-halves')})")
-        for part in parts:
-            yield Step("part", part.name)
-
-    return Derivation({"bundles": [part.name for part in parts]}, explain)
-
-
-def manager_of(conf: str | None, dynamic: str | None, release: ReleasedWays) -> Derivation:
-    """Return the load manager of a release's broker. Errors: `Refused` if none starts."""
-    known = dict(managers.MANAGERS)
-    if release.ways["extensible-class"] == "elsewhere":
-        del known[managers.EXTENSIBLE]
-    if dynamic is not None and dynamic not in known and _refused(release, "bad-dynamic-manager"):
-        place = release.place("bad-dynamic-manager")
-        raise Refused(f"no dynamic setting takes '{dynamic}' ({place})")
-    written = conf or ""
-    kept = release.ways["class-blanks"] == "kept" and written.strip()
-    name = dynamic if dynamic is not None else written.lstrip() if kept else written.strip()
-    if name and name not in known and _refused(release, "bad-manager"):
-        raise Refused(f"no broker starts with '{name}' ({release.place('bad-manager')})")
-    way = "bad-manager" if name else "no-manager"
-    manager = known.get(name, release.ways[way])
-
-    def explain() -> Iterator[Step]:
-        yield Step("dynamic", dynamic or "names none")
-        yield Step("broker.conf", conf or "names none")
-        if name and name not in known:
-            yield Step("in use", f"'{name}', which there is not: the {manager} one")
-        elif not name:
-            yield Step("in use", f"the default one ({release.place(way)})")
-        yield Step("manager", manager)
-
-    return Derivation({"manager": manager}, explain)
-
-
-def _refused(release: ReleasedWays, way: str) -> bool:
-    return release.ways[way] == "refused"
-
-
 def select(context: Context, case: Case, release: ReleasedWays) -> Derivation:
     """The choice of a release's placement strategy; equal candidates take turns."""
-    placing = ReleasedPlacement(Leader(case, context.settings(case), release))
+    known = Leader(case, context.settings(case), release)
+    placing = ReleasedPlacement(known, tuple(case["candidates"]))
+    if placing.strategy not in CHOICE:
+        why = f"the model does not foresee {placing.strategy} under '{release.title}'"
+        return Derivation({"unsupported": why}, lambda: (Step("refused", why),))
     best = placing.best
     nth = context.turn(case) if len(best) > 1 else 0
     return Derivation({"broker": best[nth % len(best)] if best else None}, placing.steps)
@@ -203,7 +94,10 @@ def select(context: Context, case: Case, release: ReleasedWays) -> Derivation:
 def broker(context: Context, case: Case, release: ReleasedWays) -> Derivation:
     """The broker that a release's load manager assigns; equal candidates take turns."""
     assigning = ReleasedAssignment(case, context.settings(case), release)
-    best = assigning.placing.best
+    declined = assigning.declined
+    if declined is not None:
+        return declined
+    best = assigning.best
     nth = context.turn(case) if len(best) > 1 else 0
     return Derivation({"broker": best[nth % len(best)] if best else None}, assigning.steps)
 
@@ -212,10 +106,9 @@ def anti_affinity(context: Context, case: Case, release: ReleasedWays) -> Deriva
     """The candidates that a release's filter leaves."""
     spread = Spread.of(case, "candidates")
     served = {name: case["owned"].get(name, ()) for name in case["candidates"]}
-    group = spread.group
+    group = group_of(spread.groups, spread.namespace)
     count = {
-        name: sum(group is not None and spread.groups.get(one) == group for one in owned)
-        for name, owned in served.items()
+        name: members(spread.groups, spread.namespace, owned) for name, owned in served.items()
     }
     home = spread.home if context.settings(case).given.get(DOMAINS, True) else {}
     among = emptiest_domains(case["candidates"], count, home)

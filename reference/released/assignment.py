@@ -3,22 +3,31 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 
 from pulsar_conformance.reference.assignment import Assignment
-from pulsar_conformance.reference.derivation import Step
+from pulsar_conformance.reference.derivation import Derivation, Step
 from pulsar_conformance.reference.ranges import namespace_of
 from pulsar_conformance.reference.readings import Readings
+from pulsar_conformance.reference.released.configuration import PACKAGE
+from pulsar_conformance.reference.released.java import in_map
 from pulsar_conformance.reference.released.loads import Json, Leader
-from pulsar_conformance.reference.released.placement import ReleasedPlacement
+from pulsar_conformance.reference.released.placement import CHOICE, ReleasedPlacement
 from pulsar_conformance.reference.released.release import ReleasedWays
 from pulsar_conformance.reference.settings import Settings
+from pulsar_conformance.reference.shedding import STRATEGY
 
 MOST_TOPICS = "loadBalancerBrokerMaxTopics"
 EVENLY = "loadBalancerDistributeBundlesEvenlyEnabled"
 LATER = "preferLaterVersions"
 DOMAINS = "failureDomainsEnabled"
+"""A switch that counts as on where a case does not set it, as the documents take it to be."""
+EXCLUDED = "loadBalancerSheddingExcludedNamespaces"
+SYSTEM = "pulsar/system"
+IN_TURN = "RoundRobinBrokerSelector"
+BOTH = frozenset({"AvgShedder"})
+"""Placement strategies that are shedding strategies as well."""
 
 SHARED = "LoadManagerShared."
 POLICIES = f"{SHARED}applyNamespacePolicies"
@@ -26,6 +35,7 @@ TOPICS = f"{SHARED}filterBrokersWithLargeTopicCount"
 GROUP = f"{SHARED}filterAntiAffinityGroupOwnedBrokers"
 EVEN = f"{SHARED}removeMostServicingBrokersForNamespace"
 VERSION = "BrokerVersionFilter.filter"
+PAIR = "ModularLoadManagerImpl.initialize"
 RESTORED = "ModularLoadManagerImpl.selectBroker"
 
 Candidates = Sequence[str]
@@ -41,9 +51,32 @@ class ReleasedAssignment:
         self._settings = settings
 
     @property
+    def declined(self) -> Derivation | None:
+        """The answer if no manager starts, or its strategy has no model; None otherwise."""
+        placement = self._among(()).strategy
+        if placement not in CHOICE:
+            why = f"the model does not foresee {placement} under '{self._release.title}'"
+            return Derivation({"unsupported": why}, lambda: (Step("refused", why),))
+        if placement in BOTH and self._settings.text(STRATEGY).removeprefix(PACKAGE) != placement:
+            why = f"{placement} sheds as well, and another class is to shed ({PAIR})"
+            return Derivation({"failed": why}, lambda: (Step("failed", why),))
+        return None
+
+    @cached_property
     def permitted(self) -> Candidates:
-        """Brokers that isolation policies permit."""
-        return self._all.permitted
+        """Brokers that isolation policies permit; of several, the first in a hash map counts."""
+        brokers, policies = tuple(self.known.case["brokers"]), self.known.case["isolation"]
+        named = {f"policy-{place}": one for place, one in enumerate(policies)}
+        ordered = [named[name] for name in in_map(named)]
+        own = next((one for one in ordered if self._all.namespace in one["namespaces"]), None)
+        if own is None:
+            dedicated = {name for one in policies for name in one["primary"]}
+            return tuple(name for name in brokers if name not in dedicated)
+        primary = tuple(name for name in brokers if name in own["primary"])
+        if len(primary) >= own["least"]:
+            return primary
+        beside = (name for name in brokers if name in own["secondary"])
+        return tuple(dict.fromkeys((*primary, *beside)))
 
     @cached_property
     def served(self) -> dict[str, Counter[str]]:
@@ -69,10 +102,22 @@ class ReleasedAssignment:
         return found
 
     @cached_property
-    def placing(self) -> ReleasedPlacement:
-        """The choice among the remaining candidates, or among all if those are overloaded."""
-        left = self._among(self.filtered[-1][1])
-        return left if left.scores else self._among(self.permitted)
+    def first(self) -> ReleasedPlacement:
+        """The choice among the remaining candidates."""
+        return self._among(self.filtered[-1][1])
+
+    @cached_property
+    def second(self) -> ReleasedPlacement | None:
+        """The choice among all permitted brokers if the first may be an overloaded one."""
+        if self.first.overloaded.isdisjoint(self.first.best):
+            return None
+        return self._among(self.permitted, excluded=False)
+
+    @cached_property
+    def best(self) -> Candidates:
+        """The brokers of which one is chosen at random."""
+        kept = [name for name in self.first.best if name not in self.first.overloaded]
+        return sorted({*kept, *self.second.best}) if self.second else kept
 
     def steps(self) -> Iterator[Step]:
         """Candidates after each filter that removes some, and the choice."""
@@ -81,46 +126,41 @@ class ReleasedAssignment:
             if set(left) != set(before):
                 yield Step("left", f"{', '.join(left) or 'nobody'} ({place})")
             before = left
-        if set(self.placing.candidates) != set(before):
-            yield Step("again", f"all of these are overloaded: any that may take it ({RESTORED})")
-        yield from self.placing.steps()
+        yield from (self.second or self.first).steps()
 
-    def _among(self, candidates: Candidates) -> ReleasedPlacement:
-        case = {**self.known.case, "candidates": list(candidates)}
-        return ReleasedPlacement(Leader(case, self._settings, self._release))
-
-    def _set(self, name: str) -> float | bool:
-        """A setting that no document names, else the release's own default."""
-        value = self._settings.given.get(name, self._release.hidden.get(name, DEFAULTS[name]))
-        assert isinstance(value, bool | int | float)
-        return value
+    def _among(self, candidates: Candidates, excluded: bool = True) -> ReleasedPlacement:
+        """The choice among candidates; namespaces that are never shed are placed in turn."""
+        spared = str(self._settings.given.get(EXCLUDED, "")).split(",")
+        in_turn = excluded and self._all.namespace in spared
+        return ReleasedPlacement(self.known, candidates, IN_TURN if in_turn else None)
 
     def _few_topics(self, among: Candidates) -> Candidates:
         """Brokers within the limit of topics, or all if none is."""
         reports = self.known.case["brokers"]
-        most = self._set(MOST_TOPICS)
+        most = self.known.number(MOST_TOPICS)
         few = [name for name in among if reports[name].get("numTopics", 0) <= most]
         return few or among
 
     def _apart(self, among: Candidates) -> Candidates:
         """Brokers that serve the fewest of the group, in the domains that do."""
-        groups, group = self.known.case["groups"], self._all.spread.group
-        if group is None:
+        groups = self.known.case["groups"]
+        if group_of(groups, self._all.namespace) is None:
             return among
-        count = {name: sum(groups.get(one) == group for one in self.served[name]) for name in among}
-        home = self._all.spread.home if self._set(DOMAINS) else {}
+        count = {name: members(groups, self._all.namespace, self.served[name]) for name in among}
+        home = self._all.spread.home if self._settings.given.get(DOMAINS, True) else {}
         return fewest(emptiest_domains(among, count, home), count)
 
     def _even(self, among: Candidates) -> Candidates:
         """Brokers with the fewest bundles of the namespace."""
-        if self._release.ways["even-spread"] == "setting" and not self._set(EVENLY):
-            return among
         namespace = self._all.namespace
+        by_setting = self._release.ways["even-spread"] == "setting" and namespace != SYSTEM
+        if by_setting and not self._settings.flag(EVENLY):
+            return among
         return fewest(among, {name: self.served[name][namespace] for name in among})
 
     def _latest(self, among: Candidates) -> Candidates:
         """Brokers of the latest version; all permitted ones if a version is unknown."""
-        if not self._set(LATER) or not among:
+        if not self._settings.flag(LATER) or not among:
             return among
         versions = self.known.case["versions"]
         if not all(name in versions for name in among):
@@ -128,6 +168,18 @@ class ReleasedAssignment:
         number = {name: tuple(map(int, versions[name].split("."))) for name in among}
         latest = max(number.values())
         return [name for name in among if number[name] == latest]
+
+
+def group_of(groups: Mapping[str, str], namespace: str) -> str | None:
+    """The anti-affinity group of a namespace, in lower case; None for none or a blank one."""
+    group = groups.get(namespace, "")
+    return group.lower() if group.strip() else None
+
+
+def members(groups: Mapping[str, str], namespace: str, others: Iterable[str]) -> int:
+    """Number of namespaces in the group of a namespace."""
+    group = group_of(groups, namespace)
+    return sum(group is not None and groups.get(one, "").lower() == group for one in others)
 
 
 def emptiest_domains(
@@ -147,7 +199,3 @@ def fewest(among: Candidates, count: Mapping[str, int]) -> Candidates:
     """Candidates with the lowest count."""
     least = min((count[name] for name in among), default=0)
     return [name for name in among if count[name] == least]
-
-
-DEFAULTS = {MOST_TOPICS: 50000, EVENLY: True, LATER: False, DOMAINS: True}
-"""Values of settings that a case leaves out; failure domains count as enabled."""

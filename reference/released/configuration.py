@@ -17,6 +17,11 @@ Version = tuple[int, ...]
 """Major, minor and patch version of a release."""
 
 
+def version_of(text: str) -> Version:
+    """Parse a version such as 4.2.4 or 5.0.0-M1."""
+    return tuple(map(int, text.partition("-")[0].split(".")))
+
+
 class BadConfiguration(Exception):
     """Raised for a broker.conf that the release cannot load; no broker starts."""
 

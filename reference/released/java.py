@@ -56,6 +56,15 @@ def in_map(names: Iterable[str], concurrent: bool = False, size: int = TABLE) ->
     return sorted(known, key=lambda name: _spread(name) & (size - 1))
 
 
+def in_set(names: Iterable[str]) -> list[str]:
+    """Return names in the iteration order of a HashSet that was made of a collection."""
+    known = list(dict.fromkeys(names))
+    size = TABLE
+    while size < int(len(known) / 0.75) + 1:
+        size *= 2
+    return sorted(known, key=lambda name: _spread(name) & (size - 1))
+
+
 def _spread(name: str) -> int:
     found = hash_of(name)
     return found ^ (found >> 16)

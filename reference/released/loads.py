@@ -132,13 +132,20 @@ class Leader:
             del used[SHARE_OF_HEAP]
         weight = self.weight if weighted else lambda _name: 1.0
         shares = {name: used[name] * weight(name) for name in used}
-        busiest = max(shares, key=lambda name: shares[name])
-        most = shares[busiest] / 100
+        busiest, largest = "cpu", float("-inf")
+        for name, share in shares.items():
+            if share > largest:
+                busiest, largest = name, share
+        most = largest / 100
         return (most if weighted else single(most)), busiest
 
     def weight(self, resource: str) -> float:
         """Weight of a resource. Errors: `MissingSetting`."""
-        return self.number(WEIGHT_SETTINGS[resource])
+        name = WEIGHT_SETTINGS[resource]
+        newer = name.replace("Bandwith", "Bandwidth")
+        if newer in self.settings.defaults and self.number(newer) != 1:
+            return self.number(newer)
+        return self.number(name)
 
 
 def percent(usage: Json | None) -> float:

@@ -1,29 +1,46 @@
-"""Placement of a bundle in a release, `LeastLongTermMessageRate.selectBroker`."""
+"""Placement strategies of a release, `ModularLoadManagerStrategy.selectBroker`."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 
 from pulsar_conformance.reference.derivation import Step
 from pulsar_conformance.reference.numbers import Fraction, messages, plain
 from pulsar_conformance.reference.overload import OVERLOAD_THRESHOLD
-from pulsar_conformance.reference.released.loads import Leader, as_percent
+from pulsar_conformance.reference.released.configuration import PACKAGE
+from pulsar_conformance.reference.released.java import in_set
+from pulsar_conformance.reference.released.loads import PORT, Leader, as_percent
 
 FRAME = "longTermData"
+STRATEGY = "loadBalancerLoadPlacementStrategy"
+DIFFERENCE = "loadBalancerAverageResourceUsageDifferenceThresholdPercentage"
+LEAST_RATE = "LeastLongTermMessageRate"
 
 
+@dataclass(frozen=True)
 class ReleasedPlacement:
-    """One bundle to place among the candidates."""
+    """One bundle to place among candidates by a strategy that has not placed any before."""
 
-    def __init__(self, known: Leader) -> None:
-        self.known = known
-        self.threshold = known.number(OVERLOAD_THRESHOLD) / 100.0
+    known: Leader
+    candidates: Sequence[str]
+    instead: str | None = None
+    """The strategy to use instead of the one that is set."""
+
+    @cached_property
+    def strategy(self) -> str:
+        """Name of the strategy's class, without Pulsar's own package."""
+        if self.instead is not None:
+            return self.instead
+        settings = self.known.settings
+        known = STRATEGY in settings.given or STRATEGY in settings.defaults
+        return settings.text(STRATEGY).removeprefix(PACKAGE) if known else LEAST_RATE
 
     @property
-    def candidates(self) -> Sequence[str]:
-        """Brokers that may take the bundle."""
-        return tuple(self.known.case["candidates"])
+    def threshold(self) -> float:
+        """The overload threshold as a share of one."""
+        return self.known.number(OVERLOAD_THRESHOLD) / 100.0
 
     @cached_property
     def usage(self) -> dict[str, tuple[float, str]]:
@@ -32,19 +49,24 @@ class ReleasedPlacement:
         return {name: self.known.usage(name, weighted) for name in self.candidates}
 
     @cached_property
-    def scores(self) -> dict[str, float]:
-        """The long-term message rate of each candidate that is not overloaded."""
-        return {
-            name: self.rate(name)
-            for name in self.candidates
-            if self.usage[name][0] <= self.threshold
-        }
+    def overloaded(self) -> frozenset[str]:
+        """Candidates over the threshold."""
+        return frozenset(one for one in self.candidates if self.usage[one][0] > self.threshold)
 
-    def rate(self, name: str) -> float:
+    @cached_property
+    def rates(self) -> dict[str, float]:
+        """The long-term message rate of each candidate."""
+        return {name: self._rate(name) for name in self.candidates}
+
+    @cached_property
+    def best(self) -> Sequence[str]:
+        """The candidates of which the strategy chooses one at random."""
+        return CHOICE[self.strategy](self) if self.candidates else ()
+
+    def _rate(self, name: str) -> float:
         """Average message rate of the candidate's owned and preallocated bundles."""
-        known = self.known
-        owned = known.owned(name)
-        given = known.case["preallocated"].get(name, ())
+        owned = self.known.owned(name)
+        given = self.known.case["preallocated"].get(name, ())
         ahead = [one for one in given if one not in owned]
         return self._sum(ahead) + self._sum(owned)
 
@@ -55,28 +77,66 @@ class ReleasedPlacement:
             total += self.known.traffic(bundle, "msgRate", FRAME)
         return total
 
-    @cached_property
-    def best(self) -> Sequence[str]:
-        """Candidates of which one is chosen at random."""
-        if not self.scores:
-            return sorted(self.candidates)
-        least = min(self.scores.values())
-        return sorted(name for name, score in self.scores.items() if score == least)
-
     def steps(self) -> Iterator[Step]:
         """Each candidate's usage and score, and the decision."""
-        place = self.known.release.place("placement-draw")
+        if self.strategy != LEAST_RATE:
+            yield Step("strategy", self.strategy)
         yield Step("threshold", f"{plain(as_percent(self.threshold))} %")
         for name in self.candidates:
             usage, resource = self.usage[name]
             at = f"{plain(as_percent(usage))} % of {resource}"
-            out = "" if name in self.scores else ": overloaded, left out"
-            yield Step(name, f"{at}, {messages(Fraction(self.rate(name)))} long-term{out}")
+            out = ": overloaded, left out" if name in self.overloaded else ""
+            yield Step(name, f"{at}, {messages(Fraction(self.rates[name]))} long-term{out}")
+        yield Step("decision", self._decision())
+
+    def _decision(self) -> str:
+        names = " or ".join(self.best)
         if not self.best:
-            yield Step("decision", "nowhere: no broker may take it")
-        elif not self.scores:
-            yield Step("decision", f"{' or '.join(self.best)}, drawn: all are overloaded")
-        elif len(self.best) > 1:
-            yield Step("decision", f"{' or '.join(self.best)}, drawn: all have the least ({place})")
-        else:
-            yield Step("decision", f"{self.best[0]}: the least")
+            return "nowhere: no broker may take it"
+        if self.strategy != LEAST_RATE:
+            return f"{names}{', drawn' if len(self.best) > 1 else ''} ({self.strategy})"
+        if self.overloaded.issuperset(self.candidates):
+            return f"{names}, drawn: all are overloaded"
+        if len(self.best) > 1:
+            place = self.known.release.place("placement-draw")
+            return f"{names}, drawn: all have the least ({place})"
+        return f"{names}: the least"
+
+
+def _least_rate(placing: ReleasedPlacement) -> Sequence[str]:
+    """Those with the least long-term message rate, of all if all are overloaded."""
+    scores = {name: rate for name, rate in placing.rates.items() if name not in placing.overloaded}
+    least = min(scores.values(), default=0.0)
+    if not scores or least == float("inf"):
+        return sorted(placing.candidates)
+    return sorted(name for name, score in scores.items() if score == least)
+
+
+def _least_usage(placing: ReleasedPlacement) -> Sequence[str]:
+    """Those whose weighted usage is below the average by a difference, else all."""
+    known, order = placing.known, _in_set(placing.candidates)
+    usage = {name: known.usage(name, weighted=True)[0] for name in order}
+    total = 0.0
+    for name in order:
+        total += usage[name]
+    average, apart = total / len(order), known.number(DIFFERENCE) / 100.0
+    below = sorted(name for name in order if usage[name] + apart <= average)
+    return below or sorted(order)
+
+
+def _first(placing: ReleasedPlacement) -> Sequence[str]:
+    """The first in the order of a hash set, as no bundle was placed before."""
+    return _in_set(placing.candidates)[:1]
+
+
+def _in_set(names: Sequence[str]) -> list[str]:
+    return [one.removesuffix(PORT) for one in in_set([name + PORT for name in names])]
+
+
+CHOICE: Mapping[str, Callable[[ReleasedPlacement], Sequence[str]]] = {
+    LEAST_RATE: _least_rate,
+    "LeastResourceUsageWithWeight": _least_usage,
+    "RoundRobinBrokerSelector": _first,
+    "AvgShedder": lambda placing: sorted(placing.candidates),
+}
+"""Candidates of which one is chosen, by the strategy."""

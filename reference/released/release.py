@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from pulsar_conformance import specs
-from pulsar_conformance.reference.released.configuration import Version, settings_of
+from pulsar_conformance.reference.released.configuration import Version, settings_of, version_of
 from pulsar_conformance.reference.settings import Settings, Value
 
 VERSION = re.compile(r"\d+(\.\d+)+")
@@ -47,7 +47,7 @@ class ReleasedWays:
     def version(self) -> Version:
         """The version of the release, from the title."""
         found = VERSION.search(self.title)
-        return tuple(map(int, found[0].split("."))) if found else ()
+        return version_of(found[0]) if found else ()
 
     def settings(self, given: Mapping[str, Value], defaults: Mapping[str, Value]) -> Settings:
         """Return the settings of a broker.conf. Errors: as `settings_of`."""

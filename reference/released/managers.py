@@ -1,0 +1,74 @@
+"""Choice of the load manager in a release, `BrokerService` and `LoadManager.create`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import cache
+from pathlib import Path
+
+import yaml
+from pulsar_conformance import specs
+from pulsar_conformance.reference import managers
+from pulsar_conformance.reference.derivation import Derivation, Step
+from pulsar_conformance.reference.released.configuration import V2_10, Version, version_of
+from pulsar_conformance.reference.released.release import ReleasedWays
+
+PACKAGE = "org.apache.pulsar.broker.loadbalance."
+FILE = Path(specs.__file__).parent / "classes.yaml"
+NOOP = f"{PACKAGE}NoopLoadManager"
+"""A load manager of its tests, which decides nothing."""
+
+MANAGERS: Mapping[str, str] = {
+    managers.SIMPLE: "simple",
+    managers.MODULAR: "modular",
+    f"{PACKAGE}extensions.ExtensibleLoadManagerImpl": "extensible",
+}
+
+
+def choose(conf: str | None, dynamic: str | None, release: ReleasedWays) -> Derivation:
+    """Return the load manager of a broker, or why the setting is refused or no broker starts."""
+    known = classes(release.version)
+    checked = release.ways["bad-dynamic-manager"] == "refused"
+    if checked and dynamic is not None and dynamic not in known:
+        place = release.place("bad-dynamic-manager")
+        return _declined("refused", f"there is no class '{dynamic}' ({place})")
+    written = conf or ""
+    trimmed = written.strip() if release.version >= V2_10 else written.lstrip()
+    name = trimmed if dynamic is None else dynamic
+    if not name.strip():
+        return _manager(release.ways["no-manager"], conf, dynamic, f"{release.place('no-manager')}")
+    if name == NOOP:
+        return _declined("unsupported", f"{NOOP} is none of the managers asked for")
+    if name in MANAGERS and name in known:
+        return _manager(MANAGERS[name], conf, dynamic)
+    place = release.place("bad-manager")
+    if release.ways["bad-manager"] == "refused":
+        if known.get(name, True):
+            return _declined("refused", f"no broker starts with '{name}' ({place})")
+        return _declined("failed", f"'{name}' cannot be made ({place})")
+    return _manager("simple", conf, dynamic, f"'{name}' is no load manager")
+
+
+@cache
+def classes(version: Version) -> Mapping[str, bool]:
+    """The classes that a release has, each with whether it can be made without arguments."""
+    found = {}
+    for entry in yaml.safe_load(FILE.read_text("utf-8")):
+        if version_of(entry["since"]) <= version <= version_of(entry["until"]):
+            for name in entry["names"]:
+                full = name if name.startswith("java.") else PACKAGE + name
+                found[full] = bool(entry["made"])
+    return found
+
+
+def _manager(manager: str, conf: str | None, dynamic: str | None, why: str = "") -> Derivation:
+    def explain() -> Iterator[Step]:
+        yield Step("dynamic", dynamic or "names none")
+        yield Step("broker.conf", conf or "names none")
+        yield Step("manager", f"{manager} ({why})" if why else manager)
+
+    return Derivation({"manager": manager}, explain)
+
+
+def _declined(how: str, why: str) -> Derivation:
+    return Derivation({how: why}, lambda: (Step(how, why),))
