@@ -7,7 +7,7 @@ from functools import partial
 
 from pulsar_conformance.reference import bundles, candidate_steps, split_steps, splitting
 from pulsar_conformance.reference.candidates import Growth
-from pulsar_conformance.reference.context import Answer, Case, Context
+from pulsar_conformance.reference.context import Answer, Case, Context, Refused
 from pulsar_conformance.reference.derivation import Derivation, Step
 from pulsar_conformance.reference.ranges import HASHED, HASHES, hash_of, hex_of, ranges_of
 from pulsar_conformance.reference.released import answers
@@ -20,6 +20,8 @@ def create(context: Context, case: Case) -> Derivation:
     """[BUNDLE-01 … 03]"""
     asked = case["bundles"]
     count = int(context.settings(case).number(DEFAULT) if asked is None else asked)
+    if count <= 0:
+        raise Refused(f"a namespace has at least one bundle, not {count}")
 
     def explain() -> Iterator[Step]:
         yield Step("bundles", f"{count}, {DEFAULT if asked is None else 'as asked'}")

@@ -86,6 +86,8 @@ def select(context: Context, case: Case, release: ReleasedWays) -> Derivation:
     if placing.strategy not in CHOICE:
         why = f"the model does not foresee {placing.strategy} under '{release.title}'"
         return Derivation({"unsupported": why}, lambda: (Step("refused", why),))
+    if placing.fails:
+        return Derivation({"failed": "division by the number of candidates, 0"}, placing.steps)
     best = placing.best
     nth = context.turn(case) if len(best) > 1 else 0
     return Derivation({"broker": best[nth % len(best)] if best else None}, placing.steps)

@@ -76,10 +76,10 @@ FIELDS: Mapping[str, Field] = {
     "loadBalancerBrokerOverloadedThresholdPercentage": _since(ALWAYS, "int", 85),
     "loadBalancerBrokerThresholdShedderPercentage": _since(V2_10, "int", 10),
     "loadBalancerAverageResourceUsageDifferenceThresholdPercentage": _since(V3, "int", 10),
-    "loadBalancerAvgShedderLowThreshold": _since(V4, "int", 15),
-    "loadBalancerAvgShedderHighThreshold": _since(V4, "int", 40),
-    "loadBalancerAvgShedderHitCountLowThreshold": _since(V4, "int", 8),
-    "loadBalancerAvgShedderHitCountHighThreshold": _since(V4, "int", 2),
+    "loadBalancerAvgShedderLowThreshold": _since(V3, "int", 15),
+    "loadBalancerAvgShedderHighThreshold": _since(V3, "int", 40),
+    "loadBalancerAvgShedderHitCountLowThreshold": _since(V3, "int", 8),
+    "loadBalancerAvgShedderHitCountHighThreshold": _since(V3, "int", 2),
     "loadBalancerHistoryResourcePercentage": _since(V2_10, "double", 0.9),
     "lowerBoundarySheddingEnabled": _since(V3, "boolean", False),
     "loadBalancerBundleUnloadMinThroughputThreshold": _since(V2_10, "double", 10.0),
@@ -144,7 +144,7 @@ def _parsed(name: str, field_type: str, value: Value, trimmed: bool) -> Any:
     text = _line(name, field_type, value)
     if not text.strip():
         return EMPTY.get(field_type, UNCHANGED)
-    if trimmed:
+    if trimmed or field_type not in ("string", "boolean"):
         text = text.strip()
     try:
         return PARSE[field_type](text)

@@ -46,16 +46,12 @@ class SplitterTask:
 
     @cached_property
     def stats(self) -> list[tuple[str, Json]]:
-        """The latest numbers of each bundle from its owner, in the order of the reports.
-
-        A report of Pulsar's own has numbers of the bundles that it lists, and of no others.
-        """
+        """The latest numbers of each bundle in the reports, whoever owns it, in their order."""
         known = self.known
         return [
             (bundle, stats)
             for name in known.brokers
             for bundle, stats in known.report(name).get("lastStats", {}).items()
-            if bundle in known.owned(name)
         ]
 
     @cached_property

@@ -63,6 +63,11 @@ class ReleasedPlacement:
         """The candidates of which the strategy chooses one at random."""
         return CHOICE[self.strategy](self) if self.candidates else ()
 
+    @property
+    def fails(self) -> bool:
+        """True if the strategy fails without candidates, AvgShedder.getExpectedBroker."""
+        return self.strategy == "AvgShedder" and not self.candidates
+
     def _rate(self, name: str) -> float:
         """Average message rate of the candidate's owned and preallocated bundles."""
         owned = self.known.owned(name)

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import math
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from pulsar_conformance.reference import reports
-from pulsar_conformance.reference.cluster import RESOURCES
-from pulsar_conformance.reference.context import Case, Refused
+from pulsar_conformance.reference.cluster import RATE_FIELDS, RESOURCES
+from pulsar_conformance.reference.context import Case
 from pulsar_conformance.reference.derivation import Derivation, Step
+from pulsar_conformance.reference.released.configuration import DOUBLE, V2_10, WHOLE_NUMBER
+from pulsar_conformance.reference.released.java import INT
 from pulsar_conformance.reference.released.release import ReleasedWays
-from pulsar_conformance.reference.reports import COUNTS, LOAD, NESTED, Unreadable
+from pulsar_conformance.reference.reports import BUNDLE, CHANGES, COUNTS, NESTED, STATS
 
 STATISTICS = "bundleStats"
 MARK, KIND, SIMPLE_KIND = "underLoaded", "loadReportType", "LoadReport"
+LONG = 2**63
 
 SUMMED: Mapping[str, str] = {
     "msgRateIn": "msgRateIn",
@@ -26,18 +29,31 @@ SUMMED: Mapping[str, str] = {
 }
 """Totals of a simple report, each with the number of its bundles that is summed."""
 
+SIMPLE_CHANGES = {"lastBundleGains": "bundleGains", "lastBundleLosses": "bundleLosses"}
+SWITCHES = ("persistentTopicsEnabled", "nonPersistentTopicsEnabled")
+OWNED = ("CPU", "Memory", "BandwidthIn", "BandwidthOut", "MsgRateIn", "MsgRateOut")
+"""Ends of the names of what a simple report says to be allocated."""
+
+
+class _Mismatch(Exception):
+    """Raised for a value that Jackson cannot read as the field's type."""
+
 
 def read(case: Case, release: ReleasedWays) -> Derivation:
-    """Return the values of a report's getters after a release parsed it. Errors: `Refused`."""
+    """Return the values of a report's getters after a release parsed it, or why it cannot."""
     report = case["report"]
     try:
         if not isinstance(report, Mapping):
-            raise Unreadable("a load report is a JSON object")
+            raise _Mismatch("a load report is a JSON object")
         simple = is_simple(report)
-        broker = _simple(report) if simple else _modular(report, release)
-    except Unreadable as wrong:
-        raise Refused(str(wrong)) from None
+        broker = _simple(report, release) if simple else _modular(report, release)
+    except _Mismatch as wrong:
+        why = str(wrong)
+        return Derivation({"refused": why}, lambda: (Step("refused", why),))
     manager = "simple" if simple else "modular"
+    unfit = _inexpressible(broker)
+    if unfit is not None:
+        return Derivation({"unsupported": unfit}, lambda: (Step("says", unfit),))
 
     def explain() -> Iterator[Step]:
         marks = f"{MARK} or {SIMPLE_KIND} as its {KIND}"
@@ -53,22 +69,142 @@ def read(case: Case, release: ReleasedWays) -> Derivation:
 
 def is_simple(report: Mapping[str, Any]) -> bool:
     """True if the simple load manager wrote it, by its marker fields."""
-    return MARK in report or report.get(KIND) == SIMPLE_KIND
+    kind = report.get(KIND)
+    return MARK in report or (isinstance(kind, str) and kind == SIMPLE_KIND)
 
 
 def _modular(report: Mapping[str, Any], release: ReleasedWays) -> dict[str, Any]:
-    """Resources at the top; counts that are left out are 0."""
-    known = {name: report[name] for name in (*RESOURCES, *LOAD) if report.get(name) is not None}
-    more = report.get(STATISTICS)
-    if release.ways["modular-statistics"] == "both" and isinstance(more, Mapping):
-        known["lastStats"] = {**known.get("lastStats", {}), **more}
-    return reports.read({**dict.fromkeys(COUNTS, 0), **known}).broker
+    """Resources at the top; numbers that are left out are 0."""
+    _check(report, _boolean(release), SWITCHES)
+    _check(report, _whole(LONG), ("lastUpdate",))
+    known = {name: _usage(report[name]) for name in RESOURCES if report.get(name) is not None}
+    found: dict[str, Any] = {name: usage for name, usage in known.items() if usage is not None}
+    found |= {name: _double(report.get(name)) for name in RATE_FIELDS}
+    found |= {name: _whole(INT)(report.get(name)) for name in COUNTS}
+    for name in ("bundles", *CHANGES):
+        found |= _names(report, name, name)
+    stats = _stats(report.get("lastStats", {}))
+    if release.ways["modular-statistics"] == "both" and STATISTICS in report:
+        stats = {**(stats or {}), **(_stats(report[STATISTICS]) or {})}
+    return found if stats is None else {**found, "lastStats": stats}
 
 
-def _simple(report: Mapping[str, Any]) -> dict[str, Any]:
-    """Resources below `systemResourceUsage`; loads are added up over the bundles."""
+def _simple(report: Mapping[str, Any], release: ReleasedWays) -> dict[str, Any]:
+    """Resources below `systemResourceUsage`; loads are summed over the bundles."""
+    _check(report, _boolean(release), (MARK, "overLoaded", *SWITCHES))
+    _check(report, _whole(LONG), ("timestamp",))
+    _check(report, _whole(INT), COUNTS)
+    allocated = (f"{start}llocated{end}" for end in OWNED for start in ("a", "preA"))
+    _check(report, _double, ("msgRateIn", "msgRateOut", *allocated))
     nested = report.get(NESTED)
-    said = reports.read({**report, NESTED: {} if nested is None else nested}).broker
-    stats = said.get("lastStats", {})
-    totals = {name: sum(one.get(of, 0) for one in stats.values()) for name, of in SUMMED.items()}
-    return {**said, **totals, "numBundles": len(stats), "bundles": list(stats)}
+    within = {} if nested is None else _object(nested)
+    known = {name: _usage(within[name]) for name in RESOURCES if within.get(name) is not None}
+    found: dict[str, Any] = {name: usage for name, usage in known.items() if usage is not None}
+    stats = _stats(report.get(STATISTICS))
+    each = list((stats or {}).values())
+    found |= {name: sum(one[of] for one in each) for name, of in SUMMED.items()}
+    found |= {"numBundles": len(each), "bundles": sorted(stats or {})}
+    for name, called in SIMPLE_CHANGES.items():
+        found |= _names(report, called, name)
+    return found if stats is None else {**found, "lastStats": stats}
+
+
+def _check(report: Mapping[str, Any], parse: Callable[[Any], Any], names: Any) -> None:
+    """Parse fields whose values are not needed."""
+    for name in names:
+        if name in report:
+            parse(report[name])
+
+
+def _object(value: Any) -> Mapping[str, Any]:
+    if not isinstance(value, Mapping):
+        raise _Mismatch(f"{value!r} is no JSON object")
+    return value
+
+
+def _usage(value: Any) -> dict[str, float] | None:
+    """Usage and limit; None if a limit below 0 says that nothing was measured."""
+    data = _object(value)
+    usage, limit = _double(data.get("usage")), _double(data.get("limit"))
+    return None if limit < 0 else {"usage": usage, "limit": limit}
+
+
+def _double(value: Any) -> float:
+    if value is None:
+        return 0.0
+    if isinstance(value, str):
+        text = value.strip()
+        if not text or text == "null":
+            return 0.0
+        if not DOUBLE.fullmatch(text):
+            raise _Mismatch(f"{value!r} is no number")
+        return float(text.rstrip("dDfF"))
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise _Mismatch(f"{value!r} is no number")
+    return float(value)
+
+
+def _whole(most: int) -> Callable[[Any], int]:
+    def parse(value: Any) -> int:
+        if isinstance(value, str) and value.strip() and not WHOLE_NUMBER.fullmatch(value.strip()):
+            raise _Mismatch(f"{value!r} is no whole number")
+        number = int(value) if isinstance(value, str) and value.strip() else _double(value)
+        if not -most <= number < most:
+            raise _Mismatch(f"{value!r} is out of range")
+        return int(value) if isinstance(value, int) else int(number)
+
+    return parse
+
+
+def _boolean(release: ReleasedWays) -> Callable[[Any], None]:
+    """True, false, a whole number or a text; 2.4 knows texts in small letters alone."""
+    known = {"true", "false", "", "null"}
+    if release.version >= V2_10:
+        known |= {"True", "TRUE", "False", "FALSE"}
+
+    def parse(value: Any) -> None:
+        if isinstance(value, str) and value.strip() in known:
+            return
+        if value is not None and not isinstance(value, int):
+            raise _Mismatch(f"{value!r} is no boolean")
+
+    return parse
+
+
+def _names(report: Mapping[str, Any], field: str, name: str) -> dict[str, list[str]]:
+    """The bundles of a field, each once; nothing if it is null."""
+    value = report.get(field, [])
+    if value is None:
+        return {}
+    if not isinstance(value, list):
+        raise _Mismatch(f"{field}: {value!r} is no list of bundles")
+    if any(isinstance(one, list | Mapping) for one in value):
+        raise _Mismatch(f"{field}: {value!r} is no list of texts")
+    return {name: sorted({str(one) for one in value})}
+
+
+def _stats(value: Any) -> dict[str, dict[str, Any]] | None:
+    if value is None:
+        return None
+    found = {}
+    for bundle, one in _object(value).items():
+        stats = _object(one)
+        rates = {name: _double(stats.get(name)) for name in RATE_FIELDS}
+        counts = {
+            name: _whole(LONG if name == "topics" else INT)(stats.get(name)) for name in STATS
+        }
+        _check(stats, _whole(LONG), ("cacheSize",))
+        found[bundle] = {**rates, **counts}
+    return found
+
+
+def _inexpressible(broker: Mapping[str, Any]) -> str | None:
+    """Why no answer of the protocol can hold a report; None if one can."""
+    for bundle in (*broker.get("bundles", ()), *broker.get("lastStats", ())):
+        if not BUNDLE.fullmatch(bundle):
+            return f"the release reads {bundle!r} as a bundle"
+    numbers = [broker[name] for name in (*RATE_FIELDS, *COUNTS)]
+    numbers += [value for stats in broker.get("lastStats", {}).values() for value in stats.values()]
+    numbers += [value for name in RESOURCES for value in broker.get(name, {}).values()]
+    unfit = next((one for one in numbers if not (one >= 0 and math.isfinite(one))), None)
+    return None if unfit is None else f"the release reads a number of {unfit}"

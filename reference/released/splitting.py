@@ -18,6 +18,7 @@ SUPPORTED = "supportedNamespaceBundleSplitAlgorithms"
 """The setting with the algorithms that an administrator may request."""
 
 FLOW = "flow_or_qps_equally_divide"
+FLOW_PLACE = "FlowOrQpsEquallyDivideBundleSplitAlgorithm.getSplitBoundary"
 
 
 def answer(
@@ -28,6 +29,8 @@ def answer(
         split = replace(split, positions=())
     algorithm, refused = algorithm_of(split, asked, by, settings, release)
     if refused is None and algorithm == FLOW:
+        if settings.value(DEFAULT) != FLOW and (by == "admin" or asked != FLOW):
+            return _answer("failed", f"{FLOW} is not the default ({FLOW_PLACE})")
         return _whole(split, f"{FLOW} goes by the traffic of topics, and there is none")
     if refused is None and algorithm == POSITIONS and not split.positions:
         refused = f"no positions are given ({release.place('default-positions')})"
