@@ -34,7 +34,7 @@ def locate(context: Context, case: Case) -> Derivation:
     """[BUNDLE-04 … 13]"""
     ranges = ranges_of(case["boundaries"])
     locate = bundles.LOCATE[context.readings["partitions"]]
-    lost = answers.nowhere(context, case)
+    lost = answers.old_topic(case, context.release) or answers.nowhere(context, case)
     if lost is not None:
         return lost
     names = [ranges[locate(ranges, topic)].name for topic in case["topics"]]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 
 from pulsar_conformance.reference import bundles
 from pulsar_conformance.reference.anti_affinity import Spread
@@ -25,6 +26,8 @@ from pulsar_conformance.reference.released.release import ReleasedWays
 from pulsar_conformance.reference.settings import Value
 from pulsar_conformance.reference.shedding import STRATEGY
 
+PARTS_OF_TOPIC = 2
+"""Slashes in the name of a topic after its domain."""
 EMPTIEST = "LoadManagerShared.filterDomainsNotHavingLeastNumberAntiAffinityNamespaces"
 
 
@@ -52,6 +55,22 @@ def speed_of(reported: Fraction | None, release: ReleasedWays | None) -> Fractio
     """Convert the reported speed of a network card as a release does."""
     binary = release is not None and release.ways["reported-speed"] == "binary"
     return reported * 1000 / 1024 if binary and reported is not None else reported
+
+
+def _failed(why: str) -> tuple[Step]:
+    return (Step("failed", why),)
+
+
+def old_topic(case: Case, release: ReleasedWays | None) -> Derivation | None:
+    """Return the failure for a topic with a cluster in its name; None if there is none."""
+    if release is None or release.ways["old-names"] != "refused":
+        return None
+    for topic in case["topics"]:
+        _, _, name = topic.partition("://")
+        if name.count("/") > PARTS_OF_TOPIC:
+            why = f"{topic} is no tenant/namespace/topic ({release.place('old-names')})"
+            return Derivation({"failed": why}, partial(_failed, why))
+    return None
 
 
 def nowhere(context: Context, case: Case) -> Derivation | None:

@@ -10,13 +10,11 @@ from pulsar_conformance.reference.assignment import Assignment
 from pulsar_conformance.reference.derivation import Derivation, Step
 from pulsar_conformance.reference.ranges import namespace_of
 from pulsar_conformance.reference.readings import Readings
-from pulsar_conformance.reference.released.configuration import PACKAGE
 from pulsar_conformance.reference.released.java import in_map
 from pulsar_conformance.reference.released.loads import Json, Leader
-from pulsar_conformance.reference.released.placement import CHOICE, ReleasedPlacement
+from pulsar_conformance.reference.released.placement import CHOICE, ReleasedPlacement, why_no_pair
 from pulsar_conformance.reference.released.release import ReleasedWays
 from pulsar_conformance.reference.settings import Settings
-from pulsar_conformance.reference.shedding import STRATEGY
 
 MOST_TOPICS = "loadBalancerBrokerMaxTopics"
 EVENLY = "loadBalancerDistributeBundlesEvenlyEnabled"
@@ -26,8 +24,6 @@ DOMAINS = "failureDomainsEnabled"
 EXCLUDED = "loadBalancerSheddingExcludedNamespaces"
 SYSTEM = "pulsar/system"
 IN_TURN = "RoundRobinBrokerSelector"
-BOTH = frozenset({"AvgShedder"})
-"""Placement strategies that are shedding strategies as well."""
 
 SHARED = "LoadManagerShared."
 POLICIES = f"{SHARED}applyNamespacePolicies"
@@ -35,7 +31,6 @@ TOPICS = f"{SHARED}filterBrokersWithLargeTopicCount"
 GROUP = f"{SHARED}filterAntiAffinityGroupOwnedBrokers"
 EVEN = f"{SHARED}removeMostServicingBrokersForNamespace"
 VERSION = "BrokerVersionFilter.filter"
-PAIR = "ModularLoadManagerImpl.initialize"
 RESTORED = "ModularLoadManagerImpl.selectBroker"
 
 Candidates = Sequence[str]
@@ -57,10 +52,10 @@ class ReleasedAssignment:
         if placement not in CHOICE:
             why = f"the model does not foresee {placement} under '{self._release.title}'"
             return Derivation({"unsupported": why}, lambda: (Step("refused", why),))
-        if placement in BOTH and self._settings.text(STRATEGY).removeprefix(PACKAGE) != placement:
-            why = f"{placement} sheds as well, and another class is to shed ({PAIR})"
-            return Derivation({"failed": why}, lambda: (Step("failed", why),))
-        return None
+        pair = why_no_pair(self._settings)
+        if pair is None:
+            return None
+        return Derivation({"failed": pair}, lambda: (Step("failed", pair),))
 
     @cached_property
     def permitted(self) -> Candidates:
@@ -126,6 +121,11 @@ class ReleasedAssignment:
             if set(left) != set(before):
                 yield Step("left", f"{', '.join(left) or 'nobody'} ({place})")
             before = left
+        if self.second and set(self.second.candidates) != set(before):
+            whole = "all" if self.first.overloaded.issuperset(self.first.best) else "some"
+            yield Step(
+                "again", f"{whole} of these are overloaded: any that may take it ({RESTORED})"
+            )
         yield from (self.second or self.first).steps()
 
     def _among(self, candidates: Candidates, excluded: bool = True) -> ReleasedPlacement:

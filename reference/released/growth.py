@@ -46,12 +46,16 @@ class SplitterTask:
 
     @cached_property
     def stats(self) -> list[tuple[str, Json]]:
-        """The latest numbers of each bundle in the reports, whoever owns it, in their order."""
+        """The latest numbers of each bundle in the reports, in their order.
+
+        The leader knows no bundle that its owner does not list, as if it had been removed.
+        """
         known = self.known
         return [
             (bundle, stats)
             for name in known.brokers
             for bundle, stats in known.report(name).get("lastStats", {}).items()
+            if known.way("removed-bundle") == "split" or bundle in known.owned(name)
         ]
 
     @cached_property

@@ -23,7 +23,7 @@ PORT = ":8080"
 SPARED = {
     "none": re.compile(r"(?!)"),
     "own": re.compile(r"pulsar/(?:[^/]+/)?[^:]+:\d+|sla-monitor/[^/]+/[^:]+:\d+"),
-    "own-without-cluster": re.compile(r"(?:pulsar|sla-monitor)/[^:]+:\d+"),
+    "own-without-cluster": re.compile(r"(?:pulsar|sla-monitor)/[^:/]+:\d+"),
 }
 """Namespaces of the brokers themselves, heartbeat and SLA monitor, by `spared-namespaces`."""
 

@@ -12,11 +12,26 @@ from pulsar_conformance.reference.overload import OVERLOAD_THRESHOLD
 from pulsar_conformance.reference.released.configuration import PACKAGE
 from pulsar_conformance.reference.released.java import in_set
 from pulsar_conformance.reference.released.loads import PORT, Leader, as_percent
+from pulsar_conformance.reference.settings import Settings
 
 FRAME = "longTermData"
 STRATEGY = "loadBalancerLoadPlacementStrategy"
 DIFFERENCE = "loadBalancerAverageResourceUsageDifferenceThresholdPercentage"
+SHEDDING = "loadBalancerLoadSheddingStrategy"
+BOTH = frozenset({"AvgShedder"})
+"""Placement strategies that are shedding strategies as well."""
+PAIR = "ModularLoadManagerImpl.initialize"
 LEAST_RATE = "LeastLongTermMessageRate"
+
+
+def why_no_pair(settings: Settings) -> str | None:
+    """Why no manager starts with these strategies of shedding and placement; None if one does."""
+    if STRATEGY not in settings.given:
+        return None
+    placing = settings.text(STRATEGY)
+    if placing.removeprefix(PACKAGE) not in BOTH or settings.text(SHEDDING) == placing:
+        return None
+    return f"{placing} sheds as well, and another class is to shed ({PAIR})"
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from pulsar_conformance.reference.derivation import Derivation, Step
 from pulsar_conformance.reference.ranges import namespace_of
 from pulsar_conformance.reference.released import average_shedder, overload, threshold, uniform
 from pulsar_conformance.reference.released.loads import Leader
+from pulsar_conformance.reference.released.placement import why_no_pair
 from pulsar_conformance.reference.released.release import ReleasedWays
 from pulsar_conformance.reference.released.strategy import BrokerUnloads, ClusterView, CycleMemory
 from pulsar_conformance.reference.shedding import ENABLED, Cycle
@@ -38,12 +39,20 @@ def select(cycle: Cycle, release: ReleasedWays, memory: CycleMemory | None = Non
     if cycle.strategy not in STRATEGIES or cycle.strategy not in SHEDDERS[offered]:
         why = f"the model does not foresee {cycle.strategy} under '{release.title}'"
         return Derivation({"unsupported": why}, lambda: (Step("refused", why),))
+    pair = why_no_pair(cycle.settings)
+    if pair is not None:
+        return Derivation({"failed": pair}, lambda: (Step("failed", pair),))
     memory = memory or CycleMemory()
     known = Leader(cycle.case, cycle.settings, release, memory.tables)
     known.grow()
     view = ClusterView(known, cycle.recent, memory)
     found = () if _off(cycle) else STRATEGIES[cycle.strategy](view)
     kept = [_without_excluded(known, one) for one in found]
+    names = [bundle for one in kept for bundle in one.bundles]
+    old = next((one for one in names if namespace_of(one).count("/") > 1), None)
+    if old is not None and release.ways["old-names"] == "refused":
+        why = f"{namespace_of(old)} is no tenant/namespace ({release.place('old-names')})"
+        return Derivation({"failed": why}, lambda: (Step("failed", why),))
     sheds = sorted(kept, key=lambda one: list(cycle.brokers).index(one.broker))
     answer = [{"broker": one.broker, "bundle": bundle} for one in sheds for bundle in one.bundles]
     return Derivation({"unload": answer}, partial(_steps, cycle, release, sheds))

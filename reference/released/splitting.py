@@ -68,7 +68,7 @@ def algorithm_of(
         return RANGE, None
     default = str(settings.value(DEFAULT))
     if by != "admin":
-        default, asked = asked or default, None
+        default, asked = _default_of_broker(default, asked), None
     refused = None
     if asked is not None and asked.strip():
         refused = _refused(split, asked, settings, release)
@@ -76,6 +76,13 @@ def algorithm_of(
     if release.ways["default-positions"] != "range":
         known += [POSITIONS, FLOW]
     return next((one for one in (asked, default) if one in known), RANGE), refused
+
+
+def _default_of_broker(default: str, asked: str | None) -> str:
+    """The default algorithm of a broker that has `asked` as its setting; a blank one is none."""
+    if asked is None:
+        return default
+    return asked.strip() or RANGE
 
 
 def _refused(split: Split, asked: str, settings: Settings, release: ReleasedWays) -> str | None:

@@ -148,12 +148,12 @@ def test_a_limit_of_2048_megabytes_overflows_an_int():
 
 
 def test_what_the_model_does_not_foresee_is_refused_in_a_sentence(capsys, tmp_path):
-    case = {"strategy": "AvgShedder", "settings": {}, "brokers": {}, "bundles": {}}
+    case = {"strategy": "DeviationShedder", "settings": {}, "brokers": {}, "bundles": {}}
     file = tmp_path / "case.json"
     file.write_text(json.dumps({"ask": "shed.select", "case": {**case, "recentlyUnloaded": {}}}))
     main(["explain", str(file), "--judge-by", "released-3.0"])
     said = " ".join(capsys.readouterr().out.split())
-    assert "the model does not foresee AvgShedder under 'What Pulsar 3.0.7 does'" in said
+    assert "the model does not foresee DeviationShedder under 'What Pulsar 3.0.7 does'" in said
 
 
 def test_lines_from_the_source_name_their_class():
@@ -200,8 +200,8 @@ def test_the_modular_manager_runs_where_none_is_named(profile):
     for conf in (None, "", " "):
         assert manager(profile, conf) == {"manager": "modular"}
     assert manager(profile, None, IMPL + "SimpleLoadManagerImpl") == {"manager": "simple"}
-    assert "dynamic" in manager(profile, None, "x.Y")["refused"]
-    assert "dynamic" in manager(profile, None, IMPL + "ExtensibleLoadManagerImpl")["refused"]
+    assert "no class" in manager(profile, None, "x.Y")["refused"]
+    assert "no class" in manager(profile, None, IMPL + "ExtensibleLoadManagerImpl")["refused"]
 
 
 @pytest.mark.parametrize("name", ["x.Y", IMPL + "ExtensibleLoadManagerImpl"])

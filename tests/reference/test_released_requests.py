@@ -3,6 +3,8 @@
 import pytest
 from pulsar_conformance import specs
 from pulsar_conformance.reference import Model
+from pulsar_conformance.reference.cluster import RATE_FIELDS
+from pulsar_conformance.reference.reports import COUNTS
 
 RELEASED = [name for name, one in specs.load().profiles.items() if one.kind == "released"]
 LATER = [name for name in RELEASED if name not in ("released-2.4", "released-2.10")]
@@ -76,8 +78,9 @@ def test_marks_tell_whose_report_it_is_and_resources_do_not(profile):
 
 @pytest.mark.parametrize("profile", RELEASED)
 def test_an_empty_report_is_read_as_one_of_a_broker_without_anything(profile):
-    counts = ("numTopics", "numBundles", "numProducers", "numConsumers")
-    assert read(profile) == {"manager": "modular", "broker": dict.fromkeys(counts, 0)}
+    lists = {"bundles": [], "lastBundleGains": [], "lastBundleLosses": [], "lastStats": {}}
+    nothing = {**dict.fromkeys((*COUNTS, *RATE_FIELDS), 0), **lists}
+    assert read(profile) == {"manager": "modular", "broker": nothing}
     assert read(profile, numTopics=3)["broker"]["numTopics"] == 3
 
 
@@ -88,7 +91,11 @@ def test_a_simple_report_carries_what_its_bundles_do(profile):
     broker = read(profile, underLoaded=False, bundleStats=STATS, **stated)["broker"]
     rates = {"msgRateIn": 7, "msgRateOut": 6, "msgThroughputIn": 7, "msgThroughputOut": 6}
     counts = {"numTopics": 3, "numBundles": 2, "numProducers": 5, "numConsumers": 7}
-    assert broker == {**rates, **counts, "bundles": [FIRST, SECOND], "lastStats": STATS}
+    none = dict.fromkeys((*RATE_FIELDS, "topics", "producerCount", "consumerCount"), 0)
+    stats = {bundle: {**none, **one} for bundle, one in STATS.items()}
+    changes = {"lastBundleGains": [], "lastBundleLosses": []}
+    own = {"bundles": [FIRST, SECOND], "lastStats": stats}
+    assert broker == {**rates, **counts, **changes, **own}
     assert read(profile, underLoaded=False, **stated)["broker"]["msgRateIn"] == 0
 
 
@@ -96,3 +103,18 @@ def test_a_simple_report_carries_what_its_bundles_do(profile):
 def test_what_is_no_report_is_refused(profile):
     assert "no number" in read(profile, cpu={"usage": "x", "limit": 1})["refused"]
     assert "no JSON object" in read(profile, underLoaded=True, systemResourceUsage=3)["refused"]
+
+
+@pytest.mark.parametrize("profile", RELEASED)
+def test_numbers_as_text_and_missing_parts_are_read_as_jackson_reads_them(profile):
+    assert read(profile, cpu={"usage": " 5 ", "limit": "100"})["broker"]["cpu"] == {
+        "usage": 5,
+        "limit": 100,
+    }
+    assert read(profile, cpu={"limit": 100})["broker"]["cpu"] == {"usage": 0, "limit": 100}
+    assert "out of range" in read(profile, numTopics=3_000_000_000)["refused"]
+    assert "no boolean" in read(profile, persistentTopicsEnabled="maybe")["refused"]
+
+
+def test_a_number_that_no_answer_holds_is_unsupported():
+    assert "-1" in read("released-3.0", msgRateIn=-1)["unsupported"]

@@ -1,0 +1,127 @@
+"""Branches of released code that draws of the documents do not reach, worked by hand."""
+
+import pytest
+from pulsar_conformance.reference import Model
+
+IMPL = "org.apache.pulsar.broker.loadbalance.impl."
+EXTENSIBLE = "org.apache.pulsar.broker.loadbalance.extensions.ExtensibleLoadManagerImpl"
+LATER = ("released-3.0", "released-4.0", "released-4.2", "released-5.0")
+RELEASED = ("released-2.4", "released-2.10", *LATER)
+MB = 1_000_000
+
+
+def manager(profile, conf=None, dynamic=None):
+    return Model(profile).answer("manager.choose", {"conf": conf, "dynamic": dynamic})
+
+
+@pytest.mark.parametrize("profile", LATER)
+def test_the_class_of_the_extensible_manager_is_found_where_it_lies(profile):
+    assert manager(profile, EXTENSIBLE) == {"manager": "extensible"}
+    assert manager(profile, None, EXTENSIBLE) == {"manager": "extensible"}
+
+
+@pytest.mark.parametrize("profile", RELEASED)
+def test_a_dynamic_class_is_stored_if_it_exists_whatever_it_is(profile):
+    answer = manager(profile, None, IMPL + "OverloadShedder")
+    starts = profile not in ("released-4.2", "released-5.0")
+    assert answer == {"manager": "simple"} if starts else "refused" in answer
+    assert "refused" in manager(profile, None, "org.example.Nothing")
+
+
+def usages(profile, settings=(), **broker):
+    case = {"settings": dict(settings), "weighted": True, "broker": broker}
+    return Model(profile).answer("usage.max", case)
+
+
+def test_weights_that_a_case_leaves_out_are_those_of_the_release():
+    full = {"usage": 100, "limit": 100}
+    assert usages("released-2.10", cpu=full) == {"percent": 100, "resource": "cpu"}
+    assert usages("released-4.0", directMemory=full) == {"percent": 0, "resource": None}
+
+
+def test_a_weight_of_bandwidth_counts_by_its_newer_name_first():
+    given = {
+        "loadBalancerBandwithInResourceWeight": 2,
+        "loadBalancerBandwidthInResourceWeight": 0.5,
+    }
+    half = {"usage": 50, "limit": 100}
+    assert usages("released-3.0", given, bandwidthIn=half)["percent"] == 100
+    assert usages("released-4.2", given, bandwidthIn=half)["percent"] == 25
+
+
+def split(profile, algorithm, bundle="0x00000000_0x00000004", topics=(), positions=(), **more):
+    case = {"bundle": bundle, "algorithm": algorithm, "by": "admin", "topics": list(topics)}
+    case |= {"settings": {}, "positions": list(positions), **more}
+    return Model(profile).answer("bundles.split", case)
+
+
+TOPICS = "topic_count_equally_divide"
+POSITIONS = "specified_positions_divide"
+
+
+def test_a_bundle_with_one_topic_is_halved_by_range_in_2_10_alone():
+    halves = ["0x00000000_0x00000002", "0x00000002_0x00000004"]
+    assert split("released-2.10", TOPICS, topics=["persistent://t/ns/a"]) == {"bundles": halves}
+    whole = {"bundles": ["0x00000000_0x00000004"]}
+    assert split("released-3.0", TOPICS, topics=["persistent://t/ns/a"]) == whole
+
+
+@pytest.mark.parametrize("profile", LATER)
+def test_positions_have_to_be_given(profile):
+    assert "no positions" in split(profile, POSITIONS)["refused"]
+
+
+@pytest.mark.parametrize("profile", LATER)
+def test_a_cut_at_an_edge_is_refused_and_nothing_to_cut_is_not(profile):
+    name = "persistent://t/ns/a"
+    assert "edge" in split(profile, TOPICS, "0x00000000_0x00000004", [name, name])["refused"]
+    narrow = "0x00000001_0x00000002"
+    assert split(profile, TOPICS, narrow) == {"bundles": [narrow]}
+    assert "one hash" in split(profile, "range_equally_divide", narrow)["refused"]
+
+
+@pytest.mark.parametrize("profile", RELEASED)
+def test_a_namespace_has_one_bundle_at_least(profile):
+    for count in (0, -1):
+        settings = {"defaultNumberOfNamespaceBundles": count}
+        case = {"bundles": None, "settings": settings}
+        assert "refused" in Model(profile).answer("bundles.create", case)
+
+
+def shed(profile, strategy, **settings):
+    """A broker at 90 % of its CPU with three bundles, beside one at 10 %."""
+    names = [f"t/ns/0x{n}0000000_0x{n + 1}0000000" for n in range(3)]
+    average = {"msgThroughputIn": 10 * MB, "numSamples": 1, "maxSamples": 10}
+    brokers = {
+        "b1": {"cpu": {"usage": 90, "limit": 100}, "msgThroughputIn": 300 * MB, "bundles": names},
+        "b2": {"cpu": {"usage": 10, "limit": 100}, "bundles": []},
+    }
+    bundles = {name: {"shortTermData": average} for name in names}
+    case = {"strategy": strategy, "settings": settings, "brokers": brokers, "bundles": bundles}
+    answer = Model(profile).answer("shed.select", {**case, "recentlyUnloaded": {}})
+    return [one["bundle"] for one in answer["unload"]] if "unload" in answer else answer
+
+
+@pytest.mark.parametrize("profile", RELEASED)
+def test_without_a_balancer_nothing_is_shed(profile):
+    assert shed(profile, "OverloadShedder")
+    assert shed(profile, "OverloadShedder", loadBalancerEnabled=False) == []
+
+
+@pytest.mark.parametrize("profile", LATER)
+def test_the_average_shedder_waits_for_its_count_and_moves_a_share(profile):
+    assert shed(profile, "AvgShedder") == []
+    assert len(shed(profile, "AvgShedder", loadBalancerAvgShedderHitCountHighThreshold=1)) == 3
+
+
+def test_excluded_namespaces_are_never_shed_since_4_2():
+    excluded = {"loadBalancerSheddingExcludedNamespaces": "t/other, t/ns"}
+    assert shed("released-4.0", "OverloadShedder", **excluded)
+    assert shed("released-4.2", "OverloadShedder", **excluded) == []
+
+
+def test_a_setting_that_is_no_number_keeps_the_release_from_starting():
+    threshold = {"loadBalancerBrokerOverloadedThresholdPercentage": "high"}
+    assert "cannot be 'high'" in shed("released-3.0", "OverloadShedder", **threshold)["failed"]
+    as_text = {"loadBalancerBrokerOverloadedThresholdPercentage": " 95 "}
+    assert shed("released-3.0", "OverloadShedder", **as_text) == []
