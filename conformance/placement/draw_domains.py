@@ -65,7 +65,7 @@ def _unserved(random: Random, sizes: list[int], namespaces: int) -> Json:
 
 def _sizes(random: Random) -> list[int]:
     """Return the number of brokers in each domain: equal, or larger in some domains."""
-    count = random.choice((1, 2, 2, 3, 3, 4, 5))
+    count = 20 if random.random() < 0.04 else random.choice((1, 2, 2, 3, 3, 4, 5))
     if random.random() < 0.3:
         return [random.choice((1, 2, 3))] * count
     return [random.randint(1, 5) for _ in range(count)]

@@ -22,7 +22,7 @@ NEEDED: Mapping[str, Any] = {SHEDDER_THRESHOLD: 10, RATE_THRESHOLD: 50, THROUGHP
 OTHERS = st.sampled_from(("ThresholdShedder", "UniformLoadShedder"))
 """The strategies that do not use the overload threshold."""
 
-graces: st.SearchStrategy[dict[str, Any]] = st.sampled_from((None, None, 1, 10, 45)).map(
+graces: st.SearchStrategy[dict[str, Any]] = st.sampled_from((None, None, 1, 10, 45, 0)).map(
     lambda minutes: {} if minutes is None else {GRACE: minutes}
 )
 """The grace period, in minutes: left out, or set."""
@@ -235,6 +235,19 @@ class Sketch:
         return recent | {bundle: random.choice(within) for bundle in stuck}
 
 
+MANY_UNLOADS = 1000
+
+
+def with_many_unloads(sketch: Sketch) -> Json:
+    """Return the case of a sketch, one in ten with a thousand unloads of bundles that are gone."""
+    case = sketch.case()
+    if sketch.random.random() < 0.1:
+        gone = names.bundles_of("gone/far", MANY_UNLOADS)
+        recent = {bundle: sketch.random.choice((1, 10, 40)) for bundle in gone}
+        case["recentlyUnloaded"] = {**recent, **case["recentlyUnloaded"]}
+    return case
+
+
 def observed_before(random: Random, levels: Sequence[float]) -> dict[int, list[float]]:
     """Return earlier usages of most brokers, in percent: steady, rising and falling."""
     return {
@@ -271,11 +284,13 @@ class Carried(NamedTuple):
     size: float
 
 
-ways = st.sampled_from(("any", "beside", "beside", "apart", "idle", "empty", "beside", "beside"))
-rate_thresholds = st.sampled_from((50, 50, 10, 400))
+ways = st.sampled_from(
+    ("any", "beside", "beside", "apart", "idle", "empty", "beside", "beside", "beside", "beside")
+)
+rate_thresholds = st.sampled_from((50, 50, 10, 400, 0))
 multipliers = st.sampled_from((4, 4, 1.5, 2))
 in_percent = st.booleans()
-off = st.sampled_from((0.02, -0.02, 0.1, -0.1, 0.5, 2))
+off = st.sampled_from((0.02, -0.02, 0.1, -0.1, 0.5, 2, 0.5))
 
 
 @st.composite
@@ -293,7 +308,7 @@ def uniform(draw: st.DrawFn, fewest: int = 2) -> Sketch:
     percent, more, larger = draw(in_percent), draw(off), draw(off)
     random = draw(randoms)
     low = Carried(random.randrange(200, 2000), random.randrange(10, 200) * loads.MEGABYTE)
-    apart = low.messages * rate / 100 if percent else rate
+    apart = (low.messages * rate / 100 if percent else rate) or low.messages / 2
     high = Carried(low.messages + apart * (1 + more), low.size * factor * (1 + larger))
     between = [_between(random, low, high) for _ in range(size.brokers - 2)]
     carried = [Carried(0, 0) if way == "idle" else low, *between, high]

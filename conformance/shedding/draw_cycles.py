@@ -20,6 +20,7 @@ from pulsar_conformance.conformance.shedding.draw_clusters import (
     carrying,
     graces,
     uniform,
+    with_many_unloads,
 )
 from pulsar_conformance.conformance.shedding.draw_threshold import (
     history_shares,
@@ -135,8 +136,11 @@ def cycles(*clusters: Clusters, fewest: int = 2) -> st.SearchStrategy[Trial]:
 
 def changed(change: Change, *clusters: Clusters) -> st.SearchStrategy[Trial]:
     """One cycle, after a change."""
+    sketches = st.one_of([made(2) for made in clusters])
     return st.builds(
-        lambda case, random: Trial.of(SHED.id, change(random, case)), cases(*clusters), randoms
+        lambda case, random: Trial.of(SHED.id, change(random, case)),
+        sketches.map(with_many_unloads),
+        randoms,
     )
 
 

@@ -61,11 +61,12 @@ AMOUNTS: Mapping[str, Amount] = {
 edges = st.sampled_from(_averaging_to_the_edge())
 ways = st.sampled_from(("above", "amount", "edge", "amount", "amount"))
 amounts = st.sampled_from(tuple(AMOUNTS.values()))
-thresholds = st.sampled_from((10, 10, 5, 20, 12.5))
+thresholds = st.sampled_from((10, 10, 5, 20, 12.5, 0))
 bases = st.sampled_from((5, 20, 40, 60))
 steps = st.sampled_from((0.05, -0.05, 0.25, -0.25, 0.4, -0.4, 2, -2))
 above = st.sampled_from((5, 10, 20))
 others = st.sampled_from((10, 20, 50))
+weights_beside = st.sampled_from((False, False, True))
 idle_shares = st.floats(0, 0.5)
 shares = st.sampled_from((0.9, 0.5, 0.99, 0, 1))
 
@@ -169,6 +170,8 @@ def with_history(draw: st.DrawFn, fewest: int = 2) -> Sketch:
     sketch = draw(threshold(fewest))
     sketch.exact = False
     sketch.settings[HISTORY_SHARE] = draw(shares)
+    if draw(weights_beside):
+        sketch.settings |= {name: sketch.random.choice((0, 0.5, 1.0)) for name in WEIGHTS}
     sketch.history = observed_before(sketch.random, sketch.levels)
     return sketch
 
@@ -286,7 +289,9 @@ def with_lower_boundary(draw: st.DrawFn, fewest: int = 2) -> Sketch:
     levels[2] += limit if busy + 2 * limit + 20 < 130 else 0
     random.shuffle(levels)
     counts = [2 + more for more in loads.owned(random, *size)]
-    settings = {SHEDDER_THRESHOLD: limit, LOWER_BOUNDARY: True}
+    settings: dict[str, Any] = {SHEDDER_THRESHOLD: limit, LOWER_BOUNDARY: True}
+    if random.random() < 0.3:
+        settings |= {name: random.choice((1, 0.5)) for name in WEIGHTS}
     return Sketch(random, "ThresholdShedder", levels, counts, settings=settings, recent=0)
 
 
