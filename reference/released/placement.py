@@ -124,7 +124,7 @@ class ReleasedPlacement:
 
 
 def _least_rate(placing: ReleasedPlacement) -> Sequence[str]:
-    """Those with the least long-term message rate, of all if all are overloaded."""
+    """Candidates with the least long-term message rate, of all if all are overloaded."""
     scores = {name: rate for name, rate in placing.rates.items() if name not in placing.overloaded}
     least = min(scores.values(), default=0.0)
     if not scores or least == float("inf"):
@@ -133,7 +133,7 @@ def _least_rate(placing: ReleasedPlacement) -> Sequence[str]:
 
 
 def _least_usage(placing: ReleasedPlacement) -> Sequence[str]:
-    """Those whose weighted usage is below the average by a difference, else all."""
+    """Candidates whose weighted usage is below the average by a difference, else all."""
     known, order = placing.known, _in_set(placing.candidates)
     usage = {name: known.usage(name, weighted=True)[0] for name in order}
     total = 0.0

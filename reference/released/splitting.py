@@ -27,7 +27,7 @@ def answer(
     """Return the parts of a bundle, itself if it stays whole, or why the request fails."""
     if by != "admin":
         split = replace(split, positions=())
-    algorithm, refused = algorithm_of(split, asked, by, settings, release)
+    algorithm, refused = _algorithm_of(split, asked, by, settings, release)
     if refused is None and algorithm == FLOW:
         if settings.value(DEFAULT) != FLOW and (by == "admin" or asked != FLOW):
             return _answer("failed", f"{FLOW} is not the default ({FLOW_PLACE})")
@@ -57,7 +57,7 @@ def answer(
     return _parts(split, algorithm, split.inside(boundaries), release)
 
 
-def algorithm_of(
+def _algorithm_of(
     split: Split, asked: str | None, by: str, settings: Settings, release: ReleasedWays
 ) -> tuple[str, str | None]:
     """Return the algorithm that a release uses, and why it refuses the request, if it does.
