@@ -1,4 +1,4 @@
-"""What several test modules use."""
+"""Fixtures and options that several test modules use."""
 
 import gc
 import json

@@ -54,7 +54,7 @@ FORBIDDEN = {
 independently: the engine on Spark knows nothing of the model, a check nothing of an adapter."""
 
 DECISIONS = ("derive", "answer", "Model", "unloads", "chosen", "replay")
-"""What the model decides: a check may use its quantities, and none of these."""
+"""Decisions of the model: a check may use its quantities, and none of these."""
 
 MODULES = 18
 LINES = 400

@@ -69,7 +69,7 @@ LOCKED = (".", "--constraint", "constraints.txt")
 
 
 class Session:
-    """What a session installs and runs."""
+    """A session that records installations and commands."""
 
     def __init__(self, backend, *posargs):
         self.venv_backend, self.posargs, self.did = backend, list(posargs), []

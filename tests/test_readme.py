@@ -1,4 +1,4 @@
-"""What the pages for people say can be pasted: commands parse, files and names exist."""
+"""Commands and links of the pages for people: commands parse, files and names exist."""
 
 import argparse
 import importlib
@@ -86,15 +86,15 @@ def parsed(words):
 
 
 def everything():
-    """What all pages together say."""
+    """The text of all pages together."""
     return "\n".join(map(text, PAGES))
 
 
 INLINE = re.compile(r"`((?:pulsar-conformance|nox -s) [^`{]+)`")
 PLACEHOLDERS = {"ID": "overload-95-over-85", "OPERATION": "shed.select", "VERSIONS": "3.0.7"}
-"""What stands for something in a command within a sentence, and one such thing."""
+"""Placeholders of commands within sentences, each with an example."""
 OPEN = {"OPTIONS", "PARTS", "RESULTS", "COMMAND"}
-"""What stands for any arguments."""
+"""Placeholders for any arguments."""
 SENTENCES = (
     *PAGES,
     "ARCHITECTURE.md",

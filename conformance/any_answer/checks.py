@@ -83,7 +83,7 @@ def _alike(first: Exchange, second: Exchange, expect: Expect) -> None:
 
 
 def _equal(first: Exchange, second: Exchange) -> bool:
-    """What is the same in two answers whose parts may stand in any order, or in the case's."""
+    """The part of an answer that no order of parts or of the case changes."""
     same = OPERATIONS[first.operation].regardless_of_order
     if same is None or first.declined or second.declined:
         return matches(first.operation, first.answer, second.answer)

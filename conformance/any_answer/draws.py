@@ -25,7 +25,7 @@ MORE = (
 """Operations that have more than one share: their answers depend on the most."""
 
 ORDERED = frozenset({"boundaries", "settings"})
-"""What stands in an order that counts, or may."""
+"""Fields whose order counts, or may count."""
 
 
 Questions = st.SearchStrategy[Question]

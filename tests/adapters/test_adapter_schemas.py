@@ -19,7 +19,7 @@ SHED = EXAMPLES["shed.select"][0]
 
 
 def slowly_wrong(operation, part, value):
-    """What the validator of the standard's authors says."""
+    """The verdict of the validator by the standard's authors."""
     whole = schema(operation if operation == "message" else f"operations/{operation}")
     registry = Registry().with_resources(
         (one["$id"], Resource.from_contents(one)) for one in (schema("shapes"), whole)

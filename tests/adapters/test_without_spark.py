@@ -1,4 +1,4 @@
-"""What is said where Spark cannot be had; nothing of Spark is needed to be told so."""
+"""The errors where Spark cannot be had, which need nothing of Spark."""
 
 import os
 import socket

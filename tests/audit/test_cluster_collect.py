@@ -53,7 +53,7 @@ class Recorded:
 
 
 def happened(lines):
-    """What lines tell without cluster and time, load reports aside."""
+    """The content of lines without cluster and time, load reports left out."""
     return [
         {key: value for key, value in line.items() if key not in ("cluster", "at")}
         for line in lines

@@ -1,4 +1,4 @@
-"""What a bundle carries at a cycle: by its samples, and by what the leader's records say of it."""
+"""The load of a bundle at a cycle: by its samples, and by the leader's records."""
 
 from datetime import UTC, datetime, timedelta
 

@@ -58,7 +58,7 @@ def name(number):
 
 
 def day_of(number, chance):
-    """What happens on a day: of one cluster the cycles are recorded, of the other they are not."""
+    """The events of a day: the cycles of one cluster are recorded, those of the other are not."""
     begin = START + timedelta(days=number)
     for cluster in CLUSTERS:
         if number == 0:
@@ -94,7 +94,7 @@ def split(cluster, at):
 
 
 def data(cluster, at, bundle):
-    """What the leader says of a bundle."""
+    """The leader's record of a bundle."""
     said = {"msgRateIn": 5.0, "numSamples": 3}
     told = {"shortTermData": said, "longTermData": said}
     return line("bundle_data", cluster, at, bundle=bundle, data=told)
@@ -304,7 +304,7 @@ def test_what_a_leader_says_within_a_day_makes_a_split_open(session, written, tm
 
 
 TOPICS = {"near": (1, 1, 2000), "far": (2000, 1, 1), "never": (1, 1, 1)}
-"""Of the bundle that each cluster splits, as reported on the days before; at most 1000 are fine."""
+"""Topics of the bundle that each cluster splits, as reported before; at most 1000 are fine."""
 
 
 @pytest.mark.parametrize("clusters", [["near"], list(TOPICS)])

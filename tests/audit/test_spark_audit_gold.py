@@ -1,4 +1,4 @@
-"""What was known, decided and done at each cycle, of small histories whose verdicts are known."""
+"""Knowledge, decisions and unloads at each cycle of small histories whose verdicts are known."""
 
 import json
 from datetime import UTC, datetime, timedelta

@@ -38,7 +38,7 @@ PROFILE = "documented-3.0"
 START = datetime(2026, 11, 20, 23, 50, tzinfo=UTC)
 CLUSTERS, BROKERS, REPORTS = 2, 3, 4
 CYCLES = 150
-"""Of one cluster, when nobody reports any more, so that a single record of another year is few."""
+"""A time of one cluster when no broker reports any more: one record of another year is little."""
 
 WHOLE = "t/ns/0x00000000_0x00000002"
 PARTS = ["t/ns/0x00000000_0x00000001", "t/ns/0x00000001_0x00000002"]
@@ -272,7 +272,7 @@ KILLED_IN = ("bundle_samples", "verdicts")
 def test_killed_while_a_table_is_written_it_goes_on(
     audit_session, history, undisturbed, tmp_path, table
 ):
-    """What is killed has made what its table is made of, and is at that table; beside it, it may
+    """The killed audit has made the parents of its table, and is at that table; beside it, it may
     still have been at the one before."""
     output, names = tmp_path / "out", list(TABLES)
     shutil.copytree(undisturbed.path, output)

@@ -1,4 +1,4 @@
-"""What an audit ends with where it finds nothing to judge, and what it may judge by."""
+"""The exit status of an audit with nothing to judge, and the profiles that it accepts."""
 
 import pytest
 

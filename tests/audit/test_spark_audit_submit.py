@@ -28,7 +28,7 @@ CONF = {
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory):
-    """What a wheel has of the project, which is all that Python finds of it here."""
+    """The files of a wheel, which are all that Python finds of the project here."""
     file = tmp_path_factory.mktemp("dist") / f"{submit.PACKAGE}-0.1.0-py3-none-any.whl"
     with zipfile.ZipFile(file, "w") as archive:
         for folder in ("specs", "reference", "conformance", "adapters", "fixtures", "reports"):

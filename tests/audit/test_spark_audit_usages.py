@@ -73,7 +73,7 @@ WEIGHTS = {
     for resource in ("CPU", "Memory", "DirectMemory", "BandwithIn", "BandwithOut")
 }
 SHARES = ("0.9", "0.9", "0.0", "0.5", None, "0.9", "0.9", "0.0", "0.9")
-"""Of each cycle; None is not recorded."""
+"""Usage at each cycle; None is not recorded."""
 
 BEFORE, NEXT = timedelta(minutes=2), timedelta(minutes=1)
 EVERY, AGAIN = timedelta(minutes=10), 5

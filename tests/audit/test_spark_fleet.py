@@ -58,7 +58,7 @@ def seconds(record):
 
 @pytest.fixture(scope="module")
 def lines(spark):
-    """Of a history in which nobody decides."""
+    """The records of a history in which nobody decides."""
     return texts(spark, SMALL, HistoryOptions(NOBODY))
 
 
@@ -79,7 +79,7 @@ def told(request):
 
 @pytest.fixture(scope="module")
 def carried(spark):
-    """What the bundles of one cluster carry, from which its history follows."""
+    """The loads of one cluster's bundles, from which its history follows."""
     fleet = Fleet(1, 4, 10, 12)
     rows = bundles.whole(fleet, spark.session.range(fleet.of_cluster))
     return simulated.carried(fleet, rows).toPandas()

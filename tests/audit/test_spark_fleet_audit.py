@@ -41,7 +41,7 @@ OTHERWISE = {"overload-amount": "one", "overload-scope": "all", "threshold-order
 
 
 USUALLY = 2 * len(STRATEGIES)
-"""So many groups, the first ones, need no settings of their own."""
+"""The number of groups, the first ones, that need no settings of their own."""
 
 
 def groups():
@@ -55,7 +55,7 @@ def groups():
 
 @pytest.fixture(scope="module")
 def carried(spark):
-    """What the bundles of a cluster carry: of each, since it is the same for all of them."""
+    """The load of each bundle of a cluster, which is the same for all of them."""
     one = replace(ROOM, clusters=1)
     rows = bundles.whole(one, spark.session.range(one.of_cluster))
     return simulated.carried(one, rows).toPandas()

@@ -24,7 +24,7 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 from pulsar_conformance.conformance.commands.entry import entry
 entry()
 """
-"""What runs in the background of a shell ignores interrupts, and so does what it starts."""
+"""A shell's background jobs ignore interrupts, and so do their children."""
 BUNDLE = "shop/eu/0x00000000_0x80000000"
 
 

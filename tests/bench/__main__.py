@@ -23,7 +23,7 @@ from pulsar_conformance.audit.pipeline import spark_tuning
 from bench import layout, rates
 
 BROKERS, BUNDLES = 2, 3
-"""Of a cluster whose cycles are what counts."""
+"""The size of a cluster whose cycles are what counts."""
 
 PATIENT = Limits(start=120, base=600)
 """Whoever is slow is measured, too."""
@@ -102,7 +102,7 @@ Measure = Callable[[Any, Path], Iterable[tuple[str, str, str]]]
 
 
 def _on_spark(measure: Measure, how_often: str) -> Iterator[str]:
-    """What is measured on a Spark of its own."""
+    """Measurements that need a Spark of their own."""
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     with (
         session.taken("local[*]", "bench", spark_tuning.LARGE) as spark,

@@ -1,4 +1,4 @@
-"""What an audit costs: as a ratio to its floor, and as it grows.
+"""The cost of an audit: as a ratio to its floor, and as it grows.
 
 The floor is the same files and columns read, exchanged and sorted, and the same tables written,
 with nothing computed. Audit and floor take turns, on the Spark that an audit runs on, and so may
@@ -34,7 +34,7 @@ from pyspark.sql import functions as F
 
 Tell = Callable[[str], None]
 Row = tuple[str, str, str]
-"""What was measured, seconds and ratio."""
+"""A measurement: seconds and ratio."""
 
 FAR = 100
 """Points above the average that no broker's usage is."""
@@ -132,7 +132,7 @@ READ: Mapping[str, Mapping[str, Sequence[str]]] = {
     "findings": {"broker_decisions": MOMENT, "broker_usage": MOMENT},
     "verdicts": {"findings": MOMENT},
 }
-"""What each table cannot but be made of, and by what its rows have to come together."""
+"""The parents that each table needs, and the keys by which their rows are joined."""
 
 
 def floor(made: Store, history: str, to: Store) -> None:

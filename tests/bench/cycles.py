@@ -1,4 +1,4 @@
-"""What the cycles of one leader cost: an audit of few, and of many times as many."""
+"""The cost of one leader's cycles: an audit of few, and of many times as many."""
 
 from __future__ import annotations
 

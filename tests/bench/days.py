@@ -1,4 +1,4 @@
-"""What a day more costs: an audit goes on with it, where another one reads all days at once."""
+"""The cost of one more day: an incremental audit against one that reads all days at once."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pyspark.sql import functions as F
 from bench.audits import Row, Tell, seconds
 
 HOURS = 24
-"""Of a day."""
+"""Seconds of a day."""
 
 
 def measure(spark: Any, folder: Path, fleet: Fleet, tell: Tell) -> Iterator[Row]:
@@ -46,5 +46,5 @@ def _by_day(spark: Any, fleet: Fleet, folder: Path) -> list[Path]:
     day = F.regexp_extract("value", r'"at": ?"(\d{4}-\d\d-\d\d)', 1)
     split = lines.withColumn("day", day).repartition("day").write.partitionBy("day")
     split.text(str(folder / "each"))
-    # What is recorded at the very end is of a day that nothing else is of.
+    # The records at the very end belong to a day of their own.
     return sorted((folder / "each").glob("day=*"))[: fleet.hours // HOURS]

@@ -1,4 +1,4 @@
-"""What was measured, as a table that fits 80 columns."""
+"""The measurements as a table that fits 80 columns."""
 
 from __future__ import annotations
 

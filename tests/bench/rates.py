@@ -39,7 +39,7 @@ Tell = Callable[[str], None]
 
 
 def cases_of(operation: str, hellos: Sequence[Hello], count: int) -> list[Json]:
-    """So many cases of an operation that everybody answers who answers it at all."""
+    """Return `count` cases of an operation that every implementation offering it can answer."""
     found = [
         question.case
         for rule in specs.load().rules_of(DEFAULT_PROFILE)

@@ -1,4 +1,4 @@
-"""What is measured is measured on the same cases, and told so that it fits a terminal."""
+"""The bench measures on the same cases, and prints tables that fit a terminal."""
 
 from dataclasses import replace
 

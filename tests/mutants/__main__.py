@@ -27,7 +27,7 @@ from mutants.results import Fate, Kept
 TO = Path("reports/mutants")
 KEPT = WORKSPACE / "mutants.jsonl"
 CPU_SECONDS = 900
-"""Of one mutant, all questions together."""
+"""Seconds for all questions of one mutant together."""
 
 STOPPED = 130
 
@@ -84,7 +84,7 @@ def _chosen(name: str, only: str | None) -> bool:
 
 
 def _fates(chosen: Sequence[Mutant], args: argparse.Namespace) -> list[Fate]:
-    """What becomes of each, in order: by the worked examples, then by drawn cases.
+    """Yield the fate of each mutant, in order: by the worked examples, then by drawn cases.
 
     Drawn cases cost minutes of a mutant that lives, so that those that are explained are asked
     only where that is wanted.

@@ -24,7 +24,7 @@ from mutants.loading import another_model
 from mutants.making import MODEL
 
 SMALL = 4
-"""So many brokers, and so many bundles, a case that convinces has at most."""
+"""The most brokers, and the most bundles, of a case that a person can check."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class Exhibit:
 
 @cache
 def defects() -> tuple[Defect, ...]:
-    """Those of `tests/mutants/defects.yaml`. Errors: `SpecError`, with file and line."""
+    """The defects of `tests/mutants/defects.yaml`. Errors: `SpecError`, with file and line."""
     sheet = read(Path(__file__).parent.parent, "mutants/defects.yaml")
     check_shape(sheet, "seeded-defects")
     return tuple(_defects(sheet))
@@ -137,7 +137,7 @@ def _brokers(case: Mapping[str, Any]) -> int:
 
 
 def _bundles(case: Mapping[str, Any]) -> int:
-    """Those that are measured or owned; of a namespace its ranges, of a story its topics."""
+    """Count bundles that are measured or owned; a namespace's ranges; a story's topics."""
     brokers = case.get("brokers", {})
     each = brokers.values() if isinstance(brokers, dict) else ()
     owned = {bundle for one in each for bundle in one.get("bundles", ())}

@@ -1,4 +1,4 @@
-"""What every mutant is asked: trials, with what the right model answers and where it goes."""
+"""The trials that every mutant is asked, with the right model's answers and executed lines."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PROFILES = ("documented-3.0", "unwritten-3.0", "documented-2.10", "documented-2.
 """The profiles that the model follows; a trial is asked under the first that it fits."""
 
 EXAMPLES = 100
-"""So many cases are drawn for a rule, as in a usual run."""
+"""Cases drawn for a rule, as in a usual run."""
 
 SEED = 0
 
@@ -182,7 +182,7 @@ def _tracer(entered: set[Place], consulted: set[str]) -> Callable[[FrameType, st
 def in_order(
     evaluations: Iterable[Evaluation], file: str, entered: int | None
 ) -> Iterator[Evaluation]:
-    """Those that may show a change there, the smallest first.
+    """Return the trials that may show a change there, the smallest first.
 
     What is reckoned at the start may show anywhere, likeliest where its module is used.
     """

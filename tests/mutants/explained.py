@@ -36,7 +36,7 @@ def explained() -> Mapping[str, Explained]:
 
 
 def explained_in(folder: Path) -> dict[str, Explained]:
-    """Those of a folder that is laid out as `tests/` is. Errors: `SpecError`."""
+    """Return the explanations of a folder laid out as `tests/` is. Errors: `SpecError`."""
     sheet = read(folder, FILE)
     check_shape(sheet, "explained-mutants")
     found: dict[str, Explained] = {}
@@ -53,7 +53,7 @@ def explained_in(folder: Path) -> dict[str, Explained]:
 def stale(
     known: Mapping[str, Explained], every: Iterable[Mutant], caught: Iterable[str] = ()
 ) -> Iterator[str]:
-    """What is wrong with explanations, one message each.
+    """Yield a message for each explanation that no longer holds.
 
     `every` are the mutants that there are, `caught` the ids of those that a rule catches.
     """

@@ -24,7 +24,7 @@ UNREACHED = "reaches no case"
 
 @dataclass(frozen=True)
 class Catch:
-    """What became of a mutant."""
+    """The fate of a mutant."""
 
     caught: bool
     rule: str = ""
@@ -32,7 +32,7 @@ class Catch:
     by: str = ""
     """The worked example, or `drawn`; or why it gives no answer at all."""
     seconds: float = 0.0
-    """Of CPU, from the start of the mutant to its first wrong answer, or to the last question."""
+    """Seconds of CPU from the mutant's start to its first wrong answer, or to the last question."""
 
 
 def hunt(mutant: Mutant, evaluations: Sequence[Evaluation]) -> Catch:

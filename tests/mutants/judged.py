@@ -56,14 +56,14 @@ class Bench:
         ]
 
     def at_once(self, trial: Trial) -> list[Json]:
-        """What the model answers, neither copied nor checked: enough to see that it is right."""
+        """The model's answers, neither copied nor checked."""
         try:
             return [self._model.answer(*question) for question in trial.questions]
         except Exception as error:
             return [{"failed": str(error)}]
 
     def answers(self, trial: Trial) -> list[Json] | None:
-        """What it answers, or nothing where that is outside the schema."""
+        """Its answer, or None where that is outside the schema."""
         try:
             return self.subject.implementation.answers([trial])[0]
         except AdapterError:

@@ -28,13 +28,13 @@ TELLING = frozenset({
 the size of caches."""
 
 TELLING_IN = frozenset({"numbers.py:throughput", "numbers.py:messages", "bundles.py:COUNTED"})
-"""Those whose names stand for something else in other modules."""
+"""Names that mean something else in other modules."""
 
 BESIDE = frozenset({
     "model.py:Model.by", "model.py:Model.otherwise", "readings.py:Readings.but",
     "ranges.py:HashRange.__contains__",
 })  # fmt: skip
-"""What the suite itself asks of the model's parts: no answer is made with it."""
+"""Functions that only the suite asks: no answer is made with them."""
 
 SAID = frozenset({"Step", "tell", "Ignored", "Refused", "Unreadable", "ValueError"})
 """Calls whose texts people read, and no rule compares."""

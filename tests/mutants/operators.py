@@ -1,4 +1,4 @@
-"""What can be changed in an expression: each change is a slip that somebody could make."""
+"""The changes to an expression: each is a slip that somebody could make."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What became of mutants, kept as it comes: a run that was stopped goes on where it was."""
+"""The results of mutants, kept as they come: a run that was stopped continues where it was."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Fate:
 
     @classmethod
     def of(cls, mutant: Mutant, catch: Catch, known: Mapping[str, Explained]) -> Fate:
-        """What a hunt says of a mutant."""
+        """The result of a hunt for a mutant."""
         lives = "explained" if mutant.id in known else "survived"
         verdict = "killed" if catch.caught else lives
         seconds = round(catch.seconds, 3)
@@ -56,7 +56,7 @@ class Fate:
 
     @property
     def operator(self) -> str:
-        """What kind of change it is."""
+        """The kind of change."""
         return self.id.split(":")[-2]
 
     def explained_by(self, known: Mapping[str, Explained]) -> Fate:
@@ -71,7 +71,7 @@ class Fate:
 
 
 def digest() -> str:
-    """Of everything that decides about mutants: another one makes earlier results worthless."""
+    """The fingerprint of everything that decides about mutants: a change voids earlier results."""
     found = hashlib.sha256()
     for folder in DECISIVE:
         for file in sorted((HOUSE / folder).rglob("*")):

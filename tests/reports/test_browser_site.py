@@ -58,7 +58,7 @@ SWITCHES = (
     "--disable-sync",
     "--no-first-run",
 )
-"""What lets it run anywhere, and keeps it from calling home."""
+"""Flags that let Chromium run anywhere, without calls of its own."""
 SERIOUS = ("serious", "critical")
 
 

@@ -21,7 +21,7 @@ STATIC = ("stylesheet", "icon", "preload")
 
 
 class Page(HTMLParser):
-    """What a page can be linked to by, what it links to, and its pictures without a text."""
+    """A page's anchors, its links, and its pictures without a text."""
 
     def __init__(self, file):
         super().__init__()
@@ -42,7 +42,7 @@ def pages():
     """Every page of the site, by its file."""
     found = {file.resolve(): Page(file) for file in sorted(SITE.rglob("*.html"))}
     assert len(found) > 200
-    # What follows the playground's address is a case: here that of a worked example.
+    # The address of the playground can carry a case: here that of a worked example.
     found[(SITE / "playground.html").resolve()].anchors |= {one.id for one in examples()}
     return found
 

@@ -9,7 +9,7 @@ SAID = {
     "refuses": "it answered with an error, internal: oh",
     "answers nonsense": "answers[",
 }
-"""What becomes of a message with a bad case, and what is said of it."""
+"""Ways to break on a message with a bad case, with the error reported for each."""
 
 
 class Breaking(ReferenceConnection):
@@ -38,7 +38,7 @@ class Breaking(ReferenceConnection):
 
 
 def breaking(how, bad):
-    """What connects to the model that breaks so on these cases, and the messages it gets."""
+    """Connect to a model that breaks in this way on these cases, and record its messages."""
     asked = []
     told = {"how": how, "bad": staticmethod(bad), "asked": asked}
     kind = type("OnSome", (Breaking,), told)

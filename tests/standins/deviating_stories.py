@@ -6,7 +6,7 @@ A deviation takes an event, the model's step after it and the deviating steps be
 from itertools import pairwise
 
 NOTHING = {"minutes": [], "bundles": {}}
-"""What a leader has written that wrote nothing."""
+"""The records of a leader that wrote nothing."""
 
 
 def nobody_owns(_event, step, _before):
@@ -65,7 +65,7 @@ def never_moves_by_itself(_event, step, _before):
 
 
 def back_where_it_was(_event, step, before):
-    """What is unloaded returns to whom it was taken from."""
+    """Unloaded bundles return to the broker that they were taken from."""
     if not step.get("unloaded"):
         return step
     past = next((one["owners"] for one in reversed(before) if "owners" in one), {})

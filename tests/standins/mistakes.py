@@ -58,7 +58,7 @@ def level_off(name, off):
 
 
 def window_off(off):
-    """So many samples more than a window has."""
+    """Samples in excess of a window."""
 
     def change(modules):
         answers = modules["answers.averages"]

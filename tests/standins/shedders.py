@@ -18,7 +18,7 @@ class Shedder(ReferenceConnection):
         return {"cycles": [{"unload": self.cycle(case, said, n)} for n in range(len(said))]}
 
     def alone(self, case, place):
-        """What the model unloads in a cycle of which it is told nothing else."""
+        """The model's unloads in a cycle, without any earlier cycle."""
         cycle = {name: value for name, value in case["cycles"][place].items() if name != "minutes"}
         more = {name: case[name] for name in ("strategy", "settings")}
         return super()._answer("shed.select", {**more, **cycle})["unload"]

@@ -14,7 +14,7 @@ WHOLE = 1 << 32
 
 
 class StagingCluster(FakeCluster):
-    """What is asked of it changes it; `breaks` are answered by HTTP 500, once each."""
+    """A cluster that requests change; each of `breaks` is answered by HTTP 500 once."""
 
     def __init__(self, brokers=2):
         self.tenants, self.spaces, self.topics = {"shop"}, {}, set()

@@ -10,7 +10,7 @@ def space_of(topic):
 
 
 class Named:
-    """What the events of a story have named so far."""
+    """The names in a story's events so far."""
 
     def __init__(self):
         self.up, self.topics, self.owners = {}, {}, {}

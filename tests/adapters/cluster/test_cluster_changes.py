@@ -33,7 +33,7 @@ def cluster():
 
 @pytest.fixture
 def untouched(cluster):
-    """What the cluster is like; a test ends by comparing."""
+    """The cluster's state; a test ends by comparing."""
     return state(cluster)
 
 

@@ -1,4 +1,4 @@
-"""What a running cluster decides when it is asked for one decision alone; worked by hand."""
+"""Single decisions of a running cluster, worked by hand."""
 
 import json
 import urllib.request

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.cluster
 
 FILES = sorted((Path(__file__).parents[3] / "fixtures" / "deviations").glob("cluster-*.yaml"))
 TIMES = 5
-"""So often a story is played; what is decided at one moment is asked for once."""
+"""Times that a story is played; a decision of one moment is asked for once."""
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)

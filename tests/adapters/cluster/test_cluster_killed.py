@@ -30,7 +30,7 @@ def separate():
 
 @pytest.fixture(scope="module", params=["modular", "simple"])
 def steps(request):
-    """What came of a story in which the leader is killed, and the processes before and after."""
+    """The answer to a story in which the leader is killed, and the processes before and after."""
     before = separate()
     with connect(f"cluster:3.0.7,manager={request.param},crash=kill", "documented-3.0", {}) as one:
         used = {"topic": {"topic": ORDERS, "msgRateIn": 100}}

@@ -1,4 +1,4 @@
-"""What may stand after `cluster:`, and what is said of anything else."""
+"""Names after `cluster:`, and the error for anything else."""
 
 import pytest
 from pulsar_conformance.adapters import AdapterError

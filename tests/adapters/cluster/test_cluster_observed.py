@@ -1,4 +1,4 @@
-"""What is told of a cluster from one look to the next, where locks and ranges change one by one."""
+"""Changes of a cluster between two observations, where locks and ranges change one by one."""
 
 from types import SimpleNamespace
 

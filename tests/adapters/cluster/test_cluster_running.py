@@ -204,7 +204,7 @@ def test_nothing_is_left_in_the_temporary_folder(ended, tmp_path, monkeypatch):
 
 
 UNPACKED = re.compile("librocksdbjni|liblz4|libcirce|snappy-|libnetty")
-"""What Java's libraries unpack for the system's loader to find."""
+"""Files that Java's libraries unpack for the system's loader."""
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])

@@ -43,7 +43,7 @@ def passed(verdicts):
 
 
 SHOWN = {"BUNDLE-01", "BUNDLE-04", "BUNDLE-05", "MANAGER-01", "REPORT-01"}
-"""What a modular cluster with one namespace of two bundles shows as it stands."""
+"""The state of a modular cluster with one namespace of two bundles."""
 
 
 def test_a_cluster_is_judged_by_what_it_is(judged):

@@ -33,7 +33,7 @@ OTHERWISE = (
     # Two partitions in one bundle, with another to spare: D21.
     ("BUNDLE-08", {"partitions": "spread"}, "bundles.locate/35c9ea082ae5"),
 )
-"""What no release does that the documents can be read to say: rule, reading, case."""
+"""Readings of the documents that no release follows: rule, reading, case."""
 
 EVER = (
     ("OVERLOAD-04", "shed.select/1969b24e1ae2"),
@@ -41,7 +41,7 @@ EVER = (
     # Failure domains are left out of account unless failureDomainsEnabled is true: D06.
     ("ANTI-01", "place.anti_affinity/a68770df9148"),
 )
-"""What all releases have in common."""
+"""Behaviour that all releases share."""
 
 MINIMUM = ("THRESHOLD-01", "shed.select/ce1322c463c5")
 """9 MB/s to shed, under the 10 MiB/s that a release asks for by default: D04."""

@@ -1,4 +1,4 @@
-"""What stands after `pulsar:`, and what is wrong with it, told in one message."""
+"""Names after `pulsar:`, and the one message for a name that cannot be used."""
 
 import os
 from pathlib import Path

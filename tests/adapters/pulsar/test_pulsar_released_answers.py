@@ -1,4 +1,4 @@
-"""What every release answers of averages, reports, load managers, placement and anti-affinity."""
+"""Every release's answers on averages, reports, load managers, placement and anti-affinity."""
 
 import importlib.util
 import shutil

@@ -1,4 +1,4 @@
-"""What released classes decide otherwise from release to release."""
+"""Decisions that change from release to release."""
 
 import importlib.util
 import json

@@ -1,4 +1,4 @@
-"""What a user gives a release and it cannot use is one message, and no verdict against anyone."""
+"""Unusable input for a release gives one message, and no verdict."""
 
 import importlib.util
 import shutil

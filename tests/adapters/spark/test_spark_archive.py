@@ -1,4 +1,4 @@
-"""What Java has loaded is kept for its later starts, and Java does without where it cannot be."""
+"""The archive of Java's classes: kept for later starts, done without where none can be made."""
 
 import os
 import subprocess
@@ -152,7 +152,7 @@ def test_spark_starts_from_what_the_start_before_it_left(folder):
 
 
 def until(true):
-    """What a question comes to when it is answered at last."""
+    """The result of a question that is answered late."""
     end = time.monotonic() + WITHIN
     while not (answer := true()):
         assert time.monotonic() < end
@@ -161,7 +161,7 @@ def until(true):
 
 
 def started():
-    """What a process says that counts three rows; its cache has a space in its name."""
+    """The output of a process that counts three rows; its cache has a space in its name."""
     done = subprocess.run(
         [sys.executable, "-c", STARTED], capture_output=True, text=True, check=True
     )

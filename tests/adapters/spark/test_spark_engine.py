@@ -84,7 +84,7 @@ def test_it_agrees_with_the_model_where_nothing_is_open(connection, operation):
 
 
 FOLLOWED = [name for name, one in specs.load().profiles.items() if one.kind != "released"]
-"""What a release does against the documents, the engine does not."""
+"""The engine keeps to the documents where releases do not."""
 
 
 @pytest.mark.parametrize("profile", FOLLOWED)
@@ -165,7 +165,7 @@ def test_thousands_of_cases_are_one_job():
 
 
 def test_a_topic_is_found_among_any_number_of_bundles(connection):
-    """Of each count the hashes of topics, held against a plain search."""
+    """The hashes of topics for each count, compared with a plain search."""
     topics = [f"persistent://t/ns/topic-{number}" for number in range(40)]
     hashes = [crc32(topic.encode()) for topic in topics]
     cases, expected = [], []

@@ -22,7 +22,7 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 from pulsar_conformance.conformance.commands.entry import entry
 entry()
 """
-"""What runs in the background of a shell ignores interrupts, and so does what it starts."""
+"""A shell's background jobs ignore interrupts, and so do their children."""
 
 
 def test_an_interrupted_audit_says_one_line(tmp_path):

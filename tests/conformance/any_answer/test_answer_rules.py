@@ -1,4 +1,4 @@
-"""What is taken for granted: each mistake is found, and nothing else is laid at its door."""
+"""Rules about any answer: each mistake is found, and no other rule is held against it."""
 
 import copy
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""What releases and clusters are known to do otherwise: complete, and every case can be asked."""
+"""Known deviations of releases and clusters: complete, and every case can be asked."""
 
 import json
 import re
@@ -142,7 +142,7 @@ def test_a_file_that_says_nothing_of_the_rule_is_one_error(tmp_path):
 
 
 def test_no_case_is_left_over():
-    """Those of readings are named by a test of the releases."""
+    """A test of the releases names the cases of readings."""
     asked_elsewhere = (
         ROOT / "tests" / "adapters" / "pulsar" / "test_pulsar_deviations.py"
     ).read_text("utf-8")

@@ -113,7 +113,7 @@ def _elsewhere(tmp_path, monkeypatch):
 
 
 def refused(words, capfd, files=()):
-    """What is said on a command line that cannot be used; nothing is written."""
+    """The error for an unusable command line; nothing is written."""
     try:
         status = main(words)
     except SystemExit as left:

@@ -1,4 +1,4 @@
-"""What operators asked in public, with their kinds of files, and what the commands answer."""
+"""Questions that operators asked in public, with their kinds of files, and the answers."""
 
 import json
 

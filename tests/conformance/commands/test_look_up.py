@@ -1,4 +1,4 @@
-"""What the suite knows, as its commands print it."""
+"""The commands that print rules, readings, profiles, settings and schemas."""
 
 import json
 
@@ -12,7 +12,7 @@ EVERY = specs.load()
 
 @pytest.fixture
 def said(capsys):
-    """What a command prints, of which no line is too long for a terminal."""
+    """The output of a command, of which no line is too long for a terminal."""
 
     def say(*words):
         assert main(words) == 0

@@ -19,7 +19,7 @@ DEAR = re.compile(
     r"|nox -s (?!conformance)|curl|javac|spark-submit|http\.server|report allure|report freeze"
     r"|\baudit\b|\bfleet\b|\bcollect\b|python3 -m"
 )
-"""What is not run; `report freeze` would write into the installed package."""
+"""Commands that are not run; `report freeze` would write into the installed package."""
 MAY_END_WITH_1 = re.compile(r"report diff")
 """It ends with 1 where something became worse."""
 NEEDS = {"java": r"\bjava\b", "node": r"\bnode\b"}

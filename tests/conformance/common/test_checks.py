@@ -13,7 +13,7 @@ from pulsar_conformance.reference import Model, Readings
 EXAMPLES = 100
 CLUSTERS = ("shed.select", "bundles.split_candidates", "place.select")
 OF_THE_MODEL = ("documented-3.0", "documented-2.10", "documented-2.4", "unwritten-3.0")
-"""What the model follows."""
+"""The readings that the model follows."""
 
 RELEASED = tuple(f"released-{version}" for version in ("5.0", "4.2", "4.0", "3.0", "2.10", "2.4"))
 PROFILES = (*OF_THE_MODEL, *RELEASED)
@@ -29,7 +29,7 @@ def profile_of(rule_id):
 
 @cache
 def drawn(rule_id):
-    """What the rule's strategy makes, legal or not."""
+    """The trials of the rule's strategy, legal or not."""
     return draw(checks()[rule_id].draws, EXAMPLES, f"checks/{rule_id}")
 
 

@@ -1,4 +1,4 @@
-"""What is right passes, whatever is drawn: no seed may bring a false alarm."""
+"""Right implementations pass under every seed."""
 
 import shutil
 

@@ -21,7 +21,7 @@ DRAWN, SAMPLED = 6, 40
 """Trials drawn for a rule, and trials judged under one set of readings, by all rules."""
 NUMBERS = (0, 1, 5, 10, 25, 50, 75, 85, 90, 100, 1000, 1e6, 0.3)
 PROFILES = tuple(name for name, one in specs.load().profiles.items() if one.kind != "released")
-"""Those that the model follows: what a release does against the documents, it does not."""
+"""The rules that the model follows, without those that only releases keep."""
 
 
 def rules_of(profile):
@@ -98,7 +98,7 @@ def choices_of(profile):
 
 
 def problems(profile, choices, trials):
-    """What the rules that these readings choose have against the reference."""
+    """The violations that the rules of these readings find in the reference."""
     evaluator = RuleEvaluator(specs.load().defaults(profile), Readings.of(profile, choices))
     model = Model(profile, choices)
     chosen = [rule for rule in rules_of(profile) if rule.applies(choices)]

@@ -51,7 +51,7 @@ def trials_of(rule_id):
 
 
 def outcomes(rule_id, null):
-    """What a rule says of a null implementation on each of its trials."""
+    """The outcomes of a rule for a null implementation, one for each of its trials."""
     evaluator, trials = trials_of(rule_id)
     for trial in trials:
         answers = [null().answer(*question) for question in trial.questions]

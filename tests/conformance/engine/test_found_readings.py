@@ -1,4 +1,4 @@
-"""What an implementation leaves unsaid is found from its answers, in the run that judges it."""
+"""Undeclared readings are found from the answers, in the run that judges them."""
 
 import json
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""What was asked before must not matter: a failure of memory is told as one, and replayed."""
+"""Earlier questions must not matter: a failure of memory is reported as one, and replayed."""
 
 import json
 import os

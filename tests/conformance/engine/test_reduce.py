@@ -65,7 +65,7 @@ class Judge:
 
 
 def report(random, brokers=60, bundles=20):
-    """What an operator might paste: every broker below the threshold but one."""
+    """A case that an operator might paste: every broker below the threshold but one."""
     case = {"strategy": "OverloadShedder", "settings": {}, "brokers": {}, "bundles": {}}
     case["settings"] = {"loadBalancerBrokerOverloadedThresholdPercentage": 85}
     hot = random.randrange(brokers)

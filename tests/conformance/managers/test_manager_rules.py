@@ -71,7 +71,7 @@ WRONG = {
     takes_any_capitals: {"MANAGER-05"},
     knows_no_extensible_one: {"MANAGER-03"},
 }
-"""What each breaks where broker.conf counts."""
+"""The rule that each breaks where broker.conf counts."""
 
 
 def trials(rule):

@@ -1,4 +1,4 @@
-"""What a case leaves open, so that an implementation may decide it by lot."""
+"""Cases that leave the answer open, so that an implementation may decide at random."""
 
 import pytest
 from pulsar_conformance.conformance.placement.quantities import placing_is_determined

@@ -1,4 +1,4 @@
-"""What a strategy keeps from cycle to cycle is judged by cycles in a row, asked of one object."""
+"""State that a strategy keeps between cycles is judged by cycles in a row, asked of one object."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""What brokers write down, and when: kept by those who do, and broken by those who do not."""
+"""The records that brokers write, and when: stand-ins that keep the rules and that break them."""
 
 from functools import cache
 
