@@ -40,7 +40,7 @@ def unmixed(spread: GroupSpread, expect: Expect) -> None:
     expect.given(not spread.mixed, "all candidates are in a domain, or none is")
 
 
-def before_and_after(
+def two_spreads(
     asked: Sequence[Asked[Spreading, Placed]], changed: frozenset[str], expect: Expect
 ) -> tuple[GroupSpread, GroupSpread, Placed]:
     """Assume two questions that differ in these fields alone; return both, and the last answer."""
@@ -61,10 +61,10 @@ def not_as_if(spread: GroupSpread, answer: Placed, mistakes: Mistakes, expect: E
     right = set(spread.best)
     for other, mistake in mistakes:
         if expect.reached(not right & set(other.best)) and answer.broker in other.best:
-            expect.that(uneven(spread, answer), either(right), f"{answer}, as {mistake}")
+            expect.that(is_uneven(spread, answer), either(right), f"{answer}, as {mistake}")
 
 
-def uneven(spread: GroupSpread, answer: Placed) -> bool:
+def is_uneven(spread: GroupSpread, answer: Placed) -> bool:
     """True if neglecting domains, or the brokers within them, explains the choice."""
     among = [one for domain in spread.best_domains for one in spread.within(domain)]
     return answer.broker in (*replace(spread, domains={}).best, *among)
@@ -82,7 +82,7 @@ def of_other_groups(spread: GroupSpread) -> Mistakes:
 def explained(spread: GroupSpread, answer: Placed) -> bool:
     """True if uneven spreading, or counting other groups, explains the choice."""
     wrong = (other.best for other, _ in of_other_groups(spread))
-    return uneven(spread, answer) or any(answer.broker in best for best in wrong)
+    return is_uneven(spread, answer) or any(answer.broker in best for best in wrong)
 
 
 @SPREAD.check("ANTI-01", draws=draws.spreading(draws.even, draws.uneven, draws.more_than_domains))
@@ -180,7 +180,7 @@ def the_new_group_replaces_the_old(
     asked: Sequence[Asked[Spreading, Placed]], expect: Expect
 ) -> None:
     """A namespace that was assigned to another group counts in that one alone."""
-    before, after, answer = before_and_after(asked, frozenset({"groups"}), expect)
+    before, after, answer = two_spreads(asked, frozenset({"groups"}), expect)
     expect.given(answer.broker in after.candidates, "a candidate is chosen")
     expect.given(before.groups.keys() == after.groups.keys(), "all stay in a group")
     not_as_if(after, answer, _in_the_old_group(before, after), expect)
@@ -200,7 +200,7 @@ def a_broker_counts_in_its_one_domain(
     asked: Sequence[Asked[Spreading, Placed]], expect: Expect
 ) -> None:
     """A broker that was registered in another domain counts there with all that it serves."""
-    before, after, answer = before_and_after(asked, frozenset({"domains"}), expect)
+    before, after, answer = two_spreads(asked, frozenset({"domains"}), expect)
     expect.given(answer.broker in after.candidates, "a candidate is chosen")
     moved = [one for one in after.home if after.home[one] != before.home.get(one, after.home[one])]
     expect.given(len(moved) == 1, "one broker was moved")
@@ -223,7 +223,7 @@ def a_domain_that_is_down_leaves_the_others(
     asked: Sequence[Asked[Spreading, Placed]], expect: Expect
 ) -> None:
     """Among the domains that are up, a namespace is placed as before the outage."""
-    before, after, answer = before_and_after(asked, frozenset({"candidates", "owned"}), expect)
+    before, after, answer = two_spreads(asked, frozenset({"candidates", "owned"}), expect)
     unmixed(before, expect)
     down = set(before.candidates) - set(after.candidates)
     gone = {before.home.get(one) for one in down}
@@ -247,7 +247,7 @@ def _served(owned: Mapping[str, Iterable[str]]) -> dict[str, set[str]]:
 )
 def domains_hold_as_they_are_now(asked: Sequence[Asked[Spreading, Placed]], expect: Expect) -> None:
     """After domains were changed or deleted, those that there are now decide."""
-    before, after, answer = before_and_after(asked, frozenset({"domains"}), expect)
+    before, after, answer = two_spreads(asked, frozenset({"domains"}), expect)
     expect.given(answer.broker in after.candidates, "a candidate is chosen")
     former = replace(after, domains=before.domains), "by the domains before"
     not_as_if(after, answer, iter([former]), expect)

@@ -17,7 +17,7 @@ from pulsar_conformance.conformance.placement.operations import PLACE
 from pulsar_conformance.conformance.placement.quantities import (
     allowed,
     certainly,
-    overloaded,
+    is_left_out,
     unowned_and_placed,
     with_rates,
     with_scores,
@@ -182,9 +182,9 @@ def the_least_score_decides(case: Placing, answer: Placed, expect: Expect) -> No
     comparison = unowned_and_placed(case, answer, expect)
     expect.given(bool(certainly(comparison, out=False)), "not all are overloaded")
     taken = case.candidates[str(answer.broker)]
-    expect.given(overloaded(comparison, taken) is not True, "no overloaded one is chosen")
+    expect.given(is_left_out(comparison, taken) is not True, "no overloaded one is chosen")
     right = allowed(comparison)
-    considered = [one for one in comparison.candidates if overloaded(comparison, one) is not True]
+    considered = [one for one in comparison.candidates if is_left_out(comparison, one) is not True]
     expect.reached(len(right) < len(considered))
     expect.that(answer.broker in right, with_scores(comparison, right), _scored(comparison, taken))
 
@@ -247,7 +247,7 @@ def the_more_used_receives_less(case: Placing, answer: Placed, expect: Expect) -
     considered = certainly(comparison, out=False)
     for one in comparison.candidates:
         better = next((other for other in considered if _better(comparison, other, one)), None)
-        if better is not None and expect.reached(overloaded(comparison, one) is not True):
+        if better is not None and expect.reached(is_left_out(comparison, one) is not True):
             allowed = f"{_standing(better)} before {_standing(one)}"
             expect.that(answer.broker != one.name, allowed, answer)
 

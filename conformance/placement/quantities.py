@@ -27,7 +27,7 @@ from pulsar_conformance.reference.usage import WEIGHT_SETTINGS
 Names = frozenset[str]
 
 
-def overloaded(comparison: ComparedBrokers, candidate: ComparedBroker) -> bool | None:
+def is_left_out(comparison: ComparedBrokers, candidate: ComparedBroker) -> bool | None:
     """True if a candidate is left out."""
     usage, threshold = candidate.usage, comparison.threshold
     if near(usage, threshold) and not EXACT.issuperset({usage, threshold}):
@@ -37,7 +37,7 @@ def overloaded(comparison: ComparedBrokers, candidate: ComparedBroker) -> bool |
 
 def certainly(comparison: ComparedBrokers, out: bool) -> list[ComparedBroker]:
     """Return the candidates that are certainly overloaded, or certainly not."""
-    return [one for one in comparison.candidates if overloaded(comparison, one) is out]
+    return [one for one in comparison.candidates if is_left_out(comparison, one) is out]
 
 
 def bounds(comparison: ComparedBrokers, candidate: ComparedBroker) -> tuple[Rate, Rate | None]:
@@ -67,7 +67,7 @@ def allowed(comparison: ComparedBrokers) -> Names:
     return frozenset(
         one.name
         for one in comparison.candidates
-        if overloaded(comparison, one) is not True
+        if is_left_out(comparison, one) is not True
         and (least is None or bounds(comparison, one)[0] <= least)
     )
 
