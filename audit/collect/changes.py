@@ -10,6 +10,8 @@ from pulsar_conformance.adapters.operated.sight import Sight
 Entry = dict[str, Any]
 """A record without its cluster and time."""
 
+EXTENSIBLE = "ExtensibleLoadManagerImpl"
+
 
 def context(now: Sight) -> Iterator[Entry]:
     """Yield the state that an audit starts from; the leader has led before."""
@@ -78,6 +80,26 @@ def _cause(released: int, before: Sight, now: Sight) -> str:
     if shed <= 0:
         return "admin" if shed == 0 else "unknown"
     return "shedding" if shed == released else "unknown"
+
+
+def may_be_shutdown(entries: list[Entry], now: Sight) -> bool:
+    """True if a broker that is up may have given bundles up because it is stopping.
+
+    Brokers of the extensible manager do so before they leave the list of active brokers.
+    """
+    manager = str(now.settings.get("loadManagerClassName", ""))
+    return manager.endswith(EXTENSIBLE) and any(map(_is_unexplained, entries))
+
+
+def as_shutdown(entries: list[Entry], now: Sight) -> None:
+    """Set the cause of unloads at brokers that turned out to be stopping."""
+    for entry in filter(_is_unexplained, entries):
+        if entry["broker"] not in now.owners:
+            entry["cause"] = "shutdown"
+
+
+def _is_unexplained(entry: Entry) -> bool:
+    return entry["kind"] == "unloaded" and entry["cause"] in ("admin", "unknown")
 
 
 def folded(entries: Iterator[Entry]) -> Sight | None:

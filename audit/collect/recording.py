@@ -4,16 +4,28 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import deque
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 from pulsar_conformance.adapters.admin_api.http import NoAnswer
 from pulsar_conformance.adapters.operated.looking import Look, Looker
 from pulsar_conformance.adapters.operated.sight import Sight
-from pulsar_conformance.audit.collect.changes import Entry, changes, context, folded
+from pulsar_conformance.audit.collect.changes import (
+    Entry,
+    as_shutdown,
+    changes,
+    context,
+    folded,
+    may_be_shutdown,
+)
 from pulsar_conformance.audit.collect.files import Recording
 
 Tell = Callable[[str], None]
+
+STOPS_WITHIN = timedelta(seconds=10)
+"""Time between the first bundle that a stopping broker gives up and its end, at most. Under the
+extensible manager it was some 3 seconds; under the others it is less than an observation."""
 
 
 class Recorder:
@@ -25,6 +37,8 @@ class Recorder:
         self._tell = tell
         self._before = folded(recording.before())
         self._troubles: dict[str, str] = {}
+        self._held: deque[tuple[datetime, list[Entry]]] = deque()
+        """Observations that are not written yet, as a broker may have been stopping."""
 
     def run(
         self, every: float, lasting: float | None, stop: threading.Event, *, first: bool = True
@@ -37,18 +51,26 @@ class Recorder:
         begun = due = time.monotonic()
         if not first:
             stop.wait(every)
-        while not stop.is_set():
-            try:
-                self.once(first=first)
-            except NoAnswer as error:
-                if first:
-                    raise
-                self._trouble({"cluster": str(error)})
-            first = False
-            due = max(due + every, time.monotonic())
-            if lasting is not None and due - begun > lasting:
-                return
-            stop.wait(due - time.monotonic())
+        try:
+            while not stop.is_set():
+                try:
+                    self.once(first=first)
+                except NoAnswer as error:
+                    if first:
+                        raise
+                    self._trouble({"cluster": str(error)})
+                first = False
+                due = max(due + every, time.monotonic())
+                if lasting is not None and due - begun > lasting:
+                    return
+                stop.wait(due - time.monotonic())
+        finally:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write the observations that are held. Errors: `CannotWrite`."""
+        while self._held:
+            self._recording.write(*self._held.popleft())
 
     def once(self, *, first: bool) -> None:
         """Observe once, and record the changes. Errors: `NoAnswer`, `CannotWrite`."""
@@ -59,12 +81,21 @@ class Recorder:
             self._tell(begins(self._looker.cluster, look))
         self._trouble(dict(look.troubles))
         if self._before is None or self._recording.begins(at):
+            self.flush()
             entries = list(context(look.sight))
         else:
             entries = list(changes(before, look.sight))
         entries += [_report(broker, report) for broker, report in sorted(look.reports.items())]
-        self._recording.write(at, entries)
+        for _, held in self._held:
+            as_shutdown(held, look.sight)
+        self._held.append((at, entries))
+        while self._held and not self._undecided(*self._held[0], at, look.sight):
+            self._recording.write(*self._held.popleft())
         self._before = look.sight
+
+    @staticmethod
+    def _undecided(since: datetime, entries: list[Entry], at: datetime, now: Sight) -> bool:
+        return at - since < STOPS_WITHIN and may_be_shutdown(entries, now)
 
     def _trouble(self, now: dict[str, str]) -> None:
         """Report once what can no longer be read, and what can be read again."""

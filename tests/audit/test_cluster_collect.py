@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import time
+from datetime import timedelta
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
@@ -159,6 +160,39 @@ def test_a_broker_that_is_gone(cluster, recorded):
         {"kind": "unloaded", "bundle": TWO, "broker": one, "cause": "shutdown"},
         {"kind": "assigned", "bundle": ONE, "broker": two},
     ]
+
+
+def test_an_extensible_broker_gives_its_bundles_up_before_it_is_gone(cluster, tmp_path):
+    one, two = cluster.names
+    package = "org.apache.pulsar.broker.loadbalance.extensions"
+    cluster.runtime["loadManagerClassName"] = f"{package}.ExtensibleLoadManagerImpl"
+    cluster.owned[one] = [ONE, TWO]
+    recorded = Recorded(cluster, tmp_path / "history")
+    recorded.look()
+    cluster.owned |= {one: [TWO], two: [ONE]}
+    assert recorded.look() == []
+    cluster.stop(one)
+    cluster.leader, cluster.owned[two] = two, [ONE, TWO]
+    unloaded = [line for line in happened(recorded.look()) if line["kind"] == "unloaded"]
+    assert unloaded == [
+        {"kind": "unloaded", "bundle": ONE, "broker": one, "cause": "shutdown"},
+        {"kind": "unloaded", "bundle": TWO, "broker": one, "cause": "shutdown"},
+    ]
+
+
+def test_an_unload_at_an_extensible_broker_that_stays_is_an_administrators(
+    cluster, tmp_path, monkeypatch
+):
+    from pulsar_conformance.audit.collect import recording
+
+    one, two = cluster.names
+    cluster.runtime["loadManagerClassName"] = "ExtensibleLoadManagerImpl"
+    cluster.owned[one] = [ONE, TWO]
+    recorded = Recorded(cluster, tmp_path / "history")
+    recorded.look()
+    monkeypatch.setattr(recording, "STOPS_WITHIN", timedelta(seconds=0))
+    cluster.owned |= {one: [TWO], two: [ONE]}
+    assert happened(recorded.look())[0]["cause"] == "admin"
 
 
 def test_a_slow_broker_is_not_lost(cluster, tmp_path):
