@@ -60,5 +60,9 @@ class ProtocolBreach(AdapterError):
     """A message that breaks the protocol, whatever it was about: no case is at fault."""
 
 
+class AdapterTrouble(Exception):
+    """The adapter itself failed at a case: nothing to hold against the implementation it asks."""
+
+
 class CannotLoad(UserError):
     """The object that should answer is missing or unusable; the message tells its user why."""

@@ -3,7 +3,7 @@
 The object is a class or a function called with (profile, readings), or something ready-made. It
 has `hello(profile, readings) -> dict` and `answer(operation, case) -> dict`, both as in the
 protocol. What it prints goes to standard error; what it raises in `answer` is the failure of
-that case alone, unless it is `CannotLoad`.
+that case alone, unless it is `CannotLoad` or `AdapterTrouble`.
 """
 
 import importlib
@@ -17,7 +17,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import BinaryIO
 
-from pulsar_conformance.adapters.errors import CannotLoad
+from pulsar_conformance.adapters.errors import AdapterTrouble, CannotLoad
 from pulsar_conformance.adapters.protocol import JSON, PROTOCOL, line_of, text_of
 
 
@@ -42,6 +42,9 @@ class Host:
             return f'{{"id":{number},"answers":[{",".join(texts)}]}}\n'.encode()
         except CannotLoad as error:
             return _error(number, "import", str(error))
+        except AdapterTrouble as error:
+            traceback.print_exc()
+            return _error(number, "adapter", str(error))
         except Exception as error:
             traceback.print_exc()
             return _error(number, "internal", f"{type(error).__name__}: {error}")
@@ -60,7 +63,7 @@ class Host:
         for case in cases:
             try:
                 texts.append(text_of(self._object.answer(operation, case)))
-            except CannotLoad:
+            except (AdapterTrouble, CannotLoad):
                 raise
             except Exception as error:
                 texts.append(text_of({"failed": f"{type(error).__name__}: {error}"}))

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping
+import zipfile
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 import jpype
-from pulsar_conformance.adapters.errors import CannotLoad
+from pulsar_conformance.adapters.errors import AdapterTrouble, CannotLoad
 from pulsar_conformance.adapters.pulsar import jvm, versions
 from pulsar_conformance.adapters.pulsar.configuration import Unsayable
+from pulsar_conformance.adapters.pulsar.jvm import Java
 from pulsar_conformance.adapters.pulsar.plugged import check_settings, kinds_of
 from pulsar_conformance.adapters.pulsar.release import Release, TurnedDown, Unanswered, Unsupported
 from pulsar_conformance.specs import load
 
+PULSAR = "org.apache.pulsar."
+BROKEN = "the adapter broke, not Pulsar, at "
 BATCH = 200
 """Cases a message: some seconds, so that a slow machine stays within the time limit."""
 
@@ -34,7 +38,9 @@ class Released:
 
     def _start(self, told: Mapping[str, Any]) -> None:
         folders = [jar for folder in told["folders"] for jar in jvm.jars(Path(folder))]
-        jvm.start([*map(Path, told["plugin"]), *folders])
+        plugin = [Path(path) for path in told["plugin"]]
+        self._plugged = classes_in(plugin)
+        jvm.start([*plugin, *folders])
 
     def _make(self, told: Mapping[str, Any], profile: str) -> None:
         """The release as it is to be asked. Errors: `CannotLoad`."""
@@ -97,7 +103,14 @@ class Released:
             missing = jvm.missing(error)
             if missing is not None:
                 raise missing from None
-            return {"failed": _told(error)}
+            if why := shells.own_trouble(error):
+                raise AdapterTrouble(f"{BROKEN}{operation}: {why}") from error
+            return {"failed": describe(error, self._plugged)}
+        except CannotLoad:
+            raise
+        except Exception as error:
+            why = f"{type(error).__name__}: {error}"
+            raise AdapterTrouble(f"{BROKEN}{operation}: {why}") from error
         finally:
             shells.forget()
 
@@ -117,8 +130,26 @@ def _plugged(strategy: str | None, release: Release) -> dict[str, str]:
     return kinds_of(strategy, release.configurations, release.version) if strategy else {}
 
 
-def _told(error: jpype.JException) -> str:
-    """A Java exception with the innermost place of Pulsar's own that it came through."""
-    frames = [str(frame) for frame in error.getStackTrace()]
-    place = next((frame for frame in frames if frame.startswith("org.apache.pulsar.")), "")
-    return f"{error.toString()} at {place}" if place else str(error.toString())
+def describe(error: jpype.JException, plugged: frozenset[str]) -> str:
+    """Return a Java exception with its innermost places: the plug-in's, if any, and Pulsar's."""
+    frames = error.getStackTrace()
+    own = next((str(one) for one in frames if _outermost(one.getClassName()) in plugged), None)
+    pulsars = (str(one) for one in frames if str(one.getClassName()).startswith(PULSAR))
+    places = " called by ".join(filter(None, (own, next(pulsars, None))))
+    return f"{error.toString()} at {places}" if places else str(error.toString())
+
+
+def _outermost(name: Java) -> str:
+    return str(name).partition("$")[0]
+
+
+def classes_in(paths: Iterable[Path]) -> frozenset[str]:
+    """Return the names of the top-level classes in jars and folders."""
+    files: list[str] = []
+    for path in paths:
+        if path.is_dir():
+            files += [one.relative_to(path).as_posix() for one in path.rglob("*.class")]
+        elif zipfile.is_zipfile(path):
+            with zipfile.ZipFile(path) as jar:
+                files += [one for one in jar.namelist() if one.endswith(".class")]
+    return frozenset(_outermost(one.removesuffix(".class").replace("/", ".")) for one in files)

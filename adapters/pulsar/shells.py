@@ -7,6 +7,7 @@ stand in.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import Any
@@ -98,7 +99,13 @@ class Shells:
         if kind.startswith(SHELLED):
             raw = kind.partition("<")[0]
             return _Always(None if _final(raw) else self.of(raw))
-        return lambda invocation: self._mockito.RETURNS_DEFAULTS.answer(invocation)
+        return lambda invocation: self._default(invocation, method)
+
+    def _default(self, invocation: Java, method: Java) -> Java:
+        found = self._mockito.RETURNS_DEFAULTS.answer(invocation)
+        if found is None:
+            UNREPLIED.add(_names(method)[0])
+        return found
 
 
 _IN_USE: list[Shells] = []
@@ -110,6 +117,31 @@ def forget() -> None:
     """
     while _IN_USE:
         _IN_USE.pop().forget()
+    UNREPLIED.clear()
+
+
+UNREPLIED: set[str] = set()
+"""Type.method of every call since the last `forget` that had no reply, and got null."""
+
+NULL_OF = re.compile(r'because the return value of "([\w.$]+\.)?(\w+\.\w+)\(')
+"""The part of a NullPointerException's message that names the method that returned null."""
+
+
+def own_trouble(error: Java) -> str | None:
+    """Return why an exception comes of a shell, or None for one of the release itself.
+
+    That is one of Mockito's, one of Python's that came through Java, and a null that a shell
+    returned for want of a reply.
+    """
+    while error is not None:
+        text = str(error.toString())
+        if text.startswith(("org.mockito.", "org.jpype.")):
+            return text
+        returned = NULL_OF.search(text)
+        if returned and returned[2] in UNREPLIED:
+            return f"no stand-in answers {returned[2]}, {text}"
+        error = error.getCause()
+    return None
 
 
 FUTURE = "java.util.concurrent.CompletableFuture"

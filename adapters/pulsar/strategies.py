@@ -18,6 +18,12 @@ PLACEMENT = f"{PACKAGE}ModularLoadManagerStrategy"
 """The interfaces of the modular manager's strategies."""
 
 KINDS: Mapping[str, str] = {SHEDDING: "shedding", PLACEMENT: "placement"}
+SETTINGS: Mapping[str, str] = {
+    SHEDDING: "loadBalancerLoadSheddingStrategy",
+    PLACEMENT: "loadBalancerLoadPlacementStrategy",
+}
+"""The setting that names a class of each interface."""
+
 EXTENSIBLE = f"{PACKAGE}extensions."
 """Where the strategies of the extensible manager are."""
 
@@ -70,6 +76,20 @@ def found(asked: str, kinds: Iterable[str], version: str) -> str:
     if full.startswith(PACKAGE) and _abstract(full):
         raise NoStrategy(f"{_last(full)} of Pulsar {version} is abstract, and decides nothing")
     return full
+
+
+def is_pair(name: str) -> bool:
+    """True for a class that both sheds and places, and plans where its unloads go."""
+    return _is(name, SHEDDING) and _is(name, PLACEMENT)
+
+
+def settings_of(name: str, kind: str) -> dict[str, str]:
+    """Return the settings that name a strategy of a kind; both, where it is a pair.
+
+    Since 3.0 a manager refuses to start with such a class in one of them alone.
+    """
+    kinds = tuple(SETTINGS) if is_pair(name) else (kind,)
+    return {SETTINGS[one]: name for one in kinds}
 
 
 def _has(kinds: Iterable[str], version: str) -> str:

@@ -70,8 +70,11 @@ def stored(case: Case) -> Mapping[str, Any]:
     names, none = listed(domains), done(some(None))
 
     def policies(of: Java) -> Java:
-        """Return the policies of a namespace, by its name or the path of its node."""
-        namespace = str(of).removeprefix("/admin/policies/")
+        """Return the policies of a namespace, by its name or the path of its node.
+
+        With ZooKeeper's caches, nodes are under /admin/policies or /admin/local-policies.
+        """
+        namespace = "/".join(str(of).split("/")[-2:])
         return groups.get(case["groups"].get(namespace), none)
 
     return {

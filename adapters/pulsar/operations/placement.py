@@ -9,10 +9,17 @@ from pulsar_conformance.adapters.pulsar.jvm import Java, listed, named
 from pulsar_conformance.adapters.pulsar.loads import broker_id, broker_name
 from pulsar_conformance.adapters.pulsar.manager import default_stats
 from pulsar_conformance.adapters.pulsar.release import Answer, Case, Release, Unsupported
-from pulsar_conformance.adapters.pulsar.strategies import PLACEMENT, NoStrategy, found
+from pulsar_conformance.adapters.pulsar.strategies import (
+    PLACEMENT,
+    SETTINGS,
+    NoStrategy,
+    found,
+    is_pair,
+    settings_of,
+)
 
 LOAD_DATA = "org.apache.pulsar.broker.loadbalance.LoadData"
-SETTING = "loadBalancerLoadPlacementStrategy"
+SETTING = SETTINGS[PLACEMENT]
 """Names the strategy, where the release has a choice; before 3.0 there is one."""
 
 
@@ -23,7 +30,10 @@ def made(release: Release) -> Java:
 
 def select(release: Release, case: Case) -> Answer:
     """The broker that the strategy chooses; each draw uses a new one, since it may remember."""
-    configuration = release.configuration(with_strategy(release, case))
+    settings = with_strategy(release, case)
+    configuration = release.configuration(settings)
+    if is_pair(settings.get(SETTING, "")):
+        return {"broker": planned(release, case, configuration)}
     load = known(release, case, default_stats())
     bundle = load.getBundleData().get(case["bundle"])
     candidates = listed(map(broker_id, case["candidates"]))
@@ -35,6 +45,30 @@ def select(release: Release, case: Case) -> Answer:
         return None if broker is None else broker_name(broker)
 
     return {"broker": release.turns.take(case, len(case["candidates"]), draw)}
+
+
+CYCLES = 10
+"""Cycles after which a strategy that counts them has shed what it would; AvgShedder's most is 8."""
+
+
+def planned(release: Release, case: Case, configuration: Java) -> str:
+    """Return where a strategy sends a bundle that it has shed itself, whoever owned it.
+
+    Errors: `Unsupported` where it would not shed the bundle; of others it draws any candidate.
+    """
+    among = named("java.util.HashSet")(listed(map(broker_id, case["candidates"])))
+    for owner, report in case["brokers"].items():
+        owning = {**report, "bundles": [*report.get("bundles", ()), case["bundle"]]}
+        brokers = {**case["brokers"], owner: owning}
+        load = known(release, {**case, "brokers": brokers}, default_stats())
+        strategy = named(PLACEMENT).create(configuration)
+        for _ in range(CYCLES):
+            unloads = strategy.findBundlesForUnloading(load, configuration)
+            if case["bundle"] in map(str, unloads.values()):
+                bundle = load.getBundleData().get(case["bundle"])
+                return broker_name(strategy.selectBroker(among, bundle, load, configuration).get())
+    name = str(configuration.getLoadBalancerLoadPlacementStrategy()).rpartition(".")[2]
+    raise Unsupported(f"{name} places what it has shed, and would not shed {case['bundle']}")
 
 
 def with_strategy(release: Release, case: Case) -> Mapping[str, Any]:
@@ -51,7 +85,7 @@ def _strategy(release: Release, case: Case) -> Mapping[str, str]:
     if not asked or not release.configurations.knows(SETTING):
         return {}
     try:
-        return {SETTING: found(str(asked), (PLACEMENT,), release.version)}
+        return settings_of(found(str(asked), (PLACEMENT,), release.version), PLACEMENT)
     except NoStrategy as none:
         raise Unsupported(str(none)) from None
 

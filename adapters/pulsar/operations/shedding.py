@@ -15,9 +15,16 @@ from pulsar_conformance.adapters.pulsar.manager import Manager, end_threads
 from pulsar_conformance.adapters.pulsar.release import Answer, Case, Release, Unsupported
 from pulsar_conformance.adapters.pulsar.service import Service
 from pulsar_conformance.adapters.pulsar.shells import some
-from pulsar_conformance.adapters.pulsar.strategies import SHEDDING, NoStrategy, found, released
+from pulsar_conformance.adapters.pulsar.strategies import (
+    SETTINGS,
+    SHEDDING,
+    NoStrategy,
+    found,
+    released,
+    settings_of,
+)
 
-STRATEGY = "loadBalancerLoadSheddingStrategy"
+STRATEGY = SETTINGS[SHEDDING]
 ONLY = "OverloadShedder"
 """The strategy of a release without a setting that names one."""
 
@@ -38,7 +45,8 @@ def strategies(release: Release) -> list[str]:
 
 def made(release: Release) -> Java:
     """Return the strategy that the manager makes of a user's own class."""
-    with Manager(Service(release.configuration({STRATEGY: release.shedder}))) as manager:
+    settings = settings_of(release.shedder or "", SHEDDING)
+    with Manager(Service(release.configuration(settings))) as manager:
         return manager.strategy
 
 
@@ -138,7 +146,7 @@ def with_strategy(release: Release, case: Case) -> Mapping[str, Any]:
         raise Unsupported(str(none)) from None
     if not release.configurations.knows(STRATEGY) and name.rpartition(".")[2] != ONLY:
         raise Unsupported(f"this release has no {STRATEGY}, and sheds by {ONLY} alone")
-    return {STRATEGY: name}
+    return settings_of(name, SHEDDING)
 
 
 def remember(release: Release, strategy: Java, configuration: Java, case: Case) -> None:
