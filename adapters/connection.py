@@ -141,6 +141,8 @@ class Connection(ABC):
 class Connect(Protocol):
     """A function that opens connections of one kind."""
 
+    __module__: str
+
     def __call__(
         self, rest: str, name: str, profile: str, readings: Mapping[str, str], limits: Limits
     ) -> Connection:

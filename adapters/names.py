@@ -1,9 +1,11 @@
 """Names of implementations, such as `reference`, `spark` or `exec:COMMAND ARG ...`.
 
 Each kind of adapter is an entry point of `GROUP`, which is loaded when it is named: a package that
-declares one adds a kind of its own.
+declares one adds a kind of its own. The module of an entry point may define `check(rest)`, which
+raises UserError for a name that can't be right before anything is started.
 """
 
+import sys
 from collections.abc import Mapping
 from difflib import get_close_matches
 from functools import cache
@@ -11,6 +13,7 @@ from importlib.metadata import EntryPoint, entry_points
 
 from pulsar_conformance.adapters.connection import Connect, Connection, Limits
 from pulsar_conformance.adapters.errors import AdapterError
+from pulsar_conformance.specs.errors import UserError
 from pulsar_conformance.specs.words import printable
 
 GROUP = "pulsar_conformance.adapters"
@@ -52,6 +55,17 @@ def check_name(name: str) -> None:
         problem = f"{name!r} has a character that cannot be shown"
         raise AdapterError("start", problem, "write its name in plain text")
     check_no_secret(name)
+    _check_rest(kind, name)
+
+
+def _check_rest(kind: str, name: str) -> None:
+    """Let the module of a kind check the rest of a name by its function `check`, if it has one."""
+    check = getattr(sys.modules[_loaded(kind, name).__module__], "check", None)
+    if check is not None:
+        try:
+            check(name.partition(":")[2])
+        except UserError as wrong:
+            raise AdapterError("start", str(wrong), "", "", name) from None
 
 
 def check_no_secret(name: str) -> None:

@@ -13,7 +13,7 @@ from pulsar_conformance.adapters.errors import AdapterError
 from pulsar_conformance.adapters.operated.address import is_url
 from pulsar_conformance.adapters.process import ProcessConnection
 from pulsar_conformance.adapters.protocol import JSON
-from pulsar_conformance.adapters.pulsar.connect import released_jars, starting
+from pulsar_conformance.adapters.pulsar.connect import check_release, released_jars, starting
 from pulsar_conformance.adapters.pulsar.target import Target
 
 HOST = "pulsar_conformance.adapters.cluster.host"
@@ -68,6 +68,12 @@ class ClusterConnection(ProcessConnection):
             f"{self.adapter}: its JVM broke down and was started anew, {one}"
             for one in self._breaks
         ]
+
+
+def check(rest: str) -> None:
+    """Errors: `BadTarget` for a name that can't be right, whatever is installed."""
+    if not is_url(rest):
+        check_release(ClusterTarget.parse(rest).release)
 
 
 def connect_cluster(

@@ -8,7 +8,7 @@ import os
 import re
 import sys
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,8 @@ from pulsar_conformance.adapters.connection import Connection, Limits
 from pulsar_conformance.adapters.errors import AdapterError
 from pulsar_conformance.adapters.process import ProcessConnection
 from pulsar_conformance.adapters.programs import without_java
-from pulsar_conformance.adapters.pulsar import maven, versions
+from pulsar_conformance.adapters.protocol import JSON
+from pulsar_conformance.adapters.pulsar import maven, nearest, versions
 from pulsar_conformance.adapters.pulsar.shelf import Damaged, Shelf
 from pulsar_conformance.adapters.pulsar.target import BadTarget, Target
 
@@ -67,7 +68,44 @@ def connect_pulsar(
     }
     words = [sys.executable, "-m", HOST, OBJECT, json.dumps(told)]
     unhurried = UNHURRIED if limits == Limits() else limits
-    return ProcessConnection(words, name, profile, readings, unhurried, restarts=False)
+    examined = target.release in versions.releases()
+    return ReleasedConnection(words, name, profile, readings, unhurried, examined)
+
+
+class ReleasedConnection(ProcessConnection):
+    """A child whose JVM holds one release; of one that was not examined, the nearest is found."""
+
+    def __init__(
+        self,
+        argv: Sequence[str],
+        name: str,
+        profile: str,
+        readings: Mapping[str, str],
+        limits: Limits,
+        examined: bool,
+    ) -> None:
+        super().__init__(argv, name, profile, readings, limits, restarts=False)
+        whole = "settings.defaults" in self.hello.operations
+        self._remarks: list[str] = []
+        if whole and not examined:
+            try:
+                self._remarks = nearest.remarks(self.hello.version, self._answer)
+            except BaseException:
+                self.close()
+                raise
+
+    def _answer(self, operation: str, case: JSON) -> JSON:
+        try:
+            [answer] = self.exchange(operation, [case])
+        except AdapterError as error:
+            if not error.code:
+                raise
+            return {"failed": error.problem}
+        return answer
+
+    def remarks(self) -> list[str]:
+        """Say which examined release it is nearest to, if it was not examined itself."""
+        return self._remarks
 
 
 def check_machine() -> None:
@@ -80,19 +118,14 @@ def check_machine() -> None:
 
 def released_jars(target: Target) -> tuple[str, Path]:
     """The version, and the folder of its jars. Errors: `BadTarget`, `maven.CannotFetch`."""
-    known = versions.releases()
-    if target.release in known:
+    release = versions.fetched(target.release)
+    if release and not Path(target.release).is_dir():
         check_machine()
-        release = known[target.release]
         pom = maven.pulsar_pom(release.version, release.pins)
         what = f"Pulsar {release.version}"
         return release.version, _fetched(what, release.version, pom)
     folder = Path(target.release)
-    if not folder.is_dir():
-        raise BadTarget(
-            f"{target.release!r} is no folder, and no release that is known; there are "
-            f"{', '.join(known)}"
-        )
+    check_release(target.release)
     jars = sorted(folder.glob("*.jar"))
     found = [match[1] for match in (BROKER_JAR.search(jar.name) for jar in jars) if match]
     if not found:
@@ -108,6 +141,22 @@ def released_jars(target: Target) -> tuple[str, Path]:
             raise BadTarget(f"{jar} is not whole: copy or build it again")
     check_machine()
     return found[0], folder.resolve()
+
+
+def check_release(text: str) -> None:
+    """Errors: `BadTarget` for a text that is neither a folder nor a version that can be fetched."""
+    if not Path(text).is_dir() and versions.fetched(text) is None:
+        known = ", ".join(versions.releases())
+        least = ".".join(map(str, versions.OLDEST))
+        raise BadTarget(
+            f"{text!r} is no folder, and no version to fetch; write one from {least} on, such as "
+            f"{known}, or the lib folder of a distribution or build"
+        )
+
+
+def check(rest: str) -> None:
+    """Errors: `BadTarget` for a name that can't be right, whatever is installed."""
+    check_release(Target.parse(rest).release)
 
 
 def _in_a_class_path(*paths: Path) -> None:

@@ -119,7 +119,9 @@ def _tell(text: str) -> None:
     print(f"pulsar-conformance: {text}", file=sys.stderr, flush=True)
 
 
-ABSENT = re.compile(r"(?:Could not find artifact|was not found in) .*")
+ARTIFACT = r"([\w.-]+:[\w.-]+:[\w.:-]+)"
+ABSENT = re.compile(rf"Could not find artifact {ARTIFACT}|{ARTIFACT} was not found in")
+UNREACHED = re.compile(rf"Could not transfer artifact {ARTIFACT} from/to (\S+ \(\S+\))")
 NETWORK = re.compile(
     r"Unknown host|UnknownHost|timed out|Connection refused|Network is unreachable|"
     r"No route to host|Could not transfer|offline mode",
@@ -131,16 +133,25 @@ def _why(what: str, said: Sequence[str]) -> CannotFetch:
     """The meaning of Maven's own messages."""
     text = "\n".join(line for line in said if "ERROR" in line or "FATAL" in line)
     tail = _tail(said)
+    unreached, absent = UNREACHED.search(text), ABSENT.search(text)
+    if unreached:
+        return CannotFetch(
+            f"{what} needs {unreached[1]} from {unreached[2]}, which cannot be reached",
+            "let ~/.m2/settings.xml name a mirror of that repository, or write pulsar:PATH with "
+            "the lib folder of a distribution, which has every jar",
+            tail,
+        )
     if NETWORK.search(text):
         return CannotFetch(
             f"{what} has to be fetched, and Maven reaches no repository",
             "connect to the network, or let ~/.m2/settings.xml name a mirror; later runs need none",
             tail,
         )
-    if ABSENT.search(text):
+    if absent:
         return CannotFetch(
-            f"Maven's repositories have not all of {what}",
-            "look whether the version is one that was released",
+            f"{what} needs {absent[1] or absent[2]}, which Maven's repositories do not have",
+            "name a version that was released, or write pulsar:PATH with the lib folder of a "
+            "distribution or build",
             tail,
         )
     return CannotFetch(f"Maven could not fetch {what}", "its own words follow", tail)

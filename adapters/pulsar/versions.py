@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -13,6 +14,11 @@ import yaml
 HERE = Path(__file__).parent
 RELEASES = HERE / "releases"
 NEUTRAL = HERE / "neutral.yaml"
+
+VERSION = re.compile(r"\d+\.\d+\.\d+([.-][\w.-]+)?")
+OLDEST = [2, 8]
+DOCUMENTS = (([3], "documented-3.0"), ([2, 5], "documented-2.10"), ([0], "documented-2.4"))
+"""The oldest version that each set of documents is about, the newest first."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +50,7 @@ class Neutral:
 def releases() -> Mapping[str, Known]:
     """Every release that has a file, the oldest first."""
     found = [_known(file) for file in RELEASES.glob("*.yaml")]
-    return {one.version: one for one in sorted(found, key=lambda one: _order(one.version))}
+    return {one.version: one for one in sorted(found, key=lambda one: order(one.version))}
 
 
 @cache
@@ -66,6 +72,29 @@ def _known(file: Path) -> Known:
     )
 
 
-def _order(version: str) -> tuple[list[int], str]:
+def order(version: str) -> tuple[list[int], str]:
+    """Return a key by which versions are in order; a milestone is before its release."""
     numbers, _, milestone = version.partition("-")
-    return [int(part) for part in numbers.split(".")], milestone or "~"
+    return [int(part) for part in re.findall(r"\d+", numbers)], milestone or "~"
+
+
+def fetched(version: str) -> Known | None:
+    """Return the data to fetch a release by, or None where the text is no version to fetch.
+
+    Those that were not examined are fetched from `OLDEST` on.
+    """
+    if version in releases():
+        return releases()[version]
+    if not VERSION.fullmatch(version) or order(version)[0] < OLDEST:
+        return None
+    line = order(version)[0][:2]
+    pins = (one.pins for one in releases().values() if order(one.version)[0][:2] == line)
+    return Known(version, documents_of(version), next(pins, ()))
+
+
+def documents_of(version: str) -> str:
+    """Return the profile of the newest documents that are about a version."""
+    if version in releases():
+        return releases()[version].documents
+    numbers = order(version)[0]
+    return next(profile for least, profile in DOCUMENTS if numbers >= least)

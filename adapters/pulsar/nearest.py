@@ -1,0 +1,109 @@
+"""The examined release that another one is nearest to, by what its own classes answer.
+
+`telling.json` has the cases and defaults in which the examined releases differ, with the answer of
+each. Reasons of a refusal or failure are not compared.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from pulsar_conformance.adapters.protocol import JSON
+from pulsar_conformance.adapters.pulsar.versions import documents_of, order, releases
+from pulsar_conformance.specs import load
+from pulsar_conformance.specs.words import counted
+
+TELLING = Path(__file__).parent / "telling.json"
+DECLINED = ("unsupported", "refused", "failed")
+
+Ask = Callable[[str, JSON], JSON]
+"""Returns the answer to one question, by its operation and case."""
+
+
+@dataclass(frozen=True)
+class Point:
+    """A case or a default in which releases differ.
+
+    Attributes:
+        what: the question, in a few words.
+        found: the answer of the release in question.
+        known: the answer of each examined release.
+    """
+
+    what: str
+    found: JSON
+    known: Mapping[str, JSON]
+
+
+@cache
+def telling() -> Mapping[str, Any]:
+    """Return the cases and defaults that tell releases apart."""
+    read: Mapping[str, Any] = json.loads(TELLING.read_text("utf-8"))
+    return read
+
+
+def outcome(answer: JSON) -> JSON:
+    """Return the part of an answer that is compared."""
+    declined = next((name for name in DECLINED if name in answer), None)
+    return declined or {name: value for name, value in answer.items() if name != "why"}
+
+
+def points(ask: Ask) -> Iterator[Point]:
+    """Yield what a release answers where the examined ones differ."""
+    for one in telling()["cases"]:
+        found = outcome(ask(one["operation"], one["case"]))
+        yield Point(f"{one['operation']}, {one['shows']}", found, one["answers"])
+    defaults = ask("settings.defaults", {})["settings"]
+    for name, known in telling()["defaults"].items():
+        yield Point(f"the default of {name}", defaults.get(name), known)
+
+
+def nearest(version: str, found: list[Point]) -> str:
+    """Return the examined release with the most points alike; of equals the closest number."""
+    wanted = order(version)
+
+    def distance(release: str) -> tuple[int, bool, Any]:
+        apart = sum(one.known[release] != one.found for one in found)
+        newer = order(release) > wanted
+        numbers = order(release)[0]
+        return apart, newer, numbers if newer else [-number for number in numbers]
+
+    return min(releases(), key=distance)
+
+
+def remarks(version: str, ask: Ask) -> list[str]:
+    """Say which examined release is nearest and why, what to judge by, and where it differs."""
+    found = list(points(ask))
+    near = nearest(version, found)
+    apart = [one for one in found if one.known[near] != one.found]
+    alike = ", ".join(
+        f"{sum(one.known[release] == one.found for one in found)} of {release}"
+        for release in releases()
+    )
+    line = ".".join(near.split(".")[:2])
+    profiles = [documents_of(version), f"released-{line}"]
+    judged = " ".join(f"--judge-by {one}" for one in profiles if one in load().profiles)
+    lines = [
+        f"pulsar {version} was not examined; by what its own classes answer it is nearest to "
+        f"{near}: of {counted(len(found), 'telling point')} it shares {alike}",
+        f"pulsar {version}: judge it by both: {judged}",
+    ]
+    return lines + [
+        f"pulsar {version} differs from {near}: {one.what}: {_short(one.found)}, "
+        f"not {_short(one.known[near])}"
+        for one in apart
+    ]
+
+
+def _short(value: JSON) -> str:
+    text = json.dumps(value)
+    return text if len(text) <= MOST else f"{text[:MOST]}..."
+
+
+MOST = 80
+"""Characters of an answer that a remark shows."""
