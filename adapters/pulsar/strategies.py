@@ -24,6 +24,8 @@ SETTINGS: Mapping[str, str] = {
 }
 """The setting that names a class of each interface."""
 
+COMPARED = "loadBalancerPlacementStrategy"
+
 EXTENSIBLE = f"{PACKAGE}extensions."
 """Where the strategies of the extensible manager are."""
 
@@ -86,10 +88,12 @@ def is_pair(name: str) -> bool:
 def settings_of(name: str, kind: str) -> dict[str, str]:
     """Return the settings that name a strategy of a kind; both, where it is a pair.
 
-    Since 3.0 a manager refuses to start with such a class in one of them alone.
+    A manager refuses to start with such a class in one of them alone. 3.0 compares the setting of
+    shedding with `COMPARED`, which no manager but the simple one reads besides.
     """
-    kinds = tuple(SETTINGS) if is_pair(name) else (kind,)
-    return {SETTINGS[one]: name for one in kinds}
+    if not is_pair(name):
+        return {SETTINGS[kind]: name}
+    return dict.fromkeys((*SETTINGS.values(), COMPARED), name)
 
 
 def _has(kinds: Iterable[str], version: str) -> str:

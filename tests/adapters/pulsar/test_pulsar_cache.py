@@ -98,7 +98,14 @@ def test_nothing_is_left_of_a_fetch_that_failed(machine, tmp_path):
     [
         ("Unknown host repo.maven.apache.org", "reaches no repository"),
         ("Could not transfer artifact x from central: timed out", "reaches no repository"),
-        ("Could not find artifact org.acme:thing:pom:1 in central", "have not all of a thing"),
+        (
+            "Could not find artifact org.acme:thing:pom:1 in central",
+            "a thing needs org.acme:thing:pom:1, which Maven's repositories do not have",
+        ),
+        (
+            "Could not transfer artifact io.acme:part:jar:2.1 from/to far (https://far.io/m2): x",
+            "a thing needs io.acme:part:jar:2.1 from far (https://far.io/m2), which cannot be reach",
+        ),
         ("No plugin of that name", "could not fetch"),
     ],
 )

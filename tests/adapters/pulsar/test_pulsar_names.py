@@ -61,8 +61,13 @@ def refused(name):
     return str(raised.value)
 
 
-def test_an_unknown_version_names_those_there_are(complete):
-    assert "there are 2.4.2, 2.10.5" in refused("pulsar:9.9.9")
+@pytest.mark.parametrize("name", ["2.7.1", "newest", "3.0"])
+def test_a_version_that_cannot_be_fetched_is_refused_before_anything_is_started(name, capsys):
+    assert main(["run", "--adapter", f"pulsar:{name}", "--out", "nowhere"]) == 2
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1
+    assert "write one from 2.8 on, such as 2.4.2, 2.10.5" in said
+    assert "or the lib folder of a distribution or build" in said
 
 
 def test_a_folder_without_pulsar(complete, tmp_path):

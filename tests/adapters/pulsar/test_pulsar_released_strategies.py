@@ -122,9 +122,28 @@ def test_a_placement_strategy_is_named_by_the_setting(release, name, broker):
         assert release.ask("place.select", [asked] * 2) == [{"broker": broker}] * 2
 
 
-def test_a_placement_by_chance_gives_each_broker(release):
-    answers = release.ask("place.select", [placement("AvgShedder")] * 2)
-    assert {answer["broker"] for answer in answers} == {"b1", "b2"}
+def test_a_strategy_that_plans_destinations_is_asked_for_those_of_its_own_unloads(release):
+    """Of another bundle it would draw any broker, the overloaded one among them."""
+    case = placement("AvgShedder")
+    busy = {"cpu": {"usage": 95, "limit": 100}, "msgRateIn": 3100, "bundles": [LEFT]}
+    shed = {**case, "bundle": RIGHT, "brokers": {"b1": busy, "b2": {}}}
+    assert release.ask("place.select", [shed] * 4) == [{"broker": "b2"}] * 4
+    said = unsupported(release, "place.select", case)
+    assert said == f"AvgShedder places what it has shed, and would not shed {LEFT}"
+
+
+def test_a_strategy_that_plans_destinations_is_shedder_and_placement_at_once(release):
+    """A manager that has it as one of the two alone does not start."""
+    case = {
+        **placement("AvgShedder"),
+        "domains": {},
+        "groups": {},
+        "isolation": [],
+        "versions": {},
+    }
+    del case["candidates"]
+    [answer] = release.ask("place.broker", [case])
+    assert answer["broker"] in answer["candidates"] == ["b1", "b2"]
 
 
 def test_a_shedder_is_no_placement(release):

@@ -1,0 +1,69 @@
+"""Which examined release another one is nearest to, by what its classes answer; no JVM is needed."""
+
+import pytest
+from pulsar_conformance.adapters.pulsar import nearest, versions
+from pulsar_conformance.specs import load
+
+RELEASES = list(versions.releases())
+
+
+def answering(release, **otherwise):
+    """What a release answers, but for some defaults."""
+
+    def ask(operation, case):
+        if operation == "settings.defaults":
+            known = nearest.telling()["defaults"].items()
+            return {"settings": {name: one[release] for name, one in known} | otherwise}
+        for one in nearest.telling()["cases"]:
+            if (one["operation"], one["case"]) == (operation, case):
+                found = one["answers"][release]
+                return {found: "some reason"} if isinstance(found, str) else {**found, "why": "so"}
+        raise AssertionError(operation)
+
+    return ask
+
+
+@pytest.mark.parametrize("release", RELEASES)
+def test_a_release_is_nearest_to_itself(release):
+    found = list(nearest.points(answering(release)))
+    assert all(one.found == one.known[release] for one in found)
+    assert nearest.nearest(release, found) == release
+
+
+def test_a_patch_is_nearest_to_its_line_and_says_what_differs():
+    weight = "loadBalancerDirectMemoryResourceWeight"
+    first, second, *apart = nearest.remarks("3.2.3", answering("3.0.7", **{weight: 0}))
+    count = len(list(nearest.points(answering("3.0.7"))))
+    assert "nearest to 3.0.7" in first
+    assert f"{count - 1} of 3.0.7" in first
+    assert second.endswith("--judge-by documented-3.0 --judge-by released-3.0")
+    assert apart == [f"pulsar 3.2.3 differs from 3.0.7: the default of {weight}: 0, not 1"]
+
+
+@pytest.mark.parametrize(
+    ("version", "release"), [("4.1.0", "4.2.4"), ("4.3.0-SNAPSHOT", "4.2.4"), ("5.0.0", "5.0.0-M1")]
+)
+def test_of_releases_that_answer_alike_the_one_before_is_nearest(version, release):
+    found = list(nearest.points(answering("4.2.4")))
+    assert nearest.nearest(version, found) == release
+
+
+@pytest.mark.parametrize(
+    ("version", "documents"),
+    [
+        ("2.8.4", "documented-2.10"),
+        ("2.11.0", "documented-2.10"),
+        ("3.3.6", "documented-3.0"),
+        ("4.3.0-SNAPSHOT", "documented-3.0"),
+        ("2.4.2", "documented-2.4"),
+    ],
+)
+def test_each_version_has_the_documents_of_its_line(version, documents):
+    assert versions.documents_of(version) == documents
+    assert documents in load().profiles
+
+
+def test_versions_are_fetched_from_2_8_on_with_the_pins_of_their_line():
+    assert versions.fetched("2.7.5") is versions.fetched("lib") is None
+    assert versions.fetched("2.8.0").pins == ()
+    assert versions.fetched("5.0.0").pins == versions.releases()["5.0.0-M1"].pins

@@ -1,0 +1,82 @@
+"""Troubles of the adapter itself are errors, and no verdict on Pulsar; a plug-in's show its frame."""
+
+import zipfile
+from types import SimpleNamespace
+
+import pytest
+
+pytest.importorskip("jpype", reason="needs the extra pulsar")
+
+from pulsar_conformance.adapters import python_host
+from pulsar_conformance.adapters.errors import AdapterTrouble
+from pulsar_conformance.adapters.pulsar import host, shells
+
+
+class Frame:
+    def __init__(self, name, line):
+        self.name, self.line = name, line
+
+    def getClassName(self):  # noqa: N802  Java's
+        return self.name
+
+    def __str__(self):
+        return f"{self.name}.decide(Some.java:{self.line})"
+
+
+def raised(text, *names, cause=None):
+    """A Java exception that came through these classes, the innermost first."""
+    return SimpleNamespace(
+        toString=lambda: text,
+        getStackTrace=lambda: [Frame(name, line) for line, name in enumerate(names)],
+        getCause=lambda: cause,
+    )
+
+
+def test_a_python_exception_of_the_adapter_is_an_error_of_the_whole_message():
+    def breaks(_release, _case):
+        return next(iter(()))
+
+    released = host.Released.__new__(host.Released)
+    released._release, released._operations = None, {"manager.choose": breaks}
+    with pytest.raises(AdapterTrouble, match=r"the adapter broke, not Pulsar, .*StopIteration"):
+        released.answer("manager.choose", {})
+    answering = python_host.Host("unused")
+    answering._object, answering._operations = released, ("manager.choose",)
+    reply = answering.reply({"id": 1, "ask": "manager.choose", "cases": [{}]})
+    assert b'"code":"adapter"' in reply
+    assert b"answers" not in reply
+
+
+NULL = (
+    'java.lang.NullPointerException: Cannot invoke "X.get()" because the return value of '
+    '"org.apache.pulsar.broker.PulsarService.{}()" is null'
+)
+
+
+def test_a_null_that_no_stand_in_replied_is_the_adapters(monkeypatch):
+    monkeypatch.setattr(shells, "UNREPLIED", {"PulsarService.getAdvisor"})
+    assert "no stand-in answers PulsarService.getAdvisor" in shells.own_trouble(
+        raised("CompletionException", cause=raised(NULL.format("getAdvisor")))
+    )
+    assert shells.own_trouble(raised(NULL.format("getOther"))) is None
+    assert shells.own_trouble(raised("java.lang.NullPointerException: own")) is None
+    assert shells.own_trouble(raised("org.mockito.exceptions.base.MockitoException: x"))
+
+
+def test_a_plug_ins_exception_shows_its_own_frame_and_pulsars(tmp_path):
+    jar = tmp_path / "mine.jar"
+    with zipfile.ZipFile(jar, "w") as content:
+        content.writestr("com/acme/Throwing.class", b"")
+        content.writestr("com/acme/Throwing$Inner.class", b"")
+    folder = tmp_path / "classes" / "com" / "other"
+    folder.mkdir(parents=True)
+    (folder / "Helper.class").touch()
+    plugged = host.classes_in([jar, tmp_path / "classes"])
+    assert plugged == {"com.acme.Throwing", "com.other.Helper"}
+    manager = "org.apache.pulsar.broker.loadbalance.impl.ModularLoadManagerImpl"
+    error = raised("java.lang.X: why", "java.util.Map", "com.acme.Throwing$Inner", manager)
+    assert host.describe(error, plugged) == (
+        "java.lang.X: why at com.acme.Throwing$Inner.decide(Some.java:1) "
+        f"called by {manager}.decide(Some.java:2)"
+    )
+    assert host.describe(error, frozenset()) == f"java.lang.X: why at {manager}.decide(Some.java:2)"
