@@ -104,7 +104,7 @@ def test_nothing_is_left_of_a_fetch_that_failed(machine, tmp_path):
         ),
         (
             "Could not transfer artifact io.acme:part:jar:2.1 from/to far (https://far.io/m2): x",
-            "a thing needs io.acme:part:jar:2.1 from far (https://far.io/m2), which cannot be reach",
+            "a thing needs io.acme:part:jar:2.1 from far (https://far.io/m2), which cannot be",
         ),
         ("No plugin of that name", "could not fetch"),
     ],

@@ -9,6 +9,7 @@ from pulsar_conformance.adapters.names import connect
 from pulsar_conformance.adapters.pulsar import connect as opening
 from pulsar_conformance.adapters.pulsar import versions
 from pulsar_conformance.adapters.pulsar.target import BadTarget, Target
+from pulsar_conformance.conformance.commands.main import main
 
 CLASS = "com.acme.MyShedder"
 

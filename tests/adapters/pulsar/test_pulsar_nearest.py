@@ -1,4 +1,4 @@
-"""Which examined release another one is nearest to, by what its classes answer; no JVM is needed."""
+"""The examined release that another one is nearest to, by what its classes answer."""
 
 import pytest
 from pulsar_conformance.adapters.pulsar import nearest, versions

@@ -143,7 +143,7 @@ def test_a_strategy_that_plans_destinations_is_shedder_and_placement_at_once(rel
     }
     del case["candidates"]
     [answer] = release.ask("place.broker", [case])
-    assert answer["broker"] in answer["candidates"] == ["b1", "b2"]
+    assert answer["broker"] in answer["candidates"]
 
 
 def test_a_shedder_is_no_placement(release):

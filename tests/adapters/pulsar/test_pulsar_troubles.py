@@ -1,4 +1,4 @@
-"""Troubles of the adapter itself are errors, and no verdict on Pulsar; a plug-in's show its frame."""
+"""Troubles of the adapter are errors and no verdict on Pulsar; a plug-in's show its frame."""
 
 import zipfile
 from types import SimpleNamespace
