@@ -258,7 +258,7 @@ def connect_exec(
 def connect_python(
     rest: str, name: str, profile: str, readings: Mapping[str, str], limits: Limits
 ) -> Connection:
-    """`python:package.module:name`: an object of that module, in a child process of ours."""
+    """Run the object named by `python:package.module:name` in a child process and connect to it."""
     module, _, attribute = rest.partition(":")
     if not module or not attribute:
         hint = "write python:MODULE:NAME, such as python:my_balancer:MyBalancer"

@@ -16,7 +16,7 @@ Mean = Callable[[Sequence[Rate], int], Rate]
 
 
 def sliding(values: Sequence[Rate], window: int) -> Rate:
-    """The mean of the newest values, of all while the window is not full. [DATA-01, DATA-02]
+    """Mean of the newest values, or of all values until the window is full. [DATA-01, DATA-02]
 
     1 to 11 in a window of 10: (2 + 3 + ... + 11) / 10 = 6.5.
     """

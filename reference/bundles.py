@@ -37,7 +37,7 @@ def by_partition_number(ranges: Sequence[HashRange], topic: str) -> int:
 
 
 def without_partition(topic: str) -> tuple[str, int]:
-    """Topic and number of a partition; number 0 for a topic that is none."""
+    """Topic and partition number; 0 for a topic without partitions."""
     partition = PARTITION.search(topic)
     return (topic[: partition.start()], int(partition[1])) if partition else (topic, 0)
 

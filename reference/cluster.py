@@ -37,7 +37,7 @@ class Rates:
 
     @staticmethod
     def read(data: Json) -> Rates:
-        """From `msgRateIn`, `msgRateOut`, `msgThroughputIn`, `msgThroughputOut`; absent is 0."""
+        """Parse `msgRateIn`, `msgRateOut`, `msgThroughputIn`, `msgThroughputOut`; absent is 0."""
         return _rates(
             data.get("msgRateIn", 0),
             data.get("msgRateOut", 0),
@@ -85,7 +85,7 @@ class Stats:
 
 
 def _counted(data: Json, name: str) -> int:
-    """A number of things; absent is none."""
+    """Parse a count; an absent one is 0."""
     count: int = data.get(name, 0)
     return count
 
@@ -103,7 +103,7 @@ class Broker:
 
     @classmethod
     def read(cls, name: str, data: Json) -> Broker:
-        """From a broker of the protocol; a resource that is left out is unused."""
+        """Parse a broker of the protocol; an absent resource is unused."""
         return cls(
             name,
             {resource: percent_of(data.get(resource)) for resource in RESOURCES},

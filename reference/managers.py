@@ -13,7 +13,7 @@ MANAGERS: Mapping[str, str] = {SIMPLE: "simple", MODULAR: "modular", EXTENSIBLE:
 """The load manager that each class implements. [MANAGER-01 … 03]"""
 
 DEFAULT = MANAGERS[SIMPLE]
-"""The default load manager, also used after a mistake. [MANAGER-05, MANAGER-07]"""
+"""Default load manager, also used for an invalid name. [MANAGER-05, MANAGER-07]"""
 
 NOT_DYNAMIC = frozenset({EXTENSIBLE})
 """Classes that a dynamic setting does not enable. [MANAGER-04]"""

@@ -106,7 +106,7 @@ class Placement:
 
 
 def long_term_messages(bundle: Json | None) -> Rate:
-    """Long-term messages per second of a bundle, in + out, else what is assumed. [PLACE-08]"""
+    """Long-term messages per second of a bundle, in + out, or the assumed rate. [PLACE-08]"""
     average = average_of(bundle, "longTermData")
     return average.messages if average else Fraction(2 * NEVER_MEASURED_MESSAGES)
 

@@ -78,7 +78,7 @@ def _modular(report: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _simple(report: Mapping[str, Any]) -> dict[str, Any]:
-    """Its bundles are those of which it has statistics."""
+    """Parse a simple report, whose bundles are those with statistics."""
     resources = _fields(_object(report[NESTED], NESTED), RESOURCES, above=f"{NESTED}.")
     load = _fields(report, LOAD, above="", called=SIMPLE_NAMES)
     if "lastStats" in load:
@@ -181,4 +181,4 @@ READ: Mapping[str, Callable[[object, str], Any]] = {
     **dict.fromkeys(("bundles", *CHANGES), _bundles),
     "lastStats": _stats,
 }
-"""How each field is read; the errors are `Unreadable`."""
+"""Parser of each field; each raises `Unreadable`."""

@@ -27,7 +27,7 @@ class Split:
 
     @classmethod
     def of(cls, bundle: str, topics: Sequence[str], positions: Sequence[str]) -> Split:
-        """From the names of the protocol."""
+        """Parse the names of the protocol."""
         return cls(
             HashRange.parse(bundle),
             tuple(sorted(hash_of(topic) for topic in topics)),
@@ -91,7 +91,7 @@ SELECTING_SETTING: Mapping[str, str] = {
     "default": "defaultNamespaceBundleSplitAlgorithm",
     "supported": "supportedNamespaceBundleSplitAlgorithms",
 }
-"""Which setting selects the algorithm, by the reading `split-key`. [SPLIT-17, SPLIT-18]"""
+"""Setting that selects the algorithm, by the reading `split-key`. [SPLIT-17, SPLIT-18]"""
 
 
 def algorithm_of(asked: str | None, by: str, settings: Settings, readings: Readings) -> str:
@@ -112,7 +112,7 @@ def algorithm_of(asked: str | None, by: str, settings: Settings, readings: Readi
 
 
 def parts(split: Split, algorithm: str, readings: Readings) -> tuple[HashRange, ...]:
-    """Return the parts of a bundle, itself if there is no position inside. [SPLIT-14]
+    """Return the parts of a bundle, or the bundle itself if no position is inside. [SPLIT-14]
 
     Errors: `Refused` for a bundle that is one hash wide.
     """

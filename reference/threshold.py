@@ -46,7 +46,7 @@ RELEASED: Mapping[str, Callable[[Percent, Percent], Fraction]] = {
     "traffic": lambda excess, _usage: excess / 100,
     "usage": lambda excess, usage: excess / usage,
 }
-"""Share of its traffic that points of usage stand for, by `threshold-released`. [THRESHOLD-03]"""
+"""Share of traffic that corresponds to points of usage, by `threshold-released`. [THRESHOLD-03]"""
 
 SHARE_WRITTEN: Mapping[str, Callable[[Percent, Percent], str]] = {
     "traffic": lambda excess, _usage: f"{plain(excess)} %",
@@ -95,7 +95,7 @@ class Levels:
         return {name: weighted_maximum(broker, weight).percent for name, broker in brokers}
 
     def mixed(self, broker: Broker) -> list[Percent]:
-        """The usage after each observation, each mixed with what was before. [THRESHOLD-07]"""
+        """Usage after each observation, mixed with the previous average. [THRESHOLD-07]"""
         observed = (*broker.history, self.present[broker.name])
         return list(accumulate(observed, self._mix))
 
@@ -138,7 +138,7 @@ class Levels:
         return BOUND[self.cycle.readings["lower-boundary"]](self.average, self.threshold)
 
     def is_over(self, broker: Broker) -> bool:
-        """True if a broker stands far enough above the average. [THRESHOLD-01]"""
+        """True if a broker is far enough above the average. [THRESHOLD-01]"""
         triggered = OVER[self.cycle.readings["threshold-trigger"]]
         return triggered(self.usage[broker.name], self.limit)
 
@@ -161,7 +161,7 @@ class Levels:
 
 
 def unloads(cycle: Cycle) -> Iterator[Unloads]:
-    """Unloads of each broker; if there are none, the busiest one relieves idle ones."""
+    """Unloads of each broker; if there are none, those by which the busiest relieves idle ones."""
     levels = Levels(cycle)
     taken = {
         name: take(cycle, broker, levels.need_of(broker)) if levels.is_over(broker) else []

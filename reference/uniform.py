@@ -51,7 +51,7 @@ WHAT_DIFFERS: Mapping[str, str] = {
 
 @dataclass(frozen=True)
 class Imbalance:
-    """How far apart the brokers of a cycle are."""
+    """Differences between the brokers of a cycle."""
 
     cycle: Cycle
 
@@ -116,7 +116,7 @@ def unloads(cycle: Cycle) -> Iterator[Unloads]:
 
 
 def preface(cycle: Cycle) -> Iterator[Step]:
-    """How far apart the brokers are, and whether that is more than the thresholds allow."""
+    """Report the differences between the brokers, and whether they exceed the thresholds."""
     spread = Imbalance(cycle)
     yield _rates_step(spread)
     yield _throughputs_step(spread)

@@ -53,7 +53,7 @@ def _largest(percents: Mapping[str, Percent]) -> Usage:
 
 
 def nic_speed(settings: Settings, reported: Fraction | None) -> Fraction | None:
-    """Gbit/s of the network interface: the override, else what is reported. [USAGE-05 … 07]"""
+    """Gbit/s of the network interface: the override, or else the reported speed. [USAGE-05 … 07]"""
     override = settings.given.get(NIC_SPEED, settings.defaults.get(NIC_SPEED))
     if override is None or override == "":
         return reported

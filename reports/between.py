@@ -81,7 +81,7 @@ def page(older: str, newer: str, told: str) -> str:
 
 
 def index(found: Iterable[Json]) -> str:
-    """The page that names the others, a row for each pair."""
+    """Page that lists the comparisons, one row for each pair."""
     return INTRODUCTION + "".join(f"{_row(one)}\n" for one in found)
 
 

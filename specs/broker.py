@@ -35,7 +35,7 @@ class BrokerSetting:
     switch: str = ""
 
     def default(self, release: str) -> Value | None:
-        """Return the default of a known release; None if it has no such setting."""
+        """Return the default of a known release; None if the release lacks the setting."""
         order = releases()
         held = [one for one in self.defaults if order.index(one) <= order.index(release)]
         return self.defaults[held[-1]] if held and self.is_in(release) else None

@@ -159,7 +159,7 @@ def rule(sheet: Sheet, index: int) -> Rule:
 
 
 def sources(entries: Sequence[Entry]) -> tuple[Source, ...]:
-    """Build the places where something is said."""
+    """Build the source references of an entry."""
     return tuple(
         Source(entry["document"], entry["section"], tuple(entry.get("sentences", ())))
         for entry in entries

@@ -144,7 +144,7 @@ def _check_profiles(specs: Specs, sheet: Sheet) -> None:
 
 
 def _check_release(specs: Specs, sheet: Sheet, profile: Profile) -> None:
-    """Defaults and rules in which a release differs from what it is based on."""
+    """Check that defaults and rules of a release differ from those of its base."""
     said = profile.defaults or profile.without or profile.ways or profile.hidden
     if profile.kind != "released" and said:
         problem = "defaults, ways, hidden and without are a release's, and this is none"

@@ -36,12 +36,12 @@ class Specs:
         return {one.name: one.neutral for one in known if one.neutral is not None}
 
     def ways_of(self, profile: str) -> dict[str, str]:
-        """Return what a profile does of every way: the documented one unless it says otherwise."""
+        """Return the alternative of every way in a profile, by default the documented one."""
         usual = {name: next(iter(way.alternatives)) for name, way in self.ways.items()}
         return {**usual, **self.profile(profile).ways}
 
     def profile(self, name: str) -> Profile:
-        """Return the profile of that name; UnknownName where there is none."""
+        """Return the profile of that name. Errors: `UnknownName`."""
         if name not in self.profiles:
             raise UnknownName(name, "profile", self.profiles)
         return self.profiles[name]

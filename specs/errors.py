@@ -22,7 +22,7 @@ class UserError(Exception):
 
 
 class SpecError(UserError):
-    """A mistake in the data: file, line, what is wrong and what would be right."""
+    """Invalid data: file, line, what is wrong and what would be valid."""
 
     def __init__(self, file: str, line: int, problem: str) -> None:
         super().__init__(f"{file}:{line}: {problem}")
@@ -58,7 +58,7 @@ def complain(mistake: str) -> int:
 
 
 def unknown(name: str, kind: str, known: Iterable[str]) -> str:
-    """Say that there is no such thing of that kind, and which there are."""
+    """Report an unknown name of a kind, and list the known ones."""
     return f"unknown {kind} '{name}'; {there_are(name, known)}"
 
 

@@ -38,7 +38,7 @@ class Sentence:
     number: int
     sha256: str
     none: str | None = None
-    """Why it carries no rule."""
+    """Reason why it has no rule."""
     awaits: str | None = None
     """The area, still without rules, that will claim it."""
     besides: str | None = None
@@ -47,7 +47,7 @@ class Sentence:
 
 @dataclass(frozen=True)
 class Section:
-    """A section of a document, by its printed title; empty for what stands above the first."""
+    """Section of a document by its printed title; empty for text before the first section."""
 
     title: str
     sentences: tuple[Sentence, ...]
@@ -68,11 +68,11 @@ class Document:
     sections: tuple[Section, ...]
 
     def section(self, title: str) -> Section | None:
-        """Return the section of that title, None where there is none."""
+        """Return the section of that title, or None."""
         return next((section for section in self.sections if section.title == title), None)
 
     def link(self, title: str) -> str:
-        """The address of the section of that title; of what stands above all, of the page."""
+        """URL of the section of that title, or of the page for text before the first section."""
         return f"{self.url}#{anchor(title)}" if title else self.url
 
 
@@ -97,7 +97,7 @@ class Setting:
     defaults: Mapping[str, JSON]
     """Document id -> the default that this document prints."""
     no_default: str | None
-    """Why there is none, where no document prints one."""
+    """Reason why a setting has no default in any document."""
     choices: tuple[JSON, ...] = ()
     range: tuple[float, float] | None = None
 
@@ -111,7 +111,7 @@ class Alternative:
     sources: tuple[Source, ...]
     """Places that allow it; empty if only a release reads it so."""
     observed: str | None = None
-    """Why no document allows it, where none does."""
+    """Reason for an observed value that no document gives."""
     open: bool = False
     """True if it allows whatever the other alternatives demand."""
 
@@ -175,7 +175,7 @@ class Profile:
     id: str
     title: str
     kind: Literal["documented", "unwritten", "released"]
-    """Documents; what none of them says and all take for granted; or a release."""
+    """Kind of the profile: documents, common assumptions that no document states, or a release."""
     documents: tuple[str, ...]
     readings: Mapping[str, str]
     """Only those that differ from the first value, or from the profile that this is based on."""
@@ -191,7 +191,7 @@ class Profile:
 
     @property
     def released(self) -> bool:
-        """True if it is what a release does."""
+        """True if the profile describes a release."""
         return self.kind == "released"
 
 

@@ -101,7 +101,7 @@ def set_policy(name: str, policy: Mapping[str, Any], cluster: str = CLUSTER) -> 
 
 
 def set_group(namespace: str, group: str | None) -> Request:
-    """Put a namespace in an anti-affinity group, or in none; the body is the name as it is."""
+    """Put a namespace in an anti-affinity group, or in none; the body is the bare name."""
     _, path, _ = group_of(namespace)
     return ("DELETE", path, None) if group is None else ("POST", path, group)
 

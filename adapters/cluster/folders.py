@@ -18,7 +18,7 @@ UNLOCKED = 3600.0
 
 
 def create() -> tuple[Path, IO[bytes]]:
-    """Make a folder; return it, and the lock, which ends with this process at the latest."""
+    """Create a folder and lock it; return both. The lock ends with this process at the latest."""
     folder = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{os.getpid()}-"))
     lock = (folder / LOCK).open("wb")
     fcntl.flock(lock, fcntl.LOCK_EX)

@@ -130,7 +130,7 @@ class PlayedStory(StoryPlayer):
         return self._cluster.real(name)
 
     def broker_up(self, about: Mapping[str, Any], _step: SeenStep) -> None:
-        """A broker that is up gets a name of the story."""
+        """Bind the name in the story to a broker that is running."""
         self._cluster.bind(about["broker"])
 
     def create_namespace(self, name: str, bundles: int | None) -> None:

@@ -35,7 +35,7 @@ ALIKE = 0.75
 
 
 class NoStrategy(Exception):
-    """A name that is no strategy of the kind that was asked for; the message says why.
+    """Raised for a name that is not a strategy of the requested kind; the message says why.
 
     Attributes:
         absent: there is no class of that name at all.

@@ -11,7 +11,7 @@ Made = TypeVar("Made")
 
 
 def background(work: Callable[[], Made], name: str) -> Future[Made]:
-    """The result of some work, or the error that it raises. The process does not wait for it."""
+    """Run work in a daemon thread and return the future of its result or error."""
     promised: Future[Made] = Future()
 
     def run() -> None:

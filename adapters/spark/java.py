@@ -182,7 +182,7 @@ def _settings(master: str, more: Mapping[str, str]) -> dict[str, str]:
 
 
 JAVA = JavaProcess()
-"""The one of this process."""
+"""Java process that this Python process shares among its sessions."""
 
 
 @contextmanager

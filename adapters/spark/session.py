@@ -154,10 +154,8 @@ def apart(session: Session) -> Session | None:
 
 
 def release(spark: Spark, *, idle: bool = False) -> None:
-    """Release what `take` returned; the last user ends it.
-
-    Where it is `idle`, and runs in a Java process of ours, nobody waits for that: what it works on
-    would go on for a moment after this process, but there is nothing.
+    """Release the session that `take` returned; the last user stops it. An `idle` session in a Java
+    process of our own is stopped without waiting.
     """
     with _PROCESS.turn:
         spark.users -= 1

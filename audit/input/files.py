@@ -17,7 +17,7 @@ from pyspark.sql import functions as F
 GZIP = ".gz"
 PARQUET = ".parquet"
 FOREIGN = (".bz2", ".xz", ".zst", ".lz4", ".snappy", ".deflate", ".zip", ".7z", ".orc", ".avro")
-"""Endings of formats that are not read: such a file is one line of the quarantine."""
+"""Extensions of unsupported formats; such a file becomes one line of the quarantine."""
 
 COLON = ":"
 

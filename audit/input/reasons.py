@@ -304,7 +304,7 @@ REASONS: Mapping[str, Reason] = {
         never,
     ),
 }
-"""By name, in the order of their checks."""
+"""Reasons for quarantine by name, in the order in which they are checked."""
 
 
 def reason() -> Column:

@@ -81,7 +81,8 @@ def led(silver: Silver, rows: DataFrame) -> DataFrame:
 
 def recorded_days(silver: Silver) -> DataFrame:
     """Return the days `of` clusters with records: `first`, `last`, whether a broker has `reported`
-    and a cycle `ran`. They are few, and computed at once."""
+    and a cycle `ran`. There are only a few rows, which are computed at once.
+    """
     no = F.lit(False)
     kinds = (
         (silver.broker_samples, F.lit(True), no),

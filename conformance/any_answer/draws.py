@@ -52,7 +52,7 @@ def _turn(rule: specs.Rule) -> tuple[bool, str]:
 
 
 def of_each_operation(asking: Asking) -> Callable[[str], list[st.SearchStrategy[Trial]]]:
-    """Makes the strategies of a rule: one for each of its operations, several for some."""
+    """Build the strategies of a rule: one for each operation, several for some operations."""
 
     def made(rule: str) -> list[st.SearchStrategy[Trial]]:
         operations = specs.load().rules[rule].operations
@@ -82,7 +82,7 @@ def again_after_others(asked: Questions) -> st.SearchStrategy[Trial]:
 
 
 def namesake(question: Question, random: Random) -> Question:
-    """The same question with what is known of its bundles exchanged among them.
+    """The same question with the data of its bundles exchanged among them.
 
     Who remembers by name gives one bundle's loads to another.
     """

@@ -244,7 +244,7 @@ def _candidate_names(case: Json, answer: Json) -> list[NamesUsed]:
 
 
 def _candidates_determined(case: Growth, _readings: Readings) -> bool:
-    """Return whether it is certain what exceeds a threshold, and each namespace has room."""
+    """True if it is certain which bundles exceed a threshold, and every namespace has room."""
     found = {bundle: [exceeds(case, bundle, name) for name in case.limits] for bundle in case.stats}
     growing = Counter(namespace_of(bundle) for bundle, over in found.items() if any(over))
     room = all(count <= case.room(namespace) for namespace, count in growing.items())

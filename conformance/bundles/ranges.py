@@ -133,7 +133,7 @@ def partitions_are_hashed_by_their_own_names(
 
 @LOCATE.check("BUNDLE-08", draws=namespaces.partitioned())
 def partitions_lie_in_different_bundles(case: Locating, answer: Located, expect: Expect) -> None:
-    """As many partitions as there are bundles, at most, lie in a bundle each."""
+    """Partitions of one topic lie in different bundles if there are at least as many bundles."""
     topics = case["topics"]
     stems = {PARTITION.sub("", topic) for topic in topics}
     expect.given(len(stems) == 1 and stems.isdisjoint(topics), "partitions of one topic")

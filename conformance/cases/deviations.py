@@ -85,7 +85,7 @@ def _read(file: Path) -> Sheet:
 
 
 def entries(file: Path, sheet: Sheet | None = None) -> Iterator[Mapping[str, Any]]:
-    """The entries of a file, each with what it leaves to the entry of another file.
+    """Entries of a file, each with the questions that it leaves to an entry of another file.
 
     Errors: `specs.SpecError` with file and line where that file has no entry of the rule.
     """

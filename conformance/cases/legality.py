@@ -11,12 +11,13 @@ from pulsar_conformance.reference import MissingSetting, Readings, Settings
 from pulsar_conformance.reference.settings import Value
 
 Defaults = Mapping[str, Value]
-"""The documented defaults of a profile: a setting that has none, and on which the answer depends,
-must stand in the case."""
+"""Documented defaults of a profile. A case must give every setting without a default on which its
+answer depends.
+"""
 
 
 def bad_trial(trial: Trial, defaults: Defaults, readings: Readings | None = None) -> str | None:
-    """Why a trial is illegal (under `readings`, if given), or None."""
+    """Return the reason why a trial is illegal (under `readings`, if given), or None."""
     problems = (
         bad_case(*question, defaults, readings) for question in (*trial.before, *trial.questions)
     )
@@ -26,7 +27,7 @@ def bad_trial(trial: Trial, defaults: Defaults, readings: Readings | None = None
 def bad_case(
     operation: str, case: Json, defaults: Defaults, readings: Readings | None = None
 ) -> str | None:
-    """Why a case is illegal, with the place of the problem, or None."""
+    """Return the reason why a case is illegal, with the place of the problem, or None."""
     if operation not in OPERATIONS:
         return f"{operation} is no operation; there are {', '.join(OPERATIONS)}"
     wrong = wrong_in_case(operation, case)

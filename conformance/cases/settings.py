@@ -45,7 +45,7 @@ class BadSetting(UserError):
 
 @dataclass(frozen=True)
 class Entry:
-    """A setting as it is written somewhere, such as `broker.conf:12`."""
+    """A setting and the place where it is set, such as `broker.conf:12`."""
 
     place: str
     name: str
@@ -83,7 +83,7 @@ class SettingsRead:
         return [*self.unused, *_switched_off(self)]
 
     def notes(self) -> Iterator[str]:
-        """Yield one block about what is not used, if there is anything."""
+        """Yield a block about unused settings, if there are any."""
         found = self.without_effect()
         if found:
             yield f"{counted(len(found), 'setting')} without effect:"

@@ -264,7 +264,7 @@ def _data(file: Path, data: Any) -> Json:
 
 
 WINDOWS: Mapping[str, int] = dict(zip(FRAMES, (10, 1000), strict=True))
-"""Most samples of a time frame, by the documents."""
+"""Maximum number of samples in a time frame, by the documents."""
 
 
 @dataclass(frozen=True)
@@ -307,7 +307,7 @@ class Snapshot:
         return {name: known[name] for name in self.owned if name in known}
 
     def notes(self) -> Iterator[str]:
-        """Remarks for a person about what was left out or assumed."""
+        """Remarks for the user about omissions and assumptions."""
         for name, reported in self.reported.items():
             if reported.without_limit:
                 yield f"{name}: left out, as without a limit: {', '.join(reported.without_limit)}"

@@ -122,7 +122,7 @@ def run(args: argparse.Namespace) -> int:
 def _notes(
     snapshot: Snapshot, versions: list[str], profile: str | None, read: SettingsRead | None
 ) -> Iterator[str]:
-    """Yield what a person should know about the case: versions, assumptions, unused settings."""
+    """Yield remarks on the case: versions, assumptions, unused settings."""
     yield from snapshot.notes()
     if len(versions) > 1:
         yield f"the brokers run {', '.join(versions)}; name one by --release"

@@ -32,7 +32,7 @@ from pulsar_conformance.specs.text import paragraph
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The two releases, or all, and what to ask them."""
+    """Add the two releases, or all, and the options that select the questions."""
     known = ", ".join(releases())
     parser.add_argument("releases", nargs="*", metavar="RELEASE", help=f"two of {known}")
     parser.add_argument(
@@ -144,7 +144,7 @@ def _pair(
     operations: Sequence[str],
     args: argparse.Namespace,
 ) -> dict[str, Any]:
-    """Prints and returns what changed between two releases."""
+    """Print and return the changes between two releases."""
     found = [comparison.changes(one, args.seed, args.examples) for one in operations]
     unchanged = [one for one in found if not (one.found or one.apart)]
     tell("")

@@ -12,7 +12,7 @@ from pulsar_conformance.specs.text import table
 
 
 def characterize(plan: Plan) -> int:
-    """Prints the readings that each implementation follows; 1 if one is none, mixed or false.
+    """Print the readings that each implementation follows; return 1 if one is none, mixed or false.
 
     Errors: `AdapterError`.
     """

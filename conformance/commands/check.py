@@ -47,7 +47,7 @@ class Checkup:
         self.ok = False
 
     def attempt(self, title: str, connection: Connection, check: Callable[[], str]) -> None:
-        """Runs one check, which returns what is wrong, or an empty text."""
+        """Run one check; return the problem, or an empty string."""
         if connection.closed:
             self.note(f"not tried, the connection is gone: {title}")
             return
@@ -99,7 +99,7 @@ def _inset(error: AdapterError) -> str:
 
 
 def _cases(connection: Connection, operation: str) -> Sequence[JSON]:
-    """The examples of an operation; what stands as it is can be asked about itself alone."""
+    """Cases to ask: an implementation's own questions if it answers no others, or the examples."""
     own = connection.hello.own
     if own is None:
         return OPERATIONS[operation].examples
@@ -149,7 +149,7 @@ def _one(connection: Connection, operation: str) -> str:
 
 
 def _batches(found: Checkup, connection: Connection, operations: list[str]) -> None:
-    """Checks order and completeness, with examples that can be told apart if there are any."""
+    """Check order and completeness, preferably with examples whose answers differ."""
     quick = [name for name in operations if name not in connection.hello.costly] or operations
     operation = max(quick, key=lambda name: len(_cases(connection, name)))
     cases = _cases(connection, operation)
@@ -170,7 +170,7 @@ def _ends(connection: Connection) -> str:
 
 
 def _in_order(connection: Connection, operation: str, cases: Sequence[JSON]) -> str:
-    """Return an error if a batch has the right answers in the wrong order, or an empty text."""
+    """Return an error if a batch has the right answers in the wrong order, or an empty string."""
     alone = [_bare(connection.ask(operation, [case])[0]) for case in cases]
     together = [_bare(answer) for answer in connection.ask(operation, cases)]
     if together == alone or sorted(map(repr, together)) != sorted(map(repr, alone)):

@@ -24,7 +24,7 @@ FEW = 3
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The two adapters, and what to ask them."""
+    """Add the two adapters, and the options that select the questions."""
     parser.add_argument("adapters", nargs=2, metavar="ADAPTER", help=ADAPTER)
     add_drawn(parser)
     add_judged_by(parser)
@@ -61,7 +61,7 @@ def _operations(pair: Pair, wanted: Sequence[str] | None) -> list[str]:
 
 
 def _print_readings(pair: Pair) -> None:
-    """Prints the readings that differ: what follows from them is no mistake of either."""
+    """Print the readings that differ; differences that follow from these are no mistakes."""
     first, second = (one.evaluator.readings.choices for one in pair)
     for name in specs.load().readings:
         if first[name] != second[name]:

@@ -20,7 +20,7 @@ from pulsar_conformance.conformance.explain.logs import log_lines
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The case or worked example, and what to change in it."""
+    """Add the case or worked example, and the options that change it."""
     parser.add_argument(
         "case",
         nargs="?",

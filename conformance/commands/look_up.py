@@ -25,7 +25,7 @@ class LookUp:
     lines: Callable[[argparse.Namespace], Iterator[str]]
 
     def run(self, args: argparse.Namespace) -> int:
-        """Print what was looked up. Errors: `UnknownName`."""
+        """Print the entries found. Errors: `UnknownName`."""
         print("\n".join(self.lines(args)))
         return 0
 
@@ -56,7 +56,7 @@ def _rule_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _rule(args: argparse.Namespace) -> Iterator[str]:
-    """Yield a rule's statement, then its sources and what it depends on."""
+    """Yield a rule's statement, then its sources and conditions."""
     known = specs.load()
     if args.id not in known.rules:
         raise UnknownName(args.id, "rule", known.rules)

@@ -12,7 +12,7 @@ from pulsar_conformance.specs.words import printable
 
 
 class PlainOutput:
-    """A text stream that writes what cannot be shown as `\\x1b`; all else is the stream's own."""
+    """A text stream that writes unprintable characters as `\\x1b` and passes on everything else."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -33,7 +33,7 @@ class PlainOutput:
 
 @contextmanager
 def shown_plainly() -> Iterator[None]:
-    """Makes standard output and standard error plain."""
+    """Make standard output and standard error plain."""
     out, errors = (cast(TextIO, PlainOutput(one)) for one in (sys.stdout, sys.stderr))
     with redirect_stdout(out), redirect_stderr(errors):
         yield

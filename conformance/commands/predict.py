@@ -17,7 +17,7 @@ from pulsar_conformance.specs.text import paragraph
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The adapter, the profile, and what to ask."""
+    """Add the adapter, the profile, and the options that select the questions."""
     add_adapter(parser)
     add_drawn(parser)
     parser.add_argument(

@@ -38,7 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print settings, or explain a file; 1 if something in the file has no effect."""
+    """Print settings, or explain a file; return 1 if something in the file has no effect."""
     files = [one for one in args.pattern if "/" in one or Path(one).is_file()]
     if files:
         if len(args.pattern) > 1:

@@ -45,7 +45,7 @@ class Predicate(Protocol):
 
     @property
     def function(self) -> Callable[..., None]:
-        """The function that tells `expect` what is allowed."""
+        """Function that records on `expect` which answers are allowed."""
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,7 @@ def cluster_problems(case: Json, _settings: Settings) -> Problems:
 
 
 def report_problems(broker: str, report: Json) -> Problems:
-    """Yield each usage that has no limit of which it could be a percentage."""
+    """Yield each usage without a limit, of which no percentage can be taken."""
     for resource in WEIGHT_SETTINGS:
         used = report.get(resource, {"usage": 0, "limit": 100})
         if not used["limit"] and used["usage"]:
@@ -55,7 +55,7 @@ def overlap_problems(bundles: Iterable[str], place: str) -> Problems:
 
 
 def weight_problems(settings: Settings) -> Problems:
-    """Yield each weight that is no share of one."""
+    """Yield each weight outside 0 to 1."""
     for name in WEIGHT_SETTINGS.values():
         if not 0 <= settings.number(name) <= 1:
             yield f"case.settings.{name}: a weight lies between 0 and 1.0"

@@ -89,7 +89,7 @@ class Operation(Generic[Case, Answer]):
     legal: Legality = legal_by_schema
     needs: Needs = needs_nothing
     refusable: bool = False
-    """True if rules refuse some requests; elsewhere each legal case has an answer."""
+    """True if a rule may require a refusal; other operations answer every legal case."""
     removable: frozenset[str] = frozenset()
     """Fields of a case with entries that a smaller case may leave out."""
     names: Callable[[Json, Json], list[NamesUsed]] | None = None
@@ -101,7 +101,7 @@ class Operation(Generic[Case, Answer]):
     sequential: bool = False
     """True if a case is a sequence in which each answer depends on those before it."""
     overridden_by: Mapping[str, str] = field(default_factory=dict)
-    """For a setting, the field of a case that overrides it unless it is null."""
+    """Settings, each with the field of a case that overrides it unless that field is null."""
 
     def check(
         self, *rules: str, draws: Draws

@@ -13,12 +13,12 @@ from pulsar_conformance.reference import Readings
 MakeQuestions = Callable[
     [specs.Rule, Question, Json, Mapping[str, Any], Readings], Iterable[Question]
 ]
-"""From the presupposed rule, the failing question and its answer, defaults and readings."""
+"""Builds questions from the presupposed rule, the failing question and answer, and readings."""
 
 
 @dataclass(frozen=True)
 class DerivedQuestions:
-    """How to ask about a failing case, for one presupposed rule or for one failing operation."""
+    """Questions to ask about a failing case, for one presupposed rule or one failing operation."""
 
     questions: MakeQuestions
     operation: str | None = None

@@ -112,7 +112,7 @@ def _owned_bundles(case: Json) -> set[str]:
 
 
 def singular(name: str) -> str:
-    """Return the singular of the name of a field; "recentlyUnloaded" has none and is kept."""
+    """Return the singular of a field's name; "recentlyUnloaded" has none and is kept."""
     return f"{name[:-3]}y" if name.endswith("ies") else name.removesuffix("s")
 
 

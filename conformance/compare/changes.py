@@ -94,7 +94,7 @@ class Comparison:
         return [one for one in first if one in second and one != DEFAULTS]
 
     def changes(self, operation: str, seed: int, examples: int) -> Changes:
-        """The kinds of changes in what is drawn for an operation. Errors: `AdapterError`."""
+        """Classify the changes in answers to drawn questions. Errors: `AdapterError`."""
         trials = self._drawn(operation, seed, examples)
         self._progress(f"{operation}: asking both {len(trials)} cases")
         kinds: dict[Cause, list[Difference]] = {}
@@ -111,7 +111,7 @@ class Comparison:
         return Changes(operation, len(trials), apart, together, found)
 
     def settings(self) -> list[Factor]:
-        """The settings whose defaults changed, by what both answer. Errors: `AdapterError`."""
+        """Return the settings whose defaults differ between the answers. Errors: `AdapterError`."""
         asked = [DEFAULTS in one.implementation.hello.operations for one in self._pair]
         if all(asked):
             trial = Trial((Question(DEFAULTS, {}),))
@@ -217,7 +217,7 @@ class Comparison:
         return difference
 
     def _broken(self, difference: Difference) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """For each release the documented rules that it breaks and the other does not.
+        """Documented rules that each release breaks and the other does not.
 
         A rule that builds on another of them is not named.
         """

@@ -65,7 +65,7 @@ def settings_lines(settings: Sequence[Factor], versions: Versions) -> Iterator[s
 
 
 def summary(found: Sequence[dict[str, Any]]) -> Iterator[str]:
-    """With which release each decision, and each default, turned."""
+    """List the release in which each decision and each default changed."""
     yield from ("With which release what turned", "==============================")
     turned: dict[tuple[str, str], list[str]] = {}
     for pair in found:
@@ -116,7 +116,7 @@ def as_json(
 
 
 def profile_of(version: str) -> str:
-    """The profile that says what a release does."""
+    """Return the profile of a release."""
     every = specs.load().profiles.values()
     return next(one.id for one in every if one.released and version in one.title.split())
 

@@ -28,12 +28,12 @@ class Finding:
     says: str | None
     """Readings that the implementation states that it follows."""
     found: str
-    """An alternative, or none, mixed, undecided."""
+    """An alternative, or `none`, `mixed`, `undecided`."""
     why: str = ""
 
     @property
     def fails(self) -> bool:
-        """True if it is none, mixed, or differs from what the implementation says."""
+        """True if the result is `none`, `mixed`, or differs from the declared reading."""
         if self.found == "undecided":
             return False
         return self.found in ("none", "mixed") or self.says not in (None, self.found)

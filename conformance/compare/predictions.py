@@ -21,7 +21,7 @@ from pulsar_conformance.conformance.engine.judge import AppliedRule, JudgedImple
 from pulsar_conformance.reference import MissingSetting, Model
 
 OPEN = "no rule is broken: chance decides, or rounding, or what the documents leave open"
-"""Why two correct answers differ."""
+"""Reasons why two correct answers differ."""
 
 UNLOADED = "no rule is broken: {} {}"
 """The same for unloading: by the strategy, and the difference from the model."""
@@ -167,7 +167,7 @@ def _given(question: Question, hidden: Mapping[str, float]) -> Question:
 
 
 def left_open(case: Json, predicted: Json, answer: Json) -> str:
-    """How an answer differs from the model's if no rule tells them apart."""
+    """Describe the difference from the model's answer if no rule distinguishes the two."""
     if "strategy" not in case or "unload" not in predicted or "unload" not in answer:
         return OPEN
     strategy = (case.get("strategy") or "the default strategy").rpartition(".")[2]
@@ -184,5 +184,5 @@ def left_open(case: Json, predicted: Json, answer: Json) -> str:
 
 
 def _alone(rule: specs.Rule) -> bool:
-    """True if a rule is about answers in general, and is no cause."""
+    """True if a rule is about answers in general, and therefore not a cause."""
     return rule.area == "ANSWER"

@@ -32,17 +32,17 @@ class Replayed:
     """The rules that it breaks, or all that hold if it breaks none."""
     why: str = ""
     status: int = 0
-    """Its contribution to the exit status; a rule that is not a `must` only warns."""
+    """Contribution to the exit status; a rule that is not a `must` only warns."""
 
     def line(self) -> str:
-        """As it is told: the outcome, the file, and why."""
+        """Format one line: the outcome, the file, and the reason."""
         who = f"{self.implementation}, {self.profile}: " if self.implementation else ""
         said = self.why or ", ".join(self.rules)
         return f"{self.outcome:<8} {self.file}\n         {who}{said}"
 
 
 def cases_in(folder: Path) -> list[Path]:
-    """The saved cases in a folder, sorted by name. Errors: `BadPlan` where there is none."""
+    """The saved cases in a folder, sorted by name. Errors: `BadPlan` if there are none."""
     found = sorted(folder.rglob("*.json"))
     if not found:
         raise BadPlan(f"--replay {folder}: there is no case in it; failing runs save theirs there")
@@ -107,7 +107,7 @@ def write(outcomes: Sequence[Replayed], out: Path) -> Path:
 
 
 def counted(outcomes: Sequence[Replayed]) -> str:
-    """How many there are of each, in a line."""
+    """Format the number of cases with each outcome as one line."""
     counts = Counter(one.outcome for one in outcomes)
     return ", ".join(f"{counts[word]} {word}" for word in STATUS if counts[word])
 

@@ -11,7 +11,7 @@ from pulsar_conformance.conformance.common.trial import Json, Trial
 from pulsar_conformance.conformance.drawing.loads import randoms
 
 Maker = Callable[[Random], Json]
-"""Makes a case of an operation."""
+"""Builds a case of an operation."""
 
 
 class Aim(NamedTuple):

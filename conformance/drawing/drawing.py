@@ -256,7 +256,7 @@ def _seed(text: str) -> int:
 def _draw_into(
     found: list[T], strategy: SearchStrategy[list[T]], count: int, source: RandomSource
 ) -> bool:
-    """Add the new values of `count` examples; return whether there are no more."""
+    """Add the new values of `count` examples; return True if there are no more."""
     drawn = 0
 
     @settings(

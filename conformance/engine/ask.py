@@ -80,7 +80,7 @@ class Dispatcher:
         self._workers = 0
         self._turn = Lock()
         self._places: dict[SourcedTrial, list[tuple[Promised, int, int]]] = {}
-        """For each question of a trial, the place of its answer."""
+        """Places of the answers to the questions of each trial."""
         self._answers: dict[SourcedTrial, list[Json]] = {}
         self._shared: dict[_Key, tuple[Promised, int, int]] = {}
         """The place of the answer to a costly question."""
@@ -126,7 +126,7 @@ class Dispatcher:
         return self._answers[trial]
 
     def failed(self, trial: SourcedTrial) -> bool:
-        """True if a question of a trial has no answer."""
+        """True if a question of a trial was not answered."""
         try:
             return any("failed" in answer for answer in self.answers(trial))
         except AdapterError:
@@ -193,7 +193,7 @@ def draw_and_ask(
     submit: Submit,
     tell: Tell,
 ) -> AskedTrials:
-    """Draw for all rules, and ask each group of operations as soon as it is drawn for.
+    """Draw for all rules, and ask each group of operations as soon as its cases are drawn.
 
     An implementation in another process works while the next group is drawn for.
     """

@@ -38,7 +38,7 @@ class Findings:
     own: Sequence[Fault] = ()
     """Faults that break this rule and no presupposed one, in the order of the trials."""
     aside: Mapping[str, int] = field(default_factory=dict)
-    """For each presupposed rule, the number of cases that count against it instead."""
+    """Number of cases that count against each presupposed rule instead."""
     error: AdapterError | None = None
     """The reason why faults could not be attributed."""
 
@@ -219,5 +219,5 @@ def _unanswered_faults(findings: Findings) -> Iterator[Fault]:
 
 
 def without_answer(lacking: str) -> Outcome:
-    """Return the outcome of a case that has no answer."""
+    """Return the outcome of a case without an answer."""
     return Outcome("violated", "an answer", lacking, unanswered=True)

@@ -77,7 +77,7 @@ class Confirmed:
     findings: Findings
     fault: ShownFault | None = None
     flaky: tuple[Fault, ...] = ()
-    """Faults of which none recurred."""
+    """Faults that never recurred."""
     example: AnsweredTrial | None = None
     """A worked example whose answer differs from the one worked by hand."""
 

@@ -26,11 +26,12 @@ TRIALS_PER_AIM = 8
 """Trials of each strategy that tells the alternatives of a reading apart."""
 
 COSTLY_DIVISOR = 2
-"""Where a case takes seconds, a rule gets this fraction of its trials; it also judges those of
-other rules."""
+"""Divisor of a rule's number of trials where a case takes seconds; the rule also judges the cases
+of other rules.
+"""
 
 COSTLY_RULES = 12
-"""Where a case takes seconds, an operation gets at most the trials of this many rules."""
+"""Maximum number of rules whose trials an operation gets where a case takes seconds."""
 
 GROWTH_LIMIT = 8
 """Factor by which more trials are drawn at most, while there are too few questions."""

@@ -45,7 +45,7 @@ class Fault:
     answers: Sequence[Json]
     outcome: Outcome
     recurrence: str = ""
-    """How often it came again, if that was not each time."""
+    """How often the failure recurred, unless it recurred every time."""
 
 
 PARSED_TRIALS = 512

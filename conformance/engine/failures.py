@@ -28,7 +28,7 @@ NOX_SESSION = "NOX_CURRENT_SESSION"
 """The environment variable in which nox names the session that it runs."""
 
 UNSURE = ("undecided", "mixed", "pinned")
-"""How a reading is known that is pinned when a failure is reproduced."""
+"""Sources of the readings that are pinned when a failure is reproduced."""
 
 SCRIPT = "pulsar-conformance"
 

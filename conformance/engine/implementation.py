@@ -81,7 +81,7 @@ class Implementation:
         self._history: deque[Question] | None = None
         """The questions answered since the last start, if they are kept."""
         self._declined: dict[str, set[str | None]] = defaultdict(set)
-        """For each operation, the strategies or algorithms whose cases were declined."""
+        """Strategies or algorithms of each operation whose cases were declined."""
         self._supported: set[str] = set()
         """The operations of which a case was answered."""
         self._asked_readings = Readings.of(profile, pinned)
@@ -241,7 +241,7 @@ class Implementation:
                 self._connection = None
 
     def first_unanswered(self, questions: Sequence[Question]) -> tuple[int | None, str] | None:
-        """Return the first of some questions of one operation that has no answer, and the outcome.
+        """Return the first unanswered question of one operation, and its outcome.
 
         The place is None if only the message as a whole is known to have failed. The result is
         None if all are answered. It takes one message.
@@ -347,7 +347,7 @@ class Implementation:
         return True
 
     def _unsupported(self, question: Question) -> str | None:
-        """Return the reason why a question need not be asked, by what the implementation offers."""
+        """Return the reason, from the implementation's hello, why a question need not be asked."""
         operation, case = question
         if operation not in self.hello.operations:
             return f"it does not offer {operation}"
@@ -372,7 +372,7 @@ class Implementation:
 
 
 def reach(plan: Plan, adapter: str, profile: str) -> Implementation:
-    """Connect to an implementation, which is told every reading by which it is judged.
+    """Connect to an implementation and send it every reading by which it is judged.
 
     Known deviations may list readings; they concern it only once its name is known, and a reading
     that it declares stands. Errors: `AdapterError`.

@@ -35,7 +35,7 @@ from pulsar_conformance.conformance.engine.readings import (
 from pulsar_conformance.reference import MissingSetting, Model
 
 OutcomesByRule = Mapping[str, Sequence[Outcome]]
-"""For each rule, the outcome of each of its trials."""
+"""Outcomes of the trials of each rule."""
 
 MOST_RANDOM_ANSWERS = 64
 """Distinct answers that are enumerated at most where a release decides at random."""
@@ -47,7 +47,7 @@ MOST_CONSISTENT = 8
 """Combinations that allow all answers about one rule and are tried for all the others."""
 
 UNSPOKEN = Outcome("not_reached", why="the rule does not speak about the case")
-"""The outcome of a saved case that has no answer, and on which another rule was broken."""
+"""Outcome of a saved case without an answer, on which another rule was broken."""
 
 ILLEGAL = Outcome("not_reached", why="the case leaves out a setting that these readings need")
 
@@ -96,7 +96,7 @@ class JudgedImplementation:
         return Model(self.resolved.profile, readings, self.implementation.neutral)
 
     def model_answers(self, trial: Trial) -> list[Json] | None:
-        """Return the model's answers to a trial, or None if it has none."""
+        """Return the model's answers to a trial, or None if it gives none."""
         return next(distinct_answers(self.model, trial, 1), None)
 
     def possible_model_answers(self, trial: Trial) -> Iterator[list[Json]]:

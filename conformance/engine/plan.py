@@ -21,7 +21,7 @@ ENOUGH_EXAMPLES = 100
 
 
 class BadPlan(UserError):
-    """A mistake in the request: the mistake, and what would be right."""
+    """An invalid request; the message says what is wrong and what would be valid."""
 
 
 class UnusableCase(BadPlan):

@@ -27,8 +27,9 @@ Domains = Mapping[str, Sequence[str]]
 """Reading to the alternatives that remain, the likeliest first."""
 
 How = Literal["pinned", "declared", "documented", "found", "undecided", "mixed"]
-"""How an alternative is known: by --reading; by hello; because the documents or the release leave
-no other; from the answers; not at all; or not, because answers contradict each other."""
+"""Source of an alternative: --reading, hello, the documents or release (no other is left), the
+answers; or none, because nothing is known or answers contradict each other.
+"""
 
 
 @dataclass(frozen=True)
@@ -107,7 +108,8 @@ def documented_alternatives(profile: str) -> Mapping[str, tuple[str, ...]]:
 
 
 def before_asking(implementation: Implementation) -> ResolvedReadings:
-    """Return what is known before any answer: pinned, declared and remaining alternatives.
+    """Return the alternatives that are known before any answer: pinned, declared and remaining
+    ones.
 
     The readings of a released profile are those of the release, and are not open.
     """
@@ -171,7 +173,7 @@ class Conflict:
 
 @dataclass(frozen=True)
 class Evidence:
-    """An answered trial, and what judging it under some readings has shown."""
+    """An answered trial, and the verdicts of judging it under some readings."""
 
     evaluator: RuleEvaluator
     rules: Sequence[specs.Rule]

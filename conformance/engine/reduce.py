@@ -153,7 +153,7 @@ class _UnansweredSearch:
         self._report = report
         self._until = time.monotonic() + PATIENCE
         self.outcomes: dict[str, str] = {}
-        """By fingerprint, the outcome of a trial without an answer."""
+        """Outcome of each trial without an answer, by fingerprint."""
 
     def __call__(self, trials: Sequence[Trial]) -> list[bool]:
         legal = [one for one in trials if self._judged.evaluator.legal(one)]
@@ -178,7 +178,7 @@ class _UnansweredSearch:
         return self._first(trials[:half]) or self._first(trials[half:])
 
     def _asked(self, trials: Sequence[Trial]) -> tuple[int | None, str] | None:
-        """Return which of some questions has no answer, if that is known, and the outcome."""
+        """Return the unanswered question among some, if it is known, and the outcome."""
         if not self._left or not trials or time.monotonic() > self._until:
             return None
         self._left -= 1

@@ -36,7 +36,7 @@ MERGED = 8
 
 
 ReductionStep = Callable[[Trial, Failing], Trial]
-"""Makes a trial smaller in one way, as far as it still fails."""
+"""Reduces a trial in one way, for as long as it still fails."""
 
 
 def _without_names(trial: Trial, failing: Failing) -> Trial:

@@ -11,7 +11,7 @@ from pulsar_conformance.reference import Step
 
 STAYS = "stays"
 WALKED = ("goes", STAYS)
-"""Labels of steps that say what becomes of a bundle."""
+"""Labels of steps about the fate of a bundle."""
 
 
 MOST_STAYING = 10
@@ -23,7 +23,7 @@ NEARLY_MOVED = 2
 
 @dataclass(frozen=True)
 class Focus:
-    """Which broker and which bundle a person asks about; None for all."""
+    """Broker and bundle that the user asks about; None for all."""
 
     broker: str | None = None
     bundle: str | None = None
@@ -48,7 +48,7 @@ class Focus:
         return self.bundle is None or not walked or _is_about(step, self.bundle)
 
     def answer(self, answer: Mapping[str, Any]) -> Mapping[str, Any]:
-        """An answer with what is unloaded of the broker, or of the bundle, alone."""
+        """Return an answer reduced to the unloads of the selected broker or bundle."""
         pairs = answer.get("unload")
         if not isinstance(pairs, list) or not self:
             return answer
@@ -86,7 +86,7 @@ def shortened(steps: Sequence[Step]) -> Iterator[Step]:
 
 
 def _sections(steps: Sequence[Step]) -> Iterator[list[Step]]:
-    """Steps in a row that belong together: a heading with what is indented below it."""
+    """Group consecutive steps that belong together: a heading and its indented steps."""
     section: list[Step] = []
     for step in steps:
         if section and not step.label.startswith(" "):

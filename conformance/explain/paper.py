@@ -12,7 +12,7 @@ from pulsar_conformance.specs.text import WIDTH, paragraph
 LABEL = 16
 """A longer label has a line of its own."""
 SHORT = 24
-"""Values of at most so many characters stand side by side."""
+"""Maximum length of values that are written side by side."""
 
 
 def derivation(steps: Sequence[Step]) -> Iterator[str]:

@@ -19,7 +19,7 @@ MODULAR = ("shed.", "place.", "bundles.split_candidates", "average.")
 """Beginnings of the operations that the modular load manager alone has."""
 
 LISTED = 3
-"""Most unloads that one line lists."""
+"""Maximum number of unloads on one line."""
 
 A_FRACTION, A_PERCENTAGE = 1, 5
 """History up to the first beside usage from the second on is meant as fractions."""

@@ -40,7 +40,7 @@ def spread_lines(
 
 
 def chance_of_at_most(most: int, topics: int, shares: Sequence[float]) -> float:
-    """Return the chance that no bundle gets more than `most` of so many topics.
+    """Return the chance that no bundle gets more than `most` of a number of topics.
 
     `shares`: the part of the hash range that each bundle has. Bundles are added one by one; each
     takes its binomial part of the topics that the bundles before it have left.

@@ -301,7 +301,7 @@ def _usage_problems(case: Json, settings: Settings) -> Problems:
 
 
 def _same_usage(allowed: Json, answer: Json) -> bool:
-    """Compare usages; for a broker that uses nothing, any resource or none may be named."""
+    """Compare usages; if nothing is used, any resource or none may be named."""
     close = isclose(allowed["percent"], answer["percent"], rel_tol=0, abs_tol=POINTS)
     return close and (allowed["percent"] == 0 or bool(allowed["resource"] == answer["resource"]))
 

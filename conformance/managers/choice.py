@@ -106,7 +106,7 @@ def without_dynamic_setting() -> st.SearchStrategy[Trial]:
 
 @st.composite
 def mistaken(draw: st.DrawFn) -> Trial:
-    """A wrong name in the place that decides, or sometimes one that the documents leave unclear."""
+    """An invalid name in the deciding place, or sometimes one that the documents leave unclear."""
     name = draw(mistakes if draw(one_in_ten) else unclear)
     beside = documented if draw(st.booleans()) else any_name
     case = manager_case(draw(beside), name) if draw(st.booleans()) else manager_case(name, None)

@@ -47,7 +47,7 @@ class ReleasedAssignment:
 
     @property
     def declined(self) -> Derivation | None:
-        """The answer if no manager starts, or its strategy has no model; None otherwise."""
+        """The answer if no manager starts or its strategy is not modelled; None otherwise."""
         placement = self._among(()).strategy
         if placement not in CHOICE:
             why = f"the model does not foresee {placement} under '{self._release.title}'"

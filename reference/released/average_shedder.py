@@ -29,7 +29,7 @@ PLACE = "AvgShedder.findBundlesForUnloading"
 
 @dataclass(frozen=True)
 class _Pair:
-    """A broker that sheds towards another one, and what it sheds."""
+    """A broker that sheds towards another one, and the amount."""
 
     idle: str
     busy: str

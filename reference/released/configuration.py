@@ -27,7 +27,7 @@ class BadConfiguration(Exception):
 
 
 class InexpressibleValue(Exception):
-    """Raised for a value that has no form in a release's broker.conf."""
+    """Raised for a value that a release's broker.conf cannot express."""
 
 
 class Field(NamedTuple):

@@ -89,7 +89,7 @@ class SplitterTask:
 
     @cached_property
     def decided(self) -> Mapping[str, str]:
-        """For each bundle the reason why it stays whole, empty if it is split."""
+        """Reason why each bundle stays whole; empty if it is split."""
         found, taken = {}, Counter[str]()
         most = int(self.known.number(MAX_BUNDLES))
         counted = self.known.way("room") == "counted"

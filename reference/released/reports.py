@@ -199,7 +199,7 @@ def _stats(value: Any) -> dict[str, dict[str, Any]] | None:
 
 
 def _inexpressible(broker: Mapping[str, Any]) -> str | None:
-    """Why no answer of the protocol can hold a report; None if one can."""
+    """Reason why the protocol cannot express a report, or None."""
     for bundle in (*broker.get("bundles", ()), *broker.get("lastStats", ())):
         if not BUNDLE.fullmatch(bundle):
             return f"the release reads {bundle!r} as a bundle"

@@ -79,14 +79,14 @@ def _algorithm_of(
 
 
 def _default_of_broker(default: str, asked: str | None) -> str:
-    """The default algorithm of a broker that has `asked` as its setting; a blank one is none."""
+    """Default algorithm of a broker whose setting is `asked`; a blank name selects no algorithm."""
     if asked is None:
         return default
     return asked.strip() or RANGE
 
 
 def _refused(split: Split, asked: str, settings: Settings, release: ReleasedWays) -> str | None:
-    """Why the admin API refuses an algorithm; None if it does not."""
+    """Reason why the admin API refuses an algorithm, or None."""
     way = release.ways["unsupported-algorithm"]
     place = release.place("unsupported-algorithm")
     if way != "followed" and asked not in str(settings.value(SUPPORTED)).split(","):

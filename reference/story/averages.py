@@ -66,7 +66,7 @@ class Samples:
         self._frames = {name: Frame(window, kind) for name, window in WINDOWS.items()}
         self._rates: dict[str, Rates] = {}
         self.data: dict[str, Any] = {}
-        """In the shape of bundle data; empty before the first sample."""
+        """Averages in the shape of bundle data; empty before the first sample."""
 
     def add(self, rates: Rates) -> bool:
         """Add a sample, and return True if an average changed."""

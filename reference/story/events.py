@@ -209,4 +209,4 @@ EVENTS: Mapping[str, Event] = {
         tick,
     )
 }
-"""By the name that the protocol gives them."""
+"""Events by their names in the protocol."""

@@ -27,7 +27,7 @@ class Member:
     capacity: Rate
     """Bytes per second at which its CPU is fully used."""
     file: Mapping[str, Value]
-    """Its broker.conf as it was when it started."""
+    """Contents of its broker.conf when it started."""
     strategy: Value
     """The shedding strategy with which it started. [SHED-10]"""
     reported: Rates = IDLE
@@ -48,12 +48,12 @@ class World:
     defaults: Mapping[str, Value]
     readings: Readings
     file: dict[str, Value]
-    """Settings of broker.conf as they stand in the file now."""
+    """Current settings of broker.conf."""
     dynamic: dict[str, Value] = field(default_factory=dict)
     """Settings that were changed while brokers ran."""
     clock: Minutes = ZERO
     brokers: dict[str, Member] = field(default_factory=dict)
-    """In the order in which they joined."""
+    """Brokers in the order in which they joined."""
     leader: str | None = None
     namespaces: dict[str, list[HashRange]] = field(default_factory=dict)
     topics: dict[str, Rates] = field(default_factory=dict)
@@ -81,7 +81,7 @@ class World:
     last_cycle: tuple[int, int] | None = None
     """State at the last shedding cycle: `changes`, and the number of blocked bundles."""
     reported_changes: int | None = None
-    """`changes` when every broker last reported what it carries."""
+    """Value of `changes` when every broker last sent a load report."""
     split_checked_changes: int | None = None
     """`changes` when the leader last looked for bundles to split."""
 

@@ -171,7 +171,7 @@ def pages() -> dict[str, str]:
 
 
 def environment(package: str) -> Environment:
-    """The templates of a package, with what all pages for people use."""
+    """Return the template environment of a package, with what every page uses."""
     made = Environment(
         loader=PackageLoader(package),
         undefined=StrictUndefined,

@@ -153,7 +153,7 @@ def _ranges(case: Mapping[str, Any], answer: Mapping[str, Any]) -> str:
 
 
 def _parts(value: Any) -> list[tuple[int, int]]:
-    """Ranges of hashes, from boundaries, from names of bundles, or from one name."""
+    """Hash ranges given as boundaries, as bundle names or as one bundle name."""
     names = [value] if isinstance(value, str) else value
     if not isinstance(names, list) or not all(isinstance(one, str) for one in names):
         return []

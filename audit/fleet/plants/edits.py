@@ -173,7 +173,7 @@ def too_little(moment: PlantedCycle) -> Pairs | None:
 
 
 def too_much(moment: PlantedCycle) -> Pairs | None:
-    """One more bundle goes when there is just enough."""
+    """Unload one bundle more where the planned ones are just enough."""
     for broker, bundles in _with_need(moment, 1 - HARDLY):
         more = moment.cycle.movable(broker)[: len(bundles) + 1]
         return instead(moment.honest, broker, more)

@@ -62,7 +62,7 @@ def check(rule: str) -> Callable[[JudgedBy], JudgedBy]:
 
 
 def must(reached: Column, done: Column, evidence: Column) -> Judged:
-    """Return a check that something is done where the rule is reached."""
+    """Return a check that `done` holds wherever the rule is reached."""
     reached = true(reached)
     return Judged(reached, reached & ~true(done), evidence, F.lit(True))
 
