@@ -1,90 +1,265 @@
-"""ANSWER: what every reader takes for granted."""
+"""ANSWER: what holds for the answer to any question."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import copy
+from collections.abc import Callable, Sequence
+from functools import cache
+from random import Random
+from typing import Any
 
-from pulsar_conformance.conformance.any_answer import draws
+from hypothesis import strategies as st
+from pulsar_conformance import specs
+from pulsar_conformance.conformance.any_answer.transformations import (
+    copies_of,
+    transformation_between,
+)
 from pulsar_conformance.conformance.cases.matching import matches
 from pulsar_conformance.conformance.catalogue import OPERATIONS
-from pulsar_conformance.conformance.common.check import check_exchanges
+from pulsar_conformance.conformance.common.check import CHECKS, check_exchanges
 from pulsar_conformance.conformance.common.expect import Expect, LeftUnanswered, as_text
-from pulsar_conformance.conformance.common.trial import CASE_CHANGED, Exchange, canonical
+from pulsar_conformance.conformance.common.trial import (
+    CASE_CHANGED,
+    Exchange,
+    Json,
+    Question,
+    Trial,
+    canonical,
+)
+from pulsar_conformance.conformance.drawing.loads import randoms
+from pulsar_conformance.conformance.shedding.operations import SHED
+
+MORE_SHARES = (
+    *(SHED.id,) * 4,
+    *("report.read",) * 2,
+    "bundles.split_candidates",
+    "place.select",
+    "bundles.locate",
+)
+"""Operations with more than one share of the trials, since their answers depend on the most."""
+
+IN_ORDER = frozenset({"boundaries", "settings"})
+"""Fields whose order counts, or may count."""
+
+COPIES = 6
+"""Transformed copies of a case that are asked beside it."""
+
+Questions = st.SearchStrategy[Question]
+Arrangement = Callable[[Questions], st.SearchStrategy[Trial]]
+"""Makes trials out of questions."""
 
 
-@check_exchanges("ANSWER-01", draws=draws.of_each_operation(draws.once))
-def nothing_is_named_that_is_not_there(exchanges: Sequence[Exchange], expect: Expect) -> None:
+@cache
+def questions(operation: str) -> Questions:
+    """Draw a question of one operation from the strategies of all other rules."""
+    rules = specs.load().rules
+
+    def known() -> Questions:
+        serving = [one for one in CHECKS.values() if rules[one.rule].operations == (operation,)]
+        # Sorted, so that the order of imports does not decide what is drawn.
+        serving.sort(key=lambda one: _sort_key(rules[one.rule]))
+        return st.one_of([one.draws for one in serving]).map(lambda trial: trial.questions[-1])
+
+    # Deferred, since most strategies are registered later.
+    return st.deferred(known)
+
+
+def _sort_key(rule: specs.Rule) -> tuple[bool, str]:
+    return rule.provenance != "observed", rule.area
+
+
+def of_each_operation(
+    arrangement: Arrangement,
+) -> Callable[[str], list[st.SearchStrategy[Trial]]]:
+    """Return a function from a rule to its strategies: one or more for each of its operations."""
+
+    def strategies(rule: str) -> list[st.SearchStrategy[Trial]]:
+        operations = specs.load().rules[rule].operations
+        more = (operation for operation in MORE_SHARES if operation in operations)
+        return [arrangement(questions(operation)) for operation in (*operations, *more)]
+
+    return strategies
+
+
+def once(asked: Questions) -> st.SearchStrategy[Trial]:
+    """One question."""
+    return asked.map(lambda question: Trial((question,)))
+
+
+def twice(asked: Questions) -> st.SearchStrategy[Trial]:
+    """One question, asked twice."""
+    return asked.map(lambda question: Trial((question, _copy(question))))
+
+
+def before_and_after_others(asked: Questions) -> st.SearchStrategy[Trial]:
+    """One question, two or three others of its operation, and the first once more."""
+
+    def arranged(first: Question, between: list[Question], random: Random) -> Trial:
+        return Trial((first, *between, with_loads_exchanged(first, random), _copy(first)))
+
+    return st.builds(arranged, asked, st.lists(asked, min_size=1, max_size=2), randoms)
+
+
+def with_loads_exchanged(question: Question, random: Random) -> Question:
+    """Return the same question with the data of its bundles exchanged among them.
+
+    An implementation that remembers data by name uses those of a different bundle.
+    """
+    operation, case = _copy(question)
+    known = case.get("bundles")
+    if isinstance(known, dict) and known:
+        loads = random.sample(list(known.values()), len(known))
+        names = [*known, *(bundle for bundle in _owned(case) if bundle not in known)]
+        case["bundles"] = dict(zip(random.sample(names, len(names)), loads, strict=False))
+    return Question(operation, case)
+
+
+def _owned(case: Json) -> list[str]:
+    """Return the bundles that brokers report."""
+    brokers = case.get("brokers")
+    reports = brokers.values() if isinstance(brokers, dict) else ()
+    return [bundle for report in reports for bundle in report.get("bundles", ())]
+
+
+def reordered(asked: Questions) -> st.SearchStrategy[Trial]:
+    """One question, and the same question with all names in a different order."""
+
+    def both(question: Question, random: Random) -> Trial:
+        operation, case = question
+        return Trial.of(operation, case, {key: shuffled(case[key], random, key) for key in case})
+
+    return st.builds(both, asked, randoms)
+
+
+def transformed(asked: Questions) -> st.SearchStrategy[Trial]:
+    """One question, and transformed copies of it."""
+
+    def arranged(question: Question, random: Random) -> Trial:
+        copies = list(copies_of(question).values())
+        return Trial((question, *random.sample(copies, min(COPIES, len(copies)))))
+
+    return st.builds(arranged, asked, randoms)
+
+
+def _copy(question: Question) -> Question:
+    """Return a copy of the question that shares nothing with it."""
+    return Question(question.operation, copy.deepcopy(question.case))
+
+
+def shuffled(value: Any, random: Random, field: str = "") -> Any:
+    """Return the same brokers, bundles and topics in a different order."""
+    if field in IN_ORDER:
+        return value
+    if isinstance(value, dict):
+        names = random.sample(list(value), len(value))
+        return {name: shuffled(value[name], random, name) for name in names}
+    if isinstance(value, list) and all(isinstance(entry, str) for entry in value):
+        return random.sample(value, len(value))
+    return value
+
+
+def regardless_of_order(value: Any, field: str = "") -> Any:
+    """Return a value that is equal for cases that differ only in the order of names."""
+    if field in IN_ORDER:
+        return value
+    if isinstance(value, dict):
+        return {name: regardless_of_order(item, name) for name, item in value.items()}
+    if isinstance(value, list) and all(isinstance(entry, str) for entry in value):
+        return sorted(value)
+    return value
+
+
+@check_exchanges("ANSWER-01", draws=of_each_operation(once))
+def only_names_of_the_case_are_answered(exchanges: Sequence[Exchange], expect: Expect) -> None:
     """Each broker and bundle of an answer is one of the case's."""
-    for one in exchanges:
-        named = OPERATIONS[one.operation].names
-        if named is not None and not one.declined:
+    for exchange in exchanges:
+        names = OPERATIONS[exchange.operation].names
+        if names is not None and not exchange.declined:
             expect.reached()
-            for answered, known in named(one.case, one.answer):
-                there = set(known)
-                strange = dict.fromkeys(name for name in answered if name not in there)
-                expect.nothing(strange, "the case does not have it")
+            for answered, known in names(exchange.case, exchange.answer):
+                in_case = set(known)
+                unknown = dict.fromkeys(name for name in answered if name not in in_case)
+                expect.nothing(unknown, "the case does not have it")
 
 
-@check_exchanges("ANSWER-02", draws=draws.of_each_operation(draws.again_after_others))
-def a_question_leaves_nothing_behind(exchanges: Sequence[Exchange], expect: Expect) -> None:
-    """The case is as it was, and asked again after others it gets the answer that it had."""
-    for one in exchanges:
-        if CASE_CHANGED in one.answer:
+@check_exchanges("ANSWER-02", draws=of_each_operation(before_and_after_others))
+def a_question_leaves_no_trace(exchanges: Sequence[Exchange], expect: Expect) -> None:
+    """The case is unchanged, and the same question after others gets the same answer."""
+    for exchange in exchanges:
+        if CASE_CHANGED in exchange.answer:
             expect.reached()
-            expect.that(False, "the case left as it was", f"{one.answer[CASE_CHANGED]} changed")
+            changed = f"{exchange.answer[CASE_CHANGED]} changed"
+            expect.that(False, "the case left as it was", changed)
     first, last = exchanges[0], exchanges[-1]
     expect.given(len(exchanges) > 2, "others are asked in between")
-    _same_answer(first, last, expect)
+    _same_question_same_answer(first, last, expect)
 
 
-@check_exchanges("ANSWER-03", draws=draws.of_each_operation(draws.twice))
+@check_exchanges("ANSWER-03", draws=of_each_operation(twice))
 def equal_questions_get_equal_answers(exchanges: Sequence[Exchange], expect: Expect) -> None:
     """The same question twice gets the same answer."""
     expect.given(len(exchanges) == 2, "one question is asked twice")
     first, second = exchanges
-    _same_answer(first, second, expect)
+    _same_question_same_answer(first, second, expect)
 
 
-def _same_answer(first: Exchange, second: Exchange, expect: Expect) -> None:
+def _same_question_same_answer(first: Exchange, second: Exchange, expect: Expect) -> None:
     equal = canonical([first.operation, first.case]) == canonical([second.operation, second.case])
-    expect.given(equal, "the same question is asked again")
-    _alike(first, second, expect)
+    expect.given(equal, "the same question is asked twice")
+    _demand_answer(first, second, expect)
 
 
-@check_exchanges("ANSWER-04", draws=draws.of_each_operation(draws.reordered))
+@check_exchanges("ANSWER-04", draws=of_each_operation(reordered))
 def the_order_of_names_does_not_matter(exchanges: Sequence[Exchange], expect: Expect) -> None:
-    """The same case with everything named in another order gets the same answer."""
+    """The same case with all names in a different order gets the same answer."""
     expect.given(len(exchanges) == 2, "one question is asked in two orders")
     first, second = exchanges
-    same = draws.sorted_out(first.case) == draws.sorted_out(second.case)
+    same = regardless_of_order(first.case) == regardless_of_order(second.case)
     expect.given(first.operation == second.operation and same, "the order alone differs")
     expect.given(canonical(first.case) != canonical(second.case), "the order differs")
-    _alike(first, second, expect)
+    _demand_answer(first, second, expect)
 
 
-@check_exchanges("ANSWER-05", draws=draws.of_each_operation(draws.once))
+@check_exchanges("ANSWER-05", draws=of_each_operation(once))
 def a_legal_case_is_answered(exchanges: Sequence[Exchange], expect: Expect) -> None:
-    """No case ends in a failure, or in a refusal where no rule turns requests down."""
-    for one in exchanges:
+    """No case ends in a failure, or in a refusal where no rule refuses requests."""
+    for exchange in exchanges:
         expect.reached()
-        failed, refused = (one.answer.get(word) for word in ("failed", "refused"))
-        if failed is not None:
-            raise LeftUnanswered("an answer", f"failed: {failed}")
-        if refused is not None and not OPERATIONS[one.operation].refusable:
-            raise LeftUnanswered("an answer", f"refused: {refused}")
+        reason = OPERATIONS[exchange.operation].why_unanswered(exchange.answer)
+        if reason is not None:
+            raise LeftUnanswered("an answer", reason)
 
 
-def _alike(first: Exchange, second: Exchange, expect: Expect) -> None:
-    """Demands the same answer twice, where nothing is left open."""
+@check_exchanges("ANSWER-06", draws=of_each_operation(transformed))
+def names_and_notation_do_not_matter(exchanges: Sequence[Exchange], expect: Expect) -> None:
+    """The same case with other names, another notation or idle additions gets the same answer."""
+    expect.given(len(exchanges) > 1, "a case is asked with transformed copies of it")
+    first, *copies = exchanges
+    question = Question(first.operation, first.case)
+    made = [
+        transformation_between(question, Question(copy.operation, copy.case)) for copy in copies
+    ]
+    expect.given(None not in made, "each copy is made by a known transformation")
+    for twin, transformation in zip(copies, filter(None, made), strict=True):
+        allowed = transformation.answer(first.case, first.answer)
+        _demand_answer(first, twin, expect, allowed, f"the same answer with {transformation.name}")
+
+
+def _demand_answer(
+    first: Exchange,
+    second: Exchange,
+    expect: Expect,
+    allowed: Json | None = None,
+    demand: str = "the same answer twice",
+) -> None:
+    """Demand of the second question `allowed`, or the first answer, if one answer is possible."""
     operation = OPERATIONS[first.operation]
-    if expect.reached(operation.determined(first.view, expect.readings)):
-        allowed = f"the same answer twice: {as_text(first.answer)}"
-        expect.that(_equal(first, second), allowed, second.answer)
-
-
-def _equal(first: Exchange, second: Exchange) -> bool:
-    """The part of an answer that no order of parts or of the case changes."""
-    same = OPERATIONS[first.operation].regardless_of_order
-    if same is None or first.declined or second.declined:
-        return matches(first.operation, first.answer, second.answer)
-    return bool(same(first.case, first.answer) == same(second.case, second.answer))
+    if not expect.reached(operation.determined(first.view, expect.readings)):
+        return
+    case, wanted = (first.case, first.answer) if allowed is None else (second.case, allowed)
+    part = operation.regardless_of_order
+    if part is None or first.declined or second.declined:
+        equal = matches(operation.id, wanted, second.answer)
+    else:
+        equal = bool(part(case, wanted) == part(second.case, second.answer))
+    expect.that(equal, f"{demand}: {as_text(wanted)}", second.answer)

@@ -37,6 +37,7 @@ def test_the_bundled_data_is_in_order(bundled: Specs) -> None:
         "ANSWER-03",
         "ANSWER-04",
         "ANSWER-05",
+        "ANSWER-06",
     ]
 
 
