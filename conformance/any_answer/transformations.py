@@ -6,10 +6,12 @@ more, and so that a case and its transformed copies can be reduced together.
 
 from __future__ import annotations
 
+import marshal
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
+from random import Random
 from typing import Any
 
 from pulsar_conformance import specs
@@ -23,7 +25,7 @@ Renaming = Callable[[int], str]
 
 LONG = "a" * 100
 MANY = 1_100
-"""Entries that are added: more than any usual size of a table or page."""
+"""Entries that are added, before those of the case: more than any usual size of a table or page."""
 
 BROKERS_ADDED = 130
 """Brokers that are added: more than a real cluster has."""
@@ -92,9 +94,19 @@ class Transformation:
     names: Callable[[Json], Mapping[str, str]] = lambda _case: {}
     """The new names of a case."""
 
+    def copy(self, question: Question) -> Question:
+        """Return a question with the transformed case, which shares nothing with the original."""
+        # Ten times as fast as `copy.deepcopy`.
+        return Question(question.operation, marshal.loads(marshal.dumps(self.apply(question.case))))
+
     def answer(self, case: Json, answer: Json) -> Json:
         """Return the answer to the transformed case that the answer to a case demands."""
-        renamed: Json = _renamed(answer, self.names(case))
+        names = dict(self.names(case))
+        unknown = (text for text in _texts(answer) if text not in names and _is_bundle(text))
+        for bundle in unknown:
+            namespace, _, part = bundle.rpartition("/")
+            names[bundle] = f"{names.get(namespace, namespace)}/{part}"
+        renamed: Json = _renamed(answer, names)
         return renamed
 
 
@@ -185,7 +197,8 @@ def _set_to_defaults(case: Json) -> Json:
 
 
 def _null_instead_of_absent(case: Json) -> Json:
-    return {**case, "settings": {NIC_SPEED: None, **case["settings"]}}
+    unset = case["settings"].get(NIC_SPEED, "") == ""
+    return {**case, "settings": {**case["settings"], NIC_SPEED: None}} if unset else case
 
 
 def _resources_null(case: Json) -> Json:
@@ -198,31 +211,31 @@ def _resources_null(case: Json) -> Json:
 def _known_elsewhere(case: Json) -> Json:
     load = {**dict.fromkeys(RATE_FIELDS, 1000.0), "numSamples": 10, "maxSamples": 1000}
     data = {"shortTermData": load, "longTermData": load}
-    return {**case, "bundles": {**case["bundles"], **dict.fromkeys(UNOWNED, data)}}
+    return {**case, "bundles": {**dict.fromkeys(UNOWNED, data), **case["bundles"]}}
 
 
 def _unloaded_elsewhere(case: Json) -> Json:
-    unloaded = {**case["recentlyUnloaded"], **dict.fromkeys(UNOWNED, 1.0)}
+    unloaded = {**dict.fromkeys(UNOWNED, 1.0), **case["recentlyUnloaded"]}
     return {**case, "recentlyUnloaded": unloaded}
 
 
 def _counted_elsewhere(case: Json) -> Json:
-    return {**case, "namespaceBundles": {**case["namespaceBundles"], **dict.fromkeys(ELSEWHERE, 4)}}
+    return {**case, "namespaceBundles": {**dict.fromkeys(ELSEWHERE, 4), **case["namespaceBundles"]}}
 
 
 def _grouped_elsewhere(case: Json) -> Json:
-    return {**case, "groups": {**case["groups"], **dict.fromkeys(ELSEWHERE, "elsewhere")}}
+    return {**case, "groups": {**dict.fromkeys(ELSEWHERE, "elsewhere"), **case["groups"]}}
 
 
 def _brokers_elsewhere(case: Json) -> Json:
     idle = {"cpu": {"usage": 1, "limit": 100}, **dict.fromkeys(RATE_FIELDS, 1.0)}
     reports = {f"elsewhere-{n}": {**idle, "bundles": [UNOWNED[n]]} for n in range(BROKERS_ADDED)}
-    return {**case, "brokers": {**case["brokers"], **reports}}
+    return {**case, "brokers": {**reports, **case["brokers"]}}
 
 
 def _served_elsewhere(case: Json) -> Json:
     served = {f"elsewhere-{n}": [ELSEWHERE[n]] for n in range(BROKERS_ADDED)}
-    return {**case, "owned": {**case["owned"], **served}}
+    return {**case, "owned": {**served, **case["owned"]}}
 
 
 def _in_each_cycle(apply: Callable[[Json], Json], case: Json) -> Json:
@@ -325,21 +338,20 @@ TRANSFORMATIONS: Mapping[str, tuple[Transformation, ...]] = {
 """The transformations of each operation that has any; topics keep their names, which are hashed."""
 
 
-def copies_of(question: Question) -> dict[Transformation, Question]:
-    """Return the transformed copies of a question that differ from it."""
-    operation, case = question
-    copies = {one: one.apply(case) for one in TRANSFORMATIONS[operation]}
-    return {
-        one: Question(operation, copy) for one, copy in copies.items() if not _equal(copy, case)
-    }
+def copies_of(question: Question, count: int, random: Random) -> list[Question]:
+    """Return up to `count` transformed copies of a question, all different from it."""
+    known = TRANSFORMATIONS[question.operation]
+    chosen = random.sample(known, min(count, len(known)))
+    copies = (transformation.copy(question) for transformation in chosen)
+    return [copy for copy in copies if not _equal(copy.case, question.case)]
 
 
-def transformation_between(question: Question, copy: Question) -> Transformation | None:
+def transformation_between(question: Question, other: Question) -> Transformation | None:
     """Return the transformation that makes the second question of the first, or None."""
-    if question.operation != copy.operation or _equal(question.case, copy.case):
+    if question.operation != other.operation or _equal(question.case, other.case):
         return None
     known = TRANSFORMATIONS.get(question.operation, ())
-    return next((one for one in known if _equal(one.apply(question.case), copy.case)), None)
+    return next((one for one in known if _equal(one.apply(question.case), other.case)), None)
 
 
 def _equal(case: Json, other: Json) -> bool:
@@ -347,11 +359,18 @@ def _equal(case: Json, other: Json) -> bool:
     return case == other and canonical(case) == canonical(other)
 
 
-def transformed_alike(trial: Trial, edited: Trial) -> Trial:
-    """Return an edited trial whose first question is transformed as that of the original was."""
-    first, *copies = trial.questions
-    found = [transformation_between(first, copy) for copy in copies]
-    if not copies or None in found:
-        return edited
-    operation, case = edited.questions[0]
-    return Trial.of(operation, case, *(one.apply(case) for one in found if one))
+def transformations_of(trial: Trial) -> list[Transformation]:
+    """Return the transformations that make the other questions of the first; none if one is not.
+
+    The result is kept for the latest trial, which a reduction edits hundreds of times.
+    """
+    global _LATEST
+    latest = _LATEST
+    if latest is None or latest[0] is not trial:
+        first, *others = trial.questions
+        made = [transformation_between(first, other) for other in others]
+        _LATEST = latest = trial, [] if None in made else [one for one in made if one]
+    return latest[1]
+
+
+_LATEST: tuple[Trial, list[Transformation]] | None = None

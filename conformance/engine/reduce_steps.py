@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import combinations
 from typing import Any
 
+from pulsar_conformance.conformance.any_answer.transformations import transformations_of
 from pulsar_conformance.conformance.catalogue import OPERATIONS
 from pulsar_conformance.conformance.common.trial import Question, Trial
 from pulsar_conformance.conformance.stories.reduction import (
@@ -290,7 +291,12 @@ CONTENT = (_without_names, _without_fields, _with_names_merged, _with_plainer_nu
 
 
 def _edited(trial: Trial, edit: Callable[[Any], Any]) -> Trial:
-    return Trial(tuple(Question(operation, edit(case)) for operation, case in trial.questions))
+    """Return a trial with each case edited; transformed copies of the first stay copies of it."""
+    first, *others = (Question(operation, edit(case)) for operation, case in trial.questions)
+    copies = transformations_of(trial)
+    if copies:
+        others = [transformation.copy(first) for transformation in copies]
+    return Trial((first, *others))
 
 
 def _walk(

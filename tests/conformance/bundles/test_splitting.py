@@ -4,7 +4,7 @@ import pytest
 from pulsar_conformance import specs
 from pulsar_conformance.conformance.common.trial import Trial
 from pulsar_conformance.conformance.engine.draw import drawn
-from pulsar_conformance.conformance.engine.judge import Court
+from pulsar_conformance.conformance.engine.evaluate import RuleEvaluator
 from pulsar_conformance.reference import Model, Readings
 
 PROFILE, EXAMPLES, SEED = "documented-3.0", 30, 7
@@ -23,7 +23,7 @@ def backwards(answer):
 def test_parts_may_be_listed_in_any_order(rule):
     readings = specs.load().rules[rule].reading
     model = Model(PROFILE, readings)
-    court = Court(specs.load().defaults(PROFILE), Readings.of(PROFILE, readings))
+    evaluator = RuleEvaluator(specs.load().defaults(PROFILE), Readings.of(PROFILE, readings))
     outcomes = set()
     for trial in drawn(rule, PROFILE, SEED, EXAMPLES):
         answers = [model.answer(*question) for question in trial.questions]
@@ -31,7 +31,7 @@ def test_parts_may_be_listed_in_any_order(rule):
             backwards(answer) if question.operation == "bundles.split" else answer
             for question, answer in zip(trial.questions, answers, strict=True)
         ]
-        outcomes.add(court.judge(rule, trial, split).word)
+        outcomes.add(evaluator.judge(rule, trial, split).word)
     assert outcomes <= {"allowed", "not_reached"}
     assert "allowed" in outcomes
 
@@ -45,7 +45,7 @@ def test_parts_that_are_no_ranges_are_reported():
         "topics": [],
         "positions": [],
     }
-    court = Court(specs.load().defaults(PROFILE), Readings.of(PROFILE, {}))
+    evaluator = RuleEvaluator(specs.load().defaults(PROFILE), Readings.of(PROFILE, {}))
     answer = {"bundles": ["0x80000000_0xffffffff", "0x80000000_0x00000000"]}
-    outcome = court.judge("SPLIT-14", Trial.of("bundles.split", case), [answer])
+    outcome = evaluator.judge("SPLIT-14", Trial.of("bundles.split", case), [answer])
     assert outcome.word == "violated"

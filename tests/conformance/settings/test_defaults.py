@@ -4,7 +4,7 @@ import pytest
 from pulsar_conformance import specs
 from pulsar_conformance.conformance.catalogue import OPERATIONS
 from pulsar_conformance.conformance.common.trial import Trial
-from pulsar_conformance.conformance.engine.judge import Court
+from pulsar_conformance.conformance.engine.evaluate import RuleEvaluator
 from pulsar_conformance.reference import Model, Readings
 
 PROFILE, OPERATION = "documented-3.0", "settings.defaults"
@@ -17,8 +17,8 @@ def as_text(value):
 
 
 def judged(rule, answer):
-    court = Court(specs.load().defaults(PROFILE), Readings.of(PROFILE, {}))
-    return court.judge(rule, Trial.of(OPERATION, {}), [answer]).word
+    evaluator = RuleEvaluator(specs.load().defaults(PROFILE), Readings.of(PROFILE, {}))
+    return evaluator.judge(rule, Trial.of(OPERATION, {}), [answer]).word
 
 
 def test_defaults_may_be_answered_as_text():
