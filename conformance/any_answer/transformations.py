@@ -15,7 +15,11 @@ from random import Random
 from typing import Any
 
 from pulsar_conformance import specs
+from pulsar_conformance.conformance.bundles.operations import CREATE, SPLIT, SPLIT_CANDIDATES
 from pulsar_conformance.conformance.common.trial import Json, Question, Trial, canonical
+from pulsar_conformance.conformance.load_data.operations import AVERAGE, NIC, READ, SUM, USAGE
+from pulsar_conformance.conformance.placement.operations import ASSIGN, PLACE, SPREAD
+from pulsar_conformance.conformance.shedding.operations import CYCLES, SHED
 from pulsar_conformance.reference.cluster import RATE_FIELDS, RESOURCES
 from pulsar_conformance.reference.ranges import HASHES, HashRange
 from pulsar_conformance.reference.usage import NIC_SPEED
@@ -278,9 +282,9 @@ NULL_OVERRIDE = Transformation("null instead of a setting that is absent", _null
 NULL_RESOURCES = Transformation("null instead of resources that are absent", _resources_null)
 
 TRANSFORMATIONS: Mapping[str, tuple[Transformation, ...]] = {
-    "bundles.create": SETTINGS,
-    "bundles.split": SETTINGS,
-    "bundles.split_candidates": (
+    CREATE.id: SETTINGS,
+    SPLIT.id: SETTINGS,
+    SPLIT_CANDIDATES.id: (
         *RENAMED_BROKERS,
         *RENAMED_NAMESPACES,
         *SETTINGS,
@@ -288,11 +292,11 @@ TRANSFORMATIONS: Mapping[str, tuple[Transformation, ...]] = {
         KNOWN_ELSEWHERE,
         COUNTED_ELSEWHERE,
     ),
-    "usage.max": (*SETTINGS, SPELLED_AS_DECIMALS),
-    "usage.nic": (*SETTINGS, SPELLED_AS_DECIMALS, NULL_OVERRIDE),
-    "average.bundle": (SPELLED_AS_DECIMALS,),
-    "average.broker": (*RENAMED_NAMESPACES, SPELLED_AS_DECIMALS, KNOWN_ELSEWHERE),
-    "shed.select": (
+    USAGE.id: (*SETTINGS, SPELLED_AS_DECIMALS),
+    NIC.id: (*SETTINGS, SPELLED_AS_DECIMALS, NULL_OVERRIDE),
+    AVERAGE.id: (SPELLED_AS_DECIMALS,),
+    SUM.id: (*RENAMED_NAMESPACES, SPELLED_AS_DECIMALS, KNOWN_ELSEWHERE),
+    SHED.id: (
         *RENAMED_BROKERS,
         *RENAMED_NAMESPACES,
         *SETTINGS,
@@ -300,7 +304,7 @@ TRANSFORMATIONS: Mapping[str, tuple[Transformation, ...]] = {
         KNOWN_ELSEWHERE,
         UNLOADED_ELSEWHERE,
     ),
-    "shed.cycles": (
+    CYCLES.id: (
         *RENAMED_BROKERS,
         *RENAMED_NAMESPACES,
         *SETTINGS,
@@ -308,7 +312,7 @@ TRANSFORMATIONS: Mapping[str, tuple[Transformation, ...]] = {
         replace(KNOWN_ELSEWHERE, apply=partial(_in_each_cycle, _known_elsewhere)),
         replace(UNLOADED_ELSEWHERE, apply=partial(_in_each_cycle, _unloaded_elsewhere)),
     ),
-    "place.select": (
+    PLACE.id: (
         *RENAMED_BROKERS,
         *RENAMED_NAMESPACES,
         *SETTINGS,
@@ -316,7 +320,7 @@ TRANSFORMATIONS: Mapping[str, tuple[Transformation, ...]] = {
         KNOWN_ELSEWHERE,
         BROKERS_ELSEWHERE,
     ),
-    "place.anti_affinity": (
+    SPREAD.id: (
         *RENAMED_BROKERS,
         *RENAMED_NAMESPACES,
         *RENAMED_DOMAINS,
@@ -324,7 +328,7 @@ TRANSFORMATIONS: Mapping[str, tuple[Transformation, ...]] = {
         GROUPED_ELSEWHERE,
         SERVED_ELSEWHERE,
     ),
-    "place.broker": (
+    ASSIGN.id: (
         *RENAMED_BROKERS,
         *RENAMED_NAMESPACES,
         *RENAMED_DOMAINS,
@@ -333,7 +337,7 @@ TRANSFORMATIONS: Mapping[str, tuple[Transformation, ...]] = {
         KNOWN_ELSEWHERE,
         GROUPED_ELSEWHERE,
     ),
-    "report.read": (SPELLED_AS_DECIMALS, NULL_RESOURCES),
+    READ.id: (SPELLED_AS_DECIMALS, NULL_RESOURCES),
 }
 """The transformations of each operation that has any; topics keep their names, which are hashed."""
 
