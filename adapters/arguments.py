@@ -88,7 +88,7 @@ def seconds(text: str) -> float:
     """A length of time from an option."""
     number = float(text)
     if not (math.isfinite(number) and number > 0):
-        raise argparse.ArgumentTypeError(f"{text} is no time; give seconds, as in 60 or 0.5")
+        raise argparse.ArgumentTypeError(f"{text} is not a duration; give seconds, as in 60 or 0.5")
     return number
 
 

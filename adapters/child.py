@@ -131,7 +131,7 @@ class Child:
         if self._selector.get_map():
             raise ChildError(
                 "ended, but left processes behind that hold its output open",
-                "end what it started before it leaves",
+                "end every process that it started before it exits",
             )
 
     def stderr_tail(self) -> str:

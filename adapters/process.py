@@ -168,7 +168,7 @@ class ProcessConnection(Connection):
             self._break(phase, f"{before}its line {error}: {begins}", _STDOUT)
         if not isinstance(reply, dict):
             self._break(
-                phase, f"{before}its line is no JSON object: {str(reply)[:SHOWN]!r}", _SHAPE
+                phase, f"{before}its line is not a JSON object: {str(reply)[:SHOWN]!r}", _SHAPE
             )
         number = reply.get("id")
         if type(number) is not int or number != message["id"]:

@@ -48,7 +48,7 @@ class HashRange:
         lower, _, upper = name.rpartition("/")[2].partition("_")
         parsed = cls(int(lower, 16), int(upper, 16))
         if not FULL_LOWER <= parsed.lower < parsed.upper <= FULL_UPPER:
-            raise ValueError(f"{name} is no range of hashes")
+            raise ValueError(f"{name} is not a hash range")
         return parsed
 
     @property

@@ -108,7 +108,7 @@ def _fields(
 
 def _object(value: object, place: str) -> Mapping[str, Any]:
     if not isinstance(value, Mapping):
-        raise Unreadable(f"{place}: {_quoted(value)} is no JSON object")
+        raise Unreadable(f"{place}: {_quoted(value)} is not a JSON object")
     return value
 
 
@@ -116,7 +116,7 @@ def _number(value: object, place: str) -> float:
     if value is None:
         raise Unreadable(f"{place}: is missing")
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise Unreadable(f"{place}: {_quoted(value)} is no number")
+        raise Unreadable(f"{place}: {_quoted(value)} is not a number")
     if not abs(value) <= sys.float_info.max:
         raise Unreadable(f"{place}: {_quoted(value)} is too large")
     return value
@@ -132,7 +132,7 @@ def _amount(value: object, place: str) -> float:
 def _count(value: object, place: str) -> int:
     number = _amount(value, place)
     if number != int(number):
-        raise Unreadable(f"{place}: {_quoted(value)} is no number of things")
+        raise Unreadable(f"{place}: {_quoted(value)} is not a count")
     return int(number)
 
 
@@ -147,7 +147,7 @@ def _usage(value: object, place: str) -> dict[str, float] | None:
 
 def _bundle(value: object, place: str) -> str:
     if not isinstance(value, str) or not BUNDLE.fullmatch(value):
-        raise Unreadable(f"{place}: {_quoted(value)} is no bundle (tenant/namespace/0x…_0x…)")
+        raise Unreadable(f"{place}: {_quoted(value)} is not a bundle (tenant/namespace/0x…_0x…)")
     try:
         HashRange.parse(value)
     except ValueError as wrong:
@@ -157,7 +157,7 @@ def _bundle(value: object, place: str) -> str:
 
 def _bundles(value: object, place: str) -> list[str]:
     if not isinstance(value, list):
-        raise Unreadable(f"{place}: {_quoted(value)} is no list of bundles")
+        raise Unreadable(f"{place}: {_quoted(value)} is not a list of bundles")
     return list(dict.fromkeys(_bundle(one, place) for one in value))
 
 

@@ -116,7 +116,7 @@ def forget(history: Path, results: Sequence[Path]) -> None:
     try:
         reported = {one["start"] for one in json.loads(last)["testResults"].values()}
     except (ValueError, LookupError, TypeError, AttributeError):
-        raise CannotReport(f"{history} is no history of Allure; delete it") from None
+        raise CannotReport(f"{history} is not an Allure history; delete it") from None
     files = (file for folder in results for file in folder.glob("*-result.json"))
     if reported == {json.loads(file.read_text("utf-8")).get("start") for file in files}:
         partial = history.with_suffix(".partial")

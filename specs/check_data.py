@@ -94,7 +94,7 @@ def _mistake_in(setting: Setting, value: JSON) -> str | None:
     of_type = isinstance(value, TYPES[setting.type])
     # A Python boolean is an integer, too.
     if not of_type or isinstance(value, bool) != (setting.type == "boolean"):
-        return f"{value!r} is no {setting.type}, which the setting is"
+        return f"{value!r} is not of type {setting.type}, as the setting requires"
     if setting.choices and value not in setting.choices:
         return unknown(str(value), "choice", map(str, setting.choices))
     if setting.range is not None:

@@ -126,8 +126,8 @@ def _key_and_problem(error: ValidationError, name: str) -> tuple[str | None, str
         return key, f"the name {key} does not look like {kind.error.kind.pattern}"
     limit = wanted.get(kind.name)
     words = {
-        "enum": f"{_shown(value)} is none of {_listed(limit)}",
-        "type": f"{_shown(value)} is no {limit}",
+        "enum": f"{_shown(value)} is not one of {_listed(limit)}",
+        "type": f"{_shown(value)} is not of type {limit}",
         "pattern": f"{_shown(value)} does not look like {limit}",
         "minItems": f"at least {limit} must be given",
         "minProperties": f"at least {limit} must be given",

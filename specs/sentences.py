@@ -2,7 +2,7 @@
 
 A setting line, a command, a table row, a list item, a block of code and a monitor table are one
 sentence each. Elsewhere wrapped lines are joined and split where a sentence ends. What only marks
-a note ("tip", ":::note") is no sentence.
+a note ("tip", ":::note") is not a sentence.
 """
 
 import hashlib

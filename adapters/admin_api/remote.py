@@ -72,9 +72,9 @@ def _split(url: str) -> SplitResult:
         parts = urlsplit(url)
         port = parts.port
     except ValueError as error:
-        raise BadUrl(f"{url} is no URL: {error}") from None
+        raise BadUrl(f"{url} is not a URL: {error}") from None
     if parts.scheme not in ("http", "https") or not parts.hostname or port == 0:
-        raise BadUrl(f"{url} is no admin URL; write it as in http://localhost:8080")
+        raise BadUrl(f"{url} is not an admin URL; write it as in http://localhost:8080")
     return parts
 
 
@@ -128,7 +128,7 @@ def _stays_secure(url: str, to: str) -> None:
     try:
         parts = _split(to)
     except BadUrl as wrong:
-        raise NoAnswer(f"{url} redirects to what is no URL: {wrong}") from None
+        raise NoAnswer(f"{url} redirects to an invalid URL: {wrong}") from None
     if urlsplit(url).scheme == "https" and parts.scheme != "https":
         raise NoAnswer(f"{url} redirects to plain HTTP, at {parts.netloc}; not followed")
 

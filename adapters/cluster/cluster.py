@@ -219,7 +219,7 @@ class LiveCluster:
             lambda: all(
                 broker.notified.count.get(node, 0) > heard[name] for name, broker in self._up()
             ),
-            "every broker hears of the election",
+            "every broker is notified of the election",
         )
         self.rest()
 
@@ -284,7 +284,7 @@ class LiveCluster:
             lambda: all(
                 broker.notified.count.get(MARK, 0) > before[name] for name, broker in self._up()
             ),
-            "every broker hears of what was written",
+            "every broker is notified of the change",
         )
 
     def heard(self) -> None:

@@ -278,7 +278,7 @@ def check_name(topic: str) -> None:
     try:
         space = str(named("org.apache.pulsar.common.naming.TopicName").get(topic).getNamespace())
     except jpype.JException as error:
-        raise Unsayable(f"{topic} is no topic: {error.getMessage()}") from None
+        raise Unsayable(f"{topic} is not a topic: {error.getMessage()}") from None
     if space != namespace_of(topic):
         raise Unsayable(f"{topic} is read as a topic of {space}")
 

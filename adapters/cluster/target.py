@@ -78,7 +78,7 @@ def _manager(value: str) -> str:
 
 def _crash(value: str) -> str:
     if value not in CRASHES:
-        raise BadCluster(f"{value!r} is no way to crash; there are {', '.join(CRASHES)}")
+        raise BadCluster(f"{value!r} is not a kind of crash; there are {', '.join(CRASHES)}")
     return value
 
 

@@ -148,7 +148,10 @@ class OwnQuestions:
         if not running:
             return {"unsupported": NOT_THIS.format("manager.choose", "the class that is set")}
         manager = min(running, key=lambda one: one == named)
-        return {"manager": manager, "why": f"the report of {running[manager]} is one of it"}
+        return {
+            "manager": manager,
+            "why": f"{running[manager]} writes load reports of this manager",
+        }
 
 
 ANSWERS: Mapping[str, Callable[[OwnQuestions, Mapping[str, Any]], JSON]] = {

@@ -95,7 +95,7 @@ class PlayedCluster:
         places = [urlsplit(str(url)).netloc for url in urls if url]
         names = [name for name, broker in self.brokers.items() if broker in places]
         if not names:
-            raise Unsettled(f"{topic} is served by {places}, which is no broker of the story")
+            raise Unsettled(f"{topic} is served by {places}, which is not a broker of the story")
         return names[0]
 
     def leader(self) -> str | None:

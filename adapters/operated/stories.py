@@ -135,7 +135,7 @@ def _hindrances(standing: Standing, case: Mapping[str, Any]) -> Iterator[str | N
             if any(about.get(name) for name in about if name != "topic"):
                 yield "nobody sends the traffic"
             if not about["topic"].startswith("persistent://") or about["topic"].count("/") != 4:
-                yield f"{about['topic']} is no persistent topic of a namespace"
+                yield f"{about['topic']} is not a persistent topic in a namespace"
         if kind == "setting" and about["how"] == "conf":
             yield "nobody writes to a broker's files"
     if standing.sight.domains and _kept_apart(case):

@@ -22,7 +22,7 @@ fn create(asked: &Json) -> Result<Json, String> {
     let number = match (&asked["bundles"], &asked["settings"]["defaultNumberOfNamespaceBundles"]) {
         (Null, Null) => DEFAULT_BUNDLES,
         (Null, Number(number)) | (Number(number), _) => *number,
-        _ => return Err("the number of bundles is no number".into()),
+        _ => return Err("the number of bundles is not a number".into()),
     };
     let count = number as u64;
     let mut boundaries: Vec<Json> =

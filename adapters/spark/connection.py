@@ -210,7 +210,7 @@ def connect_spark(
     target = rest or "local[*]"
     if not session.PLACES.fullmatch(target):
         hint = "write spark, spark:local[4], or spark:sc://HOST:PORT"
-        raise AdapterError("start", f"{rest!r} is no place for Spark to run", hint, "", name)
+        raise AdapterError("start", f"{rest!r} is not a Spark target", hint, "", name)
     return SparkConnection(target, name, profile, readings, limits)
 
 

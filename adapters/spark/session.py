@@ -85,7 +85,7 @@ def check_place(target: str, adapter: str) -> None:
     """Raises AdapterError where no Spark can be named so."""
     if target != SUBMITTED and not PLACES.fullmatch(target):
         hint = "write local[4], local[*] for every core, or sc://HOST:PORT"
-        raise AdapterError("start", f"{target!r} is no place for Spark to run", hint, "", adapter)
+        raise AdapterError("start", f"{target!r} is not a Spark target", hint, "", adapter)
 
 
 def take(target: str, adapter: str, options: Mapping[str, str] = MappingProxyType({})) -> Spark:

@@ -128,6 +128,6 @@ MISSED = {
     "settings": "an audit needs them by --setting",
     "domains": "placement by failure domains is not judged",
     "groups": "placement of groups is not judged",
-    "causes of unloading": "every unload that is no split and no shutdown is unknown",
+    "causes of unloading": "every unload that is neither a split nor a shutdown is unknown",
 }
 """Consequences for an audit of what cannot be read."""

@@ -146,14 +146,12 @@ def _nothing(args: argparse.Namespace, lines: dict[str, Any]) -> str:
     if args.time_from or args.time_to:
         return "there is no shedding cycle of a reporting broker in that time; see --from and --to"
     problem = "it has no shedding cycle of a reporting broker"
-    return (
-        f"--input {args.input}: {problem}; give load reports, leaders and cycles of the same time"
-    )
+    return f"--input {args.input}: {problem}; give load reports, leaders and cycles of one period"
 
 
 def _check_times(since: datetime | None, until: datetime | None) -> None:
     if since and until and since >= until:
-        problem = f"it is not before --to {until.isoformat()}, so that no cycle is between them"
+        problem = f"it is not before --to {until.isoformat()}, so the period has no cycle"
         raise AuditError(f"--from {since.isoformat()}: {problem}")
 
 

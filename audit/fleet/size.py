@@ -86,10 +86,10 @@ class Fleet:
                 option = OPTION.get(name, f"--{name}")
                 raise BadFleet(f"{option} {getattr(self, name)}: give a number from {least} on")
         if self.interval % self.report:
-            problem = f"it is no multiple of --report-minutes {self.report}"
+            problem = f"it is not a multiple of --report-minutes {self.report}"
             raise BadFleet(f"--interval {self.interval}: {problem}, so that cycles lack reports")
         if self.hours * MINUTE % self.interval:
-            problem = f"{self.hours} hours are no whole number of such intervals"
+            problem = f"{self.hours} hours are not a whole number of such intervals"
             raise BadFleet(f"--interval {self.interval}: {problem}")
 
     @property

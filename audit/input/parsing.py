@@ -90,8 +90,8 @@ def parsed(lines: DataFrame) -> DataFrame:
     `lines` have `file`, `line`, `damage`. Added are `found` (number of JSON values on the line;
     null if it is not JSON), `sound` (true if it is JSON from beginning to end, without repeated
     keys), `ill_typed` (true if a field has the wrong type), the fields of a record, `at` as a time
-    and `stamp` as it was written; all null where the line is no JSON object. The line is parsed in
-    brackets, with an end after them: JSON that continues after its own end would go unnoticed
+    and `stamp` as it was written; all null where the line is not a JSON object. The line is parsed
+    in brackets, with an end after them: JSON that continues after its own end would go unnoticed
     otherwise.
     """
     lines = lines.withColumn("line", _without_mark(_without_returns(F.col("line"))))

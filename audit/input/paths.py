@@ -63,7 +63,7 @@ def _check_apart(source: str, output: str) -> None:
 def _check_folder(option: str, path: Path) -> None:
     for one in (path, *path.parents):
         if one.exists() and not one.is_dir():
-            raise AuditError(f"--{option} {path}: {one} is no folder; name another one")
+            raise AuditError(f"--{option} {path}: {one} is not a folder; name another one")
 
 
 def _check_file(path: Path) -> None:

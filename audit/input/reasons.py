@@ -241,16 +241,14 @@ REASONS: Mapping[str, Reason] = {
         lambda: F.col("damage") == FOREIGN,
     ),
     "not-utf8": Reason("The line is not UTF-8.", lambda: ~F.is_valid_utf8("line")),
-    "empty-line": Reason("Nothing stands on the line.", lambda: F.col("found") == 0),
+    "empty-line": Reason("The line is empty.", lambda: F.col("found") == 0),
     "truncated-line": Reason("It begins with { and does not end with }.", truncated),
-    "not-an-object": Reason("It is JSON, and no object.", no_object),
+    "not-an-object": Reason("It is JSON but not an object.", no_object),
     "not-json": Reason("It is not JSON.", lambda: F.col("found").isNull()),
-    "several-records": Reason(
-        "More than one record stands on the line.", lambda: F.col("found") > 1
-    ),
+    "several-records": Reason("The line holds more than one record.", lambda: F.col("found") > 1),
     "missing-kind": Reason("It has no kind.", lambda: F.col("kind").isNull()),
     "unknown-kind": Reason(
-        f"Its kind is none of {', '.join(REQUIRED)}.", lambda: ~is_kind(*REQUIRED)
+        f"Its kind is not one of {', '.join(REQUIRED)}.", lambda: ~is_kind(*REQUIRED)
     ),
     "bad-cluster": Reason(
         "It has no cluster, or one with another name than Pulsar allows.",
@@ -282,7 +280,7 @@ REASONS: Mapping[str, Reason] = {
     ),
     "missing-field": Reason("A field is missing that its kind needs.", missing),
     "bad-number": Reason(
-        f"A number is NaN, below 0 or above {LARGEST:.0e}, or a count is no whole number.",
+        f"A number is NaN, below 0 or above {LARGEST:.0e}, or a count is not a whole number.",
         bad_numbers,
     ),
     "two-values": Reason("It gives a bundle, broker or setting two values.", twice),
@@ -293,8 +291,8 @@ REASONS: Mapping[str, Reason] = {
     "bad-split": Reason("The parts of a split bundle do not make it up.", bad_split),
     "bad-setting": Reason("A documented setting has a value of another type.", bad_setting),
     "bad-cause": Reason(
-        f"The cause of an unload is none of {', '.join(CAUSES)}; or of a split, none of "
-        f"{', '.join(SPLITTERS)}.",
+        f"The cause of an unload is not one of {', '.join(CAUSES)}; or that of a split is not "
+        f"one of {', '.join(SPLITTERS)}.",
         bad_cause,
     ),
     "duplicate": Reason("The same record is there already, word for word.", never),

@@ -130,7 +130,7 @@ def _usable(store: Store) -> None:
     except AnalysisException:
         return
     if there:
-        problem = "there are files in it, and they are no audit's"
+        problem = "there are files in it, and they are not from an audit"
         raise AuditError(f"--output {store.path}: {problem}; name a folder that is not there yet")
 
 

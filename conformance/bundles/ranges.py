@@ -78,7 +78,7 @@ def _both(asked: Sequence[Asked[Locating, Located]], expect: Expect) -> tuple[Lo
 def _no_partitions(topics: list[str], expect: Expect) -> None:
     """Assume no partitions if they are spread: the bundle of one then depends on all bundles."""
     spread = expect.readings["partitions"] == "spread" and any(map(PARTITION.search, topics))
-    expect.given(not spread, "the topics are no partitions")
+    expect.given(not spread, "the topics are not partitions")
 
 
 @LOCATE.check_together("BUNDLE-05", draws=namespaces.located_twice())

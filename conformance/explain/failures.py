@@ -24,7 +24,7 @@ def format_failure(rule: specs.Rule, verdict: Verdict, name: str) -> str:
 
     `name` is what the implementation calls itself.
     """
-    warning = ", a warning since it is no must" if verdict.warns else ""
+    warning = ", a warning as the rule is not a must" if verdict.warns else ""
     lines = [f"{rule.id} violated by {name}{warning}", *_block(f"{rule.title}.", 2)]
     lines += _block(rule.statement, 2)
     lines += [f"  {line}" for line in sources_of(rule, verdict.profile)]

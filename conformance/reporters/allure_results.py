@@ -142,7 +142,7 @@ def message_of(rule: Rule, verdict: Verdict, name: str) -> str:
     """Return the verdict in words; for a failure, also the allowed answer."""
     broken = f"{rule.id} violated by {name}"
     if verdict.warns:
-        lines = [f"warning: {broken}, but it is no must"]
+        lines = [f"warning: {broken}, but it is not a must"]
     elif verdict.verdict == "fail":
         lines = [broken]
     else:

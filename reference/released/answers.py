@@ -68,7 +68,7 @@ def old_topic(case: Case, release: ReleasedWays | None) -> Derivation | None:
     for topic in case["topics"]:
         _, _, name = topic.partition("://")
         if name.count("/") > PARTS_OF_TOPIC:
-            why = f"{topic} is no tenant/namespace/topic ({release.place('old-names')})"
+            why = f"{topic} is not tenant/namespace/topic ({release.place('old-names')})"
             return Derivation({"failed": why}, partial(_failed, why))
     return None
 

@@ -121,7 +121,7 @@ def _check(report: Mapping[str, Any], parse: Callable[[Any], Any], names: Any) -
 
 def _object(value: Any) -> Mapping[str, Any]:
     if not isinstance(value, Mapping):
-        raise _Mismatch(f"{value!r} is no JSON object")
+        raise _Mismatch(f"{value!r} is not a JSON object")
     return value
 
 
@@ -140,17 +140,17 @@ def _double(value: Any) -> float:
         if not text or text == "null":
             return 0.0
         if not DOUBLE.fullmatch(text):
-            raise _Mismatch(f"{value!r} is no number")
+            raise _Mismatch(f"{value!r} is not a number")
         return float(text.rstrip("dDfF"))
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise _Mismatch(f"{value!r} is no number")
+        raise _Mismatch(f"{value!r} is not a number")
     return float(value)
 
 
 def _whole(most: int) -> Callable[[Any], int]:
     def parse(value: Any) -> int:
         if isinstance(value, str) and value.strip() and not WHOLE_NUMBER.fullmatch(value.strip()):
-            raise _Mismatch(f"{value!r} is no whole number")
+            raise _Mismatch(f"{value!r} is not a whole number")
         number = int(value) if isinstance(value, str) and value.strip() else _double(value)
         if not -most <= number < most:
             raise _Mismatch(f"{value!r} is out of range")
@@ -180,9 +180,9 @@ def _names(report: Mapping[str, Any], field: str, name: str) -> dict[str, list[s
     if value is None:
         return {}
     if not isinstance(value, list):
-        raise _Mismatch(f"{field}: {value!r} is no list of bundles")
+        raise _Mismatch(f"{field}: {value!r} is not a list of bundles")
     if any(isinstance(one, list | Mapping) for one in value):
-        raise _Mismatch(f"{field}: {value!r} is no list of texts")
+        raise _Mismatch(f"{field}: {value!r} is not a list of strings")
     return {name: sorted({str(one) for one in value})}
 
 

@@ -51,7 +51,7 @@ def select(cycle: Cycle, release: ReleasedWays, memory: CycleMemory | None = Non
     names = [bundle for one in kept for bundle in one.bundles]
     old = next((one for one in names if namespace_of(one).count("/") > 1), None)
     if old is not None and release.ways["old-names"] == "refused":
-        why = f"{namespace_of(old)} is no tenant/namespace ({release.place('old-names')})"
+        why = f"{namespace_of(old)} is not tenant/namespace ({release.place('old-names')})"
         return Derivation({"failed": why}, lambda: (Step("failed", why),))
     sheds = sorted(kept, key=lambda one: list(cycle.brokers).index(one.broker))
     answer = [{"broker": one.broker, "bundle": bundle} for one in sheds for bundle in one.bundles]

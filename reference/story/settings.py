@@ -33,7 +33,7 @@ def why_invalid(name: str, value: Value) -> str | None:
         return f"there is no setting {name}"
     of_type = isinstance(value, TYPES.get(known.type, ()))
     if not of_type or isinstance(value, bool) != (known.type == "boolean"):
-        return f"{value!r} is no {known.type}, which {name} is"
+        return f"{value!r} is not of type {known.type}, as {name} requires"
     if isinstance(value, int | float):
         least, most = known.range or (LEAST.get(name, 0), None)
         if name == "defaultNumberOfNamespaceBundles":

@@ -45,9 +45,11 @@ def stream(file: Path) -> list[Line]:
     except (OSError, UnicodeDecodeError) as wrong:
         raise BadReport(f"{file}: {getattr(wrong, 'strerror', None) or wrong}") from None
     except json.JSONDecodeError:
-        raise BadReport(f"{file}: it is no verdict stream, which has JSON in each line") from None
+        raise BadReport(
+            f"{file}: it is not a verdict stream, which has JSON in each line"
+        ) from None
     if not lines or not isinstance(lines[0], dict) or lines[0].get("kind") != "run":
-        raise BadReport(f"{file}: it is no verdict stream; give the verdicts.jsonl of a run")
+        raise BadReport(f"{file}: it is not a verdict stream; give the verdicts.jsonl of a run")
     return lines
 
 

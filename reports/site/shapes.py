@@ -78,7 +78,7 @@ def _fields(whole: Schema, operation: str, before: str) -> Iterator[Field]:
 
 
 def _values(one: Schema) -> Schema | None:
-    """Return the schema of a map's values; None if it is no map."""
+    """Return the schema of a map's values; None if it is not a map."""
     found = one.get("additionalProperties")
     return found if isinstance(found, dict) else None
 

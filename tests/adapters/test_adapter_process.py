@@ -41,7 +41,7 @@ IN_A_BATCH = {
     "floods_stdout": ["wrote more than 1048576 bytes without ending the line", "'xxxx"],
     "closes_stdout": ["closed its standard output and goes on running"],
     "answers_with_text": ["its line isn't JSON (Expecting value, character 1): 'ok'"],
-    "answers_with_a_list": ["its line is no JSON object: '[1, 2]'"],
+    "answers_with_a_list": ["its line is not a JSON object: '[1, 2]'"],
     "answers_with_duplicate_keys": ["has the key 'unload' twice in one object"],
     "answers_with_nan": ["has NaN, which JSON doesn't know"],
     "answers_with_too_large_a_number": ["has the number 1e999, which is too large"],

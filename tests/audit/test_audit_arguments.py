@@ -26,7 +26,7 @@ PATHS = {
     "no input": (["--input", ""], "--input: it is empty"),
     "output within the input": (["--output", "in/new"], "--output in/new: it lies within --input"),
     "output is the input": (["--output", "in"], "--output in: it lies within --input"),
-    "output below a file": (["--output", "file/new"], "file is no folder; name another one"),
+    "output below a file": (["--output", "file/new"], "file is not a folder; name another one"),
     "no folder for the summary": (["--json", "no/a.json"], "--json no/a.json: there is no folder"),
     "summary is a folder": (["--json", "in"], "--json in: it is a folder; name a file"),
     "no time between": (

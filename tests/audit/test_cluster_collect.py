@@ -296,10 +296,10 @@ def test_a_token_is_sent_and_never_told(cluster, tmp_path, capsys, monkeypatch):
 @pytest.mark.parametrize(
     ("url", "said"),
     [
-        ("localhost:8080", "is no admin URL"),
-        ("ftp://localhost", "is no admin URL"),
-        ("http://", "is no admin URL"),
-        ("http://localhost:port", "is no URL"),
+        ("localhost:8080", "is not an admin URL"),
+        ("ftp://localhost", "is not an admin URL"),
+        ("http://", "is not an admin URL"),
+        ("http://localhost:port", "is not a URL"),
         ("http://me:secret@localhost:8080", "a URL holds no secret"),
         ("http://localhost:8080/admin", "write scheme, host and port alone"),
     ],

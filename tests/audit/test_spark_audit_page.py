@@ -120,8 +120,8 @@ def test_what_happened_to_a_bundle_and_at_a_broker(audited, capsys):
             ["--why", "t/ns/0x00000000_0x80000000", "--json", "x"],
             "--json: they do not go with --why or --broker",
         ),
-        (["--spark", "foo"], "'foo' is no place for Spark to run"),
-        (["--spark", "local[x]"], "'local[x]' is no place for Spark to run"),
+        (["--spark", "foo"], "'foo' is not a Spark target"),
+        (["--spark", "local[x]"], "'local[x]' is not a Spark target"),
     ],
 )
 def test_options_that_cannot_be(more, told, tmp_path, capsys, monkeypatch):

@@ -86,7 +86,7 @@ def test_until_it_is_interrupted(cluster, tmp_path):
 @pytest.mark.parametrize(
     ("more", "told"),
     [
-        (["--spark", "foo"], "'foo' is no place for Spark to run"),
+        (["--spark", "foo"], "'foo' is not a Spark target"),
         (["--reading", "overload-amount"], "write NAME=VALUE"),
         (["--cluster", "us"], "--cluster us: there are eu-1"),
         ([], "nobody listens there"),

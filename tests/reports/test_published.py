@@ -129,7 +129,7 @@ def test_a_change_without_a_new_checksum_does_not_verify(report, verified):
     [
         (lambda report: report.pop("contact"), "contact is missing"),
         (lambda report: report.update(date="yesterday"), "date: "),
-        (lambda report: line_of(report).update(verdict="fine"), '"fine" is none of pass, fail'),
+        (lambda report: line_of(report).update(verdict="fine"), '"fine" is not one of pass, fail'),
         (lambda report: report.update(stars=5), "stars"),
     ],
 )
@@ -213,8 +213,8 @@ def test_from_a_run_to_a_report(tmp_path, monkeypatch, capsys):
 @pytest.mark.parametrize(
     ("content", "told"),
     [
-        ("", "it is no verdict stream; give the verdicts.jsonl"),
-        ("nonsense", "it is no verdict stream, which has JSON in each line"),
+        ("", "it is not a verdict stream; give the verdicts.jsonl"),
+        ("nonsense", "it is not a verdict stream, which has JSON in each line"),
         (
             '{"kind": "run", "rules": ["SHED-*"]}',
             "the run judged only SHED-*; a report is about all",

@@ -38,7 +38,7 @@ def test_what_is_no_history_is_told_and_kept(tmp_path, content):
     history = tmp_path / "allure-history.jsonl"
     history.write_text(content)
     if content:
-        with pytest.raises(allure.CannotReport, match="is no history of Allure; delete it"):
+        with pytest.raises(allure.CannotReport, match="is not an Allure history; delete it"):
             allure.forget(history, [])
     assert history.read_text() == content
 

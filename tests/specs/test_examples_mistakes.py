@@ -85,7 +85,7 @@ MISTAKES = {
         "title: Of two", "titel: Of two", "  titel:", "unknown key 'titel'; there are"
     ),
     "unknown operation": Mistake(
-        "ask: shed.select", "ask: shed.selekt", "  ask: shed.selekt", '"shed.selekt" is none of'
+        "ask: shed.select", "ask: shed.selekt", "  ask: shed.selekt", '"shed.selekt" is not one of'
     ),
     "no answer": Mistake(
         "  allowed:\n    - unload: [*first, *second]\n",

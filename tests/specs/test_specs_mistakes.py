@@ -72,7 +72,7 @@ MISTAKES = {
         "operations: [shed.select]",
         "operations: [shed.selekt]",
         "  operations: [shed.selekt]",
-        'SHED-01.operations.0: "shed.selekt" is none of settings.defaults,',
+        'SHED-01.operations.0: "shed.selekt" is not one of settings.defaults,',
     ),
     "no operation": Mistake(
         "rules/shed.yaml",
@@ -191,7 +191,7 @@ MISTAKES = {
         "  level: must",
         "  level: shall",
         "  level: shall",
-        'OVERLOAD-01.level: "shall" is none of must, should, may, advice',
+        'OVERLOAD-01.level: "shall" is not one of must, should, may, advice',
     ),
     "key given twice": Mistake(
         "rules/overload.yaml",
@@ -233,7 +233,7 @@ MISTAKES = {
         "none: *motive",
         "awaits: SHED",
         "          awaits: SHED",
-        'awaits: "SHED" is none of DATA, PLACE, ANTI, OWN, MANAGER, REPORT',
+        'awaits: "SHED" is not one of DATA, PLACE, ANTI, OWN, MANAGER, REPORT',
     ),
     "setting that no document names": Mistake(
         "settings.yaml",
@@ -247,7 +247,7 @@ MISTAKES = {
         "defaults: {load-balance-2.10: 4, load-balance-3.0: 4}",
         "defaults: {load-balance-2.10: four, load-balance-3.0: 4}",
         "  defaults: {load-balance-2.10: four",
-        "defaultNumberOfNamespaceBundles: 'four' is no integer, which the setting is",
+        "defaultNumberOfNamespaceBundles: 'four' is not of type integer, as the setting requires",
     ),
     "neither a default nor why there is none": Mistake(
         "settings.yaml",

@@ -30,7 +30,7 @@ def choose(leader: AskedLeader, case: Case) -> Answer:
             raise TurnedDown(f"no broker starts so: {error.toString()}") from None
         raise
     if name not in MANAGERS:
-        raise Unsupported(f"the broker runs {name}, which is none of the managers asked for")
+        raise Unsupported(f"the broker runs {name}, which is not one of the managers asked for")
     return {"manager": MANAGERS[name]}
 
 

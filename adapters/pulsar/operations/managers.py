@@ -120,7 +120,7 @@ def _made(service: Service) -> str:
     end_threads(made)
     name = str(made.getClass().getSimpleName())
     if name not in MANAGERS:
-        raise Unsupported(f"the broker runs {name}, which is none of the managers asked for")
+        raise Unsupported(f"the broker runs {name}, which is not one of the managers asked for")
     return MANAGERS[name]
 
 

@@ -15,7 +15,7 @@ from pulsar_conformance.conformance.common.trial import Json
 from pulsar_conformance.reference.cluster import RATE_FIELDS, RESOURCES
 
 PLANTED = "planted "
-"""Prefix of the kind of rows that are no records, and say when a rule is broken."""
+"""Prefix of the kind of rows that are not records, and say when a rule is broken."""
 
 BACK_AFTER, BEFORE = 18_000, 1000
 """Milliseconds from a cycle to the end of its own settings, and from their begin to it."""

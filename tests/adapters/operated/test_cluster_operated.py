@@ -206,8 +206,8 @@ def test_no_command_repeats_a_password(command, capsys):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("http://", "is no admin URL"),
-        ("http://localhost:port", "is no URL"),
+        ("http://", "is not an admin URL"),
+        ("http://localhost:port", "is not a URL"),
         ("http://localhost:8080/admin", "write scheme, host and port alone"),
         ("http://localhost:8080,change=allowed", "did you mean changes=?"),
         ("http://localhost:8080,changes=yes", "write changes=allowed"),

@@ -39,7 +39,7 @@ def test_the_limit_is_for_a_batch_and_its_cases_in_proportion():
 
 @pytest.mark.parametrize("text", ["0", "-1", "nan", "inf"])
 def test_what_is_no_time_is_told(text):
-    with pytest.raises(argparse.ArgumentTypeError, match=f"{text} is no time; give seconds"):
+    with pytest.raises(argparse.ArgumentTypeError, match=f"{text} is not a duration; give seconds"):
         seconds(text)
 
 
