@@ -102,6 +102,19 @@ def partitioned_widely(draw: st.DrawFn) -> Trial:
     return Trial.of("bundles.locate", location_case(names.equal_boundaries(count), partitions))
 
 
+SEVERAL_TOPICS, FEW_PARTITIONS = 12, 16
+"""Topics and partitions of each for which no two partitions may be together in every topic."""
+
+
+@st.composite
+def partitions_of_several_topics(draw: st.DrawFn) -> Trial:
+    """The partitions of several topics over 64 bundles."""
+    random = draw(randoms)
+    topics = [names.partitions(random, FEW_PARTITIONS) for _ in range(SEVERAL_TOPICS)]
+    every = [partition for partitions in topics for partition in partitions]
+    return Trial.of("bundles.locate", location_case(names.equal_boundaries(64), every))
+
+
 @st.composite
 def thousand_topics(draw: st.DrawFn) -> Trial:
     """1000 topics in 64 bundles, as the documents advise for 16 brokers."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
-from itertools import pairwise
+from itertools import combinations, pairwise
 from typing import TypeAlias
 
 from hypothesis import strategies as st
@@ -108,20 +109,27 @@ def finer_bundles_nest(asked: Sequence[Asked[Locating, Located]], expect: Expect
         expect.that(nests, f"a part of {outer}", f"{inner} for {topic}")
 
 
-@LOCATE.check("BUNDLE-07", draws=namespaces.partitioned_widely())
+@LOCATE.check(
+    "BUNDLE-07",
+    draws=(namespaces.partitioned_widely(), namespaces.partitions_of_several_topics()),
+)
 def partitions_are_hashed_by_their_own_names(
     case: Locating, answer: Located, expect: Expect
 ) -> None:
-    """Partitions of one topic neither all share a bundle nor all lie apart.
+    """Partitions of a topic neither all share a bundle nor all lie apart, nor any two always.
 
     By chance 16 partitions share one of 16 bundles once in 16^15 trials, about 1e18, and 64 lie
-    apart in 64 bundles once in 64^64 / 64!, about 3e26.
+    apart in 64 bundles once in 64^64 / 64!, about 3e26. Any two of 16 share one of 64 bundles in
+    each of 8 topics once in 64^8 / 120, about 2e12.
     """
     topics = case["topics"]
     expect.given(len(topics) >= 16 and len(case.ranges) >= 16, "16 partitions, 16 bundles")
-    stems = {PARTITION.sub("", topic) for topic in topics}
-    expect.given(len(stems) == 1 and stems.isdisjoint(topics), "partitions of one topic")
+    expect.given(all(map(PARTITION.search, topics)), "every topic is a partition")
     expect.given(_equal_width(case.ranges), "bundles of one width")
+    stems = {PARTITION.sub("", topic) for topic in topics}
+    if len(stems) > 1:
+        _no_two_always_together(case, answer, expect)
+        return
     expect.reached()
     bundles = set(answer.bundles)
     together = f"{len(topics)} partitions in {', '.join(bundles)}"
@@ -129,6 +137,20 @@ def partitions_are_hashed_by_their_own_names(
     if len(topics) == len(case.ranges) >= 64:
         apart = f"each of {len(topics)} partitions in a bundle of its own"
         expect.that(len(bundles) < len(topics), "partitions that share a bundle", apart)
+
+
+def _no_two_always_together(case: Locating, answer: Located, expect: Expect) -> None:
+    by_number: dict[str, list[str]] = defaultdict(list)
+    for topic, bundle in answer.by_topic.items():
+        by_number[topic.rpartition("-")[2]].append(bundle)
+    counts = {len(bundles) for bundles in by_number.values()}
+    expect.given(len(case.ranges) >= 64 and len(by_number) <= 16, "16 partitions, 64 bundles")
+    expect.given(min(counts) == max(counts) >= 8, "8 topics with the same partitions")
+    expect.reached()
+    for first, second in combinations(by_number, 2):
+        together = f"those of partition {first} and of partition {second} in all {max(counts)}"
+        allowed = "no two partitions together in every topic"
+        expect.that(by_number[first] != by_number[second], allowed, together)
 
 
 @LOCATE.check("BUNDLE-08", draws=namespaces.partitioned())

@@ -1,0 +1,34 @@
+"""Partitions: they are spread as independent topics are."""
+
+from pulsar_conformance import specs
+from pulsar_conformance.conformance.engine.draw import drawn
+from pulsar_conformance.conformance.engine.evaluate import RuleEvaluator
+from pulsar_conformance.reference import Model, Readings
+
+PROFILE, RULE, EXAMPLES = "documented-3.0", "BUNDLE-07", 20
+MODEL = Model(PROFILE)
+
+
+def outcomes(rename):
+    """Return the judgments of an implementation that hashes partitions by another name."""
+    evaluator = RuleEvaluator(specs.load().defaults(PROFILE), Readings.of(PROFILE))
+    found = []
+    for trial in drawn(RULE, PROFILE, 7, EXAMPLES):
+        [(operation, case)] = trial.questions
+        answer = MODEL.answer(operation, {**case, "topics": list(map(rename, case["topics"]))})
+        found.append(evaluator.judge(RULE, trial, [answer]).word)
+    return found
+
+
+def glued(topic):
+    """Partition 2k + 1 takes the name of partition 2k."""
+    stem, _, number = topic.rpartition("-")
+    return f"{stem}-{int(number) // 2 * 2}"
+
+
+def test_partitions_by_their_own_names_are_allowed():
+    assert set(outcomes(lambda topic: topic)) == {"allowed"}
+
+
+def test_partitions_that_are_together_in_every_topic_are_found():
+    assert outcomes(glued).count("violated") >= EXAMPLES // 2
