@@ -8,7 +8,7 @@ RELEASES = list(versions.releases())
 
 
 def answering(release, **otherwise):
-    """What a release answers, but for some defaults."""
+    """Answer as a release does, but for some defaults."""
 
     def ask(operation, case):
         if operation == "settings.defaults":

@@ -123,7 +123,7 @@ def test_a_placement_strategy_is_named_by_the_setting(release, name, broker):
 
 
 def test_a_strategy_that_plans_destinations_is_asked_for_those_of_its_own_unloads(release):
-    """Of another bundle it would draw any broker, the overloaded one among them."""
+    """It would draw any broker for another bundle, the overloaded one among them."""
     case = placement("AvgShedder")
     busy = {"cpu": {"usage": 95, "limit": 100}, "msgRateIn": 3100, "bundles": [LEFT]}
     shed = {**case, "bundle": RIGHT, "brokers": {"b1": busy, "b2": {}}}
