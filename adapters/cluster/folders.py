@@ -12,7 +12,10 @@ from typing import IO
 
 PREFIX = "pulsar-conformance-cluster-"
 LOCK = "lock"
-ATTEMPTS = 20
+REMOVES = 5.0
+PAUSE = 0.02
+"""Seconds between two attempts to remove a folder."""
+
 UNLOCKED = 3600.0
 """Seconds after which a folder without a lock is taken for abandoned, rather than for new."""
 
@@ -47,8 +50,8 @@ def _is_abandoned(folder: Path) -> bool:
 
 
 def remove(folder: Path) -> None:
-    """Remove a folder in which a bookie may still be writing."""
-    for _ in range(ATTEMPTS):
+    """Remove a folder in which a bookie may still be writing, within `REMOVES` seconds."""
+    end = time.monotonic() + REMOVES
+    while folder.exists() and time.monotonic() < end:
         shutil.rmtree(folder, ignore_errors=True)
-        if not folder.exists():
-            return
+        time.sleep(PAUSE if folder.exists() else 0)

@@ -1,9 +1,12 @@
 """Temporary folders of clusters: those of processes that are gone are removed, and no other."""
 
+import contextlib
 import os
 import subprocess
 import sys
 import tempfile
+import threading
+import time
 
 import pytest
 from pulsar_conformance.adapters.cluster import folders
@@ -41,3 +44,24 @@ def test_a_folder_without_a_lock_may_have_been_made_just_now(tmp_path):
     os.utime(new, (0, 0))
     folders.remove_abandoned()
     assert not new.exists()
+
+
+def test_a_folder_in_which_somebody_still_writes_is_removed_in_the_end(tmp_path):
+    folder, stop = tmp_path / "busy", threading.Event()
+    folder.mkdir()
+    started = time.monotonic()
+
+    def write():
+        number = 0
+        while time.monotonic() < started + 0.5:
+            number += 1
+            with contextlib.suppress(OSError):
+                folder.mkdir(exist_ok=True)
+                (folder / str(number)).touch()
+        stop.set()
+
+    threading.Thread(target=write).start()
+    while not stop.is_set():
+        folders.remove(folder)
+    folders.remove(folder)
+    assert not folder.exists()
