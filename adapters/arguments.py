@@ -25,7 +25,7 @@ class BadReading(UserError):
 
 
 def add_adapter(parser: argparse.ArgumentParser) -> None:
-    """Adds the implementation to ask."""
+    """Add the implementation to ask."""
     parser.add_argument("adapter", type=without_secret, metavar="ADAPTER", help=ADAPTER)
 
 
@@ -41,14 +41,14 @@ def without_secret(name: str) -> str:
 def add_profile(
     parser: argparse.ArgumentParser, what: str, default: str | None = DEFAULT_PROFILE
 ) -> None:
-    """Adds `--judge-by`, also `--profile`; `what` is its help."""
+    """Add `--judge-by`, also `--profile`; `what` is its help."""
     parser.add_argument(
         "--judge-by", "--profile", dest="profile", default=default, metavar="PROFILE", help=what
     )
 
 
 def add_reading(parser: argparse.ArgumentParser, what: str) -> None:
-    """Adds `--reading`, which may be given again; `what` is its help."""
+    """Add `--reading`, which may be given again; `what` is its help."""
     parser.add_argument(
         "--reading",
         action="append",
@@ -59,7 +59,7 @@ def add_reading(parser: argparse.ArgumentParser, what: str) -> None:
 
 
 def add_judged_by(parser: argparse.ArgumentParser) -> None:
-    """Adds `--judge-by`, `--reading` and `--time-limit`."""
+    """Add `--judge-by`, `--reading` and `--time-limit`."""
     add_profile(parser, "the documents or release that it is asked to follow (%(default)s)")
     add_reading(parser, "the alternative of a reading that it is asked to follow")
     parser.add_argument(
@@ -68,7 +68,7 @@ def add_judged_by(parser: argparse.ArgumentParser) -> None:
 
 
 def add_drawn(parser: argparse.ArgumentParser) -> None:
-    """Adds `--operation`, `--examples` and `--seed`, which decide what is drawn."""
+    """Add `--operation`, `--examples` and `--seed`, which decide what is drawn."""
     parser.add_argument(
         "--operation",
         action="append",

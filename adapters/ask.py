@@ -55,7 +55,7 @@ Row = tuple[int, bytes]
 
 
 def values(lines: Iterable[bytes]) -> Iterator[tuple[int, JSON] | BadLine]:
-    """Each JSON value with the number of its first line, and each line that is none.
+    """Each JSON value with the number of its first line, and each invalid line.
 
     A value stands in one line, or goes on to the line that closes it, as in the case files that the
     suite writes. Where a value has no end, what follows it is read as if it were not there.
@@ -92,7 +92,7 @@ def values(lines: Iterable[bytes]) -> Iterator[tuple[int, JSON] | BadLine]:
 
 
 def _read(begun: list[Row]) -> tuple[str, JSON]:
-    """Return what is wrong with the lines as one value, and the value."""
+    """Parse the lines as one value; return the problem and the value."""
     try:
         return "", read(b"".join(line for _, line in begun))
     except NotJSON as error:
@@ -104,7 +104,7 @@ def _wrong_in(begun: list[Row]) -> str:
 
 
 def _begins_anew(begun: list[Row], line: bytes) -> bool:
-    """True if a line is a question of its own, and none of those of a trial in several lines."""
+    """True if a line is a question by itself, and not one line of a longer trial."""
     if not line.startswith(b'{"ask"') or any(b'"trial"' in text for _, text in begun):
         return False
     wrong, value = _read([(0, line)])
@@ -118,7 +118,7 @@ def _next_values(begun: list[Row]) -> list[Row]:
 
 
 def questions(number: int, found: JSON) -> Iterator[tuple[str, JSON] | BadLine]:
-    """The operation and the case of each question of a value, and what is none."""
+    """Operation and case of each question of a value, and each part that is not a question."""
     asked = found.get("trial", [found]) if isinstance(found, dict) else None
     if not isinstance(asked, list) or not asked:
         yield BadLine(number, f"it isn't of the form {FORM}")
@@ -203,7 +203,7 @@ def ask_lines(
 
 
 def _ask_file(connection: Connection, name: str, batch: int) -> int:
-    """As `ask_lines`, and a bad line is told with its file."""
+    """Ask the lines of a file, as `ask_lines` does; a bad line is reported with the file's name."""
     with Path(name).open("rb") as lines:
         return ask_lines(connection, lines, sys.stdout, batch, name)
 
@@ -235,7 +235,7 @@ def _positive(text: str) -> int:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Ask the questions, print the answers; 0, or 2 with a message for each that is none."""
+    """Ask the questions and print the answers; return 0, or 2 with a message for each bad line."""
     bad = 0
     try:
         profile, readings = judged_by(args)

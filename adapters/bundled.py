@@ -30,7 +30,7 @@ class NotBuilt(UserError):
 
 @dataclass(frozen=True)
 class Sample:
-    """A sample implementation: what it is written in, and what is needed to run it."""
+    """A sample implementation, its language, and the programs that run it."""
 
     program: str
     place: Path
@@ -62,7 +62,7 @@ BUNDLED: Mapping[str, Sample] = {
     "javascript": Sample("node", SAMPLES / "javascript" / "main.mjs", ("--version",), 20),
     "go": Sample("go", SAMPLES / "go", ("version",), 21, "1."),
 }
-"""By the name that follows `sample:`."""
+"""Samples by the name after `sample:`."""
 
 
 def built(sample: Sample) -> Path:

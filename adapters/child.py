@@ -19,7 +19,7 @@ TAIL_READS = 64
 """Number of reads after which a flood on standard error is ignored."""
 
 TAIL_BYTES, TAIL_LINES, TAIL_WIDTH = 8192, 20, 300
-"""How much of standard error is kept, and how much of that is shown."""
+"""Bytes of standard error to keep; lines and columns of it to show."""
 
 TERMINATE = 1.0
 """Seconds between asking the process group to end and killing it."""
@@ -32,7 +32,7 @@ DRAIN = 0.3
 
 
 class ChildError(Exception):
-    """The child cannot be used any longer; the message says what it did and what to do."""
+    """Raised if the child is unusable; the message says what it did and what to do."""
 
     def __init__(self, problem: str, hint: str = "") -> None:
         super().__init__(problem)
@@ -80,7 +80,7 @@ class Child:
 
     @property
     def pid(self) -> int:
-        """Its process id, which is also that of its group."""
+        """Its process ID, which is also the ID of its process group."""
         return self._process.pid
 
     def exchange(self, line: bytes, seconds: float) -> bytes:

@@ -19,7 +19,7 @@ END_AT_LEAST = 1.0
 
 @dataclass(frozen=True)
 class Limits:
-    """How long an implementation may take, in seconds, and how much it may write.
+    """Limits of an implementation's answers: seconds and size.
 
     Attributes:
         start: from its start to its answer to hello.
@@ -146,4 +146,4 @@ class Connect(Protocol):
     def __call__(
         self, rest: str, name: str, profile: str, readings: Mapping[str, str], limits: Limits
     ) -> Connection:
-        """`rest` is what the adapter's name says after `kind:`."""
+        """`rest` is the part of the adapter's name after `kind:`."""

@@ -13,10 +13,10 @@ from contextlib import suppress
 import psutil
 
 MARK = "PULSAR_CONFORMANCE_CHILD"
-"""The variable whose value tells the processes of one child from all others."""
+"""Environment variable whose value marks the processes of one child."""
 
 ROUNDS = 20
-"""Number of searches for what is left: each time, something new may have been started."""
+"""Number of searches for remaining processes: new ones may start during each."""
 
 
 def new_mark() -> str:

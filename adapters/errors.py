@@ -6,7 +6,7 @@ from pulsar_conformance.specs.errors import UserError
 from pulsar_conformance.specs.words import printable
 
 Phase = Literal["start", "hello", "ask", "answer", "bye"]
-"""Where it broke: starting it, its greeting, an exchange, what an answer holds, its end."""
+"""Phase of a failure: start, greeting, exchange, content of an answer, end."""
 
 
 class AdapterError(UserError):
@@ -65,4 +65,4 @@ class AdapterTrouble(Exception):
 
 
 class CannotLoad(UserError):
-    """The object that should answer is missing or unusable; the message tells its user why."""
+    """Raised if the object that should answer is missing or unusable; the message says why."""

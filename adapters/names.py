@@ -30,7 +30,7 @@ FORMS: Mapping[str, str] = {
     "cluster": f"{CLUSTER} or {URL}",
     "spark": "spark or spark:local[N] or spark:sc://HOST:PORT",
 }
-"""How the names of each kind are written; kinds of other packages are not in it."""
+"""Forms of the names of each built-in kind."""
 
 
 def connect(

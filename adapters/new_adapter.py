@@ -75,7 +75,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Write the skeleton and print what to do next; 0, or 2 with one message."""
+    """Write the skeleton and print the next steps; return 0, or 2 with one message."""
     try:
         path = write_skeleton(args.lang, args.to)
     except FileExistsError as error:

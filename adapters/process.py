@@ -192,7 +192,7 @@ class ProcessConnection(Connection):
     def _break(
         self, phase: Phase, problem: str, hint: str, kind: type[AdapterError] = AdapterError
     ) -> NoReturn:
-        """Give up the child: its next reply could not be told from the missing one."""
+        """Give up the child: its next reply could be mistaken for the missing one."""
         self._closed = f"because of an earlier error ({problem})"
         error = kind(phase, problem, hint, self.stderr_tail(), self.adapter)
         self._child.close()
@@ -216,7 +216,7 @@ def _by_hand(phase: Phase) -> str:
 
 
 def _why_not_started(command: str, error: OSError) -> tuple[str, str]:
-    """Why a command did not start, and what to do about it."""
+    """Return why a command did not start, and what to do about it."""
     here = Path(command)
     if isinstance(error, PermissionError):
         if here.is_dir():

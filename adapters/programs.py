@@ -29,7 +29,7 @@ def major_version(program: str, *arguments: str) -> int | None:
 
 
 def without_java() -> str | None:
-    """Return what is wrong with the Java of JAVA_HOME, or else of the PATH, or None."""
+    """Return what is wrong with the Java of JAVA_HOME or of the PATH, or None."""
     wanted = f"needs Java {JAVA} or newer"
     home = os.environ.get("JAVA_HOME")
     program = str(Path(home, "bin", "java")) if home else "java"

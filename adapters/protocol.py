@@ -30,7 +30,7 @@ OPERATIONS = operations()
 
 @dataclass(frozen=True)
 class Hello:
-    """Who answers, and what it offers.
+    """Name of an implementation, and what it offers.
 
     `strategies` and `algorithms` are None if the implementation does not list them: each is then
     asked and may be answered with `unsupported`. `placement` is a placement strategy that replaces
@@ -55,7 +55,7 @@ class Hello:
 
     @classmethod
     def of(cls, answer: Mapping[str, JSON]) -> Self:
-        """Reads an answer to hello that is valid by its schema; unknown fields are ignored."""
+        """Read an answer to hello that is valid by its schema; unknown fields are ignored."""
         known = {name: answer[name] for name in cls.__dataclass_fields__ if name in answer}
         known.pop("own", None)
         for name in ("operations", "costly", "strategies", "algorithms"):
@@ -109,12 +109,12 @@ def text_of(value: JSON) -> str:
 
 
 def line_of(message: JSON) -> bytes:
-    """A message as it is sent: one line of UTF-8 with its line end."""
+    """Format a message as one line of UTF-8 with its line end."""
     return _encode(message).encode() + b"\n"
 
 
 class NotJSON(ValueError):
-    """The text is not JSON as the protocol requires; the message says what is wrong."""
+    """Raised if the text is not JSON as the protocol requires; the message says why."""
 
 
 def _object(pairs: list[tuple[str, JSON]]) -> dict[str, JSON]:
@@ -143,7 +143,7 @@ _decode = json.JSONDecoder(
 
 
 SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
-"""How half of a surrogate pair is written; two of them in a row are a character."""
+"""Escape of one half of a surrogate pair; two consecutive halves make one character."""
 
 
 def _is_unicode(value: JSON) -> bool:

@@ -22,7 +22,7 @@ from pulsar_conformance.adapters.protocol import JSON, PROTOCOL, line_of, text_o
 
 
 class Host:
-    """One object, made when hello tells profile and readings."""
+    """Hosts one object, created when hello gives profile and readings."""
 
     def __init__(self, spec: str) -> None:
         self._spec = spec
@@ -74,7 +74,7 @@ class Host:
 
 
 def load_object(spec: str) -> JSON:
-    """The object named by `package.module:name`; raises CannotLoad with what is missing."""
+    """The object named by `package.module:name`. Errors: `CannotLoad` with the missing part."""
     module_name, _, path = spec.partition(":")
     try:
         found: JSON = importlib.import_module(module_name)
@@ -97,7 +97,7 @@ def _error(number: JSON, code: str, text: str) -> bytes:
 
 
 def take_pipes() -> tuple[BinaryIO, io.FileIO]:
-    """Takes the protocol's two pipes out of reach of what the object prints or reads."""
+    """Move the protocol's two pipes out of reach of the object's own input and output."""
     messages = os.fdopen(os.dup(0), "rb", buffering=1 << 20)
     replies = os.fdopen(os.dup(1), "wb", buffering=0)
     with Path(os.devnull).open("rb") as nothing:

@@ -182,7 +182,7 @@ def _check_results(folders: Sequence[Path]) -> None:
 
 
 def _node() -> str:
-    """The program Node. Raises CannotReport where there is none, or an old one."""
+    """Path of Node. Raises CannotReport if it is missing or too old."""
     program = shutil.which("node")
     if program is None:
         raise CannotReport(f"the Allure report needs Node {NODE}, and there is none on the PATH")
@@ -236,7 +236,7 @@ def _said_of_run(results: Sequence[Path]) -> dict[str, str]:
 
 
 def _stream(results: Path) -> list[dict[str, Any]]:
-    """The lines of the verdicts that lie beside results; none where there are no verdicts."""
+    """Lines of the verdicts next to the results; empty if there are none."""
     stream = results.parent / "verdicts.jsonl"
     if not stream.exists():
         return []

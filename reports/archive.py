@@ -111,7 +111,7 @@ def _text(value: Any) -> str:
 
 
 def _add(archive: tarfile.TarFile, path: str, content: bytes) -> None:
-    """Adds a file without the time and the user of this machine."""
+    """Add a file without the time and the user of this machine."""
     entry = tarfile.TarInfo(path)
     entry.size = len(content)
     archive.addfile(entry, io.BytesIO(content))

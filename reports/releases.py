@@ -17,7 +17,7 @@ WIDTH = 100
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    """Prints the table of the runs whose folders are named."""
+    """Print the table of the runs whose folders are named."""
     parser = argparse.ArgumentParser(description="Rules against implementations.")
     parser.add_argument("folder", nargs="+", type=Path, help=f"the --out of a run, with {FILE}")
     args = parser.parse_args(words)

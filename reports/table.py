@@ -25,7 +25,7 @@ WORDS = {
 """Words for the verdicts, the worst first."""
 
 FEW = 3
-"""Most rules with one reason that are listed by name."""
+"""Maximum number of rules with one reason that are listed by name."""
 
 WIDEST = 24
 """Width from which a name, such as that of an unreachable adapter, takes several lines."""

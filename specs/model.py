@@ -181,7 +181,7 @@ class Profile:
     """Only those that differ from the first value, or from the profile that this is based on."""
     based_on: str | None
     defaults: Mapping[str, JSON] = field(default_factory=dict)
-    """Settings that stand elsewhere than the documents print."""
+    """Settings whose values differ from the printed ones."""
     ways: Mapping[str, str] = field(default_factory=dict)
     """Alternatives that the release takes instead of the documented ones."""
     hidden: Mapping[str, float] = field(default_factory=dict)

@@ -10,7 +10,7 @@ Owner = tuple[str, int]
 """The broker that owns a bundle, and the transaction since which."""
 
 Held = tuple[str, int | None]
-"""The broker that owns a bundle, and the transaction since which; none for a part that it kept."""
+"""Owner of a bundle, and the transaction of the acquisition; None for a part that it kept."""
 
 
 class Declined(Exception):
@@ -26,7 +26,7 @@ class Divided(Protocol):
     """The bundles of namespaces."""
 
     def ranges(self, namespace: str) -> list[str]:
-        """The bundles of a namespace, by range; none where it has not been used."""
+        """Bundles of a namespace by range; empty if it has not been used."""
 
 
 class Watchable(Protocol):
@@ -51,7 +51,7 @@ class SeenStep:
     reason: str
     """Why bundles are released in it, where nothing else is known."""
     leaving: str | None = None
-    """A broker that goes down in it: what it had is lost, and not unloaded."""
+    """A broker that goes down in this step: its bundles are lost, not unloaded."""
     assigned: list[dict[str, Any]] = field(default_factory=list)
     unloaded: list[dict[str, Any]] = field(default_factory=list)
     split: list[dict[str, Any]] = field(default_factory=list)
@@ -59,7 +59,7 @@ class SeenStep:
     reports: dict[str, dict[str, Any]] = field(default_factory=dict)
     """Broker to the local data that it wrote: when, and the last of it."""
     written: dict[str, Any] = field(default_factory=lambda: {"minutes": [], "bundles": {}})
-    """When the leader wrote bundle data, and on how many samples that stands."""
+    """Time at which the leader wrote bundle data, and the number of samples in it."""
     time_passed: bool = False
     """True if the answer also says that nothing was written."""
     leader_node: str | None = None
@@ -70,7 +70,7 @@ class SeenStep:
         return any(bundle in one["into"] for one in self.split)
 
     def answer(self, owners: Mapping[str, str | None], leader: str | None) -> dict[str, Any]:
-        """In the shape of the protocol."""
+        """Return the result in the shape of the protocol."""
         found: dict[str, Any] = {"owners": dict(owners), "leader": leader}
         lists = {"assigned": self.assigned, "unloaded": self.unloaded, "split": self.split}
         found |= {name: one for name, one in lists.items() if one}

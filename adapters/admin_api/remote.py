@@ -24,12 +24,12 @@ CHANGING = 30.0
 
 
 class BadUrl(UserError):
-    """A URL, or what belongs to it, that cannot be used: what, and what to write instead."""
+    """Raised for an unusable URL or its options; the message says what to write instead."""
 
 
 @dataclass(frozen=True)
 class Access:
-    """How a cluster is reached: its admin URL, and by what right.
+    """Access to a cluster: its admin URL and its credentials.
 
     Attributes:
         base: scheme and host with port, such as `https://pulsar.example.com:8443`.
@@ -47,7 +47,7 @@ class Access:
     def of(
         cls, url: str, token_file: Path | None, trust: Path | None, seconds: float = 10.0
     ) -> Access:
-        """From what a user gives. Errors: `BadUrl`."""
+        """Parse the options that a user gives. Errors: `BadUrl`."""
         parts = _split(url)
         if parts.username is not None or parts.password is not None:
             raise BadUrl(f"a URL holds no secret: give a token in ${TOKEN} or a file")
@@ -90,14 +90,14 @@ class AdminApi:
         return f"{urlsplit(self.access.base).scheme}://{broker}"
 
     def get(self, path: str, base: str | None = None, *, text: bool = False) -> Any:
-        """Return what a broker answers, as JSON, or else as text where `text` allows that.
+        """Return a broker's answer as JSON, or as text if `text` allows it.
 
         Errors: `NoAnswer`.
         """
         return self._answer(READING, path, None, base, self.access.seconds, text=text)
 
     def change(self, method: str, path: str, body: Any = None) -> None:
-        """Have something changed; a text is sent as it is, any other body as JSON.
+        """Send a change; a text is sent unchanged, any other body as JSON.
 
         Errors: `NoAnswer`.
         """

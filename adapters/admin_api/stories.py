@@ -127,7 +127,7 @@ class StoryPlayer(ABC):
         self.ask_granted(requests.split_bundle(bundle, *given, unload=self.unloads_parts()))
 
     def settle(self, step: SeenStep) -> None:
-        """See what has happened, let clients find their topics again, and see where they are."""
+        """Observe the changes, have clients look up their topics, and observe again."""
         spaces = dict.fromkeys(map(namespace_of, self.owners))
         divided = len(step.split)
         self.observed.look(spaces, step, self.why_released)
@@ -167,7 +167,7 @@ class StoryPlayer(ABC):
         return True
 
     def carry(self, topic: str, about: About) -> None:  # noqa: B027  not all can send traffic
-        """Have a topic carry the traffic that the event names."""
+        """Set the traffic of a topic to that of the event."""
 
     @abstractmethod
     def answer(self, step: SeenStep) -> dict[str, Any]:
@@ -207,4 +207,4 @@ class StoryPlayer(ABC):
 
     @abstractmethod
     def find(self, topic: str, step: SeenStep) -> None:
-        """Let a client look its topic up, where it has lost the owner or has none."""
+        """Have a client look up its topic, if it has lost the owner or has none."""

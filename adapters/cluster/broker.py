@@ -23,17 +23,17 @@ STATS = "org.apache.pulsar.policies.data.loadbalancer.NamespaceBundleStats"
 USAGE = "org.apache.pulsar.policies.data.loadbalancer.ResourceUsage"
 
 IDLE_NIC = 10e6
-"""kbit/s that the card of a host can carry: none of it is used, and it is never what is short."""
+"""kbit/s of a host's network card, which is idle and never the bottleneck."""
 
 IDLE_MEMORY = 32768.0
-"""MB of a host's memory, of which none is used."""
+"""MB of a host's memory, which is unused."""
 
 LOAD_MANAGERS: Mapping[str, type[LoadManager]] = {
     "modular": ModularManager,
     "simple": SimpleManager,
     "extensible": ExtensibleManager,
 }
-"""By the names of `target.MANAGERS`."""
+"""Class names by the names in `target.MANAGERS`."""
 
 
 class LiveBroker:
@@ -79,7 +79,7 @@ class LiveBroker:
         return str(leader.get().getServiceUrl()).rpartition("//")[2]
 
     def setting(self, name: str) -> Any:
-        """A setting as it is in force."""
+        """Value of a setting in force."""
         configuration = self.service.getConfiguration()
         return field(configuration, name).get(configuration)
 
@@ -125,7 +125,7 @@ class LiveBroker:
         self.service.getLocalMetadataStore().close()
 
     def clear_away(self) -> None:
-        """Let the threads and the memory of one that has crashed be freed, as far as that goes."""
+        """Free the threads and the memory of a crashed broker, as far as possible."""
         clear_away(self.service)
 
 
@@ -136,7 +136,7 @@ def new_service(configuration: Java) -> Java:
 
 
 def clear_away(service: Java) -> None:
-    """Let a broker end beside all else, however that goes."""
+    """Stop a broker in the background; errors are ignored."""
     Thread(target=_close, args=(service,), daemon=True).start()
 
 
@@ -160,7 +160,7 @@ class _Exit:
 
 @jpype.JImplements("java.util.function.Consumer", deferred=True)
 class _Notified:
-    """Counts what the metadata store tells a broker, after the load manager was told."""
+    """Counts notifications of a broker by the metadata store, after those of the load manager."""
 
     def __init__(self, alarm: Alarm) -> None:
         self._alarm = alarm

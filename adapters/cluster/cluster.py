@@ -108,7 +108,7 @@ class LiveCluster:
         self.brokers, self._crashed = {}, []
 
     def ports(self, name: str) -> Ports:
-        """Where a broker of the story listens, or will."""
+        """Ports at which a broker of the story listens, or will listen."""
         if name not in self._ports:
             self._ports[name] = Ports.free()
         return self._ports[name]
@@ -273,7 +273,7 @@ class LiveCluster:
         return all(broker.follows == named for broker in self.brokers.values())
 
     def notified(self) -> None:
-        """Wait until every broker was told of all that was written until now.
+        """Wait until every broker has been notified of all writes up to now.
 
         ZooKeeper tells everybody of all writes in their order: whoever has heard of the last one,
         has heard of those before it.
@@ -309,7 +309,7 @@ class LiveCluster:
 
 
 def _end(brokers: Sequence[LiveBroker | SeparateBroker]) -> None:
-    """Let brokers go together: most of the time that one takes it waits. Errors: `Unsettled`."""
+    """Stop brokers concurrently, since each mostly waits. Errors: `Unsettled`."""
     threads = ThreadPoolExecutor(max(1, len(brokers)))
     leaving = [threads.submit(broker.leave) for broker in brokers]
     threads.shutdown(wait=False)

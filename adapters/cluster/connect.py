@@ -24,7 +24,7 @@ that, and a long story minutes."""
 
 
 ABORTED = "was killed by SIGABRT"
-"""How a JVM ends whose native code breaks down."""
+"""Exit status of a JVM whose native code crashed."""
 
 FRAME = "# Problematic frame:"
 """The line of its last words before the one that says where."""
@@ -63,7 +63,7 @@ class ClusterConnection(ProcessConnection):
         return super().exchange(operation, batch)
 
     def remarks(self) -> list[str]:
-        """Where its JVM broke down, if it did."""
+        """Report the place at which its JVM crashed, if it did."""
         return [
             f"{self.adapter}: its JVM broke down and was started anew, {one}"
             for one in self._breaks
@@ -79,7 +79,7 @@ def check(rest: str) -> None:
 def connect_cluster(
     rest: str, name: str, profile: str, readings: Mapping[str, str], limits: Limits
 ) -> Connection:
-    """Finds or fetches the jars, and starts the child; a cluster at a URL is there already."""
+    """Find or fetches the jars, and start the child; a cluster at a URL is there already."""
     if is_url(rest):
         from pulsar_conformance.adapters.operated.connection import connect_operated
 

@@ -48,7 +48,7 @@ class ExtensibleManager(LoadManager):
         self._echoes: dict[Java, _Echo] = {}
 
     def host(self) -> Java:
-        """The `SystemResourceUsage` in which the probe of the host keeps what it found."""
+        """The `SystemResourceUsage` that the host probe fills."""
         probe = field(self._load, "brokerHostUsage").get(self._load)
         return field(probe, "usage").get(probe)
 
@@ -64,13 +64,13 @@ class ExtensibleManager(LoadManager):
         updated.setLong(stats, max(now, int(updated.getLong(stats)) + 1))
 
     def report(self) -> None:
-        """Say what it feels, whether or not it is time to."""
+        """Publish the measured load, whether or not it is due."""
         self._run_through()
         for reporter in (self._load, self._top):
             _wait(reporter.reportAsync(True))
 
     def settle(self) -> None:
-        """Wait until it has done what it was given, and has said what it had to say."""
+        """Wait until pending tasks have ended and their messages have been sent."""
         self._run_through()
         for store in self._stores:
             producer = field(store, "producer").get(store)
@@ -89,12 +89,12 @@ class ExtensibleManager(LoadManager):
                 echo.wait()
 
     def leave(self) -> None:
-        """End, and be no broker's: that would wait for others to take over what it owns."""
+        """Stop without a handover, which would wait for other brokers to take the bundles."""
         self._service.getLoadManager().set(None)
         self._outer.stop()
 
     def locks(self) -> Mapping[str, Lock]:
-        """Bundles and their owners that are up, as the system topic tells it by now."""
+        """Owned bundles and their owners, by the latest messages in the system topic."""
         self._units.flush(PATIENCE * 1000)
         known = self.known()
         return {
@@ -131,7 +131,7 @@ class ExtensibleManager(LoadManager):
         return {str(one) for one in found.toArray()}
 
     def shed(self) -> set[str]:
-        """None: what it sheds is not judged, see `undecided`."""
+        """None: its shedding is not judged, see `undecided`."""
         return set()
 
     def _run_through(self) -> None:
@@ -149,14 +149,14 @@ class ExtensibleManager(LoadManager):
 
 @jpype.JImplements("java.util.function.BiConsumer", deferred=True)
 class _Echo:
-    """Waits for what is said in a system topic that keeps nothing, after all said before."""
+    """Waits until a message in a system topic, which keeps nothing, has arrived."""
 
     def __init__(self) -> None:
         self._heard = threading.Event()
         self._listens = False
 
     def listen(self, view: Java) -> None:
-        """Forget what was heard, and hear from now on what is said."""
+        """Discard earlier messages and listen from now on."""
         self._heard.clear()
         if not self._listens:
             view.listen(self)

@@ -51,7 +51,7 @@ OPTIONS = (
 
 
 class ClusterHost:
-    """Speaks the protocol for a cluster of the release that the command line tells."""
+    """Speaks the protocol for a cluster of the release in the command line."""
 
     # Every host is told readings; a cluster has its own.
     def __init__(self, profile: str, readings: Mapping[str, str]) -> None:  # noqa: ARG002  see above
@@ -93,7 +93,7 @@ class ClusterHost:
         )
 
     def hello(self, profile: str, readings: Mapping[str, str]) -> dict[str, Any]:  # noqa: ARG002  see above
-        """Who answers, what it offers, and what was made neutral."""
+        """Return name, operations and the parts that are stubbed."""
         from pulsar_conformance.adapters.cluster.decisions import QUICK
         from pulsar_conformance.adapters.cluster.standins import NEUTRAL, STANDINS
         from pulsar_conformance.adapters.pulsar.operations import shedding, splitting
@@ -118,7 +118,7 @@ class ClusterHost:
         }
 
     def answer(self, operation: str, case: Mapping[str, Any]) -> dict[str, Any]:
-        """Return what the cluster does; an obstacle is the case's failure.
+        """Return the cluster's answer; an obstacle becomes a failure of the case.
 
         Then the cluster is thrown away, and a story is tried once more on a new one.
         """

@@ -17,7 +17,7 @@ SECONDS = 30.0
 
 @dataclass(frozen=True)
 class Ports:
-    """Where a broker listens, before and after it was restarted.
+    """Ports of a broker before and after a restart.
 
     They are reserved for as long as this object lives: its sockets are bound, and do not listen.
     A server that sets SO_REUSEADDR, as those of a broker do, may bind the same port.
@@ -54,7 +54,7 @@ _CLIENT = Client(_guard, keep=False)
 
 
 def ask(method: str, port: int, path: str, body: Any = None, seconds: float = SECONDS) -> Reply:
-    """Ask the broker at a port, and whomever it names; a text is sent as it is, else JSON.
+    """Ask the broker at a port, following redirects; a text is sent unchanged, else JSON.
 
     Errors: `NoAnswer`.
     """

@@ -30,12 +30,12 @@ class LoadManager(ABC):
         self.java = self._outer if inner is None else inner.get(self._outer)
 
     def host(self) -> Java:
-        """The `SystemResourceUsage` in which the probe of the host keeps what it found."""
+        """The `SystemResourceUsage` that the host probe fills."""
         probe = field(self.java, "brokerHostUsage").get(self.java)
         return field(probe, "usage").get(probe)
 
     def report(self) -> None:
-        """Write down what it feels, whether or not it is time to."""
+        """Write the measured load, whether or not it is due."""
         self._outer.setLoadReportForceUpdateFlag()
         self._outer.writeLoadReportOnZookeeper(True)
 
@@ -83,7 +83,7 @@ class ModularManager(LoadManager):
     """ModularLoadManagerImpl."""
 
     def passes(self, minutes: float) -> None:
-        """Its last report and the grace map are older."""
+        """Make its last report and its grace map older."""
         ago = round(minutes * MILLIS)
         local = field(self.java, "localData").get(self.java)
         local.setLastUpdate(int(local.getLastUpdate()) - ago)
@@ -113,7 +113,7 @@ class SimpleManager(LoadManager):
         self._since: dict[str, float] = {}
 
     def passes(self, minutes: float) -> None:
-        """Its last report is older, and bundles are forgotten that were shed long ago."""
+        """Make its last report older, and forget bundles that were shed long ago."""
         ago = round(minutes * MILLIS)
         report = field(self.java, "lastLoadReport").get(self.java)
         if report is not None:

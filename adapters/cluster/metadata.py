@@ -40,7 +40,7 @@ LEADER = "/loadbalance/leader"
 MARK = "/conformance"
 """A node of the suite's own, which is written to see who has heard of it."""
 BUNDLES, AVERAGES = "/loadbalance/bundle-data", "/loadbalance/broker-time-average"
-"""Where the leader writes the data of bundles, and that of brokers."""
+"""Paths at which the leader writes the data of bundles and of brokers."""
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ class Metadata:
                 named("org.apache.zookeeper.ZKUtil").deleteRecursive(self._client, f"/{name}")
 
     def mark(self) -> None:
-        """Write something that every broker is told of, after all that was written before."""
+        """Write a mark after all earlier writes, of which every broker is notified."""
         if self._client.exists(MARK, False) is None:
             open_to_all = named("org.apache.zookeeper.ZooDefs.Ids").OPEN_ACL_UNSAFE
             mode = named("org.apache.zookeeper.CreateMode").PERSISTENT
@@ -114,7 +114,7 @@ class Metadata:
         return found
 
     def ranges(self, namespace: str) -> list[str]:
-        """The bundles of a namespace, by range; none where it has not been used."""
+        """Bundles of a namespace by range; empty if it has not been used."""
         read = self._read(f"{LOCAL_POLICIES}/{namespace}")
         if read is None:
             return []
@@ -137,7 +137,7 @@ class Metadata:
                 yield name.removeprefix(f"{path}/"), read
 
     def report(self, broker: str) -> str:
-        """Return the last report of a broker, as it is written."""
+        """Return the last report of a broker as written."""
         return bytes(self._client.getData(f"{BROKERS}/{broker}", False, None)).decode()
 
     def register(self, broker: str, report: str) -> None:
@@ -153,12 +153,12 @@ class Metadata:
             self._ensemble.getZkServer().closeSession(state.getEphemeralOwner())
 
     def since(self, path: str) -> int | None:
-        """The transaction by which a node was created; none where it is not there."""
+        """Transaction that created a node; None if it does not exist."""
         state = self._client.exists(path, False)
         return None if state is None else int(state.getCzxid())
 
     def leader_port(self) -> int | None:
-        """The web port of the broker that the leader's node names; none where it names nobody."""
+        """Web port of the leader by its node; None if the node names nobody."""
         read = self._read(LEADER)
         return None if read is None else urlsplit(str(read.data.get("serviceUrl"))).port
 

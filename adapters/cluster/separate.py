@@ -16,13 +16,13 @@ from pulsar_conformance.adapters.cluster.timers import Timer
 
 HOST = "pulsar_conformance.adapters.cluster.separate_host"
 SECONDS = 10
-"""How long a broker that was told to end may take before it is killed."""
+"""Seconds that a broker may take to stop before it is killed."""
 
 Told = Mapping[str, Any]
 
 
 class SeparateBroker:
-    """Speaks for a `LiveBroker` in another process; what it is asked for is asked for there."""
+    """A proxy of a `LiveBroker` in another process."""
 
     def __init__(self, name: str, ports: Ports, capacity: float, manager: str, told: Told) -> None:
         self.name = name
@@ -53,7 +53,7 @@ class SeparateBroker:
         return found
 
     def setting(self, name: str) -> Any:
-        """A setting as it is in force, where JSON has such a value; any other as a text."""
+        """Value of a setting in force as JSON, or as text if JSON has no such value."""
         return self._line.ask("broker", "setting", name)
 
     def feel(self, throughput: float, table: Mapping[str, Mapping[str, float]]) -> None:
@@ -80,7 +80,7 @@ class SeparateBroker:
 
 
 class SeparateManager:
-    """Its load manager."""
+    """The load manager of a broker in another process."""
 
     def __init__(self, line: Line, manager: str) -> None:
         self._line = line
@@ -88,11 +88,11 @@ class SeparateManager:
         self.leader, self.parts_go = kind.leader, kind.parts_go
 
     def report(self) -> None:
-        """Write down what it feels."""
+        """Write the measured load."""
         self._line.ask("manager", "report")
 
     def settle(self) -> None:
-        """Wait until it has done what it was given."""
+        """Wait until pending tasks have ended."""
         self._line.ask("manager", "settle")
 
     def hear(self) -> None:
@@ -123,7 +123,7 @@ class SeparateManager:
 
 
 class SeparateTimers:
-    """Its timers."""
+    """The timers of a broker in another process."""
 
     def __init__(self, line: Line) -> None:
         self._line = line
@@ -138,7 +138,7 @@ class SeparateTimers:
             yield Timer(*one)
 
     def run(self, timer: Timer) -> None:
-        """Let the broker run a task now, and wait until it has."""
+        """Run a task of the broker now, and wait for its end."""
         self._line.ask("timers", "run", timer.task)
 
 
@@ -150,7 +150,7 @@ class SeparateNotified:
 
     @property
     def count(self) -> Mapping[str, int]:
-        """How often it was told of each node."""
+        """Number of notifications of each node."""
         told: dict[str, int] = self._line.ask("notified", "count")
         return told
 
@@ -186,7 +186,7 @@ class Line:
         return told["found"]
 
     def end(self) -> None:
-        """Let the process end."""
+        """End the process."""
         assert self._child.stdin is not None
         self._child.stdin.close()
         try:

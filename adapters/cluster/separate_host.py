@@ -22,7 +22,7 @@ from pulsar_conformance.adapters.pulsar import jvm
 
 
 class BrokerHost:
-    """One broker, and what is asked of its parts."""
+    """Hosts one broker and answers requests for its parts."""
 
     def __init__(self, told: Mapping[str, Any]) -> None:
         from pulsar_conformance.adapters.admin_api.waiting import Alarm

@@ -46,7 +46,7 @@ SENSED: Mapping[str, Any] = {
     # A broker looks once a minute whether it has to report; the documented interval stays.
     "loadBalancerReportUpdateMinIntervalMillis": 60000,
 }
-"""Settings that the sensors' stand-ins need."""
+"""Settings that the stand-ins of the sensors need."""
 
 
 def broker_conf(

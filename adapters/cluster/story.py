@@ -57,7 +57,7 @@ class LiveStory(StoryPlayer):
         return "admin" if kind in ("unload", "split") else "shed"
 
     def answer(self, step: SeenStep) -> dict[str, Any]:
-        """Return what came of it, with what was written, and who leads by the leader's node."""
+        """Return the result of the event, with what was written and the leader's node."""
         self._written.look(self._clock, step)
         step.leader_node = self._cluster.leader_node()
         return step.answer(self.owners, self._cluster.leader())
@@ -67,7 +67,7 @@ class LiveStory(StoryPlayer):
         return bool(self._cluster.brokers)
 
     def broker_up(self, about: Mapping[str, Any], _step: SeenStep) -> None:
-        """A broker starts; what the administrator wanted meanwhile is asked for now."""
+        """Start a broker; then send the requests that the administrator could not send before."""
         name = about["broker"]
         if name in self._cluster.brokers:
             raise Declined("ignored", f"{name} is up")
@@ -88,7 +88,7 @@ class LiveStory(StoryPlayer):
         self._cluster.crash(name)
 
     def restart(self, about: Mapping[str, Any], step: SeenStep) -> None:
-        """A broker stops in order, others take what it had, and it starts anew."""
+        """Stop a broker in order, let others take its bundles, and start a new one."""
         name = self._up(about)
         step.leaving = name
         capacity = self._cluster.brokers[name].capacity
@@ -108,7 +108,7 @@ class LiveStory(StoryPlayer):
         self.ask_granted(requests.create_namespace(name, bundles))
 
     def carry(self, topic: str, about: Mapping[str, Any]) -> None:
-        """Have a topic carry these rates from now on. Errors: `Unsayable`."""
+        """Set the rates of a topic. Errors: `Unsayable`."""
         check_name(topic)
         self._rates[topic] = {rate: float(about.get(rate, 0)) for rate in RATE_FIELDS}
 
@@ -151,7 +151,7 @@ class LiveStory(StoryPlayer):
         self._pass(end)
 
     def _run_next(self, end: float, step: SeenStep) -> bool:
-        """Run what is due next, if anything is by then: all tasks of one kind and time."""
+        """Run the next tasks that are due by then: all of one kind and time."""
         waiting = [
             (timer.due, KINDS.index(timer.kind), broker, timer)
             for broker in self._cluster.brokers.values()
@@ -181,7 +181,7 @@ class LiveStory(StoryPlayer):
                 broker.manager.passes(minutes)
 
     def _feel(self) -> None:
-        """Every broker feels what the topics carry that it owns."""
+        """Set every broker's measured load to that of the topics that it owns."""
         tables: dict[str, dict[str, dict[str, float]]] = {}
         for topic, rates in self._rates.items():
             owner, bundle = self.owners.get(topic), self.bundle.get(topic, "")
@@ -238,7 +238,7 @@ class LiveStory(StoryPlayer):
         return "shed" if manager is not None and bundle in manager.shed() else None
 
     def unloads_parts(self) -> bool:
-        """As the first broker's setting says."""
+        """True if the first broker's setting says so."""
         broker = next(iter(self._cluster.brokers.values()))
         return bool(broker.setting(UNLOADS_PARTS))
 

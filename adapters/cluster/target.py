@@ -17,8 +17,9 @@ MANAGERS: Mapping[str, str] = {
 """The load managers that are judged, with the class that `loadManagerClassName` names."""
 
 CRASHES = ("close", "kill")
-"""How a broker crashes: what it listens at and its session are closed at once, or it has a process
-of its own, and that is killed, which takes some seconds more."""
+"""Kinds of crash: `close` its sockets and session at once, or `kill` its process, which is a
+separate one and takes some seconds more to start.
+"""
 
 KEYS = ("manager", "brokers", "crash", "set")
 MOST_BROKERS = 12
@@ -27,12 +28,12 @@ each."""
 
 
 class BadCluster(BadTarget):
-    """A name that says nothing usable; what is wrong with it."""
+    """Raised for an unusable name; the message says what is wrong."""
 
 
 @dataclass(frozen=True)
 class ClusterTarget:
-    """Which Pulsar runs, under which manager, and with which settings.
+    """A version of Pulsar, its load manager and its settings.
 
     Attributes:
         release: a version, or the folder of jars of a distribution or build.
@@ -50,7 +51,7 @@ class ClusterTarget:
 
     @classmethod
     def parse(cls, text: str) -> ClusterTarget:
-        """From what follows `cluster:`. Errors: `BadCluster`."""
+        """Parse the text after `cluster:`. Errors: `BadCluster`."""
         release, *rest = text.split(",")
         if not release:
             raise BadCluster(f"names no version and no folder; write {CLUSTER}")

@@ -30,7 +30,7 @@ once, in this order."""
 NANOS = 1_000_000_000
 MINUTE = 60 * NANOS
 GRAIN = 30 * NANOS
-"""Every interval is a multiple of half a minute: what is missing has passed since."""
+"""Nanoseconds to which delays are rounded up, as some time has passed since they were set."""
 
 ASIDE = 100 * 365 * 24 * 60 * MINUTE
 """Nanoseconds after which a task would run by itself: never."""
@@ -79,13 +79,13 @@ class Timers:
                 yield timer
 
     def run(self, timer: Timer) -> None:
-        """Let the broker run a task now, and wait until it has."""
+        """Run a task of the broker now, and wait for its end."""
         self._known.pop(timer.task)
         self._at(timer.task, int(named("java.lang.System").nanoTime()))
         self.run_through()
 
     def run_through(self) -> None:
-        """Wait until the thread has done what it was given."""
+        """Wait until the thread has run its pending tasks."""
         if not self._pool.isShutdown():
             self._pool.submit(nothing()).get(30, named("java.util.concurrent.TimeUnit").SECONDS)
 
@@ -97,7 +97,7 @@ class Timers:
 
 
 def _kind(java: Java) -> str:
-    """The simple name of the class of what a scheduled task does, or of that which has it."""
+    """Simple class name of a scheduled task, or of the object that it belongs to."""
     inner = java
     for name in ("callable", "task", "runnable"):
         within = field(inner, name)
@@ -108,5 +108,5 @@ def _kind(java: Java) -> str:
 
 @cache
 def nothing() -> Java:
-    """A task that does nothing: a thread that is never started, taken as what it would run."""
+    """A task that does nothing: a thread that is never started, used as a Runnable."""
     return named("java.util.concurrent.Executors").callable(named("java.lang.Thread")())

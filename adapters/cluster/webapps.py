@@ -16,11 +16,11 @@ from pulsar_conformance.adapters.pulsar.jvm import Java, exists, field, named
 SERVLET = "org.glassfish.jersey.servlet.ServletContainer"
 CONSUMER = "java.util.function.Consumer"
 STARTS, ENDS = "conformanceStarts", "conformanceEnds"
-"""Fields of the servlet that are told when it starts and when it ends."""
+"""Fields of the servlet whose listeners are called at start and end."""
 
 
 def share() -> None:
-    """From now on a broker that starts takes over what another one has left.
+    """Let each broker that starts from now on reuse what an earlier one left.
 
     To be called once, before any broker has been started.
     """
@@ -72,7 +72,7 @@ class WebApp:
     """Jersey's application of one path, for the broker to which it is lent."""
 
     def __init__(self, servlet: Java) -> None:
-        """Made of what the first broker to start describes, and holding nothing else of it."""
+        """Copy the configuration from the first broker's servlet, and keep no reference to it."""
         config = field(servlet, "config")
         kind = config.getType()
         self._context = _Present()
@@ -113,7 +113,7 @@ class _Present:
 
     @jpype.JOverride
     def invoke(self, proxy: Java, method: Java, arguments: Java) -> Java:  # noqa: ARG002  Java's signature
-        """Called for each call. Errors: what the call throws."""
+        """Handle a call. Errors: those that the call throws."""
         name = str(method.getName())
         if name in self.instead:
             return self.instead[name]

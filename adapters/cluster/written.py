@@ -14,7 +14,7 @@ COUNTS = ("numTopics", "numBundles", "numProducers", "numConsumers")
 SAMPLES = ("numSamples", "maxSamples")
 
 Stamps = Mapping[str, tuple[int, int]]
-"""By the name of a node, since when it is there, and how often it was written since."""
+"""By node: the time of its creation, and the number of writes since."""
 
 
 class Writings:
@@ -27,7 +27,7 @@ class Writings:
         self._averages = stamps(self._nodes(AVERAGES))
 
     def look(self, clock: float, step: SeenStep) -> None:
-        """Note in a step what was written since the last look, at this minute of the story."""
+        """Note in a step the writes since the last look, at this minute of the story."""
         self._look_at_reports(clock, step)
         self._look_at_data(clock, step)
 
@@ -43,7 +43,7 @@ class Writings:
                 said["last"] = report_of(nodes[name].data)
 
     def _look_at_data(self, clock: float, step: SeenStep) -> None:
-        """Note what the leader writes: the data of bundles, or of brokers while there is none."""
+        """Note the leader's writes: data of bundles, or of brokers if there are none of bundles."""
         nodes = dict(self._nodes(BUNDLES))
         bundles, self._bundles = self._bundles, stamps(nodes.items())
         averages, self._averages = self._averages, stamps(self._nodes(AVERAGES))

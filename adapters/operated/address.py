@@ -18,7 +18,7 @@ PATIENCE = 10.0
 
 @dataclass(frozen=True)
 class Address:
-    """Which cluster it is, how it is reached, and whether anything may be changed.
+    """Address of a cluster, access to it, and whether it may be changed.
 
     Attributes:
         access: the admin URL, with the token and what is trusted.
@@ -32,7 +32,7 @@ class Address:
 
     @classmethod
     def parse(cls, text: str, seconds: float = PATIENCE) -> Address:
-        """From what follows `cluster:`. Errors: `BadUrl`, without what might be a secret."""
+        """Parse the text after `cluster:`. Errors: `BadUrl`, which leaves out possible secrets."""
         url, *rest = text.split(",")
         told = dict(options(rest, KEYS, URL, BadUrl, "after a URL"))
         if told.get("changes", ALLOWED) != ALLOWED:

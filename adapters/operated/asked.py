@@ -14,13 +14,13 @@ from pulsar_conformance.reference.managers import MANAGERS
 
 LAST = 0xFFFFFFFF
 PARTITIONS = 16
-"""A topic of so many partitions, and as many bundles of one width, show how these are placed."""
+"""Partitions of a topic whose placement shows in a namespace of as many equal bundles."""
 
 NOT_THIS = "{} is asked about what there is in the cluster alone: {}"
 
 
 class OwnQuestions:
-    """Puts questions to a cluster about itself, and answers them by what is read of it."""
+    """Answers questions of a cluster about itself from what it reports."""
 
     def __init__(self, standing: Standing, reader: Reader) -> None:
         self._standing = standing
@@ -83,7 +83,7 @@ class OwnQuestions:
                 yield {"report": self._standing.look.reports[broker]}
 
     def _configured(self) -> list[JSON]:
-        """One case for each way in which a broker whose report tells its manager is configured."""
+        """Configurations of the brokers whose reports show their manager."""
         found = []
         for broker in sorted(self._standing.managers()):
             case = self._configuration(broker)
@@ -99,7 +99,7 @@ class OwnQuestions:
         return {"conf": None if dynamic is not None else conf, "dynamic": dynamic}
 
     def create(self, case: Mapping[str, Any]) -> JSON:
-        """The boundaries of a namespace that has so many bundles; of one that is wrong, if any."""
+        """Boundaries of a namespace with that many bundles, an incorrect one first."""
         having = {
             space: cuts
             for space, cuts in self._standing.boundaries.items()

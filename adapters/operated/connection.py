@@ -24,7 +24,7 @@ BATCH = 20
 
 
 class OperatedConnection(Connection):
-    """Reads a cluster when it is made, and answers by what it has read."""
+    """Reads a cluster when it is created, and answers from what it has read."""
 
     def __init__(self, address: Address, name: str, profile: str) -> None:
         self.adapter = name

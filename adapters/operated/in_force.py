@@ -11,7 +11,7 @@ from pulsar_conformance import specs
 OPTIONAL = re.compile(r"Optional\[(.*)\]")
 ABSENT = ("", "null", "Optional.empty")
 SPELT_RIGHT = "Bandwidth"
-"""From 4.0 on the settings of the bandwidth's weight have a name without a slip; see `SLIP`."""
+"""Correct spelling, from 4.0 on, in the settings of the bandwidth's weight; see `SLIP`."""
 
 SLIP = "Bandwith"
 

@@ -31,7 +31,7 @@ Found = TypeVar("Found")
 
 
 class NoCluster(UserError):
-    """It is not certain which cluster is meant; the message says what to add."""
+    """Raised if the cluster is ambiguous; the message says what to add."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class Looker:
         return cls(api, cluster or found[0])
 
     def look(self, before: Sight) -> Look:
-        """The cluster now. Errors: `NoAnswer` where no broker tells which brokers are up."""
+        """The current state of the cluster. Errors: `NoAnswer` if no broker lists active ones."""
         troubles: dict[str, str] = {}
         brokers = self._brokers()
         answers = dict(zip(brokers, self._pool.map(self._broker, brokers), strict=True))
@@ -151,7 +151,7 @@ class Looker:
         return {name: frozenset(one.get("brokers") or ()) for name, one in told.items()}
 
     def _shed(self, leader: str | None) -> float | None:
-        """How many bundles the leader has shed since it leads."""
+        """Number of bundles that the leader has shed since its election."""
         if leader is None:
             return None
         told = self._api.get(f"{ADMIN}/broker-stats/metrics", self._api.of(leader))
@@ -186,7 +186,7 @@ class Looker:
         return self._api.get(path, base, text=True)
 
     def _divided(self, before: Sight, now: Sight) -> dict[str, tuple[str, ...]]:
-        """Bundles that were owned and are no more, and what stands in their place."""
+        """Bundles that no longer exist, and those that replaced them."""
         has = now.holder()
         missing = [bundle for bundle in before.holder() if bundle not in has]
         found = {}

@@ -66,7 +66,7 @@ class PlayedCluster:
         return [f"{low}_{high}" for low, high in pairwise(cuts)]
 
     def owned(self, namespaces: Iterable[str]) -> dict[str, Owner]:
-        """Bundles that brokers own; since when, nobody tells. Errors: `NoAnswer`."""
+        """Owned bundles; the time of acquisition is unknown. Errors: `NoAnswer`."""
         named = {self.real(space): space for space in namespaces}
         found: dict[str, Owner] = {}
         for name, broker in self.brokers.items():
@@ -99,7 +99,7 @@ class PlayedCluster:
         return names[0]
 
     def leader(self) -> str | None:
-        """Who leads, as the brokers tell. Errors: `NoAnswer`."""
+        """The leader, as reported by the brokers. Errors: `NoAnswer`."""
         told = self._api.get(f"{ADMIN}/brokers/leaderBroker")
         leads = told.get("brokerId") or urlsplit(str(told.get("serviceUrl"))).netloc
         return next((name for name, broker in self.brokers.items() if broker == leads), None)
@@ -163,7 +163,7 @@ class PlayedStory(StoryPlayer):
         self._tenant.seen(known, f"every broker knows the group of {namespace}")
 
     def unloads_parts(self) -> bool:
-        """As the setting in force says."""
+        """True if the setting in force says so."""
         return bool(self._standing.sight.settings.get(UNLOADS_PARTS))
 
     def wait_for_release(self, parts: Collection[str]) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Sight:
-    """A cluster as it was seen.
+    """State of a cluster at one time.
 
     Attributes:
         owners: broker to the bundles that it owns; one that did not answer has those it had.

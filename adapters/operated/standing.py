@@ -55,7 +55,7 @@ class Standing:
         return self.look.sight
 
     def managers(self) -> dict[str, str]:
-        """Broker to the load manager that wrote its report, where its shape tells."""
+        """Load manager that wrote each broker's report, where its shape shows that."""
         told = {broker: shape_of(report) for broker, report in self.look.reports.items()}
         return {broker: manager for broker, manager in told.items() if manager is not None}
 
@@ -73,7 +73,7 @@ class Standing:
 
 
 def shape_of(report: Any) -> str | None:
-    """The load manager whose report has this shape; none where documents name no such shape."""
+    """The load manager whose report has this shape; None if no documented one has it."""
     if not isinstance(report, dict):
         return None
     top = any(report.get(name) is not None for name in RESOURCES)
@@ -113,7 +113,7 @@ class Reader:
         )
 
     def boundaries(self, space: str) -> tuple[str, ...] | None:
-        """The boundaries of a namespace; none where it is no more, or may not be seen."""
+        """The boundaries of a namespace; None if it was deleted or may not be read."""
         told = self._tried(f"{ADMIN}/namespaces/{quote(space)}/bundles", {})
         cuts = told.get("boundaries") if isinstance(told, dict) else None
         return tuple(cuts) if cuts else None

@@ -110,7 +110,7 @@ def unplayable(
 
 
 def _events(case: Mapping[str, Any]) -> list[tuple[str, Any]]:
-    """The kind of each event, and what it is about."""
+    """Kind and subject of each event."""
     return [next(iter(event.items())) for event in case["events"]]
 
 
@@ -199,7 +199,7 @@ def _topic(space: str, number: int = 1) -> str:
 
 
 def _ownership(*, split: bool) -> list[JSON]:
-    """First uses, and everything that an administrator may unload; or split, where that is told."""
+    """First uses, and unloads by the administrator; or splits, where the parts are reported."""
     topics = [{"topic": {"topic": _topic("shop/eu", number)}} for number in range(1, 7)]
     return [
         {"namespace": {"name": "shop/eu", "bundles": 4}},
@@ -225,7 +225,7 @@ def _grouped(space: str, group: str) -> list[JSON]:
 
 
 def _groups(brokers: int) -> list[JSON]:
-    """As many namespaces of a group as brokers, and one that leaves it for another group."""
+    """A group with as many namespaces as brokers, one of which moves to another group."""
     alike = [event for number in range(brokers) for event in _grouped(f"shop/g{number}", "alike")]
     leaves = {"group": {"namespace": "shop/g0", "group": "other"}}
     return [*alike, leaves, *_grouped("shop/late", "other"), *_grouped("shop/last", "alike")]

@@ -25,8 +25,9 @@ SAYABLE = re.compile(r"[-=:.\w]+")
 """Characters of a namespace's name."""
 
 WAS, UNSET = "was:", "unset:"
-"""How the name of a namespace begins that tells how a setting was before it was changed: set
-dynamically to a value, or not, and with this value in force."""
+"""Prefixes of the namespace that records a setting's former state: set dynamically to a value, or
+unset with this value in force.
+"""
 
 GONE = 404
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -34,7 +35,7 @@ ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 WHY_MAIN = "only there can a signal wait until every change is undone"
 SECONDS = 20.0
-"""How long something may take to be removed, or to be in force at every broker."""
+"""Seconds that a removal, or a change at every broker, may take."""
 
 
 class LeftBehind(Exception):
@@ -50,7 +51,7 @@ class CannotUndo(Exception):
 
 
 class OwnTenant:
-    """A tenant with a random name, and what to undo; the last change is undone first."""
+    """A tenant with a random name, and the changes to undo, the last one first."""
 
     def __init__(self, api: AdminApi, standing: Standing) -> None:
         self.name = f"{PREFIX}{token_hex(4)}"
@@ -65,7 +66,7 @@ class OwnTenant:
         self.ask(requests.create_tenant(self.name, self._standing.cluster))
 
     def ask(self, request: requests.Request) -> None:
-        """Have something changed that needs no undoing. Errors: `NoAnswer`."""
+        """Send a change that needs no undoing. Errors: `NoAnswer`."""
         self._api.change(*request)
 
     def namespace(self, name: str, bundles: int | None) -> None:
@@ -133,7 +134,7 @@ class OwnTenant:
         self.seen(emptied, f"{space} is deleted")
 
     def _deleted(self, path: str) -> bool:
-        """True if it is no more. Errors: `NoAnswer` where waiting would not help."""
+        """True if it no longer exists. Errors: `NoAnswer` if waiting would not help."""
         try:
             self._api.change("DELETE", path)
         except NoAnswer as error:
@@ -186,7 +187,7 @@ def signals_deferred() -> Iterator[None]:
 
 
 def interrupted_by_every_signal() -> AbstractContextManager[None]:
-    """Turn each request to end into an interrupt, so that what was changed is undone.
+    """Turn each request to exit into an interrupt, so that changes are undone.
 
     Errors: `NotTheMainThread` in any other thread, where no signal can be caught.
     """

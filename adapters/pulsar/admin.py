@@ -29,7 +29,7 @@ GUARDS = (
     "validateClusterForTenant",
     "validateClusterForTenantAsync",
 )
-"""Who may do something, and in which cluster: everyone, everywhere."""
+"""Authorization and cluster checks, which are stubbed to allow everything."""
 
 
 class Admin:
@@ -56,7 +56,7 @@ class Admin:
         return [str(one) for one in policies.bundles.getBoundaries()]
 
     def split(self, part: str, algorithm: str | None, positions: Sequence[int]) -> None:
-        """Asks for a bundle to be split. Errors: `TurnedDown`."""
+        """Ask for a bundle to be split. Errors: `TurnedDown`."""
         name = self._name(SPLITTING)
         arguments = list(self._arguments(name, part, algorithm, positions))
         with refusing():
@@ -119,7 +119,7 @@ def wait(outcome: Java) -> None:
 
 @contextmanager
 def refusing() -> Iterator[None]:
-    """Turns what the admin API rejects, but not what breaks in it, into `TurnedDown`."""
+    """Turn rejections by the admin API, but not its failures, into `TurnedDown`."""
     try:
         yield
     except jpype.JException as error:

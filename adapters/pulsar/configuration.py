@@ -37,7 +37,7 @@ def weight(configuration: Java, resource: str) -> float:
 
 
 class Configurations:
-    """Makes configurations of what a case sets, over what stands beneath."""
+    """Builds configurations from the settings of a case and the defaults below them."""
 
     def __init__(self, beneath: Mapping[str, Any]) -> None:
         self._beneath = dict(beneath)
@@ -61,7 +61,7 @@ class Configurations:
         return self.type_of(name) is not None
 
     def type_of(self, name: str) -> str | None:
-        """The Java type of a setting, or none where the release has no such setting."""
+        """The Java type of a setting, or None if the release has no such setting."""
         if name not in self._types:
             found = field(self._kind, name)
             self._types[name] = None if found is None else str(found.getType().getName())

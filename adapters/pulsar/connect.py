@@ -53,7 +53,7 @@ def starting(name: str) -> Iterator[None]:
 def connect_pulsar(
     rest: str, name: str, profile: str, readings: Mapping[str, str], limits: Limits
 ) -> Connection:
-    """Finds or fetches the jars, and starts the child."""
+    """Find or fetches the jars, and start the child."""
     with starting(name):
         target = Target.parse(rest)
         version, jars = released_jars(target)
@@ -109,7 +109,7 @@ class ReleasedConnection(ProcessConnection):
 
 
 def check_machine() -> None:
-    """Check what a machine needs besides the jars. Errors: `BadTarget`."""
+    """Check that a machine has what it needs besides the jars. Errors: `BadTarget`."""
     if importlib.util.find_spec("jpype") is None:
         raise BadTarget("released Pulsar needs JPype: pip install 'pulsar-conformance[pulsar]'")
     if problem := without_java():

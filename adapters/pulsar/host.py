@@ -25,7 +25,7 @@ BATCH = 200
 
 
 class Released:
-    """Speaks the protocol for the release that the command line tells."""
+    """Speaks the protocol for the release in the command line."""
 
     # Every host is told readings; a release has its own.
     def __init__(self, profile: str, readings: Mapping[str, str]) -> None:  # noqa: ARG002  see above
@@ -43,7 +43,7 @@ class Released:
         jvm.start([*plugin, *folders])
 
     def _make(self, told: Mapping[str, Any], profile: str) -> None:
-        """The release as it is to be asked. Errors: `CannotLoad`."""
+        """The release, ready for questions. Errors: `CannotLoad`."""
         # They name Java types in decorators, and those are known from here on.
         from pulsar_conformance.adapters.pulsar import operations
 
@@ -67,7 +67,7 @@ class Released:
 
     # Every host is told both; a release is what it is, whatever it is judged by.
     def hello(self, profile: str, readings: Mapping[str, str]) -> dict[str, Any]:  # noqa: ARG002  see above
-        """Who answers, what it offers, and what was made neutral.
+        """Return name, operations and the parts that are stubbed.
 
         It names no readings: whoever asks says by which it is judged, the documents' usual ones
         or those that `--characterize` finds.

@@ -85,7 +85,7 @@ def exists(name: str) -> bool:
 
 
 def field(of: Java, name: str) -> Java:
-    """A field of a class or of one above it, whoever may see it; none where there is none."""
+    """A field of a class or of its superclasses, whatever its visibility; None if absent."""
     return _field(_class(of), name)
 
 
@@ -144,7 +144,7 @@ def mapper() -> Java:
 
 
 def capital(name: str) -> str:
-    """A property as it stands in the name of its getter."""
+    """A property as spelt in the name of its getter."""
     return name[:1].upper() + name[1:]
 
 
@@ -157,7 +157,7 @@ def listed(values: Iterable[Any]) -> Java:
 
 
 def _silence() -> None:
-    """Logs off, and what the classes print away from everything."""
+    """Turn off logs, and discard the output of the classes."""
     jpype.java.lang.System.setProperty("log4j2.level", "OFF")
     jpype.java.lang.System.setOut(jpype.java.lang.System.err)
     if exists("org.apache.logging.log4j.core.config.Configurator"):

@@ -12,7 +12,7 @@ from pulsar_conformance.adapters.pulsar.jvm import Java, exists, listed, named
 STATISTICS = "org.apache.pulsar.policies.data.loadbalancer.NamespaceBundleStats"
 LOCAL = "org.apache.pulsar.policies.data.loadbalancer.LocalBrokerData"
 PACKAGES = ("org.apache.pulsar.policies.data.loadbalancer", "org.apache.pulsar.broker")
-"""Where BrokerData and BundleData are; the second until 2.10."""
+"""Packages of BrokerData and BundleData; the second applies until 2.10."""
 
 MANAGER = "org.apache.pulsar.broker.loadbalance.impl.ModularLoadManagerImpl"
 
@@ -41,7 +41,7 @@ def broker_name(identifier: Java) -> str:
 
 @cache
 def reader() -> Java:
-    """Reads JSON as the release's own Jackson does, and passes over what it does not know."""
+    """Read JSON as the release's own Jackson does, and ignores unknown fields."""
     mapper = named("com.fasterxml.jackson.databind.ObjectMapper")()
     feature = named("com.fasterxml.jackson.databind.DeserializationFeature")
     return mapper.configure(feature.FAIL_ON_UNKNOWN_PROPERTIES, False)

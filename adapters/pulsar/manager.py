@@ -13,7 +13,7 @@ from pulsar_conformance.adapters.pulsar.loads import LOCAL, MANAGER
 from pulsar_conformance.adapters.pulsar.service import Service
 
 CHILDREN = "org.apache.pulsar.zookeeper.ZooKeeperChildrenCache"
-"""Where the manager of 2.4 looks who is up; later ones ask a lock manager."""
+"""Source of the active brokers in the manager of 2.4; later ones ask a lock manager."""
 
 
 class Manager:
@@ -37,7 +37,7 @@ class Manager:
         return shedding_strategy(self.java)
 
     def wrap_strategy(self, wrap: Callable[[Java], Java]) -> None:
-        """Puts something of the same type around the strategy."""
+        """Wrap the strategy in an object of its type."""
         wrapped = wrap(self.strategy)
         alone = field(self.java, "loadSheddingStrategy")
         if alone is not None:
@@ -59,7 +59,7 @@ class Manager:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        """Ends the manager's own threads."""
+        """End the manager's own threads."""
         end_threads(self.java)
 
 
@@ -77,7 +77,7 @@ def _pipeline(manager: Java) -> Java:
 
 
 def end_threads(manager: Java) -> None:
-    """Ends the threads of a load manager, and of the one that it is wrapped around."""
+    """End the threads of a load manager, and of the one that it is wrapped around."""
     for name in ("executors", "scheduler"):
         threads = field(manager, name)
         if threads is not None and threads.get(manager) is not None:

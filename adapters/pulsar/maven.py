@@ -84,7 +84,7 @@ def fetch(what: str, pom: str, library: Path) -> None:
 
 
 def _run(what: str, words: Sequence[str]) -> list[str]:
-    """Runs Maven and returns its output. Errors: `CannotFetch`."""
+    """Run Maven and returns its output. Errors: `CannotFetch`."""
     _tell(f"{what}: fetching with Maven, some 200 MB the first time")
     begun = shown = time.monotonic()
     said: list[str] = []

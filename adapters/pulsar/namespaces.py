@@ -38,7 +38,7 @@ def so_many(count: int) -> Java:
 
 
 def divide(factory: Java, namespace: str, ranges: Iterable[str]) -> None:
-    """Tells the factory about a namespace with these bundles, and others in the gaps."""
+    """Register a namespace with these bundles, and others in the gaps, in the factory."""
     cuts = {FIRST, LAST, *(end for one in ranges for end in one.split("_"))}
     name = namespace_name(namespace)
     bundles = bundles_of(factory, name, sorted(cuts))

@@ -54,7 +54,7 @@ def outcome(answer: JSON) -> JSON:
 
 
 def points(ask: Ask) -> Iterator[Point]:
-    """Yield what a release answers where the examined ones differ."""
+    """Yield the answers of a release where the examined ones differ."""
     for one in telling()["cases"]:
         found = outcome(ask(one["operation"], one["case"]))
         yield Point(f"{one['operation']}, {one['shows']}", found, one["answers"])

@@ -48,7 +48,7 @@ def kinds_of(asked: str, configurations: Configurations, version: str) -> dict[s
 
 
 def check_settings(given: Mapping[str, str], release: Release, *, plugged: bool) -> None:
-    """Checks that the release has these settings. Errors: `CannotLoad`.
+    """Check that the release has these settings. Errors: `CannotLoad`.
 
     A user's own strategy may read settings that Pulsar does not know.
     """

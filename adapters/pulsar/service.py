@@ -14,7 +14,7 @@ FACTORY = "org.apache.pulsar.common.naming.NamespaceBundleFactory"
 
 
 class Service:
-    """One broker for one case, and what its classes told the world outside.
+    """One broker for one case, and the requests that its classes sent.
 
     Attributes:
         told: what the admin client was told, in order: the method and its arguments.

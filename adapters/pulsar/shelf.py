@@ -19,7 +19,7 @@ LIBRARY = "lib"
 
 
 class Damaged(Exception):
-    """A download is no longer intact; the message says what is wrong."""
+    """Raised if a download is no longer intact; the message says what is wrong."""
 
 
 class Shelf:
@@ -60,7 +60,7 @@ class Shelf:
         return True
 
     def fill(self, fetch: Callable[[Path], None]) -> None:
-        """Replaces the content with what `fetch` puts in a folder, atomically.
+        """Replace the content with what `fetch` puts in a folder, atomically.
 
         Leftovers of a killed process are removed, too, so the shelf has to be locked.
         """
@@ -77,7 +77,7 @@ class Shelf:
             shutil.rmtree(partial, ignore_errors=True)
 
     def _clear(self) -> None:
-        """Removes leftovers of downloads that were given up."""
+        """Remove leftovers of downloads that were given up."""
         left = re.compile(rf"\.{re.escape(self.name)}\.\d+\.partial")
         for folder in self.folder.parent.glob(".*.partial"):
             if left.fullmatch(folder.name):

@@ -16,7 +16,7 @@ import jpype
 from pulsar_conformance.adapters.pulsar.jvm import Java, field, listed, named
 
 Replies = Mapping[str, Any]
-"""Method, or Type.method, to what it returns, or to a function of the method's arguments."""
+"""Method or Type.method, each with its return value or a function of the arguments."""
 
 Reply = Callable[[Java], Java]
 """Returns the value of an invocation."""
@@ -77,7 +77,7 @@ class Shells:
         return java
 
     def forget(self) -> None:
-        """Releases everything that it handed out, and stops answering."""
+        """Release everything that it handed out, and stop answering."""
         self._made.clear()
         self._answer.forget()
 
@@ -112,9 +112,7 @@ _IN_USE: list[Shells] = []
 
 
 def forget() -> None:
-    """Ends the shells of a case: Java and Python refer to each other through them, and free
-    neither.
-    """
+    """End the shells of a case: Java and Python refer to each other through them, and free neither."""
     while _IN_USE:
         _IN_USE.pop().forget()
     UNREPLIED.clear()
@@ -152,7 +150,7 @@ SHELLED = (
     "org.apache.zookeeper.",
     "java.util.concurrent.",
 )
-"""Where the types are of which a shell is handed out."""
+"""Packages whose types are stubbed."""
 
 
 @cache
@@ -195,7 +193,7 @@ def _replied(type_name: str, names: frozenset[str]) -> Sequence[Java]:
 
 
 def _stub(stubber: Java, shell: Java, method: Java) -> None:
-    """Lets Mockito answer a method of a shell, whatever its arguments."""
+    """Stub a method of a shell, whatever its arguments."""
     kinds = [str(one.getName()) for one in method.getParameterTypes()]
     method.invoke(stubber.when(shell), listed(map(_anything, kinds)).toArray())
 
@@ -231,7 +229,7 @@ class _Always:
 
 
 OFTEN = 3
-"""As many calls from Java as it takes to tell Mockito once."""
+"""Calls from Java that cost as much as one stub in Mockito."""
 
 
 @cache
@@ -243,7 +241,7 @@ def _names(method: Java) -> tuple[str, str]:
 
 @jpype.JImplements("org.mockito.stubbing.Answer", deferred=True)
 class _Answer:
-    """Answers a call by the name of its method; what it found once it keeps."""
+    """Answers a call by the name of its method, and caches the lookup."""
 
     def __init__(self, replies: Replies, other: Callable[[Java], Reply]) -> None:
         self._replies = replies
@@ -251,7 +249,7 @@ class _Answer:
         self._found: dict[Java, Reply] = {}
 
     def forget(self) -> None:
-        """Releases everything."""
+        """Release everything."""
         self._replies, self._found = {}, {}
 
     @jpype.JOverride

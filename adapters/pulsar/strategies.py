@@ -27,11 +27,11 @@ SETTINGS: Mapping[str, str] = {
 COMPARED = "loadBalancerPlacementStrategy"
 
 EXTENSIBLE = f"{PACKAGE}extensions."
-"""Where the strategies of the extensible manager are."""
+"""Package of the extensible manager's strategies."""
 
 
 ALIKE = 0.75
-"""How alike two names are, of which one may have been meant for the other; all end in Shedder."""
+"""Similarity from which one name is suggested for another; all names end in Shedder."""
 
 
 class NoStrategy(Exception):
@@ -139,7 +139,7 @@ def _abstract(name: str) -> bool:
 
 @cache
 def _loaded(name: str) -> Java:
-    """A class, or none where what it is made of is missing."""
+    """A class, or None if a class that it depends on is missing."""
     loader = jpype.java.lang.ClassLoader.getSystemClassLoader()
     try:
         return jpype.java.lang.Class.forName(name, False, loader)

@@ -15,12 +15,12 @@ KEYS = ("strategy", "classpath", "set")
 
 
 class BadTarget(UserError):
-    """An unusable name; the message says what is wrong with it."""
+    """Raised for an unusable name; the message says what is wrong."""
 
 
 @dataclass(frozen=True)
 class Target:
-    """Which Pulsar, with whose plug-in, and with which settings.
+    """A version of Pulsar, a plug-in and settings.
 
     Attributes:
         release: a version, or the folder of jars of a distribution or build.
@@ -36,7 +36,7 @@ class Target:
 
     @classmethod
     def parse(cls, text: str) -> Target:
-        """From what follows `pulsar:`. Errors: `BadTarget`."""
+        """Parse the text after `pulsar:`. Errors: `BadTarget`."""
         release, *rest = text.split(",")
         if not release:
             raise BadTarget(f"names no version and no folder; write {PULSAR}")

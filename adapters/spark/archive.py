@@ -25,7 +25,7 @@ from pulsar_conformance.adapters.cache import root
 
 FOLDER = "spark"
 KEPT = 2
-"""How many archives stay, of 190 MB each: of the newest environments."""
+"""Number of archives to keep, of 190 MB each: those of the newest environments."""
 
 HEADER = 4
 """The bytes that tell that it is one. Java writes them last."""
@@ -34,7 +34,7 @@ DAY = 24 * 60 * 60
 """Seconds after which an archive that did not come about is tried once more."""
 
 POLITE = ("nice", "-n", "19")
-"""How a command is begun that lets all others go first."""
+"""Prefix of a command that runs at the lowest priority."""
 
 UNQUOTED = '"\\\n'
 """Characters of a path that can't be quoted."""
@@ -71,14 +71,14 @@ class Archive:
         return (f'"-XX:DumpLoadedClassList={self.listing}"',)
 
     def make_at_exit(self, jvm: Any) -> None:
-        """Have it made when this process ends, if the Java of a gateway lists its classes."""
+        """Make it when this process exits, if the gateway's Java lists its classes."""
         if not self.listing.exists():
             return
         told = (jvm.System.getProperty(name) for name in ("java.home", "java.class.path"))
         atexit.register(self.make, *told)
 
     def make(self, home: str, class_path: str) -> None:
-        """Begin to make it, of what the Java of this process has listed, and do not wait for it."""
+        """Start making it from the classes that this process's Java has listed, without waiting."""
         with suppress(OSError):
             listed = self.listing.read_text("utf-8", errors="replace")
             self.listing.unlink()

@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 Readings = Mapping[str, str]
 
 NTH = "_nth"
-"""How many samples there are up to a row."""
+"""Number of samples up to a row."""
 
 
 @dataclass(frozen=True)
@@ -179,7 +179,7 @@ def averages(
 
 
 def together(rates: Column) -> Column:
-    """The sum of structs of rates over rows; nothing where there is none. [DATA-08]"""
+    """Sum of structs of rates over rows; null if there are none. [DATA-08]"""
     return F.struct(
         *(F.coalesce(F.sum(rates[name]), number(0)).alias(name) for name in RATE_FIELDS)
     )

@@ -23,7 +23,7 @@ class Basis:
 
 @dataclass(frozen=True)
 class SparkOperation:
-    """How an operation is answered: the shape of its case, and the plan of its job.
+    """Answers an operation: the schema of its case, and the plan of its job.
 
     The plan makes of cases (`cycle`, the number of a case, and the fields of `shape`) rows of
     `cycle` and `answer`, a struct or a text of JSON, one a case.

@@ -90,7 +90,7 @@ class Log:
         self.file: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115  as long as Java lives
 
     def tail(self) -> str:
-        """Its last lines, but for what Java tells of the archive of its classes."""
+        """Its last lines, without Java's remarks on the class archive."""
         self.file.seek(0)
         lines = self.file.read().decode(errors="replace").splitlines()
         return "\n".join([line for line in lines if "[cds" not in line][-TAIL:])
@@ -105,7 +105,7 @@ import PySpark at once see halves of its modules.
 
 @dataclass
 class JavaProcess:
-    """It starts with its first session, and outlives each of them."""
+    """Java process that starts with its first session and outlives every session."""
 
     log: Log = field(default_factory=Log)
     _launching: Future[Any] | None = None
@@ -140,7 +140,7 @@ class JavaProcess:
         return self._launching
 
     def without_session(self) -> None:
-        """Let threads of this process take turns as before."""
+        """Restore the interval at which Python switches threads."""
         sys.setswitchinterval(self._interval)
 
     def session(self, master: str, more: Mapping[str, str]) -> Any:

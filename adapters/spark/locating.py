@@ -22,10 +22,10 @@ FURTHER: Mapping[str, Callable[[Column], Column]] = {
         F.regexp_extract(topic, PARTITION, 1).try_cast("bigint"), F.lit(0).cast("bigint")
     ),
 }
-"""How many bundles further a partition lies, by the reading `partitions`. [BUNDLE-08]"""
+"""Distance, in bundles, of each partition, by the reading `partitions`. [BUNDLE-08]"""
 
 STEPS = tuple(1 << power for power in range(30, -1, -1))
-"""How far the place of a bundle is from where it is sought, at most."""
+"""Step widths of the binary search for a bundle's place, descending."""
 
 
 def bundles_of(boundaries: Column, topics: Column, partitions: str) -> Column:

@@ -7,7 +7,7 @@ from pyspark.sql import functions as F
 
 LAST_HASH = 0xFFFFFFFF
 HASHES = LAST_HASH + 1
-"""How many hash values a namespace has. [BUNDLE-01]"""
+"""Number of hash values of a namespace. [BUNDLE-01]"""
 
 BOUNDARY = 10
 """Characters of a boundary, such as 0x40000000."""

@@ -25,7 +25,7 @@ SUBMITTED = "submitted"
 """The Spark that `spark-submit` has set up for this process, with its own settings."""
 
 CONNECT_PORT = 15002
-"""Where a Spark Connect server listens unless its address says otherwise."""
+"""Default port of a Spark Connect server."""
 
 REACHED_WITHIN = 5.0
 """Seconds in which a Spark Connect server must accept a connection."""
@@ -49,7 +49,7 @@ class Spark:
 
     @property
     def told(self) -> str:
-        """Which Spark this is: `Spark 4.1.0 on local[*]`."""
+        """Name and version: `Spark 4.1.0 on local[*]`."""
         return f"Spark {self.version} on {self.target}"
 
     def interrupt(self) -> None:
@@ -183,8 +183,9 @@ def taken(
 
 
 def _stop(spark: Spark) -> None:
-    """Ends its session. Where a thread was interrupted while it talked to Java, Java closes every
-    connection that it has, maybe the one just given to this thread too; the next one stays."""
+    """End its session. Where a thread was interrupted while it talked to Java, Java closes every
+    connection that it has, maybe the one just given to this thread too; the next one stays.
+    """
     if not _remote(spark.target):
         with suppress(Exception):
             spark.session.conf.get(ZONE)
@@ -262,7 +263,7 @@ def first_line(error: BaseException) -> str:
 
 
 RAISED = re.compile(r"^\s*(?:Caused by)?:? ?(?:[a-z][\w$]*\.)+[A-Z][\w$]*: (.+)", re.MULTILINE)
-"""How a cause stands in a trace of Java."""
+"""Form of a cause in a Java stack trace."""
 
 
 def last_cause(error: BaseException) -> str:

@@ -11,7 +11,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 STRATEGIES_PACKAGE = r"^org\.apache\.pulsar\.broker\.loadbalance\.impl\."
-"""Where Pulsar keeps its own shedding strategies."""
+"""Package of Pulsar's own shedding strategies."""
 
 Value = str | float | int | bool | None
 

@@ -84,4 +84,4 @@ FRAME: Mapping[str, str] = {"short-term": "shortTermData", "long-term": "longTer
 """The average that says what a bundle carries when load is shed, by the reading `shed-window`."""
 
 MEASURE: Mapping[str, str] = {"throughput": "bytes", "message-rate": "messages"}
-"""Which part of the traffic orders and counts when load is shed, by the reading `shed-measure`."""
+"""Traffic that orders and counts when load is shed, by the reading `shed-measure`."""

@@ -54,7 +54,7 @@ def _none() -> Column:
 def cuts(
     algorithm: Column, lower: Column, upper: Column, hashes: Column, positions: Column, halves: str
 ) -> Column:
-    """Where a bundle is cut: ascending, strictly inside, each once. [SPLIT-10 … 14]
+    """Positions at which a bundle is cut: ascending, strictly inside, distinct. [SPLIT-10 … 14]
 
     `halves` is the reading `range-halves`; hashes and positions are arrays of numbers.
     """
@@ -68,7 +68,7 @@ def cuts(
 
 
 def parts(lower: Column, upper: Column, cuts: Column) -> Column:
-    """The names of the parts between the cuts; the bundle itself where there is none. [SPLIT-14]"""
+    """Names of the parts between the cuts; the bundle itself if there are none. [SPLIT-14]"""
     starts, ends = F.concat(F.array(lower), cuts), F.concat(cuts, F.array(upper))
     return F.zip_with(starts, ends, range_name)
 

@@ -16,7 +16,7 @@ LOWER_BOUNDARY = "lowerBoundarySheddingEnabled"
 SETTINGS = (SHEDDER_THRESHOLD, HISTORY_SHARE, LOWER_BOUNDARY, *usage.WEIGHTS.values())
 
 BELOW_AVERAGE = 5
-"""How far below the average a broker is brought: points, or percent of it. [THRESHOLD-03]"""
+"""Distance below the average, in points or in percent of it. [THRESHOLD-03]"""
 
 BOUNDARY_LOAD = 10
 """Points that the lower boundary's example takes off. [THRESHOLD-09]"""

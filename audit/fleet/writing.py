@@ -49,7 +49,7 @@ class Written:
 
     counts: Mapping[str, int]
     planted: Mapping[str, Mapping[str, str]]
-    """By rule, the cluster and the time of the cycle that breaks it."""
+    """Cluster and time of the cycle that breaks each rule."""
 
     @property
     def lines(self) -> int:

@@ -36,7 +36,7 @@ READERS: Mapping[str, Callable[[Session, str, Some], DataFrame]] = {
     "parquet": parquet_lines,
     "foreign": foreign_lines,
 }
-"""By the kind of files."""
+"""Readers by kind of file."""
 
 
 def lines(

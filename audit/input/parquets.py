@@ -23,7 +23,7 @@ EVERY = "*" + "".join(f"[{one}{one.upper()}]" for one in PARQUET)
 """Pattern of the names of Parquet files."""
 
 WRITTEN = {"timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX"}
-"""How times become text; one without a zone is taken for UTC."""
+"""Format of times as text; a time without a zone is UTC."""
 
 TIME, CLUSTER = "at", "cluster"
 NANOSECONDS = "spark.sql.legacy.parquet.nanosAsLong"

@@ -26,7 +26,7 @@ class Silver:
 
 @dataclass(frozen=True)
 class AuditPlan:
-    """How a history is judged.
+    """Options of an audit's judgment.
 
     `settings` override recorded ones, and `strategy` overrides both. Cycles from `since` up to, not
     including, `until` are judged, with all that was known since their leader's start.

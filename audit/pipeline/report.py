@@ -37,7 +37,7 @@ SHOWN = 3
 
 @dataclass(frozen=True)
 class ReportOptions:
-    """How an audit is reported: case files per rule, and whether progress is shown.
+    """Options of an audit's report: case files per rule, and whether to show progress.
 
     A browser reloads the page every `refresh` seconds, if that is not 0.
     """

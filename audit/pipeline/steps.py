@@ -39,7 +39,7 @@ class TableStep:
     options: str = ""
 
     fallback: Callable[[Tables], DataFrame] | None = None
-    """How it is built if Spark fails to `build` it."""
+    """Builds the table if Spark fails to `build` it."""
 
     build_since: Callable[[Tables, datetime], DataFrame] | None = None
     """Builds the days from a time on, from its parents and its own rows; None if impossible."""

@@ -224,4 +224,4 @@ GOLD: Mapping[str, GoldTable] = {
 }
 
 TABLES: Mapping[str, AuditTable] = {**RECORDS, **OF_RECORDS, **GOLD}
-"""By name, each after those that it is built from."""
+"""Tables by name, each after the tables that it is built from."""

@@ -124,4 +124,4 @@ WENT: Mapping[str, Callable[[Silver, DataFrame], DataFrame]] = {
     "bundle": lambda _silver, went: went,
     "topic": _with_parts,
 }
-"""Which unloads count for a bundle, by the reading `grace-of`. [SHED-04]"""
+"""Unloads that count for a bundle, by the reading `grace-of`. [SHED-04]"""

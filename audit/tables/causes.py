@@ -291,7 +291,7 @@ def _true(holds: Column) -> Column:
 
 
 def _cycles() -> Column:
-    """Return the cycles that may have done it, each with `open`; a null cycle if there is none."""
+    """Return the possible causing cycles, each with `open`; a null cycle if there are none."""
     shedding = F.col("cause") == SHEDDING
     ran, due, early = F.col("ran.cycle"), F.col("due.cycle"), F.col("early")
     none = F.lit(None).cast("timestamp")

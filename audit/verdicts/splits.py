@@ -194,4 +194,4 @@ JUDGED: Mapping[str, Callable[[], Column]] = {
     "SPLIT-06": no_room,
     "SPLIT-07": switched_off,
 }
-"""By rule; `broken` is null if the records do not show it."""
+"""Checks by rule; `broken` is null if the records do not show it."""

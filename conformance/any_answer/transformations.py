@@ -364,7 +364,7 @@ def _equal(case: Json, other: Json) -> bool:
 
 
 def transformations_of(trial: Trial) -> list[Transformation]:
-    """Return the transformations that make the other questions of the first; none if one is not.
+    """Return the transformations that turn the first question into the others; none if one is not.
 
     The result is kept for the latest trial, which a reduction edits hundreds of times.
     """

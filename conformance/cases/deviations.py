@@ -59,7 +59,7 @@ class Deviation:
 
 
 def load(file: Path) -> tuple[Deviation, ...]:
-    """Reads a known-deviations file; a case is looked for beside it, then in each folder above.
+    """Read a known-deviations file; a case is looked for beside it, then in each folder above.
 
     Errors: `specs.SpecError` with file and line for an unknown rule, a second entry of one, or a
     case that is not there or is none.

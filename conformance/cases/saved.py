@@ -41,7 +41,7 @@ def path_of(trial: Trial) -> Path:
 
 
 def save(trial: Trial, root: Path, about: Mapping[str, Any]) -> Path:
-    """Writes a failing trial atomically; the returned path is relative to `root`."""
+    """Write a failing trial atomically; return its path relative to `root`."""
     relative = path_of(trial)
     target = root / relative
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -62,7 +62,7 @@ def content_of(trial: Trial) -> dict[str, Any]:
 
 
 def load(file: Path, defaults: Mapping[str, Any] | None = None) -> Saved:
-    """Reads a case file: `{"ask", "case"}`, or `{"trial": [those]}` for several questions.
+    """Read a case file: `{"ask", "case"}`, or `{"trial": [those]}` for several questions.
 
     With `"after": [those]`, they are asked after others, of an implementation that starts anew.
 

@@ -86,7 +86,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Prints a case file for `explain`, `ask` or `run --replay`; 2 if none can be made."""
+    """Print a case file for `explain`, `ask` or `run --replay`; return 2 if none can be made."""
     if args.operation not in MAKERS:
         raise specs.UnknownName(args.operation, "operation that reports can ask", MAKERS)
     sources = [one for one in (args.folder, args.reports, args.metrics) if one is not None]

@@ -48,7 +48,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Prints each kind of change with its smallest case; 2 where the releases cannot be asked."""
+    """Print each kind of change with its smallest case; return 2 if the releases cannot be asked."""
     walk = _Walk(limits_of(args.time_limit))
     try:
         versions = _versions(args.releases, args.all)
@@ -100,7 +100,7 @@ class _Walk:
         return JudgedImplementation.before_asking(self._open[version])
 
     def close(self) -> None:
-        """Stops whatever runs."""
+        """Stop whatever runs."""
         for one in self._open.values():
             one.close()
 

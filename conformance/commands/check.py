@@ -34,15 +34,15 @@ class Checkup:
     ok: bool = True
 
     def good(self, text: str) -> None:
-        """Adds a check that passed."""
+        """Add a check that passed."""
         self.lines.append(f"ok    {text}")
 
     def note(self, text: str) -> None:
-        """Adds a remark that is not a failure."""
+        """Add a remark that is not a failure."""
         self.lines.append(f"note  {text}")
 
     def bad(self, text: str) -> None:
-        """Adds a check that failed."""
+        """Add a check that failed."""
         self.lines.append(f"FAIL  {text}")
         self.ok = False
 
@@ -112,7 +112,7 @@ def _asked(connection: Connection) -> list[str]:
 
 
 def _operations(found: Checkup, connection: Connection) -> None:
-    """Checks that the protocol knows its operations, and that one at least can be asked."""
+    """Check that the protocol knows its operations, and that one at least can be asked."""
     offered = connection.hello.operations
     for name in offered:
         if name not in OPERATIONS:
@@ -128,7 +128,7 @@ def _operations(found: Checkup, connection: Connection) -> None:
 
 
 def _declared(found: Checkup, connection: Connection) -> None:
-    """Checks the readings that it says it follows, and remarks on strategies of its own."""
+    """Check the readings that it says it follows, and remark on strategies of its own."""
     hello = connection.hello
     try:
         load().check_readings(hello.readings)
@@ -183,7 +183,7 @@ def _bare(answer: dict[str, JSON]) -> dict[str, JSON]:
 
 
 def _unknown(connection: Connection) -> str:
-    """Checks that an unknown operation gets an `error`, or at least `unsupported`."""
+    """Check that an unknown operation gets an `error`, or at least `unsupported`."""
     try:
         answer = connection.ask(NO_SUCH, [{}])[0]
     except AdapterError as error:
@@ -200,7 +200,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Prints one line per check; 0 if all passed, otherwise 2."""
+    """Print one line per check; return 0 if all passed, otherwise 2."""
     profile, readings = judged_by(args)
     found = check(args.adapter, profile, readings, limits_of(args.time_limit))
     print("\n".join(found.lines))

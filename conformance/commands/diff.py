@@ -31,7 +31,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Prints the number of differences of each operation and the smallest; 1 if there are any."""
+    """Print the number of differences of each operation and the smallest; return 1 if there are
+    any.
+    """
     asked: list[Implementation] = []
     try:
         specs.load().profile(args.profile)
@@ -80,7 +82,7 @@ def _differs(pair: Pair, operation: str, args: argparse.Namespace) -> bool:
 
 
 def _print(pair: Pair, difference: Difference) -> None:
-    """Prints the case, the model's decision, each answer, and the rules that it breaks."""
+    """Print the case, the model's decision, each answer, and the rules that it breaks."""
     trial = difference.trial
     file = saved.save(trial, Path(), {"profile": pair.first.resolved.profile})
     print(f"  smallest case  {file}  ({trial.size})")

@@ -10,7 +10,7 @@ INTERRUPTED = 130
 
 
 def entry() -> NoReturn:
-    """Runs the command of this process, and ends the process.
+    """Run the command of this process, and end the process.
 
     The system takes back what is left in memory; Python, which would look through all of it for
     garbage, takes several seconds after a long run.

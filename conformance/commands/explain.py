@@ -59,7 +59,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Prints the derivation and the answer of each question; 2 if it cannot be explained."""
+    """Print the derivation and the answer of each question; return 2 if it cannot be explained."""
     print("\n".join(_lines(args)))
     return 0
 

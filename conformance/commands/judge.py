@@ -38,7 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Judges or characterizes; returns the exit status."""
+    """Judge or characterize; return the exit status."""
     left_out: list[str] = []
     if not args.conformance_adapter:
         args.conformance_adapter, left_out = runnable()
@@ -63,7 +63,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _replay(args: argparse.Namespace, left_out: list[str]) -> int:
-    """Asks every saved case of a folder again. Errors: `BadPlan`."""
+    """Ask every saved case of a folder again. Errors: `BadPlan`."""
     given = args.conformance_judge_by
 
     def plan_for(file: Path) -> Plan:

@@ -18,12 +18,12 @@ class PlainOutput:
         self._stream = stream
 
     def write(self, text: str) -> int:
-        """Writes text; returns how much of it was given."""
+        """Write text; return how much of it was given."""
         self._stream.write(printable(text))
         return len(text)
 
     def writelines(self, lines: Any) -> None:
-        """Writes texts one after the other."""
+        """Write texts one after the other."""
         for line in lines:
             self.write(line)
 

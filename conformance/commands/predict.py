@@ -30,7 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Prints a share for each operation, with the misses by cause."""
+    """Print a share for each operation, with the misses by cause."""
     implementation = None
     try:
         specs.load().profile(args.profile)

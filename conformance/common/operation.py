@@ -22,7 +22,7 @@ Case = TypeVar("Case")
 Answer = TypeVar("Answer")
 
 Problems = Iterator[str]
-"""Violations of what a case has to satisfy beyond its schema, each with its place."""
+"""Violations beyond the schema of a case, each with its place."""
 
 Legality = Callable[[Json, Settings], Problems]
 """Errors: `MissingSetting` for a setting without a default that the answer depends on."""

@@ -187,7 +187,7 @@ def _means(one: Factor, place: int) -> str:
 
 
 def _place(one: Factor, place: int) -> str:
-    """Class and method of the source. What is as documented stands where the other stands."""
+    """Class and method of the source; for a documented alternative, those of the other release."""
     if one.kind == "setting":
         return f"{CONFIGURATION}.{one.name}"
     if one.kind == "reading":

@@ -50,7 +50,7 @@ def cases_in(folder: Path) -> list[Path]:
 
 
 def replayed(files: Sequence[Path], plan_for: Callable[[Path], Plan]) -> Iterator[Replayed]:
-    """Asks each case alone, of each implementation and by each profile of its plan.
+    """Ask each case alone, of each implementation and by each profile of its plan.
 
     Errors: `BadPlan` for what is wrong whatever the case.
     """
@@ -98,7 +98,7 @@ def _word(verdicts: Sequence[Verdict]) -> tuple[Word, list[Verdict]]:
 
 
 def write(outcomes: Sequence[Replayed], out: Path) -> Path:
-    """Writes the outcomes, a JSON line each, beside and not into the verdicts of a run."""
+    """Write the outcomes, a JSON line each, beside and not into the verdicts of a run."""
     out.mkdir(parents=True, exist_ok=True)
     file = out / "replayed.jsonl"
     lines = [json.dumps(asdict(one), ensure_ascii=False) + "\n" for one in outcomes]

@@ -23,7 +23,7 @@ Origin = Literal["saved", "example", "drawn", "aimed", "other"]
 """The source of a trial; `other` is a trial of another rule."""
 
 TRIALS_PER_AIM = 8
-"""Trials of each strategy that tells the alternatives of a reading apart."""
+"""Trials of each strategy that distinguishes the alternatives of a reading."""
 
 COSTLY_DIVISOR = 2
 """Divisor of a rule's number of trials where a case takes seconds; the rule also judges the cases

@@ -169,7 +169,7 @@ class Isolation:
                 self._among_unasked(places[half:])
 
     def _unknown(self, places: Sequence[int]) -> list[int]:
-        """Return the places of cases that equal none that breaks it; mark the others."""
+        """Return the places of cases not yet known to break it; mark the others."""
         unknown = []
         for place in places:
             case = self._cases[place]

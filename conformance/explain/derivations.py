@@ -137,7 +137,7 @@ def _derivations(trial: Trial, derived: Sequence[Derivation], wanted: Wanted) ->
 
 
 def _compared(example: Example, answers: Sequence[Answer], wanted: Wanted) -> str:
-    """True if the model answers as it was worked by hand."""
+    """True if the model's answer equals the one worked by hand."""
     if wanted.settings:
         return "With these settings it was not worked by hand."
     if example.allowed is None:

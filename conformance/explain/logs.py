@@ -87,7 +87,7 @@ def _over_threshold(figures: Figures) -> Iterator[str]:
 
 
 def _below_floor(figures: Figures) -> Iterator[str]:
-    """Explain a line about an unload that is too small: what was planned, and the floor."""
+    """Explain a log line about an unload that is too small: the planned amount and the floor."""
     broker, planned, floor = figures
     yield f"ThresholdShedder, {broker}: it keeps all"
     name = "loadBalancerBundleUnloadMinThroughputThreshold"

@@ -137,7 +137,7 @@ BARE = {name.removeprefix(PACKAGE) for name in MANAGERS}
 
 
 def is_mistake(name: str) -> bool:
-    """Return whether a name certainly is none of the documented classes.
+    """True if a name certainly is not one of the documented classes.
 
     The documents do not mention blanks, alone or around a class, and print the classes without
     their package, too. The released extensible manager is in another package than the page says.
@@ -174,7 +174,7 @@ def broker_conf_decides(case: Places, answer: ChosenManager, expect: Expect) -> 
 
 @CHOOSE.check("MANAGER-02", draws=dynamically(SIMPLE, MODULAR))
 def a_dynamic_setting_decides(case: Places, answer: ChosenManager, expect: Expect) -> None:
-    """The simple or the modular manager runs as it is set dynamically."""
+    """The simple or the modular manager runs if it is set dynamically."""
     _given_no_mistake_beside(case, expect)
     if case.dynamic in (SIMPLE, MODULAR):
         expect.reached()

@@ -36,7 +36,7 @@ def chosen(case: Spreading, answer: Placed, expect: Expect) -> GroupSpread:
 
 
 def unmixed(spread: GroupSpread, expect: Expect) -> None:
-    """Assume that all candidates are in a domain, or none is; no document compares the two."""
+    """Assume that all candidates are in a domain or none of them; no document compares the two."""
     expect.given(not spread.mixed, "all candidates are in a domain, or none is")
 
 

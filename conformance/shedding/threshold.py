@@ -246,7 +246,7 @@ def _by_range(
 
 @SHED.check("THRESHOLD-07", draws=cycles(draws.with_history))
 def history_lies_between(case: SheddingCycle, answer: Unloading, expect: Expect) -> None:
-    """The usage compared is none beyond the observations of the broker, present or earlier."""
+    """The compared usage is within the observations of the broker, present and earlier."""
     _by_range(case, answer, _observed, expect)
 
 
@@ -375,7 +375,7 @@ def history_of_nothing_counts_nothing(
 def usage_lies_between_what_cycles_saw(
     row: CyclesInARow, answer: UnloadingInARow, expect: Expect
 ) -> None:
-    """In later cycles the usage compared is none beyond those of this and earlier cycles."""
+    """In later cycles, the compared usage is within those of this and earlier cycles."""
     expect.given(len(row) > 1, "cycles in a row")
     _not_for_idle_brokers(_first_by_threshold(row, expect), expect)
     for one in list(answer)[1:]:

@@ -132,7 +132,7 @@ def switched_off(draft: StoryDraft) -> None:
 
 
 def another_strategy(draft: StoryDraft) -> None:
-    """The strategy is changed while a broker is between what the two would do."""
+    """The strategy changes while a broker is in a state that the two treat differently."""
     before, after = draft.random.choice(((OVERLOAD, THRESHOLD), (THRESHOLD, OVERLOAD)))
     draft.settings[STRATEGY] = before
     _intervals(draft)

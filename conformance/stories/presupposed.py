@@ -137,6 +137,6 @@ MAKERS: Mapping[str, Maker] = {
     SPLIT_CANDIDATES.id: _growing,
     PLACE.id: _placing,
 }
-"""By the operation that is asked about a moment."""
+"""Builders of questions about a moment, by operation."""
 
 PRESUPPOSED = (DerivedQuestions(moments, operation=REPLAY.id),)

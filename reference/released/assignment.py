@@ -135,7 +135,7 @@ class ReleasedAssignment:
         return ReleasedPlacement(self.known, candidates, IN_TURN if in_turn else None)
 
     def _few_topics(self, among: Candidates) -> Candidates:
-        """Brokers within the limit of topics, or all if none is."""
+        """Brokers within the limit of topics, or all brokers if none is within it."""
         reports = self.known.case["brokers"]
         most = self.known.number(MOST_TOPICS)
         few = [name for name in among if reports[name].get("numTopics", 0) <= most]

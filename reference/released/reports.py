@@ -34,7 +34,7 @@ SUMMED: Mapping[str, str] = {
 SIMPLE_CHANGES = {"lastBundleGains": "bundleGains", "lastBundleLosses": "bundleLosses"}
 SWITCHES = ("persistentTopicsEnabled", "nonPersistentTopicsEnabled")
 OWNED = ("CPU", "Memory", "BandwidthIn", "BandwidthOut", "MsgRateIn", "MsgRateOut")
-"""Ends of the names of what a simple report says to be allocated."""
+"""Suffixes of the allocation fields of a simple report."""
 
 
 class _Mismatch(Exception):

@@ -31,7 +31,7 @@ class Worked:
 
     @classmethod
     def out(cls, example: Example) -> Worked:
-        """By the model. Errors: `MissingSetting` where no profile has all that the cases need."""
+        """Answer of the model. Errors: `MissingSetting` if no profile has every setting needed."""
         for profile in profiles_of(example):
             try:
                 return cls(example, profile, derivations(example, profile, example.readings))

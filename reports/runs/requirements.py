@@ -36,7 +36,7 @@ class Requirements:
 
     @property
     def name(self) -> str:
-        """As it is written: `documented-3.0, version 1`."""
+        """The name as written: `documented-3.0, version 1`."""
         return f"{self.profile}, {f'version {self.version}' if self.version else 'not frozen'}"
 
     def as_json(self) -> dict[str, Any]:
@@ -98,7 +98,7 @@ def matching(profile: str) -> Requirements:
 
 
 def freeze(profile: str) -> Path | None:
-    """Writes the rules of today as a new version; None where the newest one is the same."""
+    """Write the rules of today as a new version; None where the newest one is the same."""
     current, before = today(profile), frozen(profile)
     if before and before[-1].checksum == current.checksum:
         return None

@@ -30,7 +30,7 @@ from pulsar_conformance.specs.words import anchor, counted
 GUIDES = Path(__file__).parent / "guides"
 PROFILE = "documented-3.0"
 LONGEST = 50_000
-"""Most characters of an example that a page shows; a longer one is only linked."""
+"""Maximum length of an example on a page; a longer one is only linked."""
 ADDRESS = re.compile(r"https?://[^\s<>]*[^\s<>.,;:)]")
 """A link in a text for people, without what ends the sentence."""
 TELLING = (

@@ -34,7 +34,7 @@ def seeded(file: Path = SEEDED) -> Mapping[str, Sequence[Replaced]]:
 
 
 def killed(file: Path = TABLE) -> Mapping[str, Sequence[Replaced]]:
-    """The generated mutants by the rule that was broken first; none without a published table."""
+    """Generated mutants by the first rule broken; empty without a published table."""
     found: dict[str, list[Replaced]] = defaultdict(list)
     for line in file.read_text("utf-8").splitlines() if file.exists() else ():
         one = json.loads(line)

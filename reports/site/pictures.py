@@ -39,7 +39,7 @@ class MeasuredBroker:
 
 
 def pictures(shown: Shown) -> Iterator[str]:
-    """The pictures of an example; mostly one, none where a table says all."""
+    """Pictures of an example: usually one, none if a table shows everything."""
     for (operation, case), derived in zip(
         shown.example.questions, shown.worked.derivations, strict=True
     ):

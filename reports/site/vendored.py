@@ -46,7 +46,7 @@ class CannotVendor(UserError):
 
 
 def fetch(cache: Path, to: Path) -> None:
-    """Puts the files of every package below `to`; what was fetched once stays in `cache`.
+    """Put the files of every package below `to`; files are cached in `cache`.
 
     Errors: `CannotVendor`.
     """

@@ -43,5 +43,5 @@ QUICK = ("usage.max",)
 
 
 def decisions(manager: str) -> Mapping[str, Decision]:
-    """By the operation's name, what a cluster under such a manager decides."""
+    """Decisions of a cluster under such a manager, by operation."""
     return MODULAR if manager == "modular" else ANY_MANAGER

@@ -70,6 +70,6 @@ def divide(leader: AskedLeader, spaces: dict[str, Sequence[str]]) -> None:
 
 
 def boundaries(leader: AskedLeader, space: str) -> list[str]:
-    """Where a namespace is divided, as the broker says it."""
+    """Boundaries of a namespace, as reported by the broker."""
     told: dict[str, Any] = leader.ask(requests.boundaries_of(space)).read
     return list(told["boundaries"])

@@ -24,11 +24,11 @@ ALONE = "broker"
 
 SERVER_ERROR = 500
 SECONDS = 3.0
-"""How long the broker may take for a request; it takes a tenth of a second."""
+"""Timeout of a request to the broker; most take a tenth of a second."""
 
 
 class Broken(Exception):
-    """A request in which something broke; the broker's own words, or that it has none."""
+    """Raised if a request failed in the broker; the message quotes the broker, if it said why."""
 
 
 class AskedLeader:
@@ -52,7 +52,7 @@ class AskedLeader:
         """The result of the last question, for the same question asked again at once."""
 
     def begin(self, settings: Mapping[str, Any], brokers: Iterable[str] = ()) -> None:
-        """Let the first of these brokers run and lead, and register the others.
+        """Start the first of these brokers as the leader, and register the others.
 
         Errors: `Unsayable`.
         """
@@ -70,7 +70,7 @@ class AskedLeader:
         self._register(others)
 
     def remember(self, question: Mapping[str, Any], found: Any) -> None:
-        """Keep what the question came to, as long as the broker is up."""
+        """Keep the result of the question until the broker stops."""
         self._question, self.remembered = question, found
 
     def knows(self, question: Mapping[str, Any]) -> bool:
@@ -79,7 +79,7 @@ class AskedLeader:
         return up and question == self._question
 
     def _weights(self, settings: Mapping[str, Any]) -> dict[str, Any]:
-        """The weights of what a story cannot load; a question says what each resource bears."""
+        """Weights of resources that a story cannot load; a question gives the usage of each."""
         given = {**self.beneath, **settings}
         return {name: given.get(name, value) for name, value in self._usual.items()}
 
@@ -139,12 +139,12 @@ class AskedLeader:
         raise Broken(reply.why)
 
     def tenants_of(self, spaces: Iterable[str]) -> None:
-        """Have the tenants of namespaces. Errors: `Unsupported`, `Broken`."""
+        """Create the tenants of namespaces. Errors: `Unsupported`, `Broken`."""
         for tenant in dict.fromkeys(space.partition("/")[0] for space in spaces):
             self.arrange(create_tenant(tenant))
 
     def arrange(self, request: Request) -> None:
-        """Have something that is part of the question. Errors: `Unsupported`, `Broken`."""
+        """Set up a part of the question. Errors: `Unsupported`, `Broken`."""
         try:
             self.ask(request)
         except TurnedDown as declined:

@@ -105,7 +105,7 @@ def _write(leader: AskedLeader, case: Case) -> None:
 
 
 def _knows(leader: AskedLeader, space: str, group: str) -> bool:
-    """True if the leader has read what it heard of: it reads policies in a thread of their own."""
+    """True if the leader has read the policies, which it reads in a separate thread."""
     method, path, _ = requests.group_of(space)
     reply = leader.cluster.ask(method, path)
     return reply.fine and reply.text == group

@@ -19,7 +19,7 @@ def maximum(leader: AskedLeader, case: Case) -> Answer:
 
 
 def read(leader: AskedLeader, case: Case) -> Answer:
-    """Return what the leader then knows of the broker, if the release accepts the report.
+    """Return the leader's data of the broker, if the release accepts the report.
 
     Errors: `TurnedDown`, `Unsupported`.
     """

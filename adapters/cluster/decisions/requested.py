@@ -26,11 +26,11 @@ class Requested:
 
 
 class Requests:
-    """A web server in place of the brokers that carry out what the leader decides."""
+    """A web server that stands in for the brokers that carry out the leader's decisions."""
 
     def __init__(self) -> None:
         self.noted: list[Requested] = []
-        """In the order in which they came."""
+        """Requests in the order of arrival."""
         noted = self.noted
 
         class Handler(BaseHTTPRequestHandler):
@@ -52,7 +52,7 @@ class Requests:
         threading.Thread(target=self._server.serve_forever, daemon=True).start()
 
     def take_over(self, service: Java) -> None:
-        """From now on the admin client of a broker asks here."""
+        """Redirect the admin client of a broker to this server."""
         client = field(service, "adminClient")
         former = client.get(service)
         url = f"http://{LOOPBACK}:{self.port}"

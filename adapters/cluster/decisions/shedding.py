@@ -61,4 +61,4 @@ class _Elsewhere:
 
     @jpype.JOverride
     def onActiveBrokersChange(self, brokers: Java) -> None:  # noqa: N802  Pulsar's
-        """It remembers nothing."""
+        """Do nothing, since no state is kept."""

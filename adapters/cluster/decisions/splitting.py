@@ -41,7 +41,7 @@ def _divided(case: Case) -> Iterable[tuple[str, list[str]]]:
 
 
 def cuts_of(owned: Iterable[tuple[int, int]], count: int) -> list[str]:
-    """Boundaries of so many bundles, with those that are owned among them as far as they fit."""
+    """Return that many boundaries, including those of owned bundles where they fit."""
     first, last = int(FIRST, 16), int(LAST, 16)
     cuts = {first, last, *(end for part in owned for end in part)}
     if len(cuts) - 1 > count:

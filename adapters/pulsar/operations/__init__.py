@@ -40,7 +40,7 @@ OPERATIONS: Mapping[str, Operation] = {
     "manager.choose": managers.choose,
     "report.read": reports.read,
 }
-"""By the operation's name, in the order of the protocol."""
+"""Operations by name, in the order of the protocol."""
 
 
 def offered(release: Release) -> Mapping[str, Operation]:
@@ -53,7 +53,7 @@ def offered(release: Release) -> Mapping[str, Operation]:
 
 
 def check(release: Release) -> None:
-    """True if the release makes a user's strategy, and none of its own. Errors: `CannotLoad`."""
+    """Check that the release instantiates the user's strategy. Errors: `CannotLoad`."""
     for strategy, make in ((release.shedder, shedding.made), (release.placer, placement.made)):
         if strategy:
             check_made(strategy, partial(make, release), release.version)

@@ -34,7 +34,7 @@ MANAGERS = {
     "ModularLoadManagerWrapper": "modular",
     "ExtensibleLoadManagerWrapper": "extensible",
 }
-"""Which manager runs, by the class that was made."""
+"""Load managers by the class that was created."""
 
 
 def choose(release: Release, case: Case) -> Answer:
@@ -67,7 +67,7 @@ def choose(release: Release, case: Case) -> Answer:
 
 
 NODE = "/admin/configuration"
-"""Where the dynamic configuration is stored."""
+"""Path of the dynamic configuration."""
 
 
 def _node(service: Service) -> Java:
@@ -75,11 +75,11 @@ def _node(service: Service) -> Java:
 
 
 READING = "updateConfigurationAndRegisterListeners"
-"""How a broker reads the dynamic configuration, and says what may stand there."""
+"""Method by which a broker reads the dynamic configuration and registers allowed values."""
 
 
 def _broker_service(service: Service) -> Java:
-    """The release's own, with what it keeps of settings; all else are shells."""
+    """The release's own service, which keeps the settings; everything else is stubbed."""
     java = service.shells.unmade(BROKER_SERVICE)
     field(java, "pulsar").set(java, service.pulsar)
     listeners = field(java, "configRegisteredListeners")
@@ -125,7 +125,7 @@ def _made(service: Service) -> str:
 
 
 def is_mistake(error: Java) -> bool:
-    """True if the name itself is wrong, rather than what it led to."""
+    """True if the name itself is invalid, rather than the class that it names."""
     while error is not None:
         if str(error.getClass().getSimpleName()) in MISTAKES:
             return True

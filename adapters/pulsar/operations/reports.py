@@ -27,11 +27,11 @@ CHANGES = {
     "simple": {"lastBundleGains": "bundleGains", "lastBundleLosses": "bundleLosses"},
     "modular": {"lastBundleGains": "lastBundleGains", "lastBundleLosses": "lastBundleLosses"},
 }
-"""Bundles that came and went, and what the class calls them."""
+"""Bundles gained and lost, with the names that the class gives them."""
 
 
 def read(_release: Release, case: Case) -> Answer:
-    """Return what the getters of the report return. Errors: `TurnedDown` for a bad report."""
+    """Return the values of the report's getters. Errors: `TurnedDown` for a bad report."""
     manager, report = whose(case["report"])
     return {"manager": manager, "broker": said(report, manager)}
 
@@ -69,7 +69,7 @@ def _get(report: Java, name: str) -> Java:
 
 
 def _usage(usage: Java) -> dict[str, float] | None:
-    """Usage and limit; none where the report says, by a limit below 0, that it was not measured.
+    """Usage and limit; None if the report marks it as not measured, by a limit below 0.
 
     Errors: `Unsupported` for a usage below 0, which no answer can hold.
     """

@@ -18,7 +18,7 @@ def defaults(release: Release, _case: Case) -> Answer:
 
 
 def _value(java: Java) -> Any:
-    """A Java value as JSON has it; none for what is not set."""
+    """A Java value as JSON; None if it is not set."""
     if java is None:
         return None
     if isinstance(java, jpype.JClass("java.util.Optional")):

@@ -82,10 +82,10 @@ class _Row:
         self._strategy = self._manager.strategy
         self._manager.wrap_strategy(lambda strategy: _Watched(strategy, self._chosen))
         self._moments: dict[str, float] = {}
-        """When what the manager remembers was unloaded, in minutes after the first cycle."""
+        """Minutes after the first cycle at which the remembered bundles were unloaded."""
 
     def unload(self, seen: Case, minutes: float) -> list[Case]:
-        """One cycle, so many minutes after the first."""
+        """Run one cycle, the given number of minutes after the first."""
         load, now = self._manager.load_data, soon()
         load.getBrokerData().clear()
         load.getBundleData().clear()
@@ -111,7 +111,7 @@ class _Row:
         return list(_unloaded(self._service, self._chosen))
 
     def remember(self, case: Case) -> None:
-        """Lets a strategy that keeps usages see the cycles of `usageHistory`, the oldest first."""
+        """Show a strategy that keeps usages the cycles of `usageHistory`, the oldest first."""
         remember(self._release, self._strategy, self._configuration, case)
 
     def _elsewhere(self, bundle: Java) -> Java:
@@ -150,7 +150,7 @@ def with_strategy(release: Release, case: Case) -> Mapping[str, Any]:
 
 
 def remember(release: Release, strategy: Java, configuration: Java, case: Case) -> None:
-    """Lets a strategy that keeps usages see the cycles of `usageHistory`, the oldest first.
+    """Show a strategy that keeps usages the cycles of `usageHistory`, the oldest first.
 
     In each the brokers carry what they carry now, and nothing was unloaded before it.
     """
@@ -177,13 +177,13 @@ REMEMBERING = ("ThresholdShedder",)
 
 
 def _then(report: Case, percent: float, configuration: Java) -> Case:
-    """The same report, with a weighted usage of so many percent."""
+    """The same report with the given weighted usage in percent."""
     traffic = {name: value for name, value in report.items() if name not in RESOURCES}
     return {**traffic, **_used(percent, configuration)}
 
 
 def _used(percent: float, configuration: Java) -> Case:
-    """The resource that gives a weighted usage of so many percent."""
+    """Resource that yields the given weighted usage in percent."""
     weights = {
         "cpu": weight(configuration, "CPU"),
         "bandwidthIn": weight(configuration, "BandwidthIn"),
@@ -196,7 +196,7 @@ def _used(percent: float, configuration: Java) -> Case:
 
 @jpype.JImplements(SHEDDING, deferred=True)
 class _Watched:
-    """The strategy itself, with a record of what it chose and from which broker."""
+    """The strategy, with a record of the bundles that it chose and their brokers."""
 
     def __init__(self, strategy: Java, chosen: list[tuple[str, str]]) -> None:
         self._strategy = strategy
@@ -213,7 +213,7 @@ class _Watched:
 
     @jpype.JOverride
     def onActiveBrokersChange(self, brokers: Java) -> None:  # noqa: N802  Pulsar's
-        """Have the strategy act on it."""
+        """Forward the change to the strategy."""
         self._strategy.onActiveBrokersChange(brokers)
 
 

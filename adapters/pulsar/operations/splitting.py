@@ -33,7 +33,7 @@ def algorithms(release: Release) -> list[str]:
 
 
 def split(release: Release, case: Case) -> Answer:
-    """The bundles of which the owner took possession, or the bundle itself where it took none."""
+    """Bundles that the owner took, or the bundle itself if it took none."""
     settings, algorithm, positions = _asked(case)
     namespace = _namespace(case)
     parts: list[str] = []
@@ -84,7 +84,7 @@ def _namespace(case: Case) -> str:
 
 
 def _namespaces(service: Service) -> Java:
-    """The release's own NamespaceService; what it keeps of the broker around it are shells."""
+    """The release's own NamespaceService, in a broker that is stubbed."""
     java = service.shells.unmade(NAMESPACES)
     manager = service.shells.of("org.apache.pulsar.broker.loadbalance.LoadManager")
     kept = {

@@ -26,8 +26,9 @@ Measure = Callable[[Java], float]
 
 WEIGHTED = "getMaxResourceUsageWithWeight"
 WEIGHTS = ("CPU", "Memory", "DirectMemory", "BandwidthIn", "BandwidthOut")
-"""In the order of the parameters. From 3.0 on strategies leave the second out, and memory with it;
-the method that took it is still there and unused, so the one with fewer parameters counts."""
+"""Weights in the order of the parameters. From 3.0 on, strategies omit the second one and memory.
+The older method still exists unused, so the one with fewer parameters counts.
+"""
 
 
 def maximum(release: Release, case: Case) -> Answer:
@@ -77,7 +78,7 @@ OVERLOAD = "org/apache/pulsar/broker/loadbalance/impl/OverloadShedder.class"
 
 LINUX = "org.apache.pulsar.broker.loadbalance.impl.LinuxBrokerHostUsageImpl"
 NETWORK = Path("/sys/class/net")
-"""Where Linux lists network cards, each with its speed in Mbit/s."""
+"""Folder in which Linux lists network cards, each with its speed in Mbit/s."""
 
 
 def nic(release: Release, case: Case) -> Answer:

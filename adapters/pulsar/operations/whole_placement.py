@@ -95,7 +95,7 @@ def drawn(release: Release, left: Left | None, case: Case, name: Callable[[Java]
 
 
 def serve(release: Release, manager: Java, load: Java, case: Case) -> None:
-    """Tells a manager who serves what, preallocated or not, and then what all of it carries."""
+    """Report bundles with their owners, preallocated or not, to a manager, and then their load."""
     serving = {
         name: [*report.get("bundles", ()), *case["preallocated"].get(name, ())]
         for name, report in case["brokers"].items()
@@ -146,7 +146,7 @@ class _Children:
 
 
 def policy(given: Case) -> dict[str, Any]:
-    """A policy of isolation as it is written: names are regular expressions there."""
+    """An isolation policy as written: its names are regular expressions."""
     return {
         **{name: [re.escape(one) for one in given[name]] for name in NAMES},
         "auto_failover_policy": {
@@ -171,7 +171,7 @@ NAMES = ("namespaces", "primary", "secondary")
 
 @jpype.JImplements(PLACEMENT, deferred=True)
 class _Overheard:
-    """The strategy itself, with a record of what it was asked."""
+    """The strategy, with a record of its questions."""
 
     def __init__(self, strategy: Java, asked: list[tuple[Java, ...]]) -> None:
         self._strategy = strategy
@@ -185,5 +185,5 @@ class _Overheard:
 
     @jpype.JOverride
     def onActiveBrokersChange(self, brokers: Java) -> None:  # noqa: N802  Pulsar's
-        """Have the strategy act on it."""
+        """Forward the change to the strategy."""
         self._strategy.onActiveBrokersChange(brokers)

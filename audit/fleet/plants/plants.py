@@ -19,7 +19,7 @@ THRESHOLD, OVERLOAD, UNIFORM = "ThresholdShedder", "OverloadShedder", "UniformLo
 
 @dataclass(frozen=True)
 class Plant:
-    """How a rule is broken: by the unloads of a cycle, or by a split after it."""
+    """A planted breach of a rule, by the unloads of a cycle or by a split after it."""
 
     sentence: str
     edit: edits.Edit | None = None
@@ -61,7 +61,7 @@ def _plants() -> Iterator[tuple[str, Plant]]:
 
 
 PLANTS: Mapping[str, Plant] = dict(_plants())
-"""By the rule that each breaks."""
+"""Plants by the rule that each breaks."""
 
 
 def known(rules: Sequence[str]) -> list[Plant]:

@@ -73,12 +73,12 @@ def too_many_sessions(growth: SplitInput) -> Due | None:
 
 
 def at_the_limit(growth: SplitInput) -> Due | None:
-    """As many topics as there may be, and it is split."""
+    """Split a bundle with exactly the allowed number of topics."""
     return _due(growth.grow(topics=MOST_TOPICS), split=True)
 
 
 def no_room(growth: SplitInput) -> Due | None:
-    """Its namespace has as many bundles as it may have, and it is split."""
+    """Split a bundle whose namespace has the maximum number of bundles."""
     bundle = growth.grow(topics=MOST_TOPICS + 1)
     if bundle is None:
         return None
@@ -88,6 +88,6 @@ def no_room(growth: SplitInput) -> Due | None:
 
 
 def switched_off(growth: SplitInput) -> Due | None:
-    """It has too many topics, splitting is switched off, and it is split."""
+    """Split a bundle with too many topics while splitting is switched off."""
     growth.settings[AUTO_SPLIT] = False
     return _due(growth.grow(topics=MOST_TOPICS + 1), split=True)

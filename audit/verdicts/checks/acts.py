@@ -16,7 +16,7 @@ OUT = (
     "array<struct<at timestamp, less double, bundle string, traffic double, movable boolean, "
     "messages double, bytes double>>"
 )
-"""Its own bundles that it unloaded, by time, then by descending traffic."""
+"""Bundles that the broker unloaded itself, by time, then by descending traffic."""
 
 VIEW = (
     f"sure boolean, most_kept double, kept bigint, answered bigint, perhaps bigint, "

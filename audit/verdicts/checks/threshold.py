@@ -118,7 +118,7 @@ def usage_is_weighted(_readings: Readings) -> Judged:
 
 @check("THRESHOLD-07")
 def history_lies_between(_readings: Readings) -> Judged:
-    """The usage compared is none beyond what was observed of the broker, now or before."""
+    """The compared usage is within what was observed of the broker, now or before."""
     lowest, highest = above()
     threshold = _level("threshold")
 

@@ -67,7 +67,7 @@ UNREADABLE = {
     "too large": ({"msgRateIn": float("inf")}, "msgRateIn: inf is too large"),
     "half a topic": ({"numTopics": 0.5}, "numTopics: 0.5 is not a count"),
     "bundles by count": ({"bundles": 4}, "bundles: 4 is not a list of bundles"),
-    "no bundle": ({"bundles": ["x"]}, "bundles: 'x' is no bundle"),
+    "no bundle": ({"bundles": ["x"]}, "bundles: 'x' is not a bundle"),
     "upside down": ({"bundles": ["a/b/0xffffffff_0x00000000"]}, "is not a hash range"),
     "nested": ({"systemResourceUsage": {"cpu": []}}, "systemResourceUsage.cpu: [] is no"),
     "by its own name": (
