@@ -112,7 +112,7 @@ _IN_USE: list[Shells] = []
 
 
 def forget() -> None:
-    """End the shells of a case: Java and Python refer to each other through them, and free neither."""
+    """Release the stubs of a case, through which Java and Python hold references to each other."""
     while _IN_USE:
         _IN_USE.pop().forget()
     UNREPLIED.clear()

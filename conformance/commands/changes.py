@@ -48,7 +48,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print each kind of change with its smallest case; return 2 if the releases cannot be asked."""
+    """Print each kind of change with its smallest case; return 2 if a release cannot be asked."""
     walk = _Walk(limits_of(args.time_limit))
     try:
         versions = _versions(args.releases, args.all)
