@@ -23,6 +23,7 @@ from pulsar_conformance.conformance.engine.judge import (
     JudgedImplementation,
     OutcomesByRule,
 )
+from pulsar_conformance.specs.words import counted
 
 ANSWERING = "ANSWER-05"
 """The rule that every legal case is answered."""
@@ -157,6 +158,20 @@ def attribute(
         aside = Counter(one.rule for one in blames if one.rule is not None)
         findings[rule.id] = replace(mine, own=own, aside=aside)
     return _with_unanswered(rules, findings)
+
+
+def unchosen_faults(findings: Mapping[str, Findings]) -> list[str]:
+    """Return a line for each rule without findings that cases of other rules break.
+
+    Rules that the release of a profile is known to break are left out.
+    """
+    return [
+        f"{name}: {counted(cases, 'case')} break {rule}, which was not chosen"
+        for name, found in findings.items()
+        for rule, cases in found.aside.items()
+        if rule not in findings
+        and rule not in specs.load().profile(found.applied.judged.resolved.profile).without
+    ]
 
 
 def dependents_first(rules: Sequence[specs.Rule]) -> list[specs.Rule]:

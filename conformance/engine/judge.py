@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from itertools import islice, product
 
 from pulsar_conformance import specs
 from pulsar_conformance.adapters import AdapterError
 from pulsar_conformance.conformance.cases.matching import matches
-from pulsar_conformance.conformance.catalogue import checks
 from pulsar_conformance.conformance.common.events import RuleJudged, Tell
 from pulsar_conformance.conformance.common.trial import Json, Trial
 from pulsar_conformance.conformance.engine.ask import (
@@ -39,12 +37,6 @@ OutcomesByRule = Mapping[str, Sequence[Outcome]]
 
 MOST_RANDOM_ANSWERS = 64
 """Distinct answers that are enumerated at most where a release decides at random."""
-
-MOST_CHOICES = 64
-"""Combinations of undecided readings that are tried for a rule, the likeliest first."""
-
-MOST_CONSISTENT = 8
-"""Combinations that allow all answers about one rule and are tried for all the others."""
 
 UNSPOKEN = Outcome("not_reached", why="the rule does not speak about the case")
 """Outcome of a saved case without an answer, on which another rule was broken."""
@@ -245,7 +237,7 @@ def collect_answers(
             errors[rule.id] = error
             continue
         if not resolved.open and resolved.applies(rule):
-            outcomes[rule.id] = _outcomes_of(rule, by_rule[rule.id], judged)
+            outcomes[rule.id] = outcomes_of(rule, by_rule[rule.id], judged)
     by_reading = {name: _answered(asked, name) for name in resolved.open}
     return Answered(by_rule, by_reading, None if resolved.open else outcomes, errors)
 
@@ -275,114 +267,8 @@ class _SpeaksAbout:
         return self._judged.evaluator.judge(rule.id, trial, right).word != "not_reached"
 
 
-def judge(
-    rules: Sequence[specs.Rule], answered: Answered, judged: JudgedImplementation
-) -> tuple[JudgedImplementation, OutcomesByRule]:
-    """Return the remaining readings under which the fewest rules are broken, and the outcomes.
-
-    The answers of the whole run may decide readings that no aimed trial decides: a rule is broken
-    only if no alternative allows all answers to its questions. Rules of the profile that were not
-    chosen count as well, so that the choice of rules does not change the readings.
-    """
-    trials = answered.by_rule
-    outcomes = answered.outcomes or _outcomes(rules, trials, judged)
-    if not judged.resolved.open or not _broken(outcomes):
-        return judged, outcomes
-    others = _trials_of_others(rules, trials, judged)
-    best = _broken(outcomes) + _broken(_outcomes_of_others(others, judged)), judged, outcomes
-    for choices in _consistent_choices(rules, trials, outcomes, judged):
-        other = judged.choosing(choices)
-        outcomes = _outcomes(rules, trials, other)
-        broken = _broken(outcomes) + _broken(_outcomes_of_others(others, other))
-        if broken < best[0]:
-            best = broken, other, outcomes
-    return best[1:]
-
-
-def _trials_of_others(
-    rules: Sequence[specs.Rule], answered: AnsweredTrialsByRule, judged: JudgedImplementation
-) -> list[tuple[specs.Rule, list[AnsweredTrial]]]:
-    """Return the rules of the profile that were not chosen, with the trials that they judge."""
-    chosen = {rule.id for rule in rules}
-    trials = list({id(one): (one, row) for each in answered.values() for one, row in each}.values())
-    return [
-        (rule, [(one, row) for one, row in trials if checks()[rule.id].judges(one.trial)])
-        for rule in specs.load().rules_of(judged.resolved.profile)
-        if rule.id in checks()
-        and rule.id not in chosen
-        and judged.implementation.unoffered(rule) is None
-    ]
-
-
-def _outcomes_of_others(
-    others: Sequence[tuple[specs.Rule, Sequence[AnsweredTrial]]], judged: JudgedImplementation
-) -> OutcomesByRule:
-    return {
-        rule.id: _outcomes_of(rule, trials, judged)
-        for rule, trials in others
-        if judged.resolved.applies(rule)
-    }
-
-
-def _outcomes_of(
+def outcomes_of(
     rule: specs.Rule, answered: Sequence[AnsweredTrial], judged: JudgedImplementation
 ) -> list[Outcome]:
+    """Judge the trials of a rule."""
     return [AppliedRule(rule, judged).outcome_of(*one) for one in answered]
-
-
-def _outcomes(
-    rules: Sequence[specs.Rule], answered: AnsweredTrialsByRule, judged: JudgedImplementation
-) -> OutcomesByRule:
-    return {
-        rule.id: _outcomes_of(rule, answered[rule.id], judged)
-        for rule in rules
-        if rule.id in answered and judged.resolved.applies(rule)
-    }
-
-
-def _broken(outcomes: OutcomesByRule) -> int:
-    """Return the number of broken rules."""
-    return sum(any(outcome.violated for outcome in row) for row in outcomes.values())
-
-
-def _consistent_choices(
-    rules: Sequence[specs.Rule],
-    answered: AnsweredTrialsByRule,
-    outcomes: OutcomesByRule,
-    judged: JudgedImplementation,
-) -> list[Choices]:
-    """Return choices of open readings that allow all answers about a rule that is broken now."""
-    is_open = judged.resolved.open
-    found: list[Choices] = []
-    for rule in rules if is_open else ():
-        pairs = zip(answered.get(rule.id, ()), outcomes.get(rule.id, ()), strict=False)
-        faulty = [one for one, outcome in pairs if outcome.violated]
-        if not faulty:
-            continue
-        applied = AppliedRule(rule, judged)
-        rests = [applied.consulted(one.trial, answers) for one, answers in faulty]
-        names = [name for name in is_open if any(name in choices for choices in rests)]
-        trials = [*faulty, *answered[rule.id]]  # most choices are ruled out by a faulty one
-        choices = next(
-            (one for one in _likely(names, judged) if _is_consistent(applied, one, trials)), None
-        )
-        found += [choices] if choices is not None and choices not in found else []
-    return found[:MOST_CONSISTENT]
-
-
-def _likely(names: Sequence[str], judged: JudgedImplementation) -> Iterator[Choices]:
-    """Yield combinations of the alternatives that remain, those that change one reading first."""
-    domains = judged.resolved.open
-    for name in names:
-        yield from ({name: value} for value in domains[name][1:])
-    for values in islice(product(*(domains[name] for name in names)), MOST_CHOICES):
-        yield dict(zip(names, values, strict=True))
-
-
-def _is_consistent(
-    applied: AppliedRule, choices: Choices, answered: Sequence[AnsweredTrial]
-) -> bool:
-    """True if a rule is not broken under these choices of open readings."""
-    other = AppliedRule(applied.rule, applied.judged.choosing(choices))
-    applies = other.judged.resolved.applies(applied.rule)
-    return not applies or not any(other.outcome_of(*one).violated for one in answered)

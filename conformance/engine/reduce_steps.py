@@ -36,6 +36,12 @@ MERGED = 8
 """Remaining names up to which every two are tried as one."""
 
 
+MILLION = 1_000_000
+
+ROUND = (0, 1, 10, 100, 1000)
+ROUND_MILLIONS = (0, MILLION, 10 * MILLION, 100 * MILLION, 1000 * MILLION)
+"""Plain numbers for large ones: a broker with 1 MB/s is more plausible than one with 1 B/s."""
+
 ReductionStep = Callable[[Trial, Failing], Trial]
 """Reduces a trial in one way, for as long as it still fails."""
 
@@ -242,8 +248,11 @@ def _numbers(trial: Trial) -> list[tuple[Path, float]]:
 
 
 def plainer_than(number: float) -> list[float]:
-    """Return plainer numbers, the plainest first: 0, 1, 10, 100, fewer digits, a whole number."""
-    candidates: list[float] = [0, 1, 10, 100, 1000]
+    """Return plainer numbers, the plainest first: round ones, fewer digits, a whole number.
+
+    Round ones are 0, 1, 10, 100 and 1000; of a rate in bytes they are millions.
+    """
+    candidates: list[float] = [*(ROUND if abs(number) < MILLION / 10 else ROUND_MILLIONS)]
     if number:
         magnitude = math.floor(math.log10(abs(number)))
         candidates += [_tidy(round(number, digits - magnitude)) for digits in (0, 1)]
@@ -259,8 +268,8 @@ def _tidy(number: float) -> float:
 def _plainness(number: float) -> tuple[int, int, float]:
     """Order by the number of digits, then by size."""
     digits = f"{number:.17g}".replace(".", "").replace("-", "").strip("0")
-    order = (0, 1, 10, 100, 1000)
-    known = order.index(number) if number in order else len(order)
+    round_ones = ROUND if number in ROUND else ROUND_MILLIONS
+    known = round_ones.index(number) if number in round_ones else len(round_ones)
     return (known, len(digits) + (number != int(number)), abs(number))
 
 

@@ -14,10 +14,11 @@ from pulsar_conformance.conformance.catalogue import checks
 from pulsar_conformance.conformance.common.events import ReadingFound, Tell, VerdictReached, nobody
 from pulsar_conformance.conformance.common.verdict import Verdict
 from pulsar_conformance.conformance.engine.ask import AskedTrials, Submit, at_once, draw_and_ask
-from pulsar_conformance.conformance.engine.attribute import Findings, attribute
+from pulsar_conformance.conformance.engine.attribute import Findings, attribute, unchosen_faults
 from pulsar_conformance.conformance.engine.confirm import Confirmer
 from pulsar_conformance.conformance.engine.implementation import Implementation, reach
 from pulsar_conformance.conformance.engine.judge import JudgedImplementation, collect_answers
+from pulsar_conformance.conformance.engine.outcomes import judge_all
 from pulsar_conformance.conformance.engine.plan import Plan
 from pulsar_conformance.conformance.engine.readings import (
     ResolvedReadings,
@@ -25,30 +26,22 @@ from pulsar_conformance.conformance.engine.readings import (
     find_readings,
 )
 from pulsar_conformance.conformance.engine.report import verdict_of, with_deviation
-from pulsar_conformance.conformance.engine.share import judge_all
-from pulsar_conformance.specs.words import counted
 
 
 @dataclass(frozen=True)
 class Judged:
-    """The findings about each rule, under the readings found."""
+    """The findings about each rule, or the error that prevented its trials."""
 
     implementation: JudgedImplementation
     findings: Mapping[str, Findings]
     errors: Mapping[str, AdapterError]
-    """Rules whose trials could not be asked."""
 
 
 class Run:
     """One implementation, judged by one profile; each verdict is reached when it is asked for."""
 
     def __init__(
-        self,
-        plan: Plan,
-        adapter: str,
-        profile: str,
-        tell: Tell = nobody,
-        submit: Submit = at_once,
+        self, plan: Plan, adapter: str, profile: str, tell: Tell = nobody, submit: Submit = at_once
     ) -> None:
         self.plan = plan
         self.adapter = adapter
@@ -67,23 +60,22 @@ class Run:
         if self._asked is None:
             before = before_asking(self.implementation)
             rules = [rule for rule in self.rules if before.may_be_asked(rule, self.implementation)]
-            work = self.implementation, self._submit, self._tell
-            self._asked = draw_and_ask(rules, before, self.plan, *work)
+            given = rules, before, self.plan, self.implementation
+            self._asked = draw_and_ask(*given, self._submit, self._tell)
         return self._asked
 
     def judge(self) -> Judged:
         """Find the readings, judge, and attribute faults. Errors: `AdapterError`, as `prepare`."""
         if self._judged is None:
             asked, implementation = self.prepare(), self.implementation
-            known = JudgedImplementation.of(implementation, asked.before)
-            answered = collect_answers(asked, self.plan, known, self._tell)
+            judged = JudgedImplementation.of(implementation, asked.before)
+            answered = collect_answers(asked, self.plan, judged, self._tell)
             readings = find_readings(asked.before, answered.by_reading)
             rules = [rule for rule in self.rules if rule.id in answered.by_rule]
             judged = JudgedImplementation.of(implementation, readings)
             judged, trials, outcomes = judge_all(rules, answered, asked, judged)
             for name, how in judged.resolved.how_known().items():
-                value = judged.resolved.chosen[name]
-                self._tell(ReadingFound(self.name, name, value, how))
+                self._tell(ReadingFound(self.name, name, judged.resolved.chosen[name], how))
             findings = attribute(rules, trials, outcomes, judged)
             self._judged = Judged(judged, findings, answered.errors)
         return self._judged
@@ -105,15 +97,12 @@ class Run:
         try:
             deviation = self.plan.deviation(rule.id, *self.implementation.names)
             why = self.implementation.unoffered(rule)
-            if why is None:
-                judged = self.judge()
-                if rule.id in judged.errors:
-                    raise judged.errors[rule.id]
-                why = judged.implementation.resolved.why_not(rule)
-            if why is not None:
+            if why is None and rule.id in self.judge().errors:
+                raise self.judge().errors[rule.id]
+            if why := why or self.readings.why_not(rule):
                 blank = replace(blank, verdict="not_applicable", why=why)
                 return with_deviation(blank, self.plan, deviation)
-            confirmed = self._confirmer.confirm(judged.findings[rule.id], deviation)
+            confirmed = self._confirmer.confirm(self.judge().findings[rule.id], deviation)
         except AdapterError as error:
             return replace(blank, verdict="error", why=str(error))
         return verdict_of(confirmed, blank, self.plan, deviation)
@@ -138,14 +127,7 @@ class Run:
     @property
     def unchosen_faults(self) -> list[str]:
         """A line for each rule that was not chosen, and that cases of chosen rules break."""
-        known = specs.load().profile(self.profile).without
-        chosen = {*known, *(rule.id for rule in self.rules)}
-        return [
-            f"{self.name}: {counted(count, 'case')} of {name} break {other}, which was not chosen"
-            for name, one in (self._judged.findings if self._judged else {}).items()
-            for other, count in one.aside.items()
-            if other not in chosen
-        ]
+        return unchosen_faults(self._judged.findings) if self._judged else []
 
     @property
     def name(self) -> str:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import random
 import subprocess
 import sys
 from pathlib import Path
@@ -119,6 +120,35 @@ def test_no_more_rows_are_looked_for_than_tell_something(connected, tmp_path, mo
     assert len(others) == len(failed) - 1 > 0
     for one in others:
         assert one.answered.endswith("asked alone, it is answered as allowed")
+
+
+class Random50(ReferenceConnection):
+    """Takes one usage in 50 for 0 by chance."""
+
+    def __init__(self, *given):
+        super().__init__(*given)
+        self.chance = random.Random(len(STARTED))
+        STARTED.append(self)
+
+    def _answer(self, operation, case):
+        answer = super()._answer(operation, case)
+        low = operation == "usage.max" and self.chance.random() < 1 / 50
+        return {**answer, "percent": 0} if low else answer
+
+
+STARTED = []
+
+
+def test_an_implementation_that_answers_at_random_is_restarted_few_times(connected, tmp_path):
+    """Each restart may take a second, and whole histories are asked again."""
+    STARTED.clear()
+    connected(Random50)
+    plan = Plan.make(["reference"], [PROFILE], rules=["USAGE-*"], examples=100, root=tmp_path)
+    run = Run(plan, "reference", PROFILE)
+    failed = [one for one in map(run.verdict, run.rules) if one.verdict == "fail"]
+    run.close()
+    assert failed
+    assert len(STARTED) <= 1 + 4 * confirm.MOST_RANDOM
 
 
 SCRIPT = """

@@ -190,11 +190,27 @@ def test_nothing_that_does_not_fail_is_kept():
 
 @pytest.mark.parametrize(
     ("number", "plainest_first"),
-    [(0, []), (1, [0]), (97.25, [0, 1, 10, 100, 1000, 97]), (0.3, [0, 1, 10, 100, 1000])],
+    [
+        (0, []),
+        (1, [0]),
+        (97.25, [0, 1, 10, 100, 1000, 97]),
+        (0.3, [0, 1, 10, 100, 1000]),
+        (MB, [0]),
+        (123 * MB, [0, MB, 10 * MB, 100 * MB, 1000 * MB, 120 * MB]),
+    ],
 )
 def test_plainer_numbers(number, plainest_first):
     assert [one for one in plainer_than(number) if one in plainest_first] == plainest_first
     assert number not in plainer_than(number)
+
+
+def test_traffic_stays_in_everyday_amounts():
+    trial = Trial.of("shed.select", report(Random(0), brokers=3, bundles=4))
+    judge = Judge("OVERLOAD-02", without_margin)
+    [(_, case)] = reduce(trial, judge).questions
+    carried = [broker.get("msgThroughputIn", 0) for broker in case["brokers"].values()]
+    assert all(rate == 0 or rate >= MB for rate in carried)
+    assert any(carried)
 
 
 def test_what_fails_in_each_half_is_reduced_to_one_question():

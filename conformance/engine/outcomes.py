@@ -1,0 +1,266 @@
+"""Judge all: every rule by every answer, under the readings that break the fewest rules."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import cache
+from itertools import islice, product
+
+from pulsar_conformance import specs
+from pulsar_conformance.conformance.catalogue import checks
+from pulsar_conformance.conformance.common.trial import Json, Trial
+from pulsar_conformance.conformance.engine.ask import (
+    AnsweredTrial,
+    AnsweredTrialsByRule,
+    AskedTrials,
+)
+from pulsar_conformance.conformance.engine.draw import SourcedTrial
+from pulsar_conformance.conformance.engine.judge import (
+    Answered,
+    AppliedRule,
+    JudgedImplementation,
+    OutcomesByRule,
+    distinct_answers,
+    outcomes_of,
+)
+from pulsar_conformance.conformance.engine.readings import Choices
+from pulsar_conformance.reference import Model
+
+MOST_CHOICES = 64
+"""Combinations of undecided readings that are tried for a rule, the likeliest first."""
+
+MOST_CONSISTENT = 8
+"""Combinations that allow all answers about one rule and are tried for all the others."""
+
+MOST_SUPPORTING = 16
+"""Faulty trials of a rule of which one has to support a combination."""
+
+MOST_SHARED_FAULTS = 3
+"""Faults of a rule that are taken from the trials of other rules."""
+
+
+def judge_all(
+    rules: Sequence[specs.Rule],
+    answered: Answered,
+    asked: AskedTrials,
+    judged: JudgedImplementation,
+) -> tuple[JudgedImplementation, AnsweredTrialsByRule, OutcomesByRule]:
+    """Judge each rule's own trials, and then those of others that show a fault.
+
+    Return the remaining readings under which the fewest rules are broken, the trials, and the
+    outcomes.
+    """
+    judged, outcomes = judge(rules, answered, judged)
+    shared = shared_faults(outcomes, asked, judged)
+    if shared:
+        answered = answered.sharing(shared)
+        judged, outcomes = judge(rules, answered, judged)
+    return judged, answered.by_rule, outcomes
+
+
+def judge(
+    rules: Sequence[specs.Rule], answered: Answered, judged: JudgedImplementation
+) -> tuple[JudgedImplementation, OutcomesByRule]:
+    """Return the remaining readings under which the fewest rules are broken, and the outcomes.
+
+    The answers of the whole run may decide readings that no aimed trial decides: a rule is broken
+    only if no alternative allows all answers to its questions. Rules of the profile that were not
+    chosen count as well, so that the choice of rules does not change the readings.
+    """
+    trials = answered.by_rule
+    outcomes = answered.outcomes or _outcomes(rules, trials, judged)
+    if not judged.resolved.open or not _broken(outcomes):
+        return judged, outcomes
+    others = _trials_of_others(rules, trials, judged)
+    best = _broken(outcomes) + _broken(_outcomes_of_others(others, judged)), judged, outcomes
+    for choices in _consistent_choices(rules, trials, outcomes, judged):
+        other = judged.choosing(choices)
+        outcomes = _outcomes(rules, trials, other)
+        broken = _broken(outcomes) + _broken(_outcomes_of_others(others, other))
+        if broken < best[0]:
+            best = broken, other, outcomes
+    return best[1:]
+
+
+def _trials_of_others(
+    rules: Sequence[specs.Rule], answered: AnsweredTrialsByRule, judged: JudgedImplementation
+) -> list[tuple[specs.Rule, list[AnsweredTrial]]]:
+    """Return the rules of the profile that were not chosen, with the trials that they judge."""
+    chosen = {rule.id for rule in rules}
+    trials = list({id(one): (one, row) for each in answered.values() for one, row in each}.values())
+    return [
+        (rule, [(one, row) for one, row in trials if checks()[rule.id].judges(one.trial)])
+        for rule in specs.load().rules_of(judged.resolved.profile)
+        if rule.id in checks()
+        and rule.id not in chosen
+        and judged.implementation.unoffered(rule) is None
+    ]
+
+
+def _outcomes_of_others(
+    others: Sequence[tuple[specs.Rule, Sequence[AnsweredTrial]]], judged: JudgedImplementation
+) -> OutcomesByRule:
+    return {
+        rule.id: outcomes_of(rule, trials, judged)
+        for rule, trials in others
+        if judged.resolved.applies(rule)
+    }
+
+
+def _outcomes(
+    rules: Sequence[specs.Rule], answered: AnsweredTrialsByRule, judged: JudgedImplementation
+) -> OutcomesByRule:
+    return {
+        rule.id: outcomes_of(rule, answered[rule.id], judged)
+        for rule in rules
+        if rule.id in answered and judged.resolved.applies(rule)
+    }
+
+
+def _broken(outcomes: OutcomesByRule) -> int:
+    """Return the number of broken rules."""
+    return sum(any(outcome.violated for outcome in row) for row in outcomes.values())
+
+
+def _consistent_choices(
+    rules: Sequence[specs.Rule],
+    answered: AnsweredTrialsByRule,
+    outcomes: OutcomesByRule,
+    judged: JudgedImplementation,
+) -> list[Choices]:
+    """Return choices of open readings that allow all answers about a rule that is broken now."""
+    is_open = judged.resolved.open
+    found: list[Choices] = []
+    for rule in rules if is_open else ():
+        pairs = zip(answered.get(rule.id, ()), outcomes.get(rule.id, ()), strict=False)
+        faulty = [one for one, outcome in pairs if outcome.violated]
+        if not faulty:
+            continue
+        applied = AppliedRule(rule, judged)
+        rests = [applied.consulted(one.trial, answers) for one, answers in faulty]
+        names = [name for name in is_open if any(name in choices for choices in rests)]
+        trials = [*faulty, *answered[rule.id]]  # most choices are ruled out by a faulty one
+        choices = next(
+            (
+                one
+                for one in _likely(names, judged)
+                if _is_consistent(applied, one, trials) and _is_supported(applied, one, faulty)
+            ),
+            None,
+        )
+        found += [choices] if choices is not None and choices not in found else []
+    return found[:MOST_CONSISTENT]
+
+
+def _is_supported(applied: AppliedRule, choices: Choices, faulty: Sequence[AnsweredTrial]) -> bool:
+    """True if some trial that breaks a rule now breaks none at all under these choices.
+
+    An answer that is wrong under every reading is no evidence for one of them.
+    """
+    other = AppliedRule(applied.rule, applied.judged.choosing(choices))
+    chosen = other.judged.evaluator.readings.choices
+    domains = {name: [value] for name, value in chosen.items()}
+    return any(
+        not other.breaks_a_rule(one.trial, answers, domains)
+        for one, answers in faulty[:MOST_SUPPORTING]
+    )
+
+
+def _likely(names: Sequence[str], judged: JudgedImplementation) -> Iterator[Choices]:
+    """Yield combinations of the alternatives that remain, those that change one reading first."""
+    domains = judged.resolved.open
+    for name in names:
+        yield from ({name: value} for value in domains[name][1:])
+    for values in islice(product(*(domains[name] for name in names)), MOST_CHOICES):
+        yield dict(zip(names, values, strict=True))
+
+
+def _is_consistent(
+    applied: AppliedRule, choices: Choices, answered: Sequence[AnsweredTrial]
+) -> bool:
+    """True if a rule is not broken under these choices of open readings."""
+    other = AppliedRule(applied.rule, applied.judged.choosing(choices))
+    applies = other.judged.resolved.applies(applied.rule)
+    return not applies or not any(other.outcome_of(*one).violated for one in answered)
+
+
+def shared_faults(
+    outcomes: OutcomesByRule, asked: AskedTrials, judged: JudgedImplementation
+) -> AnsweredTrialsByRule:
+    """Return answers to questions drawn for other rules that break a rule, by that rule.
+
+    Every rule of an operation judges every answer, but for those that are the model's own, which
+    no rule rejects. A rule that is broken already needs no more faults.
+    """
+    if judged.implementation.is_model:
+        return {}
+    unlike = list(_unlike_model(asked, judged))
+    found: dict[str, list[AnsweredTrial]] = {}
+    for name, own in outcomes.items():
+        applied = AppliedRule(specs.load().rules[name], judged)
+        if applied.costly or any(outcome.violated for outcome in own):
+            continue
+        faults = (
+            (one, answers)
+            for source, one, answers in unlike
+            if source != name
+            and checks()[name].judges(one.trial)
+            and applied.outcome(one.trial, answers).violated
+        )
+        found[name] = list(islice(faults, MOST_SHARED_FAULTS))
+    return {name: faults for name, faults in found.items() if faults}
+
+
+def _unlike_model(
+    asked: AskedTrials, judged: JudgedImplementation
+) -> Iterator[tuple[str, SourcedTrial, Sequence[Json]]]:
+    """Yield trials that are answered otherwise than by the model, with the rule they are for.
+
+    Of several questions each is also a trial by itself. Trials without an answer, and those that
+    are illegal under these readings, are left out.
+    """
+    for name, trials in asked.by_rule.items():
+        for one in trials:
+            if one.origin not in ("drawn", "example") or asked.dispatcher.failed(one):
+                continue
+            trial, answers = one.trial, asked.dispatcher.answers(one)
+            right = _kept_model_answers(trial, judged)
+            unlike = [
+                place
+                for place, answer in enumerate(answers)
+                if right is None or not _equal(answer, right[place])
+            ]
+            if not unlike or not judged.evaluator.legal(trial):
+                continue
+            if not any("unsupported" in answer for answer in answers):
+                yield name, SourcedTrial("other", trial), answers
+            if len(answers) > 1:
+                for place in unlike:
+                    single = Trial((trial.questions[place],))
+                    yield "", SourcedTrial("other", single), [answers[place]]
+
+
+def _equal(answer: Json, right: Json) -> bool:
+    """True if an answer is the model's, or declined like it or for a reason of its own."""
+    if answer == right or "unsupported" in answer:
+        return True
+    return "refused" in answer and "refused" in right
+
+
+def _kept_model_answers(trial: Trial, judged: JudgedImplementation) -> list[Json] | None:
+    """Return the model's answers, which are kept for all implementations with these readings."""
+    readings = frozenset(judged.evaluator.readings.choices.items())
+    model, kept = _model_and_answers(
+        judged.resolved.profile, readings, judged.implementation.neutral
+    )
+    if id(trial) not in kept:
+        # An entry keeps its trial alive, so that no other trial gets its id.
+        kept[id(trial)] = trial, next(distinct_answers(model, trial, 1), None)
+    return kept[id(trial)][1]
+
+
+@cache
+def _model_and_answers(
+    profile: str, readings: frozenset[tuple[str, str]], neutral: bool
+) -> tuple[Model, dict[int, tuple[Trial, list[Json] | None]]]:
+    return Model(profile, dict(readings), neutral), {}

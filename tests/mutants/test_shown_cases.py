@@ -1,0 +1,71 @@
+"""Each case that a seeded defect leaves fails again by the command that is printed with it.
+
+The changed model declares no reading, so that a case must not depend on one that is undecided.
+"""
+
+import shlex
+from dataclasses import replace
+
+import pytest
+from pulsar_conformance import specs
+from pulsar_conformance.conformance.cases.saved import load
+from pulsar_conformance.conformance.engine import implementation as implementations
+from pulsar_conformance.conformance.engine.plan import Plan
+from pulsar_conformance.conformance.engine.run import Run
+
+from mutants import defects
+from mutants.evaluations import PROFILES
+from mutants.judged import MutantConnection
+from mutants.loading import another_model
+
+EXAMPLES = 40
+
+
+def silent(defect, profile):
+    """The model with a defect, which does not say what readings it follows."""
+    rule = specs.load().rules[defect.rule]
+    usual = specs.load().default_readings(profile)
+    followed = {**usual, **defect.readings, **rule.reading}
+    model = another_model({defect.file: defect.source})[""].Model(profile, followed)
+    connection = MutantConnection(model, profile, followed)
+    connection.hello = replace(connection.hello, readings={})
+    return connection
+
+
+def verdict(profile, rule, root, **options):
+    plan = Plan.make(
+        ["reference"], [profile], rules=[rule], examples=EXAMPLES, root=root, **options
+    )
+    run = Run(plan, "reference", profile)
+    [found] = [run.verdict(one) for one in run.rules if one.id == rule]
+    return found
+
+
+@pytest.mark.parametrize("defect", defects.defects(), ids=lambda one: one.name.replace(" ", "_"))
+def test_the_printed_command_fails_again(defect, monkeypatch, tmp_path):
+    rule = specs.load().rules[defect.rule]
+    profile = next(one for one in PROFILES if one in rule.profiles)
+    monkeypatch.setattr(implementations, "connect", lambda *_: silent(defect, profile))
+    found = verdict(profile, defect.rule, tmp_path)
+    if found.verdict != "fail":
+        pytest.skip(f"it is {found.verdict} where only {defect.rule} is chosen")
+    words = shlex.split(found.failure.again)
+    readings = [words[place + 1] for place, word in enumerate(words) if word == "--reading"]
+    if "--replay" not in words:
+        return
+    file = tmp_path / words[words.index("--replay") + 1]
+    assert load(file).rule is None
+    again = verdict(profile, defect.rule, tmp_path / "again", replay=str(file), readings=readings)
+    assert again.verdict == "fail", (again.why, found.failure.readings)
+    assert not set(found.failure.passes_under) & {
+        f"{name}={value}" for name, value in unsure(found)
+    }
+
+
+def unsure(found):
+    """The alternatives, by reading, that are left open where a failure rests on one undecided."""
+    for text in found.failure.readings:
+        name, _, rest = text.partition("=")
+        if rest.endswith("(undecided)"):
+            for value in specs.load().readings[name].values:
+                yield name, value
