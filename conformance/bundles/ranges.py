@@ -140,6 +140,8 @@ def partitions_are_hashed_by_their_own_names(
 
 
 def _no_two_always_together(case: Locating, answer: Located, expect: Expect) -> None:
+    """Demand that no two partitions share a bundle in each of at least 8 topics."""
+    expect.given(len(answer.bundles) == len(case["topics"]), "every topic was located")
     by_number: dict[str, list[str]] = defaultdict(list)
     for topic, bundle in answer.by_topic.items():
         by_number[topic.rpartition("-")[2]].append(bundle)
