@@ -38,7 +38,7 @@ class Spread:
 
     @cached_property
     def home(self) -> dict[str, str]:
-        """Broker to its domain; a broker is in one at most. [ANTI-08]"""
+        """Broker to its domain; a broker is in at most one. [ANTI-08]"""
         return {broker: domain for domain, brokers in self.domains.items() for broker in brokers}
 
     def rivals(self, broker: str) -> frozenset[str]:

@@ -79,7 +79,7 @@ def _full(growth: Growth, bundle: str) -> str:
 
 
 def _measured(growth: Growth, bundle: str) -> Iterator[Step]:
-    """The bundle's quantities beside their limits."""
+    """Quantities of the bundle with their limits."""
     for name, limit in growth.limits.items() if bundle in growth.stats else ():
         most = f"at most {WRITTEN[name](limit)}"
         yield Step(f"  {NAMED[name]}", f"{_written(growth, bundle, name)}, {most}", detail=True)

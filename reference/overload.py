@@ -84,7 +84,7 @@ AMOUNT: Mapping[str, Callable[[Cycle, Broker], list[str]]] = {
 
 
 def unloads(cycle: Cycle) -> Iterator[Unloads]:
-    """Unloads of each broker, whatever the others carry. [OVERLOAD-08]"""
+    """Unloads of each broker, independent of the load of the others. [OVERLOAD-08]"""
     for broker in cycle.brokers.values():
         sheds = is_overloaded(cycle, broker) and len(broker.bundles) >= FEWEST_BUNDLES
         taken = AMOUNT[cycle.readings["overload-amount"]](cycle, broker) if sheds else []

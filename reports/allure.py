@@ -28,7 +28,7 @@ OUT = Path("reports/out")
 TRACKER = re.compile(r'<script async src="https://www\.googletagmanager\.com/[^"]*"></script>')
 """Script that makes a report call home when it is opened; no option of Allure removes it."""
 HISTORY = "allure-history.jsonl"
-"""File of earlier runs beside a report, a line each: trends and each rule's history."""
+"""File of earlier runs next to a report, one per line: trends and each rule's history."""
 RUNS = 30
 """Number of runs that are kept."""
 MATRIX = "matrix.csv"
@@ -52,7 +52,7 @@ class CannotReport(UserError):
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Make the report, say where it is; return the exit status."""
+    """Create the report, print its path and return the exit status."""
     return run(_arguments(argv))
 
 
@@ -89,7 +89,7 @@ def make(results: Sequence[Path], to: Path) -> Path:
 
 
 def matrix(results: Sequence[Path]) -> str:
-    """Rules and implementations as a table, from the verdicts that lie beside results."""
+    """Table of rules and implementations, from the verdicts next to the results."""
     out = StringIO()
     table = csv.writer(out, lineterminator="\n")
     columns: dict[str, dict[str, str]] = {}
@@ -201,7 +201,7 @@ def _run(words: Sequence[object], problem: str) -> None:
 
 
 def _config(results: Sequence[Path], attached: Path, history: Path) -> Mapping[str, Any]:
-    """The configuration of Allure: one file, by implementation, with what the run says."""
+    """Configuration of Allure: one file, by implementation, with the description of the run."""
     suites = ["parentSuite", "suite", "epic", "feature"]
     awesome = {"singleFile": True, "reportLanguage": "en", "groupBy": suites}
     return {
@@ -219,7 +219,7 @@ def _config(results: Sequence[Path], attached: Path, history: Path) -> Mapping[s
 
 
 def _said_of_run(results: Sequence[Path]) -> dict[str, str]:
-    """Return the run's own description, from the first line of the verdicts beside its results."""
+    """Return the run's own description, from the first line of the verdicts next to its results."""
     run, *_ = _stream(results[0]) or [{}]
     if len(results) > 1 or not run:
         return {}

@@ -70,7 +70,7 @@ def name_of(older: str, newer: str) -> str:
 
 
 def page(older: str, newer: str, told: str) -> str:
-    """The page of a pair, with what the command printed below its own heading."""
+    """Page of a pair, with the command's output below its own heading."""
     _heading, _, rest = told.partition("\n\n")
     cases = f"{name_of(older, newer)}.json"
     return (

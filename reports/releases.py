@@ -31,7 +31,7 @@ def _stream(file: Path) -> list[Mapping[str, Any]]:
 
 
 def lines(streams: Sequence[Sequence[Mapping[str, Any]]]) -> Iterator[str]:
-    """The table: each rule in order, what each implementation made of it by its profile."""
+    """Table of each rule, in order, with each implementation's verdict under its profile."""
     columns: list[str] = []
     cells: dict[str, dict[str, str]] = {}
     for run, *verdicts in streams:

@@ -34,10 +34,10 @@ GAP = 3
 """Columns of the terminal between two of the table."""
 
 LACKING = "it does not offer "
-"""Prefix of the reason that an implementation does not offer what a rule needs."""
+"""Prefix of the reason that an implementation lacks what a rule needs."""
 
 BUILT_IN = "org.apache.pulsar.broker.loadbalance.impl."
-"""Package of the built-in strategies, which is left out of their names."""
+"""Package of the built-in strategies, which is omitted from their names."""
 
 BOUND = "\ue000"
 """Placeholder for a blank that must not be broken: a number stays with its word."""
@@ -72,7 +72,7 @@ def word_of(line: Line) -> str:
 
 
 def named(implementations: Iterable[Line]) -> dict[Run, str]:
-    """Return the name of each implementation; equal names get their adapters added."""
+    """Return the name of each implementation, with the adapter appended where names are equal."""
     called = {(one["adapter"], one["profile"]): str(one["name"]) for one in implementations}
     alike: dict[str, set[str]] = defaultdict(set)
     for (adapter, _), name in called.items():

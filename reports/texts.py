@@ -25,7 +25,7 @@ class Text:
 
 
 def find_texts(documents: Mapping[str, Document], directory: Path) -> dict[str, Text]:
-    """Return document id -> the file that is most like it; a file is one document at most."""
+    """Return document id -> the most similar file; each file is at most one document."""
     contents = dict(_contents(directory))
     alike = [
         (_likeness(document, text), document.id, text)

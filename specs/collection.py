@@ -87,7 +87,7 @@ class Specs:
         return tuple(dict.fromkeys((own, *others)))
 
     def rules_of(self, profile: str) -> tuple[Rule, ...]:
-        """Return the rules of the profile, whatever the readings.
+        """Return the rules of the profile, under any readings.
 
         A release has those of the profile that it is based on, too, but for those that it is
         without.

@@ -113,7 +113,7 @@ class Alternative:
     observed: str | None = None
     """Reason for an observed value that no document gives."""
     open: bool = False
-    """True if it allows whatever the other alternatives demand."""
+    """True if it allows everything that the other alternatives demand."""
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ WEAK = frozenset({"anyOf", "oneOf"})
 """Keywords whose errors say less than the errors of their alternatives."""
 
 LATER = ("required", *WEAK)
-"""Keywords whose errors say less than others beside them: a misspelt key is also missing."""
+"""Keywords whose errors are less specific than others: a misspelt key is also missing."""
 
 
 @cache

@@ -8,7 +8,7 @@ from io import StringIO
 from textwrap import wrap
 
 WIDTH = 80
-"""Columns of a terminal that output takes at most."""
+"""Maximum number of terminal columns of the output."""
 
 GAP = 2
 """Blanks between two columns."""

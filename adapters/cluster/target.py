@@ -23,8 +23,7 @@ separate one and takes some seconds more to start.
 
 KEYS = ("manager", "brokers", "crash", "set")
 MOST_BROKERS = 12
-"""Brokers that are started at most, unless the name says otherwise: some 50 MB and 60 threads
-each."""
+"""Maximum number of brokers, unless the name sets one: each takes 50 MB and 60 threads."""
 
 
 class BadCluster(BadTarget):

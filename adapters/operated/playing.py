@@ -40,7 +40,7 @@ class PlayedCluster:
 
     @property
     def metadata(self) -> PlayedCluster:
-        """The bundles of namespaces, which are read from the same brokers."""
+        """Bundles of the namespaces, read from the same brokers."""
         return self
 
     def bind(self, name: str) -> None:

@@ -37,7 +37,7 @@ OPTIONS = (
 
 
 def start(class_path: Sequence[Path], options: Sequence[str] = OPTIONS) -> None:
-    """Start it with these jars and folders, the first before the others; quiet from then on."""
+    """Start the JVM with these jars and folders, in this order, and without output."""
     jpype.startJVM(
         *options,
         classpath=[os.fspath(one) for one in class_path],

@@ -32,12 +32,12 @@ def hex_of(value: Column) -> Column:
 
 
 def lower_of(name: Column) -> Column:
-    """The first boundary of a bundle, its range alone or its full name, as it is written."""
+    """The lower boundary of a bundle, from its range or its full name, as text."""
     return F.substring(name, -RANGE, BOUNDARY)
 
 
 def upper_of(name: Column) -> Column:
-    """The second boundary, as it is written."""
+    """The upper boundary of a bundle, as text."""
     return F.substring(name, -BOUNDARY, BOUNDARY)
 
 

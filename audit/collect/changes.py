@@ -83,7 +83,7 @@ def _cause(released: int, before: Sight, now: Sight) -> str:
 
 
 def may_be_shutdown(entries: list[Entry], now: Sight) -> bool:
-    """True if a broker that is up may have given bundles up because it is stopping.
+    """True if an active broker may have released bundles because it is stopping.
 
     Brokers of the extensible manager do so before they leave the list of active brokers.
     """

@@ -24,8 +24,9 @@ from pulsar_conformance.audit.collect.files import Recording
 Tell = Callable[[str], None]
 
 STOPS_WITHIN = timedelta(seconds=10)
-"""Time between the first bundle that a stopping broker gives up and its end, at most. Under the
-extensible manager it was some 3 seconds; under the others it is less than an observation."""
+"""Maximum time from the first bundle that a stopping broker releases to its end. Under the
+extensible manager it was some 3 seconds; under the others it is less than an observation.
+"""
 
 
 class Recorder:
@@ -98,7 +99,7 @@ class Recorder:
         return at - since < STOPS_WITHIN and may_be_shutdown(entries, now)
 
     def _trouble(self, now: dict[str, str]) -> None:
-        """Report once what can no longer be read, and what can be read again."""
+        """Report once when something becomes unreadable, and when it is readable again."""
         for what, why in now.items():
             if what not in self._troubles:
                 self._tell(f"{what}: {why}")

@@ -25,7 +25,7 @@ OFFLOADED_AFTER = 200
 """Milliseconds from a split until its parts are unloaded."""
 
 APART = 10
-"""Milliseconds between what happens one after the other."""
+"""Milliseconds between consecutive events."""
 
 AT_ONCE = 400
 """Bundles of a broker that goes down are assigned at this many different times, in turn."""
@@ -97,7 +97,7 @@ class ClusterHistory:
         return {name: one.said for name, one in there if now - one.at <= oldest}
 
     def cycle(self, now: int) -> None:
-        """Shed load: unload what the adapter chooses, and assign it to other brokers."""
+        """Shed load: apply the adapter's unloads, and assign the bundles to other brokers."""
         if self.connection is None:
             return
         case = case_of(now, self.settings, self.known(now), self.memory)
@@ -105,7 +105,7 @@ class ClusterHistory:
         self.remember(case)
 
     def ask(self, case: Json) -> Pairs:
-        """Return what the adapter unloads. Errors: `BadFleet` where it does not answer."""
+        """Return the adapter's unloads. Errors: `BadFleet` if it does not answer."""
         if self.connection is None:
             return []
         answer = self.connection.ask("shed.select", [case])[0]
@@ -114,7 +114,7 @@ class ClusterHistory:
         return [(one["broker"], one["bundle"]) for one in answer["unload"]]
 
     def remember(self, case: Json) -> None:
-        """Remember usages, where the settings say that they count later. [THRESHOLD-07]"""
+        """Remember usages if the settings make them count later. [THRESHOLD-07]"""
         if self.settings.get(HISTORY):
             defaults = specs.load().defaults(DEFAULT_PROFILE)
             for name, used in usages(case, defaults).items():
@@ -180,7 +180,7 @@ class ClusterHistory:
         self.record("unloaded", at, bundle=name, broker=owner, cause=cause)
 
     def _down(self, broker: int, period: int, at: int) -> None:
-        """Deal the bundles of a broker out to the others, those with the most traffic first.
+        """Distribute the bundles of a broker to the others, those with the most traffic first.
 
         In odd periods it shuts down and unloads them; in even ones it crashes.
         """

@@ -145,7 +145,7 @@ class Fleet:
 
 @dataclass(frozen=True)
 class HistoryOptions:
-    """Properties of a history beside its size; `damaged` is a share of all lines."""
+    """Properties of a history other than its size; `damaged` is a share of all lines."""
 
     decided_by: str = NOBODY
     planted: tuple[str, ...] = ()

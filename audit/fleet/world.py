@@ -33,7 +33,7 @@ class BundleLoads:
 
 
 class SimulatedCluster:
-    """A cluster from period to period. Bundles have numbers; parts of split ones get new ones."""
+    """A simulated cluster. Bundles have numbers; the parts of a split one get new numbers."""
 
     def __init__(self, fleet: Fleet, number: int, events: Events, loads: BundleLoads) -> None:
         self.fleet, self.name, self.events = fleet, fleet.cluster(number), events

@@ -42,7 +42,7 @@ def named(name: Column, endings: tuple[str, ...]) -> Column:
 
 
 def kind() -> Column:
-    """Return the kind of the file of a row: `parquet`, `foreign`, or else `text`.
+    """Return the kind of a row's file: `parquet`, `foreign` or `text`.
 
     A gzip file is `gzip` if it is local, and `distant-gzip` if Spark has to fetch it. A local text
     file with a colon in its name is `colon`: Spark cannot open it.

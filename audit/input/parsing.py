@@ -119,7 +119,7 @@ def parsed(lines: DataFrame) -> DataFrame:
 
 
 def _not_text(value: Column) -> Column:
-    """True if a field that must be text is something else."""
+    """True if a field that must be a string is not."""
 
     def other(name: str, *types: str) -> Column:
         found = F.schema_of_variant(F.variant_get(value, f"$.one[0].{name}", "variant"))

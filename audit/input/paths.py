@@ -9,7 +9,7 @@ from pulsar_conformance.specs.errors import UserError
 
 
 class AuditError(UserError):
-    """A mistake of the user in one sentence: what cannot be used, where, and what to do next."""
+    """A user's mistake in one sentence: the unusable thing, its place, and what to do next."""
 
 
 LOCAL = "file:"

@@ -216,7 +216,7 @@ STRAY = 30
 
 
 class Reason(NamedTuple):
-    """The lines that a reason applies to, in words and as a column."""
+    """A reason for quarantine: its description, and its condition as a column."""
 
     rule: str
     applies: Callable[[], Column]

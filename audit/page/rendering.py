@@ -37,6 +37,6 @@ def _asset(name: str) -> str:
 
 
 def _as_script(data: dict[str, Any]) -> str:
-    """Return JSON that is safe within a script element, whatever names it has."""
+    """Return JSON that is safe within a script element, even if names contain markup."""
     text = json.dumps(data, separators=(",", ":"), allow_nan=False)
     return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")

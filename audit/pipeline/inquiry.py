@@ -48,7 +48,7 @@ class Inquiry:
 
     @property
     def named(self) -> str:
-        """The subject, in words."""
+        """Format the subject."""
         both = {"bundle": self.bundle, "broker": self.broker}
         return " of ".join(f"{what} {name}" for what, name in both.items() if name)
 

@@ -53,7 +53,7 @@ def changes(tables: Tables) -> DataFrame:
 
 
 def described(tables: Tables) -> Json:
-    """Return the number of changes, and the first ones in words with cluster and time."""
+    """Format the number of changes, and the first ones with cluster and time."""
     rows = changes(tables)
     words = F.concat(F.col("broker"), F.lit(" "), _words())
     at = F.date_format("at", "yyyy-MM-dd'T'HH:mm:ss.SSS'Z'")

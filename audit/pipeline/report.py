@@ -212,7 +212,7 @@ def _report_progress(table: str, mark: Mark | None) -> None:
 
 
 def _since(mark: Mark) -> str:
-    """Describe from which day on a table was rebuilt, if not in whole."""
+    """Format the first day from which a table was rebuilt, if not completely."""
     if not mark.before:
         return ""
     return "  as it was" if mark.since == NEVER else f"  from {mark.since:%Y-%m-%d} on"

@@ -87,7 +87,7 @@ class _Builder:
 
     idle: SimpleQueue[Store] = field(default_factory=SimpleQueue)
     turn: Lock = field(default_factory=Lock)
-    """Marks are written one after the other."""
+    """Lock that serializes writes of marks."""
 
     def __post_init__(self) -> None:
         for store in self.stores:
@@ -138,7 +138,7 @@ class _Builder:
         return _Written(rows)
 
     def _in_part(self, store: Store, step: TableStep, old: Mark | None) -> _Written | None:
-        """Rebuild the changed part; None if the present table was built from something else."""
+        """Rebuild the changed part; None if the present table was built from other parents."""
         if old is None or old.method != step.method:
             return None
         since = self._since(step, old)

@@ -25,12 +25,12 @@ PART = 32 << 20
 """Bytes of a history per partition, so that sorting needs no disk."""
 
 DAILY = 128 << 20
-"""Bytes of a history that Spark is configured for, at most, when a table is rebuilt in part."""
+"""Maximum size in bytes of a history for which Spark is tuned when a table is partly rebuilt."""
 
 PARTITIONS = "spark.sql.shuffle.partitions"
 
 SUMMARIES: Mapping[str, str] = {"spark.driver.maxResultSize": "1m"}
-"""Only summaries come to the driver."""
+"""Maximum size of results that come to the driver, which are summaries only."""
 
 ROOMY: Mapping[str, str] = {**SUMMARIES, "spark.driver.memory": "2g"}
 """For a Java process with one compiler. Measured on 350,000 samples:

@@ -70,7 +70,7 @@ class TableStep:
 
     @property
     def method(self) -> str:
-        """A fingerprint of the way it is built, whatever its parents."""
+        """Fingerprint of the code that builds it, without that of its parents."""
         table = TABLES[self.table.removeprefix(ASKED)]
         return digest(self.table, PARTITION, table.schema, code(table.code))
 

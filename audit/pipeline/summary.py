@@ -184,7 +184,7 @@ def _numbers(chosen: DataFrame) -> dict[str, Any]:
 
 
 def _shared(recorded: DataFrame, asked: DataFrame) -> tuple[int, int]:
-    """Return how many both choose, and how many only the other settings."""
+    """Return how many unloads both settings choose, and how many only the other settings."""
     known = recorded.withColumn("known", F.lit(True))
     (row,) = (
         asked.join(known, list(UNLOADING), "left")

@@ -40,8 +40,9 @@ SESSION: Mapping[str, str] = {
     "spark.sql.requireAllClusterKeysForCoPartition": "false",
     "spark.sql.autoBroadcastJoinThreshold": "32k",
 }
-"""Settings of a Spark session with which few rows are sent to many. The few come to the driver
-first, and take many times the space of their files: `spark_tuning.SUMMARIES` is the limit."""
+"""Settings of a Spark session that broadcasts small tables. These come to the driver first, and
+take many times the space of their files: `spark_tuning.SUMMARIES` is the limit.
+"""
 
 PACKAGE = "pulsar_conformance.audit"
 READING = ("pulsar_conformance.adapters.spark", f"{PACKAGE}.input")
@@ -60,7 +61,7 @@ Tolerances are in `common`, rules and documented defaults in `specs`.
 
 @dataclass(frozen=True)
 class AuditTable:
-    """Columns beside `KEYS`, those that identify a row, and the packages whose code makes it."""
+    """Columns besides `KEYS`, which identify a row, and the packages whose code builds it."""
 
     columns: str
     identity: tuple[str, ...] = ()

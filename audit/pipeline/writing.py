@@ -161,7 +161,7 @@ class Store:
 
 
 def from_day(rows: DataFrame, since: datetime) -> DataFrame:
-    """Return the rows of a table from the day of a time on, and those without a day."""
+    """Return the rows of a table on or after the day of a time, and those without a day."""
     day = F.col(PARTITION)
     return rows.where(day.isNull() | (day >= F.lit(since.date())))
 

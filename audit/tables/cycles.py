@@ -19,7 +19,7 @@ from pyspark.sql import functions as F
 INTERVAL = "loadBalancerSheddingIntervalMinutes"
 REPORT_AGE = "loadBalancerReportUpdateMaxIntervalMinutes"
 SETTINGS = tuple(dict.fromkeys((*shedding.settings_of(), *growth.SETTINGS, INTERVAL, REPORT_AGE)))
-"""Settings that decide what is known, shed and split at a cycle."""
+"""Settings that decide data, shedding and splitting at a cycle."""
 
 NO_LEADER = "what its leader knew from before is not recorded"
 CUT_SHORT = "the history or its leader ends before the next one"

@@ -139,7 +139,7 @@ LOADS = ("messages", "bytes")
 
 
 def finished(rows: DataFrame, went: DataFrame) -> DataFrame:
-    """Add what was unloaded: `went` are rows of `unload_times`."""
+    """Add the unloads: `went` are rows of `unload_times`."""
     both = with_unloads(rows, went)
     owned = F.coalesce("owned", F.lit(False))
     strange = F.when(~owned & F.col("unloaded"), F.lit(NOT_ITS_OWN))

@@ -60,7 +60,7 @@ def _line(plan: AuditPlan) -> Column:
 
 
 def _typed(given: Column) -> Column:
-    """Return the given settings with their types; others are null, and left out of the JSON."""
+    """Return the given settings with their types; others are null and absent from the JSON."""
     known = specs.load().settings.items()
     return F.struct(*(TYPED[one.type](given[name]).alias(name) for name, one in known))
 

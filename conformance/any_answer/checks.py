@@ -42,7 +42,7 @@ IN_ORDER = frozenset({"boundaries", "settings"})
 """Fields whose order counts, or may count."""
 
 COPIES = 20
-"""Transformed copies of a case that are asked beside it, at most."""
+"""Maximum number of transformed copies of a case that are asked in addition."""
 
 TRANSFORMED_SHARES = {
     SHED.id: 8,

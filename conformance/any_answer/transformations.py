@@ -359,7 +359,7 @@ def transformation_between(question: Question, other: Question) -> Transformatio
 
 
 def _equal(case: Json, other: Json) -> bool:
-    """Return whether two cases are equal, number by number as they are written."""
+    """True if two cases are equal, including the notation of numbers."""
     return case == other and canonical(case) == canonical(other)
 
 

@@ -116,7 +116,7 @@ def finer_bundles_nest(asked: Sequence[Asked[Locating, Located]], expect: Expect
 def partitions_are_hashed_by_their_own_names(
     case: Locating, answer: Located, expect: Expect
 ) -> None:
-    """Partitions of a topic neither all share a bundle nor all lie apart, nor any two always.
+    """A topic's partitions neither all share a bundle nor all lie apart, nor always do any two.
 
     By chance 16 partitions share one of 16 bundles once in 16^15 trials, about 1e18, and 64 lie
     apart in 64 bundles once in 64^64 / 64!, about 3e26. Any two of 16 share one of 64 bundles in
@@ -253,7 +253,7 @@ def _parsed(name: str, expect: Expect) -> HashRange:
 
 
 def _equal_width(ranges: tuple[HashRange, ...]) -> bool:
-    """Return whether ranges have one width, apart from the remainder in the last one."""
+    """True if ranges have one width, apart from the remainder in the last one."""
     widths = [part.width for part in ranges]
     return max(widths) - min(widths) <= len(ranges)
 

@@ -143,7 +143,7 @@ def _never_followed(case: FlatCase, answer: Parts, expect: Expect) -> None:
 
 
 def _middles(bundle: HashRange) -> tuple[int, int]:
-    """Return where a split by range may divide a bundle, whatever positions are asked for."""
+    """Return the places at which a split by range may divide a bundle, for any given positions."""
     width = bundle.upper - bundle.lower
     return bundle.lower + width // 2, bundle.lower + (width + 1) // 2
 

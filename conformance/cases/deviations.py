@@ -103,7 +103,7 @@ def entries(file: Path, sheet: Sheet | None = None) -> Iterator[Mapping[str, Any
 
 
 SAME_AS = "same_as"
-"""The field that names the file, beside this one, whose entry of the rule says the rest."""
+"""Field that names the neighboring file whose entry of the rule gives the rest."""
 
 
 def _check_readings(sheet: Sheet, place: int) -> None:

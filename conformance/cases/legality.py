@@ -42,7 +42,7 @@ def bad_case(
 def missing_setting(
     trial: Trial, defaults: Defaults, readings: Readings | None = None
 ) -> str | None:
-    """A setting that well-formed cases need but nobody gives, or None."""
+    """Return a setting that well-formed cases need and nothing gives, or None."""
     for operation, case in trial.questions:
         if operation in OPERATIONS and wrong_in_case(operation, case) is None:
             try:

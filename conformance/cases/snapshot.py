@@ -48,7 +48,7 @@ def json_files(directory: Path, pattern: str) -> Iterator[tuple[str, Path]]:
 
 
 def content(path: Path) -> Any:
-    """The JSON value of a file, also among the other lines that ZooKeeper's shell prints.
+    """The JSON value in a file, which may also contain other output of ZooKeeper's shell.
 
     Errors: `BadSnapshot`.
     """

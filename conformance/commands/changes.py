@@ -100,7 +100,7 @@ class _Walk:
         return JudgedImplementation.before_asking(self._open[version])
 
     def close(self) -> None:
-        """Stop whatever runs."""
+        """Stop every process that runs."""
         for one in self._open.values():
             one.close()
 

@@ -23,7 +23,7 @@ from pulsar_conformance.specs import UnknownName, load
 from pulsar_conformance.specs.words import counted
 
 NO_SUCH = "no.such_operation"
-"""An operation that nobody offers."""
+"""An operation that no implementation offers."""
 
 
 @dataclass

@@ -27,7 +27,7 @@ UNUSABLE = 2
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options of a run; pytest gets the remaining ones, such as `-n 4`."""
+    """Add the options of a run; pytest gets the remaining ones, such as `-n 4`."""
     add_options(parser.add_argument, ALIASES)
     parser.add_argument(
         "pytest",

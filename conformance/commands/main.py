@@ -65,7 +65,7 @@ COMMANDS = {
 """Module of each command, relative to this one, or an object in it; and the command's purpose."""
 
 SEEN = WORKSPACE / "hypothesis"
-"""Folder of Hypothesis' own data, beside the saved cases."""
+"""Folder of Hypothesis' own data, next to the saved cases."""
 
 COLOURED = frozenset({"run"})
 """Commands whose output is pytest's, with colours; text of others is made plain there."""

@@ -21,11 +21,12 @@ WORTH_MENTIONING = 4
 """The least number of entries of a long field that makes a case larger than it needs to be."""
 
 CASE_CHANGED = "caseChanged"
-"""Field of an answer: where the implementation changed its case."""
+"""Field of an answer that names the place in the case that the implementation modified."""
 
 ISOLATED_CRASH = "brokeOnIt"
-"""Field beside `failed` where no answer came at all: the number of messages that were needed to
-find the case of a batch that broke the implementation."""
+"""Field next to `failed` if no answer came at all: the number of messages that were needed to find
+the case of a batch that broke the implementation.
+"""
 
 DECLINED = ("refused", "unsupported", "failed")
 """Fields of an answer that give a reason, as free text, instead of an answer."""
@@ -45,7 +46,8 @@ class Trial:
     questions: tuple[Question, ...]
     before: tuple[Question, ...] = ()
     """Questions that a restarted implementation is asked first, in this order; their answers are
-    not judged. If empty, it does not matter what was asked before."""
+    not judged. If empty, earlier questions do not matter.
+    """
 
     @classmethod
     def of(cls, operation: str, *cases: Json) -> Trial:
@@ -73,7 +75,7 @@ class Trial:
 
     @property
     def alone(self) -> Trial:
-        """The same questions, whatever was asked before."""
+        """The same questions, independent of earlier ones."""
         return Trial(self.questions)
 
     def after(self, before: Sequence[Question]) -> Trial:
@@ -89,7 +91,7 @@ class Trial:
 
     @property
     def size(self) -> str:
-        """The size of the first case in words, such as "2 brokers, 3 bundles"."""
+        """Format the size of the first case, such as "2 brokers, 3 bundles"."""
         case = self.questions[0].case
         asked = len(self.before) + len(self.questions)
         counts = {"cases": asked if asked > 1 else 0}

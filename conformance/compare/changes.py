@@ -127,7 +127,7 @@ class Comparison:
         ]
 
     def _drawn(self, operation: str, seed: int, examples: int) -> list[Trial]:
-        """The questions of the documents that either release goes by, legal for both."""
+        """Questions of the documents that either release follows, legal for both."""
         based = dict.fromkeys(specs.load().profile(one).based_on or one for one in self.profiles)
         found = {
             trial.fingerprint: trial
@@ -236,7 +236,7 @@ def cause_name(cause: Cause) -> str:
 
 
 def _of_several(kinds: Mapping[Cause, Sequence[Difference]]) -> list[Cause]:
-    """The causes that are made up of others."""
+    """Causes that are composed of others."""
     alone = {cause.factors[0] for cause in kinds if len(cause.factors) == 1}
     return [one for one in kinds if len(one.factors) > 1 and alone.issuperset(one.factors)]
 

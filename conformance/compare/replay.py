@@ -98,7 +98,7 @@ def _word(verdicts: Sequence[Verdict]) -> tuple[Word, list[Verdict]]:
 
 
 def write(outcomes: Sequence[Replayed], out: Path) -> Path:
-    """Write the outcomes, a JSON line each, beside and not into the verdicts of a run."""
+    """Write the outcomes, one JSON line each, to a file separate from the verdicts of a run."""
     out.mkdir(parents=True, exist_ok=True)
     file = out / "replayed.jsonl"
     lines = [json.dumps(asdict(one), ensure_ascii=False) + "\n" for one in outcomes]

@@ -212,7 +212,7 @@ AVAILABLE_PROVIDERS[NAME] = IndependentDraws
 
 
 VALUES_PER_EXAMPLE = 10
-"""The most values of an endless strategy in one example, which costs 160 µs beside its draws."""
+"""Maximum number of values of an endless strategy in one example, which itself costs 160 µs."""
 
 FIRST_EXAMPLES = 2
 """Examples that show whether a strategy is endless: the smallest, and one of this backend."""

@@ -181,7 +181,7 @@ class AskedTrials:
     """The rules in the order in which they are asked about."""
     by_rule: Mapping[str, Sequence[SourcedTrial]]
     by_reading: Mapping[str, Sequence[SourcedTrial]]
-    """Trials that tell the alternatives of a reading apart."""
+    """Trials that distinguish the alternatives of a reading."""
     dispatcher: Dispatcher
 
 

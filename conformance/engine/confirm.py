@@ -93,7 +93,7 @@ class Confirmer:
         self._random = 0
 
     def confirm(self, findings: Findings, deviation: Deviation | None = None) -> Confirmed:
-        """Ask about a rule whatever decides its verdict. Errors: `AdapterError`."""
+        """Ask the questions that decide a rule's verdict. Errors: `AdapterError`."""
         if findings.error is not None:
             raise findings.error
         applied = findings.applied
@@ -146,7 +146,7 @@ class Confirmer:
         return None
 
     def _small(self, applied: AppliedRule, fault: Fault) -> Fault:
-        """Return the smallest trial found that fails alike, or a sequence of questions.
+        """Return the smallest trial found that fails in the same way, or a sequence of questions.
 
         Errors: `AdapterError`.
         """

@@ -34,7 +34,7 @@ COSTLY_RULES = 12
 """Maximum number of rules whose trials an operation gets where a case takes seconds."""
 
 GROWTH_LIMIT = 8
-"""Factor by which more trials are drawn at most, while there are too few questions."""
+"""Maximum factor by which more trials are drawn while there are too few questions."""
 
 LEAST_NEW_SHARE = 0.4
 """Share of the questions expected from a larger draw that must be new for another one."""
@@ -125,7 +125,7 @@ def drawn(rule: str, profile: str, seed: int, examples: int) -> tuple[Trial, ...
 
 @cache
 def aimed_at(reading: str, profile: str, seed: int) -> tuple[Trial, ...]:
-    """Return legal trials that tell the alternatives of a reading apart, whatever others are."""
+    """Return legal trials that distinguish the alternatives of a reading under any others."""
     defaults = specs.load().defaults(profile)
     return tuple(
         trial
@@ -138,7 +138,7 @@ def aimed_at(reading: str, profile: str, seed: int) -> tuple[Trial, ...]:
 def aimed_trials(
     readings: Sequence[str], operations: Set[str], implementation: Implementation, plan: Plan
 ) -> dict[str, list[SourcedTrial]]:
-    """Return the trials that tell readings apart by these operations, by reading.
+    """Return the trials of these operations that distinguish readings, by reading.
 
     Fewer are taken where each takes the implementation seconds.
     """

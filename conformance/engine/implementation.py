@@ -222,7 +222,7 @@ class Implementation:
         return None
 
     def always_declines(self, operation: str) -> bool:
-        """True if it declined every case of an operation that it was asked, of whatever kind.
+        """True if it declined every case of an operation that it was asked.
 
         It may lack a single strategy or algorithm.
         """

@@ -17,10 +17,10 @@ MOST_BREAKS = 48
 """Messages that may break while a batch is split; each costs a restart or a time limit."""
 
 MOST_ASKED = 200
-"""Messages in which one batch is split at most."""
+"""Maximum number of messages into which one batch is split."""
 
 UNANSWERED = 12
-"""Breaks without any answer after which it is taken to break on every case."""
+"""Crashes without an answer after which an implementation is assumed to crash on every case."""
 
 PROBES = (0.0, 1.0, 0.5)
 """Places in a batch of the cases that are asked first, until one is answered.

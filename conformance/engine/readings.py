@@ -165,7 +165,7 @@ def consulted(
 
 @dataclass(frozen=True)
 class Conflict:
-    """Choices under which answers break a rule, whatever the other readings are."""
+    """Choices under which answers break a rule, under any other readings."""
 
     rule: str
     choices: Choices

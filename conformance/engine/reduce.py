@@ -28,7 +28,7 @@ MOST_MESSAGES = 40
 """Further messages at most for one case without an answer: to isolate it, and to reduce it."""
 
 REDUCING_MESSAGES = 12
-"""Messages that may reduce it, whatever it took to isolate it."""
+"""Maximum number of messages that reduce it, not counting those that isolated it."""
 
 COSTLY_MESSAGES = 4
 """Messages at most where each takes seconds."""

@@ -38,7 +38,7 @@ def answer(value: Mapping[str, Any], indent: int = 2) -> Iterator[str]:
 
 
 def entry(label: str, text: str, indent: int, width: int) -> Iterator[str]:
-    """A label and its text beside it, or below where one of them is too long for that."""
+    """Format a label with its text next to it, or below if one of them is too long."""
     space = " " * indent
     longest = max(map(len, text.split()), default=0)
     if len(label) > width or indent + width + 2 + longest > WIDTH:
@@ -55,7 +55,7 @@ def _depth(step: Step) -> int:
 
 
 def _told(value: Any) -> list[str]:
-    """A value of an answer in words, a line for each part of it that is long."""
+    """Format a value of an answer, with a line for each long part of it."""
     if isinstance(value, Mapping):
         if not _has_parts(value):
             return [_fields(value)]

@@ -22,7 +22,7 @@ LISTED = 3
 """Maximum number of unloads on one line."""
 
 A_FRACTION, A_PERCENTAGE = 1, 5
-"""History up to the first beside usage from the second on is meant as fractions."""
+"""History up to the first, with usage from the second on, is meant as fractions."""
 
 
 def with_release_defaults(trial: Trial, model: Model) -> tuple[Model, Mapping[str, Value]]:
@@ -41,7 +41,7 @@ def with_release_defaults(trial: Trial, model: Model) -> tuple[Model, Mapping[st
 
 
 def _lacking(trial: Trial, model: Model) -> str | None:
-    """Return a setting that a legal case needs and nobody gives, or None."""
+    """Return a setting that a legal case needs and nothing gives, or None."""
     missing = missing_setting(trial, model.defaults)
     if missing is not None or bad_trial(trial, model.defaults) is not None:
         return missing
@@ -102,7 +102,7 @@ def settings_notes(trial: Trial, model: Model) -> Iterator[str]:
 
 
 def history_notes(trial: Trial) -> Iterator[str]:
-    """Yield a warning about histories that look like fractions beside usage in percent."""
+    """Yield a warning about histories that look like fractions while usage is in percent."""
     suspect = {
         name: max(history)
         for _, case in trial.questions

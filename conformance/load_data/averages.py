@@ -64,7 +64,7 @@ def is_over_a_limited_number(case: Sampled, answer: Averages, expect: Expect) ->
 
 @AVERAGE.check_together("DATA-03", draws=draws.with_one_window_changed())
 def each_frame_has_its_window(asked: Sequence[Asked[Sampled, Averages]], expect: Expect) -> None:
-    """If the window of one frame is changed, the other frame stays as it is."""
+    """If the window of one frame is changed, the other frame stays the same."""
     expect.given(len(asked) == 2, "samples in two pairs of windows")
     (before, first), (after, second) = asked
     expect.given(before.samples == after.samples, "the samples are the same")

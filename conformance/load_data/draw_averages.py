@@ -117,7 +117,7 @@ def first_samples() -> st.SearchStrategy[Trial]:
 
 
 def never_measured() -> st.SearchStrategy[Trial]:
-    """No sample at all, whatever the windows are."""
+    """No sample at all, for any windows."""
     window = st.integers(1, 2000)
     windows = st.one_of(st.just(USUAL), st.tuples(window, window))
     return windows.map(lambda two: Trial.of("average.bundle", average_case([], two)))

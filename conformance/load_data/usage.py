@@ -161,7 +161,7 @@ def _override(case: FlatCase) -> Fraction | None:
 def the_override_replaces_the_reported_speed(
     case: FlatCase, answer: Fraction, expect: Expect
 ) -> None:
-    """A speed that is set counts, whatever the system reports."""
+    """A speed that is set counts instead of the reported one."""
     override = _override(case)
     if override is not None and expect.reached():
         _expect_speed(expect, answer, override)
@@ -179,7 +179,7 @@ def an_empty_override_leaves_the_reported_speed(
 
 @NIC.check("USAGE-07", draws=nics(*FRACTIONAL_OVERRIDES))
 def the_override_may_be_a_fraction(case: FlatCase, answer: Fraction, expect: Expect) -> None:
-    """A speed such as 0.8 Gbit/s counts as it is."""
+    """A speed such as 0.8 Gbit/s is taken exactly."""
     override = _override(case)
     if override is not None and expect.reached(override.denominator > 1):
         _expect_speed(expect, answer, override)

@@ -219,7 +219,7 @@ def any_mistake_gives_the_simple_one(case: Places, answer: ChosenManager, expect
 
 @CHOOSE.check_together("MANAGER-06", draws=there_and_back())
 def the_same_way_leads_back(asked: Sequence[Asked[Places, ChosenManager]], expect: Expect) -> None:
-    """A manager that is set once more runs once more, whatever ran in between."""
+    """A manager that is set again runs again, even if another ran in between."""
     names = [in_use(one.case, expect) for one in asked]
     expect.given(len(set(names)) > 1, "the manager is changed in between")
     expect.given(names[0] == names[-1], "the original one is set again")
@@ -233,7 +233,7 @@ def the_same_way_leads_back(asked: Sequence[Asked[Places, ChosenManager]], expec
 
 @CHOOSE.check("MANAGER-07", draws=without_dynamic_setting())
 def the_default_one_runs_otherwise(case: Places, answer: ChosenManager, expect: Expect) -> None:
-    """Without a dynamic setting, the simple manager runs, whatever broker.conf names."""
+    """Without a dynamic setting, the simple manager runs, even if broker.conf names another one."""
     if expect.reached(case.dynamic is None):
         _demand_manager(DEFAULT, answer, expect, "no dynamic setting names a load manager")
 

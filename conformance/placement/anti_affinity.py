@@ -52,7 +52,7 @@ def two_spreads(
 
 
 Mistakes = Iterator[tuple[GroupSpread, str]]
-"""The spread as a mistake makes it, and the mistake in words."""
+"""The spread under a mistake, and the description of the mistake."""
 
 
 def not_as_if(spread: GroupSpread, answer: Placed, mistakes: Mistakes, expect: Expect) -> None:

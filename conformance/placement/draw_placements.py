@@ -239,7 +239,7 @@ def with_preallocated(draw: st.DrawFn, fewest: int = 2) -> Outline:
 
 @st.composite
 def never_measured(draw: st.DrawFn, fewest: int = 2) -> Outline:
-    """Many bundles that were never measured, beside some that carry about as much."""
+    """Many bundles that were never measured, and some measured ones with about as much load."""
     outline = draw(used_alike(fewest))
     random = outline.random
     outline.rates = [random.randrange(400) for _ in outline.rates]
@@ -297,7 +297,7 @@ def one_resource_each(draw: st.DrawFn, fewest: int = 2) -> Outline:
 
 @st.composite
 def shed_before(draw: st.DrawFn, fewest: int = 2) -> Outline:
-    """Overloaded brokers that carry few messages now, beside others that carry many."""
+    """Overloaded brokers with few messages now, and others with many."""
     size = draw(loads.sizes(fewest))
     random = draw(randoms)
     levels = [random.choice((30, 70, 80, 88, 95)) for _ in range(size.brokers)]

@@ -39,7 +39,7 @@ from pulsar_conformance.reference.overload import OVERLOAD_THRESHOLD
 DOCUMENTED_THRESHOLD = Fraction(85)
 
 Mistakes = Iterator[tuple[ComparedBrokers, str]]
-"""The comparison as a mistake makes it, and the mistake in words."""
+"""The comparison under a mistake, and the description of the mistake."""
 
 
 def _other_scores(case: Placing) -> Mistakes:

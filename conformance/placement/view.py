@@ -23,7 +23,7 @@ UNMEASURED = Rates(Fraction(50), Fraction(50), Fraction(50_000), Fraction(50_000
 
 @dataclass(frozen=True)
 class ComparedBroker:
-    """A candidate as it is compared: its busiest resource, and its long-term message rate."""
+    """The compared values of a candidate: its busiest resource and long-term message rate."""
 
     name: str
     usage: Percent

@@ -139,7 +139,7 @@ def explain(item: pytest.Item, rule: Rule, verdict: Verdict, name: str, text: st
 
 
 def message_of(rule: Rule, verdict: Verdict, name: str) -> str:
-    """Return the verdict in words; for a failure, also the allowed answer."""
+    """Format the verdict; for a failure, also the allowed answer."""
     broken = f"{rule.id} violated by {name}"
     if verdict.warns:
         lines = [f"warning: {broken}, but it is not a must"]

@@ -38,7 +38,7 @@ ENDED = (
 )
 """Exit statuses of a session that was not interrupted."""
 INTERRUPTED = 130
-"""Exit status after Ctrl-C, as in shells."""
+"""Exit status after Ctrl-C, as in Unix shells."""
 PRINTED = ("found", "mixed", "pinned")
 """How a reading that is printed below the table is known."""
 
@@ -118,7 +118,7 @@ class Reporter:
 
     @property
     def first_line(self) -> dict[str, Any]:
-        """The description of what was run."""
+        """Format the description of the run."""
         return stream.first_line(self.plan, list(self._known()))
 
     @pytest.hookimpl(wrapper=True)
@@ -187,7 +187,7 @@ class Reporter:
                 yield self.implementations[pair]
 
     def _readings(self) -> Iterator[str]:
-        """Yield the readings that each implementation follows, as far as they were found."""
+        """Yield the readings that each implementation follows, where they were found."""
         for one in self._known():
             known = one["known"]
             words = [

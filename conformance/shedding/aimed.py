@@ -153,7 +153,7 @@ def unloaded_just_so_long_ago(random: Random) -> Json:
 
 
 def never_measured_beside_measured(random: Random) -> Json:
-    """Bundles without data, beside some that carry 101,000 bytes per second."""
+    """Bundles without data, and some that carry 101,000 bytes per second."""
     case = _one_busy(random, each=6)
     [busy, *_] = case["brokers"].values()
     load = {"msgRateIn": 100, "msgThroughputIn": 101_000}
@@ -200,7 +200,7 @@ def _case(strategy: str, settings: Json, brokers: Sequence[tuple[float, Sequence
 
 
 def _overloaded(amounts: Sequence[Amount], usage: float = 80) -> Json:
-    """An overloaded broker beside an idle one; at 80 % it gives up a quarter of its traffic."""
+    """An overloaded broker and an idle one; at 80 % it gives up a quarter of its traffic."""
     return _case("OverloadShedder", {OVERLOAD_THRESHOLD: 60}, [(usage, amounts), (5, [])])
 
 
@@ -257,7 +257,7 @@ def between_ratio_and_difference(random: Random) -> Json:
 
 
 def message_rates_alone_differ(random: Random) -> Json:
-    """Message rates far apart, throughputs not, in every window and measured in every way."""
+    """Message rates that differ much while throughputs do not, in every window and measure."""
     size = random.choice((10, 40)) * MB
     brokers = [(40, [(1000.0, 1.5 * size)] * 8), (40, [(100.0, float(size))] * 8)]
     return _case("UniformLoadShedder", {RATE_THRESHOLD: 50, THROUGHPUT_THRESHOLD: 4}, brokers)

@@ -28,7 +28,7 @@ graces: st.SearchStrategy[dict[str, Any]] = st.sampled_from((None, None, 1, 10, 
 """The grace period, in minutes: left out, or set."""
 
 BYTES_A_MESSAGE = 1000
-"""Bytes of every message, which makes messages and bytes order alike and add up alike."""
+"""Bytes of every message, so that messages and bytes give the same order and sums."""
 
 MOST_TO_SHED = 90
 """The largest amount that bundles can be made for, in percent of the traffic."""
@@ -358,7 +358,7 @@ def _between(random: Random, low: Carried, high: Carried) -> Carried:
 
 
 def _shared_out(random: Random, whole: Carried, count: int) -> Traffic:
-    """Return the traffic of a broker, and bundles that carry it together."""
+    """Return the traffic of a broker, and bundles with that traffic in total."""
     parts = [0.1 + random.random() for _ in range(count)]
     other = random.sample(parts, count) if random.random() < 0.3 else parts
     all_of_them, share = sum(parts), random.choice(SHARES)

@@ -281,7 +281,7 @@ past_is_high = st.booleans()
 
 @st.composite
 def with_lower_boundary(draw: st.DrawFn, fewest: int = 2) -> Sketch:
-    """Brokers above the limit beside busy and idle ones, with the lower boundary switched on."""
+    """Brokers above the limit with busy and idle ones, and the lower boundary switched on."""
     size, busy, limit = draw(loads.sizes(max(fewest, 3))), draw(busy_levels), draw(level_limits)
     random = draw(randoms)
     levels: list[float] = [random.choice((busy, busy - 1, 0)) for _ in range(size.brokers)]
@@ -296,7 +296,7 @@ def with_lower_boundary(draw: st.DrawFn, fewest: int = 2) -> Sketch:
 
 
 class Turn(NamedTuple):
-    """A broker that was, or is, far from the average of the others, which stay as they are."""
+    """A broker that was, or is, far from the average of the others, which do not change."""
 
     share: float
     """The share of history."""

@@ -173,7 +173,7 @@ def _same_cycles(_case: Json, answer: Json) -> object:
 
 
 def _row_is_determined(row: CyclesInARow, readings: Readings) -> bool:
-    """True if every cycle leaves one answer, whatever those before it did.
+    """True if every cycle has one allowed answer, independent of the answers before.
 
     With a strategy that mixes usages, later cycles depend on how it mixes them.
     """

@@ -160,7 +160,7 @@ def other_brokers_do_not_matter(
 
 @SHED.check("OVERLOAD-09", draws=draws.cycles(draws.overload))
 def any_one_resource_suffices(case: SheddingCycle, answer: Unloading, expect: Expect) -> None:
-    """One resource over the threshold overloads a broker, whatever the others are."""
+    """One resource over the threshold overloads a broker, whatever the usage of the others."""
     _given(case, expect)
     for broker in case.brokers.values():
         threshold = overload_threshold(case)
@@ -190,7 +190,7 @@ def the_threshold_is_85_by_default(case: SheddingCycle, answer: Unloading, expec
 def other_strategies_ignore_the_threshold(
     asked: Sequence[Asked[SheddingCycle, Unloading]], expect: Expect
 ) -> None:
-    """The other strategies shed the same, whatever the overload threshold is."""
+    """The other strategies shed the same for any overload threshold."""
     expect.given(len(asked) == 2, "a cycle with one threshold and with another")
     (before, first), (after, second) = asked
     others = before.strategy == after.strategy and before.strategy != "OverloadShedder"

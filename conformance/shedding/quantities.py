@@ -240,7 +240,7 @@ def agree(first: Unloading, second: Unloading) -> bool:
 
 
 def determined_part(answer: Unloading) -> str:
-    """Return an answer in words, without what another answer may have otherwise."""
+    """Format an answer without the parts in which another answer may differ."""
     if _bundles_are_determined(answer.cycle):
         return str(answer)
     brokers = dict.fromkeys(broker for broker, _ in answer.pairs)

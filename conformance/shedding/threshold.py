@@ -358,7 +358,7 @@ def the_busiest_comes_below_the_average(
 def history_of_nothing_counts_nothing(
     case: SheddingCycle, answer: Unloading, expect: Expect
 ) -> None:
-    """With a share of 0, the present usage decides, whatever was observed before."""
+    """With a share of 0, the present usage decides, independent of history."""
     levels = _levels(case, expect)
     expect.given(_has_history(case), "brokers have a history")
     expect.given(levels.history_share == 0, "it does not count")

@@ -244,7 +244,7 @@ DOMAINS = ("north", "south", "west", "east")
 
 
 def first_of_a_group(draft: StoryDraft) -> None:
-    """Namespaces get a group that is new, and are used one after the other."""
+    """Namespaces join a new group, and are used one after the other."""
     _brokers(draft)
     spaces = _grouped(draft, "apart", draft.random.randint(2, 6))
     _used(draft, spaces)

@@ -21,7 +21,7 @@ from pulsar_conformance.reference.usage import WEIGHT_SETTINGS
 
 MEGABYTE = 1_000_000
 MESSAGES = 100
-"""Messages per megabyte, which make both measures order alike."""
+"""Messages per megabyte, so that both measures give the same order."""
 
 CAPACITY = 100 * MEGABYTE
 """The capacity of a broker of which 1 MB/s uses 1 %."""

@@ -98,7 +98,7 @@ def _growing(course: Course, scene: Scene) -> Iterator[Question]:
 
 
 def _placing(course: Course, scene: Scene) -> Iterator[Question]:
-    """Each bundle that is assigned, with the brokers as they were just before."""
+    """Each assigned bundle, with the brokers immediately before."""
     case = courses.cycle(course, scene).case
     up = [broker for broker in scene.after.brokers if broker in scene.before.brokers]
     data = {

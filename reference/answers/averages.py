@@ -18,7 +18,7 @@ from pulsar_conformance.reference.derivation import Derivation, Step
 from pulsar_conformance.reference.numbers import Rate, plain
 
 PLACES = 6
-"""Decimal places of printed rates, enough to tell those apart that a check tells apart."""
+"""Decimal places of printed rates, enough to distinguish the values that a check does."""
 
 SHOWN = 6
 """Values printed in a sum; of a longer one, the first two and the last."""

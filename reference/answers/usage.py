@@ -12,7 +12,7 @@ from pulsar_conformance.reference.numbers import exact, jsonable, plain
 from pulsar_conformance.reference.released import answers
 
 PLACES = 4
-"""Decimal places of printed percentages, enough to tell those apart that a check tells apart."""
+"""Decimal places of printed percentages, enough to distinguish the values that a check does."""
 
 
 def maximum(context: Context, case: Case) -> Derivation:

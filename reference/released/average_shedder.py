@@ -51,7 +51,7 @@ def sheds(view: ClusterView) -> Iterator[BrokerUnloads]:
 
 
 def _sorted(view: ClusterView, scores: Mapping[str, float]) -> list[str]:
-    """Brokers by their score; 4.0 takes scores less than a point apart for equal."""
+    """Brokers by their score; 4.0 treats scores less than a point apart as equal."""
     names = [name.removesuffix(PORT) for name in in_map(one + PORT for one in scores)]
     if view.known.way("average-order") == "whole-points":
         return sorted(names, key=cmp_to_key(partial(_whole_points, scores)))
@@ -85,7 +85,7 @@ def _shedding(
 def _pairs(
     view: ClusterView, brokers: Sequence[str], scores: Mapping[str, float]
 ) -> Iterator[tuple[str, str]]:
-    """Pairs that are at least the low threshold apart; counts how often they were in a row."""
+    """Pairs that are at least the low threshold apart; counts how often consecutively."""
     low, high = view.known.number(LOW), view.known.number(HIGH)
     memory = view.memory
     for place in range((len(brokers) + 1) // 2):

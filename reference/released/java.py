@@ -57,7 +57,7 @@ def in_map(names: Iterable[str], concurrent: bool = False, size: int = TABLE) ->
 
 
 def in_set(names: Iterable[str]) -> list[str]:
-    """Return names in the iteration order of a HashSet that was made of a collection."""
+    """Return names in the iteration order of a HashSet that was built from a collection."""
     known = list(dict.fromkeys(names))
     size = TABLE
     while size < int(len(known) / 0.75) + 1:

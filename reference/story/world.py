@@ -108,7 +108,7 @@ class World:
         return Settings(given, self.defaults)
 
     def join(self, name: str, capacity: Rate) -> None:
-        """A broker comes up, with the settings as they are now."""
+        """A broker joins, with the current settings."""
         strategy = {**self.file, **self.dynamic}.get(STRATEGY)
         self.brokers[name] = Member(capacity, dict(self.file), strategy)
         self.leader = self.leader or name

@@ -81,12 +81,12 @@ def _percent(share: Fraction) -> str:
 
 
 def load(value: Json) -> str:
-    """Return a load in words, bytes first."""
+    """Format a load, bytes first."""
     return "never measured" if value.get("numSamples") == 0 else known(value)
 
 
 def known(value: Json) -> str:
-    """The same of what is said of a load, though it was never measured."""
+    """Format the values assumed for a load that was never measured."""
     carried = [ways(value, BYTES), ways(value, MESSAGES)]
     others = [
         cell(name, one) if isinstance(one, str) else f"{cell(name, one)} {TITLES.get(name, name)}"
@@ -98,7 +98,7 @@ def known(value: Json) -> str:
 
 
 def ways(value: Json, names: Sequence[str]) -> str:
-    """In and out together, or both with a plus between them; empty where neither is said."""
+    """Format in and out together, or both with a plus between them; empty if neither is given."""
     parts = [cell(name, value[name]) for name in names if value.get(name)]
     if len(parts) == 2 and parts[0].partition(" ")[2] == parts[1].partition(" ")[2]:
         return f"{parts[0].partition(' ')[0]} + {parts[1]}"

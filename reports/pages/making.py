@@ -85,17 +85,17 @@ class Shown:
 
     @property
     def allowed(self) -> list[str]:
-        """Every allowed answer in words."""
+        """Format every allowed answer."""
         return [told(answers) for answers in self.example.allowed or ()]
 
     @property
     def answered(self) -> str:
-        """The model's answer in words."""
+        """Format the model's answer."""
         return told(self.worked.answers)
 
     @cached_property
     def outcomes(self) -> list[tuple[str, str, str, str]]:
-        """Reading, another value, what it means, what the model answers then."""
+        """Format each reading, another value of it, its meaning, and the model's answer then."""
         return [
             (
                 one.reading,
@@ -142,7 +142,7 @@ def _told_in_time(operation: str, table: Table) -> bool:
 
 
 def derivation(steps: Sequence[Step]) -> Table:
-    """Steps as a table; what has steps below it is bold."""
+    """Format steps as a table; a step with steps below it is bold."""
     depths = [len(step.label) - len(step.label.lstrip()) for step in steps]
     below = [*depths[1:], 0]
     rows = (

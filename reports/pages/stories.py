@@ -21,7 +21,7 @@ KINDS: Mapping[str, str] = {
 
 
 def course(case: Json, answer: Json) -> Table:
-    """Events and steps side by side; equal ones in a row stand together."""
+    """Format events and steps side by side, grouping equal consecutive ones."""
     found = []
     rows = _rows(case["events"], answer.get("steps", ()))
     for (event, comes), equal in groupby(rows, key=lambda row: row[1:]):
@@ -52,7 +52,7 @@ def _rows(events: Sequence[Json], steps: Sequence[Json]) -> Iterator[tuple[str, 
 
 
 def _event(kind: str, about: Json) -> str:
-    """An event as one says it."""
+    """Format an event."""
     if kind == "tick":
         minutes = plain(exact(about["minutes"]))
         return f"{minutes} minute{'' if minutes == '1' else 's'} pass"
@@ -70,7 +70,7 @@ def _event(kind: str, about: Json) -> str:
 
 
 def _comes(step: Json, before: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the results of a step in words."""
+    """Yield the formatted results of a step."""
     for word in ("refused", "ignored"):
         if word in step:
             yield word if step[word] == "*" else f"{word}: {step[word]}"

@@ -76,7 +76,7 @@ def tables(case: Json) -> Iterator[Table]:
 
 
 def _in_a_row(cycles: Sequence[Json]) -> Iterator[Table]:
-    """The tables of each cycle; what stands as it stood in the cycle before is left out."""
+    """Tables of each cycle, without values that are unchanged since the cycle before."""
     before: list[Table] = []
     for place, cycle in enumerate(cycles, 1):
         found = list(tables(cycle))
@@ -115,7 +115,7 @@ def _of_field(case: Json, name: str, value: Any) -> Table:
 
 
 def _alike(case: Json) -> list[list[str]]:
-    """The brokers in order, those together that report the same and have bundles alike."""
+    """Group brokers with equal reports and equal bundles, in order."""
     bundles = case.get("bundles", {})
 
     def report(name: str) -> object:
@@ -160,7 +160,7 @@ def _broker_fields(broker: Json) -> Iterator[tuple[str, str]]:
 
 
 def _bundles(case: Json) -> Table:
-    """A row a bundle: who owns it, what is known of it, when it was unloaded."""
+    """Table of bundles: owner, load, time of the last unload."""
     brokers = case["brokers"].items()
     owners = {bundle: name for name, broker in brokers for bundle in broker.get("bundles", ())}
     latest = {

@@ -96,7 +96,7 @@ def _report(first: Line, one: Line, verdicts: Sequence[Line], about: About) -> R
 
 
 def _verdict(line: Line) -> Line:
-    """A verdict without what is the same for the whole report."""
+    """A verdict without the fields that are equal in the whole report."""
     return {
         name: value
         for name, value in line.items()
@@ -115,7 +115,7 @@ def _command(first: Line, one: Line, known: str) -> str:
 
 
 def conformant(verdicts: Sequence[Line]) -> bool:
-    """True if every `must` rule holds; rules about what is not offered do not count."""
+    """True if every `must` rule holds; rules about unsupported operations do not count."""
     musts = [line["verdict"] for line in verdicts if line["level"] == "must"]
     return "pass" in musts and not set(BROKEN).intersection(musts)
 

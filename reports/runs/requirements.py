@@ -20,18 +20,18 @@ Entry = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Requirements:
-    """The testable rules of a profile: their level, and the fingerprint of what they demand."""
+    """Testable rules of a profile: their level, and the fingerprint of their demands."""
 
     profile: str
     version: int | None
-    """None for the rules as they are, which no version has frozen."""
+    """None for the current rules, which no version has frozen."""
     rules: Mapping[str, Entry]
     changes: tuple[str, ...] = ()
     """Changes from the version before, a line each."""
 
     @property
     def checksum(self) -> str:
-        """SHA-256 of the rules, whatever the order of their fields."""
+        """SHA-256 of the rules, independent of the order of their fields."""
         return checksum(self.rules)
 
     @property
@@ -57,7 +57,7 @@ def checksum(value: Any) -> str:
 
 
 def today(profile: str) -> Requirements:
-    """The testable rules of a profile as they are. Errors: `UnknownName`."""
+    """Current testable rules of a profile. Errors: `UnknownName`."""
     rules = {
         rule.id: _entry(rule) for rule in specs.load().rules_of(profile) if not rule.untestable
     }
@@ -92,7 +92,7 @@ def _read(file: Path) -> Requirements:
 
 
 def matching(profile: str) -> Requirements:
-    """The newest frozen set if it is what the rules demand today, else today's, not frozen."""
+    """The newest frozen set if it equals the current rules, or else the current rules."""
     current = today(profile)
     return next((one for one in frozen(profile) if one.checksum == current.checksum), current)
 

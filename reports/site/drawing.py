@@ -13,7 +13,7 @@ ROW = 26
 
 
 def svg(height: float, said: str, body: Sequence[str]) -> str:
-    """A picture of that height; what it says stands below, for those who do not see it, too."""
+    """Return a picture of that height, with its text below for screen readers."""
     box = f'viewBox="0 0 {WIDTH} {height:g}"'
     head = f'<svg class="pc-picture" {box} role="img" aria-label="{escape(said)}">'
     caption = f"<figcaption>{escape(said)}.</figcaption>"

@@ -30,7 +30,7 @@ LIMITS = ("threshold", "limit")
 
 @dataclass
 class MeasuredBroker:
-    """A broker as the derivation tells it: percents, None where it does not say."""
+    """A broker in a derivation: percents, None if it does not give them."""
 
     name: str
     usage: float | None = None
@@ -92,7 +92,7 @@ def _usage_bars(steps: Sequence[Step]) -> str:
 
 
 def _brokers(steps: Sequence[Step]) -> tuple[list[MeasuredBroker], float | None, float | None]:
-    """The brokers of a derivation of shedding, and what they are held against."""
+    """Draw the brokers of a derivation of shedding, and the values they are compared with."""
     found: list[MeasuredBroker] = []
     average = limit = None
     for step in steps:
@@ -114,7 +114,7 @@ def _brokers(steps: Sequence[Step]) -> tuple[list[MeasuredBroker], float | None,
 
 
 def _ranges(case: Mapping[str, Any], answer: Mapping[str, Any]) -> str:
-    """The ring of hashes as a line: what is asked about, and what comes of it."""
+    """Draw the hash ring as a line: the question and its result."""
     rows = [
         (word, parts)
         for word, value in (

@@ -21,7 +21,7 @@ Schema = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Field:
-    """One field: its path from the object that has it, what it holds, and what it means."""
+    """A field: its path from the containing object, its type, and its meaning."""
 
     path: str
     holds: str
@@ -31,7 +31,7 @@ class Field:
 
 @dataclass(frozen=True)
 class Shape:
-    """A shape with a name: what it is, in one line, and its fields if it is an object with some."""
+    """A named shape: a one-line summary, and its fields if it is an object."""
 
     name: str
     anchor: str

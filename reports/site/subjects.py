@@ -60,7 +60,7 @@ def claims(document: str) -> Mapping[tuple[str, int], list[str]]:
 
 
 def commands() -> Iterator[tuple[str, str, str]]:
-    """Each command, what it is for, and its help in 80 columns."""
+    """Each command, its purpose, and its help in 80 columns."""
     for name, (_, purpose) in COMMANDS.items():
         parser = parser_of(name)
         parser.formatter_class = partial(argparse.HelpFormatter, width=WIDTH)

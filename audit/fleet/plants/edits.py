@@ -199,7 +199,7 @@ def not_by_weight(moment: PlantedCycle) -> Pairs | None:
 
 
 def never_so_high(moment: PlantedCycle) -> Pairs | None:
-    """The idlest broker that can gives up a bundle, whatever is remembered of it."""
+    """The idlest broker that can gives up a bundle, whatever its history."""
     idlest = moment.busiest()[-1]
     return instead(moment.honest, idlest, moment.cycle.movable(idlest)[:1])
 
@@ -283,7 +283,7 @@ def _ends(moment: PlantedCycle) -> tuple[Broker, Broker]:
 
 
 def _apart(moment: PlantedCycle) -> bool:
-    """Brings the most and the least loaded broker clearly apart; whether load is shed then."""
+    """Set the most and the least loaded broker clearly apart; return whether load is shed then."""
     most, least = _ends(moment)
     moment.carry(most.name, APART)
     moment.carry(least.name, 1 / APART)

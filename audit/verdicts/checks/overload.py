@@ -121,7 +121,7 @@ def a_single_bundle_stays(_readings: Readings) -> Judged:
 
 @check("OVERLOAD-09")
 def any_one_resource_suffices(_readings: Readings) -> Judged:
-    """One resource over the threshold overloads a broker, whatever the others are."""
+    """One resource over the threshold overloads a broker, whatever the usage of the others."""
     threshold = F.col("overloadshedder.threshold")
     percents = F.array(*(F.col(f"percent.{name}") for name in RESOURCES))
     hot = F.size(F.filter(percents, lambda percent: percent >= threshold))

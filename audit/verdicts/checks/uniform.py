@@ -101,7 +101,7 @@ def nothing_goes_within_the_thresholds(readings: Readings) -> Judged:
 
 @check("UNIFORM-03")
 def nothing_goes_from_the_least_loaded(_readings: Readings) -> Judged:
-    """The least loaded broker keeps what it has: less there would not even the load."""
+    """The least loaded broker sheds nothing, since that would not even out the load."""
     overloaded = any_of(_is_least() & F.col("sheds_under_85"))
     apart = _end("least", "messages") < _end("most", "messages")
     reached = _is_least() & apart & (F.col("able") > 0)

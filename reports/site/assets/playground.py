@@ -20,7 +20,7 @@ def known() -> str:
 
 
 def answer(asked: str) -> str:
-    """The answer to a question, with its derivation; or what is wrong with the question."""
+    """Return the answer to a question with its derivation, or the problem with the question."""
     try:
         return json.dumps(_answered(json.loads(asked)))
     except MissingSetting as missing:
