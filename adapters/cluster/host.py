@@ -18,7 +18,7 @@ from typing import Any
 import jpype
 from pulsar_conformance.adapters import python_host
 from pulsar_conformance.adapters.cluster import folders
-from pulsar_conformance.adapters.errors import CannotLoad
+from pulsar_conformance.adapters.errors import AdapterTrouble, CannotLoad
 from pulsar_conformance.adapters.pulsar import jvm, versions
 from pulsar_conformance.specs import load
 
@@ -149,6 +149,11 @@ class ClusterHost:
             if missing is not None:
                 raise missing from None
             return {"failed": str(error.toString())}
+        except CannotLoad:
+            raise
+        except Exception as error:
+            why = f"{type(error).__name__}: {error}"
+            raise AdapterTrouble(f"the adapter broke, not Pulsar, at {operation}: {why}") from error
 
     def _asked(self, operation: str, case: Mapping[str, Any]) -> dict[str, Any]:
         from pulsar_conformance.adapters.cluster.extensible import undecided
