@@ -52,7 +52,7 @@ class ReleasedAssignment:
         if placement not in CHOICE:
             why = f"the model does not foresee {placement} under '{self._release.title}'"
             return Derivation({"unsupported": why}, lambda: (Step("refused", why),))
-        pair = why_no_pair(self._settings)
+        pair = why_no_pair(self._settings, self._release)
         if pair is None:
             return None
         return Derivation({"failed": pair}, lambda: (Step("failed", pair),))

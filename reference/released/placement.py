@@ -9,9 +9,10 @@ from functools import cached_property
 from pulsar_conformance.reference.derivation import Step
 from pulsar_conformance.reference.numbers import Fraction, messages, plain
 from pulsar_conformance.reference.overload import OVERLOAD_THRESHOLD
-from pulsar_conformance.reference.released.configuration import PACKAGE
+from pulsar_conformance.reference.released.configuration import PACKAGE, V4
 from pulsar_conformance.reference.released.java import in_set
 from pulsar_conformance.reference.released.loads import PORT, Leader, as_percent
+from pulsar_conformance.reference.released.release import ReleasedWays
 from pulsar_conformance.reference.settings import Settings
 
 FRAME = "longTermData"
@@ -24,12 +25,16 @@ PAIR = "ModularLoadManagerImpl.initialize"
 LEAST_RATE = "LeastLongTermMessageRate"
 
 
-def why_no_pair(settings: Settings) -> str | None:
-    """Reason why no manager starts with this pair of shedding and placement strategies, or None."""
+def why_no_pair(settings: Settings, release: ReleasedWays) -> str | None:
+    """Why no manager starts with these strategies of shedding and placement; None if one does.
+
+    3.0 compares the shedding strategy with another setting, so that the two are never the same.
+    """
     if STRATEGY not in settings.given:
         return None
     placing = settings.text(STRATEGY)
-    if placing.removeprefix(PACKAGE) not in BOTH or settings.text(SHEDDING) == placing:
+    same = settings.text(SHEDDING) == placing and release.version >= V4
+    if placing.removeprefix(PACKAGE) not in BOTH or same:
         return None
     return f"{placing} sheds as well, and another class is to shed ({PAIR})"
 

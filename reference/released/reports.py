@@ -18,7 +18,7 @@ STATISTICS = "bundleStats"
 MARK, KIND, SIMPLE_KIND = "underLoaded", "loadReportType", "LoadReport"
 LONG = 2**63
 V5 = (5,)
-"""Since this release a simple report's own counts are not read at all."""
+"""Since this release a simple report may have more than 2^31 topics."""
 
 SUMMED: Mapping[str, str] = {
     "msgRateIn": "msgRateIn",
@@ -95,8 +95,8 @@ def _simple(report: Mapping[str, Any], release: ReleasedWays) -> dict[str, Any]:
     """Resources below `systemResourceUsage`; loads are summed over the bundles."""
     _check(report, _boolean(release), (MARK, "overLoaded", *SWITCHES))
     _check(report, _whole(LONG), ("timestamp",))
-    if release.version < V5:
-        _check(report, _whole(INT), COUNTS)
+    _check(report, _whole(LONG if release.version >= V5 else INT), ("numTopics",))
+    _check(report, _whole(INT), COUNTS[1:])
     allocated = (f"{start}llocated{end}" for end in OWNED for start in ("a", "preA"))
     _check(report, _double, ("msgRateIn", "msgRateOut", *allocated))
     nested = report.get(NESTED)
