@@ -28,6 +28,7 @@ from pulsar_conformance.reference.shedding import STRATEGY
 
 PARTS_OF_TOPIC = 2
 """Slashes in the name of a topic after its domain."""
+NO_CANDIDATES = "division by the number of candidates, 0"
 EMPTIEST = "LoadManagerShared.filterDomainsNotHavingLeastNumberAntiAffinityNamespaces"
 
 
@@ -106,7 +107,7 @@ def select(context: Context, case: Case, release: ReleasedWays) -> Derivation:
         why = f"the model does not foresee {placing.strategy} under '{release.title}'"
         return Derivation({"unsupported": why}, lambda: (Step("refused", why),))
     if placing.fails:
-        return Derivation({"failed": "division by the number of candidates, 0"}, placing.steps)
+        return Derivation({"failed": NO_CANDIDATES}, placing.steps)
     best = placing.best
     nth = context.turn(case) if len(best) > 1 else 0
     return Derivation({"broker": best[nth % len(best)] if best else None}, placing.steps)
@@ -118,6 +119,8 @@ def broker(context: Context, case: Case, release: ReleasedWays) -> Derivation:
     declined = assigning.declined
     if declined is not None:
         return declined
+    if assigning.first.fails:
+        return Derivation({"failed": NO_CANDIDATES}, assigning.steps)
     best = assigning.best
     nth = context.turn(case) if len(best) > 1 else 0
     return Derivation({"broker": best[nth % len(best)] if best else None}, assigning.steps)

@@ -12,7 +12,7 @@ from pulsar_conformance.reference.ranges import namespace_of
 from pulsar_conformance.reference.readings import Readings
 from pulsar_conformance.reference.released.java import in_map
 from pulsar_conformance.reference.released.loads import Json, Leader
-from pulsar_conformance.reference.released.placement import CHOICE, ReleasedPlacement, why_no_pair
+from pulsar_conformance.reference.released.placement import CHOICE, ReleasedPlacement
 from pulsar_conformance.reference.released.release import ReleasedWays
 from pulsar_conformance.reference.settings import Settings
 
@@ -52,10 +52,7 @@ class ReleasedAssignment:
         if placement not in CHOICE:
             why = f"the model does not foresee {placement} under '{self._release.title}'"
             return Derivation({"unsupported": why}, lambda: (Step("refused", why),))
-        pair = why_no_pair(self._settings, self._release)
-        if pair is None:
-            return None
-        return Derivation({"failed": pair}, lambda: (Step("failed", pair),))
+        return None
 
     @cached_property
     def permitted(self) -> Candidates:

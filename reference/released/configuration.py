@@ -30,7 +30,7 @@ class InexpressibleValue(Exception):
     """Raised for a value that a release's broker.conf cannot express."""
 
 
-class Field(NamedTuple):
+class BrokerField(NamedTuple):
     """A field of `ServiceConfiguration`."""
 
     type: str
@@ -38,10 +38,10 @@ class Field(NamedTuple):
     """The first release with each default; the first of all has the field first."""
 
 
-def _since(version: Version, field_type: str, default: Any, **later: Any) -> Field:
+def _since(version: Version, field_type: str, default: Any, **later: Any) -> BrokerField:
     """A field since a release, and `vMAJOR=` a default since the first release of a line."""
     changes: dict[Version, Any] = {(int(name[1:]),): value for name, value in later.items()}
-    return Field(field_type, {version: default} | changes)
+    return BrokerField(field_type, {version: default} | changes)
 
 
 ALWAYS: Version = (2,)
@@ -53,7 +53,7 @@ V4_2: Version = (4, 2)
 _RANGE, _TOPICS = "range_equally_divide", "topic_count_equally_divide"
 _LATER_ALGORITHMS = "specified_positions_divide,flow_or_qps_equally_divide"
 
-FIELDS: Mapping[str, Field] = {
+FIELDS: Mapping[str, BrokerField] = {
     "defaultNumberOfNamespaceBundles": _since(ALWAYS, "int", 4),
     "defaultNamespaceBundleSplitAlgorithm": _since(V2_10, "string", _RANGE),
     "supportedNamespaceBundleSplitAlgorithms": _since(

@@ -9,10 +9,9 @@ from functools import cached_property
 from pulsar_conformance.reference.derivation import Step
 from pulsar_conformance.reference.numbers import Fraction, messages, plain
 from pulsar_conformance.reference.overload import OVERLOAD_THRESHOLD
-from pulsar_conformance.reference.released.configuration import PACKAGE, V4
+from pulsar_conformance.reference.released.configuration import PACKAGE
 from pulsar_conformance.reference.released.java import in_set
 from pulsar_conformance.reference.released.loads import PORT, Leader, as_percent
-from pulsar_conformance.reference.released.release import ReleasedWays
 from pulsar_conformance.reference.settings import Settings
 
 FRAME = "longTermData"
@@ -25,18 +24,17 @@ PAIR = "ModularLoadManagerImpl.initialize"
 LEAST_RATE = "LeastLongTermMessageRate"
 
 
-def why_no_pair(settings: Settings, release: ReleasedWays) -> str | None:
+def why_no_pair(settings: Settings, shedding: str) -> str | None:
     """Why no manager starts with these strategies of shedding and placement; None if one does.
 
-    3.0 compares the shedding strategy with another setting, so that the two are never the same.
+    A class that does both is taken to be set for both.
     """
-    if STRATEGY not in settings.given:
+    if STRATEGY not in settings.given or shedding in BOTH:
         return None
     placing = settings.text(STRATEGY)
-    same = settings.text(SHEDDING) == placing and release.version >= V4
-    if placing.removeprefix(PACKAGE) not in BOTH or same:
+    if placing.removeprefix(PACKAGE) not in BOTH:
         return None
-    return f"{placing} sheds as well, and another class is to shed ({PAIR})"
+    return f"{placing} sheds as well, and {shedding} is to shed ({PAIR})"
 
 
 @dataclass(frozen=True)

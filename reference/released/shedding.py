@@ -39,7 +39,7 @@ def select(cycle: Cycle, release: ReleasedWays, memory: CycleMemory | None = Non
     if cycle.strategy not in STRATEGIES or cycle.strategy not in SHEDDERS[offered]:
         why = f"the model does not foresee {cycle.strategy} under '{release.title}'"
         return Derivation({"unsupported": why}, lambda: (Step("refused", why),))
-    pair = why_no_pair(cycle.settings, release)
+    pair = why_no_pair(cycle.settings, cycle.strategy)
     if pair is not None:
         return Derivation({"failed": pair}, lambda: (Step("failed", pair),))
     memory = memory or CycleMemory()

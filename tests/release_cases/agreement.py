@@ -1,0 +1,93 @@
+"""Agreement of the model with a release's own classes: python -m release_cases.agreement VERSION COUNT SEED.
+
+Prints the share of cases that the model decides as the release does, then the others, one a line.
+A case that the model declines counts as wrong. Left out are cases that the adapter cannot ask and
+answers that the protocol cannot hold.
+"""
+
+import json
+import os
+import sys
+from collections import Counter
+
+from pulsar_conformance import specs
+from pulsar_conformance.adapters.pulsar import connect
+from pulsar_conformance.adapters.pulsar.host import Released
+from pulsar_conformance.adapters.pulsar.target import Target
+from pulsar_conformance.adapters.validation import InvalidAnswer, check_answers, wrong_in_case
+from pulsar_conformance.conformance.compare.changes_text import profile_of
+from pulsar_conformance.conformance.compare.differences import (
+    DRAWN,
+    decides_differently,
+    in_broker_order,
+)
+from pulsar_conformance.reference import Model
+
+from release_cases.generate import draw
+
+SKIPPED = "unsupported", "illegal", "inexpressible"
+BY_ADAPTER = ("place_whole.excluded_from_shedding", "cycles.alone_for_a_cycle")
+"""Branches in which the adapter cannot show what the release decides."""
+
+
+def release(version, profile):
+    """The adapter's object, in this process, with the settings that a release has by default."""
+    _, jars = connect.released_jars(Target.parse(version))
+    shelf = f"shells-{connect.SHELLS.rpartition(':')[2]}"
+    shells = connect._fetched("the shells of Pulsar", shelf, connect.SHELLS)
+    told = {"version": version, "folders": [str(shells), str(jars)], "plugin": []}
+    settings = dict(specs.load().profile(profile).hidden)
+    sys.argv = ["", "", json.dumps({**told, "strategy": None, "settings": settings})]
+    return Released(profile, {})
+
+
+def answered(released, operation, case):
+    """The release's answer, or why there is none to compare."""
+    wrong = wrong_in_case(operation, case)
+    if wrong is not None:
+        return {"illegal": wrong}
+    try:
+        answer = released.answer(operation, case)
+        json.dumps(answer, allow_nan=False)
+        check_answers(operation, [answer])
+    except (InvalidAnswer, ValueError) as error:
+        return {"inexpressible": str(error)}
+    return answer
+
+
+def agrees(model, operation, case, answer):
+    """True if the model decides so in one of its turns."""
+    turns = len(case[DRAWN[operation]]) if operation in DRAWN else 1
+    for _ in range(max(1, turns)):
+        predicted = model.answer(operation, case)
+        if "unsupported" in predicted:
+            return False
+        if "candidates" in predicted and "candidates" in answer:
+            return set(predicted["candidates"]) == set(answer["candidates"])
+        if not decides_differently(operation, in_broker_order(predicted), in_broker_order(answer)):
+            return True
+    return False
+
+
+def main(version, count, seed):
+    profile = profile_of(version)
+    model, released = Model(profile), release(version, profile)
+    asked, wrong = 0, Counter()
+    for function, case in draw(version, int(count), seed):
+        branch = f"{function.__module__.rpartition('.')[2]}.{function.__name__}"
+        answer = answered(released, function.ask, case)
+        if branch in BY_ADAPTER or any(name in answer for name in SKIPPED):
+            continue
+        asked += 1
+        if not agrees(model, function.ask, case, answer):
+            wrong[branch] += 1
+            print(json.dumps({"branch": branch, "case": case, "answer": answer}), file=sys.stderr)
+    print(f"{version}: {100 * (asked - wrong.total()) / asked:.2f} % of {asked}")
+    for branch, times in wrong.most_common():
+        print(f"  {times} {branch}")
+    sys.stdout.flush()
+    os._exit(0)  # the threads of Pulsar's own would keep the process
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,71 @@
+"""Cases that spread over the branches of a release's code: python -m release_cases.generate VERSION COUNT SEED [--branches].
+
+One line {"ask": operation, "case": ...} a case, as `pulsar-conformance ask` takes them; with --branches the name of
+the branch stands in it, too, for agreement.py.
+"""
+
+import json
+import random
+import sys
+
+from release_cases import (
+    bundles,
+    cycles,
+    load,
+    place,
+    place_whole,
+    shed,
+    shed_by_strategy,
+    split_candidates,
+)
+from release_cases.common import BRANCHES, VERSIONS
+
+# Each registers its branches.
+MODULES = [bundles, cycles, load, place, place_whole, shed, shed_by_strategy, split_candidates]
+
+# Settings that the adapter neutralizes if a case leaves them out (adapters/pulsar/neutral.yaml); the model does not.
+HIDDEN = {
+    "loadBalancerBundleUnloadMinThroughputThreshold": [10, 10, 0],
+    "minUnloadMessage": [1000, 1000, 0],
+    "minUnloadMessageThroughput": [1048576, 1048576, 0],
+}
+SHARE = {"settings.defaults": 0.01, "usage.nic": 0.5, "bundles.create": 0.5}
+
+
+def draw(version, count, seed):
+    """Every branch once, and then as often as it weighs; of weight 0 are those that end a run."""
+    rng = random.Random(f"{version} {seed}")
+    known = [function for function in BRANCHES if version in function.versions and function.weight]
+    weights = [function.weight * SHARE.get(function.ask, 1) for function in known]
+    order = list(known) + rng.choices(known, weights, k=max(count - len(known), 0))
+    for function in order[:count]:
+        yield function, complete(rng, version, function, function(rng, version))
+
+
+def complete(rng, version, function, case):
+    """The same case with the hidden settings, unless the branch is about those that are left out."""
+    if function.__name__ == "hidden_settings_left_out" or version == "2.4.2":
+        return case
+    if function.ask.startswith("shed."):
+        for name, values in HIDDEN.items():
+            if version != "2.10.5" or not name.startswith("minUnload"):
+                case["settings"].setdefault(name, rng.choice(values))
+    if function.ask in ("place.anti_affinity", "place.broker"):
+        case["settings"].setdefault("failureDomainsEnabled", rng.random() < 0.5)
+    return case
+
+
+def main(arguments):
+    named = "--branches" in arguments
+    version, count, seed = [argument for argument in arguments if argument != "--branches"]
+    if version not in VERSIONS:
+        sys.exit(f"{version} is none of {', '.join(VERSIONS)}")
+    for function, case in draw(version, int(count), seed):
+        line = {"ask": function.ask, "case": case}
+        if named:
+            line["branch"] = f"{function.__module__}.{function.__name__}"
+        print(json.dumps(line, ensure_ascii=False))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
