@@ -29,7 +29,7 @@ from pulsar_conformance.conformance.engine.report import verdict_of, with_deviat
 
 
 @dataclass(frozen=True)
-class Judged:
+class JudgedRun:
     """The findings about each rule, or the error that prevented its trials."""
 
     implementation: JudgedImplementation
@@ -52,7 +52,7 @@ class Run:
         self._confirmer = Confirmer(plan, tell)
         self._reached: Implementation | AdapterError | None = None
         self._asked: AskedTrials | None = None
-        self._judged: Judged | None = None
+        self._judged: JudgedRun | None = None
         self._verdicts: dict[str, Verdict] = {}
 
     def prepare(self) -> AskedTrials:
@@ -64,7 +64,7 @@ class Run:
             self._asked = draw_and_ask(*given, self._submit, self._tell)
         return self._asked
 
-    def judge(self) -> Judged:
+    def judge(self) -> JudgedRun:
         """Find the readings, judge, and attribute faults. Errors: `AdapterError`, as `prepare`."""
         if self._judged is None:
             asked, implementation = self.prepare(), self.implementation
@@ -77,7 +77,7 @@ class Run:
             for name, how in judged.resolved.how_known().items():
                 self._tell(ReadingFound(self.name, name, judged.resolved.chosen[name], how))
             findings = attribute(rules, trials, outcomes, judged)
-            self._judged = Judged(judged, findings, answered.errors)
+            self._judged = JudgedRun(judged, findings, answered.errors)
         return self._judged
 
     def verdict(self, rule: specs.Rule) -> Verdict:

@@ -70,7 +70,7 @@ class Division:
 
 
 @dataclass(frozen=True)
-class Answered:
+class StepAnswer:
     """A step as answered; owners that it does not mention are those of the step before."""
 
     owners: Mapping[str, str | None]
@@ -89,7 +89,7 @@ class Answered:
     """The bundle data that the leader wrote in the step; None if unknown."""
 
     @classmethod
-    def read(cls, step: Json, owners: Mapping[str, str | None]) -> Answered:
+    def read(cls, step: Json, owners: Mapping[str, str | None]) -> StepAnswer:
         """Return a step of the protocol, given the owners before it."""
         return cls(
             step.get("owners", owners),
@@ -129,9 +129,9 @@ class Scene:
 
     before: Moment
     after: Moment
-    then: Answered
+    then: StepAnswer
     """The step before."""
-    now: Answered
+    now: StepAnswer
 
     @property
     def kind(self) -> str:
@@ -152,7 +152,7 @@ class Scene:
         return f"step {self.after.place} ({self.kind})"
 
 
-NOTHING_YET = Answered({}, (), (), (), None, None, None)
+NOTHING_YET = StepAnswer({}, (), (), (), None, None, None)
 
 
 @dataclass(frozen=True)
@@ -205,7 +205,7 @@ class Course:
 def _scenes(story: Story, steps: list[Any]) -> Iterator[Scene]:
     before, then = Moment.first(story.settings), NOTHING_YET
     for after, step in zip(story.moments, steps, strict=True):
-        now = Answered.read(step, then.owners)
+        now = StepAnswer.read(step, then.owners)
         yield Scene(before, after, then, now)
         before, then = after, now
 

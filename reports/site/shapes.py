@@ -20,7 +20,7 @@ Schema = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
-class Field:
+class SchemaField:
     """A field: its path from the containing object, its type, and its meaning."""
 
     path: str
@@ -37,7 +37,7 @@ class Shape:
     anchor: str
     holds: str
     says: str
-    fields: tuple[Field, ...]
+    fields: tuple[SchemaField, ...]
 
 
 def shared() -> tuple[Shape, ...]:
@@ -52,7 +52,7 @@ def own(operation: str) -> tuple[Shape, ...]:
     return tuple(_shapes(inner, operation))
 
 
-def fields_of(whole: Schema, operation: str = "") -> tuple[Field, ...]:
+def fields_of(whole: Schema, operation: str = "") -> tuple[SchemaField, ...]:
     """The fields of an object, those of the objects in it right after it."""
     return tuple(_fields(whole, operation, ""))
 
@@ -65,13 +65,13 @@ def _shapes(every: Mapping[str, Schema], operation: str) -> Iterator[Shape]:
             yield Shape(name, _anchor(name, operation), _holds(one, operation), says, rows)
 
 
-def _fields(whole: Schema, operation: str, before: str) -> Iterator[Field]:
+def _fields(whole: Schema, operation: str, before: str) -> Iterator[SchemaField]:
     for name, one in whole.get("properties", {}).items():
         if name in TOLD_ELSEWHERE:
             continue
         path = f"{before}{name}"
         required = name in whole.get("required", ())
-        yield Field(path, _holds(one, operation), required, str(one.get("description", "")))
+        yield SchemaField(path, _holds(one, operation), required, str(one.get("description", "")))
         for inner, then in ((one, "."), (one.get("items"), "[]."), (_values(one), ".*.")):
             if inner:
                 yield from _fields(inner, operation, f"{path}{then}")
