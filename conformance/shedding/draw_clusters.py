@@ -285,7 +285,7 @@ class Carried(NamedTuple):
 
 
 ways = st.sampled_from(
-    ("any", "beside", "beside", "apart", "idle", "empty", "beside", "beside", "beside", "beside")
+    ("any", "beside", "empty", "apart", "idle", "empty", "beside", "beside", "beside", "beside")
 )
 rate_thresholds = st.sampled_from((50, 50, 10, 400, 0))
 multipliers = st.sampled_from((4, 4, 1.5, 2))
