@@ -238,7 +238,7 @@ class Child:
             )
         if self._out not in self._selector.get_map():
             return ChildError(
-                "closed its standard output and goes on running",
+                "closed its standard output but keeps running",
                 "leave standard output open until bye; the protocol needs it",
             )
         return ChildError(

@@ -160,7 +160,7 @@ def read(text: str | bytes) -> JSON:
         line = text.decode() if isinstance(text, bytes) else text
         value = _decode(line)
         if SURROGATE.search(line) and not _is_unicode(value):
-            raise NotJSON("has half of a surrogate pair, which stands for no character")
+            raise NotJSON("has half of a surrogate pair, which encodes no character")
         return value
     except NotJSON:
         raise

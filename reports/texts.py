@@ -49,7 +49,7 @@ def differences(document: Document, text: Text) -> Iterator[str]:
             yield f"{_name(title)}: {len(text.sections[title])} additional sentences"
     for section in document.sections:
         if section.title not in text.sections:
-            yield f"{_name(section.title)}: no such heading where it should stand"
+            yield f"{_name(section.title)}: no such heading where it should be"
             # Without it the text cannot be told apart from here on.
             return
         yield from _section_differences(section, text.sections[section.title])

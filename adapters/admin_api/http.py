@@ -212,6 +212,6 @@ def _reason(error: BaseException) -> str:
 
 REASONS: Mapping[type[BaseException], str] = {
     ConnectionRefusedError: "nobody listens there",
-    http.client.BadStatusLine: "what answers does not speak HTTP",
+    http.client.BadStatusLine: "the server does not speak HTTP",
     failures.NameResolutionError: "there is no such host",
 }

@@ -61,7 +61,7 @@ class Access:
                 raise BadUrl(f"the token file {token_file}: it cannot be read, {error}") from None
         token = token.strip() if token else None
         if token and not (token.isascii() and token.isprintable()):
-            raise BadUrl("the token holds what no HTTP header can; it is one line of ASCII")
+            raise BadUrl("the token does not fit into an HTTP header; give one line of ASCII")
         if trust is not None and not trust.is_file():
             raise BadUrl(f"the certificates {trust}: there is no such file")
         return cls(f"{parts.scheme}://{parts.netloc}", token or None, trust, seconds)

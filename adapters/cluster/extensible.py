@@ -184,7 +184,9 @@ def check(version: str) -> None:
         return
     problem = f"Pulsar {version} has no extensible load manager"
     if exists(f"{PACKAGE}.ExtensibleLoadManagerImpl"):
-        problem = f"the extensible load manager of Pulsar {version} does not tell what it has heard"
+        problem = (
+            f"the extensible load manager of Pulsar {version} hides the messages that it receives"
+        )
     raise CannotLoad(f"{problem}; manager=extensible needs 4.0 or later")
 
 
@@ -196,5 +198,5 @@ def undecided(case: Mapping[str, Any]) -> None:
     if sheds and any(kind == "tick" for kind, _ in events):
         raise Unsayable(
             "the extensible load manager runs none of the documented shedding strategies, "
-            "but TransferShedder, of which no document speaks"
+            "but TransferShedder, which no document mentions"
         )

@@ -16,7 +16,7 @@ LAST = 0xFFFFFFFF
 PARTITIONS = 16
 """Partitions of a topic whose placement shows in a namespace of as many equal bundles."""
 
-NOT_THIS = "{} is asked about what there is in the cluster alone: {}"
+NOT_THIS = "{} can be asked only about what exists in the cluster: {}"
 
 
 class OwnQuestions:

@@ -39,7 +39,7 @@ class OperatedConnection(Connection):
             raise AdapterError("start", str(error), "", "", name) from None
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             self.close()
-            problem = f"what answers is of another shape than Pulsar's ({error!r})"
+            problem = f"the reply has another shape than Pulsar's ({error!r})"
             raise AdapterError("start", problem, "", "", name) from None
         self._asked = OwnQuestions(standing, reader)
         self._standing = standing

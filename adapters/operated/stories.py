@@ -165,13 +165,13 @@ def _busy(api: AdminApi, standing: Standing) -> str | None:
         except NoAnswer as error:
             if error.status in UNREACHED:
                 raise
-            return f"{broker} does not tell its load, which may decide what goes where"
+            return f"{broker} does not report its load, which may influence placement"
         usages = report.get(NESTED) or report
         weights = {name: standing.sight.settings.get(WEIGHT_SETTINGS[name]) for name in RESOURCES}
         weighed = [name for name, weight in weights.items() if weight != 0]
         percent = max((_percent(usages.get(name)) for name in weighed), default=0.0)
         if percent > CALM:
-            return f"{broker} is used {percent:.0f} %, which may decide what goes where"
+            return f"{broker} is used {percent:.0f} %, which may influence placement"
     return None
 
 

@@ -228,4 +228,4 @@ def _told(tenant: str, spaces: list[str], domains: list[str]) -> str:
         elif name.startswith(UNSET):
             parts.append(f"setting {setting}, which nobody had set, with {value} in force")
         parts.append(f"namespace {space}")
-    return f"left by a run that was killed, unless it goes on: {', '.join(parts)}"
+    return f"left by a killed run, unless that is still running: {', '.join(parts)}"

@@ -24,7 +24,7 @@ def lines(standing: Standing, defaults: Mapping[str, Any], *, changes: bool) -> 
     """One remark a line, the most general first."""
     sight, name = standing.sight, standing.cluster
     bundles = len({bundle for held in sight.owners.values() for bundle in held})
-    leads = f"{sight.leader} leads" if sight.leader else "nobody is known to lead"
+    leads = f"{sight.leader} leads" if sight.leader else "no leader is known"
     spaces = counted(standing.namespaces, "namespace")
     brokers = counted(len(sight.owners), "broker")
     yield f"{name}: {brokers}, {leads}; {counted(bundles, 'bundle')} owned, users have {spaces}"

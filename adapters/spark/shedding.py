@@ -215,7 +215,7 @@ def queued(rows: DataFrame, readings: Readings, strategies: Iterable[str]) -> Da
     """The bundles of each broker in the order in which they would go. [SHED-02, SHED-04, SHED-07]
 
     Added are `traffic` (in the measure of the readings), `movable`, `place` (from 1, the movable
-    ones with the most traffic first; two that carry alike go by their names), `rank` (the same,
+    ones with the most traffic first; ties are ordered by name), `rank` (the same,
     the most expensive first), `above` (what the movable ones before it carry together), and the
     sums of strategies.
     """

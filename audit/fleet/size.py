@@ -87,7 +87,7 @@ class Fleet:
                 raise BadFleet(f"{option} {getattr(self, name)}: give a number from {least} on")
         if self.interval % self.report:
             problem = f"it is not a multiple of --report-minutes {self.report}"
-            raise BadFleet(f"--interval {self.interval}: {problem}, so that cycles lack reports")
+            raise BadFleet(f"--interval {self.interval}: {problem}, so cycles would lack reports")
         if self.hours * MINUTE % self.interval:
             problem = f"{self.hours} hours are not a whole number of such intervals"
             raise BadFleet(f"--interval {self.interval}: {problem}")

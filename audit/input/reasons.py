@@ -267,7 +267,7 @@ REASONS: Mapping[str, Reason] = {
         never,
     ),
     "ill-typed-field": Reason(
-        "A field that is read has another type, such as text for a number.",
+        "A field has the wrong type, such as text for a number.",
         lambda: F.col("ill_typed"),
     ),
     "bad-broker": Reason(
@@ -285,7 +285,7 @@ REASONS: Mapping[str, Reason] = {
     ),
     "two-values": Reason("It gives a bundle, broker or setting two values.", twice),
     "not-strict-json": Reason(
-        "A key stands twice in an object of it, it goes on behind its end, or a number is NaN.",
+        "An object has a key twice, text follows the end of the JSON, or a number is NaN.",
         lambda: ~F.col("sound"),
     ),
     "bad-split": Reason("The parts of a split bundle do not make it up.", bad_split),

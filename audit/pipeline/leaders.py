@@ -73,5 +73,5 @@ def of_broker(tables: Tables, cluster: str, broker: str | None) -> DataFrame:
     mine = changes(tables).where(F.col("cluster") == cluster)
     begins = mine.where(F.col("broker") == broker).select("at", _words().alias("text"))
     ends = mine.where((F.col("former") == broker) & (F.col("broker") != broker))
-    lost = F.concat(F.col("broker"), F.lit(" leads in place of it, "), F.col("how"))
+    lost = F.concat(F.col("broker"), F.lit(" replaces it as leader, "), F.col("how"))
     return begins.unionByName(ends.select("at", lost.alias("text")))

@@ -139,7 +139,7 @@ def _declared(found: Checkup, connection: Connection) -> None:
         if name not in STRATEGIES:
             near = get_close_matches(name, STRATEGIES, n=1, cutoff=0.75)
             meant = f"; did you mean {near[0]}?" if near else ""
-            judged = "of which no document speaks: the rules for every strategy alone judge it"
+            judged = "which no document mentions: the rules for every strategy alone judge it"
             found.note(f"offers {strategy}, {judged}{meant}")
 
 

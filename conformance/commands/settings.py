@@ -42,7 +42,7 @@ def run(args: argparse.Namespace) -> int:
     files = [one for one in args.pattern if "/" in one or Path(one).is_file()]
     if files:
         if len(args.pattern) > 1:
-            raise UserError(f"{' '.join(args.pattern)}: name one file, and no pattern beside it")
+            raise UserError(f"{' '.join(args.pattern)}: name one file and no patterns")
         return _explain_file(Path(files[0]), args.release, args.json)
     if args.release or args.json:
         raise UserError("--release and --json are for a FILE, such as a broker.conf")
@@ -113,7 +113,7 @@ def _explanation(found: SettingsRead) -> Iterator[str]:
         yield from paragraph(f"{one.name} ({one.place}): {one.why}", 4, "  ")
     yield ""
     rest = _defaults(found)
-    yield from paragraph(f"not set, so that the default of Pulsar {release} holds")
+    yield from paragraph(f"not set, so the default of Pulsar {release} holds")
     for name, value in rest.items():
         yield from paragraph(f"{name} = {_short(value)}", 4, "  ")
     if found.others:

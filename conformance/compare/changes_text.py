@@ -41,7 +41,9 @@ def lines_of(
     if changes.together:
         yield from paragraph(f"{changes.together} of them for several reasons at once", 2)
     if changes.apart:
-        apart = f"{changes.apart} more, where a tie, a lot or rounding may decide, are not told"
+        apart = (
+            f"not listed: {changes.apart} more, where ties, random choice or rounding could decide"
+        )
         yield from paragraph(apart, 2)
     for one in changes.found:
         yield ""
@@ -66,7 +68,7 @@ def settings_lines(settings: Sequence[Factor], versions: Versions) -> Iterator[s
 
 def summary(found: Sequence[dict[str, Any]]) -> Iterator[str]:
     """List the release in which each decision and each default changed."""
-    yield from ("With which release what turned", "==============================")
+    yield from ("Changes by release", "==================")
     turned: dict[tuple[str, str], list[str]] = {}
     for pair in found:
         for one in pair["changes"]:

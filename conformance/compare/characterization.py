@@ -75,7 +75,11 @@ def _finding(
         return Finding(reading, says, "undecided", _unasked(reading))
     if not evidence:
         asked = aimed_at(reading, implementation.profile, seed)
-        why = "it does not offer what is asked" if asked else "no case that would tell is legal"
+        why = (
+            "it does not offer what is asked"
+            if asked
+            else "no case that would decide this is legal"
+        )
         return Finding(reading, says, "undecided", why)
     every = {**domains, reading: specs.load().open_values(implementation.profile, reading)}
     for one in evidence:
@@ -93,5 +97,5 @@ def _unasked(reading: str) -> str:
     """The reason why no case aims at a reading."""
     rules = [rule for rule in specs.load().rules.values() if reading in rule.reading]
     if rules and all(rule.untestable for rule in rules):
-        return f"{', '.join(rule.id for rule in rules)}, which would tell, cannot be tested"
+        return f"{', '.join(rule.id for rule in rules)}, which would decide this, cannot be tested"
     return "no case aims at it yet"

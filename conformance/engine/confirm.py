@@ -172,7 +172,7 @@ class Confirmer:
             )
         if found is None and applied.costly:
             return fault
-        return found or _with(fault, "asked once more, what is allowed")
+        return found or _with(fault, "an allowed answer when asked again")
 
     def _alone(self, applied: AppliedRule, trial: Trial) -> Fault | None:
         """Return the outcome of a trial that is asked alone after a restart.

@@ -52,7 +52,7 @@ PARSED_TRIALS = 512
 """Trials that are kept parsed: those that aim at readings are judged by many rules."""
 
 ALLOWED = Outcome("allowed")
-UNREACHED = Outcome("not_reached", why="nothing in the case is what the rule speaks about")
+UNREACHED = Outcome("not_reached", why="nothing in the case concerns the rule")
 OTHER_QUESTIONS = Outcome("not_reached", why="the rule judges other questions")
 
 

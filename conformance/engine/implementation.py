@@ -138,14 +138,14 @@ class Implementation:
         The implementation has to offer every operation of the rule, or one of them if any will do.
         """
         if self.hello.own is not None and rule.id not in self.hello.own:
-            return "it stands as it is, and nothing that can be read of it shows this"
+            return "it is read-only, and nothing that can be read shows this"
         missing = [one for one in rule.operations if one not in self.hello.operations]
         enough = rule.any_operation and len(missing) < len(rule.operations)
         if missing and not enough:
             return f"it does not offer {', '.join(missing)}"
         if rule.managers and self.hello.manager not in rule.managers:
             kinds = " or ".join(rule.managers)
-            return f"it is the {kinds} load manager's, and this is a {self.hello.manager} one"
+            return f"it needs the {kinds} load manager, and this one is {self.hello.manager}"
         placement, general = self.hello.placement, rule.any_operation or rule.any_strategy
         if placement and PLACE.id in rule.operations and not general:
             return f"it is the documented placement strategy's, and {placement} is asked"

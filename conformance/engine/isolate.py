@@ -223,5 +223,7 @@ def what_broke(error: AdapterError) -> str:
 
 def _of_no_case(error: AdapterError) -> AdapterError:
     problem = f"{error.problem}; asked apart, every case of them is answered"
-    hint = "look for what it keeps from case to case, what many cases use up, or a longest line"
+    hint = (
+        "look for state kept between cases, a resource that many cases exhaust, or a limit on lines"
+    )
     return AdapterError(error.phase, problem, hint, error.stderr_tail, error.adapter, error.code)

@@ -65,7 +65,7 @@ def _decided(confirmed: Confirmed, blank: Verdict, plan: Plan) -> Verdict:
     if findings.reached == 0:
         verdict = unreached(blank, findings)
         if applied.judged.implementation.hello.own is not None:
-            why = f"it stands as it is, and does not show this: {verdict.why}"
+            why = f"it is read-only, and does not show this: {verdict.why}"
             return replace(verdict, verdict="not_applicable", why=why)
         return verdict if plan.replay is not None else _error_if_never_answered(applied, verdict)
     if findings.aside:

@@ -91,7 +91,7 @@ def _below_floor(figures: Figures) -> Iterator[str]:
     broker, planned, floor = figures
     yield f"ThresholdShedder, {broker}: it keeps all"
     name = "loadBalancerBundleUnloadMinThroughputThreshold"
-    yield f"{_rate(float(planned))} to shed are less than {float(floor):g} MiB/s of {name}"
+    yield f"{_rate(float(planned))} to shed are below {float(floor):g} MiB/s, {name}"
 
 
 def _sole_bundle(figures: Figures) -> Iterator[str]:

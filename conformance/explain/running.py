@@ -96,8 +96,8 @@ def settings_notes(trial: Trial, model: Model) -> Iterator[str]:
     off = any(isinstance(one, dict) and one.get(BALANCING) is False for one in settings)
     if off and not specs.load().profiles[model.profile].released:
         yield (
-            f"{BALANCING} is false, so that a release sheds nothing; the documents do not know "
-            "this setting, and the answer below leaves it out"
+            f"{BALANCING} is false, so a release sheds nothing; this setting is undocumented, "
+            "and the answer below ignores it"
         )
 
 

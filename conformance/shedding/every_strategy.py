@@ -62,7 +62,7 @@ def _alike(asked: Sequence[Asked[SheddingCycle, Unloading]], expect: Expect) -> 
     expect.given(case.enabled and named.cycle.enabled, "shedding runs")
     expect.given(case.case["brokers"] == named.cycle.case["brokers"], "one cluster")
     tied = any(quantities.has_ties(case, broker) for broker in case.brokers.values())
-    expect.given(not tied, "no two bundles of a broker carry alike")
+    expect.given(not tied, "no two bundles of a broker have equal traffic")
     expect.given(quantities.has_one_busiest(case), "one broker is the busiest")
 
 

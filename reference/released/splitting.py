@@ -31,7 +31,7 @@ def answer(
     if refused is None and algorithm == FLOW:
         if settings.value(DEFAULT) != FLOW and (by == "admin" or asked != FLOW):
             return _answer("failed", f"{FLOW} is not the default ({FLOW_PLACE})")
-        return _whole(split, f"{FLOW} goes by the traffic of topics, and there is none")
+        return _whole(split, f"{FLOW} uses the traffic of topics, and there is none")
     if refused is None and algorithm == POSITIONS and not split.positions:
         refused = f"no positions are given ({release.place('default-positions')})"
     if refused is not None:

@@ -39,7 +39,7 @@ IN_A_BATCH = {
     "hangs_in_a_batch": ["shed.select, 3 cases: said nothing for 0.4 s", "now I hang"],
     "writes_half_a_line": ["began a line and did not end it", '20 bytes that begin \'{"id": 2'],
     "floods_stdout": ["wrote more than 1048576 bytes without ending the line", "'xxxx"],
-    "closes_stdout": ["closed its standard output and goes on running"],
+    "closes_stdout": ["closed its standard output but keeps running"],
     "answers_with_text": ["its line isn't JSON (Expecting value, character 1): 'ok'"],
     "answers_with_a_list": ["its line is not a JSON object: '[1, 2]'"],
     "answers_with_duplicate_keys": ["has the key 'unload' twice in one object"],

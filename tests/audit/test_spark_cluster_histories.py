@@ -132,4 +132,4 @@ def test_what_happened_at_the_broker_that_crashed(audited, capsys):
         if leader == cluster.gone:
             assert f"leads in place of {former}" in told
         elif former.startswith(cluster.gone):
-            assert f"{leader} leads in place of it, which ended" in told
+            assert f"{leader} replaces it as leader, which ended" in told

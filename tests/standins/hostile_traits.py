@@ -13,7 +13,7 @@ TRAITS = {
     "an escape code before its line": "its line isn't JSON",
     "an empty line first": "its line isn't JSON",
     "two lines in one": "its line isn't JSON (Extra data",
-    "half a pair in an answer": "has half of a surrogate pair, which stands for no character",
+    "half a pair in an answer": "has half of a surrogate pair, which encodes no character",
     "half a pair in a key": "has half of a surrogate pair",
     "pairs the wrong way round": "has half of a surrogate pair",
     "half a pair in capitals": "has half of a surrogate pair",

@@ -126,7 +126,7 @@ def test_what_an_admin_api_cannot_do_is_unsupported(cluster, events, why):
 def test_groups_are_not_judged_where_load_may_decide(cluster):
     cluster.usage = 80.0
     answer = play(cluster, *USED, {"group": {"namespace": "sales/eu", "group": "apart"}})
-    assert "is used 80 %, which may decide what goes where" in answer["unsupported"]
+    assert "is used 80 %, which may influence placement" in answer["unsupported"]
 
 
 def test_groups_are_not_judged_where_a_broker_tells_no_load(cluster):
@@ -255,7 +255,7 @@ def test_the_next_run_names_what_a_killed_one_left(cluster, tmp_path, monkeypatc
     assert main(["run", "--adapter", f"cluster:{cluster.url}", "--rules", "BUNDLE-01"]) == 0
     said = "".join(capsys.readouterr())
     spaces = f"namespace {name}/ns-1, namespace {name}/ns-2"
-    assert f"left by a run that was killed, unless it goes on: tenant {name}, {spaces}" in said
+    assert f"left by a killed run, unless that is still running: tenant {name}, {spaces}" in said
 
 
 def test_a_run_judges_what_such_a_cluster_can_show(cluster, untouched, tmp_path, monkeypatch):

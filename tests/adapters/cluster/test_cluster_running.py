@@ -291,14 +291,17 @@ def test_the_extensible_manager_has_no_documented_strategy_for_shedding(extensib
     case = story(*USED, {"tick": {"minutes": 1}})
     case["settings"] = {**CALM, "loadBalancerSheddingEnabled": True}
     [answer] = extensible.ask("cluster.replay", [case])
-    assert "TransferShedder, of which no document speaks" in answer["unsupported"]
+    assert "TransferShedder, which no document mentions" in answer["unsupported"]
 
 
 @pytest.mark.parametrize(
     ("version", "said"),
     [
         ("2.10.5", "Pulsar 2.10.5 has no extensible load manager"),
-        ("3.0.7", "the extensible load manager of Pulsar 3.0.7 does not tell what it has heard"),
+        (
+            "3.0.7",
+            "the extensible load manager of Pulsar 3.0.7 hides the messages that it receives",
+        ),
     ],
 )
 def test_a_release_without_an_extensible_manager_that_can_be_watched(version, said):

@@ -134,7 +134,7 @@ def test_whoever_reads_is_told_of_what_others_left(cluster, judged):
         cluster.divide(f"conformance-0123abcd/{name}", 1)
     cluster.domains["conformance-0123abcd-north"] = []
     _, _, said = judged("--rules", "BUNDLE-01")
-    left = "left by a run that was killed, unless it goes on: tenant conformance-0123abcd, "
+    left = "left by a killed run, unless that is still running: tenant conformance-0123abcd, "
     assert f"eu-1: {left}failure domain conformance-0123abcd-north, " in said
     assert "setting loadBalancerSheddingEnabled, which nobody had set, with true in force" in said
 
@@ -165,7 +165,7 @@ def test_a_case_about_something_else_is_unsupported(cluster):
         assert set(connection.hello.operations) == set(cases)
         for operation, case in cases.items():
             [answer] = connection.ask(operation, [case])
-            assert "is asked about what there is in the cluster alone" in answer["unsupported"]
+            assert "can be asked only about what exists in the cluster" in answer["unsupported"]
 
 
 def test_a_token_is_sent_and_never_told(cluster, judged, tmp_path, monkeypatch):

@@ -132,7 +132,7 @@ class TakesOut(Planted):
 
 
 class TakesEqualsAsTheyCome(Planted):
-    """No mistake: of bundles that carry alike, the one that was reported first goes first."""
+    """No mistake: of bundles with equal traffic, the one that was reported first goes first."""
 
     def shed_select(self, operation, case):
         reports = case["brokers"].values()

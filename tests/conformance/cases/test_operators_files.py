@@ -102,7 +102,7 @@ def test_a_load_balancer_that_is_off_unloads_nothing_in_a_release(ask):
     assert "loadBalancerEnabled is false" in out
     assert "unload nothing" in out
     out, _, _ = ask(BUSY, conf)
-    assert "loadBalancerEnabled is false, so that a release sheds nothing" in out
+    assert "loadBalancerEnabled is false, so a release sheds nothing" in out
 
 
 def test_history_that_looks_like_fractions_is_reported(tmp_path, capsys):

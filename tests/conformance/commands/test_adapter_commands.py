@@ -202,12 +202,12 @@ for line in sys.stdin:
     [
         (
             {"strategies": ["OverloadSheder"]},
-            "note  offers OverloadSheder, of which no document speaks: the rules for every "
+            "note  offers OverloadSheder, which no document mentions: the rules for every "
             "strategy alone judge it; did you mean OverloadShedder?",
         ),
         (
             {"strategies": ["com.example.Fair"]},
-            "note  offers com.example.Fair, of which no document speaks: the rules for every "
+            "note  offers com.example.Fair, which no document mentions: the rules for every "
             "strategy alone judge it",
         ),
         (

@@ -67,7 +67,7 @@ def test_what_keeps_a_broker_from_unloading_is_explained(explained):
         "ThresholdShedder - nothing to compute",
     )
     assert status == 0
-    assert "3.5 MiB/s (3.67 MB/s) to shed are less than 10 MiB/s" in out
+    assert "3.5 MiB/s (3.67 MB/s) to shed are below 10 MiB/s" in out
     assert "a/b/0x00000000_0xffffffff is its only bundle" in out
     assert "2 lines explained 1 other line of shedders without figures to check" in out
 
