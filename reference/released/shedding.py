@@ -90,6 +90,9 @@ def _steps(cycle: Cycle, release: ReleasedWays, sheds: list[BrokerUnloads]) -> I
         for name, broker in cycle.brokers.items():
             for bundle in broker.bundles:
                 yield Step("stays", f"{bundle}, on {name}: {off}", detail=True)
+    if release.ways["destination"] == "asked" and any(one.bundles for one in sheds):
+        place = release.place("destination")
+        yield Step("destination", f"taken to be another broker; else it stays ({place})")
     for one in sheds:
         yield Step(one.broker, "")
         for step in one.explain():
