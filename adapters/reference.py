@@ -11,7 +11,7 @@ from pulsar_conformance.reference import Model
 from pulsar_conformance.specs import load
 
 BATCH = 100_000
-"""No message has to be built: a batch may be as large as any run."""
+"""Maximum batch size: messages are not built, so a batch may be as large as any run."""
 
 NEUTRAL = "neutral"
 
@@ -66,10 +66,10 @@ class ReferenceConnection(Connection):
             return {"failed": failure_text(error)}
 
     def bye(self) -> None:
-        """Nothing has to end."""
+        """Do nothing, since no process has to stop."""
 
     def close(self) -> None:
-        """Nothing has to be closed."""
+        """Do nothing, since nothing is open."""
 
 
 def failure_text(error: BaseException) -> str:

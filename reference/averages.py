@@ -37,7 +37,7 @@ def fading(values: Sequence[Rate], window: int) -> Rate:
 
 
 MEAN: Mapping[str, Mean] = {"sliding": sliding, "fading": fading}
-"""By the reading `window`."""
+"""Function by alternative of the reading `window`."""
 
 
 @dataclass(frozen=True)

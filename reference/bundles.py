@@ -43,7 +43,7 @@ def without_partition(topic: str) -> tuple[str, int]:
 
 
 LOCATE: Mapping[str, Locate] = {"hashed": by_own_hash, "spread": by_partition_number}
-"""By the reading `partitions`."""
+"""Function by alternative of the reading `partitions`."""
 
 COUNTED: Mapping[str, Callable[[str], tuple[str, int]]] = {
     "hashed": lambda topic: (topic, 0),

@@ -127,7 +127,7 @@ RATES: Mapping[str, Callable[[Growth, str], Rates]] = {
     "long-term": _long_term,
     "latest": _latest,
 }
-"""By the reading `split-rate-window`."""
+"""Function by alternative of the reading `split-rate-window`."""
 
 MEASURES: Mapping[str, Measure] = {
     MAX_TOPICS: lambda growth, bundle: Fraction(growth.stats[bundle].topics),

@@ -28,7 +28,7 @@ OVERLOADED: Mapping[str, Callable[[Percent, Percent], bool]] = {
     "exceeds": lambda usage, threshold: usage > threshold,
     "reaches": lambda usage, threshold: usage >= threshold,
 }
-"""By the reading `overload-trigger`. [OVERLOAD-01, OVERLOAD-04]"""
+"""Comparison by alternative of the reading `overload-trigger`. [OVERLOAD-01, OVERLOAD-04]"""
 
 
 def threshold_of(cycle: Cycle) -> Percent:
@@ -80,7 +80,7 @@ AMOUNT: Mapping[str, Callable[[Cycle, Broker], list[str]]] = {
     "margin": excess_and_margin,
     "one": just_one,
 }
-"""By the reading `overload-amount`."""
+"""Function by alternative of the reading `overload-amount`."""
 
 
 def unloads(cycle: Cycle) -> Iterator[Unloads]:

@@ -53,7 +53,7 @@ MIDDLE: Mapping[str, Callable[[HashRange], int]] = {
     "equal": middle_by_size,
     "by-name": middle_by_name,
 }
-"""By the reading `range-halves`."""
+"""Function by alternative of the reading `range-halves`."""
 
 
 def halves_of_the_range(split: Split, readings: Readings) -> list[int]:

@@ -32,7 +32,7 @@ OVER: Mapping[str, Callable[[Percent, Percent], bool]] = {
     "exceeds": lambda usage, limit: usage > limit,
     "reaches": lambda usage, limit: usage >= limit,
 }
-"""By the reading `threshold-trigger`. [THRESHOLD-01, THRESHOLD-02]"""
+"""Comparison by alternative of the reading `threshold-trigger`. [THRESHOLD-01, THRESHOLD-02]"""
 
 TARGET: Mapping[str, Callable[[Percent], Percent]] = {
     "points": lambda average: average - BELOW_AVERAGE,

@@ -104,7 +104,7 @@ class Setting:
 
 @dataclass(frozen=True)
 class Alternative:
-    """One way to take an ambiguous place."""
+    """One interpretation of an ambiguous place."""
 
     value: str
     means: str
@@ -142,7 +142,7 @@ class Reading:
 
 @dataclass(frozen=True)
 class Taken:
-    """One way to decide, and the class and method that make it so; empty for the documented one."""
+    """An alternative, with the class and method that implement it; empty if documented."""
 
     value: str
     means: str

@@ -76,7 +76,7 @@ def _validator(name: str) -> Draft202012Validator | None:
 
 
 def _mistake(value: JSON, name: str) -> ValidationError | None:
-    """The most telling mistake of a value: of its outermost ones, in its nearest alternative."""
+    """Return the most specific error of a value: an outermost one, in the closest alternative."""
     validator = _validator(name)
     if validator is None or validator.is_valid(value):
         return None

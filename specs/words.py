@@ -24,7 +24,7 @@ BREAKS = re.compile("[\t\n]")
 
 
 def printable(text: str, lines: bool = True) -> str:
-    """Text as it may be shown: each such character as `\\x1b`; without `lines`, line ends, too."""
+    """Escape unprintable characters as `\\x1b`, and line ends, too, without `lines`."""
     text = UNPRINTABLE.sub(_escaped, text)
     return text if lines else BREAKS.sub(_escaped, text)
 

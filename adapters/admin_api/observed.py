@@ -49,7 +49,7 @@ class SeenStep:
     """The outcome of one event."""
 
     reason: str
-    """Why bundles are released in it, where nothing else is known."""
+    """Reason for the release of bundles in this step if no other is known."""
     leaving: str | None = None
     """A broker that goes down in this step: its bundles are lost, not unloaded."""
     assigned: list[dict[str, Any]] = field(default_factory=list)

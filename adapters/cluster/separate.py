@@ -75,7 +75,7 @@ class SeparateBroker:
         self._line.kill()
 
     def clear_away(self) -> None:
-        """Nothing is left of one that was killed."""
+        """Do nothing: a killed broker leaves nothing behind."""
         self._line.kill()
 
 

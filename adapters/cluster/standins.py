@@ -47,5 +47,6 @@ NEUTRAL: Mapping[str, tuple[float, str]] = {
         "direct memory is that of the JVM in which all brokers run",
     ),
 }
-"""Settings under which the sensors that cannot be a story's count for nothing: name to value, and
-why. Where a decision alone is asked for, they are as they would be."""
+"""Settings that make irrelevant the sensors that a story cannot control: name to value, and why.
+They keep their values where only a decision is asked for.
+"""

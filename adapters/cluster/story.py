@@ -27,7 +27,7 @@ from pulsar_conformance.reference.cluster import RATE_FIELDS
 
 
 class LiveStory(StoryPlayer):
-    """One story on one cluster of our own, where everything can happen."""
+    """A story on a cluster of our own, where every event is possible."""
 
     EVENTS = StoryPlayer.EVENTS | {"broker_up", "broker_down", "restart", "leader_lost", "tick"}
 
@@ -289,7 +289,7 @@ def replay(
     beneath: Mapping[str, Any],
     above: Mapping[str, Any],
 ) -> Iterator[dict[str, Any]]:
-    """One step an event, on a cluster that is brought back to the beginning."""
+    """Yield one step per event, on a cluster that is reset first."""
     cluster.begin()
     cluster.doomed = {
         event["broker_down"]["broker"] for event in case["events"] if "broker_down" in event

@@ -60,7 +60,7 @@ class OwnQuestions:
                 yield rule, (("manager.choose", case),)
 
     def _divided(self) -> list[JSON]:
-        """One case for each number of bundles that a namespace has."""
+        """One case for each number of bundles of a namespace."""
         counts = {len(cuts) - 1 for cuts in self._standing.boundaries.values()}
         return [{"bundles": count, "settings": {}} for count in sorted(counts) if count > 0]
 

@@ -75,7 +75,7 @@ class OperatedConnection(Connection):
         return self._lines
 
     def exchange(self, operation: str, batch: Sequence[JSON]) -> list[JSON]:
-        """One answer a case, in order."""
+        """Return one answer per case, in order."""
         if operation not in self.hello.operations:
             problem = f"{operation} is not offered"
             raise AdapterError("ask", problem, "", "", self.adapter, "unknown-operation")
@@ -90,7 +90,7 @@ class OperatedConnection(Connection):
         return self._asked.answer(operation, case)
 
     def bye(self) -> None:
-        """Nothing has to end."""
+        """Do nothing, since no process has to stop."""
         self.close()
 
     def close(self) -> None:

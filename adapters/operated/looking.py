@@ -36,7 +36,7 @@ class NoCluster(UserError):
 
 @dataclass(frozen=True)
 class Look:
-    """One look: owners and settings, and the load reports of the brokers that answered."""
+    """One observation: owners, settings and load reports of the brokers that answered."""
 
     sight: Sight
     reports: Mapping[str, Any]

@@ -111,7 +111,7 @@ class PlayedCluster:
 
 
 class PlayedStory(StoryPlayer):
-    """One story on somebody's cluster, which can do no more than answer requests."""
+    """A story on an existing cluster, which can only answer requests."""
 
     EVENTS = StoryPlayer.EVENTS | {"broker_up"}
 

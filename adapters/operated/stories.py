@@ -39,7 +39,7 @@ NUMBER, PLENTY = "defaultNumberOfNamespaceBundles", 4
 """The setting that says how many bundles a namespace gets, and as many as the documents say."""
 
 ALGORITHMS = "supportedNamespaceBundleSplitAlgorithms"
-"""The setting that a story with a split needs, and the oldest brokers don't report."""
+"""The setting that a story with a split needs; the oldest brokers do not report it."""
 
 IMPOSSIBLE = {
     "broker_down": "no broker is made to crash",
@@ -90,7 +90,7 @@ def play(api: AdminApi, standing: Standing, case: Mapping[str, Any]) -> JSON:
 def unplayable(
     api: AdminApi, standing: Standing, case: Mapping[str, Any]
 ) -> tuple[str | None, dict[str, str]]:
-    """Why a story cannot be played, or nothing, and the settings to change for it."""
+    """Reason why a story cannot be played, if any, and the settings to change for it."""
     why = next(filter(None, _hindrances(standing, case)), None)
     if why:
         return why, {}
@@ -155,7 +155,7 @@ def _in_force(standing: Standing, name: str, value: Any) -> bool:
 
 
 def _busy(api: AdminApi, standing: Standing) -> str | None:
-    """Why load may decide where something is placed; nothing where no broker has much to do.
+    """Reason why load may influence placement; None if no broker is busy.
 
     Errors: `NoAnswer`.
     """

@@ -21,7 +21,7 @@ UNASKED = (
 
 
 def lines(standing: Standing, defaults: Mapping[str, Any], *, changes: bool) -> Iterator[str]:
-    """One remark a line, the most general first."""
+    """Remarks, one per line, the most general first."""
     sight, name = standing.sight, standing.cluster
     bundles = len({bundle for held in sight.owners.values() for bundle in held})
     leads = f"{sight.leader} leads" if sight.leader else "no leader is known"

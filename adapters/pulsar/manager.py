@@ -17,7 +17,7 @@ CHILDREN = "org.apache.pulsar.zookeeper.ZooKeeperChildrenCache"
 
 
 class Manager:
-    """One load manager for one case: nothing that it remembers outlives it."""
+    """A load manager for one case, which keeps nothing for the next."""
 
     def __init__(self, service: Service) -> None:
         self.java = service.shells.around(MANAGER)

@@ -83,7 +83,7 @@ def check_made(strategy: str, make: Callable[[], Java], version: str) -> None:
 
 
 def _why(strategy: str) -> str:
-    """Why a class cannot be instantiated, as far as can be seen."""
+    """Reason why a class cannot be instantiated, as far as it is known."""
     try:
         named(strategy).class_.getDeclaredConstructor([]).newInstance([])
     except jpype.JException as error:

@@ -90,7 +90,7 @@ class Shells:
         return java
 
     def _empty(self, method: Java) -> Reply:
-        """Nothing, in the type that the method returns."""
+        """The empty value of the type that the method returns."""
         kind = _returned(method)
         if kind.startswith(FUTURE):
             return _Always(done(some(None) if kind.startswith(f"{FUTURE}<{OPTIONAL}") else None))
@@ -213,7 +213,7 @@ NOTHING: Mapping[str, Callable[[], Java]] = {
 
 
 class _Always:
-    """The same value each time; if that is often, Mockito returns it without a call from Java."""
+    """A constant return value; if it is used often, Mockito returns it without a call from Java."""
 
     def __init__(self, value: Java) -> None:
         self._value = value

@@ -27,7 +27,7 @@ class NextAnswers:
     def take(
         self, question: Mapping[str, Any], choices: int, draw: Callable[[], str | None]
     ) -> str | None:
-        """One of the answers that `draw` gives, which is asked often enough to give each."""
+        """Return the next of the answers that `draw` gives when asked often enough."""
         given = {draw()}
         asks = 1
         while choices > 1 and asks < max(FEWEST, EACH * min(choices, len(given) + 1)):
@@ -40,6 +40,6 @@ class NextAnswers:
 
 
 def place_of(question: Mapping[str, Any], choices: int) -> int:
-    """One of several places, by the question alone: any, and always the same."""
+    """Return one of several places, determined by the question alone."""
     text = json.dumps(question, sort_keys=True)
     return int.from_bytes(hashlib.sha256(text.encode()).digest()) % choices

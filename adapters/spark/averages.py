@@ -28,7 +28,7 @@ class Timeline:
         return Window.partitionBy(*self.keys, *more).orderBy(*self.order)
 
     def so_far(self, *more: str) -> WindowSpec:
-        """The same rows, up to the current one."""
+        """Rows up to the current one."""
         return self.of(*more).rowsBetween(Window.unboundedPreceding, Window.currentRow)
 
     def earlier(self, column: str, count: int, *more: str) -> Column:
@@ -136,7 +136,7 @@ def _fading(rows: DataFrame, course: Timeline, window: int | str) -> tuple[DataF
 
 
 TOTAL: Mapping[str, Total] = {"sliding": _sliding, "fading": _fading}
-"""By the reading `window`. [DATA-01, DATA-02]"""
+"""Function by alternative of the reading `window`. [DATA-01, DATA-02]"""
 
 
 def averages(

@@ -172,7 +172,7 @@ class SparkConnection(Connection):
             self._starting = None
 
     def close(self) -> None:
-        """The same."""
+        """Disconnect, as `bye` does."""
         self.bye()
 
 

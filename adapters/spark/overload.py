@@ -23,7 +23,7 @@ OVERLOADED: Mapping[str, Callable[[Column, Column], Column]] = {
     "exceeds": operator.gt,
     "reaches": operator.ge,
 }
-"""By the reading `overload-trigger`. [OVERLOAD-01, OVERLOAD-04]"""
+"""Comparison by alternative of the reading `overload-trigger`. [OVERLOAD-01, OVERLOAD-04]"""
 
 AMOUNT: Mapping[str, Callable[[Column, Column, Column], Column]] = {
     "margin": lambda _rank, above, need: above < need,

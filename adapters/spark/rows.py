@@ -18,7 +18,7 @@ Ask = Callable[[str, Sequence[JSON]], list[JSON]]
 
 
 def answers(rows: Sequence[JSON], ask: Ask) -> list[JSON]:
-    """One answer a row; every cycle is one job for all rows that have so many."""
+    """Yield one answer per row; every cycle is one job for all rows with that many cycles."""
     found: list[list[JSON]] = [[] for _ in rows]
     declined: dict[int, JSON] = {}
     seen = _usages(rows, ask)

@@ -107,7 +107,7 @@ def decisions(
 def decisions_of_owners(
     brokers: DataFrame, readings: Readings, strategies: Iterable[str] = tuple(STRATEGIES)
 ) -> DataFrame:
-    """The same of brokers with `owns`, in a plan without a join."""
+    """Decisions for brokers with `owns`, in a plan without a join."""
     planned = _planned(strategies, readings)
     parts = F.transform(
         "owns",
@@ -165,7 +165,7 @@ def with_counts(brokers: DataFrame, bundles: DataFrame, readings: Readings) -> D
 
 
 def _counted(rows: DataFrame, readings: Readings) -> DataFrame:
-    """The same of brokers with `parts`: how many bundles moved when, and what they carry."""
+    """Add numbers and load to brokers with `parts`, which are bundles by time of unloading."""
     free = F.filter("parts", lambda part: ~blocked(part["moved"], readings))
     rows = rows.withColumn("carries", CARRIES[readings["broker-rates"]]())
     rows = rows.withColumns(

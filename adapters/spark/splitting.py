@@ -80,11 +80,11 @@ WAYS: Mapping[str, Callable[[Column], Column]] = {
         F.concat(F.size(cuts).cast("string"), F.lit(" positions make more than two parts")),
     ),
 }
-"""Why so many cuts are refused, null where they are not, by `split-ways`. [SPLIT-12, SPLIT-13]"""
+"""Reason for refusing that many cuts, or null, by `split-ways`. [SPLIT-12, SPLIT-13]"""
 
 
 def refusal(asked: Column, by: Column, algorithm: Column, lower: Column, upper: Column) -> Column:
-    """Why a split is turned down before it is tried, null where it is not. [SPLIT-15, SPLIT-16]"""
+    """Reason for refusing a split before it is tried, or null. [SPLIT-15, SPLIT-16]"""
     known = algorithm.isin(*ALGORITHMS)
     at_positions = algorithm == POSITIONS
     return (

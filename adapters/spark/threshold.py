@@ -25,7 +25,7 @@ OVER: Mapping[str, Callable[[Column, Column], Column]] = {
     "exceeds": operator.gt,
     "reaches": operator.ge,
 }
-"""By the reading `threshold-trigger`. [THRESHOLD-01, THRESHOLD-02]"""
+"""Comparison by alternative of the reading `threshold-trigger`. [THRESHOLD-01, THRESHOLD-02]"""
 
 TARGET: Mapping[str, Callable[[Column], Column]] = {
     "points": lambda average: average - number(BELOW_AVERAGE),

@@ -69,7 +69,7 @@ def mixed(was: Column, seen: Column, kept: Column) -> Column:
 
 
 def mixed_known(was: Column, seen: Column, kept: Column) -> Column:
-    """The same where there was one; null where it, or the share that is kept, is not known."""
+    """The mixed usage if there was an earlier one; null if it or the history share is unknown."""
     return was * kept + seen * (number(1) - kept)
 
 

@@ -16,7 +16,7 @@ SPLIT_HOURS = 4
 BY_HAND_HOURS = 3
 
 FEWEST_BROKERS = 3
-"""With fewer brokers none goes down: a bundle needs a choice of others."""
+"""Number of brokers below which none goes down: a bundle needs a choice of others."""
 
 DOWN = (2, 9)
 """Range of the number of periods for which a broker is down."""
@@ -40,7 +40,7 @@ class Restart:
 
 @dataclass(frozen=True)
 class Events:
-    """All events of a cluster, by the numbers of brokers, bundles and periods."""
+    """Every event of a cluster, by the numbers of brokers, bundles and periods."""
 
     restarts: tuple[Restart, ...]
     leaders: Mapping[int, int]

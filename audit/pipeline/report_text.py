@@ -40,7 +40,7 @@ def lines(found: Json, faults: list[Json], cases: str) -> Iterator[str]:
 
 
 NO_SETTINGS = (
-    "no settings are recorded: the documents' defaults are taken, and what has none is not judged"
+    "no settings are recorded: the documents' defaults apply, and rules without one are not judged"
 )
 
 

@@ -31,7 +31,7 @@ COMPARED = tuple(name for name, table in GOLD.items() if not table.by_rule)
 
 @dataclass(frozen=True)
 class TableStep:
-    """A table, its parents, and how it is built; `options` are all that it depends on besides."""
+    """A table, its parents, and how it is built; `options` are its only other inputs."""
 
     table: str
     parents: tuple[str, ...]
@@ -60,8 +60,9 @@ class TableStep:
     """Called when the whole table is written."""
 
     refresh: Callable[[Mark], tuple[int, datetime] | None] | None = None
-    """For a table without parents: rebuilds the changed part; returns its number of rows and its
-    begin, or None if impossible."""
+    """Rebuilds the changed part of a table without parents; returns its number of rows and its
+    begin, or None if impossible.
+    """
 
     @property
     def has_day(self) -> bool:

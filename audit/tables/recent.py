@@ -24,7 +24,7 @@ NEAR = timedelta(days=7)
 """Within this time, filtering expired samples takes longer than using them."""
 
 FRESH = timedelta(days=2)
-"""For leaders that started within this time, counting samples takes longer than using all."""
+"""Age up to which summing all samples of a leader is faster than counting them."""
 
 DATA = "bundle_data"
 

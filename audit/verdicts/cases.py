@@ -81,7 +81,7 @@ def _history(table: DataFrame) -> DataFrame:
 
 
 def _brokers(used: DataFrame, owned: DataFrame) -> DataFrame:
-    """`KEY` and `brokers`, a map."""
+    """Return rows of `KEY` and the map `brokers`."""
     bundles = owned.groupBy(*KEY, "broker").agg(F.array_sort(F.collect_list("bundle")).alias("has"))
     rows = used.join(bundles, [*KEY, "broker"], "left")
     resources = (

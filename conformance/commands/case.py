@@ -41,7 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "or BROKER/load-report as curl saves them",
     )
     parser.add_argument(
-        "--reports", type=Path, metavar="DIR", help="the same as FOLDER, in an option"
+        "--reports", type=Path, metavar="DIR", help="the same as FOLDER, as an option"
     )
     parser.add_argument(
         "--metrics",

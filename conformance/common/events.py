@@ -28,7 +28,7 @@ class RuleDrawn(Event):
 
 @dataclass(frozen=True)
 class OperationAsked(Event):
-    """All cases of an operation are being asked."""
+    """The questions of an operation are about to be asked."""
 
     operation: str
     cases: int

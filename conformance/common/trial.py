@@ -136,7 +136,7 @@ class Asked(NamedTuple, Generic[Case, Answer]):
 
 @dataclass(frozen=True)
 class Exchange:
-    """One question of a trial and its answer, as JSON and as the checks of its operation see it."""
+    """A question of a trial and its answer, as JSON and as typed for the checks."""
 
     operation: str
     case: Json

@@ -84,7 +84,7 @@ def summary(found: Sequence[dict[str, Any]]) -> Iterator[str]:
 def as_json(
     versions: Versions, found: Sequence[Changes], files: Sequence[str], settings: Sequence[Factor]
 ) -> dict[str, Any]:
-    """The same for programs."""
+    """Return the summary as JSON."""
     left = iter(files)
     return {
         "older": versions[0],

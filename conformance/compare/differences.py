@@ -98,7 +98,7 @@ class Factor(NamedTuple):
     name: str
     older: Any
     newer: Any
-    """For a setting without a default, None."""
+    """None for a setting without a default."""
 
 
 def factors(older: str, newer: str) -> tuple[Factor, ...]:

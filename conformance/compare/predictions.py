@@ -24,7 +24,7 @@ OPEN = "no rule is broken: chance decides, or rounding, or what the documents le
 """Reasons why two correct answers differ."""
 
 UNLOADED = "no rule is broken: {} {}"
-"""The same for unloading: by the strategy, and the difference from the model."""
+"""The same for unloading: placeholders for the strategy and the difference from the model."""
 
 
 @dataclass(frozen=True)

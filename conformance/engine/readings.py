@@ -38,7 +38,7 @@ class ResolvedReadings:
 
     profile: str
     domains: Domains
-    """The alternatives that remain of each reading; the first one counts."""
+    """Remaining alternatives of each reading; the first one is in force."""
     how: Mapping[str, How] = field(default_factory=dict)
 
     @property

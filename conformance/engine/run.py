@@ -38,7 +38,7 @@ class JudgedRun:
 
 
 class Run:
-    """One implementation, judged by one profile; each verdict is reached when it is asked for."""
+    """An implementation judged under a profile; each verdict is computed on demand."""
 
     def __init__(
         self, plan: Plan, adapter: str, profile: str, tell: Tell = nobody, submit: Submit = at_once

@@ -40,7 +40,7 @@ ENDED = (
 INTERRUPTED = 130
 """Exit status after Ctrl-C, as in Unix shells."""
 PRINTED = ("found", "mixed", "pinned")
-"""How a reading that is printed below the table is known."""
+"""Sources of the readings that are printed below the table."""
 
 
 def implementation(run: Run) -> dict[str, Any]:

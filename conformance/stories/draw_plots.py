@@ -27,13 +27,13 @@ def overloaded(draft: StoryDraft, looks: Sequence[int] = (1, 1, 2, 5)) -> None:
 
 
 def looked_at_later(draft: StoryDraft) -> None:
-    """The same, but every load has been reported for some time before the cycle."""
+    """A plot like `overloaded`, with every load reported for some time before the cycle."""
     overloaded(draft, looks=(4, 5, 7))
     _wait_on(draft)
 
 
 def above_the_average_later(draft: StoryDraft) -> None:
-    """The same, with ThresholdShedder."""
+    """A plot under ThresholdShedder in which every load was reported long before the cycle."""
     above_the_average(draft, looks=(4, 5, 7))
     _wait_on(draft)
 
@@ -171,7 +171,7 @@ def grown(draft: StoryDraft) -> None:
 
 
 def grown_in_place(draft: StoryDraft) -> None:
-    """The same, with the unloading of parts switched off."""
+    """A plot of growth with the unloading of parts switched off."""
     draft.settings[AUTO_UNLOAD] = False
     grown(draft)
 
@@ -377,7 +377,7 @@ def undisturbed(draft: StoryDraft) -> None:
 
 
 def with_changes(draft: StoryDraft) -> None:
-    """The same, while a broker joins, another goes, and the leader changes."""
+    """A story with changes: a broker joins, another leaves, and the leader changes."""
     undisturbed(draft)
     draft.any_event()
     draft.up()

@@ -78,7 +78,7 @@ class StepAnswer:
     unloaded: tuple[Move, ...]
     split: tuple[Division, ...]
     declined: str | None
-    """Why the event was ignored or refused, if it was."""
+    """Reason why the event was ignored or refused, or None."""
     leader: str | None
     decided_by: str | None
     leader_node: str | None = None

@@ -25,7 +25,7 @@ LEAST_RATE = "LeastLongTermMessageRate"
 
 
 def why_no_pair(settings: Settings, shedding: str) -> str | None:
-    """Why no manager starts with these strategies of shedding and placement; None if one does.
+    """Reason why no manager starts with this pair of shedding and placement strategies, or None.
 
     A class that does both is taken to be set for both.
     """

@@ -63,7 +63,7 @@ SHEDDERS: Mapping[str, frozenset[str]] = {
     "all-and-average": frozenset(STRATEGIES),
     "overload": frozenset({"OverloadShedder"}),
 }
-"""By the way `shedders`."""
+"""Shedders by alternative of the way `shedders`."""
 
 
 def _off(cycle: Cycle) -> str:

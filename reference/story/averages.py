@@ -55,7 +55,7 @@ class Frame:
 
     @property
     def data(self) -> dict[str, Any]:
-        """The same in the shape of bundle data."""
+        """Averages in the shape of bundle data."""
         return {**fields(self.rates), "numSamples": len(self.taken)}
 
 

@@ -42,8 +42,8 @@ def _problems(report: Report) -> Iterator[str]:
     named = report["requirements"]
     if named["version"] is None:
         yield (
-            f"it was judged by rules of {named['profile']} that no version has frozen; "
-            "judge it by a release of the suite"
+            f"it was judged by unfrozen rules of {named['profile']}; "
+            "judge it with a release of the suite"
         )
     known = {one.version: one for one in frozen(named["profile"])}
     if named["version"] not in known:

@@ -42,7 +42,7 @@ DATA = (".py", ".yaml", ".json")
 
 
 class CannotVendor(UserError):
-    """Why something of another project cannot be had, in one sentence."""
+    """Raised if a file of another project is unavailable; the message says why in one sentence."""
 
 
 def fetch(cache: Path, to: Path) -> None:

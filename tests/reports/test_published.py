@@ -92,7 +92,7 @@ FORGED = {
     ),
     "no version": (
         lambda report: report["requirements"].update(version=None),
-        "it was judged by rules of documented-3.0 that no version has frozen",
+        "it was judged by unfrozen rules of documented-3.0",
     ),
     "another command": (
         lambda report: report.update(command="pulsar-conformance run --judge-by documented-3.0"),

@@ -44,7 +44,7 @@ class Requests:
                 self.end_headers()
 
             def log_message(self, *_told: Any) -> None:
-                """Nothing is to be logged."""
+                """Do not log requests."""
 
         self._server = ThreadingHTTPServer((LOOPBACK, 0), Handler)
         self._server.daemon_threads = True

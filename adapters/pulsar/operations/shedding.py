@@ -58,7 +58,7 @@ def select(release: Release, case: Case) -> Answer:
 
 
 def cycles(release: Release, case: Case) -> Answer:
-    """The same of one manager with one strategy, cycle after cycle."""
+    """Run several cycles on one manager with one strategy."""
     seen = case["cycles"]
     with _Row(release, case, seen[0]["brokers"]) as row:
         passed = accumulate((one["minutes"] for one in seen[1:]), initial=0)

@@ -109,6 +109,6 @@ def _limit(configuration: Java, cards: Java) -> float:
 
 
 def _gigabit(release: Release) -> float:
-    """The kilobits of a gigabit in the release: what one card set to 1 Gbit/s comes to."""
+    """Kilobits in a gigabit in the release: the limit of one card set to 1 Gbit/s."""
     configuration = release.configuration({"loadBalancerOverrideBrokerNicSpeedGbps": 1})
     return _limit(configuration, listed(["eth0"]))

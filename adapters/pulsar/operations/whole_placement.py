@@ -76,7 +76,7 @@ def left_to(manager: Java, bundle: Java) -> Left | None:
 
 
 def drawn(release: Release, left: Left | None, case: Case, name: Callable[[Java], str]) -> Answer:
-    """One of the brokers that a strategy may draw, each in its turn, and among which it does.
+    """Return one of the brokers that a strategy may draw, in turns, and all of them.
 
     `name` tells how the case names a broker.
     """

@@ -212,7 +212,7 @@ def for_an_idle_one(moment: PlantedCycle) -> Pairs | None:
 
 
 def nothing_for_an_idle_one(moment: PlantedCycle) -> Pairs | None:
-    """One is far below the average, and nobody gives up anything."""
+    """A broker is far below the average, and no broker sheds."""
     _one_idle(moment)
     return [] if moment.honest else None
 
@@ -225,7 +225,7 @@ def _one_idle(moment: PlantedCycle) -> None:
 
 
 def while_level(moment: PlantedCycle) -> Pairs | None:
-    """All brokers use the same, and one gives up a bundle."""
+    """All brokers have equal usage, and one gives up a bundle."""
     for name in moment.case["brokers"]:
         moment.use(name, 50, *RESOURCES)
     broker = moment.busiest()[0]
@@ -257,7 +257,7 @@ def _of_the_overloaded(moment: PlantedCycle, which: slice) -> Pairs | None:
 
 
 def overloaded_under_another(moment: PlantedCycle) -> Pairs | None:
-    """All brokers have much to do, one is just overloaded, and it gives up nothing."""
+    """All brokers are busy, one is just overloaded, and it gives up nothing."""
     busiest, *_ = moment.busiest()
     threshold = threshold_of(moment.cycle)
     for name in moment.case["brokers"]:

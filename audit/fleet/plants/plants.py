@@ -33,7 +33,7 @@ class Plant:
     implies: tuple[str, ...] = ()
     """Rules that are unavoidably broken with it."""
     undetectable_because: str = ""
-    """Why no audit of the history can find it; empty if one can."""
+    """Reason why no audit of the history can find it; empty if one can."""
     omits_due_action: bool = False
     """True if the violation is an omission, so that no record marks the time of the cycle."""
 

@@ -62,12 +62,12 @@ def _due(bundle: str | None, split: bool) -> Due | None:
 
 
 def too_many_topics(growth: SplitInput) -> Due | None:
-    """One topic too many, and it stays whole."""
+    """A bundle exceeds the maximum by one topic, and stays whole."""
     return _due(growth.grow(topics=MOST_TOPICS + 1), split=False)
 
 
 def too_many_sessions(growth: SplitInput) -> Due | None:
-    """One session too many, and it stays whole."""
+    """A bundle exceeds the maximum by one session, and stays whole."""
     half = MOST_SESSIONS // 2
     return _due(growth.grow(producerCount=half, consumerCount=half + 1), split=False)
 
