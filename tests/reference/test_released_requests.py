@@ -102,7 +102,7 @@ def test_a_simple_report_carries_what_its_bundles_do(profile):
 @pytest.mark.parametrize("profile", RELEASED)
 def test_what_is_no_report_is_refused(profile):
     assert "not a number" in read(profile, cpu={"usage": "x", "limit": 1})["refused"]
-    assert "no JSON object" in read(profile, underLoaded=True, systemResourceUsage=3)["refused"]
+    assert "not a JSON object" in read(profile, underLoaded=True, systemResourceUsage=3)["refused"]
 
 
 @pytest.mark.parametrize("profile", RELEASED)
