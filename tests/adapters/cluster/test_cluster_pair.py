@@ -30,7 +30,7 @@ class Alone:
             raise AdapterError("ask", f"{self.number} broke", "", "", self.adapter)
         return [{"case": case, "by": self.number}]
 
-    def told(self):
+    def remarks(self):
         return [f"{self.number} was started anew"]
 
     def kill(self):
@@ -93,7 +93,7 @@ def test_the_second_ends_at_once_where_the_first_breaks(made):
 
 def test_both_are_ended_and_tell_what_happened(made):
     made.pair.exchange("place.select", list(range(WORTH)))
-    assert made.pair.told() == ["0 was started anew", "1 was started anew"]
+    assert made.pair.remarks() == ["0 was started anew", "1 was started anew"]
     made.pair.bye()
     made.pair.close()
     assert [one.ended for one in made.started] == [["bye", "close"]] * 2
