@@ -162,7 +162,7 @@ class Child:
         return {key.fd for key, _ in self._selector.select(seconds)}
 
     def _write(self, unsent: memoryview) -> memoryview:
-        """Write as much as fits; everything unsent is dropped if nobody reads it."""
+        """Write as much as fits; everything unsent is dropped if the reader is gone."""
         try:
             unsent = unsent[os.write(self._in, unsent[:CHUNK]) :]
         except BlockingIOError:

@@ -241,7 +241,7 @@ def _why_not_started(command: str, error: OSError) -> tuple[str, str]:
 def connect_exec(
     rest: str, name: str, profile: str, readings: Mapping[str, str], limits: Limits
 ) -> Connection:
-    """`exec:COMMAND ARG ...`: a program, started without a shell."""
+    """Run `exec:COMMAND ARG ...` as a program, without a shell, and connect to it."""
     try:
         argv = shlex.split(rest)
     except ValueError as error:

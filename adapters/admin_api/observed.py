@@ -96,7 +96,7 @@ class Observed:
     def look(
         self, namespaces: Iterable[str], step: SeenStep, reason: Callable[[str], str | None]
     ) -> bool:
-        """Note in a step what has changed since the last look; return True if anything has.
+        """Note in a step the changes since the last look; return True if there are any.
 
         `reason` returns why a bundle was released, where that is known.
         """

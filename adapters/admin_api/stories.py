@@ -27,7 +27,7 @@ def how_declined(status: int) -> str:
 
 
 def as_text(value: Any) -> str:
-    """Return the value of a setting as it is sent."""
+    """Format the value of a setting for a request."""
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
@@ -175,11 +175,11 @@ class StoryPlayer(ABC):
 
     @abstractmethod
     def ask(self, request: Request) -> object:
-        """Send a request that may be turned down."""
+        """Send a request that may be rejected."""
 
     @abstractmethod
     def ask_granted(self, request: Request) -> None:
-        """Send a request. Errors: `Declined` where it is turned down."""
+        """Send a request. Errors: `Declined` if it is rejected."""
 
     @abstractmethod
     def create_namespace(self, name: str, bundles: int | None) -> None:

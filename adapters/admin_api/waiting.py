@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 
 GLANCE = 0.02
-"""Seconds between two looks at a state that nobody announces."""
+"""Seconds between two polls of a state without notifications."""
 
 
 class Unsettled(Exception):

@@ -107,12 +107,12 @@ class LiveBroker:
         self.service.close()
 
     def leave(self) -> None:
-        """End it with all others: nobody is there to whom it could give anything up."""
+        """Stop it together with all others, without a handover."""
         self.manager.leave()
         self.service.close()
 
     def crash(self) -> None:
-        """End it at once: nobody can reach it, and it reaches nobody."""
+        """Stop it at once, with its connections in both directions closed."""
         brokers = self.service.getBrokerService()
         for name in ("listenChannel", "listenChannelTls"):
             channel = field(brokers, name).get(brokers)

@@ -55,7 +55,7 @@ class LoadManager(ABC):
         """Take in what other brokers have said, where that is not in the metadata."""
 
     def leave(self) -> None:  # noqa: B027  most are ended with their broker, and quickly
-        """End without handing anything over, where nobody is left to take it."""
+        """Stop without a handover, as no other broker is left."""
 
     def locks(self) -> Mapping[str, Lock] | None:
         """Bundles and their owners as it knows them; none where the metadata tell that."""
@@ -63,7 +63,7 @@ class LoadManager(ABC):
 
     @property
     def rests(self) -> bool:
-        """True if nothing is on its way that others have to hear of."""
+        """True if no message to other brokers is pending."""
         return True
 
     @abstractmethod

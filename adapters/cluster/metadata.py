@@ -20,8 +20,9 @@ TICK, CONNECTIONS = 3000, 1000
 """ZooKeeper's tick in milliseconds, and how many connections it takes from one host."""
 
 SESSION = 300_000
-"""Milliseconds after which a session ends of which nothing is heard: on a machine that has much to
-do, nobody is to be taken for dead. Whoever crashes in a story, has the session ended at once."""
+"""Session timeout in milliseconds, long enough for a busy machine. A crash in a story ends the
+session at once.
+"""
 
 BOOKIE = {
     "dbStorage_writeCacheMaxSizeMb": "2",

@@ -23,7 +23,7 @@ WORTH = 8
 
 
 class ClusterPair(Connection):
-    """A cluster, and from the first long batch on another one beside it.
+    """A cluster, and a second one next to it from the first long batch on.
 
     Which cluster is asked a case is known by its place, so that the same batches in the same order
     are answered the same.
@@ -43,7 +43,7 @@ class ClusterPair(Connection):
 
     @property
     def restarts(self) -> bool:
-        """True if connecting again starts it anew, with nothing left of before."""
+        """True if connecting again restarts it without any state."""
         return self._first.restarts
 
     @property

@@ -110,7 +110,7 @@ class SeparateManager:
 
     @property
     def rests(self) -> bool:
-        """True if nothing is on its way that others have to hear of."""
+        """True if no message to other brokers is pending."""
         return bool(self._line.ask("manager", "rests"))
 
     def known(self) -> set[str]:

@@ -80,7 +80,7 @@ SPECIAL: Mapping[tuple[str, str], Callable[..., Any]] = {
     ("timers", "run"): BrokerHost.run,
     ("manager", "locks"): BrokerHost.locks,
 }
-"""Attributes whose values JSON cannot hold as they are."""
+"""Attributes whose values JSON cannot express."""
 
 
 def as_json(found: Any) -> Any:

@@ -140,7 +140,7 @@ class LiveStory(StoryPlayer):
         self.ask_granted(requests.set_group(namespace, group))
 
     def tick(self, about: Mapping[str, Any], step: SeenStep) -> None:
-        """Time passes, and brokers do what they have scheduled."""
+        """Let time pass, and run the tasks that brokers have scheduled."""
         end = self._clock + about["minutes"]
         step.time_passed = self._sheds = True
         try:
@@ -230,7 +230,7 @@ class LiveStory(StoryPlayer):
         return reply
 
     def why_released(self, bundle: str) -> str | None:
-        """The leader remembers what it has shed, while time passes and at any time before."""
+        """Return "shed" if the leader remembers that it shed the bundle."""
         if not self._sheds:
             return None
         leader = self._cluster.leader()

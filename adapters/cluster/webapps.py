@@ -63,7 +63,7 @@ class WebApps:
         self._lent[servlet] = (path, app)
 
     def ends(self, servlet: Java) -> None:
-        """A broker ends a servlet, once nobody asks it any more."""
+        """Record that a broker ends a servlet, once no request uses it."""
         path, app = self._lent.pop(servlet)
         self._free[path].append(app)
 

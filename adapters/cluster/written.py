@@ -18,7 +18,7 @@ Stamps = Mapping[str, tuple[int, int]]
 
 
 class Writings:
-    """The local data of brokers and the data of bundles, as they were when last looked at."""
+    """Local data of brokers and data of bundles at the last look."""
 
     def __init__(self, cluster: LiveCluster) -> None:
         self._cluster = cluster

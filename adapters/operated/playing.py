@@ -85,7 +85,7 @@ class PlayedCluster:
         return f"{namespace_of(topic)}/{part}"
 
     def owner_of(self, topic: str) -> str:
-        """The broker that serves a topic; where nobody does, one is assigned it.
+        """The broker that serves a topic; a topic without an owner is assigned one.
 
         Errors: `NoAnswer`, `Unsettled`.
         """
@@ -176,7 +176,7 @@ class PlayedStory(StoryPlayer):
             )
 
     def find(self, topic: str, step: SeenStep) -> None:  # noqa: ARG002  who decided is unknown
-        """Look a topic up where nobody owns its bundle."""
+        """Look up a topic whose bundle has no owner."""
         if not self.bundle_known(topic):
             self.bundle[topic] = self._cluster.bundle_of(topic)
         bundle = self.bundle[topic]
@@ -192,7 +192,7 @@ class PlayedStory(StoryPlayer):
         )
 
     def ask(self, request: requests.Request) -> None:
-        """Send a request; it is a failure of the story where it is turned down."""
+        """Send a request; its rejection is a failure of the story."""
         self._tenant.ask(request)
 
     def ask_granted(self, request: requests.Request) -> None:
@@ -201,7 +201,7 @@ class PlayedStory(StoryPlayer):
 
     @staticmethod
     def _granted(ask: Callable[[], None]) -> None:
-        """Errors: `Declined` for a request that is turned down."""
+        """Send a change. Errors: `Declined` if it is rejected."""
         try:
             ask()
         except NoAnswer as error:

@@ -117,7 +117,7 @@ class OwnTenant:
         self._alarm.until(holds, what, SECONDS)
 
     def _later(self, what: str, undone: Callable[[], None]) -> None:
-        """To be undone, whether the change succeeds or not: nobody knows until it is answered."""
+        """Register a change to undo, before it is known whether the change succeeds."""
         self._undo.append((what, undone))
 
     def _gone(self, path: str) -> None:
@@ -148,7 +148,7 @@ class OwnTenant:
         self.seen(lambda: self._in_force(name) == {value}, f"{name}={value} at every broker")
 
     def _set_back(self, name: str, value: str, *, unset: bool) -> None:
-        """Set the former value, then unset it if nobody had set one: brokers keep the value."""
+        """Set the former value, then unset it if it was unset: brokers keep the value."""
         self._set(name, value)
         if unset:
             self._gone(f"{ADMIN}/brokers/configuration/{quote(name)}")

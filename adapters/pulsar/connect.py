@@ -25,10 +25,10 @@ from pulsar_conformance.adapters.pulsar.target import BadTarget, Target
 HOST = "pulsar_conformance.adapters.python_host"
 OBJECT = "pulsar_conformance.adapters.pulsar.host:Released"
 SHELLS = "org.mockito:mockito-core:3.12.4"
-"""Makes the shells. From 4 on it looks for its caller in Java, and ours is Python."""
+"""Builds the stubs. From 4 on it looks for its Java caller, but ours is Python."""
 
 BROKER_JAR = re.compile(r"pulsar-broker-(\d[^/]*)(?<!-tests)(?<!-sources)(?<!-javadoc)\.jar$")
-"""The broker's jar, also of a build, which has its tests and sources beside it."""
+"""The broker's jar, also in a build, which has jars of tests and sources next to it."""
 
 UNHURRIED = Limits(start=180.0, base=120.0, per_case=0.5)
 """Two or three seconds start a release, and a case takes some milliseconds; a busy machine, or the

@@ -64,7 +64,7 @@ def points(ask: Ask) -> Iterator[Point]:
 
 
 def nearest(version: str, found: list[Point]) -> str:
-    """Return the examined release with the most points alike; of equals the closest number."""
+    """Return the examined release with the most equal answers; of ties, the closest version."""
     wanted = order(version)
 
     def distance(release: str) -> tuple[int, bool, Any]:

@@ -47,7 +47,7 @@ STANDINS: Mapping[str, str] = {
 
 
 class Shells:
-    """Makes shells; those that one hands out answer by the same replies."""
+    """Builds stubs; stubs that a stub returns use the same replies."""
 
     def __init__(self, replies: Replies) -> None:
         self._mockito = named("org.mockito.Mockito")
@@ -126,7 +126,7 @@ NULL_OF = re.compile(r'because the return value of "([\w.$]+\.)?(\w+\.\w+)\(')
 
 
 def own_trouble(error: Java) -> str | None:
-    """Return why an exception comes of a shell, or None for one of the release itself.
+    """Return why an exception comes from a stub, or None for one of the release itself.
 
     That is one of Mockito's, one of Python's that came through Java, and a null that a shell
     returned for want of a reply.
@@ -193,7 +193,7 @@ def _replied(type_name: str, names: frozenset[str]) -> Sequence[Java]:
 
 
 def _stub(stubber: Java, shell: Java, method: Java) -> None:
-    """Stub a method of a shell, whatever its arguments."""
+    """Stub a method for any arguments."""
     kinds = [str(one.getName()) for one in method.getParameterTypes()]
     method.invoke(stubber.when(shell), listed(map(_anything, kinds)).toArray())
 

@@ -31,7 +31,7 @@ HEADER = 4
 """The bytes that tell that it is one. Java writes them last."""
 
 DAY = 24 * 60 * 60
-"""Seconds after which an archive that did not come about is tried once more."""
+"""Seconds after which a failed archive is tried again."""
 
 POLITE = ("nice", "-n", "19")
 """Prefix of a command that runs at the lowest priority."""
@@ -42,7 +42,7 @@ UNQUOTED = '"\\\n'
 
 @dataclass(frozen=True)
 class Archive:
-    """The archive of Javas that are set up alike, in a file that need not be there yet."""
+    """Class archive of Javas with the same setup, in a file that need not exist yet."""
 
     file: Path
 

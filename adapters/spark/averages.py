@@ -24,7 +24,7 @@ class Timeline:
     order: Sequence[str]
 
     def of(self, *more: str) -> WindowSpec:
-        """The rows of one key, and of what else is told apart, in order."""
+        """Rows of one key, and of any further columns, in order."""
         return Window.partitionBy(*self.keys, *more).orderBy(*self.order)
 
     def so_far(self, *more: str) -> WindowSpec:
@@ -32,7 +32,7 @@ class Timeline:
         return self.of(*more).rowsBetween(Window.unboundedPreceding, Window.currentRow)
 
     def earlier(self, column: str, count: int, *more: str) -> Column:
-        """The value of a column so many rows before that have one."""
+        """Value of a column that many non-null rows before."""
         return self._away("lag", column, count, more)
 
     def next(self, column: str) -> Column:
@@ -48,7 +48,7 @@ class Timeline:
 
 
 Total = Callable[[DataFrame, Timeline, int | str], tuple[DataFrame, Column]]
-"""Rows with what it takes, and the struct of what the samples of a window come to at a look."""
+"""Adds the needed columns to rows, with the struct of a window's samples at a look."""
 
 
 WHOLE = 1 << 46
@@ -61,7 +61,7 @@ def _whole(name: str) -> Column:
 
 
 def _sums(course: Timeline) -> Column:
-    """Struct of what all samples come to so far: whole parts, and the rest of each."""
+    """Struct of the running sums of all samples: whole parts, and the rest of each."""
     parts = {
         part: amount.alias(part)
         for name in RATE_FIELDS
@@ -97,7 +97,7 @@ def _sliding(rows: DataFrame, course: Timeline, window: int | str) -> tuple[Data
 
 
 FADED = 200
-"""After so many windows nothing of a sample is left that a double could hold."""
+"""Number of windows after which the share of a sample is below the precision of a double."""
 
 
 def _fading(rows: DataFrame, course: Timeline, window: int | str) -> tuple[DataFrame, Column]:

@@ -45,7 +45,7 @@ def answers(texts: DataFrame, operation: SparkOperation, chosen: Basis) -> DataF
 
 
 def parsed(texts: DataFrame, shape: str) -> DataFrame:
-    """The fields of each case beside its number."""
+    """Fields of each case, with its number."""
     case = F.from_json("text", f"struct<{shape}>").alias("case")
     return texts.select("cycle", case).select("cycle", "case.*")
 

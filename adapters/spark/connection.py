@@ -31,7 +31,7 @@ CHARACTERS = 1 << 26
 """So much JSON is one job at most: it travels in a few messages to where it is worked on."""
 
 COLD = 60.0
-"""Seconds more for the first job of an operation, which loads and compiles what it needs."""
+"""Extra seconds for the first job of an operation, which loads and compiles classes."""
 
 AT_ONCE = 2
 """Jobs at a time: while one is planned, which one core does, the tasks of another are at work."""
@@ -182,7 +182,7 @@ def _release(starting: Future[session.Spark]) -> None:
 
 
 def _table(texts: Sequence[str]) -> Table:
-    """Number cases from 0, in a table that Spark takes without a Python process beside it."""
+    """Number cases from 0, in a table that Spark reads without a Python process."""
     import pyarrow
 
     numbers = pyarrow.array(range(len(texts)), pyarrow.int64())

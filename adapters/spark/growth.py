@@ -45,7 +45,7 @@ MEASURED: Mapping[str, Callable[[Column], Column]] = {
 
 
 def candidates(rows: DataFrame, readings: Mapping[str, str]) -> DataFrame:
-    """The rows with what each bundle `exceeds`, whether it is `split`, and its parts `unloaded`.
+    """Rows with the limits each bundle `exceeds`, whether it is `split`, and its parts `unloaded`.
 
     `exceeds` names the limits; `turn` counts those of a namespace that exceed any. [SPLIT-05, 06]
     """

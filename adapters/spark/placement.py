@@ -40,7 +40,7 @@ SCORE: Mapping[str, Callable[[Column, Column, Column], Column]] = {
 
 
 def scores(rows: DataFrame, readings: Mapping[str, str]) -> DataFrame:
-    """A row a candidate: what it is compared by, and whether it may be chosen (`best`).
+    """One row per candidate: the compared values, and whether it may be chosen (`best`).
 
     Beside `cycle` and `broker` that is `usage` in percent, `rate`, `left_out`, `score`, and
     `by_chance`: all candidates are overloaded, and any of them may take the bundle. [PLACE-05]

@@ -52,6 +52,6 @@ def namespace_of(bundle: Column) -> Column:
 
 
 def covers(whole: Column, part: Column) -> Column:
-    """True if one bundle holds the range of another; boundaries compare as they are written."""
+    """True if one bundle holds the range of another; boundaries compare as text."""
     same = namespace_of(whole) == namespace_of(part)
     return same & (lower_of(whole) <= lower_of(part)) & (upper_of(part) <= upper_of(whole))

@@ -11,7 +11,7 @@ NAME = "shed.cycles"
 CYCLE = "shed.select"
 USAGE = "usage.max"
 MIXING = "ThresholdShedder"
-"""The strategy that goes by what it saw in the cycles before, too. [THRESHOLD-15]"""
+"""Strategy that also depends on the usages of earlier cycles. [THRESHOLD-15]"""
 
 Ask = Callable[[str, Sequence[JSON]], list[JSON]]
 """Puts cases of one operation to the engine."""
@@ -60,7 +60,7 @@ def _usages(rows: Sequence[JSON], ask: Ask) -> list[list[dict[str, float]]]:
 def _cycle(
     row: JSON, place: int, before: Sequence[JSON], seen: Sequence[dict[str, float]]
 ) -> dict[str, Any]:
-    """A cycle as a case of its own, with its brokers' history and what was unloaded before it."""
+    """A cycle as a separate case, with its brokers' history and the earlier unloads."""
     cycle = row["cycles"][place]
     histories = {
         name: [usage[name] for usage in seen[:place] if name in usage] for name in cycle["brokers"]

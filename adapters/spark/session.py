@@ -203,7 +203,7 @@ def _remote(target: str) -> bool:
 
 
 def check_installed(target: str, adapter: str) -> None:
-    """Raises AdapterError where this machine lacks what a Spark at this place needs."""
+    """Raise AdapterError if this machine lacks something that a Spark at this place needs."""
     problem = without_pyspark() if _remote(target) else without_spark()
     if problem:
         raise AdapterError("start", problem, "install it, or leave this one out", "", adapter)

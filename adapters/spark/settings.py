@@ -46,7 +46,7 @@ def _text(value: Value) -> Column:
 
 
 def missing(settings: Column, names: Iterable[str]) -> Column:
-    """The names of settings that are not in force, in words; null where all are."""
+    """Format the names of settings that are not in force; null if all are."""
     tests = [F.when(settings[name].isNull(), F.lit(name)) for name in names]
     absent = F.array_compact(F.array(F.lit(None).cast("string"), *tests))
     words = F.concat(F.array_join(absent, ", "), F.lit(": no documented default, and not set"))

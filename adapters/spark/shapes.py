@@ -58,7 +58,7 @@ def traffic(rates: Column) -> Column:
 
 
 def measured(average: Column) -> Column:
-    """True if an average stands on a sample."""
+    """True if an average has a sample."""
     return F.coalesce(average["numSamples"] > 0, F.lit(False))
 
 
@@ -70,18 +70,18 @@ def assumed(kilobyte: str) -> Column:
 
 
 def known(average: Column, kilobyte: str) -> Column:
-    """Struct of the rates of a bundle by its average, or what is assumed. [DATA-09]"""
+    """Struct of the rates of a bundle by its average, or assumed ones. [DATA-09]"""
     rates = F.struct(*(or_nothing(average[name]).alias(name) for name in RATE_FIELDS))
     return F.when(measured(average), rates).otherwise(assumed(kilobyte))
 
 
 def carried(average: Column, kilobyte: str) -> Column:
-    """Traffic of a bundle by its average, or what is assumed. [DATA-09]"""
+    """Traffic of a bundle by its average, or an assumed one. [DATA-09]"""
     return traffic(known(average, kilobyte))
 
 
 FRAME: Mapping[str, str] = {"short-term": "shortTermData", "long-term": "longTermData"}
-"""The average that says what a bundle carries when load is shed, by the reading `shed-window`."""
+"""Average that determines a bundle's load when shedding, by the reading `shed-window`."""
 
 MEASURE: Mapping[str, str] = {"throughput": "bytes", "message-rate": "messages"}
 """Traffic that orders and counts when load is shed, by the reading `shed-measure`."""

@@ -90,7 +90,7 @@ def decisions(
     readings: Readings,
     strategies: Iterable[str] = tuple(STRATEGIES),
 ) -> DataFrame:
-    """A row for each bundle, and for a broker without any, with what is unloaded and why.
+    """One row per bundle, and per broker without any: its unloads and the reasons.
 
     It has what is given, but for what a broker uses and carries, and what `with_counts` and
     `queued` add, a struct for each strategy (`Strategy.levels`), and `chosen`.
@@ -128,7 +128,7 @@ def _planned(strategies: Iterable[str], readings: Readings) -> tuple[str, ...]:
 
 
 def _levels(brokers: DataFrame, readings: Readings, planned: Iterable[str]) -> DataFrame:
-    """Brokers with a struct for each strategy, without what is asked of nothing else."""
+    """Add a struct of levels for each strategy, and drop the columns that only these need."""
     for name in planned:
         brokers = STRATEGIES[name].levels(brokers, readings)
     return brokers.drop(*MEASURED)
@@ -206,7 +206,7 @@ def _many(parts: Column) -> Column:
 
 
 def blocked(moved: Column, readings: Readings) -> Column:
-    """True if a bundle that was unloaded so many minutes ago has to stay. [SHED-04]"""
+    """True if a bundle that was unloaded that many minutes ago has to stay. [SHED-04]"""
     recently = RECENTLY[readings["grace-edge"]]
     return F.coalesce(recently(moved, F.col(f"settings.{GRACE}")), F.lit(False))
 

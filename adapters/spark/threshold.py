@@ -37,7 +37,7 @@ RELEASED: Mapping[str, Callable[[Column, Column, Column], Column]] = {
     "traffic": lambda excess, _used, weight: excess * weight / number(100),
     "usage": lambda excess, used, weight: F.try_divide(excess * weight, used),
 }
-"""The traffic that points of usage stand for, by `threshold-released`. [THRESHOLD-03]"""
+"""Traffic that corresponds to points of usage, by `threshold-released`. [THRESHOLD-03]"""
 
 BOUND: Mapping[str, Callable[[Column, Column], Column]] = {
     "printed-sum": lambda average, _threshold: average,

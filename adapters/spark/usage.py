@@ -74,5 +74,5 @@ def mixed_known(was: Column, seen: Column, kept: Column) -> Column:
 
 
 def nic_speed(override: Column, reported: Column) -> Column:
-    """Gbit/s of a network interface: what is set, else what is reported. [USAGE-05 … 07]"""
+    """Gbit/s of a network interface: the setting, or else the reported speed. [USAGE-05 … 07]"""
     return F.coalesce(override, reported)

@@ -14,7 +14,7 @@ OWN = "modular"
 
 
 def maximum(leader: AskedLeader, case: Case) -> Answer:
-    """The usage that a report comes to in the JVM of the brokers; no broker has to run for it."""
+    """Usage of a report, as computed in the JVM of the brokers; no broker has to run for it."""
     return usage.maximum(leader.release, case)
 
 

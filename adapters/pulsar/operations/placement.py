@@ -48,7 +48,7 @@ def select(release: Release, case: Case) -> Answer:
 
 
 CYCLES = 10
-"""Cycles after which a strategy that counts them has shed what it would; AvgShedder's most is 8."""
+"""Cycles after which a strategy that counts them has shed; AvgShedder needs at most 8."""
 
 
 def planned(release: Release, case: Case, configuration: Java) -> str:

@@ -30,8 +30,9 @@ ONLY = "OverloadShedder"
 
 MINUTE = 60_000
 SLACK = 2_000
-"""Milliseconds from the cycle's look at the clock to the moment of a case, at most: what was
-unloaded exactly a grace period ago must not have grown older by then."""
+"""Maximum milliseconds between the clock of the cycle and that of the case: a bundle that was
+unloaded exactly a grace period ago must not be older by then.
+"""
 
 
 def strategies(release: Release) -> list[str]:

@@ -66,7 +66,7 @@ def _measure(release: Release, case: Case) -> Measure:
 
 @cache
 def _always_weighted() -> bool:
-    """True if OverloadShedder, too, goes by the weighted maximum: its own bytecode names it."""
+    """True if OverloadShedder, too, uses the weighted maximum: its bytecode names it."""
     loader = named("java.lang.ClassLoader").getSystemClassLoader()
     stream = loader.getResourceAsStream(OVERLOAD)
     if stream is None:
