@@ -7,7 +7,7 @@ in place of the case.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from pulsar_conformance import fixtures, specs
@@ -191,8 +191,8 @@ class Confirmer:
     ) -> Fault | None:
         """Return the shortest sequence of questions found that ends in a fault, or None.
 
-        If all earlier questions together do not show it again, no part of them is tried: the
-        answer is random. Errors: `AdapterError`.
+        If neither the last few earlier questions nor all of them show it again, the answer is
+        random. Errors: `AdapterError`.
         """
         before = applied.judged.implementation.questions_before(fault.trial)
         if not before or self._sequences >= MOST_SEQUENCES:
@@ -211,12 +211,12 @@ class Confirmer:
             except AdapterError:
                 return False
 
-        if not fails(fault.trial.after(before)):
+        trial = _SequenceSearch(fails, fault.trial).shortest(before)
+        found = None if trial is None else _asked(applied, trial)
+        if found is None or not found.outcome.violated:
             self._random += 1
             return None
-        trial = _SequenceSearch(fails, fault.trial).shortest(before)
-        found = _asked(applied, trial)
-        return found if found.outcome.violated else None
+        return found
 
 
 def _asked(applied: AppliedRule, trial: Trial) -> Fault:
@@ -312,13 +312,23 @@ class _SequenceSearch:
         self._fails = fails
         self._trial = trial
 
-    def shortest(self, before: Sequence[Question]) -> Trial:
+    def shortest(self, before: Sequence[Question]) -> Trial | None:
         """Return the sequence with as few earlier questions as found, each made simpler.
 
-        All of the questions before are known to show the fault.
+        None if neither the last few nor all of the questions before show the fault.
         """
-        found = next(filter(self._shows, _endings(before)), before)
-        return self._simpler(self._fewest(found))
+        few = (before[-size:] for size in range(1, min(TRIED_ONE_BY_ONE, len(before)) + 1))
+        found = next(filter(self._shows, few), None)
+        if found is None and not self._shows(before):
+            return None
+        return self._simpler(self._fewest(found or self._ending(before)))
+
+    def _ending(self, before: Sequence[Question]) -> Sequence[Question]:
+        """Return the shortest part at the end that shows the fault, of twice the size each time."""
+        size = 2 * TRIED_ONE_BY_ONE
+        while size < len(before) and not self._shows(before[-size:]):
+            size *= 2
+        return before[-size:]
 
     def _shows(self, before: Sequence[Question]) -> bool:
         return self._fails(self._trial.after(before))
@@ -348,11 +358,3 @@ class _SequenceSearch:
 
         whole = Trial((*before, *self._trial.questions))
         return sequence(reduce(whole, one_at_a_time(failing, MOST_RESTARTS), CONTENT))
-
-
-def _endings(before: Sequence[Question]) -> Iterator[Sequence[Question]]:
-    """Yield the last question, the last two and so on, then twice as many each time."""
-    size = 1
-    while size < len(before):
-        yield before[-size:]
-        size = size + 1 if size < TRIED_ONE_BY_ONE else 2 * size

@@ -73,7 +73,7 @@ def others():
 
 
 def wider(name):
-    """Whether a reading has an alternative that allows all that the others do."""
+    """True if a reading has an alternative that allows all that the others do."""
     return any(one.open for one in specs.load().readings[name].alternatives)
 
 
@@ -82,7 +82,7 @@ UNTOLD = {"expensive-measure": "only who follows overload-amount=one is asked fo
 
 
 def judges_shedding(profile, name):
-    """Whether a reading that shedding alone can tell has rules of shedding to tell it."""
+    """True if a reading that shedding alone can tell has rules of shedding to tell it."""
     areas = {rule.area for rule in specs.load().rules_of(profile)}
     return name not in ("shed-window", "broker-rates") or "OVERLOAD" in areas
 

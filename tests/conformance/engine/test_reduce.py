@@ -48,7 +48,7 @@ def busiest_alone(case):
 
 
 class Judge:
-    """Whether trials break a rule, asked of a stand-in a round at a time."""
+    """Says which trials break a rule, for a stand-in and a round at a time."""
 
     def __init__(self, rule, standin):
         self.rule, self.standin, self.asks = rule, standin, 0
