@@ -1,4 +1,4 @@
-"""How implementations are reached: errors and types, of which no transport is a part.
+"""Connections to implementations: errors and types, independent of the transport.
 
 `names.connect` loads the transport that a name asks for.
 """

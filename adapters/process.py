@@ -78,7 +78,7 @@ class ProcessConnection(Connection):
         if len(answers) != len(batch):
             few = "too few" if len(answers) < len(batch) else "too many"
             problem = f"{where}: {few} answers, {len(answers)}"
-            hint = "give one answer a case, in order, equal cases too"
+            hint = "give one answer per case, in order, also for equal cases"
             raise self._error("answer", problem, hint)
         return answers
 

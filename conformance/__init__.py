@@ -1,1 +1,1 @@
-"""How an implementation is judged: draw, ask, judge, reduce."""
+"""Judging of an implementation: draw, ask, judge, reduce."""

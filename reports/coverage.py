@@ -1,4 +1,4 @@
-"""Which sentence of the documents has which rule and check: `nox -s coverage -- --documents DIR`.
+"""Rules and checks of each sentence of the documents: `nox -s coverage -- --documents DIR`.
 
 Exit status: 0 all well, 1 a text differs from its fingerprints, a sentence is nobody's or its rule
 has no check, 2 for input that cannot be used.

@@ -1,4 +1,4 @@
-"""Rules against implementations, a row a rule: `python -m pulsar_conformance.reports.releases`."""
+"""Rules and implementations, one row per rule: `python -m pulsar_conformance.reports.releases`."""
 
 from __future__ import annotations
 

@@ -42,15 +42,15 @@ def find_texts(documents: Mapping[str, Document], directory: Path) -> dict[str, 
 
 
 def differences(document: Document, text: Text) -> Iterator[str]:
-    """Say each sentence that was changed, is missing or was added."""
+    """Yield a line for each sentence that was changed, removed or added."""
     titles = [section.title for section in document.sections]
     for title in text.sections:
-        if title not in titles:  # only what stands above the first heading can be
+        if title not in titles:  # possible only above the first heading
             yield f"{_name(title)}: {len(text.sections[title])} additional sentences"
     for section in document.sections:
         if section.title not in text.sections:
             yield f"{_name(section.title)}: no such heading where it should be"
-            # Without it the text cannot be told apart from here on.
+            # Without it, the rest of the text cannot be divided into sections.
             return
         yield from _section_differences(section, text.sections[section.title])
 

@@ -19,7 +19,7 @@ Value = str | float | int | bool
 
 @dataclass(frozen=True)
 class BrokerSetting:
-    """A setting of the releases; empty texts and tuples where it belongs to nothing special."""
+    """A setting of the releases; with empty strings and tuples if it belongs to no category."""
 
     name: str
     type: str

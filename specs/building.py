@@ -1,4 +1,4 @@
-"""From checked data to frozen values."""
+"""Build frozen values from checked data."""
 
 from collections.abc import Mapping, Sequence
 

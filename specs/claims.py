@@ -1,4 +1,4 @@
-"""Which rules claim which sentence, and which sentences nobody answers for."""
+"""Rules that claim each sentence, and sentences that no rule claims."""
 
 from pulsar_conformance.specs.collection import Specs
 

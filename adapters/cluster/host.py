@@ -40,9 +40,9 @@ OPTIONS = (
     "-XX:ErrorFile=/dev/null",
     "-XX:MaxDirectMemorySize=512m",
     "-Dio.netty.tryReflectionSetAccessible=true",
-    # Whoever attaches to a JVM has it leave a socket in /tmp, wherever it is told to write.
+    # Attaching to a JVM leaves a socket in /tmp, whatever the temporary folder is.
     "-XX:+DisableAttachMechanism",
-    # A description of the admin API that nobody reads takes long to make.
+    # The description of the admin API is unused and slow to build.
     "-Djersey.config.allowSystemPropertiesProvider=true",
     "-Djersey.config.server.wadl.disableWadl=true",
     *(f"--add-opens=java.base/{package}=ALL-UNNAMED" for package in OPENED),
@@ -53,7 +53,7 @@ OPTIONS = (
 class ClusterHost:
     """Speaks the protocol for a cluster of the release in the command line."""
 
-    # Every host is told readings; a cluster has its own.
+    # Every host receives readings; a cluster has its own.
     def __init__(self, profile: str, readings: Mapping[str, str]) -> None:  # noqa: ARG002  see above
         self._told = json.loads(sys.argv[1])
         jars = [jar for folder in self._told["folders"] for jar in jvm.jars(Path(folder))]
@@ -170,7 +170,7 @@ class ClusterHost:
 def end_with(suite: int, signals: int, folder: Path) -> None:
     """End this process, and all that it started, with the suite or when a signal asks for it."""
     poll = select.poll()
-    poll.register(suite, 0)  # the end of a pipe is told without being asked for
+    poll.register(suite, 0)  # the end of a pipe is always reported
     poll.register(signals, select.POLLIN)
     poll.poll()
     folders.remove(folder)

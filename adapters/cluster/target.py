@@ -37,7 +37,7 @@ class ClusterTarget:
     Attributes:
         release: a version, or the folder of jars of a distribution or build.
         manager: a name of `MANAGERS`.
-        brokers: as many are started at most.
+        brokers: maximum number of brokers.
         crash: a name of `CRASHES`.
         settings: broker.conf settings of the user's own, over those of a case.
     """

@@ -12,14 +12,14 @@ class Sight:
     """State of a cluster at one time.
 
     Attributes:
-        owners: broker to the bundles that it owns; one that did not answer has those it had.
-        silent: the brokers that are up and did not answer.
-        leader: the broker that leads, if that could be told.
+        owners: broker to its bundles; those last known if it did not answer.
+        silent: active brokers that did not answer.
+        leader: the leading broker, if known.
         settings: those in force that documents name.
         domains: failure domain to its brokers.
         groups: anti-affinity group to its namespaces.
-        shed: how many bundles the leader has shed since it leads, if that could be told.
-        divided: bundles that are no more, and their parts.
+        shed: number of bundles that the leader has shed since its election, if known.
+        divided: bundles that no longer exist, and their parts.
     """
 
     owners: Mapping[str, frozenset[str]] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""Which stories a cluster of the operator's own can play, and those that are made for it."""
+"""Stories that an operator's cluster can play, and stories built for it."""
 
 from __future__ import annotations
 

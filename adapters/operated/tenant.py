@@ -91,7 +91,7 @@ class OwnTenant:
         marker = f"{UNSET if before is None else WAS}{name}={kept}"
         if kept in ("", "null", "Optional.empty") or not SAYABLE.fullmatch(marker):
             raise CannotUndo(f"{name} is {kept or 'nothing'} now, which could not be set again")
-        # Whoever finds the tenant later, finds what was in force.
+        # A later run that finds the tenant also finds the former settings.
         self.namespace(marker, 1)
         self._later(f"setting {name}", partial(self._set_back, name, kept, unset=before is None))
         self._set(name, value)

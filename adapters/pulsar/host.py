@@ -27,7 +27,7 @@ BATCH = 200
 class Released:
     """Speaks the protocol for the release in the command line."""
 
-    # Every host is told readings; a release has its own.
+    # Every host receives readings; a release has its own.
     def __init__(self, profile: str, readings: Mapping[str, str]) -> None:  # noqa: ARG002  see above
         told = json.loads(sys.argv[2])
         self._start(told)
@@ -65,7 +65,7 @@ class Released:
         self._strategies = operations.strategies(self._release)
         self._algorithms = operations.algorithms(self._release)
 
-    # Every host is told both; a release is what it is, whatever it is judged by.
+    # Every host receives both; a release does not depend on them.
     def hello(self, profile: str, readings: Mapping[str, str]) -> dict[str, Any]:  # noqa: ARG002  see above
         """Return name, operations and the parts that are stubbed.
 

@@ -1,4 +1,4 @@
-"""Where a namespace of an anti-affinity group goes: evenly over domains, then brokers. [ANTI]
+"""Placement of a namespace of an anti-affinity group: evenly over domains, then brokers. [ANTI]
 
 Rows are brokers and the namespaces of the group that they serve, with these columns. Any number of
 placements can be together.

@@ -85,7 +85,7 @@ class Archive:
             if _lately(self.classes):
                 return
             if any(map(_is_filled, class_path.split(os.pathsep))):
-                return  # Java makes no archive that classes in a folder would be beside
+                return  # Java archives no classes if the class path has a folder with classes
             _make_room(self.file.parent)
             with self.classes.open("x", encoding="utf-8") as classes:
                 classes.write(listed.rpartition("\n")[0] + "\n")

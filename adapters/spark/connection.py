@@ -28,7 +28,7 @@ BATCH = 20_000
 """Cases a question. One is a job, unless they are too large together."""
 
 CHARACTERS = 1 << 26
-"""So much JSON is one job at most: it travels in a few messages to where it is worked on."""
+"""Maximum characters of JSON in one job, which are sent to the executors in a few messages."""
 
 COLD = 60.0
 """Extra seconds for the first job of an operation, which loads and compiles classes."""

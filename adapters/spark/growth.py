@@ -1,4 +1,4 @@
-"""Which bundles the leader splits by itself. [SPLIT-01 … 09]
+"""Bundles that the leader splits automatically. [SPLIT-01 … 09]
 
 Rows are the bundles that brokers report, with these columns. Any number of looks can be together.
 

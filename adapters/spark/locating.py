@@ -1,4 +1,4 @@
-"""In which bundle of a namespace topics lie, as columns of a row a namespace. [BUNDLE-04 … 13]"""
+"""Bundles of topics, as columns of one row per namespace. [BUNDLE-04 … 13]"""
 
 from __future__ import annotations
 

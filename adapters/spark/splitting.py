@@ -1,4 +1,4 @@
-"""How bundles are split, as columns of a row a split. [SPLIT-10 … 19]"""
+"""Splits of bundles, as columns of one row per split. [SPLIT-10 … 19]"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a history is judged: a profile, readings, and overriding settings."""
+"""Options of judging a history: a profile, readings, and overriding settings."""
 
 from __future__ import annotations
 

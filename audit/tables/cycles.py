@@ -149,7 +149,7 @@ COLUMNS = ("cluster", "cycle", "moments", "since", "until", "upto", "doubt", "se
 
 
 def moments(made: Made, plan: AuditPlan) -> DataFrame:
-    """Return the cycles, a row for each `moment`, with typed settings."""
+    """Return the cycles, one row per `moment`, with typed settings."""
     force = settings.in_force(F.col("settings"), SETTINGS, plan.defaults)
     each = made["cycles"].withColumn("moment", F.explode("moments"))
     each = each.withColumn("given", F.col("settings")).withColumn("settings", force)

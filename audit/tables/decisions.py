@@ -154,7 +154,7 @@ def finished(rows: DataFrame, went: DataFrame) -> DataFrame:
 
 
 def unloads_at_moments(shed: DataFrame, ran: DataFrame) -> DataFrame:
-    """Return the unloads of cycles, a row for each moment of a cycle."""
+    """Return the unloads of cycles, one row per moment of a cycle."""
     moments = ran.select("cluster", "cycle", F.explode("moments").alias("moment"))
     return shed.drop("day").join(moments.hint("shuffle_hash"), ["cluster", "cycle"])
 

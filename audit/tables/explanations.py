@@ -1,4 +1,4 @@
-"""Why a bundle is unloaded or stays, in words, as columns of decided rows."""
+"""Explanations why a bundle is unloaded or stays, as columns of decided rows."""
 
 from __future__ import annotations
 

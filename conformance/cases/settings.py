@@ -184,7 +184,7 @@ def _switched_off(read: SettingsRead) -> Iterator[Unused]:
 
 
 def _why_off(setting: BrokerSetting, values: Mapping[str, Any], release: str) -> str:
-    """Return why other settings leave one without effect, or an empty text."""
+    """Return why other settings leave one without effect, or an empty string."""
 
     def short(name: str) -> str:
         return str(values.get(name) or broker_settings()[name].default(release)).rpartition(".")[2]
@@ -227,7 +227,7 @@ def given_settings(texts: Iterable[str]) -> dict[str, Any]:
 
 
 def value_of(name: str, text: str) -> Any:
-    """Return the value of a text, or None for an empty text. Errors: as `given_settings`."""
+    """Parse a setting's value; None for an empty string. Errors: as `given_settings`."""
     settings = specs.load().settings
     if name in renamed():
         raise BadSetting(f"{name}: {why_unknown(name)}")

@@ -19,7 +19,7 @@ from pulsar_conformance.conformance.engine.reduce_steps import STEPS, ReductionS
 from pulsar_conformance.conformance.stories.reduction import Failing
 
 MOST_COSTLY_CANDIDATES = 6
-"""Candidates that are asked one by one at most: a cluster takes seconds for each."""
+"""Maximum number of candidates that are asked one by one: a cluster takes seconds for each."""
 
 MOST_CANDIDATES = 6000
 """Candidates that are asked at most to reduce one case."""

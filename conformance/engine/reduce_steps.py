@@ -27,7 +27,7 @@ Replacement = tuple[Path, float, float]
 """The place of a number, the number, and a plainer one."""
 
 MOST_CHUNKS = 256
-"""Parts into which the removable is split at most: 1,000 samples are not left out one by one."""
+"""Maximum number of parts to remove in turn: 1,000 samples are not removed one by one."""
 
 MOST_NUMBERS = 120
 """Numbers up to which each is made plainer by itself."""

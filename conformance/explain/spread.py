@@ -1,4 +1,4 @@
-"""How evenly topics are spread over bundles, and whether that is chance."""
+"""Spread of topics over bundles, and whether it is due to chance."""
 
 from __future__ import annotations
 

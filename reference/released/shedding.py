@@ -67,7 +67,7 @@ SHEDDERS: Mapping[str, frozenset[str]] = {
 
 
 def _off(cycle: Cycle) -> str:
-    """Return why nothing is shed in this cycle, or an empty text."""
+    """Return why nothing is shed in this cycle, or an empty string."""
     if not cycle.settings.flag(BALANCING):
         return f"{BALANCING} is false (LoadManagerShared.isLoadSheddingEnabled)"
     if not cycle.settings.flag(ENABLED):

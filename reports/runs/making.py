@@ -126,7 +126,7 @@ def summary(verdicts: Sequence[Line]) -> dict[str, int]:
 
 
 def write(report: Report, file: Path) -> None:
-    """Write a report, a line a verdict, so that two of them can be compared by eye."""
+    """Write a report with one line per verdict, so that two can be compared by eye."""
     head = {name: value for name, value in report.items() if name != "verdicts"}
     text = json.dumps(head, indent=1, ensure_ascii=False).removesuffix("\n}")
     lines = ",\n".join(f"  {json.dumps(one, ensure_ascii=False)}" for one in report["verdicts"])

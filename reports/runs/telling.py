@@ -61,7 +61,7 @@ def markdown(report: Report) -> str:
 
 
 def junit(report: Report) -> str:
-    """JUnit's XML: a suite of the implementation, a case a rule."""
+    """JUnit XML: a suite per implementation, a case per rule."""
     verdicts = report["verdicts"]
     name = f"{report['implementation']['name']}, {report['requirements']['profile']}"
     suite = ElementTree.Element("testsuite", name=name, tests=str(len(verdicts)))

@@ -1,4 +1,4 @@
-"""The schemas of the protocol as tables that people read: a row a field, links between shapes."""
+"""Schemas of the protocol as readable tables: one row per field, links between shapes."""
 
 from __future__ import annotations
 

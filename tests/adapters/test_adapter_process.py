@@ -52,7 +52,7 @@ IN_A_BATCH = {
 }
 
 GOES_ON = {
-    "answers_too_few": ["answer: shed.select, 3 cases: too few answers, 2", "one answer a case"],
+    "answers_too_few": ["answer: shed.select, 3 cases: too few answers, 2", "one answer per case"],
     "answers_too_many": ["too many answers, 4"],
     "answers_nothing": ["holds no list of answers, but id"],
     "answers_with_an_error": ["ask: shed.select, 3 cases: it answered with an error, internal: oh"],

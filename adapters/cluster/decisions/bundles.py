@@ -16,7 +16,7 @@ from pulsar_conformance.adapters.pulsar.release import Answer, Case, Unsupported
 
 NAMESPACE = "t/ns"
 MOST = 65_536
-"""Bundles that a namespace is made with at most: a broker keeps every boundary in one node."""
+"""Maximum number of bundles of a new namespace: a broker keeps all boundaries in one node."""
 
 
 def create(leader: AskedLeader, case: Case) -> Answer:

@@ -1,4 +1,4 @@
-"""How a release answers each operation, one module each."""
+"""Answers of a release to each operation, one module each."""
 
 from collections.abc import Callable, Mapping
 from functools import partial
