@@ -95,7 +95,7 @@ class LiveCluster:
     def _other(
         self, metadata: Metadata, brokers: Iterable[LiveBroker | SeparateBroker]
     ) -> Metadata:
-        """New metadata in place of some that are thrown away with their brokers."""
+        """New metadata to replace those that were discarded with their brokers."""
         for broker in brokers:
             broker.clear_away()
         with suppress(jpype.JException):

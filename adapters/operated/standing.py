@@ -146,7 +146,7 @@ class Reader:
 
 
 def users(sight: Sight) -> list[str]:
-    """The namespaces of which a broker owns a bundle, without those that Pulsar keeps itself."""
+    """Namespaces with a bundle that a broker owns, without those that Pulsar keeps itself."""
     spaces = {bundle.rpartition("/")[0] for held in sight.owners.values() for bundle in held}
     return sorted(one for one in spaces if one.count("/") == 1 and not one.startswith("pulsar/"))
 

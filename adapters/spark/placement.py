@@ -1,4 +1,4 @@
-"""Placement of a bundle: the broker with the least long-term message rate, weighted by usage. [PLACE]
+"""Placement of a bundle: the broker with the least weighted long-term message rate. [PLACE]
 
 Rows are the bundles that candidates have or were assigned, with these columns. Any number of
 placements can be together.

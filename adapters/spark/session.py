@@ -89,7 +89,7 @@ def check_place(target: str, adapter: str) -> None:
 
 
 def take(target: str, adapter: str, options: Mapping[str, str] = MappingProxyType({})) -> Spark:
-    """The Spark of a target, to be given back by `release`.
+    """Acquire the Spark of a target, which `release` gives back.
 
     It is `local[2]` or the like, `sc://host:port`, or `SUBMITTED`.
 
@@ -103,7 +103,7 @@ def take(target: str, adapter: str, options: Mapping[str, str] = MappingProxyTyp
 
 
 def _shared(target: str, adapter: str, options: Mapping[str, str] = MappingProxyType({})) -> Spark:
-    """The Spark of this process, with one user more."""
+    """Return the Spark of this process, and count one user more."""
     with _PROCESS.turn:
         running = _PROCESS.running
         if running is None:
@@ -119,7 +119,7 @@ def _shared(target: str, adapter: str, options: Mapping[str, str] = MappingProxy
 
 
 def _check_ended(adapter: str) -> None:
-    """Wait for the end of the former Spark: a new session would be that one while it is there."""
+    """Wait until the former Spark has ended: a new session would reuse it otherwise."""
     if _PROCESS.ending is not None and wait([_PROCESS.ending], ENDS_WITHIN).not_done:
         problem = f"the former Spark of this process has not ended within {ENDS_WITHIN:g} s"
         raise AdapterError("start", problem, "try it in another process", "", adapter)

@@ -56,7 +56,7 @@ class BadFleet(UserError):
 
 @dataclass(frozen=True)
 class Fleet:
-    """The fleet to simulate.
+    """Properties of the fleet to simulate.
 
     `bundles` is the initial number per broker; `report` and `interval` are the minutes between two
     reports of a broker, and between two shedding cycles.

@@ -27,7 +27,7 @@ from pulsar_conformance.conformance.engine.readings import Choices
 from pulsar_conformance.reference import Model
 
 MOST_CHOICES = 64
-"""Combinations of undecided readings that are tried for a rule, the likeliest first."""
+"""Maximum number of combinations of undecided readings to try for a rule, likeliest first."""
 
 MOST_CONSISTENT = 8
 """Combinations that allow all answers about one rule and are tried for all the others."""

@@ -22,7 +22,7 @@ MOST_COSTLY_CANDIDATES = 6
 """Maximum number of candidates that are asked one by one: a cluster takes seconds for each."""
 
 MOST_CANDIDATES = 6000
-"""Candidates that are asked at most to reduce one case."""
+"""Maximum number of candidates that are asked to reduce one case."""
 
 MOST_MESSAGES = 40
 """Further messages at most for one case without an answer: to isolate it, and to reduce it."""

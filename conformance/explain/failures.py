@@ -34,7 +34,7 @@ def format_failure(rule: specs.Rule, verdict: Verdict, name: str) -> str:
 
 
 def sources_of(rule: specs.Rule, profile: str) -> list[str]:
-    """Document and section of each source in a profile, but for the copies."""
+    """Document and section of each source in a profile, except copies."""
     documents = specs.load().documents
     judged_by = {name for one in specs.load().lineage(profile) for name in one.documents}
     found = [

@@ -252,7 +252,7 @@ def history_lies_between(case: SheddingCycle, answer: Unloading, expect: Expect)
 
 @SHED.check("THRESHOLD-16", draws=cycles(draws.decided_by_history))
 def history_counts_by_its_share(case: SheddingCycle, answer: Unloading, expect: Expect) -> None:
-    """The usage compared is the nearer to the history the larger the share of history is."""
+    """The compared usage is closer to the history for a larger share of history."""
     _by_range(case, answer, _mixed, expect)
 
 

@@ -27,7 +27,7 @@ class Requirements:
     """None for the current rules, which no version has frozen."""
     rules: Mapping[str, Entry]
     changes: tuple[str, ...] = ()
-    """Changes from the version before, a line each."""
+    """Changes since the version before, one per line."""
 
     @property
     def checksum(self) -> str:
@@ -98,7 +98,7 @@ def matching(profile: str) -> Requirements:
 
 
 def freeze(profile: str) -> Path | None:
-    """Write the rules of today as a new version; None where the newest one is the same."""
+    """Write the current rules as a new version; return None if the newest one is equal."""
     current, before = today(profile), frozen(profile)
     if before and before[-1].checksum == current.checksum:
         return None

@@ -19,7 +19,7 @@ CONFIGURATION = "mkdocs.yml"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Write every page and MkDocs' configuration; 0, or 2 where that fails."""
+    """Write every page and MkDocs' configuration; return 0, or 2 on failure."""
     to = _arguments(argv).to
     return status_of(lambda: _write(to), OSError)
 

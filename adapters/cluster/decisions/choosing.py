@@ -35,7 +35,7 @@ def choose(leader: AskedLeader, case: Case) -> Answer:
 
 
 def _written(leader: AskedLeader, case: Case) -> Mapping[str, Any]:
-    """The class of broker.conf; where it names none, the release's default."""
+    """Class in broker.conf, or the release's default if it names none."""
     if case["conf"] is not None:
         return {SETTING: case["conf"]}
     if SETTING in leader.beneath:

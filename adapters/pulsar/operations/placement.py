@@ -111,7 +111,7 @@ def known(release: Release, case: Case, unmeasured: Java) -> Java:
 def _preallocate(
     broker: Java, load: Java, assigned: Collection[str], owned: Collection[str]
 ) -> None:
-    """The manager forgets that a bundle was preallocated once a report has it."""
+    """Let the manager forget that a bundle was preallocated once a report has it."""
     for bundle in assigned:
         if bundle not in owned:
             data = load.getBundleData().get(bundle)

@@ -32,7 +32,7 @@ The older method still exists unused, so the one with fewer parameters counts.
 
 
 def maximum(release: Release, case: Case) -> Answer:
-    """The usage of the busiest resource in percent, as the release's strategies compute it.
+    """Usage of the busiest resource in percent, as the release's strategies compute it.
 
     The release names no resource. The named one has the same maximum by itself.
     """
