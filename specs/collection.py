@@ -89,7 +89,7 @@ class Specs:
     def rules_of(self, profile: str) -> tuple[Rule, ...]:
         """Return the rules of the profile, under any readings.
 
-        A release has those of the profile that it is based on, too, but for those that it is
+        A release has those of the profile that it is based on, too, except those that it is
         without.
         """
         found = self.profile(profile)

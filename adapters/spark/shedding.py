@@ -92,7 +92,7 @@ def decisions(
 ) -> DataFrame:
     """One row per bundle, and per broker without any: its unloads and the reasons.
 
-    It has what is given, but for what a broker uses and carries, and what `with_counts` and
+    It has what is given, except what a broker uses and carries, and what `with_counts` and
     `queued` add, a struct for each strategy (`Strategy.levels`), and `chosen`.
 
     Under strategies that are not among `strategies` nothing is chosen.

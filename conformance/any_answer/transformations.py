@@ -89,7 +89,7 @@ ELSEWHERE = [f"elsewhere/app-{n}" for n in range(MANY)]
 
 @dataclass(frozen=True)
 class Transformation:
-    """A change of a case that may not change its answer, but for the names in it."""
+    """A change of a case that may not change its answer, except names."""
 
     name: str
     """A noun phrase that follows "with"."""

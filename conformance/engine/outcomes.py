@@ -189,7 +189,7 @@ def shared_faults(
 ) -> AnsweredTrialsByRule:
     """Return answers to questions drawn for other rules that break a rule, by that rule.
 
-    Every rule of an operation judges every answer, but for those that are the model's own, which
+    Every rule of an operation judges every answer, except those that are the model's own, which
     no rule rejects. A rule that is broken already needs no more faults.
     """
     if judged.implementation.is_model:

@@ -110,7 +110,7 @@ def each_weight_counts_for_its_own_resource(
 def leaves_heap_out(
     asked_weighted: bool, weighted: bool, case: FlatCase, answer: Measured, expect: Expect
 ) -> None:
-    """The usage is the largest of the resources but for heap memory."""
+    """The usage is the largest of the resources except heap memory."""
     asked = f"the {'weighted' if asked_weighted else 'plain'} usage is asked for"
     expect.given(case["weighted"] is asked_weighted, asked)
     weight = weights(case.settings) if weighted else UNWEIGHTED

@@ -121,7 +121,7 @@ def _none_fuller(spread: GroupSpread, answer: Placed, domain: str | None, expect
 
 @SPREAD.check("ANTI-03", draws=draws.spreading(draws.even))
 def the_sequence_of_the_table(case: Spreading, answer: Placed, expect: Expect) -> None:
-    """A candidate broker of the candidate domains takes it, by those that the answer names, if any."""
+    """A candidate broker of the candidate domains takes it, by those in the answer if named."""
     spread = ordinary(case, expect)
     unmixed(spread, expect)
     expect.reached(bool(spread.best))

@@ -279,7 +279,7 @@ def _ever(case: Json, settings: Settings, switch: str) -> bool:
 
 
 def _matches(allowed: Json, answer: Json) -> bool:
-    """True if the steps are the same, but for the order of moves and for reasons."""
+    """True if the steps are the same, except the order of moves and for reasons."""
     steps = allowed["steps"], answer["steps"]
     return len(steps[0]) == len(steps[1]) and all(map(_same_step, *steps))
 

@@ -186,7 +186,7 @@ def environment(package: str) -> Environment:
 
 
 def _escaped(text: str) -> str:
-    """Text that neither ends its cell nor begins a tag, but for a new line."""
+    """Text that neither ends its cell nor begins a tag, except a line break."""
     return TAG.sub("&lt;", text).replace("|", "\\|").replace("\n", " ")
 
 

@@ -50,7 +50,7 @@ class Table:
 
     @property
     def shown(self) -> tuple[tuple[str, ...], ...]:
-        """The rows, but for those in the middle of a long table."""
+        """The rows, except those in the middle of a long table."""
         if len(self.rows) <= LONG:
             return self.rows
         left_out = (f"… {len(self.rows) - FIRST - 1} more", *("" for _ in self.headings[1:]))
