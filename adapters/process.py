@@ -58,7 +58,7 @@ class ProcessConnection(Connection):
 
     @property
     def restarts(self) -> bool:
-        """True if its program starts in little time: each connection is a process of its own."""
+        """True if its program starts quickly: each connection is a separate process."""
         return self._restarts
 
     def exchange(self, operation: str, batch: Sequence[JSON]) -> list[JSON]:

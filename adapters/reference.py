@@ -49,7 +49,7 @@ class ReferenceConnection(Connection):
 
     @property
     def restarts(self) -> bool:
-        """True: each connection has a model of its own."""
+        """True: each connection has its own model."""
         return True
 
     def exchange(self, operation: str, batch: Sequence[JSON]) -> list[JSON]:

@@ -124,7 +124,7 @@ class AdminApi:
 
 
 def _stays_secure(url: str, to: str) -> None:
-    """Errors: `NoAnswer` for a redirect that leaves TLS, which would show the token."""
+    """Check that a redirect keeps TLS, which hides the token. Errors: `NoAnswer`."""
     try:
         parts = _split(to)
     except BadUrl as wrong:

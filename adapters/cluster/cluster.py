@@ -42,7 +42,7 @@ class LiveCluster:
     ) -> None:
         self._folder = folder
         self._jars = jars
-        """Folders of the jars with which a broker gets a JVM of its own if it is going to crash."""
+        """Folders of jars for the separate JVM of a broker that is going to crash."""
         self.doomed: Collection[str] = ()
         """The brokers that are going to crash."""
         self._manager = manager
@@ -151,7 +151,7 @@ class LiveCluster:
         return LiveBroker(name, ports, capacity, configuration, self._manager, self.alarm)
 
     def _separate(self, name: str, ports: Ports, capacity: float, conf: Conf) -> SeparateBroker:
-        """A broker in a JVM of its own."""
+        """Start a broker in a separate JVM."""
         beneath, file, above = conf
         told = {
             "beneath": beneath,

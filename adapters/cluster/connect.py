@@ -71,7 +71,7 @@ class ClusterConnection(ProcessConnection):
 
 
 def check(rest: str) -> None:
-    """Errors: `BadTarget` for a name that can't be right, whatever is installed."""
+    """Check a name without regard to the installation. Errors: `BadTarget`."""
     if not is_url(rest):
         check_release(ClusterTarget.parse(rest).release)
 

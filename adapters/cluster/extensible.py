@@ -179,7 +179,7 @@ def _wait(future: Java) -> Java:
 
 
 def check(version: str) -> None:
-    """Errors: `CannotLoad` for a release that has no such manager, or one that nobody can watch."""
+    """Check that a release has such a manager and that it is observable. Errors: `CannotLoad`."""
     if exists(f"{PACKAGE}.channel.ServiceUnitStateTableView"):
         return
     problem = f"Pulsar {version} has no extensible load manager"
@@ -191,7 +191,7 @@ def check(version: str) -> None:
 
 
 def undecided(case: Mapping[str, Any]) -> None:
-    """Errors: `Unsayable` for a story whose course this manager has no documented strategy for."""
+    """Check that documents describe this manager's strategy in a story. Errors: `Unsayable`."""
     events = [next(iter(event.items())) for event in case["events"]]
     switched = [about["value"] for kind, about in events if about.get("name") == ENABLED]
     sheds = any([case["settings"].get(ENABLED, True), *switched])

@@ -271,7 +271,7 @@ class LiveStory(StoryPlayer):
 
 
 def check_name(topic: str) -> None:
-    """Errors: `Unsayable` where the release reads a topic's name otherwise, or not at all.
+    """Check that the release reads a topic's name in the same way. Errors: `Unsayable`.
 
     It takes four parts for tenant, cluster, namespace and topic; or it has no such names any more.
     """

@@ -57,7 +57,7 @@ DOMAINS = ("ANTI-11", "ANTI-13", "ANTI-15", "ANTI-16")
 
 
 def play(api: AdminApi, standing: Standing, case: Mapping[str, Any]) -> JSON:
-    """A story in a tenant of its own, of which nothing is left.
+    """Play a story in a tenant of its own, and remove everything afterwards.
 
     Errors: `NoAnswer` where the cluster cannot be reached, `LeftBehind`.
     """

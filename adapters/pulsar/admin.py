@@ -109,7 +109,7 @@ def _guards() -> Mapping[str, Any]:
 
 
 def wait(outcome: Java) -> None:
-    """Errors: `Unanswered` where nothing is left that could ever answer."""
+    """Wait for a future. Errors: `Unanswered` if nothing is left that could complete it."""
     if outcome is None:
         return
     if not outcome.isDone():

@@ -144,7 +144,7 @@ def released_jars(target: Target) -> tuple[str, Path]:
 
 
 def check_release(text: str) -> None:
-    """Errors: `BadTarget` for a text that is neither a folder nor a version that can be fetched."""
+    """Check that a text is a folder or a version that can be fetched. Errors: `BadTarget`."""
     if not Path(text).is_dir() and versions.fetched(text) is None:
         known = ", ".join(versions.releases())
         least = ".".join(map(str, versions.OLDEST))
@@ -155,12 +155,12 @@ def check_release(text: str) -> None:
 
 
 def check(rest: str) -> None:
-    """Errors: `BadTarget` for a name that can't be right, whatever is installed."""
+    """Check a name without regard to the installation. Errors: `BadTarget`."""
     check_release(Target.parse(rest).release)
 
 
 def _in_a_class_path(*paths: Path) -> None:
-    """Errors: `BadTarget` where Java would read one path as two."""
+    """Check that a path has no separator of Java's class path. Errors: `BadTarget`."""
     for path in paths:
         if os.pathsep in str(path):
             raise BadTarget(f"Java takes no path with {os.pathsep!r} in it: move or link {path}")

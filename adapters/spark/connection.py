@@ -83,7 +83,7 @@ class SparkConnection(Connection):
 
     @property
     def concurrency(self) -> int:
-        """More than one, each with a job of its own."""
+        """More than one, each with a separate job."""
         return AT_ONCE
 
     def remarks(self) -> list[str]:

@@ -36,8 +36,9 @@ OF_THE_SESSION: Mapping[str, str] = {
     "spark.sql.icu.caseMappings.enabled": "false",
     ZONE: "UTC",
 }
-"""One question is one job: nothing is tried out or sent round in jobs of its own. `True` is put in
-small letters without the tables of every alphabet, which take most of a second to load."""
+"""One job per question: no adaptive execution, no broadcast joins. Case conversion works without
+ICU's tables, which take most of a second to load.
+"""
 
 UNTRACED: Mapping[str, str] = {"spark.python.sql.dataFrameDebugging.enabled": "false"}
 """Disables recording the Python line of each column, which takes half of the time to create one. It

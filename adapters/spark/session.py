@@ -142,8 +142,9 @@ def taking(target: str, adapter: str) -> Future[Spark]:
 
 
 def apart(session: Session) -> Session | None:
-    """Another session of the same Spark with settings of its own; None of a Spark Connect server,
-    where it would stay after its first one."""
+    """A session of the same Spark with separate settings; None on a Spark Connect server, where it
+    would outlive the first session.
+    """
     from pyspark.sql.utils import is_remote
 
     if is_remote():

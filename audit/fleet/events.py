@@ -27,7 +27,7 @@ STAYS_DOWN = 0.25
 
 @dataclass(frozen=True)
 class Restart:
-    """A broker is down from one period to another, or for good."""
+    """Periods during which a broker is down, possibly without an end."""
 
     broker: int
     down: int

@@ -39,7 +39,7 @@ def as_given(path: str) -> str:
 
 
 def check(source: str, output: str, summary: str | None) -> None:
-    """Errors: `AuditError` for paths that cannot be read from, or written to."""
+    """Check that paths can be read and written. Errors: `AuditError`."""
     for option, path in (("input", source), ("output", output)):
         if not path:
             raise AuditError(f"--{option}: it is empty; give a path")

@@ -42,7 +42,7 @@ def bundles_cover_the_whole_range(_case: FlatCase, answer: Boundaries, expect: E
 
 @CREATE.check("BUNDLE-02", draws=namespaces.create(st.none(), namespaces.default_bundles()))
 def the_default_number_is_used(case: FlatCase, answer: Boundaries, expect: Expect) -> None:
-    """A namespace without a number of its own gets the number that is set, or the default."""
+    """A namespace without its own number of bundles gets the number that is set, or the default."""
     if expect.reached(case["bundles"] is None):
         default = int(case.settings.number(namespaces.DEFAULT))
         expect.equal(len(answer) - 1, default, "bundles")
@@ -52,7 +52,7 @@ def the_default_number_is_used(case: FlatCase, answer: Boundaries, expect: Expec
 def a_namespace_gets_the_number_it_asks_for(
     case: FlatCase, answer: Boundaries, expect: Expect
 ) -> None:
-    """A namespace with a number of its own gets that many."""
+    """A namespace with its own number of bundles gets that many."""
     if expect.reached(case["bundles"] is not None):
         expect.equal(len(answer) - 1, case["bundles"], "bundles")
 

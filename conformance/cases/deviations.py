@@ -107,7 +107,7 @@ SAME_AS = "same_as"
 
 
 def _check_readings(sheet: Sheet, place: int) -> None:
-    """Errors: `specs.SpecError` for a reading or a value that there is not."""
+    """Check readings and their values. Errors: `specs.SpecError` for an unknown one."""
     for name, value in sheet.data[place].get("readings", {}).items():
         try:
             specs.load().check_readings({name: value})

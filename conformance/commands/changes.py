@@ -122,7 +122,7 @@ def _versions(given: Sequence[str], every: bool) -> list[str]:
 
 
 def _writable(file: str | None) -> None:
-    """Errors: `BadPlan` for a file in no folder."""
+    """Check that the folder of a file exists. Errors: `BadPlan`."""
     if file and not Path(file).absolute().parent.is_dir():
         raise BadPlan(f"--json {file}: there is no folder {Path(file).parent}")
     if file and Path(file).is_dir():

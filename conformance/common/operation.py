@@ -25,7 +25,7 @@ Problems = Iterator[str]
 """Violations beyond the schema of a case, each with its place."""
 
 Legality = Callable[[Json, Settings], Problems]
-"""Errors: `MissingSetting` for a setting without a default that the answer depends on."""
+"""Yields what makes a case illegal. Errors: `MissingSetting` without a needed setting."""
 
 Needs = Callable[[Json, Settings, Readings], None]
 """Asks for the settings that the answer depends on under some readings alone.

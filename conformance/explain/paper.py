@@ -10,7 +10,7 @@ from pulsar_conformance.reference import Step
 from pulsar_conformance.specs.text import WIDTH, paragraph
 
 LABEL = 16
-"""A longer label has a line of its own."""
+"""Maximum length of a label next to its text; a longer one has a separate line."""
 SHORT = 24
 """Maximum length of values that are written side by side."""
 

@@ -25,7 +25,7 @@ SHOWN = 6
 
 
 def bundle(context: Context, case: Case) -> Derivation:
-    """[DATA-01 … 07]"""
+    """Answer `average.bundle`. [DATA-01 … 07]"""
     samples = [Rates.read(sample) for sample in case["samples"]]
     unmeasured = never_measured(context.readings["kilobyte"])
     chosen = context.readings["window"]
@@ -84,7 +84,7 @@ _FULL: Mapping[str, Callable[[Sequence[Rate], int], str]] = {
 
 
 def broker(context: Context, case: Case) -> Derivation:
-    """[DATA-08 … 10]"""
+    """Answer `average.broker`. [DATA-08 … 10]"""
     bundles, kilobyte = case["bundles"], context.readings["kilobyte"]
     sums = {
         frame: together(carried(bundles.get(name), frame, kilobyte) for name in case["owned"])

@@ -17,7 +17,7 @@ DEFAULT = "defaultNumberOfNamespaceBundles"
 
 
 def create(context: Context, case: Case) -> Derivation:
-    """[BUNDLE-01 … 03]"""
+    """Answer `bundles.create`. [BUNDLE-01 … 03]"""
     asked = case["bundles"]
     count = int(context.settings(case).number(DEFAULT) if asked is None else asked)
     if count <= 0:
@@ -31,7 +31,7 @@ def create(context: Context, case: Case) -> Derivation:
 
 
 def locate(context: Context, case: Case) -> Derivation:
-    """[BUNDLE-04 … 13]"""
+    """Answer `bundles.locate`. [BUNDLE-04 … 13]"""
     ranges = ranges_of(case["boundaries"])
     locate = bundles.LOCATE[context.readings["partitions"]]
     lost = answers.old_topic(case, context.release) or answers.nowhere(context, case)
@@ -51,7 +51,7 @@ def locate(context: Context, case: Case) -> Derivation:
 
 
 def split(context: Context, case: Case) -> Derivation:
-    """[SPLIT-10 … 19]"""
+    """Answer `bundles.split`. [SPLIT-10 … 19]"""
     split = splitting.Split.of(case["bundle"], case["topics"], case["positions"])
     settings = context.settings(case)
     if context.release is not None:
@@ -63,7 +63,7 @@ def split(context: Context, case: Case) -> Derivation:
 
 
 def split_candidates(context: Context, case: Case) -> Derivation:
-    """[SPLIT-01 … 09]"""
+    """Answer `bundles.split_candidates`. [SPLIT-01 … 09]"""
     if context.release is not None:
         return answers.split_candidates(context, case, context.release)
     growth = Growth(case, context.settings(case), context.readings)

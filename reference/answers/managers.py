@@ -11,7 +11,7 @@ from pulsar_conformance.reference.released import managers as released
 
 
 def choose(context: Context, case: Case) -> Derivation:
-    """[MANAGER-01 … 07]"""
+    """Answer `manager.choose`. [MANAGER-01 … 07]"""
     conf, dynamic = case["conf"], case["dynamic"]
     if context.release is not None:
         return released.choose(conf, dynamic, context.release)

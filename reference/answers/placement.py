@@ -15,7 +15,7 @@ from pulsar_conformance.reference.released import answers
 
 
 def select(context: Context, case: Case) -> Derivation:
-    """[PLACE-01 … 13]"""
+    """Answer `place.select`. [PLACE-01 … 13]"""
     if context.release is not None:
         return answers.select(context, case, context.release)
     placed = placement(case, context.settings(case), context.readings)
@@ -24,7 +24,7 @@ def select(context: Context, case: Case) -> Derivation:
 
 
 def broker(context: Context, case: Case) -> Derivation:
-    """[PLACE-14, ANTI-17]"""
+    """Answer `place.broker`. [PLACE-14, ANTI-17]"""
     if context.release is not None:
         return answers.broker(context, case, context.release)
     found = Assignment(case, context.settings(case), context.readings)
@@ -78,7 +78,7 @@ def _decision(placed: Placement) -> str:
 
 
 def anti_affinity(context: Context, case: Case) -> Derivation:
-    """[ANTI-01 … 10]"""
+    """Answer `place.anti_affinity`. [ANTI-01 … 10]"""
     if context.release is not None:
         return answers.anti_affinity(context, case, context.release)
     spread = Spread.of(case, context.readings["domain-counts"])

@@ -13,7 +13,7 @@ from pulsar_conformance.reference.released import reports as released
 
 
 def read(context: Context, case: Case) -> Derivation:
-    """[REPORT-01 … 09]"""
+    """Answer `report.read`. [REPORT-01 … 09]"""
     if context.release is not None:
         return released.read(case, context.release)
     try:

@@ -11,7 +11,7 @@ from pulsar_conformance.reference.settings import Value
 
 
 def defaults(context: Context, _case: Case) -> Derivation:
-    """[CONFIG]"""
+    """Answer `settings.defaults`. [CONFIG]"""
 
     known = (
         context.defaults if context.release is None else answers.defaults(context, context.release)

@@ -37,7 +37,7 @@ EVERYWHERE: Mapping[str, tuple[Strategy, ...]] = {
 
 
 def select(context: Context, case: Case) -> Derivation:
-    """[SHED, OVERLOAD, THRESHOLD, UNIFORM]"""
+    """Answer `shed.select`. [SHED, OVERLOAD, THRESHOLD, UNIFORM]"""
     cycle = Cycle(case, context.settings(case), context.readings)
     if context.release is not None:
         return released.select(cycle, context.release)

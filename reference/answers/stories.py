@@ -13,7 +13,7 @@ from pulsar_conformance.reference.story import replay
 
 
 def story(context: Context, case: Case) -> Derivation:
-    """[OWN, and what only time can show of SHED, SPLIT, MANAGER, ANTI]"""
+    """Answer `cluster.replay`. [OWN; SHED, SPLIT, MANAGER and ANTI where time shows them]"""
     for strategy in named_strategies(case):
         if strategy not in STRATEGIES:
             return Derivation({"unsupported": f"{strategy} is not documented"}, tuple)

@@ -16,7 +16,7 @@ PLACES = 4
 
 
 def maximum(context: Context, case: Case) -> Derivation:
-    """[USAGE-01 … 04]"""
+    """Answer `usage.max`. [USAGE-01 … 04]"""
     if context.release is not None:
         return answers.maximum(context, case, context.release)
     broker = Broker.read("broker", case["broker"])
@@ -35,7 +35,7 @@ def maximum(context: Context, case: Case) -> Derivation:
 
 
 def nic(context: Context, case: Case) -> Derivation:
-    """[USAGE-05 … 07]"""
+    """Answer `usage.nic`. [USAGE-05 … 07]"""
     reported = case["nics"][0]["reportedGbps"]
     known = answers.speed_of(None if reported is None else exact(reported), context.release)
     speed = usage.nic_speed(context.settings(case), known)

@@ -19,7 +19,7 @@ from pulsar_conformance.reference.story.timers import pass_time
 from pulsar_conformance.reference.story.world import World
 
 Event = Callable[[World, Mapping[str, Any], EventResult], None]
-"""Errors: `Ignored` for an event that makes no sense, `Refused` for a rejected one."""
+"""Applies an event. Errors: `Ignored` if it makes no sense, `Refused` if it is rejected."""
 
 STARTS_GRACE: Mapping[str, bool] = {"shed": False, "unload": True}
 """True if an administrator's unload starts the grace period, by `grace-starts`. [SHED-12, 14]"""

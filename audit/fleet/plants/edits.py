@@ -79,7 +79,7 @@ def shedding(moment: PlantedCycle) -> Broker | None:
 
 
 def switched_off(moment: PlantedCycle) -> Pairs | None:
-    """Shedding is switched off, and goes on."""
+    """Shedding continues although it is switched off."""
     if shedding(moment) is None:
         return None
     pairs = moment.honest
