@@ -10,7 +10,7 @@ import yaml
 from pulsar_conformance import specs
 from pulsar_conformance.reference import managers
 from pulsar_conformance.reference.derivation import Derivation, Step
-from pulsar_conformance.reference.released.configuration import V2_10, Version, version_of
+from pulsar_conformance.reference.released.configuration import Version, version_of
 from pulsar_conformance.reference.released.release import ReleasedWays
 
 PACKAGE = "org.apache.pulsar.broker.loadbalance."
@@ -33,7 +33,7 @@ def choose(conf: str | None, dynamic: str | None, release: ReleasedWays) -> Deri
         place = release.place("bad-dynamic-manager")
         return _declined("refused", f"there is no class '{dynamic}' ({place})")
     written = conf or ""
-    trimmed = written.strip() if release.version >= V2_10 else written.lstrip()
+    trimmed = written.lstrip() if release.ways["class-blanks"] == "kept" else written.strip()
     name = trimmed if dynamic is None else dynamic
     if not name.strip():
         return _manager(release.ways["no-manager"], conf, dynamic, f"{release.place('no-manager')}")

@@ -153,7 +153,11 @@ def test_every_release_has_its_profile():
 def test_the_factors_of_neighbours_are_what_their_profiles_differ_in():
     changed = [one for one in factors("released-4.0", "released-4.2") if one.older != one.newer]
     assert [(one.name, one.older, one.newer) for one in changed] == [
+        ("spared-namespaces", "own", "own-without-cluster"),
         ("uniform-slack", "both", "none"),
+        ("average-order", "whole-points", "exact"),
+        ("removed-bundle", "split", "skipped"),
+        ("old-names", "read", "refused"),
         ("bad-manager", "simple", "refused"),
     ]
 
