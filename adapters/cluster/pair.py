@@ -85,7 +85,7 @@ class ClusterPair(Connection):
         return [remark for one in self._both for remark in one.remarks()]
 
     def stderr_tail(self) -> str:
-        """Last lines of the standard error of the first."""
+        """Last lines of the first cluster's standard error."""
         return self._first.stderr_tail()
 
     @property

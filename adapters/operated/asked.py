@@ -126,7 +126,7 @@ class OwnQuestions:
                 return {"unsupported": str(error)}
             raise
         if self._reader.boundaries(space) != cuts:
-            return {"unsupported": f"{space} was divided meanwhile; ask again"}
+            return {"unsupported": f"{space} was split while it was read; ask again"}
         return {"bundles": bundles}
 
     def read(self, case: Mapping[str, Any]) -> JSON:

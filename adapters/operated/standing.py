@@ -17,7 +17,7 @@ from pulsar_conformance.reference.cluster import RESOURCES
 from pulsar_conformance.reference.managers import MANAGERS
 
 MOST_NAMESPACES, MOST_TOPICS = 20, 10
-"""Numbers of namespaces of a large cluster, and of topics of each, that are read."""
+"""Maximum numbers of namespaces to read of a large cluster, and of topics of each."""
 
 MANAGER = "loadManagerClassName"
 NESTED = "systemResourceUsage"

@@ -111,7 +111,7 @@ def _shared(target: str, adapter: str, options: Mapping[str, str] = MappingProxy
             running = _started(target, adapter, options)
         elif running.target != target:
             problem = f"this process has a Spark already, {running.target}"
-            hint = "ask the two in commands of their own"
+            hint = "use a separate command for each"
             raise AdapterError("start", problem, hint, "", adapter)
         running.users += 1
         _PROCESS.running = running

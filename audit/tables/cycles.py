@@ -131,7 +131,7 @@ TRACE = 1e-8
 
 
 def _forgotten() -> Column:
-    """True once nothing that a leader knew from before the history matters.
+    """True once the leader's data from before the history no longer matter.
 
     By then the grace period is over, each bundle was reported as often as counts, and the share of
     earlier usages is negligible.

@@ -44,7 +44,7 @@ class Deviation:
     readings: Mapping[str, str] = field(default_factory=dict)
     """Readings that the entry assumes, because answers do not show them."""
     proposed: str = ""
-    """A sentence for the documents."""
+    """Sentence to propose for the documents."""
 
     @property
     def why(self) -> str:

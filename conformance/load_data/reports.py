@@ -170,7 +170,7 @@ def _reported_by(case: Reported, usage: FlatCase, expect: Expect) -> None:
     _in_one_place(case, expect)
     known = {name: case.known(name) for name in RESOURCES}
     asked_for = {name: usage["broker"].get(name) for name in RESOURCES}
-    expect.given(known == asked_for, "the usage is asked of what is reported")
+    expect.given(known == asked_for, "the question is about the reported resources")
 
 
 def _demand_maximum(content: ReportContent, measured: Measured, expect: Expect) -> None:

@@ -25,7 +25,7 @@ class Changed:
     waiting: frozenset[str]
     """The brokers that run since before the change."""
     mixed: bool
-    """True if some brokers were started before it and some after."""
+    """True if some brokers started before the change and some after."""
     how: str
     known: bool
     """True if the former value was certainly in force."""

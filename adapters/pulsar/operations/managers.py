@@ -27,7 +27,7 @@ BROKERS = "org.apache.pulsar.broker.admin.v2.Brokers"
 BROKER_SERVICE = "org.apache.pulsar.broker.service.BrokerService"
 LOAD_MANAGER = "org.apache.pulsar.broker.loadbalance.LoadManager"
 SETTING_DYNAMICALLY = ("persistDynamicConfigurationAsync", "updateDynamicConfigurationOnZk")
-"""The method that decides on a dynamic setting, by the names that it had."""
+"""Names, in different releases, of the method that validates a dynamic setting."""
 
 MANAGERS = {
     "SimpleLoadManagerImpl": "simple",
