@@ -38,7 +38,8 @@ def told(capfd, *words):
     status = main(["changes", *words])
     out, err = capfd.readouterr()
     assert "Traceback" not in out + err
-    long = [line for line in out.splitlines() if len(line) > 80]
+    # A path of Pulsar's source is one word, and is not broken.
+    long = [line for line in out.splitlines() if len(line) > 80 and len(line.split()) > 1]
     assert long == []
     assert "\x1b" not in out
     return status, out, err
