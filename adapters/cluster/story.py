@@ -273,7 +273,7 @@ class LiveStory(StoryPlayer):
 def check_name(topic: str) -> None:
     """Check that the release reads a topic's name in the same way. Errors: `Unsayable`.
 
-    It takes four parts for tenant, cluster, namespace and topic; or it has no such names any more.
+    It takes four parts for tenant, cluster, namespace and topic; or no longer supports such names.
     """
     try:
         space = str(named("org.apache.pulsar.common.naming.TopicName").get(topic).getNamespace())

@@ -151,7 +151,7 @@ def _nothing(args: argparse.Namespace, lines: dict[str, Any]) -> str:
 
 def _check_times(since: datetime | None, until: datetime | None) -> None:
     if since and until and since >= until:
-        problem = f"it is not before --to {until.isoformat()}, so the period has no cycle"
+        problem = f"it is not before --to {until.isoformat()}, so the period is empty"
         raise AuditError(f"--from {since.isoformat()}: {problem}")
 
 

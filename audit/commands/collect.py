@@ -87,7 +87,7 @@ UNREACHED = (BadUrl, CannotWrite, NoCluster, NoAnswer)
 
 @contextmanager
 def recorder_of(args: argparse.Namespace, folder: Path) -> Iterator[tuple[Recorder, Recording]]:
-    """Yield a recorder of the cluster of `add_cluster_arguments`. Errors: `UNREACHED`."""
+    """Yield a recorder of the cluster that the arguments select. Errors: `UNREACHED`."""
     access = Access.of(args.url, args.token_file, args.tls_trust, args.time_limit)
     api = AdminApi(access)
     try:

@@ -62,7 +62,7 @@ def load(file: Path) -> tuple[Deviation, ...]:
     """Read a known-deviations file; a case is looked for beside it, then in each folder above.
 
     Errors: `specs.SpecError` with file and line for an unknown rule, a second entry of one, or a
-    case that is not there or is none.
+    case that is missing or invalid.
     """
     sheet = _read(file)
     found: list[Deviation] = []
