@@ -97,16 +97,13 @@ class Confirmer:
         if findings.error is not None:
             raise findings.error
         applied = findings.applied
-        if findings.own:
-            fault = recurring_fault(applied, findings.own)
-            if fault is None:
-                return Confirmed(findings, flaky=tuple(findings.own))
+        fault = recurring_fault(applied, findings.own) if findings.own else None
+        example = None if findings.own else wrong_example(applied, findings.answered)
+        if fault is None and example is None and deviation is not None:
+            fault = self._fault_of(deviation, applied)
+        if fault is not None:
             return Confirmed(findings, self.shown(applied, fault, deviation))
-        example = wrong_example(applied, findings.answered)
-        if example is not None:
-            return Confirmed(findings, example=example)
-        fault = self._fault_of(deviation, applied) if deviation else None
-        return Confirmed(findings, self.shown(applied, fault, deviation) if fault else None)
+        return Confirmed(findings, flaky=tuple(findings.own), example=example)
 
     def shown(
         self, applied: AppliedRule, fault: Fault, deviation: Deviation | None = None

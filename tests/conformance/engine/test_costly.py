@@ -179,7 +179,8 @@ class AlwaysOnce(Once):
 
 
 def test_what_wavers_is_a_known_deviation_where_its_own_case_shows_it(judged, tmp_path):
-    one = next(rule for rule, found in judged(Once()).items() if found.verdict == "undecided")
+    unsure = [rule for rule, found in judged(Once()).items() if found.verdict == "undecided"]
+    one = next(rule for rule in unsure if not specs.load().rules[rule].presupposes)
     case = tmp_path / judged(Once())[one].why.partition("broken on ")[2].partition(",")[0]
     [question] = load(case).trial.questions
     more = {"namespace": {"name": "conformance/one-more", "bundles": 1}}
