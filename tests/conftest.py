@@ -2,6 +2,7 @@
 
 import gc
 import json
+import re
 from importlib.util import find_spec
 
 import pytest
@@ -58,4 +59,5 @@ def pytest_ignore_collect(collection_path):
         return None
     source = collection_path.read_text("utf-8")
     missing = (marker for marker, package in NEEDED.items() if not find_spec(package))
-    return True if any(f"pytest.mark.{marker}\n" in source for marker in missing) else None
+    marked = (rf"^(pytestmark = .*|    )pytest\.mark\.{marker}\b" for marker in missing)
+    return True if any(re.search(one, source, re.MULTILINE) for one in marked) else None

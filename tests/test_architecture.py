@@ -220,3 +220,12 @@ def test_a_rule_of_shedding_is_found_in_six_folders():
 
 def _below(file, folders):
     return file.relative_to(ROOT).as_posix().startswith(folders)
+
+
+def test_a_file_of_tests_states_its_markers_once():
+    stated = {
+        file.relative_to(ROOT).as_posix(): len(re.findall(r"(?m)^pytestmark", text))
+        for file in sorted((ROOT / "tests").rglob("test_*.py"))
+        if (text := file.read_text("utf-8"))
+    }
+    assert [name for name, count in stated.items() if count > 1] == []

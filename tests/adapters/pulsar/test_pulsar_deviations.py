@@ -14,11 +14,12 @@ from pulsar_conformance.conformance.engine.implementation import Implementation
 from pulsar_conformance.conformance.engine.judge import AppliedRule, JudgedImplementation
 from pulsar_conformance.reference import Readings
 
-pytestmark = pytest.mark.pulsar
-
 ROOT = Path(__file__).parents[3]
 HERE = all(map(shutil.which, ("java", "mvn"))) and importlib.util.find_spec("jpype") is not None
-pytestmark = pytest.mark.skipif(not HERE, reason="needs Java, Maven and the extra pulsar")
+pytestmark = [
+    pytest.mark.pulsar,
+    pytest.mark.skipif(not HERE, reason="needs Java, Maven and the extra pulsar"),
+]
 
 
 CASES = "fixtures/cases"

@@ -17,11 +17,12 @@ from pulsar_conformance.conformance.commands.check import check
 from pulsar_conformance.conformance.engine.draw import drawn
 from pulsar_conformance.specs import load
 
-pytestmark = pytest.mark.pulsar
-
 NEEDED = ("java", "javac", "mvn")
 HERE = all(map(shutil.which, NEEDED)) and importlib.util.find_spec("jpype") is not None
-pytestmark = pytest.mark.skipif(not HERE, reason="needs Java, Maven and the extra pulsar")
+pytestmark = [
+    pytest.mark.pulsar,
+    pytest.mark.skipif(not HERE, reason="needs Java, Maven and the extra pulsar"),
+]
 
 PROFILE = "documented-3.0"
 VERSIONS = ("3.0.7", "4.2.4")

@@ -7,11 +7,12 @@ import pytest
 from pulsar_conformance.adapters.names import connect
 from pulsar_conformance.adapters.pulsar import versions
 
-pytestmark = pytest.mark.pulsar
-
 NEEDED = ("java", "mvn")
 HERE = all(map(shutil.which, NEEDED)) and importlib.util.find_spec("jpype") is not None
-pytestmark = pytest.mark.skipif(not HERE, reason="needs Java, Maven and the extra pulsar")
+pytestmark = [
+    pytest.mark.pulsar,
+    pytest.mark.skipif(not HERE, reason="needs Java, Maven and the extra pulsar"),
+]
 
 PROFILE = "documented-3.0"
 RATES = ("msgRateIn", "msgRateOut", "msgThroughputIn", "msgThroughputOut")

@@ -8,11 +8,12 @@ from pathlib import Path
 import pytest
 from pulsar_conformance.conformance.commands.main import main
 
-pytestmark = pytest.mark.pulsar
-
 NEEDED = ("java", "javac", "mvn")
 HERE = all(map(shutil.which, NEEDED)) and importlib.util.find_spec("jpype") is not None
-pytestmark = pytest.mark.skipif(not HERE, reason="needs Java, Maven and the extra pulsar")
+pytestmark = [
+    pytest.mark.pulsar,
+    pytest.mark.skipif(not HERE, reason="needs Java, Maven and the extra pulsar"),
+]
 
 
 def test_4_2_4_weighs_usages_and_moves_no_thousand_messages_more(tmp_path, monkeypatch, capfd):

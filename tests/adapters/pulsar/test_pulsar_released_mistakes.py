@@ -9,11 +9,12 @@ from pulsar_conformance.adapters import AdapterError
 from pulsar_conformance.adapters.names import connect
 from pulsar_conformance.adapters.pulsar.shelf import Shelf
 
-pytestmark = pytest.mark.pulsar
-
 NEEDED = ("java", "javac", "mvn")
 HERE = all(map(shutil.which, NEEDED)) and importlib.util.find_spec("jpype") is not None
-pytestmark = pytest.mark.skipif(not HERE, reason="needs Java, Maven and the extra pulsar")
+pytestmark = [
+    pytest.mark.pulsar,
+    pytest.mark.skipif(not HERE, reason="needs Java, Maven and the extra pulsar"),
+]
 
 PROFILE = "documented-3.0"
 SHEDDER = """

@@ -13,11 +13,12 @@ from pulsar_conformance.conformance.drawing.drawing import draw
 from pulsar_conformance.conformance.placement import draw_domains as assignments
 from pulsar_conformance.reference import Model
 
-pytestmark = pytest.mark.pulsar
-
 NEEDED = ("java", "javac", "mvn")
 HERE = all(map(shutil.which, NEEDED)) and importlib.util.find_spec("jpype") is not None
-pytestmark = pytest.mark.skipif(not HERE, reason="needs Java, Maven and the extra pulsar")
+pytestmark = [
+    pytest.mark.pulsar,
+    pytest.mark.skipif(not HERE, reason="needs Java, Maven and the extra pulsar"),
+]
 
 BESIDE_LOAD = (
     assignments.isolated,

@@ -12,11 +12,12 @@ from pulsar_conformance.conformance.engine.plan import Plan
 from pulsar_conformance.conformance.engine.run import Run
 from pulsar_conformance.fixtures import examples
 
-pytestmark = pytest.mark.pulsar
-
 NEEDED = ("java", "javac", "mvn")
 HERE = all(map(shutil.which, NEEDED)) and importlib.util.find_spec("jpype") is not None
-pytestmark = pytest.mark.skipif(not HERE, reason="needs Java, Maven and the extra pulsar")
+pytestmark = [
+    pytest.mark.pulsar,
+    pytest.mark.skipif(not HERE, reason="needs Java, Maven and the extra pulsar"),
+]
 
 PROFILE = "documented-3.0"
 ROWS = ("SHED-15", "SHED-16", "OVERLOAD-12", "THRESHOLD-15")

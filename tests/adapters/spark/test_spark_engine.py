@@ -17,10 +17,8 @@ from pulsar_conformance.reference import Model
 from standins.examples import EXAMPLES
 from standins.sparks import NAME, spark
 
-pytestmark = pytest.mark.spark
-
 assert spark
-pytestmark = pytest.mark.usefixtures("spark")
+pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark")]
 
 PROFILE = "documented-3.0"
 SETTLED = (

@@ -13,10 +13,8 @@ from pulsar_conformance.conformance.engine.draw import drawn
 from pulsar_conformance.reference import MissingSetting, Model
 from standins.sparks import NAME, spark
 
-pytestmark = pytest.mark.spark
-
 assert spark
-pytestmark = pytest.mark.usefixtures("spark")
+pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark")]
 
 EACH = 6
 OPERATIONS = (

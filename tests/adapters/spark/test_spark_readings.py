@@ -6,10 +6,8 @@ from pulsar_conformance.conformance.engine.plan import Plan
 from pulsar_conformance.conformance.engine.run import Run
 from standins.sparks import NAME, spark
 
-pytestmark = pytest.mark.spark
-
 assert spark
-pytestmark = pytest.mark.usefixtures("spark")
+pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark")]
 
 PROFILE = "documented-3.0"
 SHED, SPLIT, GROW = "shed.select", "bundles.split", "bundles.split_candidates"
