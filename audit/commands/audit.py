@@ -77,6 +77,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="how many case files to write for each broken rule (%(default)s)",
     )
     parser.add_argument(
+        "--wait",
+        action="store_true",
+        help="wait for another audit that writes into the same output",
+    )
+    parser.add_argument(
         "--spark",
         default="local[*]",
         metavar="TARGET",
@@ -110,10 +115,11 @@ def run(args: argparse.Namespace) -> int:
             plan = AuditPlan.of(args.profile, readings, since=args.time_from, until=args.time_to)
             check_rules(plan)
             other = Counterfactual(settings, args.strategy)
+            how = ReportOptions(args.cases, wait=args.wait)
             if asked:
-                print("\n".join(answered(spark.session, args.input, args.output, plan, asked)))
+                answer = answered(spark.session, args.input, args.output, plan, asked, how)
+                print("\n".join(answer))
                 return 0
-            how = ReportOptions(args.cases)
             found, lines = reported(spark.session, args.input, args.output, plan, other, how)
     except (AdapterError, AuditError, BadPlan, BadSetting, BadSnapshot, specs.UnknownName) as wrong:
         print(f"pulsar-conformance: {wrong}", file=sys.stderr)

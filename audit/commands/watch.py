@@ -144,7 +144,7 @@ def _auditing(
     plan = AuditPlan.of(args.profile, readings)
     check_rules(plan)
     refresh = max(1, round(args.audit_every))
-    how = ReportOptions(quiet=True, refresh=refresh)
+    how = ReportOptions(quiet=True, refresh=refresh, wait=True)
     print(f"the page: {Path(output) / PAGE}", flush=True)
 
     def audit() -> int:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -18,11 +18,12 @@ from pulsar_conformance.audit.input.paths import AuditError, as_given, literal
 from pulsar_conformance.audit.page import making
 from pulsar_conformance.audit.pipeline import report_text, spark_tuning, summary
 from pulsar_conformance.audit.pipeline.inquiry import Inquiry, answer
+from pulsar_conformance.audit.pipeline.lock import locked
 from pulsar_conformance.audit.pipeline.marks import Mark
 from pulsar_conformance.audit.pipeline.plan import AuditPlan
 from pulsar_conformance.audit.pipeline.reading import source
-from pulsar_conformance.audit.pipeline.running import BEGUN, make
-from pulsar_conformance.audit.pipeline.steps import steps
+from pulsar_conformance.audit.pipeline.running import BEGUN, make, stale_tables
+from pulsar_conformance.audit.pipeline.steps import TableStep, steps
 from pulsar_conformance.audit.pipeline.tables import SESSION
 from pulsar_conformance.audit.pipeline.workers import workers
 from pulsar_conformance.audit.pipeline.writing import ASKED, Store
@@ -45,6 +46,12 @@ class ReportOptions:
     cases: int = 10
     quiet: bool = False
     refresh: int = 0
+
+    wait: bool = False
+    """True to wait for another audit that writes into the same output."""
+
+    writable: bool = True
+    """False to show a complete audit in an output that cannot be written."""
 
 
 @dataclass(frozen=True)
@@ -85,6 +92,7 @@ def tables(
     other: AuditPlan | None,
     *,
     quiet: bool = False,
+    writable: bool = True,
 ) -> dict[str, DataFrame]:
     """Return every table of the audit of a history, building missing ones. Errors: `AuditError`."""
     path = as_given(path)
@@ -105,8 +113,24 @@ def tables(
             return None if session is None else Store(session, store.path, store.in_one)
 
         at_once = spark_tuning.at_once(found.length)
-        make(store, every, _no_progress if quiet else _report_progress, set_up, at_once, beside)
+        if not writable:
+            _check_complete(store, every)
+        tell = _no_progress if quiet else _report_progress
+        make(store, every, tell, set_up, at_once, beside, _report_damage)
     return {step.table: store.read(step.table) for step in every}
+
+
+def _check_complete(store: Store, every: Sequence[TableStep]) -> None:
+    """Check that nothing has to be written. Errors: `AuditError`."""
+    stale = stale_tables(store, every, _report_damage)
+    if stale:
+        problem = f"it cannot be written, and {stale[0]} has to be built"
+        raise AuditError(f"--output {store.path}: {problem}; name a folder that can be written")
+
+
+def _report_damage(table: str, why: str) -> None:
+    """Report a table that is rebuilt because its files have changed."""
+    print(f"{table}: {why}; the table is rebuilt", file=sys.stderr, flush=True)
 
 
 def _found(spark: Any, path: str) -> files.InputFiles:
@@ -138,14 +162,23 @@ def reported(
     spark: Any, path: str, output: str, plan: AuditPlan, other: Counterfactual, how: ReportOptions
 ) -> tuple[dict[str, Any], Iterator[str]]:
     """Return the summary and its lines, after everything is written. Errors: `AuditError`."""
-    with spark_errors_as_sentences(path, output):
-        return _reported(spark, path, output, plan, other, how)
+    with spark_errors_as_sentences(path, output), _lock(spark, output, how.wait) as writable:
+        return _reported(spark, path, output, plan, other, replace(how, writable=writable))
 
 
-def answered(spark: Any, path: str, output: str, plan: AuditPlan, asked: Inquiry) -> list[str]:
+def answered(
+    spark: Any, path: str, output: str, plan: AuditPlan, asked: Inquiry, how: ReportOptions
+) -> list[str]:
     """Return the answer to a question about a bundle or a broker. Errors: `AuditError`."""
-    with spark_errors_as_sentences(path, output):
-        return list(answer(tables(spark, path, output, plan, None), plan, asked))
+    with spark_errors_as_sentences(path, output), _lock(spark, output, how.wait) as writable:
+        made = tables(spark, path, output, plan, None, writable=writable)
+        return list(answer(made, plan, asked))
+
+
+def _lock(spark: Any, output: str, wait: bool) -> AbstractContextManager[bool]:
+    """Lock the output, making its folder if Spark runs on this machine."""
+    elsewhere = "://" in output or ".connect." in type(spark).__module__
+    return locked(output, wait=wait, create=not elsewhere)
 
 
 @contextmanager
@@ -178,9 +211,9 @@ def _reported(
     spark: Any, path: str, output: str, plan: AuditPlan, other: Counterfactual, how: ReportOptions
 ) -> tuple[dict[str, Any], Iterator[str]]:
     asked_plan = other.over(plan)
-    made = tables(spark, path, output, plan, asked_plan, quiet=how.quiet)
+    made = tables(spark, path, output, plan, asked_plan, quiet=how.quiet, writable=how.writable)
     with workers(1) as beside:
-        shown = beside.submit(_shown, made, plan, output, how.cases)
+        shown = beside.submit(_shown, made, plan, output, how)
         found = summary.summary(made, plan)
         faults, content = shown.result()
     if asked_plan is not None:
@@ -193,11 +226,14 @@ def _reported(
 
 
 def _shown(
-    made: dict[str, DataFrame], plan: AuditPlan, output: str, cases: int
+    made: dict[str, DataFrame], plan: AuditPlan, output: str, how: ReportOptions
 ) -> tuple[list[dict[str, Any]], dict[str, Any] | None]:
     """Write case files; return the first faults of each rule, and the content of the page."""
-    casefiles.write(made["verdicts"], output, cases)
-    return summary.faults(made["verdicts"], SHOWN), making.content(made, plan, output)
+    faults = summary.faults(made["verdicts"], SHOWN)
+    if not how.writable:
+        return faults, None
+    casefiles.write(made["verdicts"], output, how.cases)
+    return faults, making.content(made, plan, output)
 
 
 def _no_progress(_table: str, _mark: Mark | None) -> None:

@@ -44,18 +44,24 @@ def make(
     set_up: SetUp = lambda _store, _table, _part: None,
     at_once: int = 1,
     beside: Callable[[], Store | None] = lambda: None,
+    damaged: Callable[[str, str], None] = lambda _table, _why: None,
 ) -> Mapping[str, Mark]:
     """Build every table that is missing or stale.
 
     On a first run, `at_once` tables are built in parallel with one configuration. Later, one table
     is built whole at a time, and the changed part of another in the store `beside`, if there is
-    one: the same folder with a session of its own.
+    one: the same folder with a session of its own. `damaged` is called with the name of each table
+    whose files are not those that were written, and the difference: it is rebuilt.
     """
-    marks, steps = dict(store.marks.read()), {step.table: step for step in every}
+    steps = {step.table: step for step in every}
+    before = store.marks.read()
+    marks = believed(store, before, steps, damaged)
     if BEGUN not in marks:
         store.marks.begin(BEGUN)
+    for table in before.keys() - marks.keys():
+        store.marks.put(table, None)
     wanted = fingerprints(steps.values())
-    stale = [name for name in steps if not _is_built(marks.get(name), wanted[name])]
+    stale = _stale(marks, wanted)
     if marks.keys().isdisjoint(stale):
         stores = [store] * at_once
     else:
@@ -69,8 +75,37 @@ def make(
     return {name: marks[name] for name in steps}
 
 
-def _is_built(mark: Mark | None, wanted: str) -> bool:
-    return mark is not None and mark.fingerprint == wanted
+def believed(
+    store: Store,
+    marks: Mapping[str, Mark],
+    steps: Mapping[str, TableStep],
+    damaged: Callable[[str, str], None],
+) -> dict[str, Mark]:
+    """Return the marks of tables whose files are those that were written."""
+    kept = dict(marks)
+    for table in steps:
+        why = store.damage(table, marks[table]) if table in marks else None
+        if why is not None:
+            damaged(table, why)
+            del kept[table]
+    return kept
+
+
+def stale_tables(
+    store: Store, every: Iterable[TableStep], damaged: Callable[[str, str], None]
+) -> list[str]:
+    """Return the tables that are missing, damaged or built from something else; writes nothing."""
+    steps = {step.table: step for step in every}
+    marks = believed(store, store.marks.read(), steps, damaged)
+    return _stale(marks, fingerprints(steps.values()))
+
+
+def _stale(marks: Mapping[str, Mark], wanted: Mapping[str, str]) -> list[str]:
+    return [
+        name
+        for name, fingerprint in wanted.items()
+        if name not in marks or marks[name].fingerprint != fingerprint
+    ]
 
 
 @dataclass
@@ -109,6 +144,7 @@ class _Builder:
         old = self.marks.get(step.table)
         if old is not None:
             self._mark(step, None)
+        store.manifests.remove(step.table)
         written = self._in_part(store, step, old)
         if written is None:
             with self.whole:
@@ -116,6 +152,7 @@ class _Builder:
                 written = self._whole(store, step)
         took = time.monotonic() - begun
         rows, since, before = written
+        store.manifests.write(step.table)
         mark = Mark(self.wanted[step.table], rows, took, step.method, before, since)
         self.marks[step.table] = mark
         self._mark(step, mark)

@@ -15,8 +15,10 @@ from typing import Any
 
 from pulsar_conformance.audit.input.changes import NEVER, SOURCE, difference
 from pulsar_conformance.audit.input.paths import literal
-from pulsar_conformance.audit.pipeline.marks import Marks
+from pulsar_conformance.audit.pipeline.manifest import Manifests
+from pulsar_conformance.audit.pipeline.marks import Mark, Marks
 from pulsar_conformance.audit.pipeline.tables import TABLES
+from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, Observation
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
@@ -54,6 +56,26 @@ class Store:
     def marks(self) -> Marks:
         """The marks of complete tables."""
         return Marks(self.spark, self.path)
+
+    @cached_property
+    def manifests(self) -> Manifests:
+        """The files of complete tables."""
+        return Manifests(self.path)
+
+    def damage(self, table: str, mark: Mark) -> str | None:
+        """Return why a complete table cannot be believed; None if it can.
+
+        Where this process cannot see its files, only its rows are counted.
+        """
+        if self.manifests.here:
+            return self.manifests.damage(table)
+        if mark.before:
+            return None
+        try:
+            count = self.read(table).count()
+        except PySparkException as error:
+            return str(error.getCondition())
+        return None if count == mark.rows else f"it has {count} rows instead of {mark.rows}"
 
     def read(self, table: str) -> DataFrame:
         """Return a complete table."""

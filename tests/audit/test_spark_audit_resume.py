@@ -241,6 +241,39 @@ def test_other_options_and_other_input_make_anew_what_depends_on_them(
     assert store.read("quarantine").count() == undisturbed.read("quarantine").count() + 1
 
 
+def lose(files):
+    files[0].unlink()
+
+
+def tear(files):
+    files[0].write_bytes(files[0].read_bytes()[:100])
+
+
+def double(files):
+    shutil.copy(files[0], files[0].with_name("part-00000-copy.snappy.parquet"))
+
+
+@pytest.mark.parametrize("damage", [lose, tear, double])
+def test_a_damaged_table_is_named_and_rebuilt(
+    audit_session, history, undisturbed, tmp_path, damage
+):
+    output = tmp_path / "out"
+    shutil.copytree(undisturbed.path, output)
+    for table in ("records", "bundle_averages", "verdicts"):
+        damage(sorted((output / table).rglob("*.parquet")))
+    store, named, built = Store(audit_session, str(output)), [], []
+    make(
+        store,
+        every_step(store, history),
+        lambda table, mark: built.append(table) if mark is None else None,
+        damaged=lambda table, why: named.append((table, why)),
+    )
+    assert [table for table, _ in named] == ["records", "bundle_averages", "verdicts"]
+    assert all(str(output) in why for _, why in named)
+    assert set(built) == {table for table, _ in named}
+    assert rows(store) == rows(undisturbed)
+
+
 def begun(history, output):
     """An audit in a process group of its own."""
     words = ["audit", "--input", str(history), "--output", str(output), "--spark", CORES]

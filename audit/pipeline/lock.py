@@ -1,0 +1,81 @@
+"""The lock of an output: one process at a time writes the tables of an audit."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import json
+import os
+import socket
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+
+from pulsar_conformance.audit.input.paths import LOCAL, AuditError
+
+NAME = ".lock"
+POLL = 0.5
+"""Seconds between two attempts to get the lock."""
+
+
+@contextmanager
+def locked(output: str, *, wait: bool = False, create: bool = True) -> Iterator[bool]:
+    """Hold the lock of an output; yield False if the output cannot be written.
+
+    A process that dies leaves no lock behind. An output that is not on a disk of this machine has
+    none: `create` is false if it may be elsewhere, so that no folder is made here. Errors:
+    `AuditError` if another process holds the lock, unless `wait` is true.
+    """
+    folder = Path(output.removeprefix(LOCAL))
+    try:
+        if create:
+            folder.mkdir(parents=True, exist_ok=True)
+        file = _open(folder / NAME) if folder.is_dir() else None
+    except OSError as error:
+        if error.errno not in (errno.EACCES, errno.EROFS, errno.EPERM):
+            raise AuditError(f"--output {output}: {error.strerror}; name another folder") from None
+        yield False
+        return
+    if file is None:
+        yield True
+        return
+    try:
+        _take(file, output, wait)
+        yield True
+    finally:
+        os.close(file)
+
+
+def _open(path: Path) -> int:
+    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+
+
+def _take(file: int, output: str, wait: bool) -> None:
+    while True:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            break
+        except BlockingIOError:
+            if not wait:
+                problem = f"{_holder(file)} is writing into it"
+                hint = "wait for it with --wait, or name another folder"
+                raise AuditError(f"--output {output}: {problem}; {hint}") from None
+            time.sleep(POLL)
+    holder = {"process": os.getpid(), "host": socket.gethostname(), "since": _now()}
+    os.ftruncate(file, 0)
+    os.pwrite(file, json.dumps(holder).encode(), 0)
+
+
+def _now() -> str:
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _holder(file: int) -> str:
+    """Describe the process that holds a lock."""
+    try:
+        holder = json.loads(os.pread(file, 4096, 0))
+        return f"process {holder['process']} on {holder['host']}, since {holder['since']},"
+    except (ValueError, KeyError, TypeError, OSError):
+        return "another audit"

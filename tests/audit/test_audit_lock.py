@@ -1,0 +1,135 @@
+"""An output has one writer at a time, and a table is believed only with the files that it had."""
+
+import json
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+from pulsar_conformance.audit.input.paths import AuditError
+from pulsar_conformance.audit.pipeline import lock
+from pulsar_conformance.audit.pipeline.lock import NAME, locked
+from pulsar_conformance.audit.pipeline.manifest import Manifests
+from pulsar_conformance.audit.pipeline.marks import DONE
+
+HOLDER = """
+import sys
+from pulsar_conformance.audit.pipeline.lock import locked
+with locked(sys.argv[1]):
+    print("locked", flush=True)
+    sys.stdin.read()
+"""
+
+
+@pytest.fixture
+def held(tmp_path):
+    """An output that another process is writing into, and that process."""
+    output = tmp_path / "audit"
+    with subprocess.Popen(
+        [sys.executable, "-c", HOLDER, str(output)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdout.readline() == "locked\n"
+        yield output, process
+        process.kill()
+
+
+def test_a_second_writer_is_refused_and_told_who_the_first_one_is(held):
+    output, process = held
+    with pytest.raises(AuditError) as refused, locked(str(output)):
+        pass
+    assert f"process {process.pid} on " in str(refused.value)
+    assert "--wait" in str(refused.value)
+
+
+def test_a_second_writer_may_wait(held, monkeypatch):
+    output, process = held
+    monkeypatch.setattr(lock, "POLL", 0.02)
+    threading.Timer(0.3, process.stdin.close).start()
+    begun = time.monotonic()
+    with locked(str(output), wait=True) as writable:
+        assert writable
+        assert time.monotonic() - begun > 0.2
+
+
+def test_a_killed_writer_leaves_no_lock(held):
+    output, process = held
+    process.kill()
+    process.wait()
+    with locked(f"file:{output}") as writable:
+        assert writable
+        assert json.loads((output / NAME).read_text())["process"] > 0
+
+
+def test_a_folder_that_cannot_be_written_is_no_error_by_itself(tmp_path, monkeypatch):
+    def refused(_path):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(lock, "_open", refused)
+    with locked(str(tmp_path)) as writable:
+        assert not writable
+
+
+def test_no_folder_is_made_for_an_output_elsewhere(tmp_path):
+    output = tmp_path / "elsewhere"
+    with locked(str(output), create=False) as writable:
+        assert writable
+    assert not output.exists()
+
+
+@pytest.fixture
+def manifests(tmp_path):
+    (tmp_path / DONE).mkdir()
+    part = tmp_path / "verdicts" / "day=2026-11-20"
+    part.mkdir(parents=True)
+    for number in range(2):
+        (part / f"part-{number}.parquet").write_bytes(bytes(range(200)) * (number + 1))
+    (part / ".part-0.parquet.crc").write_bytes(b"crc")
+    found = Manifests(str(tmp_path))
+    found.write("verdicts")
+    return found, part
+
+
+def cut(part):
+    (part / "part-0.parquet").write_bytes(b"")
+
+
+def flip(part):
+    content = bytearray((part / "part-1.parquet").read_bytes())
+    content[17] ^= 1
+    (part / "part-1.parquet").write_bytes(content)
+
+
+DAMAGE = {
+    "lost": (lambda part: (part / "part-0.parquet").unlink(), "part-0.parquet is missing"),
+    "torn": (cut, "part-0.parquet has changed"),
+    "one bit": (flip, "part-1.parquet has changed"),
+    "doubled": (
+        lambda part: (part / "part-2.parquet").write_bytes((part / "part-0.parquet").read_bytes()),
+        "part-2.parquet is no file of it",
+    ),
+    "all lost": (lambda part: [file.unlink() for file in part.glob("part*")], "is missing"),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGE)
+def test_damage_to_the_files_of_a_table_is_found_and_named(manifests, damage):
+    found, part = manifests
+    assert found.damage("verdicts") is None
+    do, named = DAMAGE[damage]
+    do(part)
+    assert named in found.damage("verdicts")
+    found.write("verdicts")
+    assert found.damage("verdicts") is None
+
+
+def test_a_damaged_manifest_is_damage_and_a_missing_one_is_not(manifests, tmp_path):
+    found, _ = manifests
+    (path,) = (tmp_path / DONE).glob("_files-*")
+    path.write_text("{")
+    assert "is damaged" in found.damage("verdicts")
+    found.remove("verdicts")
+    assert found.damage("verdicts") is None
