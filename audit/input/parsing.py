@@ -34,8 +34,8 @@ SPLITTERS = (AUTOMATIC, ADMIN, UNKNOWN)
 
 USED = ", ".join(f"{name} struct<usage double, limit double>" for name in RESOURCES)
 REPORT = (
-    f"struct<{USED}, systemResourceUsage struct<{USED}>, {RATES}, bundles array<string>, "
-    f"lastStats map<string, {STATS}>, bundleStats map<string, {STATS}>>"
+    f"struct<{USED}, systemResourceUsage struct<{USED}>, {RATES}, lastUpdate double, "
+    f"bundles array<string>, lastStats map<string, {STATS}>, bundleStats map<string, {STATS}>>"
 )
 """A broker's load report, of the modular or of the simple load manager."""
 

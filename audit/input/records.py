@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
-from pulsar_conformance.audit.input.parsing import FIELDS, parsed
-from pulsar_conformance.audit.input.reasons import REASONS, STRAY, reason
+from pulsar_conformance.audit.input.parsing import FIELDS, REQUIRED, parsed, time_of
+from pulsar_conformance.audit.input.reasons import (
+    CLUSTER,
+    EARLIEST,
+    LATEST,
+    REASONS,
+    STRAY,
+    reason,
+)
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
@@ -19,6 +26,12 @@ HOURS = 3
 PARTS = 64
 """Number of partitions for records without a timestamp."""
 
+READABLE = ("truncated-line", "not-json")
+"""Reasons of lines whose kind, cluster and time can often be read all the same."""
+
+FIELD = r'"{}"\s*:\s*"([^"\\]+)"'
+"""Pattern of a text field of a damaged line."""
+
 FEW = 0.01
 """A stray day has a smaller share of its cluster's records than this."""
 
@@ -33,10 +46,10 @@ def parse_each(lines: DataFrame) -> DataFrame:
 
     Cluster, day and time are null where they cannot be believed.
     """
-    rows = parsed(lines).withColumn("reason", reason())
+    rows = _with_hints(parsed(lines).withColumn("reason", reason()))
     usable = F.col("reason").isNull()
     said = F.struct(*FIELDS).alias("said")
-    at = F.when(~has_no_time(F.col("reason")), F.col("at"))
+    at = F.when(~has_no_time(F.col("reason")) | F.col("hinted"), F.col("at"))
     return rows.select(
         "file",
         F.make_valid_utf8("line").alias("line"),
@@ -46,6 +59,24 @@ def parse_each(lines: DataFrame) -> DataFrame:
         F.when(usable, said).alias("said"),
         F.when(at.isNotNull(), F.col("cluster")).alias("cluster"),
         at.cast("date").alias("day"),
+    )
+
+
+def _with_hints(rows: DataFrame) -> DataFrame:
+    """Read kind, cluster and time of a damaged line from its text, and mark it as `hinted`."""
+    damaged = F.col("reason").isin(*READABLE) & F.is_valid_utf8("line")
+
+    def hint(name: str) -> Column:
+        return F.nullif(F.regexp_extract("line", FIELD.format(name), 1), F.lit(""))
+
+    at, cluster, kind = time_of(hint("at")), hint("cluster"), hint("kind")
+    earliest, latest = (F.lit(one).cast("timestamp") for one in (EARLIEST, LATEST))
+    sound = at.between(earliest, latest) & cluster.rlike(CLUSTER) & kind.isin(*REQUIRED)
+    hinted = damaged & F.coalesce(sound, F.lit(False))
+    hints = {"at": at, "cluster": cluster, "kind": kind}
+    rows = rows.withColumn("hinted", hinted)
+    return rows.withColumns(
+        {name: F.when(F.col("hinted"), one).otherwise(F.col(name)) for name, one in hints.items()}
     )
 
 

@@ -12,7 +12,16 @@ THROUGHPUTS = ("msgThroughputIn", "msgThroughputOut")
 """Fields in which the simple load manager repeats the message rates."""
 
 ACTIONS = ("unloaded", "assigned", "split")
+LOST_KINDS = ("load_report", "settings")
+LOST, LOST_SETTINGS = (f"lost_{kind}" for kind in LOST_KINDS)
+"""Kinds, in the table `contexts`, of reports and settings that are quarantined."""
+
+BROKER_FIELD = r'"broker"\s*:\s*"([^"\\]+)"'
 CONTEXTS = ("owners", "leader", "cycle", "domain", "group", "settings", "bundle_data")
+
+
+DELAY = "interval 1 hour"
+"""A report may be recorded up to this long after it was written."""
 
 
 def reports(records: DataFrame) -> DataFrame:
@@ -39,6 +48,7 @@ def broker_samples(records: DataFrame) -> DataFrame:
     """
     report, stats = F.col("report"), F.col("stats")
     owned = F.coalesce(report["bundles"], F.when(F.col("simple"), F.map_keys(stats)))
+    written = F.timestamp_millis(report["lastUpdate"].cast("bigint"))
     return reports(records).select(
         "cluster",
         "day",
@@ -47,6 +57,7 @@ def broker_samples(records: DataFrame) -> DataFrame:
         percents(_measured()).alias("percent"),
         *(_rate(name).alias(name) for name in RATE_FIELDS),
         F.array_distinct(F.coalesce(owned, F.array())).alias("bundles"),
+        F.when(written.between(F.col("at") - F.expr(DELAY), F.col("at")), written).alias("written"),
     )
 
 
@@ -93,7 +104,17 @@ def contexts(records: DataFrame) -> DataFrame:
     known = records.where("used").where(F.col("kind").isin(*CONTEXTS))
     names = ("broker", "bundle", "name", "members", "owners", "settings", "data", "anew")
     fields = (F.col(f"said.{name}").alias(name) for name in names)
-    return _together(known.select("cluster", "day", "at", "kind", *fields))
+    rows = known.select("cluster", "day", "at", "kind", *fields)
+    return _together(rows.unionByName(_lost(records), allowMissingColumns=True))
+
+
+def _lost(records: DataFrame) -> DataFrame:
+    """Return load reports and settings that were recorded and cannot be used."""
+    lost = records.where("not used and reason != 'duplicate' and at is not null")
+    lost = lost.where(F.col("kind").isin(*LOST_KINDS))
+    broker = F.nullif(F.regexp_extract("line", BROKER_FIELD, 1), F.lit(""))
+    kind = F.concat(F.lit("lost_"), F.col("kind"))
+    return lost.select("cluster", "day", "at", kind.alias("kind"), broker.alias("broker"))
 
 
 def _together(few: DataFrame) -> DataFrame:

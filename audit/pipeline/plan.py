@@ -45,6 +45,10 @@ class AuditPlan:
         chosen = {**specs.load().default_readings(profile), **(readings or {})}
         return cls(profile, chosen, **more)
 
+    def way(self, name: str) -> str | None:
+        """Return what a release does where documents and readings are silent; None of documents."""
+        return specs.load().profiles[self.profile].ways.get(name)
+
     @property
     def defaults(self) -> Mapping[str, Any]:
         """The defaults of settings in the profile's documents."""

@@ -28,6 +28,7 @@ def lines(found: Json, faults: list[Json], cases: str) -> Iterator[str]:
     yield from _causes(unloads)
     yield from _around(found["splits"], found["leaders"])
     yield from ("", *_rules(found["rules"]))
+    yield from _not_judged(found)
     if "asked" in found:
         yield from ("", *_asked(found["asked"]))
     for fault in faults:
@@ -56,6 +57,8 @@ def _causes(unloads: Json) -> Iterator[str]:
         yield f"  {count:>8}  {cause}"
     if unloads["open"]:
         yield f"  {unloads['open']:>8}  of these may or may not be by shedding"
+    if unloads["unchosen"]:
+        yield f"  {unloads['unchosen']:>8}  of these without a cause, and chosen by no strategy"
 
 
 def _around(splits: int, leaders: Json) -> Iterator[str]:
@@ -67,6 +70,20 @@ def _around(splits: int, leaders: Json) -> Iterator[str]:
     for one in leaders["first"]:
         text = f"{one['at']}  {one['cluster']}: {one['text']}"
         yield from paragraph(text, 4, "  ")
+
+
+def _not_judged(found: Json) -> Iterator[str]:
+    """Yield what the verdicts do not cover: strategies, cycles and rules."""
+    for strategy, cycles in found["unknown_strategies"].items():
+        ran = counted(cycles, "shedding cycle")
+        problem = "no document describes it, and only rules for every strategy are judged"
+        yield from paragraph(f"{strategy}, {ran}: {problem}", 2, "")
+    silent = found["cycles"] - found["cycles_judged"]
+    if silent > 0:
+        yield f"{counted(silent, 'shedding cycle')} judged by no rule"
+    if found["rules_without_check"]:
+        names = ", ".join(found["rules_without_check"])
+        yield from paragraph(f"rules of shedding that no history shows: {names}", 2, "")
 
 
 def verdict(found: Json) -> str:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from pulsar_conformance import specs
+from pulsar_conformance.adapters.spark.shedding import STRATEGIES
 from pulsar_conformance.audit.input.parsing import SHEDDING
 from pulsar_conformance.audit.pipeline import leaders
 from pulsar_conformance.audit.pipeline.plan import AuditPlan
 from pulsar_conformance.audit.pipeline.writing import ASKED
 from pulsar_conformance.audit.verdicts.missing_settings import NOT_RECORDED
 from pulsar_conformance.audit.verdicts.splits import JUDGED
+from pulsar_conformance.audit.verdicts.verdicts import rules_of
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
@@ -21,6 +24,9 @@ ALLOWED, VIOLATED, NOT_DONE, UNDECIDED = "allowed", "violated", "not done though
 VERDICTS = (ALLOWED, VIOLATED, NOT_DONE, UNDECIDED)
 WRONG = (VIOLATED, NOT_DONE)
 """The verdicts that make an audit fail."""
+
+AREAS = ("SHED", "OVERLOAD", "THRESHOLD", "UNIFORM")
+"""Areas of the rules about shedding."""
 
 UNLOADING = ("cluster", "cycle", "broker", "bundle")
 
@@ -34,6 +40,8 @@ def summary(tables: Tables, plan: AuditPlan) -> Json:
         "to": plan.until and plan.until.isoformat(),
         "lines": lines(tables),
         **judged(tables),
+        "unknown_strategies": unknown_strategies(tables),
+        "rules_without_check": list(rules_without_check(plan)),
     }
 
 
@@ -75,6 +83,7 @@ def judged(tables: Tables) -> Json:
             "recorded": sum(row[1] for row in causes),
             "causes": {row[0]: row[1] for row in causes},
             "open": sum(row[2] for row in causes),
+            "unchosen": _unchosen(tables["decisions"]),
             "allowed": unloads[0],
             "in_violation": unloads[1],
         },
@@ -85,6 +94,27 @@ def judged(tables: Tables) -> Json:
         "settings_recorded": not tables["contexts"].where("kind = 'settings'").isEmpty(),
         "follow": tables["verdicts"].where(_is_wrong() & F.col("follows").isNotNull()).count(),
     }
+
+
+def _unchosen(decisions: DataFrame) -> int:
+    """Number of unloads without a recorded cause that no strategy would have chosen."""
+    unlike = decisions.where("moment = cycle and not chosen and owned and size(doubtful) > 0")
+    return int(unlike.select(*UNLOADING).distinct().count())
+
+
+def unknown_strategies(tables: Tables) -> Json:
+    """Return the number of cycles under each strategy that no document describes."""
+    named = tables["cycles"].where(~F.col("strategy").isin(*STRATEGIES)).groupBy("strategy")
+    return dict(named.count().orderBy("strategy").collect())
+
+
+def rules_without_check(plan: AuditPlan) -> Iterator[str]:
+    """Yield the rules about shedding that apply, and that no history shows to be kept."""
+    judged = {*rules_of(plan), *JUDGED}
+    for rule in specs.load().rules_of(plan.profile):
+        shedding = rule.id.partition("-")[0] in AREAS and rule.applies(plan.readings)
+        if shedding and rule.id not in judged:
+            yield rule.id
 
 
 def missing_settings(verdicts: DataFrame) -> list[Json]:

@@ -118,7 +118,8 @@ OF_RECORDS: Mapping[str, RecordsTable] = {
         build=quarantine,
     ),
     "broker_samples": RecordsTable(
-        f"at timestamp, broker string, percent {PERCENT}, {RATES}, bundles array<string>",
+        f"at timestamp, broker string, percent {PERCENT}, {RATES}, bundles array<string>, "
+        "written timestamp",
         ("cluster", "at", "broker"),
         build=silver.broker_samples,
     ),
@@ -149,7 +150,8 @@ SILVER: Mapping[str, RecordsTable] = {
 GOLD: Mapping[str, GoldTable] = {
     "cycles": GoldTable(
         "cycle timestamp, moments array<timestamp>, since timestamp, until timestamp, "
-        f"upto timestamp, doubt string, settings {SETTINGS}, strategy string",
+        f"upto timestamp, doubt string, settings {SETTINGS}, strategy string, "
+        f"former {SETTINGS}, other_strategy string",
         ("cluster", "cycle"),
         build=lambda recorded, _made, plan: cycles.cycles(recorded, plan),
         compared=True,
@@ -169,7 +171,8 @@ GOLD: Mapping[str, GoldTable] = {
     "broker_usage": GoldTable(
         f"cycle timestamp, moment timestamp, broker string, since timestamp, percent {PERCENT}, "
         "present double, observed boolean, before double, used double, least double, "
-        f"most double, messages double, bytes double, memory {MEMORY}",
+        f"most double, messages double, bytes double, memory {MEMORY}, "
+        "standing string, note string",
         ("cluster", "cycle", "moment", "broker"),
         build=usages.usages,
         parents=("cycles",),

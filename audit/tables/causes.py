@@ -11,6 +11,7 @@ from pulsar_conformance.adapters.spark import ranges
 from pulsar_conformance.adapters.spark.averages import Timeline
 from pulsar_conformance.audit.input.parsing import ADMIN, SHEDDING, SHUTDOWN, SPLIT, UNKNOWN
 from pulsar_conformance.audit.pipeline.plan import AuditPlan, Made, Silver
+from pulsar_conformance.audit.tables.names import as_reported
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
@@ -59,6 +60,7 @@ def unloads(silver: Silver, made: Made, _plan: AuditPlan) -> DataFrame:
     `cause` is the recorded or the likeliest one, `open` is true if shedding may have done it or
     not, `basis` is the reason of both, and `owner` is the last recorded owner of the bundle.
     """
+    silver = as_reported(silver)
     went = _recorded(silver)
     count = counted(went)
     evident = _with_reports(silver, _with_namespaces(silver, went, count))
@@ -73,9 +75,28 @@ def shed(made: Made) -> DataFrame:
 
 
 def _recorded(silver: Silver) -> DataFrame:
-    """Return unloads with `said`, the recorded cause."""
-    rows = silver.actions.where("kind = 'unloaded'")
-    return rows.select(*KEY, F.nullif("cause", F.lit(UNKNOWN)).alias("said"))
+    """Return unloads with `said`, the recorded cause, and `doubled`.
+
+    It is true for a second record of an unload by the same broker within `SKEW`, with no owner
+    recorded in between: both may be one event in two logs, which then has the cause of either.
+    """
+    known = silver.actions.where(F.col("kind").isin("unloaded", "assigned"))
+    rows = known.select(*KEY, "kind", F.nullif("cause", F.lit(UNKNOWN)).alias("said"))
+    course = Window.partitionBy("cluster", "bundle").orderBy("at", F.desc("kind"), "said")
+    before, after = (
+        {name: step(name).over(course) for name in ("kind", "broker", "at", "said")}
+        for step in (F.lag, F.lead)
+    )
+
+    def same(other: dict[str, Column]) -> Column:
+        near = F.abs(F.unix_micros(other["at"]) - F.unix_micros("at")) <= SKEW * 1_000_000
+        alike = (other["kind"] == "unloaded") & (other["broker"] == F.col("broker"))
+        return _true(alike & near)
+
+    rows = rows.withColumns(
+        {"doubled": same(before), "said": F.coalesce("said", F.when(same(after), after["said"]))}
+    )
+    return rows.where("kind = 'unloaded'").drop("kind")
 
 
 def _seconds(time: str) -> Column:
@@ -246,7 +267,7 @@ def _at_cycles(rows: DataFrame, ran: DataFrame) -> DataFrame:
         "broker",
         "bundle",
         "cause",
-        (F.col("of.open") & F.col("may_shed")).alias("open"),
+        ((F.col("of.open") | F.col("doubled")) & F.col("may_shed")).alias("open"),
         "owner",
         "basis",
     )
@@ -299,8 +320,13 @@ def _cycles() -> Column:
     def one(cycle: Column, is_open: Column) -> Column:
         return F.struct(cycle.alias("cycle"), F.coalesce(is_open, F.lit(False)).alias("open"))
 
-    same = _true(early <= SAME)
-    either = _true(early <= SKEW) & ~same
+    late = F.col("late")
+    own_cycle = F.col("ran.recorded") & (late <= SAME) & (late < F.coalesce(early, late + 1))
+    own_cycle = _true(own_cycle)
+    same = _true(early <= SAME) & ~own_cycle
+    both = same & _true(F.col("ran.recorded") & (late <= CLOSE))
+    either = (_true(early <= SKEW) & ~same & ~own_cycle) | both
+    same = same & ~both
     apart = F.col("ran.recorded") & (F.col("late") > NEAR) & ~F.col("quick")
     own = one(ran, ~shedding | apart)
     return (

@@ -9,22 +9,30 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from pulsar_conformance.adapters.spark import growth, settings, shedding, threshold
+from pulsar_conformance.adapters.spark import settings, shedding, threshold
 from pulsar_conformance.adapters.spark.configuring import few_rows
 from pulsar_conformance.audit.input.parsing import SHEDDING, UNKNOWN
 from pulsar_conformance.audit.pipeline.plan import AuditPlan, Made, Silver
+from pulsar_conformance.audit.tables.settings_at import (
+    INTERVAL,
+    REPORT_AGE,
+    SETTLED,
+    in_force,
+    with_settings,
+    with_strategies,
+)
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
-
-INTERVAL = "loadBalancerSheddingIntervalMinutes"
-REPORT_AGE = "loadBalancerReportUpdateMaxIntervalMinutes"
-SETTINGS = tuple(dict.fromkeys((*shedding.settings_of(), *growth.SETTINGS, INTERVAL, REPORT_AGE)))
-"""Settings that decide data, shedding and splitting at a cycle."""
 
 NO_LEADER = "what its leader knew from before is not recorded"
 CUT_SHORT = "the history or its leader ends before the next one"
 FIRST = "its leader has just begun, and need not have run one yet"
 LAST = "nothing is recorded after it"
+ELECTED = "its leader began a few seconds before; a later cycle would decide"
+LOST_SETTINGS = "the settings recorded last are quarantined; usable ones would decide"
+
+SKEW = 5.0
+"""Seconds by which the clocks of two brokers may differ, or a report may be known late."""
 
 
 OLDEST = 15.0
@@ -116,11 +124,17 @@ def cycles(silver: Silver, plan: AuditPlan) -> DataFrame:
     if not assumed.isEmpty():
         rows = rows.unionByName(_with_moments(silver, _assumed(silver, plan, begun, assumed)))
     rows = with_settings(silver, plan, rows, "cycle")
-    named = F.lit(plan.strategy) if plan.strategy else F.col(f"force.{shedding.STRATEGY}")
-    rows = rows.withColumn("strategy", F.regexp_replace(named, settings.STRATEGIES_PACKAGE, ""))
+    if plan.strategy:
+        named = {"strategy": F.lit(plan.strategy), "other_strategy": F.lit(None).cast("string")}
+    else:
+        rows = with_strategies(silver, plan, rows)
+        named = {name: F.col(name) for name in ("strategy", "other_strategy")}
+    short = (F.regexp_replace(one, settings.STRATEGIES_PACKAGE, "") for one in named.values())
+    rows = rows.withColumns(dict(zip(named, short, strict=True)))
     unknown = ~F.col("led") & ~_forgotten()
-    rows = rows.withColumn("doubt", F.when(unknown, NO_LEADER).otherwise(F.col("doubt")))
-    return rows.select(*COLUMNS, "strategy")
+    doubt = F.when(unknown, NO_LEADER).when(F.col("lost"), LOST_SETTINGS)
+    rows = rows.withColumn("doubt", doubt.otherwise(F.col("doubt")))
+    return rows.select(*COLUMNS, "strategy", "former", "other_strategy")
 
 
 SAMPLES = 10
@@ -149,8 +163,8 @@ COLUMNS = ("cluster", "cycle", "moments", "since", "until", "upto", "doubt", "se
 
 
 def moments(made: Made, plan: AuditPlan) -> DataFrame:
-    """Return the cycles, one row per `moment`, with typed settings."""
-    force = settings.in_force(F.col("settings"), SETTINGS, plan.defaults)
+    """Return the cycles, a row for each `moment`, with typed settings."""
+    force = in_force(F.col("settings"), plan)
     each = made["cycles"].withColumn("moment", F.explode("moments"))
     each = each.withColumn("given", F.col("settings")).withColumn("settings", force)
     return each.drop("moments", "day")
@@ -158,7 +172,8 @@ def moments(made: Made, plan: AuditPlan) -> DataFrame:
 
 def followed(made: Made, plan: AuditPlan) -> tuple[str, ...]:
     """Return the documented strategies of the plan's cycles, found by a small job."""
-    names = of_plan(made["cycles"], plan).select("strategy").distinct()
+    ran = of_plan(made["cycles"], plan)
+    names = ran.select("strategy").union(ran.select("other_strategy")).distinct()
     known = few_rows(names.where(F.col("strategy").isin(*shedding.STRATEGIES)))
     return tuple(name for name in shedding.STRATEGIES if (name,) in known)
 
@@ -175,21 +190,72 @@ def of_plan(rows: DataFrame, plan: AuditPlan) -> DataFrame:
 def _recorded(silver: Silver, begun: DataFrame) -> DataFrame:
     ran = silver.contexts.where("kind = 'cycle'").select("cluster", F.col("at").alias("cycle"))
     after = Window.partitionBy("cluster").orderBy("cycle")
-    ran = ran.distinct().withColumn("next", F.lead("cycle").over(after))
+    ran = ran.distinct().withColumn("former", F.lag("cycle").over(after))
+    again = F.unix_micros("cycle") - F.unix_micros("former") <= TWICE * 1_000_000
+    ran = ran.where(~F.coalesce(again, F.lit(False))).drop("former")
+    ran = ran.withColumn("next", F.lead("cycle").over(after))
     led = ran.join(begun, "cluster").where("cycle >= since and cycle < until")
     alone = F.col("next").isNull() & (F.col("last") <= F.col("cycle"))
     term = Window.partitionBy("cluster", "since").orderBy("cycle")
-    return led.select(
+    passed = F.unix_micros("cycle") - F.unix_micros("since")
+    elected = F.col("led") & (passed < SETTLED * 1_000_000)
+    moments = F.array_distinct(F.array_compact(F.array("cycle", "early", "later")))
+    return _with_reports(silver, led).select(
         "cluster",
         "cycle",
         "since",
         "until",
         F.coalesce("next", F.col("last") + _instant()).alias("upto"),
-        F.when(alone, LAST).alias("doubt"),
+        F.when(alone, LAST).when(elected, ELECTED).alias("doubt"),
         "led",
         (F.row_number().over(term) - 1).alias("ran"),
-        F.array("cycle").alias("moments"),
+        moments.alias("moments"),
     )
+
+
+TWICE = 0.5
+"""Seconds within which two records of a cycle are one cycle, in two logs."""
+
+
+def _with_reports(silver: Silver, ran: DataFrame) -> DataFrame:
+    """Add the moments at which a recorded cycle may have known other reports.
+
+    Clocks differ, and a report may reach the leader late: if one is recorded within `SKEW` before
+    the cycle, it is also looked at `early`, without it. It is looked at `later` if a report was
+    recorded within `SKEW` after it, or was written by then and recorded before the next cycle.
+    """
+    skew = F.make_dt_interval(secs=F.lit(SKEW).cast("decimal(18, 6)"))
+    samples = silver.broker_samples.select("cluster", "broker", "at", "written")
+    first = samples.groupBy("cluster", "broker", F.coalesce("written", "at").alias("written")).agg(
+        F.min("at").alias("read")
+    )
+    known = first.select(
+        "cluster",
+        (F.col("written") - skew).alias("time"),
+        "read",
+        F.lit(None).cast("timestamp").alias("seen"),
+        F.lit(0).alias("turn"),
+    )
+    seen = samples.select(
+        "cluster", F.col("at").alias("time"), F.col("at").alias("seen"), F.lit(0).alias("turn")
+    ).distinct()
+    marks = ran.withColumns({"time": F.col("cycle"), "turn": F.lit(1)})
+    for rows in (known, seen):
+        marks = marks.unionByName(rows, allowMissingColumns=True)
+    so_far = Window.partitionBy("cluster").orderBy("time", "turn")
+    so_far = so_far.rowsBetween(Window.unboundedPreceding, Window.currentRow)
+    marks = marks.withColumns(
+        {"read": F.max("read").over(so_far), "seen": F.max("seen").over(so_far)}
+    ).where("turn = 1")
+    end = F.coalesce(F.col("next") - skew, F.col("read"))
+    later = F.when(F.col("read") > F.col("cycle"), F.least("read", end))
+    early = F.col("cycle") - skew
+    return marks.withColumns(
+        {
+            "early": F.when(F.col("seen") > early, early),
+            "later": F.when(later > F.col("cycle"), later),
+        }
+    ).drop("time", "turn", "read", "seen")
 
 
 def _assumed(silver: Silver, plan: AuditPlan, begun: DataFrame, days: DataFrame) -> DataFrame:
@@ -251,35 +317,6 @@ def _with_moments(silver: Silver, assumed: DataFrame) -> DataFrame:
     ends = F.array_distinct(F.array_compact(F.array("cycle", perhaps, end))).alias("moments")
     kept = ("cluster", "cycle", "since", "until", "upto", "doubt", "led", "ran")
     return marks.select(*kept, ends)
-
-
-def with_settings(silver: Silver, plan: AuditPlan, rows: DataFrame, at: str) -> DataFrame:
-    """Add the settings recorded last, at or before the time in a column."""
-    known = silver.contexts.where("kind = 'settings'").select(
-        "cluster",
-        F.col("at").alias(at),
-        F.col("settings").alias("recorded"),
-        F.lit(0).alias("turn"),
-    )
-    asked = rows.withColumn("turn", F.lit(1))
-    both = asked.unionByName(known, allowMissingColumns=True)
-    course = Window.partitionBy("cluster").orderBy(at, "turn")
-    so_far = course.rowsBetween(Window.unboundedPreceding, Window.currentRow)
-    both = both.withColumn("recorded", F.last("recorded", ignorenulls=True).over(so_far))
-    both = both.where("turn = 1").withColumn("settings", _overridden(F.col("recorded"), plan))
-    force = settings.in_force(F.col("settings"), SETTINGS, plan.defaults)
-    return both.withColumn("force", force).drop("turn", "recorded")
-
-
-def _overridden(recorded: Column, plan: AuditPlan) -> Column:
-    none = F.create_map().cast("map<string, string>")
-    recorded = F.coalesce(recorded, none)
-    if not plan.settings:
-        return recorded
-    names = [F.lit(name) for name in plan.settings]
-    others = F.map_filter(recorded, lambda name, _value: ~name.isin(*plan.settings))
-    values = [F.lit(value) for value in plan.settings.values()]
-    return F.map_concat(others, F.map_from_arrays(F.array(*names), F.array(*values)))
 
 
 def affected(own: DataFrame, _silver: Silver, since: datetime) -> DataFrame:

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from pulsar_conformance.adapters.spark import shapes, shedding
 from pulsar_conformance.audit.pipeline.plan import AuditPlan, Made, Silver
 from pulsar_conformance.audit.tables import causes, cycles, explanations, formatting
+from pulsar_conformance.audit.tables.last_reports import PERHAPS, UNKNOWN
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
@@ -34,10 +35,14 @@ DECIDED: Mapping[str, str] = {
     "doubtful": "array<timestamp>",
     "claimed": "boolean",
     "why": "string",
+    "held": "boolean",
 }
 """Columns about a bundle, with their types."""
 
 COLUMNS = ", ".join(f"{name} {type_}" for name, type_ in DECIDED.items())
+RECORDED = "recorded"
+"""The basis of an unload whose cause is recorded."""
+
 NOT_ITS_OWN = "unloaded, though the broker did not report it"
 
 
@@ -61,7 +66,7 @@ def decided(made: Made, plan: AuditPlan) -> DataFrame:
     acted = unloads_at_moments(causes.shed(made), cycles.of_plan(made["cycles"], plan))
     went = unload_times(acted.select(F.struct(*KEY).alias("cycle"), *_others(acted, KEY)))
     rows = finished(table(rows, plan.readings), went)
-    return rows.select("cycle", "broker", *DECIDED)
+    return rows.select("cycle", "broker", *(name for name in DECIDED if name != "held"))
 
 
 def _others(rows: DataFrame, names: Sequence[str]) -> list[str]:
@@ -72,7 +77,8 @@ def _brokers(ran: DataFrame, made: Made, strategies: Sequence[str]) -> DataFrame
     """Brokers as `shedding` looks at them."""
     deciding = (F.col(f"settings.{name}") for name in shedding.settings_of(strategies))
     settled = ran.select(*KEY, F.struct(*deciding).alias("settings"), "strategy")
-    known = made["broker_usage"].join(settled, list(KEY))
+    counted = F.coalesce("standing", F.lit("")).isin("", PERHAPS, UNKNOWN)
+    known = made["broker_usage"].where(counted).join(settled, list(KEY))
     return known.select(
         F.struct(*KEY).alias("cycle"),
         "settings",
@@ -107,8 +113,8 @@ def table(rows: DataFrame, readings: Mapping[str, str]) -> DataFrame:
         F.col("load.bytes").alias("bytes"),
         "traffic",
         "above",
-        "movable",
-        _open(rows.columns, readings).alias("open"),
+        (F.col("movable") & ~_at_edge(rows.columns)).alias("movable"),
+        (_open(rows.columns, readings) | _at_edge(rows.columns)).alias("open"),
         F.col("bundle").isNotNull().alias("owned"),
         narrows.alias("narrows"),
         "chosen",
@@ -121,6 +127,14 @@ def _open(given: Sequence[str], readings: Mapping[str, str]) -> Column:
     if "surely_moved" not in given:
         return F.lit(False)
     return ~F.col("movable") & ~shedding.blocked(F.col("surely_moved"), readings)
+
+
+def _at_edge(given: Sequence[str]) -> Column:
+    """True if a bundle was unloaded so close to a grace period ago that clocks could decide."""
+    if "surely_moved" not in given:
+        return F.lit(False)
+    apart = F.abs(F.col("moved") - F.col(f"settings.{shedding.GRACE}")) * 60
+    return F.coalesce(apart <= causes.SKEW, F.lit(False))
 
 
 def _narrows() -> Column:
@@ -150,7 +164,8 @@ def finished(rows: DataFrame, went: DataFrame) -> DataFrame:
         "chosen": F.coalesce("chosen", F.lit(False)),
         "why": F.coalesce(strange, "why"),
     }
-    return both.withColumns(filled)
+    both = both.withColumns(filled)
+    return _with_unchosen(both) if "guessed" in both.columns else both
 
 
 def unloads_at_moments(shed: DataFrame, ran: DataFrame) -> DataFrame:
@@ -162,13 +177,16 @@ def unloads_at_moments(shed: DataFrame, ran: DataFrame) -> DataFrame:
 def unload_times(shed: DataFrame) -> DataFrame:
     """Return when each bundle was unloaded by each broker in a cycle.
 
-    `done` are the times in order, `doubtful` those of unloads that shedding may not have done, and
+    `done` are the times in order, `doubtful` those of unloads that shedding may not have done,
+    `guessed` those without a recorded cause, and
     `claimed` is true if the broker owned the bundle, false if another did, null if unknown.
     """
     own = F.bool_and(F.col("owner") == F.col("broker")).alias("claimed")
     times = F.array_sort(F.collect_list("at")).alias("done")
     doubtful = F.array_sort(F.collect_list(F.when(F.col("open"), F.col("at")))).alias("doubtful")
-    return shed.groupBy(*ACTED).agg(times, doubtful, own)
+    without = F.when(F.col("basis") != RECORDED, F.col("at"))
+    guessed = F.array_sort(F.collect_list(without)).alias("guessed")
+    return shed.groupBy(*ACTED).agg(times, doubtful, guessed, own)
 
 
 def with_unloads(rows: DataFrame, done: DataFrame) -> DataFrame:
@@ -181,3 +199,13 @@ def with_unloads(rows: DataFrame, done: DataFrame) -> DataFrame:
             "doubtful": F.coalesce("doubtful", none),
         }
     )
+
+
+def _with_unchosen(rows: DataFrame) -> DataFrame:
+    """Doubt unloads without a recorded cause that the rules do not choose.
+
+    Anybody may unload a bundle at any time, and no strategy would have taken this one.
+    """
+    both = F.array_sort(F.array_union("doubtful", F.coalesce("guessed", F.array())))
+    doubtful = F.when(F.col("chosen"), F.col("doubtful")).otherwise(both)
+    return rows.withColumn("doubtful", doubtful).drop("guessed")

@@ -1,40 +1,93 @@
-"""The last report of each broker at a moment, unless it has expired."""
+"""The last report of each broker at a moment, and how sure it is that the leader counts it."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from pulsar_conformance.audit.pipeline.plan import Silver
-from pulsar_conformance.audit.tables import cycles
+from pulsar_conformance.audit.tables import cycles, settings_at, signs
+from pulsar_conformance.audit.tables.names import as_reported
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
+PERHAPS, LATE, UNKNOWN, LOST = "perhaps", "late", "unknown", "lost"
+"""`standing` of a broker: it may have gone; its report is late, so that it may have gone; it has a
+newer report with unknown content; it has only such a report. It is null of all others."""
+
+FORGOTTEN = 3
+"""After this many times the longest interval without a report, a broker has gone."""
+
+MISSED = "its last report is older than the longest interval"
+QUARANTINED = "a report of it is quarantined"
+
 
 def at_moments(silver: Silver, moments: DataFrame, columns: Sequence[str]) -> DataFrame:
-    """Return the moments, each with every broker that has reported recently: `broker`, and the
-    given `columns` of its report."""
+    """Return the moments, each with every broker that may count then.
+
+    Added are `broker`, the given `columns` of its last report, `standing`, and `note`: why its
+    standing is open. A broker has gone for certain once there is a sign of it and its report is
+    late.
+    """
     looks = _looks(silver, moments)
-    report = F.struct("at", *columns).alias("report")
+    report, early = F.struct("at", *columns), F.expr(f"interval {cycles.SKEW:g} seconds")
     samples = silver.broker_samples.select(
-        "cluster", "broker", F.col("at").alias("moment"), F.lit(0).alias("turn"), report
+        "cluster", "broker", F.col("at").alias("moment"), report.alias("report")
     )
-    both = looks.withColumn("turn", F.lit(1)).unionByName(samples, allowMissingColumns=True)
+    named = as_reported(silver)
+    stopped = signs.shutdowns(named).select(
+        "cluster", "broker", (F.col("at") - early).alias("moment"), F.col("at").alias("stopped")
+    )
+    moved = signs.moved_away(named).select(
+        "cluster", "broker", (F.col("at") - early).alias("moment"), F.col("reported").alias("moved")
+    )
+    lost = signs.lost_reports(silver).select(
+        "cluster", "broker", (F.col("at") - early).alias("moment"), F.col("at").alias("lost")
+    )
+    marks = looks.withColumn("turn", F.lit(1))
+    for rows in (samples, stopped, moved, lost):
+        marks = marks.unionByName(rows.withColumn("turn", F.lit(0)), allowMissingColumns=True)
     course = Window.partitionBy("cluster", "broker").orderBy("moment", "turn")
     so_far = course.rowsBetween(Window.unboundedPreceding, Window.currentRow)
-    last = F.last("report", ignorenulls=True).over(so_far)
-    seen = both.withColumn("report", last).where("turn = 1")
-    age = F.col("moment") - F.col("report.at")
-    seen = seen.where(age <= _oldest())
-    return seen.select(*moments.columns, "broker", *(f"report.{name}" for name in columns))
+    last = {name: F.max(name).over(so_far) for name in ("stopped", "moved", "lost")}
+    last["report"] = F.last("report", ignorenulls=True).over(so_far)
+    seen = marks.withColumns(last).where("turn = 1").withColumns(_standing())
+    seen = seen.where("counts")
+    of_report = (F.col(f"report.{name}").alias(name) for name in columns)
+    return seen.select(*moments.columns, "broker", *of_report, "standing", "note")
+
+
+def _standing() -> dict[str, Column]:
+    """Return `standing`, `note`, and `counts`: false if the broker has gone for certain."""
+    at, oldest = F.col("report.at"), _oldest()
+    late = F.coalesce(F.col("moment") - at > oldest, F.lit(False))
+    stopped, moved = (F.coalesce(F.col(name) >= at, F.lit(False)) for name in ("stopped", "moved"))
+    sign = stopped | moved
+    newer = F.col("lost").isNotNull() & F.coalesce(F.col("lost") >= at, F.lit(True))
+    known = F.coalesce(at, F.col("lost"))
+    standing = F.when(at.isNull(), LOST).when(newer, UNKNOWN).when(late, LATE).when(sign, PERHAPS)
+    note = (
+        F.when(at.isNull() | newer, QUARANTINED)
+        .when(late, MISSED)
+        .when(stopped, F.lit(signs.STOPPED))
+        .when(moved, F.lit(signs.ELSEWHERE))
+    )
+    recent = F.col("moment") - known <= oldest * F.lit(FORGOTTEN)
+    return {
+        "standing": standing,
+        "note": F.concat_ws(": ", "broker", note),
+        "counts": F.coalesce(recent & ~(late & sign), F.lit(False)),
+    }
 
 
 def _oldest() -> Column:
-    return cycles.minutes(F.coalesce(f"settings.{cycles.REPORT_AGE}", F.lit(cycles.OLDEST)))
+    return cycles.minutes(F.coalesce(f"settings.{settings_at.REPORT_AGE}", F.lit(cycles.OLDEST)))
 
 
 def _looks(silver: Silver, moments: DataFrame) -> DataFrame:
     """Return the moments, each with every broker that reported on that day or the one before."""
-    reported = silver.broker_samples.select("cluster", "broker", F.to_date("at").alias("of"))
+    reports = silver.broker_samples.select("cluster", "broker", F.to_date("at").alias("of"))
+    lost = signs.lost_reports(silver).select("cluster", "broker", F.to_date("at").alias("of"))
     days = F.array("of", F.date_add("of", 1))
-    known = reported.distinct().select("cluster", "broker", F.explode(days).alias("of")).distinct()
+    named = reports.unionByName(lost).distinct()
+    known = named.select("cluster", "broker", F.explode(days).alias("of")).distinct()
     return moments.withColumn("of", F.to_date("moment")).join(known, ["cluster", "of"]).drop("of")

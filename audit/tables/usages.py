@@ -10,6 +10,7 @@ from __future__ import annotations
 from pulsar_conformance.adapters.spark import shapes, threshold, usage
 from pulsar_conformance.audit.pipeline.plan import AuditPlan, Made, Silver
 from pulsar_conformance.audit.tables import cycles, last_reports, recent
+from pulsar_conformance.audit.tables.last_reports import LATE
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
@@ -40,6 +41,9 @@ def usages(silver: Silver, made: Made, plan: AuditPlan) -> DataFrame:
         moments = cycles.of_plan(moments, plan)
         silver, earlier = recent.reported(silver, moments, plan), recent.led(earlier, moments)
     known = last_reports.at_moments(silver, moments, measured)
+    if plan.way("heap-memory") == "left-out":
+        without = F.col("percent").withField("memory", F.lit(0.0))
+        known = known.withColumn("percent", F.when(F.col("percent").isNotNull(), without))
     carries = shapes.traffic(F.struct(*shapes.RATE_FIELDS))
     rows = known.select(
         *TERM,
@@ -52,6 +56,8 @@ def usages(silver: Silver, made: Made, plan: AuditPlan) -> DataFrame:
         carries["bytes"].alias("bytes"),
         F.col("present").alias("least"),
         F.col("present").alias("most"),
+        "standing",
+        "note",
     )
     if earlier is not None:
         rows = rows.unionByName(_memory(earlier), allowMissingColumns=True)
@@ -76,6 +82,7 @@ def _memory(earlier: DataFrame) -> DataFrame:
 def _remembered(rows: DataFrame) -> DataFrame:
     """Add the memory of earlier cycles to each row, and the usage mixed with it."""
     counts = (F.col("moment") == F.col("cycle")) & F.col("present").isNotNull()
+    counts = counts & ~F.coalesce(F.col("standing") == LATE, F.lit(False))
     rows = rows.withColumn("counts", counts)
     after = after_each(rows.where("counts").select(*TERM, "cycle", "present", "kept"))
     rows = rows.join(after.hint("shuffle_hash"), [*TERM, "cycle"], "left")
@@ -112,6 +119,8 @@ def _remembered(rows: DataFrame) -> DataFrame:
         "messages",
         "bytes",
         "memory",
+        "standing",
+        "note",
     )
 
 

@@ -7,6 +7,7 @@ from pulsar_conformance.adapters.spark.settings import TYPED
 from pulsar_conformance.adapters.spark.shapes import RATE_FIELDS, RESOURCES
 from pulsar_conformance.adapters.spark.shedding import GRACE
 from pulsar_conformance.audit.pipeline.plan import AuditPlan, Made
+from pulsar_conformance.audit.tables.last_reports import PERHAPS, UNKNOWN
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
@@ -26,7 +27,8 @@ def cases(keys: DataFrame, moments: DataFrame, made: Made, plan: AuditPlan) -> D
     """
     days = F.broadcast(keys.select("cluster", F.to_date("cycle").alias("day")).distinct())
     owned = _of_days(made["bundle_averages"], days).join(keys, KEY, "left_semi")
-    used = _of_days(made["broker_usage"], days).join(keys, KEY, "left_semi")
+    counted = F.coalesce("standing", F.lit("")).isin("", PERHAPS, UNKNOWN)
+    used = _of_days(made["broker_usage"].where(counted), days).join(keys, KEY, "left_semi")
     settled = moments.withColumn("grace", F.col(f"settings.{GRACE}")).join(keys, KEY, "left_semi")
     settled = settled.select(*KEY, "strategy", "given", "grace")
     seen = _history(_of_days(made["broker_usage"], days))

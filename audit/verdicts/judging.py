@@ -24,9 +24,12 @@ FOLLOWS: Mapping[str, tuple[str, ...]] = {
 """Rules that are unavoidably broken with others, by the same broker in the same cycle."""
 
 
+BY_ORDER = ("SHED-07", "THRESHOLD-12", "OVERLOAD-06")
+"""Rules about which bundle goes first."""
+
 SAID = (
     "array<struct<rule string, reached boolean, broken boolean, lacking boolean, evidence string, "
-    "aside boolean>>"
+    "aside boolean, excused boolean>>"
 )
 """Results of rules for a broker at a cycle."""
 
@@ -54,16 +57,29 @@ def judged(
     )
     each = F.array(*(_row(rule, one) for rule, one in checks.items())).cast(SAID)
     said = F.filter(each, lambda one: one["reached"] | one["broken"])
-    rows = decided.select("cycle", "broker", "looks", said.alias("said"))
-    rows = rows.select("cycle", "broker", "looks", F.inline("said"))
-    proof = F.when(F.col("broken"), F.struct("aside", "evidence", "lacking"))
+    rows = decided.select("cycle", "broker", "looks", "strategy", said.alias("said"))
+    rows = rows.withColumn("always", _always())
+    rows = rows.select("cycle", "broker", "looks", "always", F.inline("said"))
+    proof = F.when(F.col("broken"), F.struct("aside", "evidence", "lacking", "excused"))
     of_broker = rows.groupBy("cycle", "broker", "rule").agg(
         F.bool_or("reached").alias("reached"),
         F.bool_or("broken").alias("broken"),
-        (F.count_if("broken") == F.any_value("looks")).alias("surely"),
+        (
+            ((F.count_if("broken") == F.any_value("looks")) | F.any_value("always"))
+            & ~F.coalesce(F.bool_or("excused"), F.lit(False))
+        ).alias("surely"),
         F.min(proof).alias("proof"),
     )
     return _together(of_broker.withColumn("root", _root()))
+
+
+def _always() -> Column:
+    """True if a broker did something forbidden in each view, under one strategy or another."""
+    broker = Window.partitionBy("cycle", "broker")
+    forbidden = F.exists("said", lambda one: one["broken"] & ~one["lacking"])
+    count = F.sum(F.coalesce(forbidden, F.lit(False)).cast("int")).over(broker)
+    several = F.min("strategy").over(broker) != F.max("strategy").over(broker)
+    return F.coalesce(several & (count == F.col("looks")), F.lit(False))
 
 
 def _check(rule: str, readings: Readings, besides: Mapping[str, JudgedBy]) -> Judged:
@@ -84,7 +100,12 @@ def _root() -> Column:
 def _together(rows: DataFrame) -> DataFrame:
     """Combine the results of all brokers."""
     culprit = F.struct(
-        (~F.col("surely")).alias("unsure"), "proof.aside", "root", "proof.evidence", "proof.lacking"
+        (~F.col("surely")).alias("unsure"),
+        "proof.aside",
+        "root",
+        "proof.evidence",
+        "proof.lacking",
+        "proof.excused",
     )
     grouped = rows.groupBy("cycle", "rule").agg(
         F.bool_or("reached").alias("reached"),
@@ -101,6 +122,7 @@ def _together(rows: DataFrame) -> DataFrame:
         "surely",
         "proof.lacking",
         "proof.evidence",
+        "proof.excused",
         F.col("proof.root").alias("follows"),
         "brokers",
     )
@@ -119,7 +141,13 @@ def _row(rule: str, one: Judged) -> Column:
         F.when(broken, one.lacking).alias("lacking"),
         F.when(broken, one.evidence).alias("evidence"),
         F.when(broken, _aside(one)).alias("aside"),
+        F.when(broken, _excused(rule, one)).alias("excused"),
     )
+
+
+def _excused(rule: str, one: Judged) -> Column:
+    """True if a breach may be due to a bundle that had to stay."""
+    return (one.lacking | F.lit(rule in BY_ORDER)) & (F.coalesce("held", F.lit(0)) > 0)
 
 
 def _aside(one: Judged) -> Column:

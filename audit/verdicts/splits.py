@@ -13,8 +13,8 @@ from pulsar_conformance import specs
 from pulsar_conformance.adapters.spark import growth, ranges
 from pulsar_conformance.audit.input.parsing import AUTOMATIC
 from pulsar_conformance.audit.pipeline.plan import AuditPlan, Silver
-from pulsar_conformance.audit.tables import causes, cycles, formatting, recent
-from pyspark.sql import Column, DataFrame
+from pulsar_conformance.audit.tables import causes, cycles, formatting, recent, settings_at
+from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 KEY = ("cluster", "cycle", "bundle")
@@ -23,6 +23,9 @@ MEGABYTE = 1_000_000
 
 LATE_DATA = timedelta(days=1)
 """A leader's data of a bundle may be recorded up to this long after its split."""
+
+ROUND = 60
+"""Seconds in which all splits of a round happen."""
 
 MEASURED = ("topics", "sessions", "messages", "bytes")
 """The quantity that each of `growth.LIMITS` limits."""
@@ -55,7 +58,7 @@ def findings(silver: Silver, plan: AuditPlan, count: int) -> DataFrame:
     `count` is the number of splits, as `causes.counted` returns it.
     """
     rules = {rule.id for rule in specs.load().rules_of(plan.profile) if rule.applies(plan.readings)}
-    rows = cycles.with_settings(silver, plan, split(silver, plan), "cycle")
+    rows = settings_at.with_settings(silver, plan, split(silver, plan), "cycle")
     near = recent.day_before(silver, plan)
     rows = _with_names(near, _with_measured(silver, near, rows, count), count)
     each = (one() for rule, one in JUDGED.items() if rule in rules)
@@ -131,7 +134,17 @@ def _with_names(silver: Silver, rows: DataFrame, count: int) -> DataFrame:
         "names", lambda one: ~F.exists("names", lambda o: (o != one) & ranges.covers(one, o))
     )
     there = F.when(F.array_contains(inner, F.col("bundle")), inner)
-    return rows.join(names.withColumn("names", there), list(KEY), "left")
+    rows = rows.join(names.withColumn("names", there), list(KEY), "left")
+    return rows.withColumn("added", _added())
+
+
+def _added() -> Column:
+    """Return the number of parts more by splits just before that no report has shown yet."""
+    course = Window.partitionBy("cluster", ranges.namespace_of(F.col("bundle")))
+    course = course.orderBy(F.unix_micros("cycle")).rangeBetween(-ROUND * 1_000_000, -1)
+    earlier = F.collect_list(F.struct("bundle", F.size("into").alias("parts"))).over(course)
+    unseen = F.filter(earlier, lambda one: F.array_contains("names", one["bundle"]))
+    return F.aggregate(unseen, F.lit(0), lambda count, one: count + one["parts"] - 1)
 
 
 def _turn(time: str) -> Column:
@@ -170,7 +183,7 @@ def over_none() -> Column:
 
 def no_room() -> Column:
     """The namespace had its maximum number of bundles, or more. [SPLIT-06]"""
-    there, more = F.size("names"), F.size("into") - 1
+    there, more = F.size("names") + F.coalesce("added", F.lit(0)), F.size("into") - 1
     full = F.when(F.col("names").isNotNull(), there + more > _force(growth.MAX_BUNDLES))
     told = formatting.sentence(
         F.col("bundle"),
@@ -186,7 +199,8 @@ def no_room() -> Column:
 def switched_off() -> Column:
     """Splitting is switched off. [SPLIT-07]"""
     told = formatting.sentence(F.col("bundle"), f"was split while {growth.AUTO_SPLIT} is false")
-    return _row("SPLIT-07", ~_force(growth.AUTO_SPLIT), told)
+    settled = F.when(F.col("former").isNull(), F.lit(True))
+    return _row("SPLIT-07", ~_force(growth.AUTO_SPLIT) & settled, told)
 
 
 JUDGED: Mapping[str, Callable[[], Column]] = {

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from pulsar_conformance import specs
+from pulsar_conformance.adapters.spark.threshold import LOWER_BOUNDARY
 from pulsar_conformance.audit.pipeline.plan import AuditPlan, Made, Silver
 from pulsar_conformance.audit.tables import causes, cycles
 from pulsar_conformance.audit.tables.decisions import decided
+from pulsar_conformance.audit.tables.held import with_held
+from pulsar_conformance.audit.tables.settings_at import in_force
 from pulsar_conformance.audit.verdicts import cases, missing_settings, splits
 from pulsar_conformance.audit.verdicts.checks import BOUNDED, CHECKS
 from pulsar_conformance.audit.verdicts.checks.acts import acts
@@ -22,8 +25,13 @@ ALLOWED, VIOLATED = "allowed", "violated"
 NOT_DONE, UNDECIDED = "not done though due", "undecided"
 VERDICTS = (ALLOWED, VIOLATED, NOT_DONE, UNDECIDED)
 
-OTHERWISE = "at another moment that the cycle can have been at it is allowed"
+OTHERWISE = "with the reports of another moment at which the cycle may have run it is allowed"
 DOUBTFUL = "it is allowed if something was unloaded otherwise than by shedding, or not"
+IN_ANOTHER_VIEW = "it is allowed in another view of what is known: "
+HELD = "a bundle of the broker may have to stay: its namespace, or its next owner, allows no other"
+CHANGED = "the settings changed shortly before, and may not have been in force"
+UNRECORDED = f"{LOWER_BOUNDARY} is not recorded, and may be on"
+RESTARTED = "the strategy changed, and nothing shows that its leader was restarted: "
 
 
 def rules_of(plan: AuditPlan) -> tuple[str, ...]:
@@ -38,9 +46,9 @@ def judged_by(made: Made, plan: AuditPlan) -> tuple[str, ...]:
     return tuple(rule for rule in rules_of(plan) if missing_settings.strategy_of(rule) in about)
 
 
-def broker_decisions(_silver: Silver, made: Made, plan: AuditPlan) -> DataFrame:
+def broker_decisions(silver: Silver, made: Made, plan: AuditPlan) -> DataFrame:
     """Return `broker_decisions`: a row for each broker at each moment."""
-    rows = acts(decided(made, plan), ("cycle", "broker"))
+    rows = acts(with_held(silver, decided(made, plan), plan), ("cycle", "broker"))
     key = (F.col(f"cycle.{name}").alias(name) for name in KEY)
     return rows.select(*key, *rows.columns[1:])
 
@@ -62,9 +70,19 @@ def findings(_silver: Silver, made: Made, plan: AuditPlan) -> DataFrame:
     rules = judged_by(made, plan)
     said = judged(_facts(moments, made, plan), rules, plan.readings, BOUNDED)
     said = said.select(*(F.col(f"cycle.{name}").alias(name) for name in KEY), *said.columns[1:])
+    changed = F.when(F.col("former").isNotNull(), F.lit(CHANGED))
+    strategies = F.concat(F.lit(RESTARTED), "strategy", F.lit(" or "), "other_strategy")
+    named = F.col("strategy") == "ThresholdShedder"
+    off = F.col(f"settings.{LOWER_BOUNDARY}").isNull() & named
+    switch = F.when(off, F.lit(UNRECORDED))
     looked = moments.groupBy("cluster", "cycle").agg(
-        F.count(F.lit(1)).alias("looked"), F.any_value("doubt").alias("doubt")
+        F.count(F.lit(1)).alias("looked"),
+        F.any_value("doubt").alias("doubt"),
+        F.max(F.concat_ws("; ", changed, strategies, switch)).alias("changed"),
     )
+    notes = made["broker_usage"].where("standing is not null").groupBy("cluster", "cycle")
+    notes = notes.agg(F.array_join(F.array_sort(F.collect_set("note")), "; ").alias("notes"))
+    looked = looked.join(notes.hint("shuffle_hash"), ["cluster", "cycle"], "left")
     found = _together(said).join(looked, ["cluster", "cycle"])
     found = found.withColumns({"verdict": _verdict(), "evidence": _evidence()})
     columns = ("cluster", "cycle", "moment", "rule", "verdict", "evidence", "follows")
@@ -100,16 +118,43 @@ def _facts(moments: DataFrame, made: Made, plan: AuditPlan) -> DataFrame:
         "least",
         "most",
         F.struct("messages", "bytes").alias("carries"),
+        "standing",
     )
     settled = moments.select(
-        key.alias("cycle"), "settings", F.map_keys("given").alias("named"), "strategy"
+        key.alias("cycle"),
+        "settings",
+        F.map_keys("given").alias("named"),
+        "strategy",
+        _others(plan).alias("others"),
     )
     return facts(acted, brokers, settled, plan.readings)
 
 
+def _others(plan: AuditPlan) -> Column:
+    """Return the settings and the strategy that may be in force instead of those recorded."""
+    named, strategy = F.map_keys("given"), F.col("strategy")
+    former = in_force(F.col("former"), plan)
+    own, other = F.col("settings"), F.col("other_strategy")
+
+    def choice(settings: Column, names: Column, follows: Column) -> Column:
+        return F.struct(settings.alias("settings"), names.alias("named"), follows.alias("strategy"))
+
+    return F.array_compact(
+        F.array(
+            F.when(F.col("former").isNotNull(), choice(former, F.map_keys("former"), strategy)),
+            F.when(other.isNotNull(), choice(own, named, other)),
+            F.when(
+                own[LOWER_BOUNDARY].isNull() & (strategy == "ThresholdShedder"),
+                choice(own.withField(LOWER_BOUNDARY, F.lit(True)), named, strategy),
+            ),
+        )
+    )
+
+
 def _together(said: DataFrame) -> DataFrame:
     """Combine the findings at the moments of a cycle; `moment` is the first with a breach."""
-    proof = F.struct((~F.col("surely")).alias("unsure"), "moment", "evidence", "lacking", "follows")
+    unsure = (~F.col("surely")).alias("unsure")
+    proof = F.struct(unsure, "moment", "evidence", "lacking", "follows", "excused")
     return (
         said.groupBy("cluster", "cycle", "rule")
         .agg(
@@ -123,9 +168,16 @@ def _together(said: DataFrame) -> DataFrame:
 
 
 def _verdict() -> Column:
-    sure = F.col("doubt").isNull() & (F.col("sure") == F.col("looked"))
+    no_doubt = F.col("doubt").isNull() | ((F.col("doubt") == cycles.ELECTED) & ~F.col("lacking"))
+    sure = no_doubt & (F.col("sure") == F.col("looked"))
     word = F.when(F.col("lacking"), NOT_DONE).otherwise(VIOLATED)
     return F.when(F.col("times") == 0, ALLOWED).when(sure, word).otherwise(UNDECIDED)
+
+
+def _views() -> Column:
+    """Return what another view of the cycle has otherwise."""
+    known = F.nullif(F.concat_ws("; ", "changed", "notes"), F.lit(""))
+    return F.coalesce(F.concat(F.lit(IN_ANOTHER_VIEW), known), F.lit(DOUBTFUL))
 
 
 def _evidence() -> Column:
@@ -133,8 +185,10 @@ def _evidence() -> Column:
     about = F.when(count == 1, F.lit("1 broker")).otherwise(
         F.concat(count.cast("string"), F.lit(" brokers"))
     )
-    doubt = F.when(F.col("times") < F.col("looked"), F.lit(OTHERWISE)).when(
-        F.col("sure") < F.col("looked"), F.lit(DOUBTFUL)
+    doubt = (
+        F.when(F.col("excused"), F.lit(HELD))
+        .when(F.col("times") < F.col("looked"), F.lit(OTHERWISE))
+        .when(F.col("sure") < F.col("looked"), _views())
     )
     return F.when(F.col("times") == 0, F.concat(F.lit("as it should be of "), about)).otherwise(
         F.concat_ws("; ", "evidence", F.coalesce("doubt", doubt))

@@ -30,6 +30,7 @@ SETTINGS = {
     "loadBalancerMsgThroughputMultiplierDifferenceShedderThreshold": 4,
     "loadBalancerSheddingGracePeriodMinutes": 30,
     "loadBalancerSheddingIntervalMinutes": 5,
+    "lowerBoundarySheddingEnabled": False,
 }
 HISTORIES = [
     one

@@ -17,7 +17,7 @@ from pulsar_conformance.reference.cluster import RATE_FIELDS, RESOURCES
 PLANTED = "planted "
 """Prefix of the kind of rows that are not records, and say when a rule is broken."""
 
-BACK_AFTER, BEFORE = 18_000, 1000
+BACK_AFTER, BEFORE = 18_000, 20_000
 """Milliseconds from a cycle to the end of its own settings, and from their begin to it."""
 
 SPLIT_BY = SPLIT_AFTER + BACK_AFTER

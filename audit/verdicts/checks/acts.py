@@ -30,7 +30,7 @@ own; `gone`: all unloaded bundles.
 
 COLUMNS = (
     "owned bigint, able bigint, blocked bigint, movable_traffic double, most_messages double, "
-    "most_bytes double, both bigint, narrowing bigint, stuck array<string>, "
+    "most_bytes double, both bigint, narrowing bigint, held bigint, stuck array<string>, "
     f"views array<struct<{VIEW}>>"
 )
 """`stuck` are the names of bundles that must stay."""
@@ -44,6 +44,8 @@ def acts(decided: DataFrame, key: Sequence[str]) -> DataFrame:
     keys = list(key)
     told = F.struct(*(name for name in decided.columns if name not in keys))
     kept = F.collect_list(F.when(F.col("chosen") | F.col("unloaded"), told))
+    if "held" not in decided.columns:
+        decided = decided.withColumn("held", F.lit(False))
     rows = decided.groupBy(*keys).agg(*_counted(), *_gone(), kept.alias("decisions"))
     whole, sure = _view(sure=False), _view(sure=True)
     views = F.when(F.col("doubt"), F.array(whole, sure)).otherwise(F.array(whole))
@@ -53,6 +55,7 @@ def acts(decided: DataFrame, key: Sequence[str]) -> DataFrame:
 COUNTS = (
     *("owned", "able", "blocked", "movable_traffic", "most_messages", "most_bytes", "both"),
     "narrowing",
+    "held",
 )
 
 
@@ -72,6 +75,7 @@ def _counted() -> list[Column]:
         F.count_if(movable & ~F.col("unloaded")).alias("kept"),
         F.count_if(movable & carries).alias("both"),
         F.count_if(movable & F.col("narrows")).alias("narrowing"),
+        F.count_if(movable & F.col("held")).alias("held"),
     ]
 
 
@@ -128,6 +132,19 @@ def _view(sure: bool) -> Column:
             for name, type_ in shape.items()
         ),
     )
+
+
+def no_unloads() -> Column:
+    """Return the views of a broker that unloaded nothing, and of which no bundle is known."""
+    empty = {
+        "sure": F.lit(False),
+        "most_kept": F.lit(None).cast("double"),
+        **dict.fromkeys(("kept", "answered", "perhaps", "unweighed"), F.lit(0).cast("bigint")),
+        "out": F.array().cast(OUT),
+        "alien": F.array().cast("array<string>"),
+        "gone": F.array().cast("array<string>"),
+    }
+    return F.array(F.struct(*(value.alias(name) for name, value in empty.items())))
 
 
 def sole(views: Column) -> Column:

@@ -11,7 +11,8 @@ from operator import and_
 
 from pulsar_conformance.adapters.spark import overload, shedding, threshold, uniform, usage
 from pulsar_conformance.adapters.spark.shapes import MEASURE, RESOURCES, or_nothing
-from pulsar_conformance.audit.verdicts.checks.acts import sole
+from pulsar_conformance.audit.verdicts.checks.acts import no_unloads, sole
+from pulsar_conformance.audit.verdicts.checks.knowledge import with_views
 from pulsar_conformance.audit.verdicts.checks.registry import false, true
 from pulsar_conformance.conformance.common import expect
 from pyspark.sql import Column, DataFrame, Window
@@ -34,9 +35,15 @@ def facts(acts: DataFrame, brokers: DataFrame, cycles: DataFrame, readings: Read
     `acts` are rows of `acts.acts`; `brokers` have `percent`, `smoothed`, `observed` (before),
     `least`, `most`, `carries` and `turn` (their order in a case); `cycles` have `settings` (typed),
     `named` (names of the given settings) and `strategy`. All have `cycle` as the key of a cycle.
+    If brokers have `standing`, cycles have `others`, as in `knowledge.with_views`.
     """
-    rows = acts.join(brokers.hint("shuffle_hash"), KEY, "left")
+    every = "standing" in brokers.columns
+    rows = acts.join(brokers.hint("shuffle_hash"), KEY, "full_outer" if every else "left")
     rows = rows.join(cycles.hint("shuffle_hash"), "cycle")
+    if every:
+        rows = with_views(rows.withColumn("views", F.coalesce("views", no_unloads())))
+    else:
+        rows = rows.withColumns({"view": F.lit(0), "knowledge_views": F.lit(1)})
     rows = rows.withColumns(
         {
             "first": F.col("percent").isNotNull(),
@@ -48,7 +55,10 @@ def facts(acts: DataFrame, brokers: DataFrame, cycles: DataFrame, readings: Read
     rows = rows.withColumn("overloadshedder", overload.levels(readings))
     rows = threshold.with_levels(rows, readings)
     rows = uniform.with_ends(rows, readings)
-    return _judgeable(_viewed(rows), readings)
+    rows = _viewed(rows)
+    if every:
+        rows = rows.withColumn("cycle", F.col("cycle.cycle"))
+    return _judgeable(rows, readings)
 
 
 def _viewed(rows: DataFrame) -> DataFrame:
@@ -57,13 +67,14 @@ def _viewed(rows: DataFrame) -> DataFrame:
     every = F.when((most > 1) & (F.size("views") == 1), sole(F.col("views"))).otherwise(
         F.col("views")
     )
-    rows = rows.withColumns({"looks": most, "views": every})
+    looks = most * F.col("knowledge_views")
+    rows = rows.withColumns({"looks": looks, "views": every})
     return rows.select(*(name for name in rows.columns if name != "views"), F.inline("views"))
 
 
 def of_cycle() -> Window:
     """Return the window over all brokers of a cycle in one view."""
-    return Window.partitionBy("cycle", "sure")
+    return Window.partitionBy("cycle", "view", "sure")
 
 
 def any_of(holds: Column) -> Column:

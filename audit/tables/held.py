@@ -1,0 +1,50 @@
+"""Bundles that may have to stay at their broker, although a strategy chooses them."""
+
+from __future__ import annotations
+
+from pulsar_conformance.adapters.spark import ranges
+from pulsar_conformance.audit.pipeline.plan import AuditPlan, Silver
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F
+
+OWN_NAMESPACES = r"^pulsar/(?:[^/]+/)?[^/]+:\d+/0x"
+"""Bundles by which a broker checks itself, in both ways of naming them."""
+
+CHECKS_DESTINATION = "released-3.0"
+"""From this release on, a bundle stays if its owner would be chosen again."""
+
+
+def with_held(silver: Silver, rows: DataFrame, plan: AuditPlan) -> DataFrame:
+    """Add `held`: true if a bundle of decided rows may have to stay.
+
+    Its namespace may be of an anti-affinity group. In a release, it may be one by which a broker
+    checks itself, or its owner may have as few bundles of the namespace as any other broker, so
+    that it would be chosen again.
+    """
+    rows = rows.withColumn("space", ranges.namespace_of(F.col("bundle")))
+    groups = silver.contexts.where("kind = 'group'").select(
+        F.col("cluster").alias("of"), F.explode("members").alias("space")
+    )
+    groups = groups.distinct().withColumn("grouped", F.lit(True))
+    key = F.col("cycle.cluster").alias("of")
+    rows = rows.withColumn("of", key).join(F.broadcast(groups), ["of", "space"], "left")
+    held = F.col("grouped")
+    if plan.profile.startswith("released"):
+        held = held | F.col("bundle").rlike(OWN_NAMESPACES)
+    if plan.profile.startswith("released") and plan.profile >= CHECKS_DESTINATION:
+        rows, again = _owned_alike(rows)
+        held = F.coalesce(held, F.lit(False)) | again
+    held = F.coalesce(held & F.col("owned"), F.lit(False))
+    return rows.withColumn("held", held).drop("space", "of", "grouped", "own", "least", "having")
+
+
+def _owned_alike(rows: DataFrame) -> tuple[DataFrame, Column]:
+    """Return rows, and whether no broker has fewer bundles of the namespace than the owner."""
+    of_broker = Window.partitionBy("cycle", "space", "broker")
+    of_space, cycle = Window.partitionBy("cycle", "space"), Window.partitionBy("cycle")
+    rows = rows.withColumn("own", F.count_if("owned").over(of_broker))
+    brokers = F.size(F.collect_set("broker").over(cycle))
+    having = F.size(F.collect_set(F.when(F.col("owned"), F.col("broker"))).over(of_space))
+    rows = rows.withColumns({"least": F.min("own").over(of_space), "having": having})
+    fewest = F.when(F.col("having") < brokers, F.lit(0)).otherwise(F.col("least"))
+    return rows, F.col("own") <= fewest

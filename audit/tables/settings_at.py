@@ -1,0 +1,102 @@
+"""The settings that are in force at a time, and the strategy that a leader follows."""
+
+from __future__ import annotations
+
+from pulsar_conformance.adapters.spark import growth, settings, shedding
+from pulsar_conformance.audit.input.silver import LOST_SETTINGS
+from pulsar_conformance.audit.pipeline.plan import AuditPlan, Silver
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F
+
+INTERVAL = "loadBalancerSheddingIntervalMinutes"
+REPORT_AGE = "loadBalancerReportUpdateMaxIntervalMinutes"
+SETTINGS = tuple(dict.fromkeys((*shedding.settings_of(), *growth.SETTINGS, INTERVAL, REPORT_AGE)))
+"""Settings that decide what is known, shed and split at a cycle."""
+
+SETTLED = 10.0
+"""Seconds after which a changed setting, or a new leader's knowledge, certainly counts."""
+
+
+def with_settings(silver: Silver, plan: AuditPlan, rows: DataFrame, at: str) -> DataFrame:
+    """Add the settings recorded last, at or before the time in a column."""
+    known = silver.contexts.where("kind = 'settings'").select(
+        "cluster",
+        F.col("at").alias(at),
+        F.col("settings").alias("recorded"),
+        F.col("at").alias("set_at"),
+        F.lit(0).alias("turn"),
+    )
+    lost = silver.contexts.where(F.col("kind") == LOST_SETTINGS)
+    lost = lost.select("cluster", F.col("at").alias(at), F.col("at").alias("lost_at"))
+    asked = rows.withColumn("turn", F.lit(1))
+    both = asked.unionByName(known, allowMissingColumns=True)
+    both = both.unionByName(lost.withColumn("turn", F.lit(0)), allowMissingColumns=True)
+    course = Window.partitionBy("cluster").orderBy(at, "turn")
+    so_far = course.rowsBetween(Window.unboundedPreceding, Window.currentRow)
+    record = F.when(F.col("set_at").isNotNull(), F.struct("recorded", "set_at"))
+    both = both.withColumn("record", record)
+    earlier = course.rowsBetween(Window.unboundedPreceding, -1)
+    own = F.col("set_at").isNotNull()
+    both = both.withColumn("before", F.when(own, F.last("record", ignorenulls=True).over(earlier)))
+    whole = F.when(own, F.struct("record", "before"))
+    both = both.withColumns(
+        {
+            "whole": F.last(whole, ignorenulls=True).over(so_far),
+            "lost_at": F.last("lost_at", ignorenulls=True).over(so_far),
+        }
+    ).where("turn = 1")
+    set_at, lost_at = F.col("whole.record.set_at"), F.col("lost_at")
+    fresh = F.unix_micros(at) - F.unix_micros(set_at) < SETTLED * 1_000_000
+    previous = F.col("whole.before.recorded")
+    both = both.withColumns(
+        {
+            "settings": _overridden(F.col("whole.record.recorded"), plan),
+            "previous": previous,
+            "former": F.when(fresh & previous.isNotNull(), _overridden(previous, plan)),
+            "lost": F.coalesce(lost_at.isNotNull() & ~(set_at > lost_at), lost_at.isNotNull()),
+        }
+    )
+    both = both.withColumn("force", in_force(F.col("settings"), plan))
+    return both.drop("turn", "recorded", "set_at", "record", "before", "lost_at", "whole")
+
+
+def with_strategies(silver: Silver, plan: AuditPlan, rows: DataFrame) -> DataFrame:
+    """Add `strategy`, the one set when the leader began, and `other_strategy`.
+
+    Brokers must be restarted for a changed strategy: that of a leader is the one set at its start,
+    or the one before, if nothing shows that it was restarted in between.
+    """
+    own = F.col(f"force.{shedding.STRATEGY}").alias("strategy")
+    start = rows.select("cluster", "since", "led").distinct()
+    first = (
+        silver.contexts.where("kind = 'settings'")
+        .groupBy("cluster")
+        .agg(F.min("at").alias("begun"))
+    )
+    start = start.join(F.broadcast(first), "cluster", "left")
+    settle = F.make_dt_interval(secs=F.lit(SETTLED).cast("decimal(18, 6)"))
+    asked = F.greatest(F.col("since") + settle, F.coalesce("begun", "since"))
+    start = with_settings(silver, plan, start.withColumn("asked", asked), "asked")
+    old = in_force(_overridden(F.col("previous"), plan), plan)[shedding.STRATEGY]
+    start = start.select(
+        "cluster", "since", own, F.when(F.col("previous").isNotNull(), old).alias("other")
+    )
+    rows = rows.join(F.broadcast(start), ["cluster", "since"], "left")
+    other = F.when(F.col("other") != F.col("strategy"), F.col("other"))
+    return rows.withColumn("other_strategy", other)
+
+
+def in_force(given: Column, plan: AuditPlan) -> Column:
+    """Return settings typed as the rules take them, with documented defaults."""
+    return settings.in_force(given, SETTINGS, plan.defaults)
+
+
+def _overridden(recorded: Column, plan: AuditPlan) -> Column:
+    none = F.create_map().cast("map<string, string>")
+    recorded = F.coalesce(recorded, none)
+    if not plan.settings:
+        return recorded
+    names = [F.lit(name) for name in plan.settings]
+    others = F.map_filter(recorded, lambda name, _value: ~name.isin(*plan.settings))
+    values = [F.lit(value) for value in plan.settings.values()]
+    return F.map_concat(others, F.map_from_arrays(F.array(*names), F.array(*values)))

@@ -1,0 +1,94 @@
+"""Views of a cycle where knowledge ends: each is judged, and a verdict stands if all agree.
+
+A broker that may have gone is counted in one view and not in another. A broker whose newest report
+has unknown content is counted as reported before, with no usage, and with full usage.
+Settings and strategies that may be in force have a view each.
+"""
+
+from __future__ import annotations
+
+from pulsar_conformance.adapters.spark.shapes import RESOURCES
+from pulsar_conformance.audit.tables.last_reports import LATE, LOST, PERHAPS, UNKNOWN
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F
+
+RECORDED, ABSENT, PRESENT, IDLE, FULL = range(5)
+"""Views of brokers: as recorded; without those that may have gone; with those whose report is late;
+with no usage of those whose report is unknown, and with full usage."""
+
+ENORMOUS = 1e12
+"""Traffic of a broker above that of any other."""
+
+ABOUT = ("settings", "named", "strategy")
+
+
+def with_views(rows: DataFrame) -> DataFrame:
+    """Return a row for each view of a broker of a cycle, with `view` and the number of `views`.
+
+    `cycle` becomes a struct of `cycle` and `view`. `standing` is that of `last_reports`, `others`
+    are structs of the settings, names and strategy that may be in force instead.
+    """
+    known, other = F.struct(*ABOUT), F.col("others")
+    choices = F.concat(F.array(known), other)
+    rows = rows.withColumn("_presence", _presences()).withColumn("_choices", choices)
+    each = F.flatten(
+        F.transform(
+            "_presence",
+            lambda presence: F.transform(
+                "_choices",
+                lambda choice: F.struct(presence.alias("presence"), choice.alias("choice")),
+            ),
+        )
+    )
+    rows = rows.withColumn("_each", each).withColumn("knowledge_views", F.size("_each"))
+    rows = rows.select("*", F.posexplode("_each").alias("view", "_known"))
+    rows = rows.withColumns({name: F.col(f"_known.choice.{name}") for name in ABOUT})
+    rows = rows.withColumns(_as_viewed(F.col("_known.presence")))
+    rows = rows.withColumn("cycle", F.struct("cycle", "view"))
+    return rows.drop("_presence", "_choices", "_each", "_known", "others")
+
+
+def _presences() -> Column:
+    """Return the views of brokers that a cycle needs."""
+    cycle, standing = Window.partitionBy("cycle"), F.col("standing")
+
+    def some(*standings: str) -> Column:
+        return F.max(F.coalesce(standing.isin(*standings), F.lit(False))).over(cycle)
+
+    unknown = some(UNKNOWN, LOST)
+    return F.array_compact(
+        F.array(
+            F.lit(RECORDED),
+            F.when(some(PERHAPS), ABSENT),
+            F.when(some(LATE), PRESENT),
+            F.when(unknown, IDLE),
+            F.when(unknown, FULL),
+        )
+    )
+
+
+def _as_viewed(presence: Column) -> dict[str, Column]:
+    """Return the columns of a broker in a view; null if it does not count."""
+    standing = F.col("standing")
+    extreme = F.when(
+        standing.isin(UNKNOWN, LOST), F.when(presence == IDLE, 0.0).when(presence == FULL, 100.0)
+    )
+    counts = (
+        F.when(standing.isNull(), F.lit(True))
+        .when(standing == LATE, presence == PRESENT)
+        .when(standing == LOST, presence.isin(IDLE, FULL))
+        .when(standing == PERHAPS, presence != ABSENT)
+        .otherwise(F.lit(True))
+    )
+    same = F.struct(*(extreme.alias(name) for name in RESOURCES))
+    traffic = F.when(extreme > 0, F.lit(ENORMOUS)).otherwise(F.lit(0.0))
+    every = F.struct(traffic.alias("messages"), traffic.alias("bytes"))
+    instead = {
+        "percent": same,
+        **dict.fromkeys(("smoothed", "least", "most"), extreme),
+        "carries": every,
+    }
+    return {
+        name: F.when(counts, F.when(extreme.isNotNull(), value).otherwise(F.col(name)))
+        for name, value in instead.items()
+    }

@@ -1,0 +1,91 @@
+"""Histories by kind: right decisions are not accused, and sure breaches are found.
+
+Each expects at its minutes: `accuse` (broken in every view of what was known), `accuse_any` (by one
+of these rules), `undecided` (the record does not tell), `fine` (right; undecided is over-cautious),
+`may` (both can be defended).
+"""
+
+import pytest
+
+pytest.importorskip("pyspark", reason="needs the extra: nox -s spark")
+
+from pulsar_conformance.audit.pipeline.plan import AuditPlan
+from pulsar_conformance.audit.pipeline.report import tables
+from standins.sparks import spark
+from standins.written_histories import histories, lines, stamp
+
+pytestmark = pytest.mark.spark
+
+assert spark
+
+HISTORIES = list(histories())
+WRONG = ("violated", "not done though due")
+EXPECTED = ("accuse", "accuse_any", "undecided", "fine", "may")
+
+DIFFERENT = {
+    "uniform-one-of-two-over-and-shed": "the profile's reading of `uniform-trigger` is followed",
+    "bandwidth-spelt-right": "the spelling of releases from 4.0 on is no documented setting",
+    "threshold-not-recorded-and-below-the-average": "rules of a missing threshold are undecided",
+}
+"""Histories that the audit judges otherwise, and why."""
+
+
+@pytest.fixture(scope="module")
+def audited(spark, tmp_path_factory):
+    """By cluster, minute and rule, the verdict: one audit of all histories of a profile."""
+    folder, found = tmp_path_factory.mktemp("kinds"), {}
+    for profile in sorted({profile for _, profile, _ in HISTORIES}):
+        history = folder / profile
+        history.mkdir()
+        every = [
+            line for name, own, part in HISTORIES if own == profile for line in lines(part, name)
+        ]
+        (history / "all.json").write_text("\n".join(every) + "\n")
+        made = tables(
+            spark.session,
+            str(history),
+            str(folder / f"{profile}-audit"),
+            AuditPlan.of(profile),
+            None,
+        )
+        for row in made["verdicts"].collect():
+            moment = row["cycle"].isoformat(timespec="milliseconds") + "Z"
+            found.setdefault((row["cluster"], moment), {})[row["rule"]] = row
+    return found
+
+
+def differences(audited, name, part):
+    """Where the verdicts are not those that a history expects."""
+    expected = {
+        key: {stamp(float(minute)): rules for minute, rules in part.get(key, {}).items()}
+        for key in EXPECTED
+    }
+    moments = {moment for cluster, moment in audited if cluster == name}
+    for moment in sorted(moments.union(*expected.values())):
+        rows = audited.get((name, moment), {})
+        accused = {rule for rule, row in rows.items() if row["verdict"] in WRONG}
+        wanted = {key: set(expected[key].get(moment, ())) for key in EXPECTED}
+        shown = {rule: tuple(row) for rule, row in rows.items() if row["verdict"] != "allowed"}
+        if wanted["accuse"] - accused:
+            yield moment, "not accused", wanted["accuse"] - accused, shown
+        if wanted["accuse_any"] and not accused & wanted["accuse_any"]:
+            yield moment, "not accused by any of", wanted["accuse_any"], shown
+        tolerant = wanted["accuse"] | wanted["accuse_any"] | wanted["may"]
+        false = accused & (wanted["undecided"] | wanted["fine"]) if tolerant else accused
+        if false:
+            yield moment, "falsely accused", false, shown
+
+
+@pytest.mark.parametrize(
+    ("name", "part"),
+    [pytest.param(name, part, id=name) for name, _, part in HISTORIES],
+)
+def test_right_decisions_are_not_accused_and_sure_breaches_are(audited, name, part):
+    found = list(differences(audited, name, part))
+    assert bool(found) == (name in DIFFERENT), found
+
+
+def test_there_are_histories_of_each_kind():
+    assert len(HISTORIES) >= 158
+    assert all(any(key in part for key in EXPECTED) for _, _, part in HISTORIES)
+    assert DIFFERENT.keys() <= {name for name, _, _ in HISTORIES}
