@@ -6,18 +6,34 @@ does everywhere; a file of no bytes has no lines.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from pulsar_conformance.audit.input.paths import LOCAL
+from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 GZIP = ".gz"
 PARQUET = ".parquet"
-FOREIGN = (".bz2", ".xz", ".zst", ".lz4", ".snappy", ".deflate", ".zip", ".7z", ".orc", ".avro")
-"""Extensions of unsupported formats; such a file becomes one line of the quarantine."""
+ARCHIVES = (".tar", ".tgz", ".tar.gz")
+FOREIGN = (
+    *ARCHIVES,
+    ".bz2",
+    ".xz",
+    ".zst",
+    ".lz4",
+    ".snappy",
+    ".deflate",
+    ".zip",
+    ".7z",
+    ".orc",
+    ".avro",
+)
+"""Endings of formats that are not read: such a file is one line of the quarantine."""
 
 COLON = ":"
 
@@ -49,7 +65,8 @@ def kind() -> Column:
     """
     name, near = F.col("_metadata.file_name"), F.col("_metadata.file_path").startswith(LOCAL)
     return (
-        F.when(named(name, (GZIP,)), F.when(near, "gzip").otherwise("distant-gzip"))
+        F.when(named(name, ARCHIVES), "foreign")
+        .when(named(name, (GZIP,)), F.when(near, "gzip").otherwise("distant-gzip"))
         .when(named(name, (PARQUET,)), "parquet")
         .when(named(name, FOREIGN), "foreign")
         .when(near & name.contains(COLON), "colon")
@@ -110,3 +127,26 @@ def found(spark: Session, path: str) -> InputFiles:
         sum(row["length"] for row in ordered),
         ";".join(f"{row['kind']}:{row['files']}:{row['xor']}:{row['sum']}" for row in ordered),
     )
+
+
+LOGS = ("_delta_log", "metadata")
+ICEBERG = r"\.metadata\.json$"
+
+
+def has_log(spark: Session, path: str) -> bool:
+    """True if a path is a table of Delta Lake or Iceberg, or a local folder contains one."""
+    local = Path(re.sub(r"\\(.)", r"\1", path.removeprefix(LOCAL)))
+    if local.is_dir():
+        deltas = local.rglob("_delta_log")
+        icebergs = (one for one in local.rglob("*.metadata.json") if one.parent.name == "metadata")
+        return next(deltas, None) is not None or next(icebergs, None) is not None
+    return any(_is_log(spark, f"{path.rstrip('/')}/{folder}") for folder in LOGS)
+
+
+def _is_log(spark: Session, folder: str) -> bool:
+    try:
+        names = spark.read.format("binaryFile").load(folder).select("path").limit(1000).collect()
+    except AnalysisException:
+        return False
+    delta = folder.endswith(LOGS[0])
+    return bool(names) and (delta or any(re.search(ICEBERG, row["path"]) for row in names))

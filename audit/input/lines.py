@@ -8,18 +8,53 @@ from functools import reduce
 from pulsar_conformance.audit.input.files import InputFiles, Session, Some, among, kind, listed
 from pulsar_conformance.audit.input.gzipped import colon_lines, distant_gzip_lines, gzip_lines
 from pulsar_conformance.audit.input.parquets import checked_parquet_lines, parquet_lines
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 FOREIGN = "foreign-file"
+
+
+DOCUMENT = 4 << 20
+"""Bytes up to which a file may be one JSON document, such as a list of records."""
+
+DOCUMENTS = 2_000
+"""Number of files above which none of them is looked at as a document."""
 
 
 def text_lines(spark: Session, path: str, of: Some = None) -> DataFrame:
     """Return the lines of plain files; they end in a line feed."""
     reader = spark.read.option("recursiveFileLookup", True).option("lineSep", "\n")
     lines = reader.text(path).where((kind() == "text") & among(of))
+    return lines.select(*_columns(F.col("value")))
+
+
+def document_lines(spark: Session, path: str, of: Some = None) -> DataFrame:
+    """Return the lines of plain files; a file that is one JSON document has a line per record.
+
+    That is a list of records, or a record over several lines.
+    """
+    reader = spark.read.option("recursiveFileLookup", True)
+    small = (kind() == "text") & (F.col("_metadata.file_size") <= DOCUMENT) & among(of)
+    whole = reader.text(path, wholetext=True).where(
+        small & F.col("value").rlike(r"^\s*(\[|\{\s*\n)")
+    )
+    # In a list with an end after it, so that anything behind the document is noticed.
+    text = F.concat(F.lit('{"one":['), "value", F.lit('],"end":1}'))
+    parsed = whole.withColumn("in", F.when(F.is_valid_utf8("value"), F.try_parse_json(text)))
+    one, more = (F.variant_get("in", f"$.one[{place}]", "variant") for place in (0, 1))
+    alone = F.variant_get("in", "$.end", "int").isNotNull() & more.isNull()
+    documents = parsed.withColumn("found", F.when(alone, one)).where("found is not null")
+    listed = F.schema_of_variant(F.col("found")).startswith("ARRAY<")
+    each = F.transform(F.col("found").cast("array<variant>"), lambda one: F.to_json(one))
+    records = F.explode(F.when(listed, each).otherwise(F.array(F.to_json("found"))))
+    found = documents.select(*_columns(records))
+    files = F.broadcast(documents.select(F.col("_metadata.file_path").alias("file")))
+    return text_lines(spark, path, of).join(files, "file", "left_anti").unionByName(found)
+
+
+def _columns(line: Column) -> tuple[Column, ...]:
     file, none = F.col("_metadata.file_path").alias("file"), F.lit(None).cast("string")
-    return lines.select(file, F.col("value").alias("line"), none.alias("damage"))
+    return file, line.alias("line"), none.alias("damage")
 
 
 def foreign_lines(spark: Session, path: str, of: Some = None) -> DataFrame:
@@ -48,5 +83,7 @@ def lines(
     `whole` false, each is checked first. `of` are the addresses of the files to read, or None.
     """
     readers = READERS if whole else {**READERS, "parquet": checked_parquet_lines}
+    if found.files.get("text", 0) <= DOCUMENTS:
+        readers = {**readers, "text": document_lines}
     parts = [read(spark, path, of) for one, read in readers.items() if found.files.get(one)]
     return reduce(DataFrame.unionByName, parts)

@@ -75,13 +75,22 @@ STRICTLY = {
 TEXTS = ("kind", "cluster", "at", "broker", "bundle", "name", "cause")
 """Fields that must be text: a JSON reader would convert numbers without a word."""
 
+TYPES_OF = {"at": ("BIGINT",)}
+"""Other types of these fields."""
+
 MARK = "\ufeff"
 LENGTHS = (1 << 31) - 1
 LONGEST = 1 << 24
 """Characters of a line above which repeated keys are not looked for."""
 
-TIME = r"^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:\d\d)\z"
-"""A date and a time of day with a zone, in ISO 8601."""
+TIME = r"^\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d([.,]\d{1,9})?)? ?(Z|[+-]\d\d:?\d\d)\z"
+"""A date and a time of day with a zone, in ISO 8601 or as log4j and Jackson write them."""
+
+ISO = r"^[^,]+Z\z"
+"""The usual form, which needs no rewriting."""
+
+MILLISECONDS = r"^\d{13}\z"
+"""A time in milliseconds since 1970, from 2001 on."""
 
 
 def parsed(lines: DataFrame) -> DataFrame:
@@ -125,7 +134,7 @@ def _not_text(value: Column) -> Column:
         found = F.schema_of_variant(F.variant_get(value, f"$.one[0].{name}", "variant"))
         return F.coalesce(~found.isin("VOID", *types), F.lit(False))
 
-    texts = (other(name, "STRING") for name in TEXTS)
+    texts = (other(name, "STRING", *TYPES_OF.get(name, ())) for name in TEXTS)
     return reduce(Column.__or__, texts, other("members", "ARRAY<STRING>", "ARRAY<VOID>"))
 
 
@@ -141,4 +150,7 @@ def _without_returns(line: Column) -> Column:
 
 def time_of(text: Column) -> Column:
     """Return the time that a text states; null without a date, a time or a zone."""
-    return F.when(text.rlike(TIME), text.try_cast("timestamp"))
+    plain = F.regexp_replace(F.regexp_replace(text, ",", "."), r" ?([+-]\d\d):?(\d\d)$", "$1:$2")
+    written = F.when(text.rlike(ISO), text).otherwise(plain).try_cast("timestamp")
+    since = F.timestamp_millis(F.when(text.rlike(MILLISECONDS), text.cast("bigint")))
+    return F.when(text.rlike(TIME), written).otherwise(since)

@@ -237,7 +237,7 @@ REASONS: Mapping[str, Reason] = {
         lambda: F.col("damage") == DAMAGED_PARQUET,
     ),
     FOREIGN: Reason(
-        "The file's name ends like that of a format which is not read, such as .bz2.",
+        "The file's name ends like that of a format which is not read, such as .bz2 or .tar.",
         lambda: F.col("damage") == FOREIGN,
     ),
     "not-utf8": Reason("The line is not UTF-8.", lambda: ~F.is_valid_utf8("line")),
@@ -255,7 +255,8 @@ REASONS: Mapping[str, Reason] = {
         lambda: F.col("cluster").isNull() | ~F.col("cluster").rlike(CLUSTER),
     ),
     "unreadable-time": Reason(
-        "It has no time, or one that is not ISO 8601 with a zone.", lambda: F.col("at").isNull()
+        "It has no time, or one that is neither ISO 8601 with a zone nor milliseconds since 1970.",
+        lambda: F.col("at").isNull(),
     ),
     "impossible-time": Reason(
         f"Its time is before {EARLIEST[:4]}, or {LATEST[:4]} or later.",

@@ -139,10 +139,18 @@ def _found(spark: Any, path: str) -> files.InputFiles:
     except AnalysisException:
         problem = "there is no such file or folder; give that of a history"
         raise AuditError(f"--input {path}: {problem}") from None
+    _refuse_tables(spark, path)
     if not found.count:
         problem = "there is no file with anything in it; give the folder of a history"
         raise AuditError(f"--input {path}: {problem}")
     return found
+
+
+def _refuse_tables(spark: Any, path: str) -> None:
+    """Refuse tables whose files cannot be read without their log. Errors: `AuditError`."""
+    if files.has_log(spark, path):
+        problem = "it is a table of Delta Lake or Iceberg, whose files include removed rows"
+        raise AuditError(f"--input {path}: {problem}; export its present rows as Parquet or JSON")
 
 
 def _usable(store: Store) -> None:
@@ -187,11 +195,15 @@ def spark_errors_as_sentences(path: str, output: str) -> Iterator[None]:
     try:
         yield
     except Exception as error:
+        if isinstance(error, ConnectionError | EOFError):
+            problem = f"{JAVA_ENDED}; {RESTART_HINT}"
+            raise AuditError(f"--input {path} --output {output}: {problem}") from None
         if type(error).__module__.partition(".")[0] not in SPARK:
             raise
         if _interrupted(error):
             raise KeyboardInterrupt from None
-        problem = f"Spark stopped: {last_cause(error)}"
+        ended = type(error).__name__ == "Py4JNetworkError"
+        problem = JAVA_ENDED if ended else f"Spark stopped: {last_cause(error)}"
         raise AuditError(f"--input {path} --output {output}: {problem}; {RESTART_HINT}") from None
 
 
@@ -204,6 +216,7 @@ def _interrupted(error: BaseException) -> bool:
 SPARK = ("pyspark", "py4j", "grpc")
 """Packages whose errors are Spark's."""
 
+JAVA_ENDED = "Spark's Java process has ended: it was killed, or its memory was exhausted"
 RESTART_HINT = "what is done is kept, so put that right and start it again"
 
 

@@ -1,0 +1,87 @@
+"""Usual forms of JSON and of times give the same records; other formats are refused by name."""
+
+import json
+
+import pytest
+
+pytest.importorskip("pyspark", reason="needs the extra: nox -s spark")
+
+from pulsar_conformance.audit.input import files, lines
+from pulsar_conformance.audit.input.parsing import parsed
+from pulsar_conformance.audit.input.paths import AuditError
+from pulsar_conformance.audit.pipeline import report as reporting
+from pulsar_conformance.audit.pipeline.plan import AuditPlan
+from standins.records import GOOD, history, line, reasons, told
+from standins.sparks import spark
+
+pytestmark = pytest.mark.spark
+
+assert spark
+
+RECORDS = [json.loads(text) for text in GOOD]
+DOCUMENTS = {
+    "a list on one line": json.dumps(RECORDS),
+    "a list of lines": "[\n" + ",\n".join(map(json.dumps, RECORDS)) + "\n]\n",
+    "a pretty list": json.dumps(RECORDS, indent=2),
+    "lines": "\n".join(map(json.dumps, RECORDS)) + "\n",
+}
+TIMES = {
+    "2026-11-20T10:00:00.5+0000": "2026-11-20T10:00:00.5Z",
+    "2026-11-20T10:00:00,500Z": "2026-11-20T10:00:00.5Z",
+    "2026-11-20 10:00:00,500 +0000": "2026-11-20T10:00:00.5Z",
+    "2026-11-20T15:30:00.5+0530": "2026-11-20T10:00:00.5Z",
+    1795168800500: "2026-11-20T10:00:00.5Z",
+    "1795168800500": "2026-11-20T10:00:00.5Z",
+}
+
+
+@pytest.fixture(scope="module")
+def session(spark):
+    return spark.session
+
+
+@pytest.mark.parametrize("form", DOCUMENTS)
+def test_a_history_as_a_json_document_is_read_record_by_record(session, tmp_path, form):
+    (tmp_path / "history.json").write_text(DOCUMENTS[form])
+    assert reasons(told(session, tmp_path)) == {None: len(GOOD)}
+
+
+def test_one_record_over_several_lines_is_one_line(session, tmp_path):
+    for number, record in enumerate(RECORDS):
+        (tmp_path / f"{number}.json").write_text(json.dumps(record, indent=4))
+    assert reasons(told(session, tmp_path)) == {None: len(GOOD)}
+
+
+def test_what_is_no_document_is_read_line_by_line(session, tmp_path, monkeypatch):
+    (tmp_path / "two.json").write_text('{\n"kind": "cycle"\n}\n{}\n')
+    (tmp_path / "numbers.json").write_text("[1, 2]\n")
+    lost = reasons(told(session, tmp_path))
+    assert lost == {"truncated-line": 1, "not-json": 1, "missing-kind": 1, "not-an-object": 3}
+    monkeypatch.setattr(lines, "DOCUMENTS", 0)
+    assert reasons(told(session, tmp_path))["not-an-object"] == 1
+
+
+def test_times_as_logs_write_them_are_the_same(session, tmp_path):
+    texts = [line("leader", at, broker=f"b{number}") for number, at in enumerate(TIMES)]
+    folder = history(tmp_path, texts)
+    assert reasons(told(session, folder)) == {None: len(TIMES)}
+    found = lines.lines(session, str(folder), files.found(session, str(folder)))
+    assert {row["at"].isoformat() for row in parsed(found).select("at").collect()} == {
+        "2026-11-20T10:00:00.500000"
+    }
+
+
+def test_archives_are_quarantined_by_name(session, tmp_path):
+    for name in ("a.tar", "b.tar.gz", "c.TGZ"):
+        (tmp_path / name).write_bytes(b"x" * 1024)
+    assert reasons(told(session, history(tmp_path, GOOD))) == {None: len(GOOD), "foreign-file": 3}
+
+
+@pytest.mark.parametrize("log", ["_delta_log/00000.json", "metadata/v1.metadata.json"])
+def test_tables_with_a_log_are_refused(session, tmp_path, log):
+    folder = history(tmp_path / "in", GOOD)
+    (folder / "table" / log).parent.mkdir(parents=True)
+    (folder / "table" / log).write_text("{}")
+    plan = AuditPlan.of("documented-3.0")
+    with pytest.raises(AuditError, match="Delta Lake or Iceberg"):
+        reporting.tables(session, str(folder), str(tmp_path / "out"), plan, None)
