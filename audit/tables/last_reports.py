@@ -14,9 +14,6 @@ PERHAPS, LATE, UNKNOWN, LOST = "perhaps", "late", "unknown", "lost"
 """`standing` of a broker: it may have gone; its report is late, so that it may have gone; it has a
 newer report with unknown content; it has only such a report. It is null of all others."""
 
-FORGOTTEN = 3
-"""After this many times the longest interval without a report, a broker has gone."""
-
 MISSED = "its last report is older than the longest interval"
 QUARANTINED = "a report of it is quarantined"
 
@@ -71,7 +68,7 @@ def _standing() -> dict[str, Column]:
         .when(stopped, F.lit(signs.STOPPED))
         .when(moved, F.lit(signs.ELSEWHERE))
     )
-    recent = F.col("moment") - known <= oldest * F.lit(FORGOTTEN)
+    recent = F.col("moment") - known <= oldest * F.lit(signs.FORGOTTEN)
     return {
         "standing": standing,
         "note": F.concat_ws(": ", "broker", note),

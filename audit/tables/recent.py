@@ -14,6 +14,7 @@ from pulsar_conformance.adapters.spark.configuring import few_rows
 from pulsar_conformance.audit.input.changes import first_of
 from pulsar_conformance.audit.pipeline.plan import AuditPlan, Silver
 from pulsar_conformance.audit.tables import cycles, settings_at
+from pulsar_conformance.audit.tables.signs import FORGOTTEN
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
@@ -91,7 +92,8 @@ def _reported_since(moments: DataFrame, day: date) -> date:
     """Return the day of the oldest report that can count at these moments."""
     age = F.coalesce(f"settings.{settings_at.REPORT_AGE}", F.lit(cycles.OLDEST))
     (row,) = few_rows(moments.agg(F.max(F.least(age, F.lit(cycles.LONGEST))).alias("age")))
-    return _days_before(day, 1 + ceil((row["age"] or cycles.OLDEST) / MINUTES_OF_DAY))
+    age = (row["age"] or cycles.OLDEST) * FORGOTTEN
+    return _days_before(day, 1 + ceil(age / MINUTES_OF_DAY))
 
 
 def _counting(silver: Silver, day: date, most: int) -> DataFrame:

@@ -14,6 +14,9 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
 OF_BUNDLE = ("cluster", "bundle")
+FORGOTTEN = 3
+"""After this many times the longest interval without a report, a broker has gone."""
+
 STOPPED = "its shutdown is recorded"
 ELSEWHERE = "one of its bundles is at another broker without having been unloaded"
 

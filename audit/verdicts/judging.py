@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
-from pulsar_conformance.audit.verdicts.checks import CHECKS, Judged
-from pulsar_conformance.audit.verdicts.checks.registry import JudgedBy, Readings, either
+from pulsar_conformance.audit.verdicts.checks import CHECKS, RuleColumns
+from pulsar_conformance.audit.verdicts.checks.registry import Readings, RuleCheck, either
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
@@ -38,7 +38,7 @@ def judged(
     facts: DataFrame,
     rules: Iterable[str],
     readings: Readings,
-    besides: Mapping[str, JudgedBy] = MappingProxyType({}),
+    besides: Mapping[str, RuleCheck] = MappingProxyType({}),
 ) -> DataFrame:
     """Return a row for each cycle and rule that was reached or broken, from rows of `facts.facts`.
 
@@ -82,7 +82,7 @@ def _always() -> Column:
     return F.coalesce(several & (count == F.col("looks")), F.lit(False))
 
 
-def _check(rule: str, readings: Readings, besides: Mapping[str, JudgedBy]) -> Judged:
+def _check(rule: str, readings: Readings, besides: Mapping[str, RuleCheck]) -> RuleColumns:
     judged = CHECKS[rule](readings)
     return either(judged, besides[rule](readings)) if rule in besides else judged
 
@@ -132,7 +132,7 @@ def _name(rule: str, part: str) -> str:
     return f"{rule} {part}"
 
 
-def _row(rule: str, one: Judged) -> Column:
+def _row(rule: str, one: RuleColumns) -> Column:
     reached, broken = (F.col(f"`{_name(rule, part)}`") for part in ("reached", "broken"))
     return F.struct(
         F.lit(rule).alias("rule"),
@@ -145,11 +145,11 @@ def _row(rule: str, one: Judged) -> Column:
     )
 
 
-def _excused(rule: str, one: Judged) -> Column:
+def _excused(rule: str, one: RuleColumns) -> Column:
     """True if a breach may be due to a bundle that had to stay."""
     return (one.lacking | F.lit(rule in BY_ORDER)) & (F.coalesce("held", F.lit(0)) > 0)
 
 
-def _aside(one: Judged) -> Column:
+def _aside(one: RuleColumns) -> Column:
     """True if the breach is no omission of this broker, and it did nothing either."""
     return ~one.lacking & (F.col("answered") == 0)

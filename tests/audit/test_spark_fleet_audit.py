@@ -93,10 +93,13 @@ def verdicts(spark, folder, readings=None):
 
 
 def wrong(rows):
-    """By cluster, the rules that are broken, and in which cycle; nothing is undecided."""
+    """By cluster, the rules that are broken, and in which cycle.
+
+    Nothing is undecided but what is said to be.
+    """
     found = defaultdict(Counter)
     for cluster, cycle, rule, verdict in rows:
-        assert verdict != "undecided"
+        assert verdict != "undecided" or PLANTS[rule].undecided_because, (cluster, cycle, rule)
         if verdict != "allowed":
             found[cluster][rule, cycle] += 1
     return found
@@ -136,7 +139,7 @@ def test_what_was_planted_is_found_and_nothing_else(audited):
 
 def test_each_plant_is_found_or_says_why_none_is():
     told = {rule for rule, plant in PLANTS.items() if plant.left_open(cycles=True)}
-    assert told == set(PLANTS) - set(CHECKS) - set(JUDGED)
+    assert told == set(PLANTS) - set(CHECKS) - set(JUDGED) | {"SHED-03"}
     assert "may leave it undecided: " in PLANTS["OVERLOAD-01"].left_open(cycles=False)
     assert PLANTS["OVERLOAD-02"].left_open(cycles=False) == ""
 
@@ -159,7 +162,7 @@ def test_histories_without_cycles(audited):
     undone = {
         one
         for rule in PLANTS
-        if PLANTS[rule].omits_due_action
+        if PLANTS[rule].omits_due_action or PLANTS[rule].undecided_because
         for one in (rule, *PLANTS[rule].implies)
     }
     assert {rule for *_, rule in planted - accused} <= undone

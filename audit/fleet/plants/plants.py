@@ -37,15 +37,17 @@ class Plant:
     omits_due_action: bool = False
     """True if the violation is an omission, so that no record marks the time of the cycle."""
 
+    undecided_because: str = ""
+    """Why an audit leaves it undecided; empty if it does not."""
+
     def left_open(self, cycles: bool) -> str:
         """Return why an audit may miss it, with cycles recorded or not; empty if it finds it."""
         if self.undetectable_because:
             return f"no audit finds it: {self.undetectable_because}"
-        return (
-            f"an audit may leave it undecided: {OMITTED}"
-            if self.omits_due_action and not cycles
-            else ""
-        )
+        if self.undecided_because:
+            return f"an audit leaves it undecided: {self.undecided_because}"
+        omitted = self.omits_due_action and not cycles
+        return f"an audit may leave it undecided: {OMITTED}" if omitted else ""
 
 
 OMITTED = "without recorded cycles, this one may as well have run after later reports"

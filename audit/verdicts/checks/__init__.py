@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from pulsar_conformance.audit.verdicts.checks import bounds, overload, shed, threshold, uniform
-from pulsar_conformance.audit.verdicts.checks.registry import BOUNDED, CHECKS, Judged
+from pulsar_conformance.audit.verdicts.checks.registry import BOUNDED, CHECKS, RuleColumns
 
-__all__ = ["BOUNDED", "CHECKS", "Judged", "bounds", "overload", "shed", "threshold", "uniform"]
+__all__ = ["BOUNDED", "CHECKS", "RuleColumns", "bounds", "overload", "shed", "threshold", "uniform"]

@@ -14,8 +14,8 @@ from pulsar_conformance.adapters.spark.threshold import BELOW_AVERAGE, LOWER_BOU
 from pulsar_conformance.audit.verdicts.checks.evidence import amounts
 from pulsar_conformance.audit.verdicts.checks.facts import SHARE, setting, total
 from pulsar_conformance.audit.verdicts.checks.registry import (
-    Judged,
     Readings,
+    RuleColumns,
     bounded,
     false,
     may_not,
@@ -67,7 +67,7 @@ def _needs(readings: Readings) -> Excess:
     )
 
 
-def under(judged: Judged, *more: Column) -> Judged:
+def under(judged: RuleColumns, *more: Column) -> RuleColumns:
     """Limit a check to the strategy, and to brokers that were observed before."""
     named = F.col("strategy") == "ThresholdShedder"
     idle = true(setting(LOWER_BOUNDARY))
@@ -75,7 +75,7 @@ def under(judged: Judged, *more: Column) -> Judged:
 
 
 @bounded("THRESHOLD-03")
-def sheds_what_it_takes_at_least(readings: Readings) -> Judged:
+def sheds_what_it_takes_at_least(readings: Readings) -> RuleColumns:
     """A broker surely above the limit gives up the least that can bring it down, where it can."""
     need, threshold = _needs(readings).least, F.col("thresholdshedder.threshold")
     over = true(above().least > threshold) & F.col("loaded")
@@ -85,7 +85,7 @@ def sheds_what_it_takes_at_least(readings: Readings) -> Judged:
 
 
 @bounded("THRESHOLD-04")
-def sheds_no_more_than_it_can_take(readings: Readings) -> Judged:
+def sheds_no_more_than_it_can_take(readings: Readings) -> RuleColumns:
     """Without the last bundle it would fall short of the most that it can have to give up."""
     need, threshold = _needs(readings).most, F.col("thresholdshedder.threshold")
     over = ~false(above().most > threshold) & ~F.col("sheds_under_85")

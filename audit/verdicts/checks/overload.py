@@ -8,8 +8,8 @@ from pulsar_conformance.audit.tables.formatting import MEASURED
 from pulsar_conformance.audit.verdicts.checks.evidence import against, amounts
 from pulsar_conformance.audit.verdicts.checks.facts import SHARE, carried
 from pulsar_conformance.audit.verdicts.checks.registry import (
-    Judged,
     Readings,
+    RuleColumns,
     check,
     either,
     false,
@@ -21,7 +21,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 
-def _under(judged: Judged, *more: Column) -> Judged:
+def _under(judged: RuleColumns, *more: Column) -> RuleColumns:
     named = F.col("strategy") == "OverloadShedder"
     return judged.given(F.col("first"), F.col("enabled"), named, *more)
 
@@ -35,22 +35,22 @@ def _over() -> Column:
     return true(F.col("overloaded"))
 
 
-def _must_shed(reached: Column) -> Judged:
+def _must_shed(reached: Column) -> RuleColumns:
     return must(reached, F.col("answered") > 0, _told())
 
 
-def _must_keep(reached: Column) -> Judged:
+def _must_keep(reached: Column) -> RuleColumns:
     return may_not(reached, F.col("answered") > 0, _told())
 
 
 @check("OVERLOAD-01")
-def an_overloaded_broker_sheds(_readings: Readings) -> Judged:
+def an_overloaded_broker_sheds(_readings: Readings) -> RuleColumns:
     """A broker over the threshold gives up something."""
     return _under(_must_shed(_over() & F.col("loaded")))
 
 
 @check("OVERLOAD-02")
-def sheds_its_excess_plus_margin(readings: Readings) -> Judged:
+def sheds_its_excess_plus_margin(readings: Readings) -> RuleColumns:
     """A broker gives up at least its excess and five points of its traffic, where it can."""
     need = F.col("overloadshedder.need")
     reached = _over() & F.col("can") & (F.col("movable_traffic") >= need)
@@ -59,14 +59,16 @@ def sheds_its_excess_plus_margin(readings: Readings) -> Judged:
 
 
 @check("OVERLOAD-03")
-def sheds_no_more_than_it_takes(readings: Readings) -> Judged:
+def sheds_no_more_than_it_takes(readings: Readings) -> RuleColumns:
     """Without the last bundle, which is that with the least traffic, it would fall short."""
     need = F.col("overloadshedder.need")
     least = F.array_min(F.transform("out", lambda one: one["traffic"]))
     return _under(too_much(readings, _over(), need, carried(F.col("out")) - least))
 
 
-def too_much(readings: Readings, over: Column, need: Column, short: Column | None = None) -> Judged:
+def too_much(
+    readings: Readings, over: Column, need: Column, short: Column | None = None
+) -> RuleColumns:
     """Return a check that the bundles before the last one were not enough already."""
     short = F.col("short") if short is None else short
     enough = ~((short < need * (1 + SHARE)) | (need == 0))
@@ -75,19 +77,19 @@ def too_much(readings: Readings, over: Column, need: Column, short: Column | Non
 
 
 @check("OVERLOAD-04")
-def other_brokers_keep_all(_readings: Readings) -> Judged:
+def other_brokers_keep_all(_readings: Readings) -> RuleColumns:
     """A broker that is not overloaded gives up nothing."""
     return _under(_must_keep(false(F.col("overloaded")) & (F.col("owned") > 0)))
 
 
 @check("OVERLOAD-05")
-def sheds_exactly_one_bundle(_readings: Readings) -> Judged:
+def sheds_exactly_one_bundle(_readings: Readings) -> RuleColumns:
     """An overloaded broker that sheds gives up one bundle."""
     return _under(may_not(_over() & F.col("can"), F.col("answered") > 1, _told()))
 
 
 @check("OVERLOAD-06")
-def the_one_is_the_most_expensive(readings: Readings) -> Judged:
+def the_one_is_the_most_expensive(readings: Readings) -> RuleColumns:
     """The bundle that goes first is the most expensive of those that may go."""
     measure = MEASURE[readings["expensive-measure"]]
     given = F.filter("out", lambda one: one["movable"])
@@ -98,7 +100,7 @@ def the_one_is_the_most_expensive(readings: Readings) -> Judged:
     told = F.concat(
         F.lit("the first carries "), written(first), F.lit(", the most expensive "), written(most)
     )
-    judged = Judged(
+    judged = RuleColumns(
         true(first.isNotNull() & (F.col("able") > 1)),
         true(first < most * (1 - SHARE)) & (F.col("perhaps") == 0) & ~_open_gone(),
         told,
@@ -113,15 +115,15 @@ def _open_gone() -> Column:
 
 
 @check("OVERLOAD-07")
-def a_single_bundle_stays(_readings: Readings) -> Judged:
+def a_single_bundle_stays(_readings: Readings) -> RuleColumns:
     """A broker with fewer than two bundles gives up none."""
     few = (F.col("owned") < FEWEST) & (F.col("able") > 0)
     return _under(_must_keep(few & ~false(F.col("overloaded"))))
 
 
 @check("OVERLOAD-09")
-def any_one_resource_suffices(_readings: Readings) -> Judged:
-    """One resource over the threshold overloads a broker, whatever the usage of the others."""
+def any_one_resource_suffices(_readings: Readings) -> RuleColumns:
+    """One resource over the threshold overloads a broker, whatever the others are."""
     threshold = F.col("overloadshedder.threshold")
     percents = F.array(*(F.col(f"percent.{name}") for name in RESOURCES))
     hot = F.size(F.filter(percents, lambda percent: percent >= threshold))
@@ -129,7 +131,7 @@ def any_one_resource_suffices(_readings: Readings) -> Judged:
 
 
 @check("OVERLOAD-10")
-def the_threshold_is_85_by_default(_readings: Readings) -> Judged:
+def the_threshold_is_85_by_default(_readings: Readings) -> RuleColumns:
     """Where no threshold is set, a broker sheds over 85 % and keeps all below."""
     sheds = _must_shed(_over() & F.col("loaded"))
     keeps = _must_keep(false(F.col("overloaded")) & (F.col("owned") > 0))

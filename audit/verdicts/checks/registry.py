@@ -12,7 +12,7 @@ Readings = Mapping[str, str]
 
 
 @dataclass(frozen=True)
-class Judged:
+class RuleColumns:
     """The result of a rule for a row of `facts.facts`, null where it does not apply.
 
     `lacking` is true if something due was not done, false if something done was not allowed.
@@ -23,59 +23,59 @@ class Judged:
     evidence: Column
     lacking: Column
 
-    def given(self, *holds: Column) -> Judged:
+    def given(self, *holds: Column) -> RuleColumns:
         """Limit the check to rows for which all of these conditions hold."""
         both = true(holds[0])
         for one in holds[1:]:
             both = both & true(one)
-        return Judged(both & self.reached, both & self.broken, self.evidence, self.lacking)
+        return RuleColumns(both & self.reached, both & self.broken, self.evidence, self.lacking)
 
 
-JudgedBy = Callable[[Readings], Judged]
+RuleCheck = Callable[[Readings], RuleColumns]
 
-CHECKS: dict[str, JudgedBy] = {}
+CHECKS: dict[str, RuleCheck] = {}
 
 
-BOUNDED: dict[str, JudgedBy] = {}
+BOUNDED: dict[str, RuleCheck] = {}
 """Further checks where a rule's own does not apply: after a leader's first cycle, by bounds that
 hold however earlier observations count."""
 
 
-def bounded(rule: str) -> Callable[[JudgedBy], JudgedBy]:
+def bounded(rule: str) -> Callable[[RuleCheck], RuleCheck]:
     """Register a check of a rule by bounds."""
 
-    def register(judged: JudgedBy) -> JudgedBy:
+    def register(judged: RuleCheck) -> RuleCheck:
         BOUNDED[rule] = judged
         return judged
 
     return register
 
 
-def check(rule: str) -> Callable[[JudgedBy], JudgedBy]:
+def check(rule: str) -> Callable[[RuleCheck], RuleCheck]:
     """Register the check of a rule."""
 
-    def register(judged: JudgedBy) -> JudgedBy:
+    def register(judged: RuleCheck) -> RuleCheck:
         CHECKS[rule] = judged
         return judged
 
     return register
 
 
-def must(reached: Column, done: Column, evidence: Column) -> Judged:
-    """Return a check that `done` holds wherever the rule is reached."""
+def must(reached: Column, done: Column, evidence: Column) -> RuleColumns:
+    """Return a check that something is done where the rule is reached."""
     reached = true(reached)
-    return Judged(reached, reached & ~true(done), evidence, F.lit(True))
+    return RuleColumns(reached, reached & ~true(done), evidence, F.lit(True))
 
 
-def may_not(reached: Column, done: Column, evidence: Column) -> Judged:
+def may_not(reached: Column, done: Column, evidence: Column) -> RuleColumns:
     """Return a check that something is not done where the rule is reached."""
     reached = true(reached)
-    return Judged(reached, reached & true(done), evidence, F.lit(False))
+    return RuleColumns(reached, reached & true(done), evidence, F.lit(False))
 
 
-def either(first: Judged, second: Judged) -> Judged:
+def either(first: RuleColumns, second: RuleColumns) -> RuleColumns:
     """Combine two checks, of which at most one is broken at a time."""
-    return Judged(
+    return RuleColumns(
         first.reached | second.reached,
         first.broken | second.broken,
         F.when(first.broken, first.evidence).otherwise(second.evidence),

@@ -7,8 +7,8 @@ from pulsar_conformance.audit.tables.formatting import plain
 from pulsar_conformance.audit.verdicts.checks.evidence import amounts, gave_up
 from pulsar_conformance.audit.verdicts.checks.facts import SHARE, any_of, of_cycle, setting, total
 from pulsar_conformance.audit.verdicts.checks.registry import (
-    Judged,
     Readings,
+    RuleColumns,
     check,
     either,
     may_not,
@@ -19,13 +19,13 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 
-def not_allowed(reached: Column, done: Column, evidence: Column) -> Judged:
+def not_allowed(reached: Column, done: Column, evidence: Column) -> RuleColumns:
     """Return a check that something is never done, whether the rule is reached or not."""
-    return Judged(true(reached), true(done), evidence, F.lit(False))
+    return RuleColumns(true(reached), true(done), evidence, F.lit(False))
 
 
 @check("SHED-01")
-def nothing_is_shed_when_switched_off(_readings: Readings) -> Judged:
+def nothing_is_shed_when_switched_off(_readings: Readings) -> RuleColumns:
     """With shedding switched off, nothing is unloaded."""
     off = ~true(setting(shedding.ENABLED))
     told = F.concat(gave_up(), F.lit("; shedding is switched off"))
@@ -37,14 +37,14 @@ def _owning() -> Column:
 
 
 @check("SHED-02")
-def only_owned_bundles_go(_readings: Readings) -> Judged:
+def only_owned_bundles_go(_readings: Readings) -> RuleColumns:
     """A broker gives up bundles that it owns."""
     told = F.concat(gave_up("alien"), F.lit(", which it did not report"))
     return not_allowed(_owning(), F.size("alien") > 0, told)
 
 
 @check("SHED-03")
-def each_bundle_goes_once(_readings: Readings) -> Judged:
+def each_bundle_goes_once(_readings: Readings) -> RuleColumns:
     """No bundle is unloaded twice in one cycle."""
     everywhere = F.flatten(F.collect_list("gone").over(of_cycle()))
     twice = F.size(F.array_distinct(everywhere)) < F.size(everywhere)
@@ -53,7 +53,7 @@ def each_bundle_goes_once(_readings: Readings) -> Judged:
 
 
 @check("SHED-04")
-def recently_unloaded_bundles_stay(_readings: Readings) -> Judged:
+def recently_unloaded_bundles_stay(_readings: Readings) -> RuleColumns:
     """A bundle that was unloaded within the grace period is left where it is."""
     stuck = F.flatten(F.collect_list("stuck").over(of_cycle()))
     again = F.array_intersect("gone", stuck)
@@ -70,13 +70,13 @@ def recently_unloaded_bundles_stay(_readings: Readings) -> Judged:
 
 
 @check("SHED-07")
-def bundles_with_more_traffic_go_first(readings: Readings) -> Judged:
+def bundles_with_more_traffic_go_first(readings: Readings) -> RuleColumns:
     """No bundle goes instead of one of its broker's that carries more."""
     several = F.lit(readings["overload-amount"] != "one")
     return the_busiest_go().given(F.col("strategy") == "OverloadShedder", several)
 
 
-def the_busiest_go() -> Judged:
+def the_busiest_go() -> RuleColumns:
     """Return the check of this rule for any strategy."""
     given = F.filter("out", lambda one: one["movable"])
     least = F.array_min(F.transform(given, lambda one: one["traffic"]))
@@ -87,7 +87,7 @@ def the_busiest_go() -> Judged:
 
 
 @check("SHED-08")
-def overloaded_brokers_shed_under_every_strategy(readings: Readings) -> Judged:
+def overloaded_brokers_shed_under_every_strategy(readings: Readings) -> RuleColumns:
     """An overloaded broker gives up its excess, whichever strategy is set."""
     sure, need = true(F.col("overloaded") & F.col("can")), F.col("overloadshedder.need")
     some = must(sure & F.col("loaded"), F.col("answered") > 0, gave_up())
@@ -95,6 +95,6 @@ def overloaded_brokers_shed_under_every_strategy(readings: Readings) -> Judged:
     short = sure & amount & (F.col("movable_traffic") >= need)
     short = short & (F.col("shed") < need * (1 - SHARE))
     told = amounts(readings, "shed", F.col("shed"), need)
-    excess = Judged(F.lit(False), true(short), told, F.lit(True))
+    excess = RuleColumns(F.lit(False), true(short), told, F.lit(True))
     other = F.col("strategy") != "OverloadShedder"
     return either(some, excess).given(F.col("first"), F.col("enabled"), other)

@@ -18,8 +18,8 @@ from pulsar_conformance.audit.verdicts.checks.facts import (
 )
 from pulsar_conformance.audit.verdicts.checks.overload import too_much
 from pulsar_conformance.audit.verdicts.checks.registry import (
-    Judged,
     Readings,
+    RuleColumns,
     check,
     either,
     false,
@@ -36,7 +36,7 @@ def _level(name: str) -> Column:
     return F.col(f"thresholdshedder.{name}")
 
 
-def _under(judged: Judged, *more: Column, at_first_sight: bool = True) -> Judged:
+def _under(judged: RuleColumns, *more: Column, at_first_sight: bool = True) -> RuleColumns:
     named = F.col("strategy") == "ThresholdShedder"
     sight = ~F.col("seen") if at_first_sight else F.lit(True)
     return judged.given(F.col("first"), F.col("enabled"), named, sight, *more)
@@ -46,11 +46,11 @@ def _told() -> Column:
     return against(_level("usage"), "limit", _level("limit"))
 
 
-def _must_shed(reached: Column) -> Judged:
+def _must_shed(reached: Column) -> RuleColumns:
     return must(reached, F.col("answered") > 0, _told())
 
 
-def _must_keep(reached: Column) -> Judged:
+def _must_keep(reached: Column) -> RuleColumns:
     return may_not(reached, F.col("answered") > 0, _told())
 
 
@@ -67,19 +67,19 @@ def _for_idle_ones() -> Column:
 
 
 @check("THRESHOLD-01")
-def a_broker_above_the_limit_sheds(_readings: Readings) -> Judged:
+def a_broker_above_the_limit_sheds(_readings: Readings) -> RuleColumns:
     """A broker above average and threshold together gives up something."""
     return _under(_must_shed(_over() & F.col("laden")))
 
 
 @check("THRESHOLD-02")
-def the_others_keep_all(_readings: Readings) -> Judged:
+def the_others_keep_all(_readings: Readings) -> RuleColumns:
     """A broker that is not above average and threshold gives up nothing."""
     return _under(_must_keep(_keeps() & (F.col("owned") > 0)), ~_for_idle_ones())
 
 
 @check("THRESHOLD-03")
-def sheds_enough_to_come_below_the_average(readings: Readings) -> Judged:
+def sheds_enough_to_come_below_the_average(readings: Readings) -> RuleColumns:
     """A broker above the limit gives up what brings it five below the average, where it can."""
     need = _level("need")
     reached = _over() & F.col("loaded") & (F.col("movable_traffic") >= need)
@@ -88,14 +88,14 @@ def sheds_enough_to_come_below_the_average(readings: Readings) -> Judged:
 
 
 @check("THRESHOLD-04")
-def sheds_no_more_than_it_takes(readings: Readings) -> Judged:
+def sheds_no_more_than_it_takes(readings: Readings) -> RuleColumns:
     """Without the last bundle it would fall short."""
     apart = _over() & ~F.col("sheds_under_85")
     return _under(too_much(readings, apart, _level("need")))
 
 
 @check("THRESHOLD-05")
-def idle_brokers_count_in_the_average(_readings: Readings) -> Judged:
+def idle_brokers_count_in_the_average(_readings: Readings) -> RuleColumns:
     """A broker sheds that is above the limit only because idle ones lower the average."""
     used, known = _level("usage"), F.col("first")
     busy = total(F.when(known & (used != 0), 1).otherwise(0))
@@ -106,7 +106,7 @@ def idle_brokers_count_in_the_average(_readings: Readings) -> Judged:
 
 
 @check("THRESHOLD-06")
-def usage_is_weighted(_readings: Readings) -> Judged:
+def usage_is_weighted(_readings: Readings) -> RuleColumns:
     """Where weights decide who is above the limit, they do."""
     plainly = usage.maximum(F.col("percent"))
     limit = total(F.when(F.col("first"), plainly)) / F.col("brokers") + _level("threshold")
@@ -117,8 +117,8 @@ def usage_is_weighted(_readings: Readings) -> Judged:
 
 
 @check("THRESHOLD-07")
-def history_lies_between(_readings: Readings) -> Judged:
-    """The compared usage is within what was observed of the broker, now or before."""
+def history_lies_between(_readings: Readings) -> RuleColumns:
+    """The usage compared is none beyond what was observed of the broker, now or before."""
     lowest, highest = above()
     threshold = _level("threshold")
 
@@ -143,7 +143,7 @@ def _nobody_over() -> tuple[Column, Column]:
 
 
 @check("THRESHOLD-12")
-def bundles_with_more_traffic_go_first(readings: Readings) -> Judged:
+def bundles_with_more_traffic_go_first(readings: Readings) -> RuleColumns:
     """No bundle goes instead of one of its broker's that carries more.
 
     It may where overloaded brokers shed their most expensive one under every strategy.
@@ -154,7 +154,7 @@ def bundles_with_more_traffic_go_first(readings: Readings) -> Judged:
 
 
 @check("THRESHOLD-08")
-def idle_brokers_trigger_nothing_by_default(_readings: Readings) -> Judged:
+def idle_brokers_trigger_nothing_by_default(_readings: Readings) -> RuleColumns:
     """Without the lower boundary, nothing is unloaded while nobody is above the limit."""
     lowest = F.min(_level("usage")).over(of_cycle())
     far_below = lowest < _level("average") - _level("threshold") - POINTS
@@ -164,7 +164,7 @@ def idle_brokers_trigger_nothing_by_default(_readings: Readings) -> Judged:
 
 
 @check("THRESHOLD-09")
-def an_idle_broker_makes_the_busiest_unload(_readings: Readings) -> Judged:
+def an_idle_broker_makes_the_busiest_unload(_readings: Readings) -> RuleColumns:
     """With a broker under the lower boundary, the broker with the highest usage unloads."""
     known, used, answered = F.col("first"), _level("usage"), F.col("answered") > 0
     busiest = known & (used >= F.max(F.when(known, used)).over(of_cycle()) - POINTS)
@@ -178,7 +178,7 @@ def an_idle_broker_makes_the_busiest_unload(_readings: Readings) -> Judged:
 
 
 @check("THRESHOLD-10")
-def nothing_goes_while_nobody_is_idle(_readings: Readings) -> Judged:
+def nothing_goes_while_nobody_is_idle(_readings: Readings) -> RuleColumns:
     """With nobody under the lower boundary and nobody above the limit, nothing is unloaded."""
     idle = any_of(F.col("first") & ~false(F.col("under")))
     told = F.concat(gave_up(), F.lit("; nobody is under "), plain(_level("bound")), F.lit(" %"))

@@ -10,8 +10,8 @@ from pulsar_conformance.adapters.spark.uniform import (
 from pulsar_conformance.audit.verdicts.checks.evidence import gave_up
 from pulsar_conformance.audit.verdicts.checks.facts import SHARE, any_of, none_of, of_cycle, setting
 from pulsar_conformance.audit.verdicts.checks.registry import (
-    Judged,
     Readings,
+    RuleColumns,
     check,
     false,
     may_not,
@@ -24,7 +24,7 @@ from pyspark.sql import functions as F
 MEASURES = ("messages", "bytes")
 
 
-def _spread(judged: Judged, *more: Column) -> Judged:
+def _spread(judged: RuleColumns, *more: Column) -> RuleColumns:
     named = F.col("strategy") == "UniformLoadShedder"
     return judged.given(F.col("first"), F.col("enabled"), named, *more)
 
@@ -81,7 +81,7 @@ def _triggered(readings: Readings) -> Column:
 
 
 @check("UNIFORM-01")
-def the_most_loaded_broker_unloads(readings: Readings) -> Judged:
+def the_most_loaded_broker_unloads(readings: Readings) -> RuleColumns:
     """Where the difference is higher than the thresholds, the most loaded broker gives up some."""
     loaded = (_end("least", measure) >= 1 for measure in MEASURES)
     fitting = (F.col("owned") > 1) & (F.col("narrowing") > 0)
@@ -91,7 +91,7 @@ def the_most_loaded_broker_unloads(readings: Readings) -> Judged:
 
 
 @check("UNIFORM-02")
-def nothing_goes_within_the_thresholds(readings: Readings) -> Judged:
+def nothing_goes_within_the_thresholds(readings: Readings) -> RuleColumns:
     """Where the difference is within the thresholds, nothing is unloaded."""
     loaded = (_end("least", measure) >= 1 for measure in MEASURES)
     told = F.concat(gave_up(), F.lit("; the difference is within the thresholds"))
@@ -100,8 +100,8 @@ def nothing_goes_within_the_thresholds(readings: Readings) -> Judged:
 
 
 @check("UNIFORM-03")
-def nothing_goes_from_the_least_loaded(_readings: Readings) -> Judged:
-    """The least loaded broker sheds nothing, since that would not even out the load."""
+def nothing_goes_from_the_least_loaded(_readings: Readings) -> RuleColumns:
+    """The least loaded broker keeps what it has: less there would not even the load."""
     overloaded = any_of(_is_least() & F.col("sheds_under_85"))
     apart = _end("least", "messages") < _end("most", "messages")
     reached = _is_least() & apart & (F.col("able") > 0)
