@@ -114,7 +114,14 @@ def _lost(records: DataFrame) -> DataFrame:
     lost = lost.where(F.col("kind").isin(*LOST_KINDS))
     broker = F.nullif(F.regexp_extract("line", BROKER_FIELD, 1), F.lit(""))
     kind = F.concat(F.lit("lost_"), F.col("kind"))
-    return lost.select("cluster", "day", "at", kind.alias("kind"), broker.alias("broker"))
+    return lost.select(
+        "cluster",
+        "day",
+        "at",
+        kind.alias("kind"),
+        broker.alias("broker"),
+        F.col("reason").alias("name"),
+    )
 
 
 def _together(few: DataFrame) -> DataFrame:

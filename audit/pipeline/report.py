@@ -95,6 +95,7 @@ def tables(
     writable: bool = True,
 ) -> dict[str, DataFrame]:
     """Return every table of the audit of a history, building missing ones. Errors: `AuditError`."""
+    _silence_accumulators(spark)
     path = as_given(path)
     found = _found(spark, path)
     store = Store(spark, output.rstrip("/"), spark_tuning.in_one(found.length))
@@ -181,6 +182,13 @@ def answered(
     with spark_errors_as_sentences(path, output), _lock(spark, output, how.wait) as writable:
         made = tables(spark, path, output, plan, None, writable=writable)
         return list(answer(made, plan, asked))
+
+
+def _silence_accumulators(spark: Any) -> None:
+    """Print no traceback when Java ends: PySpark's server of accumulators would."""
+    server = getattr(getattr(spark, "_sc", None), "_accumulatorServer", None)
+    if server is not None:
+        server.handle_error = lambda *_: None
 
 
 def _lock(spark: Any, output: str, wait: bool) -> AbstractContextManager[bool]:

@@ -112,7 +112,8 @@ def rules_without_check(plan: AuditPlan) -> Iterator[str]:
     """Yield the rules about shedding that apply, and that no history shows to be kept."""
     judged = {*rules_of(plan), *JUDGED}
     for rule in specs.load().rules_of(plan.profile):
-        shedding = rule.id.partition("-")[0] in AREAS and rule.applies(plan.readings)
+        shedding = "shed.select" in rule.operations and rule.applies(plan.readings)
+        shedding = shedding and rule.id.partition("-")[0] in AREAS
         if shedding and rule.id not in judged:
             yield rule.id
 

@@ -40,6 +40,9 @@ DECIDED: Mapping[str, str] = {
 """Columns about a bundle, with their types."""
 
 COLUMNS = ", ".join(f"{name} {type_}" for name, type_ in DECIDED.items())
+JUST_BEFORE = 0.9
+"""Seconds before the end of a grace period in which it may be over, by another measure of it."""
+
 RECORDED = "recorded"
 """The basis of an unload whose cause is recorded."""
 
@@ -133,8 +136,8 @@ def _at_edge(given: Sequence[str]) -> Column:
     """True if a bundle was unloaded so close to a grace period ago that clocks could decide."""
     if "surely_moved" not in given:
         return F.lit(False)
-    apart = F.abs(F.col("moved") - F.col(f"settings.{shedding.GRACE}")) * 60
-    return F.coalesce(apart <= causes.SKEW, F.lit(False))
+    over = (F.col("moved") - F.col(f"settings.{shedding.GRACE}")) * 60
+    return F.coalesce(over.between(-JUST_BEFORE, causes.SKEW), F.lit(False))
 
 
 def _narrows() -> Column:

@@ -59,7 +59,7 @@ def _standing() -> dict[str, Column]:
     late = F.coalesce(F.col("moment") - at > oldest, F.lit(False))
     stopped, moved = (F.coalesce(F.col(name) >= at, F.lit(False)) for name in ("stopped", "moved"))
     sign = stopped | moved
-    newer = F.col("lost").isNotNull() & F.coalesce(F.col("lost") >= at, F.lit(True))
+    newer = F.col("lost").isNotNull() & F.coalesce(F.col("lost") > at, F.lit(True))
     known = F.coalesce(at, F.col("lost"))
     standing = F.when(at.isNull(), LOST).when(newer, UNKNOWN).when(late, LATE).when(sign, PERHAPS)
     note = (
@@ -71,7 +71,7 @@ def _standing() -> dict[str, Column]:
     recent = F.col("moment") - known <= oldest * F.lit(signs.FORGOTTEN)
     return {
         "standing": standing,
-        "note": F.concat_ws(": ", "broker", note),
+        "note": F.when(standing.isNotNull(), F.concat_ws(": ", "broker", note)),
         "counts": F.coalesce(recent & ~(late & sign), F.lit(False)),
     }
 

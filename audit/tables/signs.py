@@ -33,7 +33,10 @@ def shutdowns(silver: Silver) -> DataFrame:
 def lost_reports(silver: Silver) -> DataFrame:
     """Return `cluster`, `broker` and `at` of reports whose content is unknown."""
     lost = silver.contexts.where((F.col("kind") == LOST) & F.col("broker").isNotNull())
-    return lost.select("cluster", "broker", "at")
+    # A usable report of the same time is the original of a damaged copy, but not of a
+    # contradicting report.
+    at = F.when(F.col("name") == "conflicting", F.col("at") + F.expr("interval 1 microsecond"))
+    return lost.select("cluster", "broker", at.otherwise(F.col("at")).alias("at"))
 
 
 def moved_away(silver: Silver) -> DataFrame:

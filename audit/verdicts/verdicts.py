@@ -176,7 +176,8 @@ def _verdict() -> Column:
 
 def _views() -> Column:
     """Return what another view of the cycle has otherwise."""
-    known = F.nullif(F.concat_ws("; ", "changed", "notes"), F.lit(""))
+    parts = (F.nullif(name, F.lit("")) for name in ("changed", "notes"))
+    known = F.nullif(F.concat_ws("; ", *parts), F.lit(""))
     return F.coalesce(F.concat(F.lit(IN_ANOTHER_VIEW), known), F.lit(DOUBTFUL))
 
 
