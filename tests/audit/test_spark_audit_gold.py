@@ -99,8 +99,8 @@ def histories():
         told.both("recorded", minute, HOT)
     told.cycles("recorded", 5, 10, 15, 20)
     told.unload("recorded", 5.1, 3)  # the heaviest, more than a tenth of what the broker carries
-    told.unload("recorded", 15.1, 3)  # within the grace period
-    told.unload("recorded", 15.2, 5, broker="b1")  # of another broker
+    told.unload("recorded", 15.1, 3, cause="shedding")  # within the grace period
+    told.unload("recorded", 15.2, 5, broker="b1", cause="shedding")  # of another broker
     for cluster in ("guessed", "unled"):
         told.begin(cluster, leader=cluster == "guessed")
         for minute, cpu in ((4, COLD), (9, COLD), (12, HOT), (17, HOT), (22, HOT)):

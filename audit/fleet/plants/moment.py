@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from pulsar_conformance import specs
+from pulsar_conformance.audit.verdicts.checks import CHECKS
 from pulsar_conformance.conformance.cases.legality import bad_trial
 from pulsar_conformance.conformance.catalogue import checks
 from pulsar_conformance.conformance.common.trial import Json, Trial
@@ -58,7 +59,10 @@ class PlantedCycle:
         return Cycle(self.case, settings, self._evaluator.readings)
 
     def broken(self, pairs: Pairs) -> set[str] | None:
-        """Return the rules that these unloads break; None for an invalid case."""
+        """Return the rules with a check of the audit that these unloads break.
+
+        None for an invalid case.
+        """
         trial = Trial.of(SHED.id, self.case)
         if bad_trial(trial, self._evaluator.defaults, self._evaluator.readings) is not None:
             return None
@@ -68,6 +72,7 @@ class PlantedCycle:
             for rule in specs.load().rules_of(self.profile)
             if SHED.id in rule.operations
             and rule.id in checks()
+            and rule.id in CHECKS
             and rule.applies(self._evaluator.readings.choices)
         ]
         return {rule for rule in rules if self._evaluator.judge(rule, trial, [answer]).violated}
