@@ -14,6 +14,7 @@ from pulsar_conformance.audit.pipeline.writing import ASKED
 from pulsar_conformance.audit.verdicts.missing_settings import NOT_RECORDED
 from pulsar_conformance.audit.verdicts.splits import JUDGED
 from pulsar_conformance.audit.verdicts.verdicts import rules_of
+from pulsar_conformance.conformance.shedding.operations import SHED
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
@@ -112,7 +113,7 @@ def rules_without_check(plan: AuditPlan) -> Iterator[str]:
     """Yield the rules about shedding that apply, and that no history shows to be kept."""
     judged = {*rules_of(plan), *JUDGED}
     for rule in specs.load().rules_of(plan.profile):
-        shedding = "shed.select" in rule.operations and rule.applies(plan.readings)
+        shedding = SHED.id in rule.operations and rule.applies(plan.readings)
         shedding = shedding and rule.id.partition("-")[0] in AREAS
         if shedding and rule.id not in judged:
             yield rule.id
