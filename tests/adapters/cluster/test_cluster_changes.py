@@ -133,7 +133,7 @@ def test_groups_are_not_judged_where_a_broker_tells_no_load(cluster):
     answer = cluster.answer
     cluster.answer = lambda name, path: None if "load-report" in path else answer(name, path)
     told = play(cluster, *USED, {"group": {"namespace": "sales/eu", "group": "apart"}})
-    assert "does not tell its load" in told["unsupported"]
+    assert "does not report its load" in told["unsupported"]
 
 
 def test_groups_are_not_judged_beside_domains_of_the_operators(cluster):
