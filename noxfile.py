@@ -56,7 +56,7 @@ SAVED, STORIES = "--saved", "tests/adapters/cluster/test_cluster_deviations.py"
 BESIDE_TESTS = {"PYTHONPATH": "tests"}
 """Where the packages `bench` and `mutants` lie, which are no part of the wheel."""
 
-ELSEWHERE = "not (browser or cluster or pulsar or site or spark)"
+ELSEWHERE = "not (browser or cluster or pulsar or site or spark or thorough)"
 """The tests that need nothing but Python and the samples' languages, by their markers."""
 
 PAGES = ("tests/reports", "tests/audit")
@@ -154,8 +154,10 @@ def bench(session: nox.Session) -> None:
 @nox.session
 def mutants(session: nox.Session) -> None:
     """Judge the model with one change at a time, and seeded defects; after --, its options."""
-    install(session)
+    install(session, "tests")
     session.run("python", "-m", "mutants", *session.posargs, env=BESIDE_TESTS)
+    if not session.posargs:
+        session.run("pytest", "-n", "2", "-q", *ENDS, "-m", "thorough", "tests/mutants")
 
 
 @nox.session

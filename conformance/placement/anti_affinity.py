@@ -150,6 +150,8 @@ def the_first_of_a_group_goes_anywhere(case: Spreading, answer: Placed, expect: 
     spread = ordinary(case, expect)
     members = [one for one, group in spread.groups.items() if group == spread.group]
     expect.given(members == [spread.namespace], "it is the first of its group")
+    mixed = None in spread.in_domain and len(spread.in_domain) > 1
+    expect.given(not mixed, "its candidates are all in domains, or all in none")
     if expect.reached(bool(spread.candidates)):
         every = set(spread.candidates)
         expect.that(answer.broker in every, f"any of {either(every)}", answer)
