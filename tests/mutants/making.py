@@ -22,7 +22,7 @@ TELLING = frozenset({
     "DIFFERENCE_WRITTEN", "WHAT_DIFFERS", "PREFACES", "SHOWN", "FEW", "LONG", "PLACES", "explain",
     "written", "preface", "plain", "tell", "expense_written", "_about", "_quoted", "_passed",
     "_sum", "_written", "_decision", "_mean_of", "_last_of", "_FULL", "_standing", "_worked",
-    "__all__", "REMEMBERED",
+    "__all__", "CACHED_NUMBERS", "EXACT_PLACES",
 })  # fmt: skip
 """Names of functions, tables and variables, in whichever module, that only make such texts, and of
 the size of caches."""
