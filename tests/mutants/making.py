@@ -31,7 +31,7 @@ TELLING_IN = frozenset({"numbers.py:throughput", "numbers.py:messages", "bundles
 """Names that mean something else in other modules."""
 
 BESIDE = frozenset({
-    "model.py:Model.by", "model.py:Model.otherwise", "readings.py:Readings.but",
+    "model.py:Model.with_defaults", "model.py:Model.with_changes", "readings.py:Readings.but",
     "ranges.py:HashRange.__contains__",
 })  # fmt: skip
 """Functions that only the suite asks: no answer is made with them."""

@@ -112,7 +112,7 @@ def test_the_model_itself_is_not_caught(examples):
 
 CAUGHT = {
     "overload.py:share_to_shed:arithmetic:1": {"OVERLOAD-01", "OVERLOAD-02", "OVERLOAD-03"},
-    "usage.py:weighted_maximum:order:1": {"USAGE-01", "USAGE-02", "USAGE-03"},
+    "usage.py:_largest:order:1": {"USAGE-01", "USAGE-02", "USAGE-03"},
     "ranges.py:index_of:order:1": {"BUNDLE-04", "BUNDLE-12", "BUNDLE-11", "BUNDLE-13"},
 }
 

@@ -100,7 +100,7 @@ def interrupted():
 
 
 def test_what_java_says_to_tidying_up_after_an_interrupt_is_the_interrupt():
-    with pytest.raises(KeyboardInterrupt), report.told_by_spark("history", "output"):
+    with pytest.raises(KeyboardInterrupt), report.spark_errors_as_sentences("history", "output"):
         interrupted()
-    with pytest.raises(AuditError, match="Spark stopped"), report.told_by_spark("one", "other"):
+    with pytest.raises(AuditError, match="Spark stopped"), report.spark_errors_as_sentences("one", "other"):
         raise PySparkException("no space")
