@@ -252,21 +252,21 @@ def between_ratio_and_difference(random: Random) -> Json:
     """Throughputs of 1 to 4.5 against a threshold of 4: 4.5 times as much, 3.5 times more."""
     size = random.choice((10, 40)) * MB
     heavy = [(1000.0, 4.5 * size / 9)] * 9
-    brokers = [(40, heavy), (40, [(100.0, size / 2), (100.0, size / 2)])]
+    brokers = [(50, heavy), (40, [(100.0, size / 2), (100.0, size / 2)])]
     return _case("UniformLoadShedder", {RATE_THRESHOLD: 50, THROUGHPUT_THRESHOLD: 4}, brokers)
 
 
 def message_rates_alone_differ(random: Random) -> Json:
     """Message rates that differ much while throughputs do not, in every window and measure."""
     size = random.choice((10, 40)) * MB
-    brokers = [(40, [(1000.0, 1.5 * size)] * 8), (40, [(100.0, float(size))] * 8)]
+    brokers = [(50, [(1000.0, 1.5 * size)] * 8), (40, [(100.0, float(size))] * 8)]
     return _case("UniformLoadShedder", {RATE_THRESHOLD: 50, THROUGHPUT_THRESHOLD: 4}, brokers)
 
 
 def numbers_differ_and_percentages_do_not(random: Random) -> Json:
     """A difference of 400 messages, which is 40 %, in every window and by every measure."""
     size, ratio = random.choice((10, 40)) * MB, random.choice((1.2, 4))
-    brokers = [(40, [(175.0, 1.5 * size)] * 8), (40, [(125.0, float(size))] * 8)]
+    brokers = [(50, [(175.0, 1.5 * size)] * 8), (40, [(125.0, float(size))] * 8)]
     return _case("UniformLoadShedder", {RATE_THRESHOLD: 50, THROUGHPUT_THRESHOLD: ratio}, brokers)
 
 

@@ -102,5 +102,8 @@ def interrupted():
 def test_what_java_says_to_tidying_up_after_an_interrupt_is_the_interrupt():
     with pytest.raises(KeyboardInterrupt), report.spark_errors_as_sentences("history", "output"):
         interrupted()
-    with pytest.raises(AuditError, match="Spark stopped"), report.spark_errors_as_sentences("one", "other"):
+    with (
+        pytest.raises(AuditError, match="Spark stopped"),
+        report.spark_errors_as_sentences("one", "other"),
+    ):
         raise PySparkException("no space")
