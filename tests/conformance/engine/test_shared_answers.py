@@ -91,7 +91,7 @@ class Idle(ReferenceConnection):
 
 @pytest.mark.parametrize("area", ["OVERLOAD", "THRESHOLD", "UNIFORM", "SHED"])
 def test_a_rule_has_the_same_verdict_alone_and_together(area, connected, monkeypatch, tmp_path):
-    """It judges one whose faults show in the cases of each rule. No case is reduced: that takes long."""
+    """The faults show in the cases of each rule. No case is reduced, which takes long."""
     monkeypatch.setattr(
         Confirmer, "shown", lambda _confirmer, _applied, fault, _known=None: ShownFault(fault)
     )
