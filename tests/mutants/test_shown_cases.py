@@ -51,7 +51,7 @@ def tried():
         yield pytest.param(one, id=one.name.replace(" ", "_"), marks=marks)
 
 
-@pytest.mark.parametrize("defect", tried())
+@pytest.mark.parametrize("defect", list(tried()))
 def test_the_printed_command_fails_again(defect, monkeypatch, tmp_path):
     rule = specs.load().rules[defect.rule]
     profile = next(one for one in PROFILES if one in rule.profiles)
