@@ -10,6 +10,7 @@ from typing import NamedTuple
 import pytest
 from pulsar_conformance import adapters, specs
 from pulsar_conformance.conformance.cases.saved import load
+from pulsar_conformance.conformance.engine import ask
 from pulsar_conformance.conformance.engine import run as running
 from pulsar_conformance.conformance.engine.draw import trials_of
 from pulsar_conformance.conformance.engine.plan import Plan
@@ -87,7 +88,7 @@ def drawn():
     """Draws once for all: what is drawn depends on no answer."""
     known = {}
 
-    def once(rule, plan, implementation):
+    def once(rule, plan, implementation, _earlier):
         key = rule.id
         if key not in known:
             known[key] = list(trials_of(rule, plan, implementation))
@@ -118,7 +119,7 @@ def verdicts_of(adapter, readings, folder):
 
 @pytest.mark.parametrize("name", MISTAKES)
 def test_a_planted_mistake_is_found(name, tmp_path, drawn, monkeypatch):
-    monkeypatch.setattr(running, "trials_of", drawn)
+    monkeypatch.setattr(ask, "trials_of", drawn)
     mistake = MISTAKES[name]
     found = verdicts_of(plant(mistake, tmp_path), mistake.readings, tmp_path)
     failed = [rule for rule, verdict in found.items() if verdict.verdict == "fail"]
@@ -136,6 +137,6 @@ def test_a_planted_mistake_is_found(name, tmp_path, drawn, monkeypatch):
 
 
 def test_the_sample_itself_has_no_mistake(tmp_path, drawn, monkeypatch):
-    monkeypatch.setattr(running, "trials_of", drawn)
+    monkeypatch.setattr(ask, "trials_of", drawn)
     found = verdicts_of(f"exec:java {SAMPLE}", (), tmp_path)
     assert {verdict.verdict for verdict in found.values()} == {"pass", "not_applicable"}
