@@ -60,7 +60,7 @@ MISTAKES = {
         "? bytes(rates) : messages(rates);",
         "? messages(rates) : messages(rates);",
         "SHED-07",
-        beside=("THRESHOLD-12", "THRESHOLD-03", "OVERLOAD-03"),
+        beside=("THRESHOLD-12", "THRESHOLD-03", "OVERLOAD-03", "THRESHOLD-04"),
     ),
     "sum_for_mean": Mistake(".sum() / values.size();", ".sum();", "THRESHOLD-01"),
     "no_weights_when_shedding": Mistake(
