@@ -149,6 +149,9 @@ class Implementation:
         placement, general = self.hello.placement, rule.any_operation or rule.any_strategy
         if placement and PLACE.id in rule.operations and not general:
             return f"it is the documented placement strategy's, and {placement} is asked"
+        sheds = any(name.startswith("shed.") for name in rule.operations)
+        if sheds and not general and self.plugged_strategy is not None:
+            return f"it is about documented strategies, and {self.plugged_strategy} is asked"
         return None
 
     @property
