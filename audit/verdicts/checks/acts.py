@@ -29,11 +29,11 @@ own; `gone`: all unloaded bundles.
 """
 
 COLUMNS = (
-    "owned bigint, able bigint, blocked bigint, movable_traffic double, most_messages double, "
-    "most_bytes double, both bigint, narrowing bigint, held bigint, stuck array<string>, "
-    f"views array<struct<{VIEW}>>"
+    "owned bigint, able bigint, blocked bigint, movable_traffic double, least_traffic double, "
+    "most_messages double, most_bytes double, both bigint, narrowing bigint, held bigint, "
+    f"stuck array<string>, views array<struct<{VIEW}>>"
 )
-"""`stuck` are the names of bundles that must stay."""
+"""`stuck` are the names of bundles that must stay; `least_traffic` is that of a movable bundle."""
 
 
 def acts(decided: DataFrame, key: Sequence[str]) -> DataFrame:
@@ -53,9 +53,8 @@ def acts(decided: DataFrame, key: Sequence[str]) -> DataFrame:
 
 
 COUNTS = (
-    *("owned", "able", "blocked", "movable_traffic", "most_messages", "most_bytes", "both"),
-    "narrowing",
-    "held",
+    *("owned", "able", "blocked", "movable_traffic", "least_traffic", "most_messages"),
+    *("most_bytes", "both", "narrowing", "held"),
 )
 
 
@@ -69,6 +68,7 @@ def _counted() -> list[Column]:
         F.count_if(movable).alias("able"),
         F.count_if(_stuck()).alias("blocked"),
         or_nothing(F.sum(F.when(movable, traffic))).alias("movable_traffic"),
+        F.min(F.when(movable, traffic)).alias("least_traffic"),
         F.max(F.when(movable, F.col("messages"))).alias("most_messages"),
         F.max(F.when(movable, F.col("bytes"))).alias("most_bytes"),
         F.max(left).alias("most_kept"),

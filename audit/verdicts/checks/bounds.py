@@ -13,13 +13,13 @@ from typing import NamedTuple
 from pulsar_conformance.adapters.spark.threshold import BELOW_AVERAGE, LOWER_BOUNDARY
 from pulsar_conformance.audit.verdicts.checks.evidence import amounts
 from pulsar_conformance.audit.verdicts.checks.facts import SHARE, setting, total
+from pulsar_conformance.audit.verdicts.checks.overload import enough
 from pulsar_conformance.audit.verdicts.checks.registry import (
     Readings,
     RuleColumns,
     bounded,
     false,
     may_not,
-    must,
     true,
 )
 from pyspark.sql import Column
@@ -79,9 +79,7 @@ def sheds_what_it_takes_at_least(readings: Readings) -> RuleColumns:
     """A broker surely above the limit gives up the least that can bring it down, where it can."""
     need, threshold = _needs(readings).least, F.col("thresholdshedder.threshold")
     over = true(above().least > threshold) & F.col("loaded")
-    reached = over & (F.col("answered") > 0) & (F.col("movable_traffic") >= need)
-    told = amounts(readings, "shed", F.col("shed"), need)
-    return under(must(reached, F.col("shed") >= need * (1 - SHARE), told))
+    return under(enough(readings, over & (F.col("answered") > 0), need))
 
 
 @bounded("THRESHOLD-04")

@@ -52,10 +52,21 @@ def an_overloaded_broker_sheds(_readings: Readings) -> RuleColumns:
 @check("OVERLOAD-02")
 def sheds_its_excess_plus_margin(readings: Readings) -> RuleColumns:
     """A broker gives up at least its excess and five points of its traffic, where it can."""
-    need = F.col("overloadshedder.need")
-    reached = _over() & F.col("can") & (F.col("movable_traffic") >= need)
-    told = amounts(readings, "shed", F.col("shed"), need)
-    return _under(must(reached, F.col("shed") >= need * (1 - SHARE), told))
+    return _under(enough(readings, _over() & F.col("can"), need_of_subset()))
+
+
+def need_of_subset() -> Column:
+    """Return the traffic that an overloaded broker has to give up without giving up all."""
+    need, movable = F.col("overloadshedder.need"), F.col("movable_traffic")
+    whole = (F.col("blocked") == 0) & (movable < need)
+    return F.when(whole, movable - F.col("least_traffic")).otherwise(need)
+
+
+def enough(readings: Readings, over: Column, need: Column) -> RuleColumns:
+    """Return a check that a broker gives up its need, or all that it may move if that is less."""
+    bound = F.least(need, F.col("movable_traffic"))
+    told = amounts(readings, "shed", F.col("shed"), bound)
+    return must(over, F.col("shed") >= bound * (1 - SHARE), told)
 
 
 @check("OVERLOAD-03")

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from pulsar_conformance.adapters.spark import shedding
 from pulsar_conformance.audit.tables.formatting import plain
-from pulsar_conformance.audit.verdicts.checks.evidence import amounts, gave_up
+from pulsar_conformance.audit.verdicts.checks.evidence import gave_up
 from pulsar_conformance.audit.verdicts.checks.facts import SHARE, any_of, of_cycle, setting, total
+from pulsar_conformance.audit.verdicts.checks.overload import enough, need_of_subset
 from pulsar_conformance.audit.verdicts.checks.registry import (
     Readings,
     RuleColumns,
@@ -89,12 +90,10 @@ def the_busiest_go() -> RuleColumns:
 @check("SHED-08")
 def overloaded_brokers_shed_under_every_strategy(readings: Readings) -> RuleColumns:
     """An overloaded broker gives up its excess, whichever strategy is set."""
-    sure, need = true(F.col("overloaded") & F.col("can")), F.col("overloadshedder.need")
+    sure = true(F.col("overloaded") & F.col("can"))
     some = must(sure & F.col("loaded"), F.col("answered") > 0, gave_up())
     amount = F.lit(readings["overload-amount"] != "one")
-    short = sure & amount & (F.col("movable_traffic") >= need)
-    short = short & (F.col("shed") < need * (1 - SHARE))
-    told = amounts(readings, "shed", F.col("shed"), need)
-    excess = RuleColumns(F.lit(False), true(short), told, F.lit(True))
+    much = enough(readings, sure & amount, need_of_subset())
+    excess = RuleColumns(F.lit(False), much.broken, much.evidence, much.lacking)
     other = F.col("strategy") != "OverloadShedder"
     return either(some, excess).given(F.col("first"), F.col("enabled"), other)

@@ -6,17 +6,16 @@ from pulsar_conformance.adapters.spark import usage
 from pulsar_conformance.adapters.spark.threshold import LOWER_BOUNDARY
 from pulsar_conformance.audit.tables.formatting import plain
 from pulsar_conformance.audit.verdicts.checks.bounds import above
-from pulsar_conformance.audit.verdicts.checks.evidence import against, amounts, gave_up
+from pulsar_conformance.audit.verdicts.checks.evidence import against, gave_up
 from pulsar_conformance.audit.verdicts.checks.facts import (
     POINTS,
-    SHARE,
     any_of,
     none_of,
     of_cycle,
     setting,
     total,
 )
-from pulsar_conformance.audit.verdicts.checks.overload import too_much
+from pulsar_conformance.audit.verdicts.checks.overload import enough, too_much
 from pulsar_conformance.audit.verdicts.checks.registry import (
     Readings,
     RuleColumns,
@@ -75,16 +74,20 @@ def a_broker_above_the_limit_sheds(_readings: Readings) -> RuleColumns:
 @check("THRESHOLD-02")
 def the_others_keep_all(_readings: Readings) -> RuleColumns:
     """A broker that is not above average and threshold gives up nothing."""
-    return _under(_must_keep(_keeps() & (F.col("owned") > 0)), ~_for_idle_ones())
+    keeps = _keeps() & (F.col("owned") > 0) & ~_may_relieve_idle_ones()
+    return _under(_must_keep(keeps))
+
+
+def _may_relieve_idle_ones() -> Column:
+    """True if a broker's usage is the highest of those that can unload for an idle one."""
+    highest = F.max(F.when(F.col("loaded"), _level("usage"))).over(of_cycle())
+    return _for_idle_ones() & (_level("usage") >= F.coalesce(highest, F.lit(0.0)) - POINTS)
 
 
 @check("THRESHOLD-03")
 def sheds_enough_to_come_below_the_average(readings: Readings) -> RuleColumns:
     """A broker above the limit gives up what brings it five below the average, where it can."""
-    need = _level("need")
-    reached = _over() & F.col("loaded") & (F.col("movable_traffic") >= need)
-    told = amounts(readings, "shed", F.col("shed"), need)
-    return _under(must(reached, F.col("shed") >= need * (1 - SHARE), told))
+    return _under(enough(readings, _over() & F.col("loaded"), _level("need")))
 
 
 @check("THRESHOLD-04")

@@ -53,12 +53,23 @@ def _is_least() -> Column:
 
 
 def _has_ends() -> tuple[Column, ...]:
-    """True if messages and bytes agree on the least loaded and on a single most loaded broker."""
+    """True if messages, bytes and usage agree on the least and on a single most loaded broker."""
     alone = (
         F.count_if(_carries(measure) == _end("most", measure)).over(of_cycle()) == 1
         for measure in MEASURES
     )
-    return (_least("messages") == _least("bytes"), any_of(_is_most()), *alone)
+    return (_least("messages") == _least("bytes"), any_of(_is_most()), *alone, _usage_agrees())
+
+
+def _usage_agrees() -> Column:
+    """True if the usage of one end is above, and that of the other below, that of every other."""
+    used, known = F.when(F.col("first"), F.col("overloadshedder.usage")), F.col("first")
+    most, least = F.min(F.when(_is_most(), used)), F.max(F.when(_is_least(), used))
+    below = F.max(F.when(known & ~true(_is_most()), used))
+    above = F.min(F.when(known & ~true(_is_least()), used))
+    return (most.over(of_cycle()) > below.over(of_cycle())) & (
+        least.over(of_cycle()) < above.over(of_cycle())
+    )
 
 
 def _clearly(most: Column, bound: Column) -> Column:
