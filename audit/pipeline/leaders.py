@@ -58,7 +58,7 @@ def described(tables: Tables) -> Json:
     words = F.concat(F.col("broker"), F.lit(" "), _words())
     at = F.date_format("at", "yyyy-MM-dd'T'HH:mm:ss.SSS'Z'")
     first = rows.orderBy("at", "cluster").limit(SHOWN)
-    shown = first.select("cluster", at.alias("at"), words.alias("text")).collect()
+    shown = first.select("cluster", at.alias("at"), words.alias("told")).collect()
     count = rows.count() if len(shown) == SHOWN else len(shown)
     return {"count": count, "first": [row.asDict() for row in shown]}
 

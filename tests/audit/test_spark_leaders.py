@@ -41,7 +41,7 @@ def changes(spark):
 
 
 def test_a_broker_that_leads_again_begins_anew(changes):
-    assert changes((0, "b1", None), (5, "b1", None)) == [(5, "b1", "b1", leaders.ANEW)]
+    assert changes((0, "b1", None), (5, "b1", None)) == [(5, "b1", "b1", leaders.RESTARTED)]
 
 
 def test_a_leader_that_a_recorder_finds_once_more_is_no_change(changes):

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from pulsar_conformance import specs
-from pulsar_conformance.audit.verdicts.checks import CHECKS
 from pulsar_conformance.conformance.cases.legality import bad_trial
 from pulsar_conformance.conformance.catalogue import checks
 from pulsar_conformance.conformance.common.trial import Json, Trial
@@ -63,6 +62,9 @@ class PlantedCycle:
 
         None for an invalid case.
         """
+        # Loaded here, since the options of `fleet` are parsed where PySpark is not installed.
+        from pulsar_conformance.audit.verdicts.checks import CHECKS
+
         trial = Trial.of(SHED.id, self.case)
         if bad_trial(trial, self._evaluator.defaults, self._evaluator.readings) is not None:
             return None

@@ -27,14 +27,17 @@ STATE = """
 import os, sys
 from pulsar_conformance.adapters.spark import session
 
-before = {**os.environ}, sys.getswitchinterval()
-spark = session.taking("local[1]", "spark").result()
 own = {"SPARK_AUTH_SOCKET_TIMEOUT", "SPARK_BUFFER_SIZE"}  # PySpark's
-after = {name: value for name, value in os.environ.items() if name not in own}
-assert after == before[0], set(after.items()) ^ set(before[0].items())
+
+def state():
+    return {name: value for name, value in os.environ.items() if name not in own}
+
+before, interval = state(), sys.getswitchinterval()
+spark = session.taking("local[1]", "spark").result()
+assert state() == before, set(state().items()) ^ set(before.items())
 print(spark.session.sparkContext.pythonExec == sys.executable)
 session.release(spark)
-assert sys.getswitchinterval() == before[1]
+assert sys.getswitchinterval() == interval
 """
 
 
