@@ -68,7 +68,7 @@ def _around(splits: int, leaders: Json) -> Iterator[str]:
     if leaders["count"]:
         yield counted(leaders["count"], "change") + " of the leader"
     for one in leaders["first"]:
-        text = f"{one['at']}  {one['cluster']}: {one['text']}"
+        text = f"{one['at']}  {one['cluster']}: {one['told']}"
         yield from paragraph(text, 4, "  ")
 
 
