@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -63,6 +63,11 @@ def read_settings(file: Path, release: str | None = None) -> SettingsRead:
     return found
 
 
+def settings_of(place: str, written: Mapping[str, Any], release: str | None) -> SettingsRead:
+    """Read the settings that a running broker wrote as JSON. Errors: `BadSetting`."""
+    return read_entries(_of_object(place, written), release)
+
+
 def _entries(file: Path, text: str) -> Iterator[Entry]:
     """Yield the settings of a file in the form that its name or content shows."""
     if text.lstrip().startswith("{"):  # no property of a broker begins with a brace
@@ -81,17 +86,21 @@ def _entries(file: Path, text: str) -> Iterator[Entry]:
 
 
 def _of_json(file: Path, text: str) -> Iterator[Entry]:
-    """Yield each setting as a running broker writes it."""
+    """Return each setting as a running broker writes it."""
     try:
         written = read(text.encode())
     except NotJSON as wrong:
         raise BadSetting(f"{file}: it {wrong}") from None
+    return _of_object(str(file), written)
+
+
+def _of_object(place: str, written: Mapping[str, Any]) -> Iterator[Entry]:
     for name, value in written.items():
         if isinstance(value, str | int | float | None):
             text = str(value).lower() if isinstance(value, bool) else str(value)
-            yield Entry(f"{file}", name, plain(text))
+            yield Entry(place, name, plain(text))
         elif why_unknown(name) is None:
-            raise BadSetting(f"{file}: {name} is {type(value).__name__}, and no single value")
+            raise BadSetting(f"{place}: {name} is {type(value).__name__}, and no single value")
 
 
 def plain(text: str) -> str:

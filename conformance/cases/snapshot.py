@@ -99,7 +99,7 @@ def read_reports(directory: Path) -> dict[str, SavedReport]:
     for broker, path in _report_files(directory):
         if broker in found:
             raise BadSnapshot(f"{path}: {broker} has a report already")
-        found[broker] = _reported(path)
+        found[broker] = saved_report(str(path), content(path))
     return found
 
 
@@ -114,17 +114,17 @@ def _report_files(directory: Path) -> list[tuple[str, Path]]:
     return list(json_files(directory, f"*{SUFFIX}"))
 
 
-def _reported(path: Path) -> SavedReport:
-    report = content(path)
+def saved_report(place: str, report: Any) -> SavedReport:
+    """Parse a broker's report. Errors: `BadSnapshot`, starting with `place`."""
     if isinstance(report, dict) and EXTENSIBLE.intersection(report) and "bundles" not in report:
         raise BadSnapshot(
-            f"{path}: these are load data of the extensible load manager, which decides by rules "
+            f"{place}: these are load data of the extensible load manager, which decides by rules "
             "of its own; reports of the modular or the simple one can be explained"
         )
     try:
         read = reports.read(report)
     except reports.Unreadable as wrong:
-        raise BadSnapshot(f"{path}: it is not a load report: {wrong}") from None
+        raise BadSnapshot(f"{place}: it is not a load report: {wrong}") from None
     unlimited = tuple(
         name
         for name in RESOURCES

@@ -5,18 +5,21 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from pulsar_conformance import fixtures, specs
 from pulsar_conformance.adapters.arguments import DEFAULT_PROFILE, add_profile, add_reading
-from pulsar_conformance.conformance.cases.saved import BadCase, handed_in
+from pulsar_conformance.conformance.cases.making import add_source_arguments, made
+from pulsar_conformance.conformance.cases.saved import BadCase, Handed, handed_in
 from pulsar_conformance.conformance.cases.settings import given_settings
 from pulsar_conformance.conformance.cases.settings_files import read_settings
 from pulsar_conformance.conformance.engine.plan import chosen_readings
 from pulsar_conformance.conformance.explain.derivations import Wanted, case_lines, example_lines
 from pulsar_conformance.conformance.explain.focus import Focus
 from pulsar_conformance.conformance.explain.logs import log_lines
+from pulsar_conformance.conformance.explain.running import check_manager
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -24,8 +27,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "case",
         nargs="?",
-        metavar="CASE.json",
-        help="a saved case, or lines in the format of ask; - is standard input",
+        metavar="CASE.json|FOLDER",
+        help="a saved case, or lines in the format of ask; - is standard input. A folder of load "
+        "reports is explained as case makes a case of it",
     )
     parser.add_argument("--example", metavar="ID", help="a worked example instead of a file")
     parser.add_argument(
@@ -34,6 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="instead of a case, a broker's log, whose unloads are recomputed from their figures",
     )
+    add_source_arguments(parser)
     told = f"the documents to follow (those named by the file, or else {DEFAULT_PROFILE})"
     add_profile(parser, told, default=None)
     add_reading(parser, "follow this alternative of a reading")
@@ -65,12 +70,19 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _lines(args: argparse.Namespace) -> Iterator[str]:
-    if sum(one is not None for one in (args.case, args.example, args.log)) != 1:
-        raise BadCase("explain takes either a CASE.json, --example ID or --log FILE")
+    given = (args.case, args.example, args.log, args.metrics, args.url)
+    if sum(one is not None for one in given) != 1:
+        raise BadCase(
+            "explain takes either a CASE.json, a folder of load reports, --metrics FILE, --from "
+            "URL, --example ID or --log FILE"
+        )
     if args.log is not None:
         yield from log_lines(args.log)
         return
     focus = Focus(args.broker, args.bundle)
+    if args.metrics or args.url or _is_folder(args.case):
+        yield from _of_cluster(args, focus)
+        return
     settings = {**_settings_of(args.conf), **given_settings(args.setting)}
     wanted = Wanted(args.profile, chosen_readings(args.reading), settings, focus, args.all)
     if args.example is not None:
@@ -79,6 +91,25 @@ def _lines(args: argparse.Namespace) -> Iterator[str]:
     for number, handed in enumerate(handed_in(args.case)):
         yield from ("", handed.place) if number else ()
         yield from case_lines(handed, wanted)
+
+
+def _is_folder(name: str | None) -> bool:
+    with suppress(OSError):  # a name may be too long for a file
+        return name is not None and Path(name).is_dir()
+    return False
+
+
+def _of_cluster(args: argparse.Namespace, focus: Focus) -> Iterator[str]:
+    """Explain what a cluster decides, from its reports, its metrics or itself."""
+    what_if = given_settings(args.setting)
+    args.setting = []
+    found = made(args, Path(args.case) if args.case else None)
+    if args.profile is None:
+        check_manager(found.place, found.trial)
+    for note in found.notes:
+        print(f"pulsar-conformance: {note}", file=sys.stderr)
+    wanted = Wanted(args.profile, chosen_readings(args.reading), what_if, focus, args.all)
+    yield from case_lines(Handed(found.place, found.trial, found.profile, {}), wanted)
 
 
 def _settings_of(conf: Path | None) -> dict[str, Any]:

@@ -66,7 +66,7 @@ def case_lines(handed: Handed, wanted: Wanted) -> Iterator[str]:
         raise BadCase(f"{handed.place}: {gone[0]}; see the names in it")
     yield from _derivations(trial, derived, wanted)
     if wanted.profile is None:
-        yield from other_decisions(trial, model, derived[-1].answer)
+        yield from other_decisions(trial, model)
 
 
 def example_lines(example: Example, wanted: Wanted) -> Iterator[str]:

@@ -10,6 +10,7 @@ from pulsar_conformance import specs
 from pulsar_conformance.conformance.cases.legality import bad_trial, missing_setting
 from pulsar_conformance.conformance.cases.settings import BALANCING, MANAGER, BadSetting, manager_of
 from pulsar_conformance.conformance.common.trial import Trial
+from pulsar_conformance.conformance.placement.operations import ASSIGN
 from pulsar_conformance.conformance.shedding.operations import SHED
 from pulsar_conformance.reference import MissingSetting, Model
 from pulsar_conformance.specs.broker import Value, broker_settings, nearest_release
@@ -125,10 +126,12 @@ def _usage(broker: Mapping[str, Any]) -> float:
 
 
 def decision(answer: Mapping[str, Any]) -> str:
-    """Return an answer about unloads in one line."""
+    """Return an answer about unloads or a placement in one line."""
     for word in ("refused", "unsupported", "failed"):
         if word in answer:
             return f"{word}: {answer[word]}"
+    if "broker" in answer:
+        return f"to {answer['broker']}" if answer["broker"] else "to no broker"
     pairs = answer["unload"]
     if not pairs:
         return "unload nothing"
@@ -138,19 +141,20 @@ def decision(answer: Mapping[str, Any]) -> str:
     return f"unload {len(pairs)} bundles: {', '.join(f'{n} of {name}' for name, n in counts)}"
 
 
-def other_decisions(trial: Trial, model: Model, answer: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the decisions of the documents, or of the releases, that differ from an answer."""
-    if trial.operation != SHED.id or len(trial.questions) != 1:
+def other_decisions(trial: Trial, model: Model) -> Iterator[str]:
+    """Yield the decisions of the documents, or of the releases, that differ from the model's."""
+    if trial.operation not in (SHED.id, ASSIGN.id) or len(trial.questions) != 1:
         return
     found: dict[str, list[str]] = {}
+    possible = {_decided(one) for one in _answers(trial, model)}
     for profile in _compared(model.profile):
         other, _ = with_release_defaults(trial, Model(profile))
         try:
-            said = dict(other.derive(*trial.questions[0]).answer)
+            answers = list(_answers(trial, other))
         except MissingSetting:
             continue
-        if _unloads(said) != _unloads(answer):
-            found.setdefault(decision(said), []).append(profile)
+        if possible.isdisjoint(map(_decided, answers)):
+            found.setdefault(decision(answers[0]), []).append(profile)
     if found:
         yield from ("", "other decisions about this case")
         yield from columns([(f"  {', '.join(names)}", said) for said, names in found.items()])
@@ -169,8 +173,15 @@ def _compared(profile: str) -> list[str]:
     ]
 
 
-def _unloads(answer: Mapping[str, Any]) -> Any:
+def _answers(trial: Trial, model: Model) -> Iterator[Mapping[str, Any]]:
+    """Yield the model's answers; where it draws a broker, those that it may draw."""
+    operation, case = trial.questions[0]
+    for _ in range(len(case["brokers"]) if operation == ASSIGN.id else 1):
+        yield model.derive(operation, case).answer
+
+
+def _decided(answer: Mapping[str, Any]) -> Any:
     pairs = answer.get("unload")
     if pairs is None:
         return decision(answer)
-    return sorted((one["broker"], one["bundle"]) for one in pairs)
+    return frozenset((one["broker"], one["bundle"]) for one in pairs)

@@ -33,6 +33,16 @@ EVEN = f"{SHARED}removeMostServicingBrokersForNamespace"
 VERSION = "BrokerVersionFilter.filter"
 RESTORED = "ModularLoadManagerImpl.selectBroker"
 
+FILTERS = {
+    POLICIES: "isolation",
+    TOPICS: "topics",
+    GROUP: "anti-affinity",
+    EVEN: "even spread",
+    VERSION: "version",
+    RESTORED: "none is left",
+}
+"""Names of the filters, by their places in the source."""
+
 Candidates = Sequence[str]
 
 
@@ -112,11 +122,13 @@ class ReleasedAssignment:
         return sorted({*kept, *self.second.best}) if self.second else kept
 
     def steps(self) -> Iterator[Step]:
-        """Candidates after each filter that removes some, and the choice."""
+        """Candidates after each filter, and the choice."""
         before: Candidates = tuple(self.known.case["brokers"])
+        yield Step("brokers", ", ".join(before) or "none")
         for place, left in self.filtered:
-            if set(left) != set(before):
-                yield Step("left", f"{', '.join(left) or 'nobody'} ({place})")
+            same = set(left) == set(before)
+            names = "all of these" if same else ", ".join(left) or "nobody"
+            yield Step(f"  {FILTERS[place]}", f"{names} ({place})")
             before = left
         if self.second and set(self.second.candidates) != set(before):
             whole = "all" if self.first.overloaded.issuperset(self.first.best) else "some"

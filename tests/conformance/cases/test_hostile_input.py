@@ -98,7 +98,7 @@ LINES = {
     "no number of seconds": ((*RUN, "--time-limit", "nan"), "nan is not a duration"),
     "a file that is not there": ((*RUN, "--replay", f"{RED}.json"), "No such file"),
     "a folder without a case": ((*RUN, "--replay", "."), "there is no case in it"),
-    "a folder for a file": (("explain", "."), "Is a directory"),
+    "a folder without reports": (("explain", "."), "there is no *.json in it"),
     "a setting for nobody": ((*RUN, "--setting", "a=b"), "only pulsar:VERSION takes settings"),
     "a setting without a name": ((*RUN, "--setting", "=b"), "write NAME=VALUE"),
     "a name too long": (("explain", "x" * 5000), "File name too long"),

@@ -100,7 +100,7 @@ MISTAKES = {
     "a case and an example": (
         LEGAL,
         ("--example", "overload-86"),
-        "explain takes either a CASE.json, --example ID or --log FILE",
+        "explain takes either a CASE.json, a folder of load reports",
     ),
 }
 
@@ -118,7 +118,7 @@ def test_a_mistake_is_told_in_a_sentence(explain, content, options, says):
     ("words", "says"),
     [
         (["nowhere.json"], "nowhere.json: No such file or directory"),
-        ([], "explain takes either a CASE.json, --example ID or --log FILE"),
+        ([], "explain takes either a CASE.json, a folder of load reports"),
         (["--example", "overload-95"], "overload-95 is no worked example; there are"),
     ],
 )

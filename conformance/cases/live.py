@@ -1,0 +1,72 @@
+"""A running cluster as its admin API shows it: reports, settings and restrictions of placement."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import closing
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote
+
+from pulsar_conformance.adapters.admin_api.http import NoAnswer
+from pulsar_conformance.adapters.admin_api.remote import AdminApi
+from pulsar_conformance.adapters.admin_api.requests import ADMIN
+from pulsar_conformance.adapters.operated.looking import Look, Looker
+from pulsar_conformance.adapters.operated.sight import Sight
+from pulsar_conformance.conformance.cases.placing import Constraints, policies_of
+from pulsar_conformance.conformance.cases.snapshot import BadSnapshot, SavedReport, saved_report
+
+OF_CASES = {"causes of unloading", "splits"}
+"""Parts of an observation that no case has."""
+
+
+@dataclass(frozen=True)
+class Live:
+    """A cluster at one time."""
+
+    reports: Mapping[str, SavedReport]
+    runtime: Mapping[str, Any]
+    """The configuration of the leader, as the broker writes it; empty if it cannot be read."""
+    constraints: Constraints
+    troubles: Mapping[str, str]
+    """The parts that could not be read, and why."""
+
+
+def observe(api: AdminApi, cluster: str | None) -> Live:
+    """Read a cluster; nothing is changed. Errors: `NoAnswer`, `NoCluster`, `BadSnapshot`."""
+    with closing(Looker.of(api, cluster)) as looker:
+        look = looker.look(Sight())
+        if not look.reports:
+            raise BadSnapshot("; ".join(look.troubles.values()) or "no broker is active")
+        troubles = {what: why for what, why in look.troubles.items() if what not in OF_CASES}
+        leader = api.of(look.sight.leader) if look.sight.leader else None
+        runtime = _tried(
+            api, f"{ADMIN}/brokers/configuration/runtime", leader, "settings", troubles
+        )
+        path = f"{ADMIN}/clusters/{quote(looker.cluster)}/namespaceIsolationPolicies"
+        policies = _tried(api, path, None, "isolation policies", troubles)
+        reports = {
+            name: saved_report(f"{name}, load-report", one) for name, one in look.reports.items()
+        }
+        return Live(reports, runtime, _constraints(look, policies), troubles)
+
+
+def _constraints(look: Look, policies: Mapping[str, Any]) -> Constraints:
+    return Constraints(
+        policies_of("isolation policies", policies) if policies else (),
+        {name: sorted(brokers) for name, brokers in look.sight.domains.items()},
+        {one: name for name, members in look.sight.groups.items() for one in sorted(members)},
+    )
+
+
+def _tried(
+    api: AdminApi, path: str, base: str | None, what: str, troubles: dict[str, str]
+) -> Mapping[str, Any]:
+    """Return an object, or an empty one with a trouble noted; without policies there is a 404."""
+    try:
+        found = api.get(path, base)
+    except NoAnswer as wrong:
+        if wrong.status != 404:
+            troubles[what] = str(wrong)
+        return {}
+    return found if isinstance(found, dict) else {}

@@ -1,0 +1,179 @@
+"""Cases from what an operator has: reports, metrics or a running cluster, settings and policies."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator, Mapping
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pulsar_conformance import specs
+from pulsar_conformance.conformance.cases.placing import Constraints, placed, read_constraints
+from pulsar_conformance.conformance.cases.settings import SettingsRead, given_settings, merged
+from pulsar_conformance.conformance.cases.settings_files import read_settings, settings_of
+from pulsar_conformance.conformance.cases.snapshot import (
+    MAKERS,
+    OF_EACH_BROKER,
+    BadSnapshot,
+    SavedReport,
+    Snapshot,
+    read_bundle_data,
+    read_metrics,
+    read_reports,
+    trial_from,
+)
+from pulsar_conformance.conformance.common.trial import Trial
+from pulsar_conformance.conformance.load_data.operations import READ
+from pulsar_conformance.conformance.shedding.operations import SHED
+from pulsar_conformance.specs.broker import nearest_profile
+
+
+@dataclass(frozen=True)
+class Made:
+    """A case, the place where its data are from, the profile to follow if known, and remarks."""
+
+    place: str
+    trial: Trial
+    profile: str | None
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class _Source:
+    """Reports by broker, the settings and the restrictions of placement."""
+
+    place: str
+    reports: Mapping[str, SavedReport]
+    runtime: Mapping[str, Any]
+    constraints: Constraints
+    troubles: Mapping[str, str]
+
+
+def add_source_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the sources of a case other than its folder, and what is known beside them."""
+    parser.add_argument(
+        "--from",
+        dest="url",
+        metavar="URL",
+        help="instead of reports, a running cluster, by its admin URL; it is only read. A token "
+        "is taken from the environment variable PULSAR_CONFORMANCE_TOKEN",
+    )
+    parser.add_argument("--cluster", metavar="NAME", help="the cluster at URL, if there are more")
+    parser.add_argument(
+        "--metrics",
+        type=Path,
+        metavar="FILE",
+        help="instead of reports, the metrics of all brokers: Prometheus text, or the JSON of a "
+        "query, with pulsar_lb_* and pulsar_bundle_*",
+    )
+    parser.add_argument(
+        "--bundle-data",
+        type=Path,
+        metavar="DIR",
+        help="bundle data, as TENANT/NAMESPACE/RANGE.json or all in one object in a file; without "
+        "it, the latest numbers in the reports count as one sample",
+    )
+    parser.add_argument(
+        "--release",
+        metavar="VERSION",
+        help="the version of Pulsar that runs, such as 4.0.3 (the one that the reports name)",
+    )
+    parser.add_argument(
+        "--place",
+        metavar="BUNDLE",
+        help="ask where this bundle goes once it has no owner, and why there",
+    )
+    for name, what, prints in (
+        ("isolation", "namespace isolation policies", "ns-isolation-policy get"),
+        ("domains", "failure domains", "clusters list-failure-domains"),
+        ("groups", "namespaces and their anti-affinity groups, an object", ""),
+    ):
+        printed = f", as pulsar-admin {prints} prints them" if prints else ""
+        parser.add_argument(
+            f"--{name}", type=Path, metavar="FILE", help=f"for --place, {what}{printed}"
+        )
+
+
+def made(args: argparse.Namespace, folder: Path | None, operation: str = SHED.id) -> Made:
+    """Return the case of the sources that are given. Errors: of those that read them."""
+    if operation not in MAKERS:
+        raise specs.UnknownName(operation, "operation that reports can ask", MAKERS)
+    source = _source(args, folder)
+    if args.metrics and operation == READ.id:
+        raise BadSnapshot(f"{READ.id} asks about load reports, and metrics are none")
+    data = read_bundle_data(args.bundle_data) if args.bundle_data else {}
+    versions = [args.release] if args.release else Snapshot(source.reports, data, {}).versions
+    read = _settings(args, source, *versions[:1])
+    given = given_settings(args.setting)
+    settings = merged(dict(read.values) if read else {}, given)
+    snapshot = Snapshot(source.reports, data, settings)
+    profile = args.profile or (nearest_profile(versions[0]) if versions else None)
+    notes = [f"{what}: {why}" for what, why in source.troubles.items()]
+    notes += _notes(snapshot, versions, profile, read)
+    if args.place:
+        trial, more = placed(args.place, snapshot, source.constraints, source.place)
+        notes += more
+    else:
+        trial = trial_from(operation, snapshot)
+        if operation in OF_EACH_BROKER:
+            notes.append(f"the questions are about {', '.join(snapshot.brokers)}, in this order")
+    place = str(args.conf) if args.conf else source.place
+    return Made(place, trial, profile, tuple(notes))
+
+
+def _source(args: argparse.Namespace, folder: Path | None) -> _Source:
+    """Read the one source that is given. Errors: `BadSnapshot` if there is not one."""
+    sources = [one for one in (folder, args.metrics, args.url) if one is not None]
+    if len(sources) != 1:
+        raise BadSnapshot(
+            "give one source: a folder of load reports, --metrics FILE, or a cluster by --from URL"
+        )
+    constraints = read_constraints(args.isolation, args.domains, args.groups)
+    if args.url:
+        return _live(args.url, args.cluster, constraints)
+    reports = read_metrics(args.metrics) if args.metrics else read_reports(sources[0])
+    return _Source(str(sources[0]), reports, {}, constraints, {})
+
+
+def _live(url: str, cluster: str | None, given: Constraints) -> _Source:
+    """Read a running cluster; restrictions in files count instead of its own."""
+    from pulsar_conformance.adapters.admin_api.http import NoAnswer
+    from pulsar_conformance.adapters.admin_api.remote import Access, AdminApi
+    from pulsar_conformance.conformance.cases.live import observe
+
+    try:
+        with closing(AdminApi(Access.of(url, None, None))) as api:
+            live = observe(api, cluster)
+    except NoAnswer as wrong:
+        raise BadSnapshot(str(wrong)) from None
+    own = live.constraints
+    constraints = Constraints(
+        given.policies or own.policies, given.domains or own.domains, given.groups or own.groups
+    )
+    return _Source(url, live.reports, live.runtime, constraints, live.troubles)
+
+
+def _settings(
+    args: argparse.Namespace, source: _Source, version: str | None = None
+) -> SettingsRead | None:
+    """Return the settings of the file that is given, or else of the running cluster."""
+    if args.conf:
+        return read_settings(args.conf, version)
+    if source.runtime:
+        return settings_of(f"{source.place}, runtime configuration", source.runtime, version)
+    return None
+
+
+def _notes(
+    snapshot: Snapshot, versions: list[str], profile: str | None, read: SettingsRead | None
+) -> Iterator[str]:
+    """Yield remarks on the case: versions, assumptions, unused settings."""
+    yield from snapshot.notes()
+    if len(versions) > 1:
+        yield f"the brokers run {', '.join(versions)}; name one by --release"
+    if versions and profile:
+        yield f"Pulsar {versions[0]} is explained by {profile}"
+    if read is not None:
+        yield from read.notes()

@@ -1,0 +1,243 @@
+"""The question where a bundle goes, from reports and from what Pulsar's admin tools print."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pulsar_conformance.conformance.cases.snapshot import BadSnapshot, Snapshot, content
+from pulsar_conformance.conformance.common.trial import Json, Trial
+from pulsar_conformance.conformance.placement.operations import ASSIGN
+from pulsar_conformance.reference.ranges import namespace_of
+from pulsar_conformance.reference.released.java import in_map
+from pulsar_conformance.reference.reports import BUNDLE
+from pulsar_conformance.specs.words import counted
+
+DOMAINS = "failureDomainsEnabled"
+FAILOVER = ("auto_failover_policy", "autoFailoverPolicy")
+SURELY = "min_available"
+"""The only kind of failover policy that Pulsar has."""
+
+QUOTED = re.compile(r"\\Q(.*?)\\E", re.DOTALL)
+NUMBERED = re.compile(r"(\d+)\.(\d+)\.(\d+)")
+
+
+@dataclass(frozen=True)
+class Policy:
+    """A namespace isolation policy; names are regular expressions."""
+
+    name: str
+    namespaces: Sequence[re.Pattern[str]]
+    primary: Sequence[re.Pattern[str]]
+    secondary: Sequence[re.Pattern[str]]
+    least: int
+    """Number of primary brokers below which secondary ones may take bundles."""
+
+    def resolved(self, namespaces: Sequence[str], brokers: Sequence[str]) -> Json:
+        """Return the policy as a case has it, with the brokers that its expressions match."""
+        primary = [name for name in brokers if _matches(self.primary, host_of(name))]
+        return {
+            "namespaces": list(namespaces),
+            "primary": primary,
+            "secondary": [
+                name
+                for name in brokers
+                if name not in primary and _matches(self.secondary, host_of(name))
+            ],
+            "least": self.least,
+        }
+
+
+@dataclass(frozen=True)
+class Constraints:
+    """Restrictions of placement: isolation policies, failure domains, anti-affinity groups."""
+
+    policies: Sequence[Policy] = ()
+    domains: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    groups: Mapping[str, str] = field(default_factory=dict)
+
+    def policy_of(self, namespace: str) -> Policy | None:
+        """Return the policy that holds for a namespace: of several, the first in a hash map."""
+        named = {one.name: one for one in self.policies}
+        ordered = (named[name] for name in in_map(named))
+        return next((one for one in ordered if _matches(one.namespaces, namespace)), None)
+
+    def isolation(self, namespace: str, brokers: Sequence[str]) -> list[Json]:
+        """Return the policies that decide about a namespace's brokers, as a case has them.
+
+        Without a policy of its own it gets brokers that are primary in no policy.
+        """
+        own = self.policy_of(namespace)
+        if own is not None:
+            return [own.resolved([namespace], brokers)]
+        return [one.resolved([], brokers) for one in self.policies]
+
+
+def host_of(broker: str) -> str:
+    """Return a broker's host, which policies match, without the port."""
+    host, _, port = broker.rpartition(":")
+    return host if port.isdecimal() and host else broker
+
+
+def _matches(patterns: Sequence[re.Pattern[str]], text: str) -> bool:
+    return any(pattern.fullmatch(text) for pattern in patterns)
+
+
+def read_constraints(
+    isolation: Path | None, domains: Path | None, groups: Path | None
+) -> Constraints:
+    """Read the files that are given. Errors: `BadSnapshot`."""
+    return Constraints(
+        policies_of(str(isolation), content(isolation)) if isolation else (),
+        domains_of(str(domains), content(domains)) if domains else {},
+        groups_of(str(groups), content(groups)) if groups else {},
+    )
+
+
+def policies_of(place: str, data: Any) -> tuple[Policy, ...]:
+    """Parse one isolation policy, or an object of policies by name. Errors: `BadSnapshot`."""
+    if not isinstance(data, dict):
+        raise BadSnapshot(f"{place}: it is no isolation policy, and no object of them by name")
+    named = {Path(place).stem: data} if "namespaces" in data else data
+    return tuple(_policy(f"{place}: policy {name}", name, one) for name, one in named.items())
+
+
+def _policy(place: str, name: str, data: Any) -> Policy:
+    patterns = {}
+    for key in PATTERNS:
+        texts = data.get(key) if isinstance(data, dict) else None
+        if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
+            raise BadSnapshot(f"{place}: {key} is no list of regular expressions")
+        patterns[key] = [_pattern(place, text) for text in texts]
+    given = [data[key] for key in FAILOVER if isinstance(data.get(key), dict)]
+    failover: Mapping[str, Any] = given[0] if given else {}
+    kind = failover.get("policy_type", failover.get("policyType"))
+    least = str((failover.get("parameters") or {}).get("min_limit", ""))
+    if kind != SURELY or not least.isdecimal():
+        raise BadSnapshot(f"{place}: its {FAILOVER[0]} is not {SURELY} with a min_limit")
+    return Policy(name, **patterns, least=int(least))
+
+
+PATTERNS = ("namespaces", "primary", "secondary")
+
+
+def _pattern(place: str, text: str) -> re.Pattern[str]:
+    """Compile an expression of Java's. Errors: `BadSnapshot` where Python has no equal."""
+    written = QUOTED.sub(lambda quoted: re.escape(quoted[1]), text)
+    written = re.sub(r"\(\?<(?![=!])", "(?P<", written)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", FutureWarning)
+            return re.compile(written, re.ASCII)
+    except (re.error, FutureWarning) as wrong:
+        raise BadSnapshot(f"{place}: {text} cannot be read as a regular expression: {wrong}") from (
+            None
+        )
+
+
+def domains_of(place: str, data: Any) -> dict[str, list[str]]:
+    """Parse the brokers of each failure domain. Errors: `BadSnapshot`."""
+    found = {}
+    for name, one in data.items() if isinstance(data, dict) else ():
+        brokers = one.get("brokers") if isinstance(one, dict) else one
+        if not isinstance(brokers, list) or not all(isinstance(each, str) for each in brokers):
+            raise BadSnapshot(f"{place}: failure domain {name} has no list of brokers")
+        found[name] = sorted(brokers)
+    if not isinstance(data, dict):
+        raise BadSnapshot(f"{place}: it is no object of failure domains by name")
+    return found
+
+
+def groups_of(place: str, data: Any) -> dict[str, str]:
+    """Parse the anti-affinity group of each namespace, or the namespaces of each group.
+
+    Errors: `BadSnapshot`.
+    """
+    found: dict[str, str] = {}
+    for name, one in data.items() if isinstance(data, dict) else ():
+        found |= {name: one} if isinstance(one, str) else dict.fromkeys(one, name)
+    if not isinstance(data, dict):
+        raise BadSnapshot(f"{place}: it is no object of namespaces and their groups")
+    return found
+
+
+def placed(
+    bundle: str, snapshot: Snapshot, constraints: Constraints, source: str
+) -> tuple[Trial, list[str]]:
+    """Return the question where a bundle goes once nobody owns it, and remarks.
+
+    Errors: `BadSnapshot` for a text that is no bundle.
+    """
+    if not BUNDLE.fullmatch(bundle):
+        raise BadSnapshot(f"--place {bundle}: write tenant/namespace/0x…_0x…")
+    namespace = namespace_of(bundle)
+    settings = dict(snapshot.settings)
+    notes = list(_notes(bundle, snapshot, constraints, source))
+    if constraints.domains and DOMAINS not in settings:
+        settings[DOMAINS] = False
+        notes.append(f"{DOMAINS} is not set: false, so failure domains do not count")
+    brokers = snapshot.brokers
+    case = {
+        "settings": settings,
+        "bundle": bundle,
+        "brokers": {name: _without(bundle, snapshot, name) for name in brokers},
+        "bundles": _known(bundle, snapshot),
+        "preallocated": {},
+        "domains": dict(constraints.domains),
+        "groups": dict(constraints.groups),
+        "isolation": constraints.isolation(namespace, list(brokers)),
+        "versions": {
+            name: ".".join(str(int(part)) for part in numbers.groups())
+            for name, one in snapshot.reported.items()
+            if (numbers := NUMBERED.match(one.version))
+        },
+    }
+    return Trial.of(ASSIGN.id, case), notes
+
+
+def _without(bundle: str, snapshot: Snapshot, name: str) -> Json:
+    """Return a broker as it is once the bundle is unloaded, with its number of topics."""
+    broker = dict(snapshot.brokers[name])
+    report = snapshot.reported[name].report
+    topics = report.get("numTopics") if isinstance(report, dict) else None
+    if isinstance(topics, int):
+        broker["numTopics"] = topics
+    if bundle in broker.get("bundles", ()):
+        broker["bundles"] = [one for one in broker["bundles"] if one != bundle]
+        stats = broker.get("lastStats", {})
+        broker["lastStats"] = {one: rates for one, rates in stats.items() if one != bundle}
+    return broker
+
+
+def _known(bundle: str, snapshot: Snapshot) -> Mapping[str, Json]:
+    known = {**snapshot.latest, **snapshot.data}
+    return {name: known[name] for name in (*snapshot.owned, bundle) if name in known}
+
+
+def _notes(bundle: str, snapshot: Snapshot, constraints: Constraints, source: str) -> Iterator[str]:
+    namespace, brokers = namespace_of(bundle), list(snapshot.brokers)
+    owner = [name for name, one in snapshot.brokers.items() if bundle in one.get("bundles", ())]
+    yield f"{bundle} is on {owner[0]} now" if owner else f"{source} names no owner of {bundle}"
+    own = constraints.policy_of(namespace)
+    if own is not None:
+        one = own.resolved([namespace], brokers)
+        primary, secondary = (", ".join(one[key]) or "none" for key in ("primary", "secondary"))
+        yield (
+            f"{namespace} is under the isolation policy {own.name}: primary {primary}; "
+            f"secondary, if fewer than {own.least} of these are up, {secondary}"
+        )
+    elif constraints.policies:
+        taken = [
+            name for one in constraints.isolation(namespace, brokers) for name in one["primary"]
+        ]
+        kept = ", ".join(dict.fromkeys(taken)) or "no broker"
+        yield f"{namespace} is under no isolation policy, which keep {kept} for others"
+    away = {one for each in constraints.domains.values() for one in each} - {*brokers}
+    if away:
+        yield f"{counted(len(away), 'broker')} of failure domains without a report: " + ", ".join(
+            sorted(away)
+        )

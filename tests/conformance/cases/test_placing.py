@@ -1,0 +1,195 @@
+"""Where a bundle goes: cases made from reports and from what Pulsar's admin tools print."""
+
+import json
+from contextlib import closing
+
+import pytest
+from pulsar_conformance.conformance.cases.placing import Constraints, host_of, policies_of
+from pulsar_conformance.conformance.cases.snapshot import BadSnapshot
+from pulsar_conformance.conformance.commands.main import main
+from standins.admin import FakeCluster
+
+BUNDLE = "acme/orders/0x00000000_0x40000000"
+OTHER = "acme/orders/0x40000000_0x80000000"
+
+
+def policy(namespaces, primary, secondary=(), least=1):
+    return {
+        "namespaces": namespaces,
+        "primary": primary,
+        "secondary": list(secondary),
+        "auto_failover_policy": {
+            "policy_type": "min_available",
+            "parameters": {"min_limit": str(least), "usage_threshold": "80"},
+        },
+    }
+
+
+def isolated(policies, namespace="acme/orders", brokers=("b1", "b2", "b3:8080")):
+    """The primary and the secondary brokers of a namespace, and the minimum of primary ones."""
+    found = Constraints(policies_of("isolation.json", policies)).isolation(namespace, brokers)
+    return [(one["primary"], one["secondary"], one["least"]) for one in found]
+
+
+def test_expressions_of_a_policy_match_the_whole_host_without_its_port():
+    assert host_of("b3.example.com:8080") == "b3.example.com"
+    assert host_of("b3.example.com") == "b3.example.com"
+    assert isolated({"eu": policy(["acme/.*"], ["b[12]"], ["b.*"], 2)}) == [
+        (["b1", "b2"], ["b3:8080"], 2)
+    ]
+    assert isolated({"eu": policy(["acme/.*"], ["b"], [r"\Qb3\E"])}) == [([], ["b3:8080"], 1)]
+
+
+def test_one_policy_as_it_is_printed_needs_no_name():
+    assert isolated(policy(["acme/orders"], ["b1"])) == [(["b1"], [], 1)]
+
+
+def test_a_namespace_without_a_policy_gets_brokers_that_are_primary_in_none():
+    policies = {"a": policy(["bank/.*"], ["b1"], ["b2"]), "b": policy(["shop/.*"], ["b3"])}
+    assert [primary for primary, *_ in isolated(policies)] == [["b1"], ["b3:8080"]]
+
+
+@pytest.mark.parametrize(
+    ("data", "problem"),
+    [
+        ([], "it is no isolation policy"),
+        ({"eu": {"namespaces": "acme/.*"}}, "policy eu: namespaces is no list"),
+        ({"eu": policy(["a/b"], [r"\p{Alpha}+"])}, "cannot be read as a regular expression"),
+        ({"eu": policy(["a/b"], ["[a&&b]"])}, "cannot be read as a regular expression"),
+        ({"eu": {**policy(["a/b"], []), "auto_failover_policy": None}}, "not min_available"),
+    ],
+)
+def test_a_policy_that_cannot_be_read_is_refused(data, problem):
+    with pytest.raises(BadSnapshot, match=r"isolation\.json") as refused:
+        policies_of("isolation.json", data)
+    assert problem in str(refused.value)
+
+
+def report(usage, bundles=(), version="3.0.7", topics=1):
+    return {
+        "cpu": {"usage": usage, "limit": 100},
+        "bundles": list(bundles),
+        "lastStats": {one: {"msgRateIn": 10.0, "msgThroughputIn": 1e6} for one in bundles},
+        "numTopics": topics,
+        "brokerVersionString": version,
+    }
+
+
+@pytest.fixture
+def explained(tmp_path, capsys):
+    """Explains where a bundle goes, by reports and files of restrictions."""
+
+    def asked(reports, *options, bundle=BUNDLE, status=0, **files):
+        folder = tmp_path / "reports"
+        folder.mkdir(exist_ok=True)
+        for broker, one in reports.items():
+            (folder / f"{broker}.json").write_text(json.dumps(one))
+        words = ["explain", str(folder), "--place", bundle, *options]
+        for name, data in files.items():
+            file = tmp_path / f"{name}.json"
+            file.write_text(json.dumps(data))
+            words += [f"--{name}", str(file)]
+        assert main(words) == status
+        said = capsys.readouterr()
+        return " ".join(said.out.split()), said.err
+
+    return asked
+
+
+REPORTS = {"b1": report(20, [BUNDLE]), "b2": report(30, [OTHER]), "b3": report(10)}
+
+
+def test_each_filter_names_the_brokers_that_it_leaves(explained):
+    out, err = explained(REPORTS, isolation={"eu": policy(["acme/.*"], ["b[12]"], ["b3"])})
+    assert "brokers b1, b2, b3 isolation b1, b2 (" in out
+    assert "even spread b1 (" in out
+    assert "answer broker b1" in out
+    assert f"{BUNDLE} is on b1 now" in err
+    assert (
+        "isolation policy eu: primary b1, b2; secondary, if fewer than 1 of these are up, b3"
+        in (err)
+    )
+    out, _ = explained(REPORTS, isolation={"eu": policy(["acme/.*"], ["b[12]"], ["b3"], 3)})
+    assert "isolation all of these" in out
+
+
+def test_brokers_with_too_many_topics_are_left_out(explained):
+    reports = {**REPORTS, "b1": report(20, [BUNDLE], topics=60000)}
+    out, _ = explained(reports)
+    assert "topics b2, b3 (" in out
+    assert "answer broker b3" in out
+
+
+def test_failure_domains_count_only_where_they_are_enabled(explained):
+    groups = {"acme/orders": "g", "acme/bills": "g"}
+    reports = {**REPORTS, "b2": report(30, ["acme/bills/0x00000000_0xffffffff"])}
+    domains = {"east": {"brokers": ["b2", "b1"]}, "west": {"brokers": ["b3", "b9"]}}
+    out, err = explained(reports, groups=groups, domains=domains)
+    assert "failureDomainsEnabled is not set: false" in err
+    assert "1 broker of failure domains without a report: b9" in err
+    assert "anti-affinity b1, b3 (" in out
+    out, _ = explained(
+        reports, "--setting", "failureDomainsEnabled=true", domains=domains, groups=groups
+    )
+    assert "anti-affinity b3 (" in out
+
+
+def test_a_text_that_names_no_bundle_is_refused(explained):
+    _, err = explained(REPORTS, bundle="acme/orders", status=2)
+    assert "--place acme/orders: write tenant/namespace/0x" in err
+
+
+class Restricted(FakeCluster):
+    """A cluster with a policy of isolation; without one, its path is not found."""
+
+    policies = None
+
+    def answer(self, name, path):
+        if path.endswith("/namespaceIsolationPolicies"):
+            return self.policies
+        found = super().answer(name, path)
+        if path.endswith("/broker-stats/load-report"):
+            return {**found, "brokerVersionString": "4.0.3"}
+        return found
+
+
+@pytest.fixture
+def cluster():
+    with closing(Restricted(3)) as running:
+        yield running
+
+
+def test_a_running_cluster_is_explained_by_its_own_settings_and_policies(cluster, capsys):
+    first, *_ = cluster.names
+    cluster.owned[first] = [BUNDLE, OTHER]
+    cluster.runtime["loadBalancerBandwidthInResourceWeight"] = "0.5"
+    cluster.policies = {"eu": policy(["acme/.*"], [r"127\.0\.0\.1"])}
+    assert main(["explain", "--from", cluster.url, "--place", BUNDLE]) == 0
+    said = capsys.readouterr()
+    assert said.out.startswith("by released-4.0")
+    assert f"even spread    {', '.join(sorted(cluster.names[1:]))}" in said.out
+    assert "isolation policy eu: primary 127.0.0.1:" in said.err
+    assert main(["case", "--from", cluster.url]) == 0
+    said = capsys.readouterr()
+    assert json.loads(said.out)["case"]["settings"]["loadBalancerBandwithInResourceWeight"] == 0.5
+    assert "secret" not in said.out + said.err
+    assert {method for _, method, _ in cluster.seen} == {"GET"}
+
+
+def test_the_manager_of_a_running_cluster_decides_who_can_be_asked(cluster, capsys):
+    name = "org.apache.pulsar.broker.loadbalance.extensions.ExtensibleLoadManagerImpl"
+    cluster.runtime["loadManagerClassName"] = name
+    assert main(["explain", "--from", cluster.url]) == 2
+    assert "chooses the extensible load manager" in capsys.readouterr().err
+
+
+def test_a_cluster_that_does_not_answer_is_reported(capsys):
+    with closing(FakeCluster(1)) as gone:
+        url = gone.url
+    assert main(["case", "--from", url]) == 2
+    assert "nobody listens there" in capsys.readouterr().err
+
+
+def test_two_sources_are_refused(capsys, tmp_path):
+    assert main(["case", str(tmp_path), "--from", "http://127.0.0.1:1"]) == 2
+    assert "give one source" in capsys.readouterr().err
