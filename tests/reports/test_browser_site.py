@@ -119,7 +119,9 @@ def test_a_page_opens_without_a_server_and_without_an_error(kind, width, browser
 def test_a_page_can_be_read_by_everybody(kind, scheme, browser, served, axe):
     browser.set_window_size(1440, 900)
     browser.get(f"{served}/{kind}.html")
-    browser.execute_script(
+    browser.execute_script(  # links fade from one scheme's colour to the other's
+        "document.head.append(Object.assign(document.createElement('style'),"
+        " {textContent: '* { transition: none !important }'}));"
         "document.body.setAttribute('data-md-color-scheme', arguments[0]);"
         "for (const one of document.querySelectorAll('details')) one.open = true",
         scheme,
