@@ -8,19 +8,30 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import count
-from typing import Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from pulsar_conformance import specs
 from pulsar_conformance.reference.derivation import Derivation
 from pulsar_conformance.reference.readings import Readings
-from pulsar_conformance.reference.released.release import ReleasedWays
 from pulsar_conformance.reference.settings import Settings, Value
+
+if TYPE_CHECKING:
+    from pulsar_conformance.reference.released.release import ReleasedWays
 
 Case = Mapping[str, Any]
 
 
-class Refused(Exception):
-    """Raised for a request that the rules refuse, with the reason."""
+class WithoutAnswer(Exception):
+    """Raised where there is no answer, with the reason."""
+
+    how: ClassVar[str]
+    """The field of the protocol that holds the reason."""
+
+
+class Refused(WithoutAnswer):
+    """Raised for a request that the rules refuse."""
+
+    how = "refused"
 
 
 @dataclass(frozen=True)
@@ -42,9 +53,13 @@ class Context:
     @classmethod
     def of(cls, profile: str, readings: Mapping[str, str] | None, neutral: bool) -> Context:
         """Return the context of a profile. Errors: `specs.UnknownName`."""
-        defaults = specs.load().defaults(profile)
-        release = ReleasedWays.of(profile, neutral)
-        return cls(defaults, Readings.of(profile, readings), release)
+        bundled = specs.load()
+        release = None
+        if bundled.profile(profile).kind == "released":
+            from pulsar_conformance.reference.released.release import ReleasedWays
+
+            release = ReleasedWays.of(profile, neutral)
+        return cls(bundled.defaults(profile), Readings.of(profile, readings), release)
 
     def turn(self, case: Case) -> int:
         """Return how often a case was asked before, to choose the next of equal candidates."""

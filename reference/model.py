@@ -7,13 +7,9 @@ from dataclasses import replace
 from typing import Any
 
 from pulsar_conformance.reference.answers import ANSWERS
-from pulsar_conformance.reference.context import Case, Context, Refused
+from pulsar_conformance.reference.context import Case, Context, WithoutAnswer
 from pulsar_conformance.reference.derivation import Derivation, Step
 from pulsar_conformance.reference.readings import Readings
-from pulsar_conformance.reference.released.configuration import (
-    BadConfiguration,
-    InexpressibleValue,
-)
 from pulsar_conformance.reference.settings import Value
 
 
@@ -87,14 +83,11 @@ class Model:
         context = self._context
         try:
             context.settings(case)
-            return ANSWERS[operation](context, case)
-        except Refused as refused:
-            return _declined("refused", str(refused))
-        except BadConfiguration as bad:
-            return _declined("failed", str(bad))
-        except InexpressibleValue as value:
-            return _declined("unsupported", str(value))
+            if context.release is None:
+                return ANSWERS[operation](context, case)
+            from pulsar_conformance.reference.released.answers import answer_of_release
 
-
-def _declined(how: str, why: str) -> Derivation:
-    return Derivation({how: why}, lambda: (Step(how, why),))
+            return answer_of_release(operation, context, case, context.release)
+        except WithoutAnswer as declined:
+            step = Step(declined.how, str(declined))
+            return Derivation({step.label: step.text}, lambda: (step,))

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from functools import partial
 
-from pulsar_conformance.reference import bundles, candidate_steps, split_steps, splitting
+from pulsar_conformance.reference import bundles, splitting
 from pulsar_conformance.reference.candidates import Growth
 from pulsar_conformance.reference.context import Answer, Case, Context, Refused
 from pulsar_conformance.reference.derivation import Derivation, Step
 from pulsar_conformance.reference.ranges import HASHED, HASHES, hash_of, hex_of, ranges_of
-from pulsar_conformance.reference.released import answers
-from pulsar_conformance.reference.released import splitting as released
+from pulsar_conformance.reference.split_steps import candidate_steps, split_steps
 
 DEFAULT = "defaultNumberOfNamespaceBundles"
 
@@ -34,9 +33,6 @@ def locate(context: Context, case: Case) -> Derivation:
     """Answer `bundles.locate`. [BUNDLE-04 … 13]"""
     ranges = ranges_of(case["boundaries"])
     locate = bundles.LOCATE[context.readings["partitions"]]
-    lost = answers.old_topic(case, context.release) or answers.nowhere(context, case)
-    if lost is not None:
-        return lost
     names = [ranges[locate(ranges, topic)].name for topic in case["topics"]]
 
     def explain() -> Iterator[Step]:
@@ -53,22 +49,18 @@ def locate(context: Context, case: Case) -> Derivation:
 def split(context: Context, case: Case) -> Derivation:
     """Answer `bundles.split`. [SPLIT-10 … 19]"""
     split = splitting.Split.of(case["bundle"], case["topics"], case["positions"])
-    settings = context.settings(case)
-    if context.release is not None:
-        return released.answer(split, case["algorithm"], case["by"], settings, context.release)
-    algorithm = splitting.algorithm_of(case["algorithm"], case["by"], settings, context.readings)
+    asked, by, settings = case["algorithm"], case["by"], context.settings(case)
+    algorithm = splitting.algorithm_of(asked, by, settings, context.readings)
     parts = splitting.parts(split, algorithm, context.readings)
-    explain = partial(split_steps.steps, split, algorithm, context.readings, parts)
+    explain = partial(split_steps, split, algorithm, context.readings, parts)
     return Derivation({"bundles": [part.name for part in parts]}, explain)
 
 
 def split_candidates(context: Context, case: Case) -> Derivation:
     """Answer `bundles.split_candidates`. [SPLIT-01 … 09]"""
-    if context.release is not None:
-        return answers.split_candidates(context, case, context.release)
     growth = Growth(case, context.settings(case), context.readings)
     answer = {"split": list(growth.split), "unload": list(growth.unload)}
-    return Derivation(answer, partial(candidate_steps.steps, growth))
+    return Derivation(answer, partial(candidate_steps, growth))
 
 
 ANSWERS: Mapping[str, Answer] = {

@@ -7,14 +7,11 @@ from collections.abc import Iterator, Mapping
 from pulsar_conformance.reference import managers
 from pulsar_conformance.reference.context import Answer, Case, Context, Refused
 from pulsar_conformance.reference.derivation import Derivation, Step
-from pulsar_conformance.reference.released import managers as released
 
 
 def choose(context: Context, case: Case) -> Derivation:
     """Answer `manager.choose`. [MANAGER-01 … 07]"""
     conf, dynamic = case["conf"], case["dynamic"]
-    if context.release is not None:
-        return released.choose(conf, dynamic, context.release)
     if dynamic in managers.NOT_DYNAMIC:
         raise Refused(f"pulsar-admin cannot enable {dynamic}")
     name = managers.ABSENT[context.readings["absent-manager"]](conf) if dynamic is None else dynamic

@@ -11,13 +11,10 @@ from pulsar_conformance.reference.context import Answer, Case, Context
 from pulsar_conformance.reference.derivation import Derivation, Step
 from pulsar_conformance.reference.numbers import messages, plain
 from pulsar_conformance.reference.placement import Candidate, Placement, placement
-from pulsar_conformance.reference.released import answers
 
 
 def select(context: Context, case: Case) -> Derivation:
     """Answer `place.select`. [PLACE-01 … 13]"""
-    if context.release is not None:
-        return answers.select(context, case, context.release)
     placed = placement(case, context.settings(case), context.readings)
     explain = partial(_compared, case["bundle"], placed)
     return Derivation({"broker": placed.chosen(partial(context.turn, case))}, explain)
@@ -25,8 +22,6 @@ def select(context: Context, case: Case) -> Derivation:
 
 def broker(context: Context, case: Case) -> Derivation:
     """Answer `place.broker`. [PLACE-14, ANTI-17]"""
-    if context.release is not None:
-        return answers.broker(context, case, context.release)
     found = Assignment(case, context.settings(case), context.readings)
     placed = found.placement
 
@@ -79,8 +74,6 @@ def _decision(placed: Placement) -> str:
 
 def anti_affinity(context: Context, case: Case) -> Derivation:
     """Answer `place.anti_affinity`. [ANTI-01 … 10]"""
-    if context.release is not None:
-        return answers.anti_affinity(context, case, context.release)
     spread = Spread.of(case, context.readings["domain-counts"])
     domains = [domain for domain in spread.best_domains if domain is not None]
     answer = {"broker": spread.chosen, "domains": domains, "candidates": list(spread.best)}

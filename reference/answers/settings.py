@@ -6,16 +6,16 @@ from collections.abc import Iterator, Mapping
 
 from pulsar_conformance.reference.context import Answer, Case, Context
 from pulsar_conformance.reference.derivation import Derivation, Step
-from pulsar_conformance.reference.released import answers
 from pulsar_conformance.reference.settings import Value
 
 
 def defaults(context: Context, _case: Case) -> Derivation:
     """Answer `settings.defaults`. [CONFIG]"""
+    return defaults_answer(context.defaults)
 
-    known = (
-        context.defaults if context.release is None else answers.defaults(context, context.release)
-    )
+
+def defaults_answer(known: Mapping[str, Value]) -> Derivation:
+    """Return the answer with the settings that are known, one step for each."""
 
     def explain() -> Iterator[Step]:
         return (Step(name, _written(value)) for name, value in known.items())

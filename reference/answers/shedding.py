@@ -9,8 +9,6 @@ from pulsar_conformance.reference import overload, threshold, uniform
 from pulsar_conformance.reference.context import Answer, Case, Context
 from pulsar_conformance.reference.derivation import Derivation, Step
 from pulsar_conformance.reference.numbers import plain
-from pulsar_conformance.reference.released import shedding as released
-from pulsar_conformance.reference.released.strategy import CycleMemory
 from pulsar_conformance.reference.sequences import CycleSequence
 from pulsar_conformance.reference.shedding import ENABLED, Cycle, Unloads
 
@@ -38,23 +36,26 @@ EVERYWHERE: Mapping[str, tuple[Strategy, ...]] = {
 
 def select(context: Context, case: Case) -> Derivation:
     """Answer `shed.select`. [SHED, OVERLOAD, THRESHOLD, UNIFORM]"""
-    cycle = Cycle(case, context.settings(case), context.readings)
-    if context.release is not None:
-        return released.select(cycle, context.release)
-    return _select(cycle)
+    return _select(Cycle(case, context.settings(case), context.readings))
 
 
 def cycles(context: Context, case: Case) -> Derivation:
-    """Consecutive cycles. [SHED-15, SHED-16]"""
+    """Answer `shed.cycles`. [SHED-15, SHED-16]"""
     row = CycleSequence(case, context.settings(case), context.readings)
-    release, seen = context.release, CycleMemory()
+    return decide_in_turn(row, lambda unloads: _select(row.after(unloads)))
+
+
+def decide_in_turn(
+    row: CycleSequence, decide: Callable[[Sequence[Sequence[str]]], Derivation]
+) -> Derivation:
+    """Return the decisions in consecutive cycles, or the first that is none.
+
+    `decide` gets the bundles that each earlier cycle unloaded.
+    """
     decisions: list[Derivation] = []
     unloads: list[list[str]] = []
     for _ in range(len(row)):
-        if release is None:
-            decision = _select(row.after(unloads))
-        else:
-            decision = released.select(row.after_unloads(unloads), release, seen)
+        decision = decide(unloads)
         if "unload" not in decision.answer:
             return decision
         decisions.append(decision)

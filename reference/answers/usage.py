@@ -8,8 +8,7 @@ from pulsar_conformance.reference import usage
 from pulsar_conformance.reference.cluster import Broker
 from pulsar_conformance.reference.context import Answer, Case, Context, Refused
 from pulsar_conformance.reference.derivation import Derivation, Step
-from pulsar_conformance.reference.numbers import ZERO, exact, jsonable, plain
-from pulsar_conformance.reference.released import answers
+from pulsar_conformance.reference.numbers import Fraction, exact, jsonable, plain
 
 PLACES = 4
 """Decimal places of printed percentages, enough to distinguish the values that a check does."""
@@ -17,8 +16,6 @@ PLACES = 4
 
 def maximum(context: Context, case: Case) -> Derivation:
     """Answer `usage.max`. [USAGE-01 … 04]"""
-    if context.release is not None:
-        return answers.maximum(context, case, context.release)
     broker = Broker.read("broker", case["broker"])
     weight = usage.weights(context.settings(case)) if case["weighted"] else usage.UNWEIGHTED
     used = usage.weighted_maximum(broker, weight)
@@ -36,16 +33,24 @@ def maximum(context: Context, case: Case) -> Derivation:
 
 def nic(context: Context, case: Case) -> Derivation:
     """Answer `usage.nic`. [USAGE-05 … 07]"""
-    reported = case["nics"][0]["reportedGbps"]
-    known = answers.speed_of(None if reported is None else exact(reported), context.release)
-    speed = usage.nic_speed(context.settings(case), known)
-    if speed is None and context.release is not None:
-        speed = ZERO
+    reported = reported_speed(case)
+    speed = usage.nic_speed(context.settings(case), reported)
     if speed is None:
         raise Refused("no speed is reported and none is set")
+    return speed_answer(reported, speed)
+
+
+def reported_speed(case: Case) -> Fraction | None:
+    """Return the reported speed of a network card in Gbit/s; None if none is reported."""
+    reported = case["nics"][0]["reportedGbps"]
+    return None if reported is None else exact(reported)
+
+
+def speed_answer(reported: Fraction | None, speed: Fraction) -> Derivation:
+    """Return the answer with the speed that counts."""
 
     def explain() -> Iterator[Step]:
-        yield Step("reported", "nothing" if known is None else f"{plain(known)} Gbit/s")
+        yield Step("reported", "nothing" if reported is None else f"{plain(reported)} Gbit/s")
         yield Step("speed", f"{plain(speed)} Gbit/s")
 
     return Derivation({"gbps": jsonable(speed)}, explain)

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 
-from pulsar_conformance.reference import bundles
+from pulsar_conformance.reference import answers
 from pulsar_conformance.reference.anti_affinity import Spread
-from pulsar_conformance.reference.context import Case, Context
+from pulsar_conformance.reference.bundles import COUNTED
+from pulsar_conformance.reference.context import Answer, Case, Context
 from pulsar_conformance.reference.derivation import Derivation, Step
-from pulsar_conformance.reference.numbers import Fraction, plain
+from pulsar_conformance.reference.numbers import ZERO, Fraction, plain
 from pulsar_conformance.reference.ranges import FULL_UPPER, hash_of, hex_of
+from pulsar_conformance.reference.released import managers, reports, shedding, splitting
 from pulsar_conformance.reference.released.assignment import (
     DOMAINS,
     ReleasedAssignment,
@@ -23,8 +25,11 @@ from pulsar_conformance.reference.released.growth import SplitterTask
 from pulsar_conformance.reference.released.loads import Leader, as_percent
 from pulsar_conformance.reference.released.placement import CHOICE, ReleasedPlacement
 from pulsar_conformance.reference.released.release import ReleasedWays
-from pulsar_conformance.reference.settings import Value
-from pulsar_conformance.reference.shedding import STRATEGY
+from pulsar_conformance.reference.released.strategy import CycleMemory
+from pulsar_conformance.reference.sequences import CycleSequence
+from pulsar_conformance.reference.shedding import STRATEGY, Cycle
+from pulsar_conformance.reference.splitting import Split
+from pulsar_conformance.reference.usage import nic_speed
 
 PARTS_OF_TOPIC = 2
 """Slashes in the name of a topic after its domain."""
@@ -52,19 +57,27 @@ def maximum(context: Context, case: Case, release: ReleasedWays) -> Derivation:
     return Derivation({"percent": share * 100, "resource": resource if share else None}, explain)
 
 
-def speed_of(reported: Fraction | None, release: ReleasedWays | None) -> Fraction | None:
-    """Convert the reported speed of a network card as a release does."""
-    binary = release is not None and release.ways["reported-speed"] == "binary"
-    return reported * 1000 / 1024 if binary and reported is not None else reported
+def nic(context: Context, case: Case, release: ReleasedWays) -> Derivation:
+    """The speed of a network card; 0 if none is known."""
+    reported = answers.usage.reported_speed(case)
+    if reported is not None and release.ways["reported-speed"] == "binary":
+        reported = reported * 1000 / 1024
+    speed = nic_speed(context.settings(case), reported)
+    return answers.usage.speed_answer(reported, ZERO if speed is None else speed)
 
 
 def _failed(why: str) -> tuple[Step]:
     return (Step("failed", why),)
 
 
-def old_topic(case: Case, release: ReleasedWays | None) -> Derivation | None:
-    """Return the failure for a topic with a cluster in its name; None if there is none."""
-    if release is None or release.ways["old-names"] != "refused":
+def locate(context: Context, case: Case, release: ReleasedWays) -> Derivation:
+    """The bundles of topics, unless a topic has a cluster in its name or is in no bundle."""
+    failed = _old_topic(case, release) or _topics_without_bundle(context, case, release)
+    return failed or answers.bundles.locate(context, case)
+
+
+def _old_topic(case: Case, release: ReleasedWays) -> Derivation | None:
+    if release.ways["old-names"] != "refused":
         return None
     for topic in case["topics"]:
         _, _, name = topic.partition("://")
@@ -74,11 +87,12 @@ def old_topic(case: Case, release: ReleasedWays | None) -> Derivation | None:
     return None
 
 
-def nowhere(context: Context, case: Case) -> Derivation | None:
-    """Return the failure for topics without a bundle in a release; None if all have one."""
-    release, counted = context.release, bundles.COUNTED[context.readings["partitions"]]
-    if release is None or release.ways["top-hash"] == "last":
+def _topics_without_bundle(
+    context: Context, case: Case, release: ReleasedWays
+) -> Derivation | None:
+    if release.ways["top-hash"] == "last":
         return None
+    counted = COUNTED[context.readings["partitions"]]
     lost = [topic for topic in case["topics"] if hash_of(counted(topic)[0]) == FULL_UPPER]
     if not lost:
         return None
@@ -86,10 +100,18 @@ def nowhere(context: Context, case: Case) -> Derivation | None:
     return Derivation({"failed": why}, lambda: (Step(topic, why) for topic in lost))
 
 
-def defaults(context: Context, release: ReleasedWays) -> Mapping[str, Value]:
+def defaults(context: Context, _case: Case, release: ReleasedWays) -> Derivation:
     """The defaults of the settings that a release has."""
     without = STRATEGY if release.ways["shedders"] == "overload" else None
-    return {name: value for name, value in context.defaults.items() if name != without}
+    known = {name: value for name, value in context.defaults.items() if name != without}
+    return answers.settings.defaults_answer(known)
+
+
+def split(context: Context, case: Case, release: ReleasedWays) -> Derivation:
+    """The parts of a bundle, or why the request fails."""
+    asked = Split.of(case["bundle"], case["topics"], case["positions"])
+    given = case["algorithm"], case["by"], context.settings(case)
+    return splitting.answer(asked, *given, release)
 
 
 def split_candidates(context: Context, case: Case, release: ReleasedWays) -> Derivation:
@@ -153,3 +175,46 @@ def anti_affinity(context: Context, case: Case, release: ReleasedWays) -> Deriva
 
     decided = {"broker": best[0] if best else None, "domains": list(domains), "candidates": best}
     return Derivation(decided, explain)
+
+
+def shed(context: Context, case: Case, release: ReleasedWays) -> Derivation:
+    """The unloads of one cycle."""
+    return shedding.select(Cycle(case, context.settings(case), context.readings), release)
+
+
+def cycles(context: Context, case: Case, release: ReleasedWays) -> Derivation:
+    """The unloads of consecutive cycles, in which a strategy remembers the earlier ones."""
+    row, memory = CycleSequence(case, context.settings(case), context.readings), CycleMemory()
+    return answers.shedding.decide_in_turn(
+        row, lambda unloads: shedding.select(row.after_unloads(unloads), release, memory)
+    )
+
+
+OWN: Mapping[Answer, Callable[[Context, Case, ReleasedWays], Derivation]] = {
+    answers.settings.defaults: defaults,
+    answers.bundles.locate: locate,
+    answers.bundles.split: split,
+    answers.bundles.split_candidates: split_candidates,
+    answers.usage.maximum: maximum,
+    answers.usage.nic: nic,
+    answers.shedding.select: shed,
+    answers.shedding.cycles: cycles,
+    answers.placement.select: select,
+    answers.placement.anti_affinity: anti_affinity,
+    answers.placement.broker: broker,
+    answers.managers.choose: lambda _context, case, release: managers.choose(
+        case["conf"], case["dynamic"], release
+    ),
+    answers.reports.read: lambda _context, case, release: reports.read(case, release),
+}
+"""The answers of a release, by those of its documents."""
+
+
+def answer_of_release(
+    operation: str, context: Context, case: Case, release: ReleasedWays
+) -> Derivation:
+    """Return a release's answer: its own, or that of its documents."""
+    documented = answers.ANSWERS[operation]
+    if documented in OWN:
+        return OWN[documented](context, case, release)
+    return documented(context, case)

@@ -8,6 +8,7 @@ from collections import ChainMap
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, cast
 
+from pulsar_conformance.reference.context import WithoutAnswer
 from pulsar_conformance.reference.released.java import INT
 from pulsar_conformance.reference.settings import Settings, Value
 
@@ -22,12 +23,16 @@ def version_of(text: str) -> Version:
     return tuple(map(int, text.partition("-")[0].split(".")))
 
 
-class BadConfiguration(Exception):
+class BadConfiguration(WithoutAnswer):
     """Raised for a broker.conf that the release cannot load; no broker starts."""
 
+    how = "failed"
 
-class InexpressibleValue(Exception):
+
+class InexpressibleValue(WithoutAnswer):
     """Raised for a value that a release's broker.conf cannot express."""
+
+    how = "unsupported"
 
 
 class BrokerField(NamedTuple):
