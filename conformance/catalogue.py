@@ -14,9 +14,8 @@ from pkgutil import iter_modules
 from types import ModuleType
 
 from pulsar_conformance import conformance
-from pulsar_conformance.conformance.common.check import CHECKS, Check
+from pulsar_conformance.conformance.common.check import CHECKS, Check, DerivedQuestions
 from pulsar_conformance.conformance.common.operation import AnyOperation, Operation
-from pulsar_conformance.conformance.common.presupposed import DerivedQuestions
 from pulsar_conformance.conformance.drawing.aims import Aim
 
 MARKS = ("operations", "checks")
@@ -24,9 +23,18 @@ MARKS = ("operations", "checks")
 
 
 def _subjects() -> list[str]:
-    packages = [module.name for module in iter_modules(conformance.__path__) if module.ispkg]
-    names = (f"{conformance.__name__}.{package}" for package in packages)
-    return [name for name in names if any(find_spec(f"{name}.{mark}") for mark in MARKS)]
+    folders = [folder for folder in iter_modules(conformance.__path__) if folder.ispkg]
+    return [
+        f"{conformance.__name__}.{folder.name}"
+        for folder in folders
+        if not _modules_in(folder.name).isdisjoint(MARKS)
+    ]
+
+
+def _modules_in(folder: str) -> set[str]:
+    """Return the names of a folder's modules, without importing the folder."""
+    paths = [f"{path}/{folder}" for path in conformance.__path__]
+    return {module.name for module in iter_modules(paths)}
 
 
 def _operations() -> Iterator[AnyOperation]:

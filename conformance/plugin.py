@@ -11,10 +11,9 @@ from typing import Any
 import pytest
 from pulsar_conformance import specs
 from pulsar_conformance.conformance.common.verdict import Verdict
-from pulsar_conformance.conformance.compare.replay import rules_reached
 from pulsar_conformance.conformance.engine.plan import BadPlan
 from pulsar_conformance.conformance.engine.run import Run
-from pulsar_conformance.conformance.engine.session import Session
+from pulsar_conformance.conformance.engine.session import Session, rules_reached
 from pulsar_conformance.conformance.explain.failures import format_failure
 from pulsar_conformance.conformance.options import add_options, plan_of, rules_folder
 from pulsar_conformance.conformance.reporters import allure_results

@@ -12,11 +12,11 @@ from pulsar_conformance.adapters.arguments import ADAPTER, add_drawn, add_judged
 from pulsar_conformance.conformance.cases import saved
 from pulsar_conformance.conformance.compare.differences import Difference, Pair
 from pulsar_conformance.conformance.engine.draw import distinct_questions
-from pulsar_conformance.conformance.engine.failures import derivation
 from pulsar_conformance.conformance.engine.implementation import Implementation
 from pulsar_conformance.conformance.engine.judge import JudgedImplementation
 from pulsar_conformance.conformance.engine.plan import BadPlan, chosen_readings
 from pulsar_conformance.conformance.engine.readings import resolve_readings
+from pulsar_conformance.conformance.engine.report import derivation
 from pulsar_conformance.specs.words import counted
 
 FEW = 3

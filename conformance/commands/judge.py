@@ -8,10 +8,7 @@ from pathlib import Path
 
 import pytest
 from pulsar_conformance.adapters.arguments import DEFAULT_PROFILE
-from pulsar_conformance.adapters.bundled import runnable
 from pulsar_conformance.conformance.cases.saved import BadCase, load
-from pulsar_conformance.conformance.commands.characterize import characterize
-from pulsar_conformance.conformance.compare.replay import cases_in, counted, replayed, write
 from pulsar_conformance.conformance.engine.plan import BadPlan, Plan
 from pulsar_conformance.conformance.options import (
     ALIASES,
@@ -41,6 +38,8 @@ def run(args: argparse.Namespace) -> int:
     """Judge or characterize; return the exit status."""
     left_out: list[str] = []
     if not args.conformance_adapter:
+        from pulsar_conformance.adapters.bundled import runnable
+
         args.conformance_adapter, left_out = runnable()
     out = Path(args.conformance_out)
     there = next(one for one in (out, *out.absolute().parents) if one.exists())
@@ -50,7 +49,9 @@ def run(args: argparse.Namespace) -> int:
         return _replay(args, left_out)
     plan = plan_of(args)
     if args.conformance_characterize:
-        return characterize(plan)
+        from pulsar_conformance.conformance.compare.characterization import print_characterization
+
+        return print_characterization(plan)
     words = [str(rules_folder()), "-p", "pulsar_conformance.conformance.plugin"]
     words += ["-p", "no:cacheprovider", "-q", "--no-header", "--tb=no", "-rN", "-c", "/dev/null"]
     words += ["-W", "ignore::pytest.PytestAssertRewriteWarning"]
@@ -64,6 +65,8 @@ def run(args: argparse.Namespace) -> int:
 
 def _replay(args: argparse.Namespace, left_out: list[str]) -> int:
     """Ask every saved case of a folder again. Errors: `BadPlan`."""
+    from pulsar_conformance.conformance.compare import replay
+
     given = args.conformance_judge_by
 
     def plan_for(file: Path) -> Plan:
@@ -77,13 +80,13 @@ def _replay(args: argparse.Namespace, left_out: list[str]) -> int:
 
     if args.pytest:
         raise BadPlan("--replay of a folder takes no options of pytest; leave out what follows --")
-    files = cases_in(Path(args.conformance_replay))
+    files = replay.cases_in(Path(args.conformance_replay))
     outcomes = []
-    for one in replayed(files, plan_for):
+    for one in replay.replayed(files, plan_for):
         print(one.line(), flush=True)
         outcomes.append(one)
-    print(f"\n{len(outcomes)} replayed: {counted(outcomes)}")
-    print(f"outcomes: {write(outcomes, Path(args.conformance_out))}")
+    print(f"\n{len(outcomes)} replayed: {replay.counted(outcomes)}")
+    print(f"outcomes: {replay.write(outcomes, Path(args.conformance_out))}")
     for why in left_out:
         print(f"left out: {why}")
     return max(one.status for one in outcomes)

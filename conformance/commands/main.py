@@ -6,15 +6,15 @@ import argparse
 import errno
 import os
 import sys
-from collections.abc import Sequence
-from contextlib import nullcontext
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext, redirect_stderr, redirect_stdout
 from importlib import import_module
 from importlib.metadata import version
-from typing import Any
+from typing import Any, TextIO, cast
 
-from pulsar_conformance.conformance.commands.plain import shown_plainly
 from pulsar_conformance.conformance.common import WORKSPACE
 from pulsar_conformance.specs.errors import UNUSABLE, complain, status_of
+from pulsar_conformance.specs.words import printable
 
 COMMANDS = {
     "run": (".judge", "judge implementations by the documented rules"),
@@ -127,3 +127,31 @@ def parser_of(name: str) -> argparse.ArgumentParser:
 
 def _sentence(purpose: str) -> str:
     return f"{purpose[0].upper()}{purpose[1:]}."
+
+
+class PlainOutput:
+    """A text stream that writes unprintable characters as `\\x1b` and passes on everything else."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        """Write text; return how much of it was given."""
+        self._stream.write(printable(text))
+        return len(text)
+
+    def writelines(self, lines: Any) -> None:
+        """Write texts one after the other."""
+        for line in lines:
+            self.write(line)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+
+@contextmanager
+def shown_plainly() -> Iterator[None]:
+    """Make standard output and standard error plain."""
+    out, errors = (cast(TextIO, PlainOutput(one)) for one in (sys.stdout, sys.stderr))
+    with redirect_stdout(out), redirect_stderr(errors):
+        yield

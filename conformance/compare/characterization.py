@@ -1,14 +1,18 @@
-"""The findings of `--characterize`: the readings that are followed, whatever is declared."""
+"""`pulsar-conformance run --characterize`: the readings that an implementation follows.
+
+Nothing is judged, and whatever is declared is tested.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from pulsar_conformance import specs
 from pulsar_conformance.conformance.catalogue import aimed
 from pulsar_conformance.conformance.engine.draw import aimed_at
 from pulsar_conformance.conformance.engine.implementation import Implementation
+from pulsar_conformance.conformance.engine.plan import Plan
 from pulsar_conformance.conformance.engine.readings import (
     Domains,
     Evidence,
@@ -18,6 +22,7 @@ from pulsar_conformance.conformance.engine.readings import (
     narrow,
 )
 from pulsar_conformance.reference import Readings
+from pulsar_conformance.specs.text import table
 
 
 @dataclass(frozen=True)
@@ -26,7 +31,7 @@ class Finding:
 
     reading: str
     says: str | None
-    """Readings that the implementation states that it follows."""
+    """The alternative that the implementation declares, if any."""
     found: str
     """An alternative, or `none`, `mixed`, `undecided`."""
     why: str = ""
@@ -40,7 +45,7 @@ class Finding:
 
 
 def characterize(implementation: Implementation, seed: int) -> list[Finding]:
-    """The finding about each reading of the profile.
+    """Return the finding about each reading of the profile.
 
     Errors: `AdapterError` where it breaks.
     """
@@ -75,11 +80,8 @@ def _finding(
         return Finding(reading, says, "undecided", _unasked(reading))
     if not evidence:
         asked = aimed_at(reading, implementation.profile, seed)
-        why = (
-            "it does not offer what is asked"
-            if asked
-            else "no case that would decide this is legal"
-        )
+        illegal = "no case that would decide this is legal"
+        why = "it does not offer what is asked" if asked else illegal
         return Finding(reading, says, "undecided", why)
     every = {**domains, reading: specs.load().open_values(implementation.profile, reading)}
     for one in evidence:
@@ -99,3 +101,44 @@ def _unasked(reading: str) -> str:
     if rules and all(rule.untestable for rule in rules):
         return f"{', '.join(rule.id for rule in rules)}, which would decide this, cannot be tested"
     return "no case aims at it yet"
+
+
+def print_characterization(plan: Plan) -> int:
+    """Print the readings that each implementation follows; return 1 if one is none, mixed or false.
+
+    Errors: `AdapterError`.
+    """
+    failed = False
+    for adapter in plan.adapters:
+        for profile in plan.profiles:
+            implementation = Implementation(adapter, profile, plan.readings, plan.limits)
+            try:
+                findings = characterize(implementation, plan.seed)
+            finally:
+                implementation.close()
+            _print(f"{implementation.name}, asked for {profile}", findings)
+            failed = failed or any(finding.fails for finding in findings)
+    return int(failed)
+
+
+def _print(title: str, findings: Sequence[Finding]) -> None:
+    rows = [(one.reading, one.says or "-", one.found) for one in findings]
+    lines = table(("reading", "says", "found"), rows)
+    print("\n".join((title, *lines, *_notes(findings), "")))
+
+
+def _notes(findings: Sequence[Finding]) -> Iterator[str]:
+    """The number of readings found, and a line for each that was not, or was declared falsely."""
+    failed = [finding for finding in findings if finding.fails]
+    open_ones = [finding for finding in findings if finding.found == "undecided"]
+    counts = (
+        (len(findings) - len(failed) - len(open_ones), "found"),
+        (len(open_ones), "undecided"),
+        (len(failed), "FAIL"),
+    )
+    yield ", ".join(f"{count} {word}" for count, word in counts if count)
+    for finding in open_ones:
+        yield f"  undecided: {finding.reading}: {finding.why}"
+    for finding in failed:
+        why = finding.why or f"it follows {finding.found}, and says {finding.says}"
+        yield f"  FAIL: {finding.reading}: {why}"

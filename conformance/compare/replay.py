@@ -9,12 +9,15 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Literal
 
-from pulsar_conformance import specs
 from pulsar_conformance.conformance.common.events import nobody
 from pulsar_conformance.conformance.common.verdict import Verdict
 from pulsar_conformance.conformance.engine.plan import BadPlan, NothingToJudge, Plan, UnusableCase
 from pulsar_conformance.conformance.engine.run import Run
-from pulsar_conformance.conformance.engine.session import Session
+from pulsar_conformance.conformance.engine.session import (
+    Session,
+    rules_reached,
+    why_no_rule_applies,
+)
 
 Word = Literal["FIXED", "FAILED", "KNOWN", "UNJUDGED", "ERROR"]
 STATUS: Mapping[Word, int] = {"FIXED": 0, "FAILED": 1, "KNOWN": 0, "UNJUDGED": 0, "ERROR": 2}
@@ -110,24 +113,3 @@ def counted(outcomes: Sequence[Replayed]) -> str:
     """Format the number of cases with each outcome as one line."""
     counts = Counter(one.outcome for one in outcomes)
     return ", ".join(f"{counts[word]} {word}" for word in STATUS if counts[word])
-
-
-SILENT = ("unexercised", "not_applicable")
-
-
-def rules_reached(run: Run, rules: Sequence[specs.Rule]) -> tuple[specs.Rule, ...]:
-    """The rules that apply to a replayed case, given the implementation's answers.
-
-    All rules are returned if it cannot be asked: their verdicts say why.
-    """
-    return tuple(rule for rule in rules if run.verdict(rule).verdict not in SILENT)
-
-
-def why_no_rule_applies(run: Run, rules: Sequence[specs.Rule]) -> str:
-    """A message that no rule applies to a replayed case, with the most frequent reason."""
-    if not rules:
-        return f"{run.name}: no rule of {run.profile} that was chosen judges what the case asks"
-    [(why, _)] = Counter(run.verdict(rule).why for rule in rules).most_common(1)
-    judging = "the only rule" if len(rules) == 1 else f"none of the {len(rules)} rules"
-    verb = "does not speak" if len(rules) == 1 else "speaks"
-    return f"{run.name}: {judging} of {run.profile} to judge by {verb} about this case ({why})"

@@ -11,7 +11,7 @@ strategies of each subject lie beside its checks, and serve tests of your own, t
 | `bundles.draw_namespaces` | namespaces to create, and topics to find in their bundles |
 | `load_data.draw_averages` | samples of bundles, and the bundles of one broker |
 | `load_data.usage` | brokers to measure; `load_data.draw_reports`: load reports |
-| `managers.choice` | names of load managers, correct and mistaken |
+| `managers.operations` | names of load managers, correct and mistaken |
 | `stories` | events of a cluster, one by one |
 
 `cases` in `draw_cycles` and `draw_placements` gives cases as the adapter protocol has them. All

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gc
+from collections import Counter
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from operator import itemgetter
@@ -70,3 +72,24 @@ class Session:
         self._background.shutdown(wait=False, cancel_futures=True)
         for run in self.runs.values():
             run.close()
+
+
+SILENT = ("unexercised", "not_applicable")
+
+
+def rules_reached(run: Run, rules: Sequence[specs.Rule]) -> tuple[specs.Rule, ...]:
+    """The rules that apply to a replayed case, given the implementation's answers.
+
+    All rules are returned if it cannot be asked: their verdicts say why.
+    """
+    return tuple(rule for rule in rules if run.verdict(rule).verdict not in SILENT)
+
+
+def why_no_rule_applies(run: Run, rules: Sequence[specs.Rule]) -> str:
+    """A message that no rule applies to a replayed case, with the most frequent reason."""
+    if not rules:
+        return f"{run.name}: no rule of {run.profile} that was chosen judges what the case asks"
+    [(why, _)] = Counter(run.verdict(rule).why for rule in rules).most_common(1)
+    judging = "the only rule" if len(rules) == 1 else f"none of the {len(rules)} rules"
+    verb = "does not speak" if len(rules) == 1 else "speaks"
+    return f"{run.name}: {judging} of {run.profile} to judge by {verb} about this case ({why})"

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from functools import partial
+from itertools import chain
 from random import Random
+from typing import Any
 
 from hypothesis import strategies as st
+from pulsar_conformance import specs
+from pulsar_conformance.conformance.common.check import DerivedQuestions
 from pulsar_conformance.conformance.common.expect import POINTS, SHARE, Expect
 from pulsar_conformance.conformance.common.operation import FlatCase
-from pulsar_conformance.conformance.common.trial import Json, Trial
+from pulsar_conformance.conformance.common.trial import Json, Question, Trial
 from pulsar_conformance.conformance.drawing import loads
 from pulsar_conformance.conformance.drawing.loads import randoms, some_weights
 from pulsar_conformance.conformance.load_data.operations import NIC, USAGE, Measured, percents
+from pulsar_conformance.reference import Readings
 from pulsar_conformance.reference.cluster import RESOURCES, Broker
 from pulsar_conformance.reference.numbers import Fraction, Percent, exact, plain
 from pulsar_conformance.reference.usage import (
@@ -183,3 +189,21 @@ def the_override_may_be_a_fraction(case: FlatCase, answer: Fraction, expect: Exp
     override = _override(case)
     if override is not None and expect.reached(override.denominator > 1):
         _expect_speed(expect, answer, override)
+
+
+def usages(
+    rule: specs.Rule,
+    question: Question,
+    _answer: Json,
+    _defaults: Mapping[str, Any],
+    _readings: Readings,
+) -> Iterator[Question]:
+    """Yield the usage of each broker in a case, or in each of its cycles."""
+    case, weighted = question.case, rule.id == "USAGE-02"
+    reports = [one.get("brokers", {}).values() for one in (case, *case.get("cycles", ()))]
+    for broker in chain.from_iterable(reports):
+        measured = {"settings": case["settings"], "weighted": weighted, "broker": broker}
+        yield Question(USAGE.id, measured)
+
+
+PRESUPPOSED = tuple(DerivedQuestions(usages, rule=rule) for rule in ("USAGE-01", "USAGE-02"))

@@ -1,11 +1,24 @@
-"""The choice of a load manager as a question."""
+"""MANAGER: the choice of a load manager."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from random import Random
 
+from hypothesis import strategies as st
+from pulsar_conformance.conformance.common.expect import Expect
 from pulsar_conformance.conformance.common.operation import Operation, same_field
-from pulsar_conformance.reference.managers import MODULAR, SIMPLE
+from pulsar_conformance.conformance.common.trial import Asked, Json, Trial
+from pulsar_conformance.conformance.drawing.aims import aim
+from pulsar_conformance.reference.managers import (
+    DEFAULT,
+    EXTENSIBLE,
+    MANAGERS,
+    MODULAR,
+    PACKAGE,
+    SIMPLE,
+)
 
 
 @dataclass(frozen=True)
@@ -35,3 +48,246 @@ CHOOSE = Operation(
     examples=tuple({"conf": None, "dynamic": name} for name in (MODULAR, SIMPLE)),
     refusable=True,
 )
+
+
+CLASSES = (SIMPLE, MODULAR, EXTENSIBLE)
+"""The documented classes."""
+
+BY_ADMIN = (SIMPLE, MODULAR)
+"""The classes that a dynamic setting enables."""
+
+NO_CLASSES = ("modular", "SimpleLoadManager", "null", "default", "0", "ünï.Köde", PACKAGE)
+OTHER_PACKAGES = ("com.example.", "org.apache.pulsar.broker.loadbalance.", "org.apache.pulsar.")
+BLANKS = ("", " ", "\t")
+
+
+def manager_case(conf: str | None, dynamic: str | None) -> Json:
+    """Return a case of `manager.choose`."""
+    return {"conf": conf, "dynamic": dynamic}
+
+
+TYPING_ERRORS = ("", "x", "twice", "other case")
+"""Replacements of a letter by a typing error."""
+
+classes = st.sampled_from(CLASSES)
+by_admin = st.sampled_from(BY_ADMIN)
+places = st.integers(0, max(map(len, CLASSES)) - 1)
+letters = st.sampled_from(TYPING_ERRORS)
+
+
+@st.composite
+def typing_errors(draw: st.DrawFn) -> str:
+    """A class name with one letter left out, doubled, replaced, or in the other case."""
+    right, what = draw(classes), draw(letters)
+    place = draw(places) % len(right)
+    letter = right[place]
+    other = {"twice": letter * 2, "other case": letter.swapcase()}.get(what, what)
+    return right[:place] + other + right[place + 1 :]
+
+
+in_other_packages = st.builds(
+    lambda package, right: package + right.removeprefix(PACKAGE),
+    st.sampled_from(OTHER_PACKAGES),
+    classes,
+)
+
+mistakes: st.SearchStrategy[str] = st.one_of(
+    typing_errors(),
+    classes.map(str.lower),
+    classes.map(str.upper),
+    in_other_packages,
+    st.sampled_from(NO_CLASSES),
+).filter(lambda name: name not in CLASSES)
+"""A typing error, other capitals, another package, or no class at all."""
+
+unclear: st.SearchStrategy[str] = st.one_of(
+    st.sampled_from(BLANKS),
+    classes.map(lambda right: f"{right} "),
+    classes.map(lambda right: f" {right}"),
+    classes.map(lambda right: right.removeprefix(PACKAGE)),
+)
+"""Names that the documents leave open: blanks, a class with a blank or without its package."""
+
+documented: st.SearchStrategy[str | None] = st.sampled_from((None, *CLASSES))
+
+any_name: st.SearchStrategy[str | None] = st.one_of(documented, mistakes, unclear)
+"""Any value of either place."""
+
+one_in_ten = st.integers(0, 9)
+
+
+def by_conf(*names: str) -> st.SearchStrategy[Trial]:
+    """One of these names in broker.conf, and no dynamic setting."""
+    return st.sampled_from(names).map(lambda name: Trial.of(CHOOSE.id, manager_case(name, None)))
+
+
+def dynamically(*names: str) -> st.SearchStrategy[Trial]:
+    """One of these names as a dynamic setting, with anything in broker.conf."""
+    return st.builds(
+        lambda conf, name: Trial.of(CHOOSE.id, manager_case(conf, name)),
+        any_name,
+        st.sampled_from(names),
+    )
+
+
+def without_dynamic_setting() -> st.SearchStrategy[Trial]:
+    """Anything or nothing in broker.conf, and no dynamic setting."""
+    return any_name.map(lambda conf: Trial.of(CHOOSE.id, manager_case(conf, None)))
+
+
+@st.composite
+def mistaken(draw: st.DrawFn) -> Trial:
+    """An invalid name in the deciding place, or sometimes one that the documents leave unclear."""
+    name = draw(mistakes if draw(one_in_ten) else unclear)
+    beside = documented if draw(st.booleans()) else any_name
+    case = manager_case(draw(beside), name) if draw(st.booleans()) else manager_case(name, None)
+    return Trial.of(CHOOSE.id, case)
+
+
+between = st.lists(st.one_of(by_admin, mistakes), max_size=2)
+
+
+@st.composite
+def there_and_back(draw: st.DrawFn) -> Trial:
+    """One manager, others set in the same way, and the first again."""
+    first, conf, dynamic = draw(by_admin), draw(documented), draw(st.booleans())
+    names = [first, *draw(between), next(name for name in BY_ADMIN if name != first), first]
+    cases = [manager_case(conf, name) if dynamic else manager_case(name, None) for name in names]
+    return Trial.of(CHOOSE.id, *cases)
+
+
+def modular_in_conf_alone(_random: Random) -> Json:
+    """Return a manager other than the default in broker.conf, and no dynamic setting."""
+    return manager_case(MODULAR, None)
+
+
+AIMED = (aim("absent-manager", CHOOSE.id, modular_in_conf_alone),)
+
+
+BARE = {name.removeprefix(PACKAGE) for name in MANAGERS}
+
+
+def is_mistake(name: str) -> bool:
+    """True if a name certainly is not one of the documented classes.
+
+    The documents do not mention blanks, alone or around a class, and print the classes without
+    their package, too. The released extensible manager is in another package than the page says.
+    """
+    bare = name.strip()
+    elsewhere = bare.endswith("." + EXTENSIBLE.removeprefix(PACKAGE))
+    return bool(bare) and bare not in MANAGERS and bare not in BARE and not elsewhere
+
+
+def in_use(case: Places, expect: Expect) -> str | None:
+    """Return the class that decides, by the reading `absent-manager`; None for the default."""
+    if case.dynamic is not None:
+        return case.dynamic
+    return case.conf if expect.readings["absent-manager"] == "conf" else None
+
+
+def _given_no_mistake_beside(case: Places, expect: Expect) -> None:
+    """Assume no mistake in the other place; no document says whether one there matters."""
+    beside = None if case.dynamic is None else case.conf
+    expect.given(beside is None or beside in MANAGERS, "nothing is wrong with broker.conf")
+
+
+def _demand_manager(manager: str, answer: ChosenManager, expect: Expect, why: str) -> None:
+    expect.that(answer.manager == manager, f"{manager}: {why}", answer)
+
+
+@CHOOSE.check("MANAGER-01", draws=by_conf(SIMPLE, MODULAR))
+def broker_conf_decides(case: Places, answer: ChosenManager, expect: Expect) -> None:
+    """Without a dynamic setting, the simple or the modular manager runs as broker.conf says."""
+    if case.dynamic is None and case.conf in (SIMPLE, MODULAR):
+        expect.reached()
+        _demand_manager(MANAGERS[case.conf], answer, expect, f"broker.conf names {case.conf}")
+
+
+@CHOOSE.check("MANAGER-02", draws=dynamically(SIMPLE, MODULAR))
+def a_dynamic_setting_decides(case: Places, answer: ChosenManager, expect: Expect) -> None:
+    """The simple or the modular manager runs if it is set dynamically."""
+    _given_no_mistake_beside(case, expect)
+    if case.dynamic in (SIMPLE, MODULAR):
+        expect.reached()
+        _demand_manager(
+            MANAGERS[case.dynamic], answer, expect, f"{case.dynamic} is set dynamically"
+        )
+
+
+@CHOOSE.check("MANAGER-03", draws=by_conf(EXTENSIBLE))
+def broker_conf_enables_the_extensible_one(
+    case: Places, answer: ChosenManager, expect: Expect
+) -> None:
+    """Without a dynamic setting, the extensible manager runs if broker.conf names it."""
+    if case.dynamic is None and expect.reached(case.conf == EXTENSIBLE):
+        _demand_manager("extensible", answer, expect, f"broker.conf names {case.conf}")
+
+
+@CHOOSE.check("MANAGER-04", draws=dynamically(EXTENSIBLE))
+def no_dynamic_setting_enables_the_extensible_one(
+    case: Places, answer: ChosenManager, expect: Expect
+) -> None:
+    """A dynamic setting of the extensible manager is refused, ignored or counts as a mistake."""
+    expect.given(case.dynamic == EXTENSIBLE, "the extensible manager is set dynamically")
+    ignored = in_use(Places(case.conf, None), expect)
+    sure = ignored is None or ignored in MANAGERS or is_mistake(ignored)
+    expect.given(sure, "broker.conf is clear")
+    allowed = {DEFAULT, MANAGERS.get(ignored or SIMPLE, DEFAULT)}
+    if case.conf is None:
+        allowed.add("modular")  # no document says what broker.conf begins with
+    if expect.reached("extensible" not in allowed):
+        right = answer.refused is not None or answer.manager in allowed
+        expect.that(right, f"a refusal, or {' or '.join(sorted(allowed))}", answer)
+
+
+@CHOOSE.check("MANAGER-05", draws=mistaken())
+def any_mistake_gives_the_simple_one(case: Places, answer: ChosenManager, expect: Expect) -> None:
+    """A name of no load manager, in the place that decides, gives the simple manager."""
+    name = in_use(case, expect)
+    if name is not None and expect.reached(is_mistake(name)):
+        _demand_manager(DEFAULT, answer, expect, f"'{name}' is no load manager")
+
+
+@CHOOSE.check_together("MANAGER-06", draws=there_and_back())
+def the_same_way_leads_back(asked: Sequence[Asked[Places, ChosenManager]], expect: Expect) -> None:
+    """A manager that is set again runs again, even if another ran in between."""
+    names = [in_use(one.case, expect) for one in asked]
+    expect.given(len(set(names)) > 1, "the manager is changed in between")
+    expect.given(names[0] == names[-1], "the original one is set again")
+    expect.given(asked[0].case == asked[-1].case, "by the same way")
+    _given_no_mistake_beside(asked[0].case, expect)
+    name = names[0]
+    if name in (SIMPLE, MODULAR):
+        expect.reached()
+        _demand_manager(MANAGERS[name], asked[-1].answer, expect, f"{name} is set again")
+
+
+@CHOOSE.check("MANAGER-07", draws=without_dynamic_setting())
+def the_default_one_runs_otherwise(case: Places, answer: ChosenManager, expect: Expect) -> None:
+    """Without a dynamic setting, the simple manager runs, even if broker.conf names another one."""
+    if expect.reached(case.dynamic is None):
+        _demand_manager(DEFAULT, answer, expect, "no dynamic setting names a load manager")
+
+
+@CHOOSE.check("MANAGER-12", draws=mistaken())
+def a_mistake_in_broker_conf_is_ignored(
+    case: Places, answer: ChosenManager, expect: Expect
+) -> None:
+    """Without a dynamic setting, the simple manager runs if broker.conf names no manager."""
+    if _mistaken(case, expect):
+        expect.that(answer.manager == DEFAULT, f"{DEFAULT}: '{case.conf}' is no manager", answer)
+
+
+@CHOOSE.check("MANAGER-13", draws=mistaken())
+def a_mistake_in_broker_conf_is_refused(
+    case: Places, answer: ChosenManager, expect: Expect
+) -> None:
+    """Without a dynamic setting, no manager runs if broker.conf names no manager."""
+    if _mistaken(case, expect):
+        refused = answer.refused is not None
+        expect.that(refused, f"a refusal: '{case.conf}' is no manager", answer)
+
+
+def _mistaken(case: Places, expect: Expect) -> bool:
+    wrong = case.dynamic is None and case.conf is not None and is_mistake(case.conf)
+    return expect.reached(wrong)

@@ -12,8 +12,8 @@ import pytest
 from allure_commons.model2 import StatusDetails
 from pulsar_conformance import fixtures, specs
 from pulsar_conformance.conformance.common.verdict import Failure, Verdict
-from pulsar_conformance.conformance.engine.failures import place_of_example
 from pulsar_conformance.conformance.engine.plan import Plan
+from pulsar_conformance.conformance.engine.report import place_of_example
 from pulsar_conformance.conformance.explain.failures import sources_of
 from pulsar_conformance.specs import Rule
 from pulsar_conformance.specs.words import counted

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import platform
 import shlex
 import sys
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from importlib.metadata import version
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -16,16 +18,53 @@ from pulsar_conformance import specs
 from pulsar_conformance.adapters import AdapterError
 from pulsar_conformance.conformance.cases.deviations import of_others
 from pulsar_conformance.conformance.common.verdict import Verdict
-from pulsar_conformance.conformance.compare.replay import why_no_rule_applies
-from pulsar_conformance.conformance.engine.failures import NOX_SESSION, program
+from pulsar_conformance.conformance.engine.plan import Plan
+from pulsar_conformance.conformance.engine.report import NOX_SESSION, program
 from pulsar_conformance.conformance.engine.run import Run
-from pulsar_conformance.conformance.engine.session import Session
+from pulsar_conformance.conformance.engine.session import Session, why_no_rule_applies
 from pulsar_conformance.conformance.explain.failures import format_failure
-from pulsar_conformance.conformance.options import destination
-from pulsar_conformance.conformance.reporters import stream
-from pulsar_conformance.reports import allure, table
+from pulsar_conformance.conformance.options import OUT, destination
+from pulsar_conformance.reports import table
 from pulsar_conformance.specs.text import paragraph
 from pulsar_conformance.specs.words import counted, printable
+
+FILE = "verdicts.jsonl"
+PACKAGES = ("pulsar-conformance", "hypothesis", "pytest")
+
+
+def describe_run(plan: Plan, implementations: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return a description of the run; equal first lines give equal streams."""
+    cases = [saved.trial.fingerprint for saved in plan.saved]
+    if plan.replay is not None:
+        cases.append(plan.replay.fingerprint)
+    return {
+        "kind": "run",
+        "seed": plan.seed,
+        "examples": plan.examples,
+        "versions": {
+            "python": platform.python_version(),
+            **{package: version(package) for package in PACKAGES},
+        },
+        "profiles": list(plan.profiles),
+        "readings": dict(plan.readings),
+        "rules": list(plan.rules),
+        "known_deviations": [f"{one.rule} {one.implementation or '*'}" for one in plan.deviations],
+        "implementations": list(implementations),
+        "saved_cases": sorted(set(cases)),
+    }
+
+
+def write_stream(directory: Path, first: Mapping[str, Any], verdicts: Iterable[Verdict]) -> Path:
+    """Write the stream atomically."""
+    directory.mkdir(parents=True, exist_ok=True)
+    target = directory / FILE
+    lines = [first, *(verdict.as_json() for verdict in verdicts)]
+    partial = target.with_suffix(".partial")
+    text = "".join(f"{json.dumps(line, ensure_ascii=False)}\n" for line in lines)
+    partial.write_bytes(text.encode("utf-8", "backslashreplace"))
+    partial.replace(target)
+    return target
+
 
 VERDICT = "verdict"
 IMPLEMENTATION = "implementation"
@@ -119,7 +158,7 @@ class Reporter:
     @property
     def first_line(self) -> dict[str, Any]:
         """Format the description of the run."""
-        return stream.first_line(self.plan, list(self._known()))
+        return describe_run(self.plan, list(self._known()))
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtestloop(self) -> Generator[None, object, object]:
@@ -139,7 +178,7 @@ class Reporter:
             self._print_interrupted()
         if not self.found and not replayed:
             return
-        stream.write(self._directory, self.first_line, self.verdicts)
+        write_stream(self._directory, self.first_line, self.verdicts)
         if session.exitstatus in ENDED:
             statuses = [verdict.exit_status(self.plan.enough) for verdict in self.verdicts]
             session.exitstatus = max([int(bool(self.unchosen)), *statuses])
@@ -161,13 +200,13 @@ class Reporter:
             write(line)
         for line in of_others(self.plan.deviations, self._names):
             write(line)
-        write(f"verdicts: {self._directory / stream.FILE}")
+        write(f"verdicts: {self._directory / FILE}")
         write(f"as a page: {self._reporting()}")
 
     def _reporting(self) -> str:
         """Return the command that makes an Allure report of this run."""
         results = str(self._directory / "allure")
-        words = [] if results == str(allure.OUT / "allure") else [results]
+        words = [] if results == str(Path(OUT, "allure")) else [results]
         words += ["--to", str(self._directory / "report")] if words else []
         if NOX_SESSION in os.environ:
             return shlex.join(["nox", "-s", "report", *(["--", *words] if words else [])])
@@ -175,7 +214,7 @@ class Reporter:
 
     def _print_interrupted(self) -> None:
         """Print how far the run came, and where its verdicts are, on standard error."""
-        file = self._directory / stream.FILE
+        file = self._directory / FILE
         saved = f"saved in {file}" if self.found else "nothing was saved"
         done = counted(len(self.found), "verdict")
         print(f"\npulsar-conformance: interrupted after {done}, {saved}", file=sys.stderr)

@@ -13,10 +13,10 @@ from pulsar_conformance import fixtures, specs
 from pulsar_conformance.conformance.common.trial import Question, Trial
 from pulsar_conformance.conformance.common.verdict import Failure, Verdict
 from pulsar_conformance.conformance.engine.draw import SourcedTrial
-from pulsar_conformance.conformance.engine.failures import example_failure
 from pulsar_conformance.conformance.engine.implementation import Implementation
 from pulsar_conformance.conformance.engine.judge import AppliedRule, JudgedImplementation
 from pulsar_conformance.conformance.engine.plan import Plan
+from pulsar_conformance.conformance.engine.report import example_failure
 from pulsar_conformance.conformance.reporters import allure_results
 from pulsar_conformance.reports import allure
 

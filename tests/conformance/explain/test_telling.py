@@ -17,11 +17,11 @@ from pulsar_conformance.conformance.common.verdict import Failure, Verdict
 from pulsar_conformance.conformance.engine.confirm import Confirmer
 from pulsar_conformance.conformance.engine.draw import SourcedTrial
 from pulsar_conformance.conformance.engine.evaluate import Fault, Outcome
-from pulsar_conformance.conformance.engine.failures import example_failure
-from pulsar_conformance.conformance.engine.failures import failure_of as failure_of_case
 from pulsar_conformance.conformance.engine.implementation import Implementation
 from pulsar_conformance.conformance.engine.judge import AppliedRule, JudgedImplementation
 from pulsar_conformance.conformance.engine.plan import Plan
+from pulsar_conformance.conformance.engine.report import example_failure
+from pulsar_conformance.conformance.engine.report import failure_of as failure_of_case
 from pulsar_conformance.conformance.explain.failures import MOST_LINES, format_failure
 from pulsar_conformance.reference import Readings
 
