@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from typing import Any
@@ -29,14 +30,23 @@ PORT = ":8080"
 Json = Mapping[str, Any]
 
 
+PORTED = re.compile(r".+:[0-9]+")
+_ported: set[str] = set()
+"""Brokers whose names have a port in a case already."""
+
+
 def broker_id(name: str) -> str:
     """A broker as Pulsar names it."""
+    if PORTED.fullmatch(name):
+        _ported.add(name)
+        return name
     return name + PORT
 
 
 def broker_name(identifier: Java) -> str:
     """A broker as the case names it."""
-    return str(identifier).removesuffix(PORT)
+    name = str(identifier)
+    return name if name in _ported else name.removesuffix(PORT)
 
 
 @cache

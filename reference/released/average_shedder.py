@@ -9,7 +9,7 @@ from functools import cmp_to_key, partial
 from pulsar_conformance.reference.derivation import Step
 from pulsar_conformance.reference.numbers import Fraction, plain
 from pulsar_conformance.reference.released.java import in_map, to_int
-from pulsar_conformance.reference.released.loads import PORT, as_percent
+from pulsar_conformance.reference.released.loads import as_percent, with_ports
 from pulsar_conformance.reference.released.strategy import (
     WRITTEN,
     BrokerUnloads,
@@ -52,7 +52,8 @@ def sheds(view: ClusterView) -> Iterator[BrokerUnloads]:
 
 def _sorted(view: ClusterView, scores: Mapping[str, float]) -> list[str]:
     """Brokers by their score; 4.0 treats scores less than a point apart as equal."""
-    names = [name.removesuffix(PORT) for name in in_map(one + PORT for one in scores)]
+    brokers = with_ports(scores)
+    names = [brokers[one] for one in in_map(brokers)]
     if view.known.way("average-order") == "whole-points":
         return sorted(names, key=cmp_to_key(partial(_whole_points, scores)))
     return sorted(names, key=lambda name: scores[name])

@@ -18,7 +18,9 @@ from pulsar_conformance.reference.usage import WEIGHT_SETTINGS
 Json = Mapping[str, Any]
 
 PORT = ":8080"
-"""Port in a broker's lookup address; it affects the order of brokers in a map."""
+"""Port in the lookup address of a broker whose name has none; it affects the order in a map."""
+
+PORTED = re.compile(r".+:[0-9]+")
 
 SPARED = {
     "none": re.compile(r"(?!)"),
@@ -63,8 +65,8 @@ class Leader:
     @cached_property
     def brokers(self) -> list[str]:
         """The brokers in the release's iteration order."""
-        names = self._in_table("brokers", [name + PORT for name in self.case["brokers"]])
-        return [name.removesuffix(PORT) for name in names]
+        names = with_ports(self.case["brokers"])
+        return [names[one] for one in self._in_table("brokers", list(names))]
 
     def report(self, broker: str) -> Json:
         """The load report of a broker."""
@@ -161,3 +163,8 @@ def percent(usage: Json | None) -> float:
 def as_percent(share: float) -> Fraction:
     """Convert a share of one to percent."""
     return Fraction(share) * 100
+
+
+def with_ports(names: Iterable[str]) -> dict[str, str]:
+    """Return the brokers by their lookup addresses, which end with a port."""
+    return {name if PORTED.fullmatch(name) else name + PORT: name for name in names}

@@ -11,7 +11,7 @@ from pulsar_conformance.reference.numbers import Fraction, messages, plain
 from pulsar_conformance.reference.overload import OVERLOAD_THRESHOLD
 from pulsar_conformance.reference.released.configuration import PACKAGE
 from pulsar_conformance.reference.released.java import in_set
-from pulsar_conformance.reference.released.loads import PORT, Leader, as_percent
+from pulsar_conformance.reference.released.loads import Leader, as_percent, with_ports
 from pulsar_conformance.reference.settings import Settings
 
 FRAME = "longTermData"
@@ -153,7 +153,8 @@ def _first(placing: ReleasedPlacement) -> Sequence[str]:
 
 
 def _in_set(names: Sequence[str]) -> list[str]:
-    return [one.removesuffix(PORT) for one in in_set([name + PORT for name in names])]
+    brokers = with_ports(names)
+    return [brokers[one] for one in in_set(brokers)]
 
 
 CHOICE: Mapping[str, Callable[[ReleasedPlacement], Sequence[str]]] = {

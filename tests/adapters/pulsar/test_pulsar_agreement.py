@@ -18,14 +18,29 @@ CASES = os.environ.get("RELEASE_CASES", "300")
 LEAST = 99.0
 """Percent of the cases that the model decides as the release; of 3000 it is 99.5 or more."""
 
+PLACES = os.environ.get("RELEASE_PLACES", "40")
+"""Placements of each release, as operators ask for them; 500 take a minute each."""
 
-@pytest.mark.parametrize("version", releases())
-def test_the_model_foresees_the_branches_of_a_release(version):
-    command = [sys.executable, "-m", "release_cases.agreement", version, CASES, "1"]
+
+def asked(*words):
+    """The output of a command that asks a release's own classes, and its errors."""
+    command = [sys.executable, "-m", *words]
     path = os.pathsep.join((str(TESTS), *sys.path))
     done = subprocess.run(
         command, env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True, check=False
     )
-    found = re.search(r"([0-9.]+) % of", done.stdout)
-    assert found, done.stderr[-2000:]
-    assert float(found[1]) >= LEAST, done.stdout
+    return done.stdout, done.stderr[-2000:]
+
+
+@pytest.mark.parametrize("version", releases())
+def test_the_model_foresees_the_branches_of_a_release(version):
+    out, err = asked("release_cases.agreement", version, CASES, "1")
+    found = re.search(r"([0-9.]+) % of", out)
+    assert found, err
+    assert float(found[1]) >= LEAST, out
+
+
+@pytest.mark.parametrize("version", ["3.0.7", "4.2.4"])
+def test_explain_places_bundles_where_the_release_does_by_the_same_policies(version):
+    out, err = asked("release_cases.operators_places", version, PLACES, "3")
+    assert f"{version}: {PLACES} of {PLACES} the same" in out, err
