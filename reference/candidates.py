@@ -16,10 +16,9 @@ from pulsar_conformance.reference.cluster import (
     average_of,
     never_measured,
 )
+from pulsar_conformance.reference.context import Readings, Settings
 from pulsar_conformance.reference.numbers import Fraction
 from pulsar_conformance.reference.ranges import namespace_of
-from pulsar_conformance.reference.readings import Readings
-from pulsar_conformance.reference.settings import Settings
 
 MAX_TOPICS = "loadBalancerNamespaceBundleMaxTopics"
 MAX_SESSIONS = "loadBalancerNamespaceBundleMaxSessions"

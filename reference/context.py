@@ -8,12 +8,91 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import count
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from pulsar_conformance import specs
 from pulsar_conformance.reference.derivation import Derivation
-from pulsar_conformance.reference.readings import Readings
-from pulsar_conformance.reference.settings import Settings, Value
+from pulsar_conformance.reference.numbers import Fraction, exact
+
+Value = str | float | int | bool | None
+
+
+class MissingSetting(LookupError):
+    """A setting without a documented default that the answer depends on and the case leaves out."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"{name} has no documented default; the case must set it")
+        self.name = name
+
+
+@dataclass(frozen=True)
+class Settings:
+    """`broker.conf` settings of one case over the documented defaults of a profile."""
+
+    given: Mapping[str, Value]
+    defaults: Mapping[str, Value]
+
+    def value(self, name: str) -> Value:
+        """The effective value. Errors: `MissingSetting`."""
+        if name in self.given:
+            return self.given[name]
+        if name in self.defaults:
+            return self.defaults[name]
+        raise MissingSetting(name)
+
+    def number(self, name: str) -> Fraction:
+        """A numeric setting, exact."""
+        value = self.value(name)
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise MissingSetting(name)
+        return exact(value)
+
+    def flag(self, name: str) -> bool:
+        """A switch; false if it has no default and is left out."""
+        try:
+            return self.value(name) is True
+        except MissingSetting:
+            return False
+
+    def text(self, name: str) -> str:
+        """A name, such as that of an algorithm or a class."""
+        value = self.value(name)
+        if not isinstance(value, str) or not value:
+            raise MissingSetting(name)
+        return value
+
+
+@dataclass(frozen=True)
+class Readings:
+    """One alternative chosen for each place where the documents leave a choice.
+
+    `choices` maps a reading's ID to its value, as `specs/readings.yaml` names them.
+    """
+
+    choices: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "choices", MappingProxyType(dict(self.choices)))
+
+    @classmethod
+    def of(cls, profile: str, chosen: Mapping[str, str] | None = None) -> Readings:
+        """Return a profile's readings, overridden by the chosen ones.
+
+        Errors: `specs.UnknownName` for an unknown profile, reading or value.
+        """
+        bundled = specs.load()
+        taken = chosen or {}
+        bundled.check_readings(taken)
+        return cls({**bundled.default_readings(profile), **taken})
+
+    def __getitem__(self, name: str) -> str:
+        return self.choices[name]
+
+    def but(self, name: str, value: str) -> Readings:
+        """Return the readings with one of them changed."""
+        return Readings({**self.choices, name: value})
+
 
 if TYPE_CHECKING:
     from pulsar_conformance.reference.released.release import ReleasedWays

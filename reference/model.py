@@ -7,10 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 from pulsar_conformance.reference.answers import ANSWERS
-from pulsar_conformance.reference.context import Case, Context, WithoutAnswer
+from pulsar_conformance.reference.context import Case, Context, Readings, Value, WithoutAnswer
 from pulsar_conformance.reference.derivation import Derivation, Step
-from pulsar_conformance.reference.readings import Readings
-from pulsar_conformance.reference.settings import Value
 
 
 class Model:

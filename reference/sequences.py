@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from pulsar_conformance.reference.context import Readings, Settings
 from pulsar_conformance.reference.numbers import Minutes, Percent, exact
-from pulsar_conformance.reference.readings import Readings
-from pulsar_conformance.reference.settings import Settings
 from pulsar_conformance.reference.shedding import Cycle
 from pulsar_conformance.reference.threshold import Levels
 

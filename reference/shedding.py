@@ -9,6 +9,7 @@ from typing import Any
 
 from pulsar_conformance.reference.averages import together
 from pulsar_conformance.reference.cluster import Broker, Rates, average_of, never_measured
+from pulsar_conformance.reference.context import Readings, Settings
 from pulsar_conformance.reference.derivation import Step
 from pulsar_conformance.reference.numbers import (
     Fraction,
@@ -19,8 +20,6 @@ from pulsar_conformance.reference.numbers import (
     throughput,
 )
 from pulsar_conformance.reference.ranges import HashRange, namespace_of
-from pulsar_conformance.reference.readings import Readings
-from pulsar_conformance.reference.settings import Settings
 
 ENABLED = "loadBalancerSheddingEnabled"
 STRATEGY = "loadBalancerLoadSheddingStrategy"

@@ -14,10 +14,10 @@ from pulsar_conformance.reference.candidates import (
     MAX_TOPICS,
     Growth,
 )
+from pulsar_conformance.reference.context import Readings
 from pulsar_conformance.reference.derivation import Step
 from pulsar_conformance.reference.numbers import Fraction, messages, plain, throughput
 from pulsar_conformance.reference.ranges import HASHED, HashRange, hex_of, namespace_of
-from pulsar_conformance.reference.readings import Readings
 from pulsar_conformance.reference.splitting import (
     MIDDLE,
     POSITIONS,

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from pulsar_conformance.reference.context import Refused
+from pulsar_conformance.reference.context import Readings, Refused, Settings
 from pulsar_conformance.reference.ranges import HashRange, hash_of
-from pulsar_conformance.reference.readings import Readings
-from pulsar_conformance.reference.settings import Settings
 
 RANGE = "range_equally_divide"
 TOPICS = "topic_count_equally_divide"

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from pulsar_conformance.reference.cluster import RESOURCES, Broker
+from pulsar_conformance.reference.context import Settings
 from pulsar_conformance.reference.numbers import Fraction, Percent, parse_decimal
-from pulsar_conformance.reference.settings import Settings
 
 WEIGHT_SETTINGS: Mapping[str, str] = {
     "cpu": "loadBalancerCPUResourceWeight",

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 from pulsar_conformance.adapters.admin_api import requests
 from pulsar_conformance.adapters.admin_api.observed import Declined, Observed, SeenStep, Watchable
 from pulsar_conformance.adapters.admin_api.requests import Request, namespace_of
-from pulsar_conformance.reference.story.settings import why_invalid
+from pulsar_conformance.reference.story.events import why_invalid
 
 UNLOADS_PARTS = "loadBalancerAutoUnloadSplitBundlesEnabled"
 MISSING, CONFLICT = 404, 409

@@ -12,7 +12,7 @@ from pulsar_conformance.audit.fleet.size import GRACE, HISTORY, MINUTE
 from pulsar_conformance.audit.fleet.world import Array
 from pulsar_conformance.conformance.common.trial import Json
 from pulsar_conformance.reference.cluster import RATE_FIELDS, RESOURCES, Broker
-from pulsar_conformance.reference.settings import Settings
+from pulsar_conformance.reference.context import Settings
 from pulsar_conformance.reference.usage import weighted_maximum, weights
 
 WINDOW = 10

@@ -27,11 +27,11 @@ from pulsar_conformance.conformance.common.operation import (
 )
 from pulsar_conformance.conformance.common.trial import Json
 from pulsar_conformance.reference import MissingSetting, Readings, Settings
-from pulsar_conformance.reference.bundles import PARTITION
 from pulsar_conformance.reference.candidates import Growth
 from pulsar_conformance.reference.ranges import (
     FULL_UPPER,
     HASHES,
+    PARTITION,
     HashRange,
     hash_of,
     namespace_of,

@@ -13,8 +13,7 @@ from pulsar_conformance.conformance.bundles.operations import CREATE, LOCATE, Lo
 from pulsar_conformance.conformance.common.expect import Expect
 from pulsar_conformance.conformance.common.operation import FlatCase
 from pulsar_conformance.conformance.common.trial import Asked
-from pulsar_conformance.reference.bundles import PARTITION
-from pulsar_conformance.reference.ranges import FULL_UPPER, HashRange, hash_of
+from pulsar_conformance.reference.ranges import FULL_UPPER, PARTITION, HashRange, hash_of
 
 Boundaries: TypeAlias = list[str]
 

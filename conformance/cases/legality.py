@@ -8,7 +8,7 @@ from pulsar_conformance.adapters.validation import wrong_in_case
 from pulsar_conformance.conformance.catalogue import OPERATIONS
 from pulsar_conformance.conformance.common.trial import Json, Trial
 from pulsar_conformance.reference import MissingSetting, Readings, Settings
-from pulsar_conformance.reference.settings import Value
+from pulsar_conformance.reference.context import Value
 
 Defaults = Mapping[str, Value]
 """Documented defaults of a profile. A case must give every setting without a default on which its

@@ -7,10 +7,10 @@ strategies of each subject lie beside its checks, and serve tests of your own, t
 | --- | --- |
 | `shedding.draw_cycles` | cycles of shedding, by strategy |
 | `placement.draw_placements` | a bundle to place; `placement.draw_domains`: one of a group |
-| `bundles.draw_splits` | a bundle to split; `bundles.draw_growth`: bundles near their limits |
+| `bundles.draw_splits` | a bundle to split; `bundles.growth`: bundles near their limits |
 | `bundles.draw_namespaces` | namespaces to create, and topics to find in their bundles |
-| `load_data.draw_averages` | samples of bundles, and the bundles of one broker |
-| `load_data.usage` | brokers to measure; `load_data.draw_reports`: load reports |
+| `load_data.averages` | samples of bundles, and the bundles of one broker |
+| `load_data.usage` | brokers to measure; `load_data.reports`: load reports |
 | `managers.operations` | names of load managers, correct and mistaken |
 | `stories` | events of a cluster, one by one |
 

@@ -2,15 +2,227 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import islice
+from random import Random
 
+from hypothesis import strategies as st
 from pulsar_conformance.conformance.common.expect import Expect, same
-from pulsar_conformance.conformance.common.trial import Asked
-from pulsar_conformance.conformance.load_data import draw_averages as draws
+from pulsar_conformance.conformance.common.trial import Asked, Json, Trial
+from pulsar_conformance.conformance.drawing import loads, names
+from pulsar_conformance.conformance.drawing.aims import aim
+from pulsar_conformance.conformance.drawing.loads import randoms
 from pulsar_conformance.conformance.load_data.operations import AVERAGE, SUM, Owning, Sampled
 from pulsar_conformance.reference.averages import FRAMES, Average, samples_counted, together
 from pulsar_conformance.reference.cluster import RATE_FIELDS, Rates
 from pulsar_conformance.reference.numbers import Fraction, Rate, plain
+
+USUAL = (10, 1000)
+"""The samples of the short and the long term in the documents' example."""
+
+WINDOWS = (USUAL, USUAL, (3, 5), (2, 8), (1, 2), (1, 1), (7, 7), (5, 3))
+"""The samples of the short and the long term."""
+
+LARGE = 0.04
+"""The share of cases with a thousand samples."""
+
+Counting = Callable[[Random, tuple[int, int]], int]
+"""Chooses the number of samples for two windows."""
+
+
+def average_case(samples: list[Json], windows: tuple[int, int]) -> Json:
+    """Return a case of `average.bundle`."""
+    short, long = windows
+    return {"samples": samples, "shortSamples": short, "longSamples": long}
+
+
+KINDS = ("whole", "whole", "broken", "tiny", "nothing", "in")
+
+
+def one_sample(random: Random, kinds: Sequence[str] = (*KINDS, "huge")) -> Json:
+    """Return a sample: whole, fractional, tiny or huge numbers, zeros, or only one direction."""
+    kind = random.choice(kinds)
+    if kind == "nothing":
+        return dict.fromkeys(RATE_FIELDS, 0)
+    scale = {"huge": 1e9, "tiny": 1e-3}.get(kind, 1)
+    rates: Json = {name: random.randrange(1, 5000) * scale for name in RATE_FIELDS}
+    if kind == "broken":
+        rates = {name: rate + random.random() for name, rate in rates.items()}
+    return dict(islice(rates.items(), 1)) if kind == "in" else rates
+
+
+def samples(random: Random, count: int) -> list[Json]:
+    """Return `count` samples: steady, with jumps, or all different."""
+    kinds = min(count, random.choice((1, 2, 12, 12)))
+    if not kinds:
+        return []
+    different = [one_sample(random) for _ in range(kinds)]
+    if random.random() < 0.4:
+        ends = sorted(random.randint(0, count) for _ in different[1:])
+        lengths = [end - start for start, end in zip([0, *ends], [*ends, count], strict=True)]
+        return [one for one, length in zip(different, lengths, strict=True) for _ in range(length)]
+    return random.choices(different, k=count)
+
+
+def _within(random: Random, windows: tuple[int, int]) -> int:
+    """Return a number of at most the longer window, mostly of at most the shorter one."""
+    longest = max(windows)
+    small = [1, 2, 9, 10, 11, *windows, *(window - 1 for window in windows)]
+    small = [count for count in small if 1 <= count <= min(longest, 100)]
+    return longest if random.random() < LARGE else random.choice(small)
+
+
+def _beyond(random: Random, windows: tuple[int, int]) -> int:
+    """Return a number above the shorter window, sometimes above the longer one."""
+    shortest, longest = sorted(windows)
+    if longest < 100 and random.random() < 0.5:
+        return longest + random.choice((1, 1, 2, longest, 3 * longest))
+    if random.random() < 2 * LARGE:
+        return longest + random.choice((1, 1, 7))
+    return shortest + random.choice((1, 1, 2, shortest, 3 * shortest))
+
+
+def _none_or_one(random: Random, _windows: tuple[int, int]) -> int:
+    return random.choice((0, 1))
+
+
+def _any_number(random: Random, windows: tuple[int, int]) -> int:
+    return random.choice((_none_or_one, _within, _beyond))(random, windows)
+
+
+def taken(counting: Counting) -> st.SearchStrategy[Trial]:
+    """A bundle after as many samples as `counting` chooses."""
+
+    def trial(random: Random, windows: tuple[int, int]) -> Trial:
+        count = counting(random, windows)
+        return Trial.of("average.bundle", average_case(samples(random, count), windows))
+
+    return st.builds(trial, randoms, st.sampled_from(WINDOWS))
+
+
+def filling() -> st.SearchStrategy[Trial]:
+    """No more samples than a window has."""
+    return taken(_within)
+
+
+def overflowing() -> st.SearchStrategy[Trial]:
+    """More samples than a window has."""
+    return taken(_beyond)
+
+
+def any_number() -> st.SearchStrategy[Trial]:
+    """No samples, one, up to a window, or more."""
+    return taken(_any_number)
+
+
+def first_samples() -> st.SearchStrategy[Trial]:
+    """One sample, two, three or twelve."""
+    return taken(lambda random, _windows: random.choice((1, 1, 1, 2, 3, 12)))
+
+
+def never_measured() -> st.SearchStrategy[Trial]:
+    """No sample at all, for any windows."""
+    window = st.integers(1, 2000)
+    windows = st.one_of(st.just(USUAL), st.tuples(window, window))
+    return windows.map(lambda two: Trial.of("average.bundle", average_case([], two)))
+
+
+@st.composite
+def with_one_window_changed(draw: st.DrawFn) -> Trial:
+    """The same samples twice, with one of the two windows changed."""
+    random, (short, long) = draw(randoms), draw(st.sampled_from(WINDOWS))
+    count = _any_number(random, (short, long))
+    other = random.choice((1, 2, 4, 10, 50, 1000))
+    windows = random.choice(((short, other), (other, long)))
+    known = samples(random, count)
+    first, second = average_case(known, (short, long)), average_case(known, windows)
+    return Trial.of("average.bundle", first, second)
+
+
+def bundle_data(random: Random, kinds: Sequence[str]) -> Json:
+    """Return the averages of one bundle in both time frames."""
+    short, long = one_sample(random, kinds), one_sample(random, kinds)
+    return {
+        "shortTermData": loads.average(short, random.randint(1, 10), 10),
+        "longTermData": loads.average(long, random.randint(1, 1000), 1000),
+    }
+
+
+def _unmeasured(random: Random, kinds: Sequence[str]) -> Json | None:
+    """Return the data of a bundle without samples, in one of the possible notations."""
+    known = bundle_data(random, kinds)
+    kind = random.choice(("absent", "empty", "none", "short", "long"))
+    if kind == "absent":
+        return None
+    if kind == "empty":
+        return {}
+    if kind == "none":
+        return {frame: {**data, "numSamples": 0} for frame, data in known.items()}
+    return {f"{kind}TermData": known[f"{kind}TermData"]}
+
+
+def broker_case(random: Random, count: int, unmeasured: float) -> Json:
+    """Return a case of `average.broker` with `count` bundles, a share of them never measured."""
+    # Beside a huge bundle, floating point could hide whether the others were counted.
+    kinds = random.choice((KINDS, KINDS, KINDS, (*KINDS, "huge")))
+    strays = random.choice((0, 0, 1, 5))
+    every = names.bundles(random, count + strays)
+    owned = every[:count]
+    data: Json = {}
+    for bundle in random.sample(every, len(every)):
+        never = bundle in owned and random.random() < unmeasured
+        known = (_unmeasured if never else bundle_data)(random, kinds)
+        if known is not None:
+            data[bundle] = known
+    return {"bundles": data, "owned": owned}
+
+
+def _counts() -> st.SearchStrategy[int]:
+    return st.one_of(st.integers(0, 4), st.integers(20, 48))
+
+
+def brokers(unmeasured: float = 0.0) -> st.SearchStrategy[Trial]:
+    """A broker with its bundles, a share of them never measured."""
+    return st.builds(
+        lambda random, count: Trial.of("average.broker", broker_case(random, count, unmeasured)),
+        randoms,
+        _counts(),
+    )
+
+
+@st.composite
+def gaining_or_losing(draw: st.DrawFn) -> Trial:
+    """A broker before and after it gained or lost a bundle."""
+    random, count = draw(randoms), draw(_counts())
+    with_it = broker_case(random, count + 1, random.choice((0, 0.2)))
+    gone = random.choice(with_it["owned"])
+    without = {**with_it, "owned": [name for name in with_it["owned"] if name != gone]}
+    return Trial.of("average.broker", *random.sample([with_it, without], 2))
+
+
+def full_of_old_samples(random: Random) -> Json:
+    """A full short window of different samples, after many samples that are far from them."""
+    before = dict.fromkeys(RATE_FIELDS, 1000 * random.randint(10, 20))
+    after = [dict.fromkeys(RATE_FIELDS, 10 * random.randint(1, 9)) for _ in range(10)]
+    return average_case([before] * random.choice((10, 30)) + after, USUAL)
+
+
+def without_samples(_random: Random) -> Json:
+    """A bundle that was never measured."""
+    return average_case([], USUAL)
+
+
+def owning_unmeasured(random: Random) -> Json:
+    """A broker whose bundles were never measured."""
+    return broker_case(random, random.randint(1, 5), unmeasured=1)
+
+
+AIMED = (
+    aim("window", "average.bundle", full_of_old_samples),
+    aim("kilobyte", "average.bundle", without_samples),
+    aim("kilobyte", "average.broker", owning_unmeasured),
+)
+
 
 RESIDUE = Fraction(1, 10**9)
 """The share of the largest sample that floating point may leave in a sum or difference."""
@@ -45,7 +257,7 @@ def _equal(
         expect.that(close, f"{frame}.{name}: {plain(wanted[name], 6)}", plain(found[name], 6))
 
 
-@AVERAGE.check("DATA-01", draws=draws.filling())
+@AVERAGE.check("DATA-01", draws=filling())
 def is_over_the_samples_there_are(case: Sampled, answer: Averages, expect: Expect) -> None:
     """Up to a full window, the mean of all samples."""
     expect.given(bool(case.samples), "there is a sample")
@@ -54,7 +266,7 @@ def is_over_the_samples_there_are(case: Sampled, answer: Averages, expect: Expec
             _equal(expect, frame, known.rates, case.average(frame), case.samples)
 
 
-@AVERAGE.check("DATA-02", draws=draws.overflowing())
+@AVERAGE.check("DATA-02", draws=overflowing())
 def is_over_a_limited_number(case: Sampled, answer: Averages, expect: Expect) -> None:
     """Beyond a full window, the average by the reading `window`."""
     for frame, known in answer.items():
@@ -62,7 +274,7 @@ def is_over_a_limited_number(case: Sampled, answer: Averages, expect: Expect) ->
             _equal(expect, frame, known.rates, case.average(frame), case.samples)
 
 
-@AVERAGE.check_together("DATA-03", draws=draws.with_one_window_changed())
+@AVERAGE.check_together("DATA-03", draws=with_one_window_changed())
 def each_frame_has_its_window(asked: Sequence[Asked[Sampled, Averages]], expect: Expect) -> None:
     """If the window of one frame is changed, the other frame stays the same."""
     expect.given(len(asked) == 2, "samples in two pairs of windows")
@@ -77,26 +289,28 @@ def each_frame_has_its_window(asked: Sequence[Asked[Sampled, Averages]], expect:
         expect.equal(second[frame].samples, first[frame].samples, counted)
 
 
-def _unmeasured(case: Sampled, answer: Averages, expect: Expect, names: Iterable[str]) -> None:
+def _expect_unmeasured(
+    case: Sampled, answer: Averages, expect: Expect, names: Iterable[str]
+) -> None:
     expect.given(not case.samples, "there is no sample")
     for frame, known in answer.items():
         expect.reached()
         _equal(expect, frame, known.rates, case.unmeasured, names=names)
 
 
-@AVERAGE.check("DATA-04", draws=draws.never_measured())
+@AVERAGE.check("DATA-04", draws=never_measured())
 def counts_for_50_messages(case: Sampled, answer: Averages, expect: Expect) -> None:
     """Without samples, 50 messages per second each way."""
-    _unmeasured(case, answer, expect, MESSAGES)
+    _expect_unmeasured(case, answer, expect, MESSAGES)
 
 
-@AVERAGE.check("DATA-05", draws=draws.never_measured())
+@AVERAGE.check("DATA-05", draws=never_measured())
 def counts_for_50_kilobytes(case: Sampled, answer: Averages, expect: Expect) -> None:
     """Without samples, 50 KB per second each way."""
-    _unmeasured(case, answer, expect, BYTES)
+    _expect_unmeasured(case, answer, expect, BYTES)
 
 
-@AVERAGE.check("DATA-06", draws=draws.first_samples())
+@AVERAGE.check("DATA-06", draws=first_samples())
 def the_first_sample_overwrites(case: Sampled, answer: Averages, expect: Expect) -> None:
     """An average lies between the lowest and the highest sample: no earlier value counts."""
     expect.given(bool(case.samples), "there is a sample")
@@ -113,7 +327,7 @@ def the_first_sample_overwrites(case: Sampled, answer: Averages, expect: Expect)
             expect.that(inside, allowed, plain(rate))
 
 
-@AVERAGE.check("DATA-07", draws=draws.any_number())
+@AVERAGE.check("DATA-07", draws=any_number())
 def the_samples_are_counted(case: Sampled, answer: Averages, expect: Expect) -> None:
     """The number of samples, limited to the window."""
     for frame, known in answer.items():
@@ -122,7 +336,7 @@ def the_samples_are_counted(case: Sampled, answer: Averages, expect: Expect) -> 
         expect.equal(known.samples, counted, f"{frame}.numSamples")
 
 
-@SUM.check("DATA-08", draws=draws.brokers())
+@SUM.check("DATA-08", draws=brokers())
 def a_broker_is_the_sum_of_its_bundles(case: Owning, answer: Sums, expect: Expect) -> None:
     """A broker's data are the sum of its bundles' in each time frame."""
     for frame, rates in answer.items():
@@ -131,7 +345,7 @@ def a_broker_is_the_sum_of_its_bundles(case: Owning, answer: Sums, expect: Expec
             _equal(expect, frame, rates, case.total(frame))
 
 
-@SUM.check("DATA-09", draws=draws.brokers(unmeasured=0.3))
+@SUM.check("DATA-09", draws=brokers(unmeasured=0.3))
 def bundles_never_measured_count(case: Owning, answer: Sums, expect: Expect) -> None:
     """Bundles without samples add the values assumed for them."""
     for frame, rates in answer.items():
@@ -140,7 +354,7 @@ def bundles_never_measured_count(case: Owning, answer: Sums, expect: Expect) -> 
             _equal(expect, frame, rates, case.total(frame))
 
 
-@SUM.check_together("DATA-10", draws=draws.gaining_or_losing())
+@SUM.check_together("DATA-10", draws=gaining_or_losing())
 def a_bundle_gained_adds_its_load(asked: Sequence[Asked[Owning, Sums]], expect: Expect) -> None:
     """With one more bundle, a broker's data are those before plus the bundle's."""
     expect.given(len(asked) == 2, "a broker before and after")

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from random import Random
 from typing import Any
 
+from hypothesis import strategies as st
 from pulsar_conformance.conformance.common.check import check_exchanges
 from pulsar_conformance.conformance.common.expect import POINTS, Expect, same
 from pulsar_conformance.conformance.common.operation import FlatCase
-from pulsar_conformance.conformance.common.trial import Exchange
-from pulsar_conformance.conformance.load_data import draw_reports as draws
+from pulsar_conformance.conformance.common.trial import Exchange, Json, Question, Trial
+from pulsar_conformance.conformance.drawing import loads, names
+from pulsar_conformance.conformance.drawing.loads import randoms
+from pulsar_conformance.conformance.load_data.averages import one_sample
 from pulsar_conformance.conformance.load_data.operations import (
     READ,
     USAGE,
@@ -17,10 +21,151 @@ from pulsar_conformance.conformance.load_data.operations import (
     ReportContent,
     Reported,
 )
+from pulsar_conformance.conformance.load_data.usage import usage_case
 from pulsar_conformance.reference.cluster import RATE_FIELDS, RESOURCES, Broker
 from pulsar_conformance.reference.numbers import exact, plain
-from pulsar_conformance.reference.reports import CHANGES, COUNTS, LOAD
+from pulsar_conformance.reference.reports import CHANGES, COUNTS, LOAD, NESTED
 from pulsar_conformance.reference.usage import maximum
+
+COMMON: Json = {
+    "webServiceUrl": "http://broker-1:8080",
+    "webServiceUrlTls": None,
+    "pulsarServiceUrl": "pulsar://broker-1:6650",
+    "persistentTopicsEnabled": True,
+    "brokerVersionString": "3.0.0",
+    "protocols": {},
+}
+"""Fields of every real report that a broker of the protocol does not have."""
+
+MODULAR: Json = {
+    **COMMON,
+    "lastUpdate": 1_700_000_000_000,
+    "advertisedListeners": {},
+    "maxResourceUsage": 0.42,
+    "loadReportType": "LocalBrokerData",
+}
+
+SIMPLE: Json = {
+    **COMMON,
+    "timestamp": 1_700_000_000_000,
+    "overLoaded": False,
+    "underLoaded": True,
+    **{
+        f"{when}{what}": 0.0 for when in ("allocated", "preAllocated") for what in ("CPU", "Memory")
+    },
+    "loadReportType": "LoadReport",
+}
+
+UNMEASURED = {"usage": -1.0, "limit": -1.0}
+"""A resource that a broker cannot measure, as it reports it."""
+
+
+def resources(random: Random) -> Json:
+    """Return a broker's resources: any of them the busiest, some missing, some without a limit."""
+    kind = random.choice(("all", "some", "some", "even", "none"))
+    if kind == "none":
+        return {}
+    if kind == "even":
+        return {name: {"usage": 0.0, "limit": limit} for name, limit in loads.REAL_LIMITS.items()}
+    used = loads.usages(random, random.randint(1, 120), exact=random.random() < 0.3)
+    for name in RESOURCES:
+        if kind == "all":
+            used.setdefault(name, {"usage": 0, "limit": loads.REAL_LIMITS[name]})
+        elif random.random() < 0.15:
+            used[name] = {"usage": 0.0, "limit": 0.0}
+    return used
+
+
+def _totals(random: Random) -> Json:
+    """Return a broker's rates and counts, and the bundles that it has, gained and lost."""
+    count = random.choice((0, 0, 1, 4, 30))
+    known = names.bundles(random, count + 2)
+    owned, gone = known[:count], known[count : count + random.choice((0, 1, 2))]
+    stats = {bundle: {**one_sample(random), **_stats(random)} for bundle in owned}
+    totals: Json = {rate: sum(one.get(rate, 0) for one in stats.values()) for rate in RATE_FIELDS}
+    return {
+        **totals,
+        "numTopics": sum(one["topics"] for one in stats.values()),
+        "numBundles": count,
+        "numProducers": sum(one["producerCount"] for one in stats.values()),
+        "numConsumers": sum(one["consumerCount"] for one in stats.values()),
+        "bundles": owned,
+        "lastBundleGains": random.sample(owned, random.randint(0, min(count, 4))),
+        "lastBundleLosses": gone,
+        "lastStats": stats,
+    }
+
+
+def _stats(random: Random) -> Json:
+    counts = {name: random.randrange(9) for name in ("topics", "producerCount", "consumerCount")}
+    return {**counts, "cacheSize": random.randrange(1000)}
+
+
+def _in_part(random: Random, report: Json) -> Json:
+    """Return a report that lacks a share of its fields."""
+    share = random.choice((0, 0.2, 0.6, 1))
+    return {name: value for name, value in report.items() if random.random() >= share}
+
+
+def _shuffled(random: Random, report: Json) -> Json:
+    return dict(random.sample(list(report.items()), len(report)))
+
+
+def modular(random: Random, used: Json) -> Json:
+    """Return a report of the modular load manager with these resources."""
+    return _shuffled(random, {**_in_part(random, {**_totals(random), **MODULAR}), **used})
+
+
+def simple(random: Random, used: Json) -> Json:
+    """Return a report of the simple load manager; real ones repeat resources at the top level."""
+    totals = _totals(random)
+    load: Json = {name: totals[name] for name in totals if name.startswith(("msgRate", "num"))}
+    load |= {
+        "bundleStats": totals["lastStats"],
+        "bundleGains": totals["lastBundleGains"],
+        "bundleLosses": totals["lastBundleLosses"],
+    }
+    repeated = used if random.random() < 0.25 else {}
+    return _shuffled(random, {**_in_part(random, {**load, **SIMPLE}), NESTED: used, **repeated})
+
+
+def _unmeasured(random: Random, used: Json) -> Json:
+    """Return the same resources, sometimes with a bandwidth that cannot be measured."""
+    return {**used, "bandwidthIn": UNMEASURED} if random.random() < 0.1 else used
+
+
+def reading(report: Json) -> Question:
+    """Return a question that gives a report to be read."""
+    return Question("report.read", {"report": report})
+
+
+@st.composite
+def modular_reports(draw: st.DrawFn) -> Trial:
+    """A report of the modular load manager."""
+    random = draw(randoms)
+    return Trial((reading(modular(random, _unmeasured(random, resources(random)))),))
+
+
+@st.composite
+def simple_reports(draw: st.DrawFn) -> Trial:
+    """A report of the simple load manager."""
+    random = draw(randoms)
+    return Trial((reading(simple(random, _unmeasured(random, resources(random)))),))
+
+
+def any_report() -> st.SearchStrategy[Trial]:
+    """A report of either load manager."""
+    return st.one_of(modular_reports(), simple_reports())
+
+
+@st.composite
+def monitored(draw: st.DrawFn) -> Trial:
+    """A report of either load manager, and the usage of the resources in it."""
+    random = draw(randoms)
+    used: dict[str, Any] = resources(random)
+    report = draw(st.sampled_from((modular, simple)))(random, used)
+    usage = Question("usage.max", usage_case(used, weighted=False, settings={}))
+    return Trial((reading(report), usage))
 
 
 def _readable(case: Reported, expect: Expect) -> None:
@@ -47,7 +192,7 @@ def _in_one_place(case: Reported, expect: Expect) -> None:
     expect.given(not (case.at_the_top and case.nested), "its resources are in one place")
 
 
-@READ.check("REPORT-01", draws=draws.modular_reports())
+@READ.check("REPORT-01", draws=modular_reports())
 def resources_at_the_top_are_modular(case: Reported, answer: ReportContent, expect: Expect) -> None:
     """A report with its resources at the top level is the modular load manager's."""
     _modular(case, expect)
@@ -55,7 +200,7 @@ def resources_at_the_top_are_modular(case: Reported, answer: ReportContent, expe
     expect.that(answer.manager == "modular", "a report of the modular load manager", answer)
 
 
-@READ.check("REPORT-02", draws=draws.simple_reports())
+@READ.check("REPORT-02", draws=simple_reports())
 def resources_below_are_simple(case: Reported, answer: ReportContent, expect: Expect) -> None:
     """A report with its resources in systemResourceUsage is the simple load manager's."""
     _simple(case, expect)
@@ -63,7 +208,7 @@ def resources_below_are_simple(case: Reported, answer: ReportContent, expect: Ex
     expect.that(answer.manager == "simple", "a report of the simple load manager", answer)
 
 
-@READ.check("REPORT-03", draws=draws.any_report())
+@READ.check("REPORT-03", draws=any_report())
 def usage_and_limit_are_kept(case: Reported, answer: ReportContent, expect: Expect) -> None:
     """Each resource that is reported keeps its usage and its limit."""
     _answered(answer, expect)
@@ -110,31 +255,31 @@ def _kept(
             expect.that(alike(reported, answered), f"{name}: {reported}", f"{name}: {answered}")
 
 
-@READ.check("REPORT-04", draws=draws.modular_reports())
+@READ.check("REPORT-04", draws=modular_reports())
 def rates_are_kept(case: Reported, answer: ReportContent, expect: Expect) -> None:
     """The latest rates over all bundles are as reported."""
     _kept(RATE_FIELDS, _same_rate, case, answer, expect)
 
 
-@READ.check("REPORT-05", draws=draws.modular_reports())
+@READ.check("REPORT-05", draws=modular_reports())
 def counts_are_kept(case: Reported, answer: ReportContent, expect: Expect) -> None:
     """The numbers of topics, bundles, producers and consumers are as reported."""
     _kept(COUNTS, _same_count, case, answer, expect)
 
 
-@READ.check("REPORT-06", draws=draws.modular_reports())
+@READ.check("REPORT-06", draws=modular_reports())
 def bundles_are_kept(case: Reported, answer: ReportContent, expect: Expect) -> None:
     """The bundles are those that are reported."""
     _kept(("bundles",), _same_bundles, case, answer, expect)
 
 
-@READ.check("REPORT-07", draws=draws.modular_reports())
+@READ.check("REPORT-07", draws=modular_reports())
 def gains_and_losses_are_kept(case: Reported, answer: ReportContent, expect: Expect) -> None:
     """The bundles gained and lost last are those that are reported."""
     _kept(CHANGES, _same_bundles, case, answer, expect)
 
 
-@READ.check("REPORT-08", draws=draws.any_report())
+@READ.check("REPORT-08", draws=any_report())
 def nothing_is_made_up(case: Reported, answer: ReportContent, expect: Expect) -> None:
     """A field that a report lacks is missing or empty in the broker, too."""
     _answered(answer, expect)
@@ -152,7 +297,7 @@ def _empty(value: Any) -> bool:
     return not (value["usage"] if isinstance(value, Mapping) and "usage" in value else value)
 
 
-@check_exchanges("REPORT-09", draws=draws.monitored())
+@check_exchanges("REPORT-09", draws=monitored())
 def max_is_the_largest_percentage(exchanges: Sequence[Exchange], expect: Expect) -> None:
     """The usage of the broker is the largest percentage of its report's resources."""
     in_order = [one.operation for one in exchanges] == [READ.id, USAGE.id]

@@ -19,8 +19,7 @@ from pulsar_conformance.reference.answers.stories import named_strategies
 from pulsar_conformance.reference.numbers import exact
 from pulsar_conformance.reference.overload import OVERLOAD_THRESHOLD
 from pulsar_conformance.reference.shedding import ENABLED, GRACE, PACKAGE, STRATEGY
-from pulsar_conformance.reference.story.events import DEFAULT_BUNDLES
-from pulsar_conformance.reference.story.settings import why_invalid
+from pulsar_conformance.reference.story.events import DEFAULT_BUNDLES, why_invalid
 from pulsar_conformance.reference.story.timers import (
     REPORT_INTERVAL,
     SHEDDING_INTERVAL,

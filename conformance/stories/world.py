@@ -9,11 +9,10 @@ from typing import Any
 from pulsar_conformance.conformance.common.trial import Json
 from pulsar_conformance.reference import Settings
 from pulsar_conformance.reference.cluster import Rates
+from pulsar_conformance.reference.context import Value
 from pulsar_conformance.reference.numbers import ZERO, Fraction, exact
-from pulsar_conformance.reference.settings import Value
 from pulsar_conformance.reference.shedding import STRATEGY
-from pulsar_conformance.reference.story.events import DEFAULT_BUNDLES
-from pulsar_conformance.reference.story.settings import why_invalid
+from pulsar_conformance.reference.story.events import DEFAULT_BUNDLES, why_invalid
 
 
 @dataclass(frozen=True)

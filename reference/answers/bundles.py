@@ -5,11 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from functools import partial
 
-from pulsar_conformance.reference import bundles, splitting
+from pulsar_conformance.reference import splitting
 from pulsar_conformance.reference.candidates import Growth
 from pulsar_conformance.reference.context import Answer, Case, Context, Refused
 from pulsar_conformance.reference.derivation import Derivation, Step
-from pulsar_conformance.reference.ranges import HASHED, HASHES, hash_of, hex_of, ranges_of
+from pulsar_conformance.reference.ranges import (
+    COUNTED,
+    HASHED,
+    HASHES,
+    LOCATE,
+    boundaries,
+    hash_of,
+    hex_of,
+    ranges_of,
+)
 from pulsar_conformance.reference.split_steps import candidate_steps, split_steps
 
 DEFAULT = "defaultNumberOfNamespaceBundles"
@@ -26,18 +35,18 @@ def create(context: Context, case: Case) -> Derivation:
         yield Step("bundles", f"{count}, {DEFAULT if asked is None else 'as asked'}")
         yield Step("width", f"2^32 / {count} = {HASHES // count} hashes, the last the rest")
 
-    return Derivation({"boundaries": bundles.boundaries(count)}, explain)
+    return Derivation({"boundaries": boundaries(count)}, explain)
 
 
 def locate(context: Context, case: Case) -> Derivation:
     """Answer `bundles.locate`. [BUNDLE-04 … 13]"""
     ranges = ranges_of(case["boundaries"])
-    locate = bundles.LOCATE[context.readings["partitions"]]
+    locate = LOCATE[context.readings["partitions"]]
     names = [ranges[locate(ranges, topic)].name for topic in case["topics"]]
 
     def explain() -> Iterator[Step]:
         yield Step("hashes", HASHED)
-        counted = bundles.COUNTED[context.readings["partitions"]]
+        counted = COUNTED[context.readings["partitions"]]
         for topic, name in zip(case["topics"], names, strict=True):
             first, further = counted(topic)
             of = "" if first == topic else f"that of {first}, and {further} bundles on: "

@@ -6,11 +6,10 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 
 from pulsar_conformance.reference.anti_affinity import Spread
-from pulsar_conformance.reference.assignment import Assignment
 from pulsar_conformance.reference.context import Answer, Case, Context
 from pulsar_conformance.reference.derivation import Derivation, Step
 from pulsar_conformance.reference.numbers import messages, plain
-from pulsar_conformance.reference.placement import Candidate, Placement, placement
+from pulsar_conformance.reference.placement import Assignment, Candidate, Placement, placement
 
 
 def select(context: Context, case: Case) -> Derivation:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from pulsar_conformance.reference.context import Answer, Case, Context
+from pulsar_conformance.reference.context import Answer, Case, Context, Value
 from pulsar_conformance.reference.derivation import Derivation, Step
-from pulsar_conformance.reference.settings import Value
 
 
 def defaults(context: Context, _case: Case) -> Derivation:

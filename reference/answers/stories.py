@@ -2,14 +2,67 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from pulsar_conformance.reference.answers.shedding import STRATEGIES
-from pulsar_conformance.reference.context import Answer, Case, Context
-from pulsar_conformance.reference.derivation import Derivation
+from pulsar_conformance.reference.context import Answer, Case, Context, Readings, Refused, Value
+from pulsar_conformance.reference.derivation import Derivation, Step
+from pulsar_conformance.reference.numbers import plain
 from pulsar_conformance.reference.shedding import PACKAGE, STRATEGY
-from pulsar_conformance.reference.story import replay
+from pulsar_conformance.reference.story.events import EVENTS
+from pulsar_conformance.reference.story.world import EventResult, Explanation, Ignored, World
+
+
+@dataclass(frozen=True)
+class Replay:
+    """The steps of a story, and explanations of each."""
+
+    events: Sequence[Mapping[str, Any]]
+    steps: list[dict[str, Any]]
+    telling: list[list[Explanation]]
+
+    def explain(self) -> Iterator[Step]:
+        """Steps for each event and its outcome."""
+        each = enumerate(zip(self.events, self.steps, self.telling, strict=True), start=1)
+        for number, (event, step, told) in each:
+            [(kind, about)] = event.items()
+            heading = f"{number} {kind} {_about(about)}".rstrip()
+            why = next((f"{key}: {step[key]}" for key in ("ignored", "refused") if key in step), "")
+            yield Step(heading, why)
+            for tell in told:
+                yield from (one.within() for one in tell())
+
+
+def replay(case: Mapping[str, Any], defaults: Mapping[str, Value], readings: Readings) -> Replay:
+    """Return one step for each event. An ignored or refused event changes nothing. [OWN]"""
+    world = World(defaults, readings, dict(case["settings"]))
+    steps: list[dict[str, Any]] = []
+    telling: list[list[Explanation]] = []
+    owners: dict[str, str | None] = {}
+    for event in case["events"]:
+        [(kind, about)] = event.items()
+        result = EventResult()
+        try:
+            EVENTS[kind](world, about, result)
+        except Ignored as ignored:
+            steps.append({"ignored": str(ignored)})
+        except Refused as refused:
+            steps.append({"refused": str(refused)})
+        else:
+            found = world.owners()
+            owners = owners if found == owners else found
+            steps.append(result.step(world, owners))
+        telling.append(result.explanations)
+    return Replay(case["events"], steps, telling)
+
+
+def _about(about: Mapping[str, Any]) -> str:
+    """Short form of an event: its name and time."""
+    if "minutes" in about:
+        return f"{plain(about['minutes'])} min"
+    return next((str(value) for value in about.values() if isinstance(value, str)), "")
 
 
 def story(context: Context, case: Case) -> Derivation:

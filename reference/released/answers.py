@@ -7,11 +7,10 @@ from functools import partial
 
 from pulsar_conformance.reference import answers
 from pulsar_conformance.reference.anti_affinity import Spread
-from pulsar_conformance.reference.bundles import COUNTED
 from pulsar_conformance.reference.context import Answer, Case, Context
 from pulsar_conformance.reference.derivation import Derivation, Step
 from pulsar_conformance.reference.numbers import ZERO, Fraction, plain
-from pulsar_conformance.reference.ranges import FULL_UPPER, hash_of, hex_of
+from pulsar_conformance.reference.ranges import COUNTED, FULL_UPPER, hash_of, hex_of
 from pulsar_conformance.reference.released import managers, reports, shedding, splitting
 from pulsar_conformance.reference.released.assignment import (
     DOMAINS,

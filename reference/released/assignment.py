@@ -6,15 +6,14 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 
-from pulsar_conformance.reference.assignment import Assignment
+from pulsar_conformance.reference.context import Readings, Settings
 from pulsar_conformance.reference.derivation import Derivation, Step
+from pulsar_conformance.reference.placement import Assignment
 from pulsar_conformance.reference.ranges import namespace_of
-from pulsar_conformance.reference.readings import Readings
 from pulsar_conformance.reference.released.java import in_map
 from pulsar_conformance.reference.released.loads import Json, Leader
 from pulsar_conformance.reference.released.placement import CHOICE, ReleasedPlacement
 from pulsar_conformance.reference.released.release import ReleasedWays
-from pulsar_conformance.reference.settings import Settings
 
 MOST_TOPICS = "loadBalancerBrokerMaxTopics"
 EVENLY = "loadBalancerDistributeBundlesEvenlyEnabled"

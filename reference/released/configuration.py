@@ -8,9 +8,8 @@ from collections import ChainMap
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, cast
 
-from pulsar_conformance.reference.context import WithoutAnswer
+from pulsar_conformance.reference.context import Settings, Value, WithoutAnswer
 from pulsar_conformance.reference.released.java import INT
-from pulsar_conformance.reference.settings import Settings, Value
 
 PACKAGE = "org.apache.pulsar.broker.loadbalance.impl."
 

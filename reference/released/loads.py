@@ -9,10 +9,10 @@ from functools import cached_property
 from typing import Any
 
 from pulsar_conformance.reference.cluster import RESOURCES
+from pulsar_conformance.reference.context import MissingSetting, Settings, Value
 from pulsar_conformance.reference.numbers import Fraction
 from pulsar_conformance.reference.released.java import TABLE, in_map, places, single
 from pulsar_conformance.reference.released.release import ReleasedWays
-from pulsar_conformance.reference.settings import MissingSetting, Settings, Value
 from pulsar_conformance.reference.usage import WEIGHT_SETTINGS
 
 Json = Mapping[str, Any]

@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from pulsar_conformance.reference.context import Settings
 from pulsar_conformance.reference.derivation import Step
 from pulsar_conformance.reference.numbers import Fraction, messages, plain
 from pulsar_conformance.reference.overload import OVERLOAD_THRESHOLD
 from pulsar_conformance.reference.released.configuration import PACKAGE
 from pulsar_conformance.reference.released.java import in_set
 from pulsar_conformance.reference.released.loads import Leader, as_percent, with_ports
-from pulsar_conformance.reference.settings import Settings
 
 FRAME = "longTermData"
 STRATEGY = "loadBalancerLoadPlacementStrategy"

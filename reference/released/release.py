@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from pulsar_conformance import specs
+from pulsar_conformance.reference.context import Settings, Value
 from pulsar_conformance.reference.released.configuration import Version, settings_of, version_of
-from pulsar_conformance.reference.settings import Settings, Value
 
 VERSION = re.compile(r"\d+(\.\d+)+")
 

@@ -6,11 +6,11 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
+from pulsar_conformance.reference.context import Settings
 from pulsar_conformance.reference.derivation import Derivation, Step
 from pulsar_conformance.reference.ranges import hex_of
 from pulsar_conformance.reference.released.growth import FEWEST
 from pulsar_conformance.reference.released.release import ReleasedWays
-from pulsar_conformance.reference.settings import Settings
 from pulsar_conformance.reference.splitting import POSITIONS, RANGE, TOPICS, Split, middle_by_name
 
 DEFAULT = "defaultNamespaceBundleSplitAlgorithm"

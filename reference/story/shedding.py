@@ -11,8 +11,7 @@ from pulsar_conformance.reference.derivation import Step
 from pulsar_conformance.reference.shedding import Cycle, Unloads
 from pulsar_conformance.reference.story.averages import fields
 from pulsar_conformance.reference.story.destination import assign, less_loaded
-from pulsar_conformance.reference.story.results import EventResult
-from pulsar_conformance.reference.story.world import World
+from pulsar_conformance.reference.story.world import EventResult, World
 from pulsar_conformance.reference.threshold import Levels
 
 

@@ -173,7 +173,7 @@ def _tracer(entered: set[Place], consulted: set[str]) -> Callable[[FrameType, st
         file = _below(frame.f_code.co_filename)
         if file:
             entered.add((file, frame.f_code.co_firstlineno))
-            if file == "readings.py" and frame.f_code.co_name == "__getitem__":
+            if file == "context.py" and frame.f_code.co_name == "__getitem__":
                 consulted.add(frame.f_locals["name"])
 
     return called

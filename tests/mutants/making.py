@@ -27,11 +27,11 @@ TELLING = frozenset({
 """Names of functions, tables and variables, in whichever module, that only make such texts, and of
 the size of caches."""
 
-TELLING_IN = frozenset({"numbers.py:throughput", "numbers.py:messages", "bundles.py:COUNTED"})
+TELLING_IN = frozenset({"numbers.py:throughput", "numbers.py:messages", "ranges.py:COUNTED"})
 """Names that mean something else in other modules."""
 
 BESIDE = frozenset({
-    "model.py:Model.with_defaults", "model.py:Model.with_changes", "readings.py:Readings.but",
+    "model.py:Model.with_defaults", "model.py:Model.with_changes", "context.py:Readings.but",
     "ranges.py:HashRange.__contains__",
 })  # fmt: skip
 """Functions that only the suite asks: no answer is made with them."""

@@ -6,7 +6,7 @@ from random import Random
 import pytest
 from pulsar_conformance import fixtures
 from pulsar_conformance.conformance.drawing.drawing import draw
-from pulsar_conformance.conformance.load_data import draw_averages as draws
+from pulsar_conformance.conformance.load_data import averages as draws
 from pulsar_conformance.reference import Model
 from pulsar_conformance.reference.averages import fading, sliding
 

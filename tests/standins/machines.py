@@ -10,12 +10,11 @@ from pulsar_conformance.reference.shedding import ENABLED, STRATEGY
 from pulsar_conformance.reference.story import (
     destination,
     events,
-    reporting,
     shedding,
     timers,
     world,
 )
-from pulsar_conformance.reference.story.results import EventResult, Ignored
+from pulsar_conformance.reference.story.world import EventResult, Ignored
 
 World = world.World
 
@@ -196,14 +195,14 @@ def cannot_be_switched_off(patch):
 
 
 def counts_no_splits(patch):
-    right = reporting._reports
+    right = timers._reports
 
     def reports(world):
         found = right(world)
         found["namespaceBundles"] = dict.fromkeys(found["namespaceBundles"], 1)
         return found
 
-    patch.setattr(reporting, "_reports", reports)
+    patch.setattr(timers, "_reports", reports)
 
 
 def _unloading(patch, value):

@@ -9,7 +9,7 @@ from pulsar_conformance import fixtures, specs
 from pulsar_conformance.adapters.validation import check_answers
 from pulsar_conformance.conformance.cases.legality import bad_case
 from pulsar_conformance.conformance.drawing.drawing import draw
-from pulsar_conformance.conformance.load_data import draw_reports as draws
+from pulsar_conformance.conformance.load_data import reports as draws
 from pulsar_conformance.reference import Model
 from pulsar_conformance.reference.reports import Unreadable, read
 from pulsar_conformance.specs import SpecError

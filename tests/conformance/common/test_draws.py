@@ -10,16 +10,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.internal.conjecture.provider_conformance import run_conformance_test
 from pulsar_conformance import specs
-from pulsar_conformance.conformance.bundles import draw_growth as growth
 from pulsar_conformance.conformance.bundles import draw_namespaces as namespaces
 from pulsar_conformance.conformance.bundles import draw_splits as splits
+from pulsar_conformance.conformance.bundles import growth
 from pulsar_conformance.conformance.cases.legality import bad_case, bad_trial
 from pulsar_conformance.conformance.catalogue import checks
 from pulsar_conformance.conformance.drawing import loads
 from pulsar_conformance.conformance.drawing.drawing import IndependentDraws, draw
-from pulsar_conformance.conformance.load_data import draw_averages as averages
-from pulsar_conformance.conformance.load_data import draw_reports as reports
-from pulsar_conformance.conformance.load_data import usage
+from pulsar_conformance.conformance.load_data import averages, reports, usage
 from pulsar_conformance.conformance.placement import draw_domains as domains
 from pulsar_conformance.conformance.placement import draw_placements as placements
 from pulsar_conformance.conformance.shedding import draw_cycles as shedding

@@ -4,7 +4,7 @@ import pytest
 from pulsar_conformance.conformance.placement.quantities import placing_is_determined
 from pulsar_conformance.conformance.placement.view import Placing
 from pulsar_conformance.reference import Readings
-from pulsar_conformance.reference.settings import Settings
+from pulsar_conformance.reference.context import Settings
 
 READINGS = Readings.of("documented-3.0")
 THRESHOLD = {"loadBalancerBrokerOverloadedThresholdPercentage": 10}
