@@ -29,15 +29,14 @@ class Service:
     ) -> None:
         self.configuration = configuration
         self.told: list[tuple[str, tuple[Java, ...]]] = []
-        ids = listed(map(broker_id, brokers))
-        up = named("java.util.HashSet")(ids)
+        self.see(brokers)
         self.shells = Shells(
             {
                 "getConfiguration": configuration,
                 "getConfig": configuration,
                 "isLeader": leads,
-                "LockManager.listLocks": lambda _path: done(ids),
-                "ZooKeeperChildrenCache.get": lambda *_path: up,
+                "LockManager.listLocks": lambda _path: done(self._up),
+                "ZooKeeperChildrenCache.get": lambda *_path: named("java.util.HashSet")(self._up),
                 "ZooKeeper.exists": None,
                 "unloadNamespaceBundle": self._telling("unload"),
                 "splitNamespaceBundle": self._telling("split"),
@@ -49,6 +48,10 @@ class Service:
         self.pulsar = self.shells.of(SERVICE)
         crc32 = named("com.google.common.hash.Hashing").crc32()
         self.factory: Java = self.shells.around(FACTORY, self.pulsar, crc32)
+
+    def see(self, brokers: Iterable[str]) -> None:
+        """Let these brokers be up from now on."""
+        self._up = listed(map(broker_id, brokers))
 
     def _factory(self) -> Java:
         return self.factory

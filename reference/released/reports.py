@@ -17,7 +17,7 @@ from pulsar_conformance.reference.reports import BUNDLE, CHANGES, COUNTS, NESTED
 STATISTICS = "bundleStats"
 MARK, KIND, SIMPLE_KIND = "underLoaded", "loadReportType", "LoadReport"
 LONG = 2**63
-V5 = (5,)
+V4 = (4,)
 """Since this release a simple report may have more than 2^31 topics."""
 
 SUMMED: Mapping[str, str] = {
@@ -95,7 +95,7 @@ def _simple(report: Mapping[str, Any], release: ReleasedWays) -> dict[str, Any]:
     """Resources below `systemResourceUsage`; loads are summed over the bundles."""
     _check(report, _boolean(release), (MARK, "overLoaded", *SWITCHES))
     _check(report, _whole(LONG), ("timestamp",))
-    _check(report, _whole(LONG if release.version >= V5 else INT), ("numTopics",))
+    _check(report, _whole(LONG if release.version >= V4 else INT), ("numTopics",))
     _check(report, _whole(INT), COUNTS[1:])
     allocated = (f"{start}llocated{end}" for end in OWNED for start in ("a", "preA"))
     _check(report, _double, ("msgRateIn", "msgRateOut", *allocated))

@@ -43,6 +43,8 @@ def select(cycle: Cycle, release: ReleasedWays, memory: CycleMemory | None = Non
     if pair is not None:
         return Derivation({"failed": pair}, lambda: (Step("failed", pair),))
     memory = memory or CycleMemory()
+    if release.ways["gone-brokers"] == "forgotten":
+        memory.forget_all_but(cycle.brokers)
     known = Leader(cycle.case, cycle.settings, release, memory.tables)
     known.grow()
     view = ClusterView(known, cycle.recent, memory)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from pulsar_conformance.reference.derivation import Step
@@ -36,6 +36,10 @@ class CycleMemory:
             self.usage[broker] = mixed
             total += mixed
         self.average = total / len(now) if now else 0.0
+
+    def forget_all_but(self, brokers: Container[str]) -> None:
+        """Forget the usages of the brokers that are gone."""
+        self.usage = {name: usage for name, usage in self.usage.items() if name in brokers}
 
 
 @dataclass(frozen=True)

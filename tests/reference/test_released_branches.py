@@ -125,3 +125,59 @@ def test_a_setting_that_is_no_number_keeps_the_release_from_starting():
     assert "cannot be 'high'" in shed("released-3.0", "OverloadShedder", **threshold)["failed"]
     as_text = {"loadBalancerBrokerOverloadedThresholdPercentage": " 95 "}
     assert shed("released-3.0", "OverloadShedder", **as_text) == []
+
+
+def topics_of_a_simple_report(profile, number):
+    report = {"underLoaded": False, "numTopics": number}
+    return "refused" not in Model(profile).answer("report.read", {"report": report})
+
+
+@pytest.mark.parametrize("profile", RELEASED)
+def test_a_simple_report_counts_more_than_two_to_the_31_topics_since_4_0(profile):
+    assert topics_of_a_simple_report(profile, 2**31 - 1)
+    since = profile in ("released-4.0", "released-4.2", "released-5.0")
+    assert topics_of_a_simple_report(profile, 2**31) == since
+
+
+def cycles_in_which_b_leaves(profile):
+    """Brokers that shed in the last of three cycles; b is away in the second.
+
+    With half of the history a is at 10 % and c at 25 %. b is at 50 %, over an average of 28.3 % and
+    10 points; or, where the first cycle counts, at 30 %, and 21.7 % and 10 points are not reached.
+    """
+    both = {
+        "msgThroughputIn": 5 * MB,
+        "msgThroughputOut": 5 * MB,
+        "numSamples": 1,
+        "maxSamples": 10,
+    }
+    traffic = {"msgThroughputIn": 100 * MB, "msgThroughputOut": 100 * MB}
+    ranges = ["0x00000000_0x40000000", "0x40000000_0x80000000"]
+
+    def broker(name, percent):
+        names = [f"t/{name}/{one}" for one in ranges]
+        return {"cpu": {"usage": percent, "limit": 100}, **traffic, "bundles": names}
+
+    def cycle(**usages):
+        brokers = {name: broker(name, percent) for name, percent in usages.items()}
+        owned = [bundle for one in brokers.values() for bundle in one["bundles"]]
+        return {
+            "minutes": 1,
+            "brokers": brokers,
+            "bundles": {bundle: {"shortTermData": both} for bundle in owned},
+            "recentlyUnloaded": {},
+        }
+
+    case = {
+        "strategy": "ThresholdShedder",
+        "settings": {"loadBalancerHistoryResourcePercentage": 0.5},
+        "cycles": [cycle(a=10, b=10, c=10), cycle(a=10, c=10), cycle(a=10, b=50, c=40)],
+    }
+    *_, last = Model(profile).answer("shed.cycles", case)["cycles"]
+    return [one["broker"] for one in last["unload"]]
+
+
+@pytest.mark.parametrize("profile", RELEASED[1:])
+def test_threshold_shedder_forgets_a_broker_that_leaves_since_3_0(profile):
+    sheds = set(cycles_in_which_b_leaves(profile))
+    assert sheds == ({"b"} if profile in LATER else set())

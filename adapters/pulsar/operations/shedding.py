@@ -91,6 +91,7 @@ class _Row:
         load.getBrokerData().clear()
         load.getBundleData().clear()
         self._brokers = seen["brokers"]
+        self._service.see(self._brokers)
         self._release.loads.fill(load, self._brokers, seen["bundles"], assigned=True)
         recent = load.getRecentlyUnloadedBundles()
         self._moments = {str(bundle): self._moments[str(bundle)] for bundle in recent.keySet()}

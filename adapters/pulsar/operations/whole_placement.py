@@ -59,35 +59,49 @@ def assigned(release: Release, case: Case) -> Answer:
         return drawn(release, left_to(manager.java, bundle), case, broker_name)
 
 
-Left = tuple[Java, ...]
-"""A strategy's arguments: among which brokers, for which bundle, by which load data, under which
-configuration."""
+Question = tuple[Callable[[Java], Java], Java, *tuple[Java, ...]]
+"""The maker of a strategy, and its arguments: among which brokers, for which bundle, by which load
+data, under which configuration."""
+
+IN_TURN = "org.apache.pulsar.broker.loadbalance.impl.RoundRobinBrokerSelector"
+STRATEGIES: Mapping[str, Callable[[Java], Java]] = {
+    "placementStrategy": lambda configuration: named(PLACEMENT).create(configuration),
+    "sheddingExcludedNamespaceSelectionStrategy": lambda _configuration: named(IN_TURN)(),
+}
+"""Makers of a manager's placement strategies from a configuration, by the field of each."""
 
 
-def left_to(manager: Java, bundle: Java) -> Left | None:
-    """Return the manager's last question to its strategy for a bundle, if any."""
-    asked: list[Left] = []
-    strategy = field(manager, "placementStrategy")
-    strategy.set(manager, _Overheard(strategy.get(manager), asked))
+def left_to(manager: Java, bundle: Java) -> Question | None:
+    """Return the manager's last question to a strategy for a bundle, if any."""
+    asked: list[Question] = []
+    for name, maker in STRATEGIES.items():
+        strategy = field(manager, name)
+        if strategy is not None:
+            strategy.set(manager, _Overheard(strategy.get(manager), maker, asked))
     manager.selectBrokerForAssignment(bundle)
     for broker in field(manager, "loadData").get(manager).getBrokerData().values():
         broker.getPreallocatedBundleData().remove(bundle.toString())
     return asked[-1] if asked else None
 
 
-def drawn(release: Release, left: Left | None, case: Case, name: Callable[[Java], str]) -> Answer:
+def drawn(
+    release: Release, left: Question | None, case: Case, name: Callable[[Java], str]
+) -> Answer:
     """Return one of the brokers that a strategy may draw, in turns, and all of them.
 
     `name` tells how the case names a broker.
     """
     if left is None:
         return {"broker": None, "candidates": []}
-    among, *others = left
+    maker, among, *others = left
     configuration = others[-1]
 
     def draw() -> str | None:
-        again = named(PLACEMENT).create(configuration)
-        broker = again.selectBroker(named("java.util.HashSet")(among), *others).orElse(None)
+        broker = (
+            maker(configuration)
+            .selectBroker(named("java.util.HashSet")(among), *others)
+            .orElse(None)
+        )
         return None if broker is None else name(broker)
 
     brokers = sorted(map(name, among))
@@ -173,14 +187,17 @@ NAMES = ("namespaces", "primary", "secondary")
 class _Overheard:
     """The strategy, with a record of its questions."""
 
-    def __init__(self, strategy: Java, asked: list[tuple[Java, ...]]) -> None:
+    def __init__(
+        self, strategy: Java, maker: Callable[[Java], Java], asked: list[Question]
+    ) -> None:
         self._strategy = strategy
+        self._maker = maker
         self._asked = asked
 
     @jpype.JOverride
     def selectBroker(self, among: Java, *others: Java) -> Java:  # noqa: N802  Pulsar's
         """Return the strategy's choice."""
-        self._asked.append((named("java.util.HashSet")(among), *others))
+        self._asked.append((self._maker, named("java.util.HashSet")(among), *others))
         return self._strategy.selectBroker(among, *others)
 
     @jpype.JOverride
