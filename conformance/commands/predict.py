@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 
 from pulsar_conformance import specs
 from pulsar_conformance.adapters.arguments import add_adapter, add_drawn, add_judged_by, limits_of
-from pulsar_conformance.conformance.compare.predictions import Predictor
+from pulsar_conformance.conformance.common.trial import Trial
+from pulsar_conformance.conformance.compare.branches import ByOperation, branches_of, read_questions
+from pulsar_conformance.conformance.compare.predictions import Predictor, Share
 from pulsar_conformance.conformance.engine.draw import distinct_questions, sample_questions
 from pulsar_conformance.conformance.engine.implementation import Implementation
 from pulsar_conformance.conformance.engine.judge import JudgedImplementation
@@ -26,30 +29,66 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="draw for each rule until each operation has N questions",
     )
+    parser.add_argument(
+        "--cases",
+        type=Path,
+        metavar="FILE",
+        help="instead of drawing, ask the questions of a file, one a line as `ask` takes them",
+    )
     add_judged_by(parser)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print a share for each operation, with the misses by cause."""
+    """Print a share for each operation and for all, with the misses by cause."""
     implementation = None
     try:
-        specs.load().profile(args.profile)
+        profile = specs.load().profile(args.profile)
+        given = None if args.cases is None else read_questions(args.cases)
         readings, limits = chosen_readings(args.reading), limits_of(args.time_limit)
         implementation = Implementation(args.adapter, args.profile, readings, limits)
         followed = resolve_readings(implementation, args.seed)
         predictor = Predictor(JudgedImplementation.of(implementation, followed))
-        for operation in _operations(implementation, args.operation):
-            drawn = (operation, args.profile, args.seed, args.examples)
-            if args.decisions is None:
-                trials = distinct_questions(*drawn)
-            else:
-                trials = sample_questions(*drawn, args.decisions)
-            for line in predictor.share(operation, trials).lines():
-                print("\n".join(paragraph(line, 8, "")) or line)
+        operations = _operations(implementation, args.operation)
+        if given is None:
+            branches = branches_of(args.profile)
+            shares = [_drawn_share(predictor, one, branches, args) for one in operations]
+            what = f"drawn for the rules of {profile.title}"
+            more = sum(len(branches.get(one, ())) for one in operations)
+            what += f", and {more} for branches of its source" if branches else ""
+        else:
+            asked = [one for one in operations if one in given]
+            shares = [predictor.share(one, given[one], as_given=True) for one in asked]
+            what = f"of {args.cases}"
+        if len(shares) > 1:
+            shares.append(Share.of_all(shares))
+        for line in [
+            *(line for one in shares for line in one.lines()),
+            f"These are questions {what}.",
+        ]:
+            print("\n".join(paragraph(line, 8, "")) or line)
     finally:
         if implementation is not None:
             implementation.close()
     return 0
+
+
+def _drawn_share(
+    predictor: Predictor, operation: str, branches: ByOperation, args: argparse.Namespace
+) -> Share:
+    """The share of the questions that are drawn, and of those for branches of a release."""
+    drawn = predictor.share(operation, _drawn(operation, args))
+    if operation not in branches:
+        return drawn
+    more = predictor.share(operation, branches[operation], as_given=True)
+    return Share.of_all([drawn, more], operation)
+
+
+def _drawn(operation: str, args: argparse.Namespace) -> list[Trial]:
+    """The questions of an operation that are drawn for the rules."""
+    drawn = (operation, args.profile, args.seed, args.examples)
+    if args.decisions is None:
+        return distinct_questions(*drawn)
+    return sample_questions(*drawn, args.decisions)
 
 
 def _operations(implementation: Implementation, wanted: list[str] | None) -> list[str]:

@@ -45,10 +45,17 @@ class Share:
         """The number of cases that the model decides the same way."""
         return self.asked - sum(self.missed.values())
 
+    @classmethod
+    def of_all(cls, shares: Sequence[Share], operation: str = "all") -> Share:
+        """Return the sum of several shares."""
+        missed = sum((Counter(one.missed) for one in shares), Counter[str]())
+        return cls(operation, sum(one.asked for one in shares), missed)
+
     def lines(self) -> Iterator[str]:
         """The share, and each cause with its cases, the most frequent first."""
         percent = 100 * self.predicted / self.asked if self.asked else 100
-        yield f"{self.operation}: {self.predicted} of {self.asked} ({percent:.1f} %)"
+        digits = 2 if self.missed else 1
+        yield f"{self.operation}: {self.predicted} of {self.asked} ({percent:.{digits}f} %)"
         for cause, count in sorted(self.missed.items(), key=lambda one: (-one[1], one[0])):
             yield f"  {count:>4}  {cause}"
 
@@ -60,10 +67,14 @@ class Predictor:
         self.subject = subject
         self._model = Model(subject.resolved.profile, subject.evaluator.readings.choices)
 
-    def share(self, operation: str, trials: Sequence[Trial]) -> Share:
-        """The model's predictions for these questions, each alone. Errors: `AdapterError`."""
+    def share(self, operation: str, trials: Sequence[Trial], *, as_given: bool = False) -> Share:
+        """The model's predictions for these questions, each alone. Errors: `AdapterError`.
+
+        Settings that no document names have the values of the release; unless the questions are
+        taken as given, they are without effect in every other question.
+        """
         asked, missed = 0, Counter[str]()
-        trials = _with_hidden(self.subject.resolved.profile, trials)
+        trials = _with_hidden(self.subject.resolved.profile, trials, as_given)
         answers = self.subject.implementation.answers(trials)
         for trial, [answer] in zip(trials, answers, strict=True):
             if "unsupported" in answer:
@@ -143,15 +154,17 @@ def _alike(operation: str, predicted: Json, answer: Json) -> bool:
     return not decides_differently(operation, predicted, answer)
 
 
-def _with_hidden(profile: str, trials: Sequence[Trial]) -> list[Trial]:
+def _with_hidden(profile: str, trials: Sequence[Trial], as_given: bool) -> list[Trial]:
     """The questions with every setting that no document names, of a release.
 
-    In every other one these settings stand where they do nothing, so that more is decided.
+    Unless they are taken as given, these settings are without effect in every other question, so
+    that more is decided.
     """
     of_release = specs.load().profile(profile).hidden
     if not of_release:
         return list(trials)
-    neutral = {**of_release, **{k: v for k, v in specs.load().neutral.items() if k in of_release}}
+    undone = {} if as_given else specs.load().neutral
+    neutral = {name: undone.get(name, value) for name, value in of_release.items()}
     given = cycle((neutral, of_release))
     return [
         Trial(tuple(_given(one, set_so) for one in trial.questions))

@@ -1,5 +1,6 @@
 """How much of an implementation the model predicts, and why it misses the rest."""
 
+import gzip
 import os
 import re
 from collections import Counter
@@ -7,9 +8,13 @@ from pathlib import Path
 
 import pytest
 from pulsar_conformance.conformance.commands.main import main
+from pulsar_conformance.conformance.compare.branches import BRANCHES, branches_of
 from pulsar_conformance.conformance.compare.predictions import OPEN, Share, left_open
+from pulsar_conformance.specs import load
+from release_cases.bundle import bundled
 
 TESTS = Path(__file__).parents[2]
+TITLE = load().profile("documented-3.0").title
 
 
 @pytest.fixture(autouse=True)
@@ -21,13 +26,15 @@ def _standins(monkeypatch):
 def predict(capfd, *words):
     status = main(["predict", *words, "--examples", "3"])
     out, err = capfd.readouterr()
-    return status, out.splitlines(), err
+    *shares, of = re.split(r"\n(?=These)", out.strip()) if out else ("", "")
+    return status, [*"\n".join(shares).splitlines(), " ".join(of.split())], err
 
 
 def test_the_model_predicts_itself(capfd):
     status, out, _ = predict(capfd, "reference", "--operation", "usage.max")
     assert status == 0
-    [line] = out
+    line, what = out
+    assert what == f"These are questions drawn for the rules of {TITLE}."
     assert line.startswith("usage.max: ")
     assert line.endswith("(100.0 %)")
 
@@ -37,7 +44,9 @@ def test_as_many_decisions_are_asked_as_wanted_where_there_are_so_many(capfd):
     words = ("--operation", "usage.nic", "--operation", "average.broker", "--decisions", "300")
     status, out, _ = predict(capfd, "reference", *words)
     assert status == 0
-    cards, averages = (re.match(r"([a-z.]+): (\d+) of \2 \(100.0 %\)", line) for line in out)
+    shares = (re.match(r"([a-z.]+): (\d+) of \2 \(100.0 %\)", line) for line in out[:-1])
+    cards, averages, every = shares
+    assert int(every[2]) == int(cards[2]) + int(averages[2])
     assert 10 < int(cards[2]) < 300
     assert int(averages[2]) == 300
 
@@ -59,7 +68,7 @@ def test_what_is_not_offered_is_told(capfd):
 def test_a_share_is_written_with_its_causes_the_commonest_first():
     share = Share("shed.select", 430, Counter({"rare": 6, "common": 12}))
     assert list(share.lines()) == [
-        "shed.select: 412 of 430 (95.8 %)",
+        "shed.select: 412 of 430 (95.81 %)",
         "    12  common",
         "     6  rare",
     ]
@@ -83,3 +92,43 @@ def test_what_is_left_open_is_told_apart(unloaded, how):
     case = {"strategy": "org.apache.pulsar.broker.loadbalance.impl.UniformLoadShedder"}
     answer = {"percent": 1} if unloaded is None else {"unload": unloaded}
     assert left_open(case, {"unload": [ONE, OTHER]}, answer) == how
+
+
+def test_a_release_is_asked_about_the_branches_of_its_source(capfd):
+    words = ("reference", "--judge-by", "released-4.2", "--operation", "manager.choose")
+    status, out, _ = predict(capfd, *words)
+    assert status == 0
+    count = len(branches_of("released-4.2")["manager.choose"])
+    assert out[-1].endswith(f", and {count} for branches of its source.")
+
+
+def test_questions_of_a_file_are_taken_as_they_are(capfd, tmp_path):
+    file = tmp_path / "cases.jsonl"
+    lines = gzip.decompress((BRANCHES / "released-4.2.jsonl.gz").read_bytes())
+    file.write_bytes(lines)
+    words = ("reference", "--judge-by", "released-4.2", "--cases", str(file))
+    status, out, _ = predict(capfd, *words)
+    assert status == 0
+    assert out[-1] == f"These are questions of {file}."
+    found = re.fullmatch(r"all: (\d+) of \1 \(100.0 %\)", out[-2])
+    assert 80 < int(found[1]) <= len(lines.splitlines())
+
+
+@pytest.mark.parametrize("text", [b"[]\n", b'{"ask": "usage.max"}\n', b"no JSON\n"])
+def test_a_file_without_questions_gives_one_message(capfd, tmp_path, text):
+    file = tmp_path / "cases.jsonl"
+    file.write_bytes(text)
+    status, _, err = predict(capfd, "reference", "--cases", str(file))
+    assert status == 2
+    assert f"{file}, line 1: " in err
+
+
+def test_a_missing_file_of_questions_gives_one_message(capfd, tmp_path):
+    status, _, err = predict(capfd, "reference", "--cases", str(tmp_path / "none.jsonl"))
+    assert status == 2
+    assert "none.jsonl: No such file" in err
+
+
+@pytest.mark.parametrize("profile", [one.id for one in load().profiles.values() if one.released])
+def test_the_bundled_branches_are_those_that_the_generator_draws(profile):
+    assert gzip.decompress((BRANCHES / f"{profile}.jsonl.gz").read_bytes()) == bundled(profile)
