@@ -58,9 +58,10 @@ def add_reading(parser: argparse.ArgumentParser, what: str) -> None:
     )
 
 
-def add_judged_by(parser: argparse.ArgumentParser) -> None:
-    """Add `--judge-by`, `--reading` and `--time-limit`."""
-    add_profile(parser, "the documents or release that it is asked to follow (%(default)s)")
+def add_judged_by(parser: argparse.ArgumentParser, default: str | None = DEFAULT_PROFILE) -> None:
+    """Add `--judge-by`, `--reading` and `--time-limit`; without a default, files name a profile."""
+    usual = "%(default)s" if default else f"those that a file names, or else {DEFAULT_PROFILE}"
+    add_profile(parser, f"the documents or release that it is asked to follow ({usual})", default)
     add_reading(parser, "the alternative of a reading that it is asked to follow")
     parser.add_argument(
         "--time-limit", type=seconds, default=None, metavar="SECONDS", help=TIME_LIMIT

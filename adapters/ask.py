@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TextIO
 
 from pulsar_conformance.adapters.arguments import (
+    DEFAULT_PROFILE,
     UNUSABLE,
     add_adapter,
     add_judged_by,
@@ -217,7 +218,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="files of questions, or cases that the suite saved; without it, standard input",
     )
-    add_judged_by(parser)
+    add_judged_by(parser, default=None)
     parser.add_argument(
         "--batch",
         type=_positive,
@@ -225,6 +226,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="the most cases in one message; 1 answers each line at once (%(default)s)",
     )
+
+
+def _profile_of(files: Iterable[str]) -> str:
+    """Return the profile that files name, or the usual one. Errors: UserError for several."""
+    named: dict[str, str] = {}
+    for name in files:
+        with Path(name).open("rb") as lines:
+            first = next(values(lines), None)
+        value = first[1] if isinstance(first, tuple) else None
+        found = value.get("profile") if isinstance(value, dict) else None
+        named |= {found: name} if isinstance(found, str) else {}
+    if len(named) > 1:
+        told = ", ".join(f"{name} names {profile}" for profile, name in named.items())
+        raise UserError(f"{told}; ask them one by one, or name a profile by --judge-by")
+    return next(iter(named), DEFAULT_PROFILE)
 
 
 def _positive(text: str) -> int:
@@ -238,6 +254,7 @@ def run(args: argparse.Namespace) -> int:
     """Ask the questions and print the answers; return 0, or 2 with a message for each bad line."""
     bad = 0
     try:
+        args.profile = args.profile or _profile_of(args.files)
         profile, readings = judged_by(args)
         limits = limits_of(args.time_limit)
         with connect(args.adapter, profile, readings, limits) as connection:

@@ -107,9 +107,9 @@ def made(args: argparse.Namespace, folder: Path | None, operation: str = SHED.id
     versions = [args.release] if args.release else Snapshot(source.reports, data, {}).versions
     read = _settings(args, source, *versions[:1])
     given = given_settings(args.setting)
-    settings = merged(dict(read.values) if read else {}, given)
-    snapshot = Snapshot(source.reports, data, settings)
     profile = args.profile or (nearest_profile(versions[0]) if versions else None)
+    settings = merged({**_own_defaults(profile, operation), **(read.values if read else {})}, given)
+    snapshot = Snapshot(source.reports, data, settings)
     notes = [f"{what}: {why}" for what, why in source.troubles.items()]
     notes += _notes(snapshot, versions, profile, read)
     if args.place:
@@ -121,6 +121,15 @@ def made(args: argparse.Namespace, folder: Path | None, operation: str = SHED.id
             notes.append(f"the questions are about {', '.join(snapshot.brokers)}, in this order")
     place = str(args.conf) if args.conf else source.place
     return Made(place, trial, profile, tuple(notes))
+
+
+def _own_defaults(profile: str | None, operation: str) -> Mapping[str, Any]:
+    """Return a release's defaults of settings that no document has and that decide about unloads.
+
+    Adapters of released Pulsar set them to values without effect where a case leaves them out.
+    """
+    known = profile is not None and specs.load().profile(profile).released
+    return specs.load().profile(str(profile)).hidden if known and operation == SHED.id else {}
 
 
 def _source(args: argparse.Namespace, folder: Path | None) -> _Source:

@@ -178,8 +178,8 @@ def placed(
     settings = dict(snapshot.settings)
     notes = list(_notes(bundle, snapshot, constraints, source))
     if constraints.domains and DOMAINS not in settings:
-        settings[DOMAINS] = False
         notes.append(f"{DOMAINS} is not set: false, so failure domains do not count")
+    settings.setdefault(DOMAINS, False)
     brokers = snapshot.brokers
     case = {
         "settings": settings,

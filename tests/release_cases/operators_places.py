@@ -78,7 +78,7 @@ def conf(rng, version):
 
 
 def drawn(rng, version):
-    """What an operator has: reports by host, settings, policies, domains, groups, and the bundle."""
+    """Reports by host, settings, policies, domains and groups of an operator, and the bundle."""
     hosts = rng.sample(HOSTS, rng.choice([1, 2, 3, 4, 5]))
     reports = {
         host: {

@@ -18,8 +18,8 @@ CASES = os.environ.get("RELEASE_CASES", "300")
 LEAST = 99.5
 """Percent of the cases that the model decides as the release."""
 
-PLACES = os.environ.get("RELEASE_PLACES", "40")
-"""Placements of each release, as operators ask for them; 500 take a minute each."""
+OPERATORS = os.environ.get("RELEASE_OPERATORS", "40")
+"""Files of operators for each release; 500 take a minute each."""
 
 
 def asked(*words):
@@ -42,5 +42,11 @@ def test_the_model_foresees_the_branches_of_a_release(version):
 
 @pytest.mark.parametrize("version", ["3.0.7", "4.2.4"])
 def test_explain_places_bundles_where_the_release_does_by_the_same_policies(version):
-    out, err = asked("release_cases.operators_places", version, PLACES, "3")
-    assert f"{version}: {PLACES} of {PLACES} the same" in out, err
+    out, err = asked("release_cases.operators_places", version, OPERATORS, "3")
+    assert f"{version}: {OPERATORS} of {OPERATORS} the same" in out, err
+
+
+@pytest.mark.parametrize("version", ["3.0.7", "4.2.4"])
+def test_explain_decides_as_the_release_about_the_same_reports_and_settings(version, tmp_path):
+    out, err = asked("release_cases.operators_sheds", version, OPERATORS, "5", str(tmp_path))
+    assert f"{version}: {OPERATORS} of {OPERATORS} the same" in out, err

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from pulsar_conformance import fixtures
+from pulsar_conformance import fixtures, specs
 from pulsar_conformance.conformance.cases.settings_files import read_settings
 from pulsar_conformance.conformance.cases.snapshot import MAKERS
 from pulsar_conformance.conformance.commands.main import main
@@ -55,6 +55,7 @@ def explained(case, monkeypatch, capsys, *options):
 @pytest.mark.parametrize("kind", ["modular", "simple"])
 def test_reports_of_either_manager_make_the_same_cycle(made, kind):
     options = ("--bundle-data", SAVED / "bundle-data", "--conf", SAVED / "broker.conf")
+    options += ("--release", "3.0.7")
     case, _ = made(*options, kind=kind)
     assert case["ask"] == "shed.select"
     brokers = case["case"]["brokers"]
@@ -100,14 +101,16 @@ def test_every_operation_can_be_made_and_explained(made, operation, kind, monkey
 def test_settings_come_from_the_conf_and_then_from_the_command_line(made, tmp_path):
     conf = tmp_path / "broker.conf"
     conf.write_text(f"{THRESHOLD}=10\nloadBalancerSheddingGracePeriodMinutes=20\n")
+    own = specs.load().profile("released-3.0").hidden
     case, _ = made("--conf", conf, "--setting", f"{THRESHOLD}=40")
     assert case["case"]["settings"] == {
+        **own,
         THRESHOLD: 40,
         "loadBalancerSheddingGracePeriodMinutes": 20,
     }
     left_out = "loadBalancerSheddingGracePeriodMinutes="
     case, _ = made("--conf", conf, "--setting", left_out)
-    assert case["case"]["settings"] == {THRESHOLD: 10}
+    assert case["case"]["settings"] == {**own, THRESHOLD: 10}
 
 
 def test_a_broker_conf_is_read_as_java_reads_it(tmp_path):

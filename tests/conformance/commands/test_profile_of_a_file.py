@@ -1,0 +1,51 @@
+"""`ask` follows the profile that a case file names."""
+
+import json
+
+import pytest
+from pulsar_conformance.conformance.commands.main import main
+
+RATHER = {"documented-3.0": "broker-1", "released-3.0": "broker-2"}
+"""The broker that takes the bundle: by load alone, or by the number of bundles of the namespace."""
+
+
+def place_file(folder, profile):
+    """A case that the documents and the releases decide differently, with a profile in its file."""
+    case = {
+        "settings": {},
+        "bundle": "t/n/0x80000000_0xffffffff",
+        "brokers": {
+            "broker-1": {
+                "cpu": {"usage": 10, "limit": 100},
+                "bundles": ["t/n/0x00000000_0x80000000"],
+            },
+            "broker-2": {
+                "cpu": {"usage": 80, "limit": 100},
+                "bundles": ["t/m/0x00000000_0xffffffff"],
+            },
+        },
+        "bundles": {
+            "t/m/0x00000000_0xffffffff": {"longTermData": {"msgRateIn": 9, "numSamples": 1}}
+        },
+        "preallocated": {},
+        "domains": {},
+        "groups": {},
+        "isolation": [],
+        "versions": {},
+    }
+    file = folder / f"{profile}.json"
+    file.write_text(json.dumps({"ask": "place.broker", "case": case, "profile": profile}))
+    return str(file)
+
+
+@pytest.mark.parametrize("profile", RATHER)
+def test_the_profile_of_a_file_is_followed(profile, tmp_path, capsys):
+    assert main(["ask", "reference", place_file(tmp_path, profile)]) == 0
+    assert json.loads(capsys.readouterr().out)["broker"] == RATHER[profile]
+
+
+def test_files_of_several_profiles_are_not_asked_together(tmp_path, capsys):
+    files = [place_file(tmp_path, profile) for profile in RATHER]
+    assert main(["ask", "reference", *files]) == 2
+    assert "ask them one by one" in capsys.readouterr().err
+    assert main(["ask", "reference", "--judge-by", "released-3.0", *files]) == 0
