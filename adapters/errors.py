@@ -3,7 +3,7 @@
 from typing import Literal
 
 from pulsar_conformance.specs.errors import UserError
-from pulsar_conformance.specs.words import printable
+from pulsar_conformance.specs.text import printable
 
 Phase = Literal["start", "hello", "ask", "answer", "bye"]
 """Phase of a failure: start, greeting, exchange, content of an answer, end."""

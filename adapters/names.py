@@ -14,7 +14,7 @@ from importlib.metadata import EntryPoint, entry_points
 from pulsar_conformance.adapters.connection import Connect, Connection, Limits
 from pulsar_conformance.adapters.errors import AdapterError
 from pulsar_conformance.specs.errors import UserError
-from pulsar_conformance.specs.words import printable
+from pulsar_conformance.specs.text import printable
 
 GROUP = "pulsar_conformance.adapters"
 

@@ -21,7 +21,7 @@ from pulsar_conformance.adapters.protocol import (
     read,
 )
 from pulsar_conformance.adapters.validation import wrong_in_hello
-from pulsar_conformance.specs.words import counted
+from pulsar_conformance.specs.text import counted
 
 SHOWN = 60
 """Characters of a wrong line that a message quotes."""

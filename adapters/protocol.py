@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Self, TypeAlias
 
 from pulsar_conformance.specs import operations
-from pulsar_conformance.specs.words import printable
+from pulsar_conformance.specs.text import printable
 
 JSON: TypeAlias = Any
 """Whatever a JSON reader makes: dict, list, str, int, float, bool or None."""

@@ -16,7 +16,7 @@ from types import ModuleType
 from pulsar_conformance import conformance
 from pulsar_conformance.conformance.common.check import CHECKS, Check, DerivedQuestions
 from pulsar_conformance.conformance.common.operation import AnyOperation, Operation
-from pulsar_conformance.conformance.drawing.aims import Aim
+from pulsar_conformance.conformance.drawing import Aim
 
 MARKS = ("operations", "checks")
 """Modules that make a folder a subject."""

@@ -10,12 +10,9 @@ from typing import Any
 
 import pytest
 from pulsar_conformance import specs
-from pulsar_conformance.conformance.common.verdict import Verdict
-from pulsar_conformance.conformance.engine.plan import BadPlan
+from pulsar_conformance.conformance.common.events import Verdict
+from pulsar_conformance.conformance.engine.plan import BadPlan, add_options, plan_of, rules_folder
 from pulsar_conformance.conformance.engine.run import Run
-from pulsar_conformance.conformance.engine.session import Session, rules_reached
-from pulsar_conformance.conformance.explain.failures import format_failure
-from pulsar_conformance.conformance.options import add_options, plan_of, rules_folder
 from pulsar_conformance.conformance.reporters import allure_results
 from pulsar_conformance.conformance.reporters.progress import Progress
 from pulsar_conformance.conformance.reporters.terminal import (
@@ -24,9 +21,11 @@ from pulsar_conformance.conformance.reporters.terminal import (
     UNCHOSEN,
     VERDICT,
     Reporter,
+    format_failure,
     implementation,
 )
-from pulsar_conformance.specs.words import printable
+from pulsar_conformance.conformance.session import Session, rules_reached
+from pulsar_conformance.specs.text import printable
 from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]  # it has none
 
 SESSION = pytest.StashKey["Session"]()

@@ -7,8 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from pulsar_conformance.specs import AREAS
-from pulsar_conformance.specs.text import WIDTH, paragraph, table
-from pulsar_conformance.specs.words import counted
+from pulsar_conformance.specs.text import WIDTH, counted, paragraph, table
 from rich.cells import cell_len
 
 WORDS = {

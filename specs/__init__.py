@@ -1,6 +1,5 @@
 """The documented rules of Pulsar's broker load balancing, as data."""
 
-from pulsar_conformance.specs.collection import Specs
 from pulsar_conformance.specs.errors import SpecError, UnknownName, UserError
 from pulsar_conformance.specs.loading import load, load_from
 from pulsar_conformance.specs.model import (
@@ -16,6 +15,7 @@ from pulsar_conformance.specs.model import (
     Sentence,
     Setting,
     Source,
+    Specs,
     Taken,
     Way,
 )

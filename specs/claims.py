@@ -1,6 +1,6 @@
 """Rules that claim each sentence, and sentences that no rule claims."""
 
-from pulsar_conformance.specs.collection import Specs
+from pulsar_conformance.specs.model import Specs
 
 Where = tuple[str, str, int]
 """Document id, section title, number of the sentence in the section."""

@@ -4,7 +4,7 @@ import sys
 from collections.abc import Callable, Iterable
 from difflib import get_close_matches
 
-from pulsar_conformance.specs.words import printable
+from pulsar_conformance.specs.text import printable
 
 UNUSABLE = 2
 """Exit status for input or an implementation that cannot be used."""

@@ -1,16 +1,177 @@
 """Read the specifications: shape first, then what must fit together."""
 
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
-from pulsar_conformance.specs import building
-from pulsar_conformance.specs.check_data import check_data
-from pulsar_conformance.specs.check_rules import check_rules
-from pulsar_conformance.specs.collection import Specs
+from pulsar_conformance.specs.check_data import check_data, check_rules
 from pulsar_conformance.specs.errors import SpecError, unknown
 from pulsar_conformance.specs.lines import Sheet, read
-from pulsar_conformance.specs.model import AREAS, Rule
+from pulsar_conformance.specs.model import (
+    AREAS,
+    JSON,
+    Alternative,
+    Document,
+    Hidden,
+    Profile,
+    Reading,
+    Rule,
+    Section,
+    Sentence,
+    Setting,
+    Source,
+    Specs,
+    Taken,
+    Way,
+)
 from pulsar_conformance.specs.schemas import check_shape
+
+Entry = Mapping[str, JSON]
+
+
+def documents(data: Entry) -> dict[str, Document]:
+    """Build documents.yaml."""
+    return {
+        name: Document(
+            id=name,
+            title=entry["title"],
+            version=entry["version"],
+            url=entry["url"],
+            headings=entry["headings"],
+            copy_of=entry.get("copy_of"),
+            sections=tuple(_section(section) for section in entry["sections"]),
+        )
+        for name, entry in data.items()
+    }
+
+
+def _section(entry: Entry) -> Section:
+    return Section(
+        title=entry["title"],
+        sentences=tuple(
+            Sentence(number, sentence)
+            if isinstance(sentence, str)
+            else Sentence(number, **sentence)
+            for number, sentence in enumerate(entry["sentences"], 1)
+        ),
+    )
+
+
+def settings(data: Entry) -> dict[str, Setting]:
+    """Build settings.yaml."""
+    return {
+        name: Setting(
+            name=name,
+            type=entry["type"],
+            unit=entry["unit"],
+            meaning=entry["meaning"],
+            documents=tuple(entry["documents"]),
+            defaults=entry["defaults"],
+            no_default=entry.get("no_default"),
+            choices=tuple(entry.get("choices", ())),
+            range=tuple(entry["range"]) if "range" in entry else None,
+        )
+        for name, entry in data.items()
+    }
+
+
+def readings(data: Entry) -> dict[str, Reading]:
+    """Build readings.yaml."""
+    return {
+        name: Reading(
+            id=name,
+            question=entry["question"],
+            kind=entry["kind"],
+            alternatives=tuple(
+                Alternative(
+                    value,
+                    one["means"],
+                    sources(one.get("sources", ())),
+                    one.get("observed"),
+                    one.get("open", False),
+                )
+                for value, one in entry["alternatives"].items()
+            ),
+        )
+        for name, entry in data.items()
+    }
+
+
+def ways(data: Entry) -> dict[str, Way]:
+    """Build ways.yaml."""
+    return {
+        name: Way(
+            name,
+            entry["question"],
+            {
+                value: Taken(value, one["means"], one.get("place", ""))
+                for value, one in entry["alternatives"].items()
+            },
+        )
+        for name, entry in data.items()
+    }
+
+
+def hidden(data: Entry) -> dict[str, Hidden]:
+    """Build hidden.yaml."""
+    return {
+        name: Hidden(name, entry["meaning"], entry["unit"], entry.get("neutral"))
+        for name, entry in data.items()
+    }
+
+
+def profiles(data: Entry) -> dict[str, Profile]:
+    """Build profiles.yaml."""
+    return {
+        name: Profile(
+            id=name,
+            title=entry["title"],
+            kind=entry["kind"],
+            documents=tuple(entry["documents"]),
+            readings=entry["readings"],
+            based_on=entry.get("based_on"),
+            defaults=entry.get("defaults", {}),
+            ways=entry.get("ways", {}),
+            hidden=entry.get("hidden", {}),
+            without=entry.get("without", {}),
+        )
+        for name, entry in data.items()
+    }
+
+
+def _rule(sheet: Sheet, index: int) -> Rule:
+    """Build one rule of a rule file."""
+    entry = sheet.data[index]
+    return Rule(
+        id=entry["id"],
+        area=entry["id"].partition("-")[0],
+        title=entry["title"],
+        level=entry["level"],
+        statement=" ".join(entry["statement"].split()),
+        provenance=entry.get("provenance", "documented"),
+        sources=sources(entry.get("sources", ())),
+        settings=tuple(entry.get("settings", ())),
+        operations=tuple(entry.get("operations", ())),
+        any_operation=entry.get("any_operation", False),
+        any_strategy=entry.get("any_strategy", False),
+        managers=tuple(entry.get("managers", ())),
+        reading=entry.get("reading", {}),
+        profiles=tuple(entry["profiles"]),
+        presupposes=tuple(entry.get("presupposes", ())),
+        untestable=entry.get("untestable"),
+        why=entry.get("why"),
+        file=sheet.file,
+        line=sheet.line((index,)),
+    )
+
+
+def sources(entries: Sequence[Entry]) -> tuple[Source, ...]:
+    """Build the source references of an entry."""
+    return tuple(
+        Source(entry["document"], entry["section"], tuple(entry.get("sentences", ())))
+        for entry in entries
+    )
+
 
 DATA = ("documents", "settings", "readings", "ways", "hidden", "profiles")
 
@@ -26,12 +187,12 @@ def load_from(directory: Path) -> Specs:
     sheets = {name: _sheet(directory, f"{name}.yaml", name) for name in DATA}
     rule_sheets = [_sheet(directory, file, "rules") for file in _rule_files(directory)]
     specs = Specs(
-        documents=building.documents(sheets["documents"].data),
-        settings=building.settings(sheets["settings"].data),
-        readings=building.readings(sheets["readings"].data),
-        ways=building.ways(sheets["ways"].data),
-        hidden=building.hidden(sheets["hidden"].data),
-        profiles=building.profiles(sheets["profiles"].data),
+        documents=documents(sheets["documents"].data),
+        settings=settings(sheets["settings"].data),
+        readings=readings(sheets["readings"].data),
+        ways=ways(sheets["ways"].data),
+        hidden=hidden(sheets["hidden"].data),
+        profiles=profiles(sheets["profiles"].data),
         rules=_rules(rule_sheets),
     )
     check_data(specs, sheets)
@@ -60,7 +221,7 @@ def _rules(sheets: list[Sheet]) -> dict[str, Rule]:
     rules: dict[str, Rule] = {}
     for sheet in sheets:
         for index in range(len(sheet.data)):
-            rule = building.rule(sheet, index)
+            rule = _rule(sheet, index)
             if rule.id in rules:
                 first = rules[rule.id]
                 problem = f"{rule.id} is given twice, first in {first.file}:{first.line}"

@@ -28,8 +28,10 @@ def test_looking_something_up_loads_little(words):
 
 
 def test_a_run_loads_no_transport_but_the_one_it_names(tmp_path):
-    run = ("run", "--adapter", "reference", "--rules", "USAGE-01", "--examples", "1")
+    """With every rule of the profile, so that all subjects are loaded."""
+    run = ("run", "--adapter", "reference", "--examples", "1")
     modules = loaded(*run, "--out", str(tmp_path))
+    assert len(modules) <= 150
     assert "pulsar_conformance.adapters.reference" in modules
     named = [f"pulsar_conformance.adapters.{transport}" for transport in TRANSPORTS]
     assert [one for one in modules if one.startswith(tuple(named))] == []

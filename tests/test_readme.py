@@ -22,8 +22,8 @@ from pulsar_conformance.conformance.commands.main import (
     module_of,
     parser_of,
 )
-from pulsar_conformance.conformance.common.verdict import Word
-from pulsar_conformance.conformance.options import OPTIONS
+from pulsar_conformance.conformance.common.events import Word
+from pulsar_conformance.conformance.engine.plan import OPTIONS
 
 ROOT = Path(__file__).parent.parent
 GUIDES = sorted(

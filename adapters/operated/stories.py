@@ -25,7 +25,7 @@ from pulsar_conformance.adapters.operated.tenant import (
 from pulsar_conformance.adapters.protocol import JSON, Row
 from pulsar_conformance.reference.cluster import RESOURCES
 from pulsar_conformance.reference.usage import WEIGHT_SETTINGS
-from pulsar_conformance.specs.words import counted
+from pulsar_conformance.specs.text import counted
 
 REPLAY = "cluster.replay"
 CANNOT = "an admin API alone cannot play it"

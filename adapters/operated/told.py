@@ -8,7 +8,7 @@ from itertools import islice
 from typing import Any
 
 from pulsar_conformance.adapters.operated.standing import MOST_NAMESPACES, Standing
-from pulsar_conformance.specs.words import counted
+from pulsar_conformance.specs.text import counted
 
 MOST = 8
 """Number of items of a kind that are named."""

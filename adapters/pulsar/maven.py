@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from pulsar_conformance.specs.errors import UserError
-from pulsar_conformance.specs.words import counted
+from pulsar_conformance.specs.text import counted
 
 PLUGIN = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1"
 PULSAR = "org.apache.pulsar"

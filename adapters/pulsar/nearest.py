@@ -16,7 +16,7 @@ from typing import Any
 from pulsar_conformance.adapters.protocol import JSON
 from pulsar_conformance.adapters.pulsar.versions import documents_of, order, releases
 from pulsar_conformance.specs import load
-from pulsar_conformance.specs.words import counted
+from pulsar_conformance.specs.text import counted
 
 TELLING = Path(__file__).parent / "telling.json"
 DECLINED = ("unsupported", "refused", "failed")

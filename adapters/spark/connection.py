@@ -16,8 +16,7 @@ from pulsar_conformance.adapters.protocol import JSON, PROTOCOL, Hello, text_of
 from pulsar_conformance.adapters.spark import rows, session
 from pulsar_conformance.adapters.spark.background import within
 from pulsar_conformance.specs import load
-from pulsar_conformance.specs.text import WIDTH, paragraph
-from pulsar_conformance.specs.words import counted
+from pulsar_conformance.specs.text import WIDTH, counted, paragraph
 
 if TYPE_CHECKING:
     from pulsar_conformance.adapters.spark.cases import Basis, SparkOperation

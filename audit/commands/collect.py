@@ -16,7 +16,7 @@ from pulsar_conformance.adapters.arguments import seconds
 from pulsar_conformance.adapters.operated.looking import Looker, NoCluster
 from pulsar_conformance.audit.collect.files import CannotWrite, Recording
 from pulsar_conformance.audit.collect.recording import Recorder
-from pulsar_conformance.specs.words import counted
+from pulsar_conformance.specs.text import counted
 
 UNUSABLE = 2
 MINUTE = 60.0

@@ -32,7 +32,7 @@ from pulsar_conformance.audit.fleet.size import (
 from pulsar_conformance.conformance.cases.settings import BadSetting, given_settings
 from pulsar_conformance.conformance.engine.plan import BadPlan, chosen_readings
 from pulsar_conformance.conformance.shedding.operations import SHED
-from pulsar_conformance.specs.words import counted
+from pulsar_conformance.specs.text import counted
 
 UNUSABLE, INTERRUPTED = 2, 130
 STRATEGIES = (THRESHOLD, OVERLOAD, UNIFORM)

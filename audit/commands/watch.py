@@ -24,7 +24,7 @@ from pulsar_conformance.audit.input import paths
 from pulsar_conformance.audit.input.paths import AuditError
 from pulsar_conformance.audit.pipeline import spark_tuning
 from pulsar_conformance.conformance.engine.plan import BadPlan, chosen_readings
-from pulsar_conformance.specs.words import counted
+from pulsar_conformance.specs.text import counted
 
 if TYPE_CHECKING:
     from pulsar_conformance.audit.collect.recording import Recorder

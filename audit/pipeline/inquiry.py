@@ -19,7 +19,7 @@ from pulsar_conformance.audit.verdicts import cases
 from pulsar_conformance.conformance.cases.saved import BadCase, Handed, trial_of
 from pulsar_conformance.conformance.explain.derivations import Wanted, case_lines
 from pulsar_conformance.conformance.explain.focus import Focus
-from pulsar_conformance.specs.words import counted
+from pulsar_conformance.specs.text import counted
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 

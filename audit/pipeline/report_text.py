@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from pulsar_conformance.audit.pipeline.summary import ALLOWED, SIDES, VERDICTS, wrong
-from pulsar_conformance.specs.text import WIDTH, paragraph, table
-from pulsar_conformance.specs.words import counted
+from pulsar_conformance.specs.text import WIDTH, counted, paragraph, table
 
 Json = dict[str, Any]
 MEGABYTE = 1_000_000

@@ -14,7 +14,7 @@ from pulsar_conformance.conformance.any_answer.transformations import (
     copies_of,
     transformation_between,
 )
-from pulsar_conformance.conformance.cases.matching import matches
+from pulsar_conformance.conformance.cases.legality import matches
 from pulsar_conformance.conformance.catalogue import OPERATIONS
 from pulsar_conformance.conformance.common.check import CHECKS, check_exchanges
 from pulsar_conformance.conformance.common.expect import Expect, LeftUnanswered, as_text

@@ -6,8 +6,7 @@ from random import Random
 
 from hypothesis import strategies as st
 from pulsar_conformance.conformance.common.trial import Json, Trial
-from pulsar_conformance.conformance.drawing import names
-from pulsar_conformance.conformance.drawing.aims import Aim
+from pulsar_conformance.conformance.drawing import Aim, names
 from pulsar_conformance.conformance.drawing.loads import randoms
 from pulsar_conformance.reference.ranges import FULL_UPPER, hash_of, hex_of
 

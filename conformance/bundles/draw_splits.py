@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from pulsar_conformance.conformance.bundles.draw_namespaces import location_case
 from pulsar_conformance.conformance.bundles.operations import LOCATE, SPLIT, WHOLE
 from pulsar_conformance.conformance.common.trial import Json, Question, Trial
-from pulsar_conformance.conformance.drawing import names
-from pulsar_conformance.conformance.drawing.aims import Aim, aim
+from pulsar_conformance.conformance.drawing import Aim, aim, names
 from pulsar_conformance.conformance.drawing.loads import randoms
 from pulsar_conformance.reference.ranges import FULL_UPPER, HASHES, HashRange, hash_of, hex_of
 from pulsar_conformance.reference.splitting import POSITIONS, RANGE, TOPICS

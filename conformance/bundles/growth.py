@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from pulsar_conformance.conformance.bundles.operations import SPLIT_CANDIDATES, Candidates, exceeds
 from pulsar_conformance.conformance.common.expect import Expect
 from pulsar_conformance.conformance.common.trial import Json, Trial
-from pulsar_conformance.conformance.drawing import loads, names
-from pulsar_conformance.conformance.drawing.aims import aim
+from pulsar_conformance.conformance.drawing import aim, loads, names
 from pulsar_conformance.conformance.drawing.loads import randoms
 from pulsar_conformance.reference.candidates import (
     AUTO_SPLIT,

@@ -13,7 +13,7 @@ from pulsar_conformance.conformance.cases import saved
 from pulsar_conformance.specs.errors import unknown
 from pulsar_conformance.specs.lines import Sheet, read
 from pulsar_conformance.specs.schemas import check_shape
-from pulsar_conformance.specs.words import counted
+from pulsar_conformance.specs.text import counted
 
 
 @dataclass(frozen=True)

@@ -1,12 +1,16 @@
-"""The legality of cases, in one place for drawn, reduced, pasted and saved cases alike."""
+"""Legality of cases, and equality of answers, by their operations.
+
+This is the one place for drawn, reduced, pasted and saved cases alike.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from pulsar_conformance.adapters.validation import wrong_in_case
 from pulsar_conformance.conformance.catalogue import OPERATIONS
-from pulsar_conformance.conformance.common.trial import Json, Trial
+from pulsar_conformance.conformance.common.trial import DECLINED, Json, Trial
+from pulsar_conformance.fixtures import Example
 from pulsar_conformance.reference import MissingSetting, Readings, Settings
 from pulsar_conformance.reference.context import Value
 
@@ -59,3 +63,25 @@ def _problem(
     if readings is not None:
         OPERATIONS[operation].needs(case, settings, readings)
     return next(OPERATIONS[operation].legal(case, settings), None)
+
+
+def allows(example: Example, answers: Sequence[Json]) -> bool:
+    """True if an example allows these answers, one per question, or leaves them to its rules."""
+    if example.allowed is None:
+        return True
+    operations = [operation for operation, _case in example.questions]
+    return len(answers) == len(operations) and any(
+        all(matches(*three) for three in zip(operations, allowed, answers, strict=True))
+        for allowed in example.allowed
+    )
+
+
+def matches(operation: str, allowed: Json, answer: Json) -> bool:
+    """True if an answer equals the allowed one, by the operation's own comparison.
+
+    Free text such as `why` and the reason of a refusal are not compared.
+    """
+    declined = [name for name in DECLINED if name in allowed]
+    if declined or any(name in answer for name in DECLINED):
+        return declined == [name for name in DECLINED if name in answer]
+    return OPERATIONS[operation].matches(allowed, answer)

@@ -15,7 +15,7 @@ from pulsar_conformance.conformance.placement.operations import ASSIGN
 from pulsar_conformance.reference.ranges import namespace_of
 from pulsar_conformance.reference.released.java import in_map
 from pulsar_conformance.reference.reports import BUNDLE
-from pulsar_conformance.specs.words import counted
+from pulsar_conformance.specs.text import counted
 
 DOMAINS = "failureDomainsEnabled"
 FAILOVER = ("auto_failover_policy", "autoFailoverPolicy")

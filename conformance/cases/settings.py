@@ -21,7 +21,7 @@ from pulsar_conformance.specs.broker import (
     renamed,
 )
 from pulsar_conformance.specs.errors import UserError
-from pulsar_conformance.specs.words import counted
+from pulsar_conformance.specs.text import counted
 
 MANAGER, STRATEGY = "loadManagerClassName", "loadBalancerLoadSheddingStrategy"
 PLACEMENT, ALGORITHM = "loadBalancerLoadPlacementStrategy", "defaultNamespaceBundleSplitAlgorithm"

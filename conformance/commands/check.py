@@ -20,7 +20,7 @@ from pulsar_conformance.adapters.protocol import JSON
 from pulsar_conformance.conformance.catalogue import OPERATIONS
 from pulsar_conformance.reference.answers.shedding import STRATEGIES
 from pulsar_conformance.specs import UnknownName, load
-from pulsar_conformance.specs.words import counted
+from pulsar_conformance.specs.text import counted
 
 NO_SUCH = "no.such_operation"
 """An operation that no implementation offers."""

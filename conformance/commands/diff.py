@@ -17,7 +17,7 @@ from pulsar_conformance.conformance.engine.judge import JudgedImplementation
 from pulsar_conformance.conformance.engine.plan import BadPlan, chosen_readings
 from pulsar_conformance.conformance.engine.readings import resolve_readings
 from pulsar_conformance.conformance.engine.report import derivation
-from pulsar_conformance.specs.words import counted
+from pulsar_conformance.specs.text import counted
 
 FEW = 3
 """The most broken rules to name."""

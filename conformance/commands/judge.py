@@ -9,10 +9,11 @@ from pathlib import Path
 import pytest
 from pulsar_conformance.adapters.arguments import DEFAULT_PROFILE
 from pulsar_conformance.conformance.cases.saved import BadCase, load
-from pulsar_conformance.conformance.engine.plan import BadPlan, Plan
-from pulsar_conformance.conformance.options import (
+from pulsar_conformance.conformance.engine.plan import (
     ALIASES,
     OPTIONS,
+    BadPlan,
+    Plan,
     add_options,
     destination,
     plan_of,

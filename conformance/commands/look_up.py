@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from pulsar_conformance import specs
 from pulsar_conformance.adapters.arguments import add_profile
 from pulsar_conformance.specs import Rule, Source, Specs, UnknownName
-from pulsar_conformance.specs.text import columns, paragraph
-from pulsar_conformance.specs.words import counted
+from pulsar_conformance.specs.text import columns, counted, paragraph
 
 SHARED_SCHEMAS = ("message", "shapes")
 """The envelope of every message, and the shapes that the operations share."""

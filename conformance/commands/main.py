@@ -14,7 +14,7 @@ from typing import Any, TextIO, cast
 
 from pulsar_conformance.conformance.common import WORKSPACE
 from pulsar_conformance.specs.errors import UNUSABLE, complain, status_of
-from pulsar_conformance.specs.words import printable
+from pulsar_conformance.specs.text import printable
 
 COMMANDS = {
     "run": (".judge", "judge implementations by the documented rules"),

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 from pulsar_conformance.adapters.arguments import add_profile
 from pulsar_conformance.specs import JSON, Setting, UnknownName, load
 from pulsar_conformance.specs.errors import UserError
-from pulsar_conformance.specs.text import columns, paragraph
-from pulsar_conformance.specs.words import counted
+from pulsar_conformance.specs.text import columns, counted, paragraph
 
 PACKAGE = "org.apache.pulsar.broker.loadbalance.impl."
 

@@ -1,12 +1,97 @@
-"""The events of a run; everything that reports on a run listens to them."""
+"""The events of a run, of which verdicts are the last; whatever reports on a run listens."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal
 
-from pulsar_conformance.conformance.common.verdict import Verdict
-from pulsar_conformance.specs.words import counted
+from pulsar_conformance.specs.text import counted
+
+Word = Literal[
+    "error",
+    "fail",
+    "unexpected_pass",
+    "known_deviation",
+    "unexercised",
+    "undecided",
+    "pass",
+    "not_applicable",
+]
+
+
+@dataclass(frozen=True)
+class Failure:
+    """The smallest case found on which a rule is broken."""
+
+    case_file: str
+    """The file of the saved case, empty for an example of the documents."""
+    size: str
+    derivation: tuple[str, ...]
+    allowed: str
+    answered: str
+    again: str
+    """The command that reproduces it."""
+    readings: tuple[str, ...] = ()
+    """The readings it depends on, each `name=value (how it is known)`."""
+    passes_under: tuple[str, ...] = ()
+    """Single readings, `name=value`, under which the case would break no rule."""
+    answers: tuple[str, ...] = ()
+    """Every answer, where several were compared or earlier questions matter."""
+    settings: tuple[str, ...] = ()
+    """The settings that the model's answer depends on, `name=value (where it is from)`."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """One line of the verdict stream."""
+
+    rule: str
+    implementation: str
+    profile: str
+    level: str
+    verdict: Word
+    why: str = ""
+    saved: int = 0
+    examples: int = 0
+    drawn: int = 0
+    reached: int = 0
+    failure: Failure | None = field(default=None)
+
+    @property
+    def warns(self) -> bool:
+        """True if it is the failure of a rule that is not a `must`."""
+        return self.verdict == "fail" and self.level != "must"
+
+    def exit_status(self, enough: bool) -> int:
+        """Return its contribution to the exit status: 0 good, 1 bad, 2 an unusable adapter.
+
+        A rule that no case reached counts against the implementation if `enough` cases were tried.
+        """
+        if self.verdict == "error":
+            return 2
+        if self.verdict == "fail":
+            return 0 if self.warns else 1
+        if self.verdict == "unexercised":
+            return int(enough)
+        return int(self.verdict == "unexpected_pass")
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the line of the stream."""
+        return {"kind": "verdict", **asdict(self)}
+
+    @classmethod
+    def from_json(cls, line: Mapping[str, Any]) -> Verdict:
+        """Return the verdict of which `as_json` returned this line."""
+        fields = {name: value for name, value in line.items() if name != "kind"}
+        failure = fields.pop("failure")
+        if failure is not None:
+            failure = Failure(**{name: _frozen(value) for name, value in failure.items()})
+        return cls(**fields, failure=failure)
+
+
+def _frozen(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
 
 
 @dataclass(frozen=True)

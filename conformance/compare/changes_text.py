@@ -11,10 +11,8 @@ from pulsar_conformance import specs
 from pulsar_conformance.conformance.compare.changes import Cause, Change, Changes, cause_name
 from pulsar_conformance.conformance.compare.differences import Factor, decides_differently
 from pulsar_conformance.conformance.explain import paper
-from pulsar_conformance.conformance.explain.failures import sources_of
 from pulsar_conformance.reference import MissingSetting, Model, folded
-from pulsar_conformance.specs.text import paragraph
-from pulsar_conformance.specs.words import counted
+from pulsar_conformance.specs.text import counted, paragraph
 
 Versions = tuple[str, str]
 CONFIGURATION = "ServiceConfiguration"
@@ -140,7 +138,7 @@ def _concerned(change: Change, versions: Versions, profiles: Sequence[str]) -> I
     for place, version in enumerate(versions):
         for rule in change.broken[place]:
             title = every.rules[rule].title
-            source = ", ".join(sources_of(every.rules[rule], profiles[place]))
+            source = ", ".join(every.sources_of(every.rules[rule], profiles[place]))
             yield from paragraph(f"{version} breaks {rule}: {title} ({source})", 4)
     if not change.cause.factors and not any(change.broken):
         yield from paragraph(f"{UNSPOKEN}.", 4)

@@ -7,7 +7,7 @@ from functools import cache, partial
 from typing import Any, Literal, NamedTuple
 
 from pulsar_conformance import specs
-from pulsar_conformance.conformance.cases.matching import matches
+from pulsar_conformance.conformance.cases.legality import matches
 from pulsar_conformance.conformance.common.trial import Json, Trial
 from pulsar_conformance.conformance.engine.attribute import attribute_faults
 from pulsar_conformance.conformance.engine.evaluate import Fault

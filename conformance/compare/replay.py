@@ -9,11 +9,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Literal
 
-from pulsar_conformance.conformance.common.events import nobody
-from pulsar_conformance.conformance.common.verdict import Verdict
+from pulsar_conformance.conformance.common.events import Verdict, nobody
 from pulsar_conformance.conformance.engine.plan import BadPlan, NothingToJudge, Plan, UnusableCase
 from pulsar_conformance.conformance.engine.run import Run
-from pulsar_conformance.conformance.engine.session import (
+from pulsar_conformance.conformance.session import (
     Session,
     rules_reached,
     why_no_rule_applies,

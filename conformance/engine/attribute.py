@@ -23,7 +23,7 @@ from pulsar_conformance.conformance.engine.judge import (
     JudgedImplementation,
     OutcomesByRule,
 )
-from pulsar_conformance.specs.words import counted
+from pulsar_conformance.specs.text import counted
 
 ANSWERING = "ANSWER-05"
 """The rule that every legal case is answered."""

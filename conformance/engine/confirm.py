@@ -14,7 +14,7 @@ from pulsar_conformance import fixtures, specs
 from pulsar_conformance.adapters import AdapterError
 from pulsar_conformance.conformance.cases import saved
 from pulsar_conformance.conformance.cases.deviations import Deviation
-from pulsar_conformance.conformance.cases.matching import allows
+from pulsar_conformance.conformance.cases.legality import allows
 from pulsar_conformance.conformance.catalogue import checks
 from pulsar_conformance.conformance.common.events import CaseReduced, Tell
 from pulsar_conformance.conformance.common.trial import Json, Question, Trial, canonical
@@ -24,13 +24,6 @@ from pulsar_conformance.conformance.engine.draw import holds_under
 from pulsar_conformance.conformance.engine.evaluate import ALLOWED, Fault
 from pulsar_conformance.conformance.engine.judge import AppliedRule, JudgedImplementation
 from pulsar_conformance.conformance.engine.plan import Plan
-from pulsar_conformance.conformance.engine.reduce import (
-    one_at_a_time,
-    reduce,
-    smallest_case,
-    smallest_unanswered,
-)
-from pulsar_conformance.conformance.engine.reduce_steps import CONTENT
 from pulsar_conformance.conformance.stories.operations import REPLAY
 
 RECURRENCES = 2
@@ -147,6 +140,8 @@ class Confirmer:
 
         Errors: `AdapterError`.
         """
+
+        from pulsar_conformance.conformance.engine.reduce import smallest_case, smallest_unanswered
 
         def report(candidates: int) -> None:
             name = applied.judged.implementation.name
@@ -345,6 +340,9 @@ class _SequenceSearch:
 
     def _simpler(self, before: Sequence[Question]) -> Trial:
         """Return the sequence with less in its cases."""
+        from pulsar_conformance.conformance.engine.reduce import one_at_a_time, reduce
+        from pulsar_conformance.conformance.engine.reduce_steps import CONTENT
+
         judged = len(self._trial.questions)
 
         def sequence(trial: Trial) -> Trial:

@@ -13,7 +13,7 @@ from pulsar_conformance.adapters import AdapterError, Connection, Limits
 from pulsar_conformance.adapters.errors import ProtocolBreach
 from pulsar_conformance.adapters.names import connect
 from pulsar_conformance.adapters.reference import ReferenceConnection
-from pulsar_conformance.adapters.untouched import Untouched
+from pulsar_conformance.adapters.validation import Untouched
 from pulsar_conformance.conformance.common.trial import (
     CASE_CHANGED,
     ISOLATED_CRASH,

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from pulsar_conformance import specs
 from pulsar_conformance.adapters import AdapterError
-from pulsar_conformance.conformance.cases.matching import matches
+from pulsar_conformance.conformance.cases.legality import matches
 from pulsar_conformance.conformance.common.events import RuleJudged, Tell
 from pulsar_conformance.conformance.common.trial import Json, Trial
 from pulsar_conformance.conformance.engine.ask import (

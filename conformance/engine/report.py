@@ -7,17 +7,18 @@ import os
 import shlex
 import sys
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 
 from pulsar_conformance import fixtures, specs
 from pulsar_conformance.conformance.cases import saved
 from pulsar_conformance.conformance.cases.deviations import Deviation
+from pulsar_conformance.conformance.common.events import Failure, Verdict
 from pulsar_conformance.conformance.common.trial import Trial
-from pulsar_conformance.conformance.common.verdict import Failure, Verdict
 from pulsar_conformance.conformance.engine.ask import AnsweredTrial
 from pulsar_conformance.conformance.engine.attribute import Findings
 from pulsar_conformance.conformance.engine.confirm import Confirmed, ShownFault
@@ -25,8 +26,8 @@ from pulsar_conformance.conformance.engine.evaluate import Fault, Outcome
 from pulsar_conformance.conformance.engine.judge import AppliedRule, JudgedImplementation
 from pulsar_conformance.conformance.engine.plan import Plan
 from pulsar_conformance.conformance.engine.readings import Choices, documented_readings
-from pulsar_conformance.conformance.explain.failures import settings_in_force
-from pulsar_conformance.specs.words import counted
+from pulsar_conformance.reference import MissingSetting, Model
+from pulsar_conformance.specs.text import counted
 
 
 def verdict_of(
@@ -257,3 +258,36 @@ def _each_as_json(answers: Sequence[object]) -> str:
 
 def _as_json(answer: object) -> str:
     return json.dumps(answer, ensure_ascii=False)
+
+
+class RecordingSettings(dict[str, Any]):
+    """Settings by name that record which of them were looked up."""
+
+    def __init__(self, settings: Mapping[str, Any]) -> None:
+        super().__init__(settings)
+        self.looked_up: dict[str, Any] = {}
+
+    def __getitem__(self, name: str) -> Any:
+        value = self.looked_up[name] = super().__getitem__(name)
+        return value
+
+
+def settings_in_force(profile: str, readings: Mapping[str, str], trial: Trial) -> Iterator[str]:
+    """Settings that the model looks up: `name=value (case)`, or `(default of PROFILE)`."""
+    model = Model(profile, readings)
+    defaults = RecordingSettings(model.defaults)
+    given: dict[str, Any] = {}
+    for operation, case in trial.questions:
+        if operation not in model.operations or "settings" not in case:
+            continue
+        settings = RecordingSettings(case["settings"])
+        try:
+            model.with_defaults(defaults).answer(operation, {**case, "settings": settings})
+        except MissingSetting:
+            continue
+        given |= settings.looked_up
+    for name, value in given.items():
+        yield f"{name}={json.dumps(value)} (case)"
+    for name, value in defaults.looked_up.items():
+        if name not in given:
+            yield f"{name}={json.dumps(value)} (default of {profile})"

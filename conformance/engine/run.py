@@ -11,8 +11,13 @@ from dataclasses import dataclass, replace
 from pulsar_conformance import specs
 from pulsar_conformance.adapters import AdapterError
 from pulsar_conformance.conformance.catalogue import checks
-from pulsar_conformance.conformance.common.events import ReadingFound, Tell, VerdictReached, nobody
-from pulsar_conformance.conformance.common.verdict import Verdict
+from pulsar_conformance.conformance.common.events import (
+    ReadingFound,
+    Tell,
+    Verdict,
+    VerdictReached,
+    nobody,
+)
 from pulsar_conformance.conformance.engine.ask import AskedTrials, Submit, at_once, draw_and_ask
 from pulsar_conformance.conformance.engine.attribute import Findings, attribute, unchosen_faults
 from pulsar_conformance.conformance.engine.confirm import Confirmer

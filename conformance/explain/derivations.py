@@ -10,8 +10,7 @@ from typing import Any
 
 from pulsar_conformance import specs
 from pulsar_conformance.adapters.arguments import DEFAULT_PROFILE
-from pulsar_conformance.conformance.cases.legality import bad_trial
-from pulsar_conformance.conformance.cases.matching import allows
+from pulsar_conformance.conformance.cases.legality import allows, bad_trial
 from pulsar_conformance.conformance.cases.saved import BadCase, Handed, derived_from
 from pulsar_conformance.conformance.cases.settings import changed
 from pulsar_conformance.conformance.common.trial import Question, Trial

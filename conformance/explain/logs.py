@@ -7,8 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from pulsar_conformance.conformance.cases.saved import BadCase
-from pulsar_conformance.specs.text import paragraph
-from pulsar_conformance.specs.words import counted
+from pulsar_conformance.specs.text import counted, paragraph
 
 MARGIN = 5
 """Percentage points that a broker sheds beyond its excess."""

@@ -8,8 +8,7 @@ from itertools import pairwise
 from typing import Any
 
 from pulsar_conformance.conformance.bundles.operations import LOCATE
-from pulsar_conformance.specs.text import columns, paragraph
-from pulsar_conformance.specs.words import counted
+from pulsar_conformance.specs.text import columns, counted, paragraph
 
 MOST_TOPICS = 500
 """Topics up to which the chance of a spread is computed."""

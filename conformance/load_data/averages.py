@@ -9,8 +9,7 @@ from random import Random
 from hypothesis import strategies as st
 from pulsar_conformance.conformance.common.expect import Expect, same
 from pulsar_conformance.conformance.common.trial import Asked, Json, Trial
-from pulsar_conformance.conformance.drawing import loads, names
-from pulsar_conformance.conformance.drawing.aims import aim
+from pulsar_conformance.conformance.drawing import aim, loads, names
 from pulsar_conformance.conformance.drawing.loads import randoms
 from pulsar_conformance.conformance.load_data.operations import AVERAGE, SUM, Owning, Sampled
 from pulsar_conformance.reference.averages import FRAMES, Average, samples_counted, together

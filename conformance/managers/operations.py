@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from pulsar_conformance.conformance.common.expect import Expect
 from pulsar_conformance.conformance.common.operation import Operation, same_field
 from pulsar_conformance.conformance.common.trial import Asked, Json, Trial
-from pulsar_conformance.conformance.drawing.aims import aim
+from pulsar_conformance.conformance.drawing import aim
 from pulsar_conformance.reference.managers import (
     DEFAULT,
     EXTENSIBLE,

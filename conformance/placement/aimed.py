@@ -7,8 +7,7 @@ from random import Random
 
 from hypothesis import strategies as st
 from pulsar_conformance.conformance.common.trial import Json, Trial
-from pulsar_conformance.conformance.drawing import loads, names
-from pulsar_conformance.conformance.drawing.aims import Aim, aim
+from pulsar_conformance.conformance.drawing import Aim, aim, loads, names
 from pulsar_conformance.conformance.drawing.loads import randoms
 from pulsar_conformance.conformance.placement.draw_placements import ASKS, OPERATION
 from pulsar_conformance.reference.overload import OVERLOAD_THRESHOLD

@@ -11,12 +11,11 @@ import allure
 import pytest
 from allure_commons.model2 import StatusDetails
 from pulsar_conformance import fixtures, specs
-from pulsar_conformance.conformance.common.verdict import Failure, Verdict
+from pulsar_conformance.conformance.common.events import Failure, Verdict
 from pulsar_conformance.conformance.engine.plan import Plan
 from pulsar_conformance.conformance.engine.report import place_of_example
-from pulsar_conformance.conformance.explain.failures import sources_of
 from pulsar_conformance.specs import Rule
-from pulsar_conformance.specs.words import counted
+from pulsar_conformance.specs.text import counted
 
 EPICS = {
     "BUNDLE": "Bundles",
@@ -174,7 +173,7 @@ def _description(rule: Rule, verdict: Verdict, name: str) -> str:
     reached = f"{verdict.reached} of {', '.join(counts)} reached the rule."
     paragraphs = [
         rule.statement,
-        f"{'; '.join(sources_of(rule, verdict.profile))}. Level: {rule.level}.",
+        f"{'; '.join(specs.load().sources_of(rule, verdict.profile))}. Level: {rule.level}.",
         f"**{_word(verdict).capitalize()}** by {name}. {reached} {verdict.why}".rstrip(),
     ]
     if verdict.warns:  # Allure shows no message of what passes

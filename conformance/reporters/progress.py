@@ -5,8 +5,7 @@ from __future__ import annotations
 import sys
 
 from pulsar_conformance.conformance.common.events import Event, VerdictReached
-from pulsar_conformance.specs.text import WIDTH
-from pulsar_conformance.specs.words import printable
+from pulsar_conformance.specs.text import WIDTH, printable
 
 
 def overwrite(text: str) -> None:

@@ -17,16 +17,13 @@ import pytest
 from pulsar_conformance import specs
 from pulsar_conformance.adapters import AdapterError
 from pulsar_conformance.conformance.cases.deviations import of_others
-from pulsar_conformance.conformance.common.verdict import Verdict
-from pulsar_conformance.conformance.engine.plan import Plan
+from pulsar_conformance.conformance.common.events import Failure, Verdict
+from pulsar_conformance.conformance.engine.plan import OUT, Plan, destination
 from pulsar_conformance.conformance.engine.report import NOX_SESSION, program
 from pulsar_conformance.conformance.engine.run import Run
-from pulsar_conformance.conformance.engine.session import Session, why_no_rule_applies
-from pulsar_conformance.conformance.explain.failures import format_failure
-from pulsar_conformance.conformance.options import OUT, destination
+from pulsar_conformance.conformance.session import Session, why_no_rule_applies
 from pulsar_conformance.reports import table
-from pulsar_conformance.specs.text import paragraph
-from pulsar_conformance.specs.words import counted, printable
+from pulsar_conformance.specs.text import WIDTH, counted, paragraph, printable
 
 FILE = "verdicts.jsonl"
 PACKAGES = ("pulsar-conformance", "hypothesis", "pytest")
@@ -276,3 +273,57 @@ class Reporter:
     @property
     def _directory(self) -> Path:
         return Path(getattr(self.config.option, destination("--out")))
+
+
+LABEL = 15
+
+MOST_LINES = 120
+"""The most lines of a derivation; `explain` shows a longer one whole."""
+
+
+def format_failure(rule: specs.Rule, verdict: Verdict, name: str) -> str:
+    """Format a failure: rule, statement, source, case, derivation, allowed and given answers.
+
+    `name` is what the implementation calls itself.
+    """
+    warning = ", a warning as the rule is not a must" if verdict.warns else ""
+    lines = [f"{rule.id} violated by {name}{warning}", *_block(f"{rule.title}.", 2)]
+    lines += _block(rule.statement, 2)
+    lines += [f"  {line}" for line in specs.load().sources_of(rule, verdict.profile)]
+    if verdict.failure is not None:
+        lines += _case(verdict.failure)
+    return printable("\n".join(lines))
+
+
+def _case(failure: Failure) -> Iterator[str]:
+    yield from _entry("smallest case", f"{failure.case_file}   ({failure.size})")
+    yield from (f"    {line}" for line in _shortened(failure.derivation))
+    if failure.settings:
+        yield from _entry("in force", ", ".join(failure.settings))
+    if failure.readings:
+        yield from _entry("rests on", ", ".join(failure.readings))
+    if failure.passes_under:
+        yield from _entry("passes under", " or ".join(failure.passes_under))
+    yield from _entry("allowed", failure.allowed)
+    yield from _entry("answered", failure.answered)
+    for answer in failure.answers:
+        yield from _entry("", answer)
+    yield f"  {'again':<{LABEL}} {failure.again}"
+
+
+def _shortened(lines: Sequence[str]) -> list[str]:
+    """A derivation without its middle where it is longer than anyone reads."""
+    if len(lines) <= MOST_LINES:
+        return list(lines)
+    half = MOST_LINES // 2
+    left_out = f"… {len(lines) - 2 * half} lines more, which explain shows"
+    return [*lines[:half], left_out, *lines[-half:]]
+
+
+def _entry(label: str, text: str) -> list[str]:
+    first, *rest = _block(text, LABEL + 3)
+    return [f"  {label:<{LABEL}} {first.strip()}", *rest]
+
+
+def _block(text: str, indent: int) -> list[str]:
+    return paragraph(text, indent, width=WIDTH - 2) or [" " * indent]

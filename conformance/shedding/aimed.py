@@ -7,8 +7,7 @@ from random import Random
 from typing import Any
 
 from pulsar_conformance.conformance.common.trial import Json
-from pulsar_conformance.conformance.drawing import loads, names
-from pulsar_conformance.conformance.drawing.aims import aim
+from pulsar_conformance.conformance.drawing import aim, loads, names
 from pulsar_conformance.conformance.shedding.draw_clusters import NEEDED, WEIGHTS, Sketch
 from pulsar_conformance.conformance.shedding.operations import SHED
 from pulsar_conformance.reference.overload import OVERLOAD_THRESHOLD

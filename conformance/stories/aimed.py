@@ -7,7 +7,7 @@ from random import Random
 from typing import Any
 
 from pulsar_conformance.conformance.common.trial import Json
-from pulsar_conformance.conformance.drawing.aims import aim
+from pulsar_conformance.conformance.drawing import aim
 from pulsar_conformance.conformance.stories.draw_plots import registered_twice, unloaded_by_hand
 from pulsar_conformance.conformance.stories.draw_stories import CALM, SHEDDING, StoryDraft
 from pulsar_conformance.reference.candidates import AUTO_SPLIT, MAX_TOPICS

@@ -58,11 +58,11 @@ def maximum(context: Context, case: Case, release: ReleasedWays) -> Derivation:
 
 def nic(context: Context, case: Case, release: ReleasedWays) -> Derivation:
     """The speed of a network card; 0 if none is known."""
-    reported = answers.usage.reported_speed(case)
+    reported = answers.load_data.reported_speed(case)
     if reported is not None and release.ways["reported-speed"] == "binary":
         reported = reported * 1000 / 1024
     speed = nic_speed(context.settings(case), reported)
-    return answers.usage.speed_answer(reported, ZERO if speed is None else speed)
+    return answers.load_data.speed_answer(reported, ZERO if speed is None else speed)
 
 
 def _failed(why: str) -> tuple[Step]:
@@ -194,8 +194,8 @@ OWN: Mapping[Answer, Callable[[Context, Case, ReleasedWays], Derivation]] = {
     answers.bundles.locate: locate,
     answers.bundles.split: split,
     answers.bundles.split_candidates: split_candidates,
-    answers.usage.maximum: maximum,
-    answers.usage.nic: nic,
+    answers.load_data.maximum: maximum,
+    answers.load_data.nic: nic,
     answers.shedding.select: shed,
     answers.shedding.cycles: cycles,
     answers.placement.select: select,
@@ -204,7 +204,7 @@ OWN: Mapping[Answer, Callable[[Context, Case, ReleasedWays], Derivation]] = {
     answers.managers.choose: lambda _context, case, release: managers.choose(
         case["conf"], case["dynamic"], release
     ),
-    answers.reports.read: lambda _context, case, release: reports.read(case, release),
+    answers.load_data.read: lambda _context, case, release: reports.read(case, release),
 }
 """The answers of a release, by those of its documents."""
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from pulsar_conformance.reference import splitting
+from pulsar_conformance.reference.averages import Samples, fields
 from pulsar_conformance.reference.candidates import Growth
 from pulsar_conformance.reference.context import Refused
 from pulsar_conformance.reference.numbers import Minutes
-from pulsar_conformance.reference.story.averages import Samples, fields
-from pulsar_conformance.reference.story.destination import split_bundle
-from pulsar_conformance.reference.story.shedding import run_shedding_cycle
+from pulsar_conformance.reference.story.destination import run_shedding_cycle, split_bundle
 from pulsar_conformance.reference.story.world import EventResult, World
 
 

@@ -7,14 +7,13 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
 
-from pulsar_conformance.reference.averages import together
+from pulsar_conformance.reference.averages import Samples, together
 from pulsar_conformance.reference.cluster import RATE_FIELDS, Rates
 from pulsar_conformance.reference.context import Readings, Settings, Value
 from pulsar_conformance.reference.derivation import Step
 from pulsar_conformance.reference.numbers import ZERO, Minutes, Percent, Rate, jsonable
 from pulsar_conformance.reference.ranges import LOCATE, HashRange, namespace_of
 from pulsar_conformance.reference.shedding import STRATEGY
-from pulsar_conformance.reference.story.averages import Samples
 
 IDLE = Rates(ZERO, ZERO, ZERO, ZERO)
 

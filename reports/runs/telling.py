@@ -9,7 +9,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from pulsar_conformance import specs
 from pulsar_conformance.reports.runs.making import BROKEN, Report
 from pulsar_conformance.reports.table import WORDS, word_of
-from pulsar_conformance.specs.words import printable
+from pulsar_conformance.specs.text import printable
 
 LABEL = "conformance"
 COLOURS = {"good": "#2e7d32", "bad": "#c62828"}

@@ -25,7 +25,7 @@ from pulsar_conformance.reports.site.results import (
 )
 from pulsar_conformance.reports.table import WORDS
 from pulsar_conformance.specs import AREAS, Specs, load, operations, schema
-from pulsar_conformance.specs.words import anchor, counted
+from pulsar_conformance.specs.text import anchor, counted
 
 GUIDES = Path(__file__).parent / "guides"
 PROFILE = "documented-3.0"

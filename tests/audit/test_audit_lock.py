@@ -13,8 +13,8 @@ pytest.importorskip("pyspark", reason="needs the extra: nox -s spark")
 from pulsar_conformance.audit.input.paths import AuditError
 from pulsar_conformance.audit.pipeline import lock
 from pulsar_conformance.audit.pipeline.lock import NAME, locked
-from pulsar_conformance.audit.pipeline.manifest import Manifests
 from pulsar_conformance.audit.pipeline.marks import DONE
+from pulsar_conformance.audit.pipeline.writing import Manifests
 
 pytestmark = pytest.mark.spark
 

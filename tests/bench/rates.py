@@ -18,7 +18,7 @@ from pulsar_conformance.adapters.protocol import OPERATIONS
 from pulsar_conformance.conformance.catalogue import checks
 from pulsar_conformance.conformance.common.trial import Json
 from pulsar_conformance.conformance.engine.draw import drawn
-from pulsar_conformance.specs.words import counted
+from pulsar_conformance.specs.text import counted
 
 DRAWN = 10
 """Cases drawn for each rule; they are asked again until there are enough."""

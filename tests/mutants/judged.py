@@ -8,7 +8,7 @@ from typing import Any
 from pulsar_conformance import fixtures, specs
 from pulsar_conformance.adapters import AdapterError, Connection
 from pulsar_conformance.adapters.reference import ReferenceConnection
-from pulsar_conformance.conformance.cases.matching import allows
+from pulsar_conformance.conformance.cases.legality import allows
 from pulsar_conformance.conformance.catalogue import checks
 from pulsar_conformance.conformance.common.trial import DECLINED, Json, Trial
 from pulsar_conformance.conformance.engine.attribute import attribute_faults

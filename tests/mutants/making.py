@@ -20,6 +20,7 @@ TEXTS = frozenset({"derivation.py", "shedding_steps.py", "split_steps.py"})
 TELLING = frozenset({
     "WRITTEN", "BELOW_WRITTEN", "SHARE_WRITTEN", "BOUND_WRITTEN", "MULTIPLE_WRITTEN",
     "DIFFERENCE_WRITTEN", "WHAT_DIFFERS", "PREFACES", "SHOWN", "FEW", "LONG", "PLACES", "explain",
+    "RATE_PLACES",
     "written", "preface", "plain", "tell", "expense_written", "_about", "_quoted", "_passed",
     "_sum", "_written", "_decision", "_mean_of", "_last_of", "_FULL", "_standing", "_worked",
     "__all__", "CACHED_NUMBERS", "EXACT_PLACES",

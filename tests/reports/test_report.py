@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 import yaml
 from pulsar_conformance import fixtures, specs
+from pulsar_conformance.conformance.common.events import Failure, Verdict
 from pulsar_conformance.conformance.common.trial import Question, Trial
-from pulsar_conformance.conformance.common.verdict import Failure, Verdict
 from pulsar_conformance.conformance.engine.draw import SourcedTrial
 from pulsar_conformance.conformance.engine.implementation import Implementation
 from pulsar_conformance.conformance.engine.judge import AppliedRule, JudgedImplementation

@@ -16,7 +16,7 @@ from pulsar_conformance.reports.site import mutants, shapes, subjects, vendored
 from pulsar_conformance.reports.site.making import Site
 from pulsar_conformance.reports.site.pictures import pictures
 from pulsar_conformance.reports.site.results import deviations, results, steps
-from pulsar_conformance.specs.words import anchor as anchor_of
+from pulsar_conformance.specs.text import anchor as anchor_of
 
 HERE = Path(vendored.__file__).parent
 EVERY = specs.load()

@@ -5,8 +5,7 @@ from functools import cache
 import pytest
 from pulsar_conformance import fixtures, specs
 from pulsar_conformance.adapters.validation import check_answers
-from pulsar_conformance.conformance.cases.legality import bad_trial
-from pulsar_conformance.conformance.cases.matching import allows
+from pulsar_conformance.conformance.cases.legality import allows, bad_trial
 from pulsar_conformance.conformance.common.trial import Question, Trial
 from pulsar_conformance.conformance.engine.evaluate import RuleEvaluator
 from pulsar_conformance.fixtures import Example, rules_without_example

@@ -5,7 +5,7 @@ from random import Random
 
 import pytest
 from pulsar_conformance import fixtures
-from pulsar_conformance.conformance.cases.matching import allows
+from pulsar_conformance.conformance.cases.legality import allows
 from pulsar_conformance.reference import Readings, Settings
 from pulsar_conformance.reference.ranges import hash_of
 from pulsar_conformance.reference.shedding import PACKAGE, Cycle

@@ -10,7 +10,6 @@ from pulsar_conformance.reference.shedding import ENABLED, STRATEGY
 from pulsar_conformance.reference.story import (
     destination,
     events,
-    shedding,
     timers,
     world,
 )
@@ -122,14 +121,14 @@ def requests_are_ignored(patch):
 
 
 def sheds_without_a_word(patch):
-    right = shedding._move
+    right = destination._move
 
     def move(world, result, bundle, idler):
         before = len(result.unloaded)
         right(world, result, bundle, idler)
         del result.unloaded[before:]
 
-    patch.setattr(shedding, "_move", move)
+    patch.setattr(destination, "_move", move)
 
 
 def the_first_takes_all(patch):
@@ -163,7 +162,7 @@ def follows_at_once(patch):
 
 
 def sheds_to_itself(patch):
-    patch.setattr(shedding, "less_loaded", lambda world, broker, usage: [broker])
+    patch.setattr(destination, "less_loaded", lambda world, broker, usage: [broker])
 
 
 def sheds_to_the_busiest(patch):
@@ -171,17 +170,17 @@ def sheds_to_the_busiest(patch):
         others = [name for name in world.brokers if name != broker]
         return sorted(others, key=lambda name: -usage[name])[:1]
 
-    patch.setattr(shedding, "less_loaded", busiest)
+    patch.setattr(destination, "less_loaded", busiest)
 
 
 def forgets_what_it_shed(patch):
-    right = shedding._move
+    right = destination._move
 
     def move(world, result, bundle, idler):
         right(world, result, bundle, idler)
         world.unloaded_at.clear()
 
-    patch.setattr(shedding, "_move", move)
+    patch.setattr(destination, "_move", move)
 
 
 def cannot_be_switched_off(patch):

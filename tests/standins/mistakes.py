@@ -61,7 +61,7 @@ def window_off(off):
     """Samples in excess of a window."""
 
     def change(modules):
-        answers = modules["answers.averages"]
+        answers = modules["answers.load_data"]
         right = answers.average
 
         def average(samples, window, *more):

@@ -121,7 +121,7 @@ def _which(program):
 
 
 def test_a_setting_of_a_run_goes_to_released_pulsar_alone():
-    from pulsar_conformance.conformance.options import set_up
+    from pulsar_conformance.conformance.engine.plan import set_up
 
     named = set_up(["reference", "pulsar:3.0.7"], ["minUnloadMessage=7"])
     assert named == ["reference", "pulsar:3.0.7,set=minUnloadMessage=7"]
@@ -136,8 +136,7 @@ def test_a_setting_of_a_run_goes_to_released_pulsar_alone():
     ],
 )
 def test_a_setting_that_nobody_takes(adapter, setting, said):
-    from pulsar_conformance.conformance.engine.plan import BadPlan
-    from pulsar_conformance.conformance.options import set_up
+    from pulsar_conformance.conformance.engine.plan import BadPlan, set_up
 
     with pytest.raises(BadPlan, match=said):
         set_up([adapter], [setting])

@@ -7,7 +7,7 @@ import subprocess
 import pytest
 from pulsar_conformance.adapters.names import connect
 from pulsar_conformance.adapters.pulsar.shelf import Shelf
-from pulsar_conformance.conformance.cases.matching import matches
+from pulsar_conformance.conformance.cases.legality import matches
 from pulsar_conformance.conformance.engine.plan import Plan
 from pulsar_conformance.conformance.engine.run import Run
 from pulsar_conformance.fixtures import examples

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 from pulsar_conformance import fixtures
-from pulsar_conformance.conformance.cases.matching import allows, matches
+from pulsar_conformance.conformance.cases.legality import allows, matches
 
 EXAMPLES = fixtures.examples()
 

@@ -13,7 +13,7 @@ import pytest
 from pulsar_conformance import specs
 from pulsar_conformance.adapters import Limits
 from pulsar_conformance.conformance.commands.main import main
-from pulsar_conformance.conformance.common.verdict import Verdict
+from pulsar_conformance.conformance.common.events import Verdict
 from pulsar_conformance.conformance.engine.attribute import Findings
 from pulsar_conformance.conformance.engine.evaluate import Outcome
 from pulsar_conformance.conformance.engine.implementation import Implementation
@@ -131,7 +131,7 @@ def test_a_run_that_is_stopped_says_so():
     stopping = """
 from pulsar_conformance.conformance.engine.evaluate import Outcome
 from pulsar_conformance.conformance.engine.run import Run
-from pulsar_conformance.conformance.common.verdict import Verdict
+from pulsar_conformance.conformance.common.events import Verdict
 judge, judged = Run.verdict, []
 def verdict(self, rule):
     if judged:

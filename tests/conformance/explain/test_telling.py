@@ -10,10 +10,9 @@ from pathlib import Path
 import pytest
 from pulsar_conformance import fixtures, specs
 from pulsar_conformance.conformance.commands.main import main
-from pulsar_conformance.conformance.common.events import nobody
+from pulsar_conformance.conformance.common.events import Failure, Verdict, nobody
 from pulsar_conformance.conformance.common.expect import Expect, Violated, as_text
 from pulsar_conformance.conformance.common.trial import Question, Trial
-from pulsar_conformance.conformance.common.verdict import Failure, Verdict
 from pulsar_conformance.conformance.engine.confirm import Confirmer
 from pulsar_conformance.conformance.engine.draw import SourcedTrial
 from pulsar_conformance.conformance.engine.evaluate import Fault, Outcome
@@ -22,7 +21,7 @@ from pulsar_conformance.conformance.engine.judge import AppliedRule, JudgedImple
 from pulsar_conformance.conformance.engine.plan import Plan
 from pulsar_conformance.conformance.engine.report import example_failure
 from pulsar_conformance.conformance.engine.report import failure_of as failure_of_case
-from pulsar_conformance.conformance.explain.failures import MOST_LINES, format_failure
+from pulsar_conformance.conformance.reporters.terminal import MOST_LINES, format_failure
 from pulsar_conformance.reference import Readings
 
 PROFILE = "documented-3.0"

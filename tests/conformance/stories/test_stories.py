@@ -16,9 +16,8 @@ from pulsar_conformance.conformance.engine.reduce import smallest_case
 from pulsar_conformance.conformance.stories.draw_stories import SHEDDING, StoryDraft
 from pulsar_conformance.conformance.stories.reduction import shorter_story
 from pulsar_conformance.reference import Model
-from pulsar_conformance.reference.averages import MEAN, average
+from pulsar_conformance.reference.averages import MEAN, WINDOWS, Samples, average
 from pulsar_conformance.reference.cluster import Rates
-from pulsar_conformance.reference.story.averages import WINDOWS, Samples
 from pulsar_conformance.reference.story.timers import (
     REPORT_INTERVAL,
     SHEDDING_INTERVAL,

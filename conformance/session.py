@@ -12,8 +12,7 @@ from operator import itemgetter
 from pulsar_conformance import specs
 from pulsar_conformance.adapters import AdapterError
 from pulsar_conformance.conformance.common import GC_THRESHOLDS
-from pulsar_conformance.conformance.common.events import Tell
-from pulsar_conformance.conformance.common.verdict import Verdict
+from pulsar_conformance.conformance.common.events import Tell, Verdict
 from pulsar_conformance.conformance.engine.ask import at_once
 from pulsar_conformance.conformance.engine.plan import Plan
 from pulsar_conformance.conformance.engine.run import Run

@@ -1,9 +1,10 @@
-"""Bundle and broker averages over time. [DATA]"""
+"""Usage, averages, and contents of load reports. [USAGE, DATA, REPORT]"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
+from pulsar_conformance.reference import reports, usage
 from pulsar_conformance.reference.averages import (
     FRAMES,
     MEAN,
@@ -12,12 +13,66 @@ from pulsar_conformance.reference.averages import (
     carried,
     together,
 )
-from pulsar_conformance.reference.cluster import RATE_FIELDS, Rates, average_of, never_measured
-from pulsar_conformance.reference.context import Answer, Case, Context
+from pulsar_conformance.reference.cluster import (
+    RATE_FIELDS,
+    RESOURCES,
+    Broker,
+    Rates,
+    average_of,
+    never_measured,
+    percent_of,
+)
+from pulsar_conformance.reference.context import Answer, Case, Context, Refused
 from pulsar_conformance.reference.derivation import Derivation, Step
-from pulsar_conformance.reference.numbers import Rate, plain
+from pulsar_conformance.reference.numbers import Fraction, Rate, exact, jsonable, plain
 
-PLACES = 6
+PLACES = 4
+"""Decimal places of printed percentages, enough to distinguish the values that a check does."""
+
+
+def maximum(context: Context, case: Case) -> Derivation:
+    """Answer `usage.max`. [USAGE-01 … 04]"""
+    broker = Broker.read("broker", case["broker"])
+    weight = usage.weights(context.settings(case)) if case["weighted"] else usage.UNWEIGHTED
+    used = usage.weighted_maximum(broker, weight)
+
+    def explain() -> Iterator[Step]:
+        for name, percent in broker.percent.items():
+            weighed = f" x {plain(weight[name])} = {plain(percent * weight[name], PLACES)} %"
+            yield Step(name, f"{plain(percent, PLACES)} %{weighed if case['weighted'] else ''}")
+        maximum = f"{plain(used.percent, PLACES)} % of {used.resource or 'everything'}"
+        yield Step("maximum", maximum)
+
+    answer = {"percent": jsonable(used.percent), "resource": used.resource}
+    return Derivation(answer, explain)
+
+
+def nic(context: Context, case: Case) -> Derivation:
+    """Answer `usage.nic`. [USAGE-05 … 07]"""
+    reported = reported_speed(case)
+    speed = usage.nic_speed(context.settings(case), reported)
+    if speed is None:
+        raise Refused("no speed is reported and none is set")
+    return speed_answer(reported, speed)
+
+
+def reported_speed(case: Case) -> Fraction | None:
+    """Return the reported speed of a network card in Gbit/s; None if none is reported."""
+    reported = case["nics"][0]["reportedGbps"]
+    return None if reported is None else exact(reported)
+
+
+def speed_answer(reported: Fraction | None, speed: Fraction) -> Derivation:
+    """Return the answer with the speed that counts."""
+
+    def explain() -> Iterator[Step]:
+        yield Step("reported", "nothing" if reported is None else f"{plain(reported)} Gbit/s")
+        yield Step("speed", f"{plain(speed)} Gbit/s")
+
+    return Derivation({"gbps": jsonable(speed)}, explain)
+
+
+RATE_PLACES = 6
 """Decimal places of printed rates, enough to distinguish the values that a check does."""
 
 SHOWN = 6
@@ -60,7 +115,7 @@ def _rates_steps(samples: Sequence[Rates], known: Average, chosen: str) -> Itera
         if rate:
             full = len(values) > known.window
             worked = (_FULL[chosen] if full else _mean_of)(values, known.window)
-            yield Step(name, f"{worked} = {plain(rate, PLACES)}")
+            yield Step(name, f"{worked} = {plain(rate, RATE_PLACES)}")
 
 
 def _mean_of(values: Sequence[Rate], window: int) -> str:
@@ -73,7 +128,7 @@ def _mean_of(values: Sequence[Rate], window: int) -> str:
 
 def _last_of(values: Sequence[Rate], window: int) -> str:
     """The newest value mixed into the average before it."""
-    before = plain(MEAN["fading"](values[:-1], window), PLACES)
+    before = plain(MEAN["fading"](values[:-1], window), RATE_PLACES)
     return f"(({window} - 1) x {before} + {plain(values[-1])}) / {window}"
 
 
@@ -109,7 +164,31 @@ def _written(rates: Rates) -> str:
     return f"{messages_in} + {messages_out} msg/s, {bytes_in} + {bytes_out} B/s"
 
 
+def read(_context: Context, case: Case) -> Derivation:
+    """Answer `report.read`. [REPORT-01 … 09]"""
+    try:
+        report = reports.read(case["report"])
+    except reports.Unreadable as wrong:
+        raise Refused(str(wrong)) from None
+    broker = report.broker
+
+    def explain() -> Iterator[Step]:
+        where = f"below {reports.NESTED}" if report.manager == "simple" else "at the top"
+        yield Step("manager", f"{report.manager}: its resources stand {where}")
+        for name in RESOURCES:
+            if name in broker:
+                usage, limit = broker[name]["usage"], broker[name]["limit"]
+                yield Step(name, f"{usage} / {limit} = {plain(percent_of(broker[name]))} %")
+        said = [name for name in reports.LOAD if name in broker]
+        yield Step("besides", ", ".join(said) or "nothing")
+
+    return Derivation({"manager": report.manager, "broker": broker}, explain)
+
+
 ANSWERS: Mapping[str, Answer] = {
+    "usage.max": maximum,
+    "usage.nic": nic,
     "average.bundle": bundle,
     "average.broker": broker,
+    "report.read": read,
 }
