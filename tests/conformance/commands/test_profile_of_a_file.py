@@ -48,4 +48,4 @@ def test_files_of_several_profiles_are_not_asked_together(tmp_path, capsys):
     files = [place_file(tmp_path, profile) for profile in RATHER]
     assert main(["ask", "reference", *files]) == 2
     assert "ask them one by one" in capsys.readouterr().err
-    assert main(["ask", "reference", "--judge-by", "released-3.0", *files]) == 0
+    assert main(["ask", "--judge-by", "released-3.0", "reference", *files]) == 0
