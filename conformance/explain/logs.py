@@ -22,6 +22,8 @@ LARGEST_FRACTION = 2
 MEBIBYTE = 1024 * 1024
 MEGABYTE = 1_000_000
 
+DIFFERS = "the line differs"
+
 Figures = tuple[str, ...]
 
 
@@ -34,22 +36,29 @@ def log_lines(file: Path) -> Iterator[str]:
         text = file.read_text("utf-8", errors="replace")
     except OSError as wrong:
         raise BadCase(f"{file}: {wrong.strerror or wrong}") from None
-    found = others = 0
+    found = others = differing = 0
     for number, line in enumerate(text.splitlines(), 1):
-        for pattern, explain in PATTERNS.items():
-            if matched := pattern.search(line):
-                found += 1
-                yield f"{file}:{number}"
-                for part in explain(matched.groups()):
-                    yield from paragraph(part, 4, "  ")
-                break
-        else:
-            others += "Shedder" in line
+        parts = _explained(line)
+        others += not parts and "Shedder" in line
+        if parts:
+            found += 1
+            differing += any(part.startswith(DIFFERS) for part in parts)
+            yield f"{file}:{number}"
+            for part in parts:
+                yield from paragraph(part, 4, "  ")
     if not found:
-        raise BadCase(f"{file}: no line plans an unload by ThresholdShedder or OverloadShedder")
-    yield f"{counted(found, 'line')} explained"
+        raise BadCase(f"{file}: no line plans an unload, or why there is none")
+    yield f"{counted(found, 'line')} explained; the figures of {differing or 'none'} differ"
     if others:
         yield f"{counted(others, 'other line')} of shedders without figures to check"
+
+
+def _explained(line: str) -> list[str]:
+    """Return the explanation of a line, or nothing."""
+    for pattern, explain in PATTERNS.items():
+        if matched := pattern.search(line):
+            return list(explain(matched.groups()))
+    return []
 
 
 def _over_average(figures: Figures) -> Iterator[str]:
@@ -93,6 +102,57 @@ def _below_floor(figures: Figures) -> Iterator[str]:
     yield f"{_rate(float(planned))} to shed are below {float(floor):g} MiB/s, {name}"
 
 
+def _over_another(figures: Figures) -> Iterator[str]:
+    """Explain a line of AvgShedder: two brokers with score, bytes and messages, and the share."""
+    busy, idle, *texts, by_messages, marked = figures
+    highest, bytes_of, messages, lowest, fewer_bytes, fewer_messages = map(float, texts)
+    yield f"AvgShedder, {busy} to {idle}: scores {highest:.2f} and {lowest:.2f}"
+    apart = messages - fewer_messages if by_messages == "true" else bytes_of - fewer_bytes
+    amount = float(marked)
+    unit = "msg/s" if by_messages == "true" else "bytes/s"
+    share = amount / apart if apart > 0 else 0
+    part = f"{100 * share:.4g} % of the difference of {apart:.6g} {unit}"
+    yield f"to move: {part} = {amount:.6g} {unit}"
+    least = "maxUnloadPercentage is the share of the difference that it moves, 0.2 by default"
+    yield least if 0 < share <= 1 else f"{DIFFERS}: that is no share of the difference"
+
+
+def _below_both_floors(figures: Figures) -> Iterator[str]:
+    """Explain a line of AvgShedder about a move that is too small."""
+    busy, idle, bytes_of, bytes_floor, messages, messages_floor = figures
+    yield f"AvgShedder, {busy} to {idle}: it keeps all"
+    yield (
+        f"{_rate(float(bytes_of))} to move are below {float(bytes_floor):g} MiB/s, and "
+        f"{float(messages):.4g} msg/s below {float(messages_floor):g} msg/s: "
+        "minUnloadMessageThroughput and minUnloadMessage"
+    )
+    below = float(bytes_of) < float(bytes_floor) and float(messages) < float(messages_floor)
+    yield "the line agrees" if below else f"{DIFFERS}: one of them is not below"
+
+
+def _no_lower_broker(figures: Figures) -> Iterator[str]:
+    """Explain a line of ThresholdShedder about the lower boundary."""
+    threshold, average, broker, usage = figures
+    least, usual, used = (100 * float(text) for text in (threshold, average, usage))
+    yield f"ThresholdShedder, {broker}: no broker is under {usual:.2f} - {least:g} %"
+    yield (
+        f"with lowerBoundarySheddingEnabled, {broker}, the busiest at {used:.2f} %, sheds only if "
+        "there is one"
+    )
+
+
+def _uniform(figures: Figures) -> Iterator[str]:
+    [amount] = figures
+    yield f"UniformLoadShedder chose a bundle with {float(amount):.6g} msg/s"
+    yield "the line has no rates of brokers, so nothing can be recomputed"
+
+
+def _unloading(figures: Figures) -> Iterator[str]:
+    strategy, bundle, broker, destination = figures
+    to = f" to {destination}" if destination else ""
+    yield f"{strategy} unloads {bundle} from {broker}{to}"
+
+
 def _sole_bundle(figures: Figures) -> Iterator[str]:
     bundle, broker = figures
     yield f"{broker}: {bundle} is its only bundle, which a release never unloads"
@@ -111,7 +171,7 @@ def _rate(mebibytes: float) -> str:
 def _verdict(logged: float, computed: float) -> str:
     if abs(logged - computed) <= SAME * max(abs(computed), 1e-9):
         return "the line agrees"
-    return f"the line differs: it says {logged:.6g} MiB/s"
+    return f"{DIFFERS}: it says {logged:.6g} MiB/s"
 
 
 PATTERNS: Mapping[re.Pattern[str], Callable[[Figures], Iterator[str]]] = {
@@ -132,6 +192,25 @@ PATTERNS: Mapping[re.Pattern[str], Callable[[Figures], Iterator[str]]] = {
         rf"\[(\S+)\] broker is planning to shed throughput {NUMBER} MByte/s less than "
         rf"minimumThroughputThreshold {NUMBER} MByte/s"
     ): _below_floor,
+    re.compile(
+        r"broker:\[(\S+)\] is planning to shed bundles to broker:\[(\S+?)\]\. maxBroker stat:"
+        rf"scores:{NUMBER}, throughput:{NUMBER}, msgRate:{NUMBER}\. minBroker stat:"
+        rf"scores:{NUMBER}, throughput:{NUMBER}, msgRate:{NUMBER}\. "
+        rf"isMsgRateToOffload:(\w+),\s+trafficMarkedToOffload:{NUMBER}"
+    ): _over_another,
+    re.compile(
+        r"broker:\[(\S+)\] is planning to shed bundles to broker:\[(\S+?)\],but the throughput "
+        rf"{NUMBER} MByte/s is less than minimumThroughputThreshold {NUMBER} MByte/s, and the "
+        rf"msgRate {NUMBER} rate/s is also less than minimumMsgRateThreshold {NUMBER} rate/s"
+    ): _below_both_floors,
+    re.compile(
+        rf"No broker is below the lower bound, threshold is {NUMBER}, avgUsage usage is {NUMBER}, "
+        rf"max usage of Broker (\S+) is {NUMBER}"
+    ): _no_lower_broker,
+    re.compile(rf"Found bundle to unload with msgRate {NUMBER}"): _uniform,
+    re.compile(
+        r"\[(\w+)\] Unloading bundle: (\S+) from broker (\S+)(?: to dest broker (\S+))?"
+    ): _unloading,
     re.compile(r"Sole namespace bundle (\S+) is overloading broker (\S+?)\. "): _sole_bundle,
 }
 """Lines of the load balancer with figures, and how each is explained."""

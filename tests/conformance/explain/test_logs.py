@@ -1,5 +1,8 @@
 """Lines that the load balancer logs, recomputed."""
 
+import re
+from pathlib import Path
+
 import pytest
 from pulsar_conformance.conformance.commands.main import main
 
@@ -69,7 +72,8 @@ def test_what_keeps_a_broker_from_unloading_is_explained(explained):
     assert status == 0
     assert "3.5 MiB/s (3.67 MB/s) to shed are below 10 MiB/s" in out
     assert "a/b/0x00000000_0xffffffff is its only bundle" in out
-    assert "2 lines explained 1 other line of shedders without figures to check" in out
+    assert "2 lines explained; the figures of none differ" in out
+    assert "1 other line of shedders without figures to check" in out
 
 
 def test_a_log_without_unloads_is_refused(explained, tmp_path, capsys):
@@ -80,3 +84,40 @@ def test_a_log_without_unloads_is_refused(explained, tmp_path, capsys):
     assert "No such file" in capsys.readouterr().err
     assert main(["explain", "--log", "x", "--example", "y"]) == 2
     assert "explain takes either" in capsys.readouterr().err
+
+
+LOGS = Path(__file__).parent / "logs"
+PLANNED = re.compile(r"Attempting to shed load on (\S+), ")
+UNLOADED = re.compile(r"\[(Threshold|Overload)Shedder\] Unloading bundle: (\S+) from broker (\S+)")
+
+
+def log_of(version):
+    """A log of a cluster of a release on loopback, with rounds of each strategy."""
+    return (LOGS / f"broker-{version}.log").read_text().splitlines()
+
+
+@pytest.mark.parametrize("version", ["3.0.7", "4.2.4"])
+def test_each_line_of_a_running_cluster_agrees_with_its_figures(explained, version):
+    lines = log_of(version)
+    status, out, _ = explained(*lines)
+    assert status == 0
+    assert "the figures of none differ" in out
+    unloads = [found for line in lines if (found := UNLOADED.search(line))]
+    assert len(unloads) >= 7
+    for unload in unloads:
+        assert f"Shedder unloads {unload[2]} from {unload[3]} to " in out
+    plans = sum(bool(PLANNED.search(line)) for line in lines)
+    assert out.count(" % of its traffic") + out.count("the line agrees") >= plans >= 5
+    assert out.count("AvgShedder, ") == 4
+
+
+@pytest.mark.parametrize("version", ["3.0.7", "4.2.4"])
+@pytest.mark.parametrize(
+    ("figure", "changed"),
+    [("Offloading at least 20.48", "Offloading at least 30.48"), (" 0.648", " 2.648")],
+)
+def test_a_changed_figure_of_a_log_is_found(explained, version, figure, changed):
+    lines = "\n".join(log_of(version))
+    assert figure in lines
+    _, out, _ = explained(*lines.replace(figure, changed).splitlines())
+    assert "the figures of 1 differ" in out
