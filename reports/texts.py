@@ -1,6 +1,7 @@
 """Find each document among files, and hold its text against its fingerprints."""
 
-from collections.abc import Iterator, Mapping
+import json
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from pathlib import Path
@@ -18,6 +19,8 @@ class Text:
 
     file: Path
     sections: Mapping[str, list[str]]
+    part: str = ""
+    """The release whose annotations it is, of those in the file."""
 
     def by_fingerprint(self) -> dict[str, str]:
         """Return fingerprint -> sentence."""
@@ -35,7 +38,7 @@ def find_texts(documents: Mapping[str, Document], directory: Path) -> dict[str, 
     ]
     found: dict[str, Text] = {}
     for share, document_id, text in sorted(alike, key=lambda one: (-one[0], one[1], one[2].file)):
-        taken = document_id in found or text.file in {one.file for one in found.values()}
+        taken = document_id in found or (text.file, text.part) in _parts(found.values())
         if share >= SHARE and not taken:
             found[document_id] = text
     return found
@@ -77,7 +80,7 @@ def _name(title: str) -> str:
 
 
 def _contents(directory: Path) -> Iterator[tuple[Path, str]]:
-    for file in sorted(directory.iterdir()):
+    for file in sorted(directory.rglob("*")):
         if file.is_file():
             try:
                 yield file, file.read_text(encoding="utf-8")
@@ -85,9 +88,24 @@ def _contents(directory: Path) -> Iterator[tuple[Path, str]]:
                 continue  # no text
 
 
+def _parts(texts: Iterable[Text]) -> set[tuple[Path, str]]:
+    return {(one.file, one.part) for one in texts}
+
+
 def _read_as(document: Document, file: Path, content: str) -> Text:
+    if document.headings == "annotations":
+        return Text(file, dict(_annotations(document.version, file, content)), document.version)
     titles = [section.title for section in document.sections]
     return Text(file, dict(split(content, titles, marked=document.headings == "marked")))
+
+
+def _annotations(release: str, file: Path, content: str) -> Iterator[tuple[str, list[str]]]:
+    """Yield the annotation of each setting in a release, from JSON by setting and release."""
+    if file.suffix == ".json":
+        for name, by_release in json.loads(content).items():
+            if by_release[release]:
+                text = json.dumps(by_release[release], sort_keys=True, ensure_ascii=False)
+                yield name, [text]
 
 
 def _likeness(document: Document, text: Text) -> float:

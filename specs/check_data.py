@@ -280,11 +280,10 @@ def _check_observed(specs: Specs, sheet: Sheet, index: int, rule: Rule) -> None:
     if rule.why is None:
         problem = "an observed rule says why: where it was seen"
         raise sheet.error((index,), f"{rule.id}: {problem}")
-    if rule.sources:
-        problem = "an observed rule has no sources; what a document says is documented"
-        raise sheet.error((index, "sources"), f"{rule.id}: {problem}")
+    documents = {source.document for source in rule.sources}
     for number, name in enumerate(rule.profiles):
-        if specs.profiles[name].kind == "documented":
+        one = specs.profiles[name]
+        if one.kind == "documented" and not documents.intersection(one.documents):
             problem = f"an observed rule belongs to no documented profile, and {name} is one"
             raise sheet.error((index, "profiles", number), f"{rule.id}: {problem}")
 

@@ -9,7 +9,7 @@ from pulsar_conformance.specs.text import printable
 UNUSABLE = 2
 """Exit status for input or an implementation that cannot be used."""
 
-MOST_LISTED = 12
+MOST_LISTED = 14
 """Names that are all listed in a message; of more, only the nearest are."""
 
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
+from pulsar_conformance.specs.annotations import Annotations
 from pulsar_conformance.specs.check_data import check_data, check_rules
 from pulsar_conformance.specs.errors import SpecError, unknown
 from pulsar_conformance.specs.lines import Sheet, read
@@ -12,7 +13,6 @@ from pulsar_conformance.specs.model import (
     JSON,
     Alternative,
     Document,
-    Hidden,
     Profile,
     Reading,
     Rule,
@@ -112,14 +112,6 @@ def ways(data: Entry) -> dict[str, Way]:
     }
 
 
-def hidden(data: Entry) -> dict[str, Hidden]:
-    """Build hidden.yaml."""
-    return {
-        name: Hidden(name, entry["meaning"], entry["unit"], entry.get("neutral"))
-        for name, entry in data.items()
-    }
-
-
 def profiles(data: Entry) -> dict[str, Profile]:
     """Build profiles.yaml."""
     return {
@@ -173,7 +165,7 @@ def sources(entries: Sequence[Entry]) -> tuple[Source, ...]:
     )
 
 
-DATA = ("documents", "settings", "readings", "ways", "hidden", "profiles")
+DATA = ("annotations", "broker", "documents", "settings", "readings", "ways", "profiles")
 
 
 @cache
@@ -186,14 +178,18 @@ def load_from(directory: Path) -> Specs:
     """Read the specifications below a directory laid out as specs/ is."""
     sheets = {name: _sheet(directory, f"{name}.yaml", name) for name in DATA}
     rule_sheets = [_sheet(directory, file, "rules") for file in _rule_files(directory)]
+    annotations = Annotations(sheets["annotations"], sheets["broker"].data)
+    of_pages = settings(sheets["settings"].data)
+    known = profiles(sheets["profiles"].data)
     specs = Specs(
-        documents=documents(sheets["documents"].data),
-        settings=settings(sheets["settings"].data),
+        documents={**documents(sheets["documents"].data), **annotations.documents()},
+        settings=of_pages,
+        annotated=annotations.settings(of_pages),
         readings=readings(sheets["readings"].data),
         ways=ways(sheets["ways"].data),
-        hidden=hidden(sheets["hidden"].data),
-        profiles=profiles(sheets["profiles"].data),
-        rules=_rules(rule_sheets),
+        hidden=annotations.hidden(),
+        profiles=known,
+        rules=_in_order(_rules(rule_sheets), annotations, known),
     )
     check_data(specs, sheets)
     check_rules(specs, rule_sheets)
@@ -228,3 +224,12 @@ def _rules(sheets: list[Sheet]) -> dict[str, Rule]:
                 raise sheet.error((index, "id"), f"{problem}; an ID is never used again")
             rules[rule.id] = rule
     return rules
+
+
+def _in_order(
+    written: dict[str, Rule], annotations: Annotations, profiles: Mapping[str, Profile]
+) -> dict[str, Rule]:
+    """Return the rules of the files and of the annotations, in the order of their areas."""
+    every = {**written, **{rule.id: rule for rule in annotations.rules(written, profiles)}}
+    areas = {area: number for number, area in enumerate(AREAS)}
+    return dict(sorted(every.items(), key=lambda one: areas.get(one[1].area, len(areas))))

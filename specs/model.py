@@ -63,8 +63,8 @@ class Document:
     title: str
     version: str
     url: str
-    headings: Literal["marked", "plain"]
-    """True if its headings begin with number signs or have lost them."""
+    headings: Literal["marked", "plain", "annotations"]
+    """Kind of its headings: with number signs, without them, or names of annotated settings."""
     copy_of: str | None
     """The document whose text it repeats; nothing rests on a copy alone."""
     sections: tuple[Section, ...]
@@ -102,6 +102,12 @@ class Setting:
     """Reason why a setting has no default in any document."""
     choices: tuple[JSON, ...] = ()
     range: tuple[float, float] | None = None
+    dynamic: bool | None = None
+    """True if it can be changed while a broker runs; None if no annotation says so."""
+    deprecated_in: tuple[str, ...] = ()
+    """The documents that deprecate it."""
+    replaced_by: str | None = None
+    """The setting that stands for it where it is deprecated."""
 
 
 @dataclass(frozen=True)
@@ -236,6 +242,9 @@ class Specs:
 
     documents: Mapping[str, Document]
     settings: Mapping[str, Setting]
+    """The settings that pages name."""
+    annotated: Mapping[str, Setting]
+    """The settings that annotations of releases name; some of them pages name, too."""
     readings: Mapping[str, Reading]
     ways: Mapping[str, Way]
     hidden: Mapping[str, Hidden]
@@ -272,7 +281,7 @@ class Specs:
         documents = [document for one in self.lineage(profile) for document in one.documents]
         found = {
             name: setting.defaults[document]
-            for name, setting in self.settings.items()
+            for name, setting in (*self.settings.items(), *self.annotated.items())
             for document in documents
             if document in setting.defaults
         }

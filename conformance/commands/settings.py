@@ -150,16 +150,34 @@ def _as_json(found: SettingsRead) -> dict[str, Any]:
 def _lines(args: argparse.Namespace) -> Iterator[str]:
     specs = load()
     defaults = specs.defaults(args.profile)
+    documents = {name for one in specs.lineage(args.profile) for name in one.documents}
+    known = {**specs.annotated, **specs.settings}
     for pattern in args.pattern:
-        if not any(fnmatchcase(name, pattern) for name in specs.settings):
-            raise UnknownName(pattern, "setting", specs.settings)
-    for name, setting in specs.settings.items():
-        if not args.pattern or any(fnmatchcase(name, pattern) for pattern in args.pattern):
+        if not any(fnmatchcase(name, pattern) for name in known):
+            raise UnknownName(pattern, "setting", known)
+    for name in dict.fromkeys((*specs.settings, *known)):
+        setting, annotated = known[name], specs.annotated.get(name, known[name])
+        named = name in specs.settings or documents.intersection(annotated.documents)
+        matches = any(fnmatchcase(name, pattern) for pattern in args.pattern)
+        if matches or (named and not args.pattern):
             yield name
             yield from paragraph(setting.meaning, 2)
-            yield from columns(
-                [("  takes", _takes(setting)), ("  default", _default(name, defaults))]
+            facts = (
+                ("  takes", _takes(setting)),
+                ("  default", _default(name, defaults)),
+                *_annotated(annotated, documents),
             )
+            yield from columns(facts)
+
+
+def _annotated(setting: Setting, documents: set[str]) -> Iterator[tuple[str, str]]:
+    """Yield what the annotations among some documents say of a setting."""
+    if setting.dynamic is None or not documents.intersection(setting.documents):
+        return
+    yield "  dynamic", "yes" if setting.dynamic else "no; it holds from the start of a broker on"
+    if documents.intersection(setting.deprecated_in):
+        instead = f"; {setting.replaced_by} replaces it" if setting.replaced_by else ""
+        yield "  deprecated", f"yes{instead}"
 
 
 def _takes(setting: Setting) -> str:

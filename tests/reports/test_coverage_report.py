@@ -1,5 +1,6 @@
 """The report on an invented farm, whose two pages nobody needs to know."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -32,7 +33,19 @@ WAYS = """molt:
     yearly: {means: Each year.}
     never: {means: Never., place: Hen.molt}
 """
-HIDDEN = "maxHens: {meaning: How many., unit: hens}\n"
+ANNOTATIONS = """documents: {annotated-hens: 2.0.0}
+settings:
+  maxHens:
+    meaning: How many.
+    rule: CONFIG-02
+    texts: {1.0.0: %s}
+"""
+ANNOTATED = {"default": 20, "doc": "The most hens."}
+BROKER = """releases: [1.0.0, 2.0.0]
+settings:
+  maxHens: {type: integer, default: 20}
+renamed: {}
+"""
 PROFILES = "farm: {title: All., kind: documented, documents: [hens, ducks], readings: {}}\n"
 RULES = """- id: CONFIG-01
   title: Hens lay daily, by tens
@@ -68,7 +81,8 @@ def farm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ("settings", SETTINGS),
         ("readings", READINGS),
         ("ways", WAYS),
-        ("hidden", HIDDEN),
+        ("annotations", ANNOTATIONS % fingerprint(json.dumps(ANNOTATED, sort_keys=True))),
+        ("broker", BROKER),
         ("profiles", PROFILES),
         ("rules/config", RULES),
     ):
@@ -77,6 +91,9 @@ def farm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     texts.mkdir()
     (texts / "any_name.md").write_text(HENS, encoding="utf-8")
     (texts / "0001.txt").write_text(DUCKS, encoding="utf-8")
+    (texts / "settings").mkdir()
+    annotated = {"maxHens": {"1.0.0": ANNOTATED, "2.0.0": ANNOTATED}}
+    (texts / "settings" / "annotated.json").write_text(json.dumps(annotated), encoding="utf-8")
     (texts / "notes.md").write_text("Nothing of interest.", encoding="utf-8")
     (texts / "picture").write_bytes(b"\xff\xfe\x00")
     return tmp_path
@@ -114,11 +131,12 @@ def test_every_sentence_is_listed(farm: Path, capsys: pytest.CaptureFixture[str]
     assert "by their keepers" not in out
     assert "\x1b" not in out
     assert max(map(len, out.splitlines())) <= 80
-    totals = [line.split() for line in out.splitlines()[-3:]]
+    totals = [line.split() for line in out.splitlines()[-4:]]
     assert totals == [
         ["hens", "5", "3", "0", "1", "1", "0"],
         ["ducks", "3", "1", "0", "1", "1", "0"],
-        ["all", "8", "4", "0", "2", "2", "0"],
+        ["annotated-hens", "1", "1", "0", "0", "0", "0"],
+        ["all", "9", "5", "0", "2", "2", "0"],
     ]
 
 

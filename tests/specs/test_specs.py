@@ -3,6 +3,7 @@
 import pytest
 from pulsar_conformance import specs
 from pulsar_conformance.specs import Specs, UnknownName
+from pulsar_conformance.specs.broker import broker_settings
 
 
 @pytest.fixture(scope="module")
@@ -15,6 +16,9 @@ def test_the_bundled_data_is_in_order(bundled: Specs) -> None:
         "documented-3.0",
         "documented-2.10",
         "documented-2.4",
+        "documented-4.0",
+        "documented-4.2",
+        "documented-5.0",
         "unwritten-3.0",
         "released-2.4",
         "released-2.10",
@@ -57,7 +61,17 @@ def test_every_setting_of_a_config_rule_has_its_default(bundled: Specs) -> None:
                 assert setting in bundled.defaults(profile)
     with_default = {name for name, one in bundled.settings.items() if one.defaults}
     claimed = {rule.settings[0] for rule in bundled.rules.values() if rule.area == "CONFIG"}
-    assert claimed == with_default
+    assert claimed == {*with_default, *bundled.annotated}
+
+
+def test_every_annotation_of_a_release_is_a_rule_about_its_default(bundled: Specs) -> None:
+    for profile, release in (("documented-4.0", "4.0.7"), ("documented-5.0", "5.0.0-M1")):
+        rules = bundled.rules_of(profile)
+        known = {name: one.default(release) for name, one in broker_settings().items()}
+        annotated = {name: known[name] for name in bundled.annotated if known[name] is not None}
+        assert {
+            rule.settings[0]: bundled.defaults(profile)[rule.settings[0]] for rule in rules
+        } == (annotated)
 
 
 def test_defaults_and_readings_follow_the_profile(bundled: Specs) -> None:

@@ -13,7 +13,7 @@ BUNDLED = Path(specs.__file__).parent
 
 @pytest.fixture
 def directory(tmp_path: Path) -> Path:
-    for name in ("documents", "settings", "readings", "ways", "hidden", "profiles"):
+    for name in ("annotations", "broker", "documents", "settings", "readings", "ways", "profiles"):
         shutil.copy(BUNDLED / f"{name}.yaml", tmp_path)
     shutil.copytree(BUNDLED / "rules", tmp_path / "rules")
     return tmp_path

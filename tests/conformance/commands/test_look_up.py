@@ -18,7 +18,7 @@ def said(capsys):
         assert main(words) == 0
         lines = capsys.readouterr().out.splitlines()
         long = [line for line in lines if len(line) > 80]
-        assert [line for line in long if max(map(len, line.split())) < 60] == []
+        assert [line for line in long if max(map(len, line.split())) < 55] == []
         return lines
 
     return say
