@@ -155,7 +155,8 @@ def entry_of(rule: Rule) -> str:
     """Return the rule's entry in its file."""
     file = files("pulsar_conformance.specs").joinpath(rule.file)
     lines = file.read_text("utf-8").splitlines()[rule.line - 1 :]
-    rest = takewhile(lambda line: not line.startswith(("- ", "#")), lines[1:])
+    deeper = " " * (len(lines[0]) - len(lines[0].lstrip()) + 1)
+    rest = takewhile(lambda line: not line or line.startswith(deeper), lines[1:])
     return "\n".join([*lines[:1], *rest]).rstrip() + "\n"
 
 

@@ -69,9 +69,8 @@ def test_every_annotation_of_a_release_is_a_rule_about_its_default(bundled: Spec
         rules = bundled.rules_of(profile)
         known = {name: one.default(release) for name, one in broker_settings().items()}
         annotated = {name: known[name] for name in bundled.annotated if known[name] is not None}
-        assert {
-            rule.settings[0]: bundled.defaults(profile)[rule.settings[0]] for rule in rules
-        } == (annotated)
+        defaults = bundled.defaults(profile)
+        assert {rule.settings[0]: defaults[rule.settings[0]] for rule in rules} == annotated
 
 
 def test_defaults_and_readings_follow_the_profile(bundled: Specs) -> None:

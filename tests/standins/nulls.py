@@ -125,7 +125,7 @@ class Everything(Null):
     """Does as much as can be said."""
 
     def settings_defaults(self, case):
-        return {"settings": dict.fromkeys(load().settings, "everything")}
+        return {"settings": dict.fromkeys(load().annotated, "everything")}
 
     def bundles_create(self, case):
         return {"boundaries": [*(f"0x{n << 16:08x}" for n in range(1 << 16)), LAST]}
@@ -194,7 +194,7 @@ class RandomLegal(Null):
     def settings_defaults(self, case):
         values = (True, False, 0, 1, 10, 100, "", "everything")
         return {
-            "settings": {name: self.random.choice(values) for name in self.some(load().settings)}
+            "settings": {name: self.random.choice(values) for name in self.some(load().annotated)}
         }
 
     def bundles_create(self, case):
@@ -275,7 +275,7 @@ class Stranger(RandomLegal):
     UPSIDE_DOWN = "0xffffffff_0x00000000"
 
     def settings_defaults(self, case):
-        return {"settings": {"noSuchSetting": 1e308, **dict.fromkeys(load().settings)}}
+        return {"settings": {"noSuchSetting": 1e308, **dict.fromkeys(load().annotated)}}
 
     def bundles_create(self, case):
         return {"boundaries": self.random.choice(([], [LAST], [LAST, "0x00000000", LAST]))}

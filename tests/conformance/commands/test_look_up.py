@@ -59,6 +59,21 @@ def test_readings_mark_what_a_profile_takes(said):
     assert named == set(EVERY.readings)
 
 
+def test_annotated_settings_say_whether_they_are_dynamic_and_what_replaces_them(said):
+    name = "loadBalancerBandwithInResourceWeight"
+    lines = said("settings", name, "--judge-by", "documented-4.0")
+    assert lines[-2:] == [
+        "  dynamic     yes",
+        "  deprecated  yes; loadBalancerBandwidthInResourceWeight replaces it",
+    ]
+    lines = said("settings", "loadBalancerEnabled", "--judge-by", "documented-4.2")
+    assert lines[-2:] == [
+        "  default  true",
+        "  dynamic  no; it holds from the start of a broker on",
+    ]
+    assert said("settings", name, "--judge-by", "documented-3.0")[-1] == "  default  1.0"
+
+
 def test_settings_have_the_default_of_a_profile(said):
     lines = said("settings", "loadBalancerSheddingEnabled", "--judge-by", "released-3.0")
     assert lines[0] == "loadBalancerSheddingEnabled"

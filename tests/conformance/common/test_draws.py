@@ -23,7 +23,13 @@ from pulsar_conformance.conformance.placement import draw_placements as placemen
 from pulsar_conformance.conformance.shedding import draw_cycles as shedding
 
 EXAMPLES = 100
-PROFILES = ("documented-3.0", "documented-2.10", "documented-2.4", "unwritten-3.0")
+PROFILES = (
+    "documented-3.0",
+    "documented-2.10",
+    "documented-2.4",
+    "documented-5.0",
+    "unwritten-3.0",
+)
 RULES = sorted(
     {rule.id for one in PROFILES for rule in specs.load().rules_of(one) if rule.untestable is None}
 )

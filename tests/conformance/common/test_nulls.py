@@ -15,7 +15,12 @@ from pulsar_conformance.reference import Readings
 from standins.nulls import NULLS, Stranger
 
 EXAMPLES = 40
-DOCUMENTED = ("documented-3.0", "documented-2.10", "documented-2.4")
+DOCUMENTED = (
+    "documented-3.0",
+    "documented-2.10",
+    "documented-2.4",
+    "documented-5.0",
+)
 RELEASED = tuple(f"released-{version}" for version in ("5.0", "4.2", "4.0", "3.0", "2.10", "2.4"))
 NEWEST_FIRST = (*DOCUMENTED, "unwritten-3.0", *RELEASED)
 
