@@ -140,7 +140,7 @@ def spark(session: nox.Session) -> None:
     """Run the tests of the Spark engine; needs Java 17. After --, options for pytest."""
     install(session, "tests", extra="spark")
     session.run("pulsar-conformance", "check", "spark:local[2]")
-    session.run("pytest", "-q", *ENDS, "-m", "spark", *session.posargs)
+    session.run("pytest", "-q", *ENDS, "-m", "spark and not thorough", *session.posargs)
 
 
 @nox.session

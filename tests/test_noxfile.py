@@ -141,7 +141,7 @@ def test_the_tests_of_spark_are_run_where_spark_is(noxfile, monkeypatch):
     assert installed[1] == ".[spark]"
     assert checked == ("pulsar-conformance", "check", "spark:local[2]")
     assert tested[0] == "pytest"
-    assert tested[-4:] == ("-m", "spark", "-k", "edges")
+    assert tested[-4:] == ("-m", "spark and not thorough", "-k", "edges")
 
 
 def test_what_follows_the_dashes_goes_through(noxfile, monkeypatch, tmp_path):

@@ -215,7 +215,11 @@ def audited(session, begun):
 
 
 @pytest.mark.parametrize(
-    ("near", "fresh"), [(timedelta(0), timedelta(0)), (recent.NEAR, recent.FRESH)]
+    ("near", "fresh"),
+    [
+        (timedelta(0), timedelta(0)),
+        pytest.param(recent.NEAR, recent.FRESH, marks=pytest.mark.thorough),
+    ],
 )
 def test_a_corrected_day_and_a_day_more_come_to_what_all_of_it_at_once_does(
     session, written, audited, tmp_path, monkeypatch, near, fresh
@@ -292,7 +296,8 @@ def silver_of(session, folder, lines):
     """The tables of what is recorded in lines."""
     write(folder, 0, lines)
     rows = session.read.text(str(folder)).selectExpr("'' file", "value line", "null damage")
-    return Silver(**{name: table.build(records(rows)) for name, table in SILVER.items()})
+    recorded = records(rows).localCheckpoint()
+    return Silver(**{name: table.build(recorded) for name, table in SILVER.items()})
 
 
 def test_what_a_leader_says_within_a_day_makes_a_split_open(session, written, tmp_path):
