@@ -8,8 +8,9 @@ import os
 import re
 import sys
 import zipfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -57,7 +58,7 @@ def connect_pulsar(
     with starting(name):
         target = Target.parse(rest)
         version, jars = released_jars(target)
-        shells = _fetched("the shells of Pulsar", f"shells-{SHELLS.rpartition(':')[2]}", SHELLS)
+        shells = fetched_shells()
         _in_a_class_path(shells, jars, *target.class_path)
     told: dict[str, Any] = {
         "version": version,
@@ -69,11 +70,15 @@ def connect_pulsar(
     words = [sys.executable, "-m", HOST, OBJECT, json.dumps(told)]
     unhurried = UNHURRIED if limits == Limits() else limits
     examined = target.release in versions.releases()
-    return ReleasedConnection(words, name, profile, readings, unhurried, examined)
+    others = [] if examined else maven.replaced(version, jars)
+    return ReleasedConnection(words, name, profile, readings, unhurried, examined, others)
 
 
 class ReleasedConnection(ProcessConnection):
-    """A child whose JVM holds one release; of one that was not examined, the nearest is found."""
+    """A child whose JVM holds one release; of one that was not examined, the nearest is found.
+
+    `others` names the parts that are another release's.
+    """
 
     def __init__(
         self,
@@ -83,6 +88,7 @@ class ReleasedConnection(ProcessConnection):
         readings: Mapping[str, str],
         limits: Limits,
         examined: bool,
+        others: Sequence[str],
     ) -> None:
         super().__init__(argv, name, profile, readings, limits, restarts=False)
         whole = "settings.defaults" in self.hello.operations
@@ -93,6 +99,10 @@ class ReleasedConnection(ProcessConnection):
             except BaseException:
                 self.close()
                 raise
+        if others:
+            parts = f"{', '.join(others)} stand in for its own, which cannot be fetched"
+            line = f"pulsar {self.hello.version}: {parts}; they decide nothing about load balancing"
+            self._remarks.append(line)
 
     def _answer(self, operation: str, case: JSON) -> JSON:
         try:
@@ -121,9 +131,9 @@ def released_jars(target: Target) -> tuple[str, Path]:
     release = versions.fetched(target.release)
     if release and not Path(target.release).is_dir():
         check_machine()
-        pom = maven.pulsar_pom(release.version, release.pins)
-        what = f"Pulsar {release.version}"
-        return release.version, _fetched(what, release.version, pom)
+        near = versions.closest(release.version)
+        fill = partial(maven.fetch_release, release.version, release.pins, near)
+        return release.version, _fetched(release.version, fill)
     folder = Path(target.release)
     check_release(target.release)
     jars = sorted(folder.glob("*.jar"))
@@ -166,8 +176,15 @@ def _in_a_class_path(*paths: Path) -> None:
             raise BadTarget(f"Java takes no path with {os.pathsep!r} in it: move or link {path}")
 
 
-def _fetched(what: str, shelf_name: str, pom: str) -> Path:
-    """The folder of jars in the cache, which are fetched where they are not whole."""
+def fetched_shells() -> Path:
+    """The folder of the jars that stub Pulsar. Errors: `maven.CannotFetch`."""
+    pom = maven.plain_pom([SHELLS])
+    fill = partial(maven.fetch, "the shells of Pulsar", pom)
+    return _fetched(f"shells-{SHELLS.rpartition(':')[2]}", fill)
+
+
+def _fetched(shelf_name: str, fill: Callable[[Path], None]) -> Path:
+    """The folder of jars in the cache, which is filled where they are not whole."""
     shelf = Shelf(shelf_name)
     damage = ""
     try:
@@ -181,10 +198,8 @@ def _fetched(what: str, shelf_name: str, pom: str) -> Path:
                 return shelf.library
         except Damaged as error:
             damage = str(error)
-        if not pom.startswith("<"):
-            pom = maven.plain_pom([pom])
         try:
-            shelf.fill(lambda library: maven.fetch(what, pom, library))
+            shelf.fill(fill)
         except maven.CannotFetch as error:
             if damage:
                 error.problem = f"{damage}; it has to be fetched again, and {error.problem}"

@@ -29,13 +29,18 @@ POM = """<project xmlns="http://maven.apache.org/POM/4.0.0">
 
 
 class CannotFetch(UserError):
-    """Maven did not download the jars; the message says what happened and what to do about it."""
+    """Maven did not download the jars; the message says what happened and what to do about it.
 
-    def __init__(self, problem: str, hint: str, tail: str = "") -> None:
+    Attributes:
+        missing: the artifact that no repository in reach has, as group:name:..., if that is why.
+    """
+
+    def __init__(self, problem: str, hint: str, tail: str = "", missing: str = "") -> None:
         super().__init__(problem)
         self.problem = problem
         self.hint = hint
         self.tail = tail
+        self.missing = missing
 
 
 def pulsar_pom(version: str, pins: Sequence[str]) -> str:
@@ -59,6 +64,44 @@ def _dependency(artefact: str, more: str = "") -> str:
         f"<dependency><groupId>{group}</groupId><artifactId>{name}</artifactId>"
         f"<version>{version}</version>{more}</dependency>"
     )
+
+
+def fetch_release(version: str, pins: Sequence[str], near: str, library: Path) -> None:
+    """Copy a release's jars to a folder; where a part of `REPLACEABLE` is missing, `near`'s.
+
+    Errors: `CannotFetch`.
+    """
+    taken = list(pins)
+    while True:
+        try:
+            return fetch(f"Pulsar {version}", pulsar_pom(version, taken), library)
+        except CannotFetch as error:
+            group, name, *_ = *error.missing.split(":"), ""
+            pin = f"{PULSAR}:{name}:{near}"
+            if group != PULSAR or not name.startswith(REPLACEABLE) or pin in taken:
+                raise
+            taken.append(pin)
+
+
+def replaced(version: str, library: Path) -> list[str]:
+    """Name the parts in a release's folder that are another release's."""
+    part = re.compile(rf"{re.escape(PULSAR)}\.(({'|'.join(REPLACEABLE)})[a-z-]*?)-(\d.*)\.jar")
+    found = (part.fullmatch(jar.name) for jar in sorted(library.glob(f"{PULSAR}.*.jar")))
+    return [f"{one[1]} {one[3]}" for one in found if one and not one[3].startswith(version)]
+
+
+REPLACEABLE = (
+    "jetcd-core-shaded",
+    "managed-ledger",
+    "pulsar-docs-tools",
+    "pulsar-functions",
+    "pulsar-io",
+    "pulsar-opentelemetry",
+    "pulsar-package",
+    "pulsar-transaction",
+    "pulsar-websocket",
+)
+"""Parts of a broker that decide nothing about load balancing, by the beginning of their names."""
 
 
 def fetch(what: str, pom: str, library: Path) -> None:
@@ -140,6 +183,7 @@ def _why(what: str, said: Sequence[str]) -> CannotFetch:
             "let ~/.m2/settings.xml name a mirror of that repository, or write pulsar:PATH with "
             "the lib folder of a distribution, which has every jar",
             tail,
+            unreached[1],
         )
     if NETWORK.search(text):
         return CannotFetch(
@@ -153,6 +197,7 @@ def _why(what: str, said: Sequence[str]) -> CannotFetch:
             "name a version that was released, or write pulsar:PATH with the lib folder of a "
             "distribution or build",
             tail,
+            absent[1] or absent[2],
         )
     return CannotFetch(f"Maven could not fetch {what}", "its own words follow", tail)
 

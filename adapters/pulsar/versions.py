@@ -92,6 +92,14 @@ def fetched(version: str) -> Known | None:
     return Known(version, documents_of(version), next(pins, ()))
 
 
+def closest(version: str) -> str:
+    """Return the examined release of the same line, or else the next later one, or the last."""
+    wanted, known = order(version)[0], [*releases()]
+    alike = [one for one in known if order(one)[0][:2] == wanted[:2]]
+    later = [one for one in known if order(one)[0] > wanted]
+    return [*alike, *later, known[-1]][0]
+
+
 def documents_of(version: str) -> str:
     """Return the profile of the newest documents that are about a version."""
     if version in releases():

@@ -31,9 +31,7 @@ SKIPPED = "unsupported", "illegal", "inexpressible"
 def release(version, profile):
     """The adapter's object, in this process, with the settings that a release has by default."""
     _, jars = connect.released_jars(Target.parse(version))
-    shelf = f"shells-{connect.SHELLS.rpartition(':')[2]}"
-    shells = connect._fetched("the shells of Pulsar", shelf, connect.SHELLS)
-    told = {"version": version, "folders": [str(shells), str(jars)], "plugin": []}
+    told = {"version": version, "folders": [str(connect.fetched_shells()), str(jars)], "plugin": []}
     settings = dict(specs.load().profile(profile).hidden)
     sys.argv = ["", "", json.dumps({**told, "strategy": None, "settings": settings})]
     return Released(profile, {})

@@ -26,7 +26,11 @@ SETTING = "loadManagerClassName"
 BROKERS = "org.apache.pulsar.broker.admin.v2.Brokers"
 BROKER_SERVICE = "org.apache.pulsar.broker.service.BrokerService"
 LOAD_MANAGER = "org.apache.pulsar.broker.loadbalance.LoadManager"
-SETTING_DYNAMICALLY = ("persistDynamicConfigurationAsync", "updateDynamicConfigurationOnZk")
+SETTING_DYNAMICALLY = (
+    "persistDynamicConfigurationAsync",
+    "persistDynamicConfiguration",
+    "updateDynamicConfigurationOnZk",
+)
 """Names, in different releases, of the method that validates a dynamic setting."""
 
 MANAGERS = {
@@ -51,6 +55,7 @@ def choose(release: Release, case: Case) -> Answer:
         "getBrokerService": lambda: brokers,
         "DynamicConfigurationResources.getDynamicConfiguration": lambda: some(stored),
         "getDynamicConfigurationAsync": lambda: done(some(stored)),
+        "BaseResources.get": lambda _path: some(stored),
         "ZooKeeperDataCache.get": lambda _path: some(stored),
         "ZooKeeper.exists": lambda path, *_: _node(service) if str(path) == NODE else None,
         "execute": lambda _task: None,

@@ -3,6 +3,7 @@
 import json
 import stat
 import zipfile
+from functools import partial
 
 import pytest
 from pulsar_conformance.adapters import AdapterError
@@ -45,7 +46,7 @@ def machine(tmp_path, monkeypatch):
 
 
 def fetched():
-    return opening._fetched("a thing", "thing-1", POM)
+    return opening._fetched("thing-1", partial(maven.fetch, "a thing", POM))
 
 
 def times(tmp_path):
@@ -166,6 +167,43 @@ def test_a_folder_with_a_truncated_jar_is_named(tmp_path, monkeypatch):
 def test_a_release_is_asked_for_with_its_own_versions_and_pins_first():
     pom = maven.pulsar_pom("5.0.0-M1", ["a:pinned:2"])
     assert pom.index("pinned") < pom.index("<scope>import</scope>") < pom.index("pulsar-broker")
+
+
+LACKS = """#!/bin/sh
+while [ $# -gt 0 ]; do
+  case $1 in -f) pom=$2;; -DoutputDirectory=*) out=${1#*=};; esac
+  shift
+done
+echo once >> "$COUNT"
+for part in PARTS; do
+  if ! grep -q "<artifactId>$part</artifactId><version>4.0.7<" "$pom"; then
+    echo "[ERROR] Could not find artifact org.apache.pulsar:$part:pom:3.3.6 in central"
+    exit 1
+  fi
+  echo jar > "$out/org.apache.pulsar.$part-4.0.7.jar"
+done
+echo jar > "$out/org.apache.pulsar.pulsar-broker-3.3.6.jar"
+"""
+"""A repository without some parts of 3.3.6, which has those of 4.0.7."""
+
+
+def test_parts_that_decide_nothing_are_taken_from_the_closest_release(machine, tmp_path):
+    parts = ["jetcd-core-shaded", "pulsar-opentelemetry"]
+    machine(LACKS.replace("PARTS", " ".join(parts)))
+    library = tmp_path / "lib"
+    library.mkdir()
+    maven.fetch_release("3.3.6", (), "4.0.7", library)
+    assert times(tmp_path) == 3
+    assert maven.replaced("3.3.6", library) == [f"{part} 4.0.7" for part in parts]
+    assert maven.replaced("4.0.7", library) == []
+
+
+@pytest.mark.parametrize("part", ["pulsar-broker-common", "pulsar-metadata"])
+def test_parts_that_decide_are_not_replaced(machine, tmp_path, part):
+    machine(LACKS.replace("PARTS", part))
+    with pytest.raises(maven.CannotFetch, match=rf"Pulsar 3\.3\.6 needs .*:{part}:pom:3\.3\.6"):
+        maven.fetch_release("3.3.6", (), "4.0.7", tmp_path)
+    assert times(tmp_path) == 1
 
 
 def test_the_manifest_names_every_jar(machine):

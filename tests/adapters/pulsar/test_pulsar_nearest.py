@@ -67,3 +67,17 @@ def test_versions_are_fetched_from_2_8_on_with_the_pins_of_their_line():
     assert versions.fetched("2.7.5") is versions.fetched("lib") is None
     assert versions.fetched("2.8.0").pins == ()
     assert versions.fetched("5.0.0").pins == versions.releases()["5.0.0-M1"].pins
+
+
+@pytest.mark.parametrize(
+    ("version", "closest"),
+    [
+        ("2.8.2", "2.10.5"),
+        ("3.0.9", "3.0.7"),
+        ("3.3.6", "4.0.7"),
+        ("4.0.8", "4.0.7"),
+        ("6.0.0", "5.0.0-M1"),
+    ],
+)
+def test_parts_come_from_the_same_line_or_the_next_later_one(version, closest):
+    assert versions.closest(version) == closest
