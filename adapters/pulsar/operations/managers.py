@@ -53,7 +53,7 @@ def choose(release: Release, case: Case) -> Answer:
     replies: dict[str, Any] = {
         "pulsar": lambda: service.pulsar,
         "getBrokerService": lambda: brokers,
-        "DynamicConfigurationResources.getDynamicConfiguration": lambda: some(stored),
+        "DynamicConfigurationResources.getDynamicConfiguration": lambda: _as_returned(stored),
         "getDynamicConfigurationAsync": lambda: done(some(stored)),
         "BaseResources.get": lambda _path: some(stored),
         "ZooKeeperDataCache.get": lambda _path: some(stored),
@@ -69,6 +69,15 @@ def choose(release: Release, case: Case) -> Answer:
         stored.put(SETTING, case["dynamic"])
         call(brokers, READING)
     return {"manager": _made(service)}
+
+
+RESOURCES = "org.apache.pulsar.broker.resources.DynamicConfigurationResources"
+
+
+def _as_returned(stored: Java) -> Java:
+    """The stored settings as `getDynamicConfiguration` returns them: 2.9 has no Optional there."""
+    [method] = methods(named(RESOURCES), "getDynamicConfiguration")
+    return stored if str(method.getReturnType().getSimpleName()) == "Map" else some(stored)
 
 
 NODE = "/admin/configuration"
