@@ -72,6 +72,11 @@ def nearest_release(version: str) -> str:
     return max((one for one in releases() if _numbers(one) <= wanted), default=releases()[0])
 
 
+def is_older(version: str) -> bool:
+    """True if a version is older than every known release. Errors: as `nearest_release`."""
+    return _numbers(version) < _numbers(releases()[0])
+
+
 def nearest_profile(version: str) -> str:
     """Return the `released-*` profile nearest to a version. Errors: as `nearest_release`."""
     wanted = _numbers(version)

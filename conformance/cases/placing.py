@@ -236,8 +236,20 @@ def _notes(bundle: str, snapshot: Snapshot, constraints: Constraints, source: st
         ]
         kept = ", ".join(dict.fromkeys(taken)) or "no broker"
         yield f"{namespace} is under no isolation policy, which keep {kept} for others"
+    for policy in (own,) if own else constraints.policies:
+        yield from _unmatched(policy, brokers)
     away = {one for each in constraints.domains.values() for one in each} - {*brokers}
     if away:
         yield f"{counted(len(away), 'broker')} of failure domains without a report: " + ", ".join(
             sorted(away)
         )
+
+
+def _unmatched(policy: Policy, brokers: Sequence[str]) -> Iterator[str]:
+    """Yield remarks on expressions that match no broker."""
+    hosts = [host_of(name) for name in brokers]
+    for pattern in (*policy.primary, *policy.secondary):
+        if not any(pattern.fullmatch(host) for host in hosts):
+            port = any(pattern.fullmatch(name) for name in brokers)
+            why = ": it has a port, and Pulsar matches the host alone" if port else ""
+            yield f"policy {policy.name}: {pattern.pattern} matches no broker{why}"

@@ -16,6 +16,7 @@ from pulsar_conformance.conformance.common.trial import Json, Question, Trial
 from pulsar_conformance.specs.broker import (
     BrokerSetting,
     broker_settings,
+    is_older,
     nearest_release,
     releases,
     renamed,
@@ -76,7 +77,9 @@ class SettingsRead:
     others: int = 0
     """Number of settings of other parts of the broker."""
     released: str | None = None
-    """The release by which they were read, if it is known."""
+    """The known release nearest to the one that reads them, if that is known."""
+    older: str = ""
+    """The version that reads them, if it is older than every known release."""
 
     def without_effect(self) -> list[Unused]:
         """Return the unused settings, and those that other settings switch off."""
@@ -116,7 +119,8 @@ def read_entries(entries: Iterable[Entry], release: str | None = None) -> Settin
         values[entry.name], places[entry.name] = value, entry.place
     unused += _respell(values, places)
     given = {name: value for name, value in values.items() if value is not None}
-    return SettingsRead(given, places, tuple(unused), others, known)
+    older = release if release is not None and is_older(release) else ""
+    return SettingsRead(given, places, tuple(unused), others, known, older)
 
 
 def _respell(values: dict[str, Any], places: dict[str, str]) -> Iterator[Unused]:
@@ -177,7 +181,7 @@ def _switched_off(read: SettingsRead) -> Iterator[Unused]:
             yield Unused(read.places[name], name, f"{value}: {why}")
         elif setting is not None and value != setting.default(release):
             why = _why_off(setting, read.values, release)
-            if setting.name == HEAP and read.released is not None:
+            if setting.name == HEAP and read.released is not None and not read.older:
                 why = "releases no longer count heap memory"
             if why:
                 yield Unused(read.places[name], name, why)
@@ -194,7 +198,7 @@ def _why_off(setting: BrokerSetting, values: Mapping[str, Any], release: str) ->
     if setting.name == STRATEGY:
         belongs = EXTENSIBLE if short(STRATEGY) == TRANSFER else "modular"
     switch = SHEDDING if setting.strategies else setting.switch
-    if belongs and manager != belongs:
+    if belongs and manager not in belongs.split(" or "):
         return f"it belongs to the {belongs} load manager, and {manager} is configured"
     if setting.strategies and short(STRATEGY) not in setting.strategies:
         return f"it belongs to {' and '.join(setting.strategies)}, and {short(STRATEGY)} is set"

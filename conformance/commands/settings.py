@@ -100,6 +100,11 @@ def _defaults(found: SettingsRead) -> Mapping[str, Any]:
 def _explanation(found: SettingsRead) -> Iterator[str]:
     release = _compared_with(found)
     in_force = _in_force(found)
+    if found.older:
+        yield from paragraph(
+            f"{found.older} is older than {release}, the oldest release whose settings are known; "
+            "it may lack some of these"
+        )
     yield f"in force, with the defaults of Pulsar {release}"
     for name, (value, default) in in_force.items():
         apart = "" if value == default else f"; the default is {_short(default)}"

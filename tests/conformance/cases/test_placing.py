@@ -113,6 +113,16 @@ def test_each_filter_names_the_brokers_that_it_leaves(explained):
     assert "isolation all of these" in out
 
 
+def test_an_expression_with_a_port_matches_no_broker(explained):
+    """Lists of brokers have ports, and policies match hosts (apache/pulsar#15795, #20886)."""
+    reports = {f"{name}:8080": one for name, one in REPORTS.items()}
+    out, err = explained(reports, isolation={"eu": policy(["acme/.*"], ["b1:8080"], ["b2"])})
+    assert "b1:8080 matches no broker: it has a port, and Pulsar matches the host alone" in err
+    assert "answer broker b2:8080" in out
+    _, err = explained(reports, isolation={"eu": policy(["acme/.*"], ["b7"], ["b2"])})
+    assert "b7 matches no broker\n" in err
+
+
 def test_brokers_with_too_many_topics_are_left_out(explained):
     reports = {**REPORTS, "b1": report(20, [BUNDLE], topics=60000)}
     out, _ = explained(reports)

@@ -1,6 +1,7 @@
 """Settings in every form that operators have: each name is used or named, and none vanishes."""
 
 import json
+from pathlib import Path
 
 import pytest
 import yaml
@@ -21,6 +22,11 @@ WEIGHTS = {
 }
 THRESHOLD = "loadBalancerBrokerOverloadedThresholdPercentage"
 SHEDDING = "loadBalancerSheddingEnabled"
+
+UNLOADING = "loadBalancerAutoUnloadSplitBundlesEnabled"
+EXTENSIBLE = (
+    "loadManagerClassName=org.apache.pulsar.broker.loadbalance.extensions.ExtensibleLoadManagerImpl"
+)
 
 
 def other_value(setting):
@@ -154,6 +160,8 @@ def test_a_release_does_not_know_the_settings_of_later_ones(tmp_path):
         (f"{SHEDDING}=false\nlowerBoundarySheddingEnabled=true", "lowerBoundary", "is false"),
         ("loadBalancerEnabled=false\nlowerBoundarySheddingEnabled=true", "lower", "Enabled is fa"),
         ("loadBalancerTransferEnabled=false", "loadBalancerTransfer", "extensible load manager"),
+        (f"{EXTENSIBLE}\nexposeBundlesMetricsInPrometheus=true", "exposeB", "modular load manager"),
+        (f"{EXTENSIBLE}\n{UNLOADING}=false", UNLOADING, "the modular or simple load manager"),
         (f"{THRESHOLD}=70\n{THRESHOLD}=80", THRESHOLD, "broker.conf:2 sets it again"),
         (
             "loadBalancerLoadSheddingStrategy=org.apache.pulsar.broker.loadbalance.extensions."
@@ -260,3 +268,67 @@ def test_a_whole_broker_conf_in_a_config_map_is_read(tmp_path):
 )
 def test_a_version_has_the_nearest_release_that_is_not_newer(version, release, profile):
     assert (nearest_release(version), nearest_profile(version)) == (release, profile)
+
+
+def test_both_managers_of_4_2_exclude_namespaces_from_shedding(tmp_path):
+    file = tmp_path / "broker.conf"
+    file.write_text("loadBalancerSheddingExcludedNamespaces=pulsar/system\n")
+    assert read_settings(file, "4.2.1").without_effect() == []
+    [unused] = read_settings(file, "4.0.1").without_effect()
+    assert "came with 4.2.4" in unused.why
+
+
+def test_an_older_version_is_not_taken_for_the_oldest_known_release(tmp_path, capsys):
+    file = tmp_path / "broker.conf"
+    file.write_text("loadBalancerMemoryResourceWeight=0\n")
+    assert read_settings(file, "2.5.0").without_effect() == []
+    assert main(["settings", str(file), "--release", "2.5.0"]) == 0
+    assert "2.5.0 is older than 3.0.7" in capsys.readouterr().out
+
+
+RELEASED = json.loads((Path(__file__).parent / "broker-settings.json").read_text())
+"""Type and defaults of each setting, as the classes of each release declare them."""
+
+
+def as_text(value):
+    return str(value).lower() if isinstance(value, bool) else str("" if value is None else value)
+
+
+def another_value(name):
+    """A value of a setting's type that is the default of no release."""
+    kind, defaults = RELEASED[name]["type"], RELEASED[name]["defaults"].values()
+    possible = {"boolean": ("true", "false"), "double": ("0.375", "7.5")}.get(kind, ("7", "11"))
+    return next(text for text in possible if text not in map(as_text, defaults))
+
+
+@pytest.mark.parametrize("release", releases())
+def test_the_settings_of_a_release_are_those_of_its_classes(release):
+    declared = {
+        name: as_text(one["defaults"][release])
+        for name, one in RELEASED.items()
+        if release in one["defaults"]
+    }
+    known = {
+        name: as_text(one.default(release))
+        for name, one in broker_settings().items()
+        if one.is_in(release) and name != "failureDomainsEnabled"
+    }
+    assert known == declared
+
+
+@pytest.mark.parametrize("release", [None, *releases()])
+@pytest.mark.parametrize("form", FORMS)
+def test_each_setting_of_a_release_is_used_or_named(tmp_path, form, release):
+    file = tmp_path / form
+    for name, one in RELEASED.items():
+        value = another_value(name)
+        file.write_text(FORMS[form]({name: value}))
+        read = read_settings(file, release)
+        kept = WEIGHTS.get(name, name)
+        if release is None or release in one["defaults"]:
+            assert as_text(read.values[kept]) == value
+            assert (read.unused, read.others) == ((), 0)
+        else:
+            [unused] = read.unused
+            assert unused.name == name
+            assert "has no such setting" in unused.why
