@@ -18,11 +18,13 @@ from pulsar_conformance.conformance.explain import paper
 from pulsar_conformance.conformance.explain.focus import Focus, shortened
 from pulsar_conformance.conformance.explain.running import (
     check_manager,
+    compared_lines,
     decision,
     history_notes,
     other_decisions,
     release_of,
     settings_notes,
+    traffic_notes,
     with_release_defaults,
 )
 from pulsar_conformance.conformance.explain.spread import spread_lines
@@ -58,12 +60,14 @@ def case_lines(handed: Handed, wanted: Wanted) -> Iterator[str]:
     yield from paragraph(f"by {_followed(model)}")
     for name, value in taken.items():
         yield from paragraph(f"{name} is not set: {value}, the default of {release_of(profile)}", 2)
-    for note in (*settings_notes(trial, model), *history_notes(trial)):
+    notes = (*settings_notes(trial, model), *history_notes(trial), *traffic_notes(trial, model))
+    for note in notes:
         yield from paragraph(note, 2)
     gone = [wanted.focus.missing(question.case) for question in trial.questions]
     if all(gone):
         raise BadCase(f"{handed.place}: {gone[0]}; see the names in it")
     yield from _derivations(trial, derived, wanted)
+    yield from compared_lines(handed.trial, trial, model)
     if wanted.profile is None:
         yield from other_decisions(trial, model)
 

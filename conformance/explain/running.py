@@ -7,8 +7,15 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from pulsar_conformance import specs
+from pulsar_conformance.conformance.bundles.operations import SPLIT
 from pulsar_conformance.conformance.cases.legality import bad_trial, missing_setting
-from pulsar_conformance.conformance.cases.settings import BALANCING, MANAGER, BadSetting, manager_of
+from pulsar_conformance.conformance.cases.settings import (
+    ALGORITHM,
+    BALANCING,
+    MANAGER,
+    BadSetting,
+    manager_of,
+)
 from pulsar_conformance.conformance.common.trial import Trial
 from pulsar_conformance.conformance.placement.operations import ASSIGN
 from pulsar_conformance.conformance.shedding.operations import SHED
@@ -18,6 +25,9 @@ from pulsar_conformance.specs.text import columns
 
 MODULAR = ("shed.", "place.", "bundles.split_candidates", "average.")
 """Beginnings of the operations that the modular load manager alone has."""
+
+BY_TRAFFIC = "flow_or_qps_equally_divide"
+"""The algorithm that splits a bundle by the rates of its topics."""
 
 LISTED = 3
 """Maximum number of unloads on one line."""
@@ -100,6 +110,19 @@ def settings_notes(trial: Trial, model: Model) -> Iterator[str]:
             f"{BALANCING} is false, so a release sheds nothing; this setting is undocumented, "
             "and the answer below ignores it"
         )
+
+
+def traffic_notes(trial: Trial, model: Model) -> Iterator[str]:
+    """Yield a note about a split by the traffic of topics, which cases do not hold."""
+    for operation, case in trial.questions:
+        if operation != SPLIT.id or "bundles" not in model.derive(operation, case).answer:
+            continue
+        default = case["settings"].get(ALGORITHM, model.defaults.get(ALGORITHM))
+        if (case["algorithm"] or default) == BY_TRAFFIC:
+            yield (
+                f"{BY_TRAFFIC} needs the rates of topics, which no case has: the answer is that "
+                "for topics without traffic"
+            )
 
 
 def history_notes(trial: Trial) -> Iterator[str]:
@@ -185,3 +208,16 @@ def _decided(answer: Mapping[str, Any]) -> Any:
     if pairs is None:
         return decision(answer)
     return frozenset((one["broker"], one["bundle"]) for one in pairs)
+
+
+def compared_lines(before: Trial, after: Trial, model: Model) -> Iterator[str]:
+    """Yield the decisions without and with changed settings, of one question about brokers."""
+    if before == after or before.operation not in (SHED.id, ASSIGN.id) or len(before.questions) > 1:
+        return
+    model, _ = with_release_defaults(before, model)
+    try:
+        decided = [decision(model.derive(*one.questions[0]).answer) for one in (before, after)]
+    except MissingSetting:
+        return
+    yield from ("", "with the changed settings, and as it is")
+    yield from columns([("  changed", decided[1]), ("  as it is", decided[0])])

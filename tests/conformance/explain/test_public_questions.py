@@ -1,0 +1,234 @@
+"""Questions that people asked in public about decisions, and the answers.
+
+Those about files of settings and reports are in tests of cases.
+"""
+
+import json
+import os
+import sys
+
+import pytest
+from pulsar_conformance.conformance.commands.main import main
+
+IMPL = "org.apache.pulsar.broker.loadbalance.impl."
+RATES = ("msgRateIn", "msgRateOut", "msgThroughputIn", "msgThroughputOut")
+MIB = 1024 * 1024
+BUNDLES = [
+    f"acme/a/0x{low}0000000_0x{high}"
+    for low, high in (
+        ("0", "40000000"),
+        ("4", "80000000"),
+        ("8", "c0000000"),
+        ("c", "ffffffff"),
+    )
+]
+
+
+@pytest.fixture
+def explained(tmp_path, capsys):
+    """Explains questions, or a folder of reports."""
+
+    def explain(*questions, reports=None, options=()):
+        if reports is not None:
+            place = tmp_path / "reports"
+            place.mkdir()
+            for broker, one in reports.items():
+                (place / f"{broker}.json").write_text(json.dumps(one))
+        else:
+            place = tmp_path / "cases.jsonl"
+            lines = [json.dumps({"ask": operation, "case": case}) for operation, case in questions]
+            place.write_text("\n".join(lines) + "\n")
+        assert main(["explain", str(place), *options]) == 0
+        return " ".join(capsys.readouterr().out.split())
+
+    return explain
+
+
+def resource(usage, limit=100):
+    return {"usage": usage, "limit": limit}
+
+
+def report(cpu, loads, version="3.0.7", **more):
+    """A report with the bundles' traffic in bytes per second."""
+    stats = {
+        bundle: {"msgThroughputIn": load / 2, "msgThroughputOut": load / 2, "topics": 3}
+        for bundle, load in loads.items()
+    }
+    totals = {name: sum(one.get(name, 0) for one in stats.values()) for name in RATES}
+    usage = {"cpu": resource(cpu), "bundles": list(stats), "lastStats": stats, **totals}
+    return {**usage, "brokerVersionString": version, **more}
+
+
+def test_the_amount_of_a_log_line_is_that_of_the_reports(explained):
+    """87.08 % over 85 %: at least 0.3622 MiB/s of 5.365 MB/s, in a thread about log lines."""
+    whole = 0.36224863451117845 * MIB / (0.8708186149597168 - 0.85 + 0.05)
+    parts = dict(zip(BUNDLES[:3], (0.5 * whole, 0.3 * whole, 0.2 * whole), strict=True))
+    reports = {
+        "broker101": report(87.08186149597168, parts, "2.10.5"),
+        "broker102": report(20, {BUNDLES[3]: 1e6}, "2.10.5"),
+    }
+    setting = f"loadBalancerLoadSheddingStrategy={IMPL}OverloadShedder"
+    out = explained(reports=reports, options=["--setting", setting])
+    assert "(87.08 - 85) + 5 = 7.08 % of 5.36 MB/s = 379.85 KB/s" in out
+    assert f"answer unload {BUNDLES[0]} of broker101" in out
+
+
+@pytest.mark.parametrize(("history", "warned"), [(0.1, True), (10, False)])
+def test_only_the_broker_over_the_smoothed_average_is_unloaded(explained, history, warned):
+    """A measured round of five brokers: one is over the limit, though two more are as busy."""
+    now = {"b161": 41.94, "b206": 68.51, "b32": 61.43, "b83": 62.01, "b87": 34.53}
+    before = {"b161": 12.01, "b206": 24.56, "b32": 12.96, "b83": 9.38, "b87": 11.10}
+    brokers = {}
+    for place, (name, usage) in enumerate(now.items()):
+        bundles = [
+            f"perf/load/0x{3 * place + one:x}0000000_0x{3 * place + one + 1:x}0000000"
+            for one in (0, 1)
+        ]
+        brokers[name] = {
+            "cpu": resource(usage),
+            "bundles": bundles,
+            "msgThroughputIn": 2.4e8,
+            "usageHistory": [before[name] * history / 10],
+        }
+    shares = {"numSamples": 1, "maxSamples": 10, "msgThroughputIn": 4e7}
+    loads = {name: {"shortTermData": shares} for one in brokers.values() for name in one["bundles"]}
+    case = {
+        "strategy": "ThresholdShedder",
+        "settings": {
+            "loadBalancerBrokerThresholdShedderPercentage": 10,
+            "loadBalancerHistoryResourcePercentage": 0.9,
+        },
+        "brokers": brokers,
+        "bundles": loads,
+        "recentlyUnloaded": {},
+    }
+    out = explained(("shed.select", case), options=["--judge-by", "released-3.0"])
+    assert ("fractions from a log, multiply them by 100" in out) is warned
+    if not warned:
+        answer = out.partition("answer ")[2]
+        assert "of b206" in answer
+        assert not any(f"of {name}" in answer for name in ("b32", "b83"))
+
+
+def test_partitions_on_bundles_are_counted_and_compared_with_chance(explained):
+    edges = ["0x00000000", "0x40000000", "0x80000000", "0xc0000000", "0xffffffff"]
+    topics = [
+        f"persistent://kafka/omb/test-topic-{topic:07d}-partition-{part}"
+        for topic in range(10)
+        for part in range(3)
+    ]
+    out = explained(("bundles.locate", {"boundaries": edges, "topics": topics}))
+    assert "0x00000000_0x40000000 8 topics 0x40000000_0x80000000 7 topics" in out
+    assert "put 8 or more into some bundle" in out
+
+
+def test_a_report_without_the_speed_of_a_network_card_is_usable(tmp_path, capsys):
+    """A limit of -1 means not measured: CPU decides; a card without a speed is refused."""
+    unread = {"bandwidthIn": resource(-1.0, -1.0), "bandwidthOut": resource(-1.0, -1.0)}
+    one = {**report(0, {}, **unread), "cpu": resource(164.48, 1600)}
+    (tmp_path / "n1.json").write_text(json.dumps(one))
+    assert main(["case", str(tmp_path), "--operation", "usage.max"]) == 0
+    file = tmp_path / "usage"
+    file.write_text(capsys.readouterr().out)
+    assert main(["explain", str(file)]) == 0
+    assert "10.28 % of cpu" in capsys.readouterr().out
+    cards = {"settings": {}, "nics": [{"reportedGbps": None}]}
+    file.write_text(json.dumps({"ask": "usage.nic", "case": cards}))
+    assert main(["explain", str(file)]) == 2
+    assert "no speed is reported and none is set" in capsys.readouterr().err
+
+
+HOT = ["persistent://acme/o/t-3", "persistent://acme/o/t-7", "persistent://acme/o/t-11"]
+
+
+def split(algorithm, positions=(), bundle="0x00000000_0x40000000", by="admin"):
+    asked = {"bundle": bundle, "algorithm": algorithm, "by": by, "settings": {}}
+    return "bundles.split", {**asked, "topics": HOT, "positions": list(positions)}
+
+
+def test_a_hot_topic_is_parted_by_positions_and_not_by_rates_that_no_case_has(explained):
+    positions = split("specified_positions_divide", ["0x0c4a3480", "0x1a266dee"])
+    traffic = split("flow_or_qps_equally_divide", by="broker")
+    out = explained(positions, traffic, options=["--judge-by", "released-3.0"])
+    assert "0x0c4a3480_0x1a266dee, 0x1a266dee_0x40000000" in out
+    assert "flow_or_qps_equally_divide needs the rates of topics, which no case has" in out
+    out = explained(traffic, options=["--judge-by", "documented-3.0"])
+    assert "refused flow_or_qps_equally_divide needs the rates of topics" in out
+
+
+@pytest.mark.parametrize("own", ["pulsar/broker-a:8080", "pulsar/use/broker-a:8080"])
+def test_the_heartbeat_of_a_broker_is_never_unloaded(explained, own):
+    heartbeat = f"{own}/0x00000000_0xffffffff"
+    reports = {
+        "broker-a": report(90, {heartbeat: 9e7, BUNDLES[0]: 4e7, BUNDLES[1]: 3e7}),
+        "broker-b": report(10, {BUNDLES[2]: 1e6}),
+    }
+    out = explained(reports=reports, options=["--all"])
+    assert f"stays {heartbeat}, a broker's own" in out
+    assert f"answer unload {BUNDLES[0]} of broker-a" in out
+
+
+@pytest.mark.parametrize(
+    ("profile", "middle"), [("released-3.0", "0x7fffffff"), ("documented-3.0", "0x80000000")]
+)
+def test_the_middle_of_all_hashes_is_as_the_quick_start_prints_it(explained, profile, middle):
+    whole = split("range_equally_divide", bundle="0x00000000_0xffffffff")
+    out = explained(whole, options=["--judge-by", profile])
+    assert f"answer bundles 0x00000000_{middle}, {middle}_0xffffffff" in out
+
+
+@pytest.mark.parametrize(("version", "unloads"), [("3.0.7", True), ("4.0.7", False)])
+def test_direct_memory_without_weight_overloads_a_broker_until_3_0(explained, version, unloads):
+    loads = dict.fromkeys(BUNDLES[:3], 2e6)
+    reports = {
+        "broker101": report(40, loads, version, directMemory=resource(93)),
+        "broker102": report(40, {BUNDLES[3]: 1e6}, version),
+    }
+    settings = (
+        f"loadBalancerLoadSheddingStrategy={IMPL}OverloadShedder",
+        "loadBalancerDirectMemoryResourceWeight=0",
+    )
+    options = [word for text in settings for word in ("--setting", text)]
+    answer = explained(reports=reports, options=options).partition("answer ")[2]
+    assert answer.startswith("unload acme/a/" if unloads else "unload nothing")
+
+
+def verdicts(tmp_path, *options):
+    out = tmp_path / "out"
+    main(["run", "--judge-by", "released-4.2", "--out", str(out), *options])
+    lines = (out / "verdicts.jsonl").read_text().splitlines()
+    return {found["rule"]: found["verdict"] for found in map(json.loads, lines) if "rule" in found}
+
+
+def test_round_robin_of_partitions_is_a_difference_to_a_release(tmp_path, monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(sys.path))
+    monkeypatch.chdir(tmp_path)
+    adapter = ("--adapter", "python:standins.public:RoundRobin")
+    found = verdicts(tmp_path, *adapter, "--rules", "BUNDLE-07", "--examples", "5")
+    assert found == {"BUNDLE-07": "fail"}
+
+
+def test_no_rule_judges_a_case_that_the_release_would_refuse(tmp_path, monkeypatch):
+    """A threshold of 90.5, which 4.2 cannot read: its direct memory counts nothing at 90."""
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(sys.path))
+    monkeypatch.chdir(tmp_path)
+    case = {
+        "strategy": "OverloadShedder",
+        "settings": {"loadBalancerBrokerOverloadedThresholdPercentage": 90.5},
+        "brokers": {
+            "broker-6": {
+                "directMemory": resource(1, 1),
+                "msgThroughputOut": 1,
+                "bundles": BUNDLES[:2],
+            },
+            "broker-7": {},
+        },
+        "bundles": {},
+        "recentlyUnloaded": {},
+    }
+    file = tmp_path / "case.json"
+    file.write_text(json.dumps({"ask": "shed.select", "case": case}))
+    adapter = ("--adapter", "python:standins.public:Continuous")
+    found = verdicts(tmp_path, *adapter, "--replay", str(file))
+    assert "pass" in found.values()
+    assert not {"fail", "error"} & {*found.values()}
