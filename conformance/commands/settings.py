@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Iterator, Mapping
+from contextlib import closing, suppress
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,15 +26,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "pattern",
         nargs="*",
-        metavar="PATTERN|FILE",
+        metavar="PATTERN|FILE|URL",
         help="names of settings, as in '*Shedding*'; or one file with settings, such as a "
-        "broker.conf, to explain: what is in force, and what has no effect",
+        "broker.conf, or the admin URL of a broker, to explain: what is in force, what has no "
+        "effect, and what an upgrade changes",
     )
     add_profile(parser, "print the defaults of this profile (%(default)s)")
     parser.add_argument(
         "--release", metavar="VERSION", help="the version of Pulsar that reads FILE, such as 4.0.3"
     )
     parser.add_argument("--json", action="store_true", help="print the explanation of FILE as JSON")
+    parser.add_argument(
+        "--markdown", action="store_true", help="print the explanation of FILE as Markdown"
+    )
 
 
 def run(args: argparse.Namespace) -> int:
@@ -42,22 +47,41 @@ def run(args: argparse.Namespace) -> int:
     if files:
         if len(args.pattern) > 1:
             raise UserError(f"{' '.join(args.pattern)}: name one file and no patterns")
-        return _explain_file(Path(files[0]), args.release, args.json)
-    if args.release or args.json:
-        raise UserError("--release and --json are for a FILE, such as a broker.conf")
+        return _explain_file(files[0], args)
+    if args.release or args.json or args.markdown:
+        raise UserError("--release, --json and --markdown are for a FILE, such as a broker.conf")
     print("\n".join(_lines(args)))
     return 0
 
 
-def _explain_file(file: Path, release: str | None, as_json: bool) -> int:
+def _explain_file(file: str, args: argparse.Namespace) -> int:
     from pulsar_conformance.conformance.cases.settings_files import read_settings
 
-    found = read_settings(file, release)
-    if as_json:
+    url = file.startswith(("http://", "https://"))
+    found = _running(file, args.release) if url else read_settings(Path(file), args.release)
+    if args.json:
         print(json.dumps(_as_json(found), indent=1))
     else:
-        print("\n".join(_explanation(found)))
+        print("\n".join(_explanation(found, args.markdown)))
     return int(bool(found.without_effect()))
+
+
+def _running(url: str, release: str | None) -> SettingsRead:
+    """Return the settings of the broker at an admin URL, which is only read."""
+    from pulsar_conformance.adapters.admin_api.http import NoAnswer
+    from pulsar_conformance.adapters.admin_api.remote import Access, AdminApi
+    from pulsar_conformance.adapters.admin_api.requests import ADMIN
+    from pulsar_conformance.conformance.cases.settings_files import settings_of
+
+    try:
+        with closing(AdminApi(Access.of(url, None, None))) as api:
+            written = api.get(f"{ADMIN}/brokers/configuration/runtime")
+            if release is None:
+                with suppress(NoAnswer):
+                    release = str(api.get(f"{ADMIN}/brokers/version", text=True))
+    except NoAnswer as wrong:
+        raise UserError(str(wrong)) from None
+    return settings_of(url, written, release)
 
 
 def _compared_with(found: SettingsRead) -> str:
@@ -97,32 +121,70 @@ def _defaults(found: SettingsRead) -> Mapping[str, Any]:
     }
 
 
-def _explanation(found: SettingsRead) -> Iterator[str]:
+Section = tuple[str, list[str]]
+"""A title, and the rows below it."""
+
+
+def _explanation(found: SettingsRead, markdown: bool) -> Iterator[str]:
+    """Yield the sections as text, or as Markdown with a list in each."""
+    for number, (title, rows) in enumerate(_sections(found)):
+        yield from ("",) if number else ()
+        yield from [f"## {title}", ""] if markdown else paragraph(title)
+        for row in rows:
+            yield from (f"- {row}",) if markdown else paragraph(row, 4, "  ")
+
+
+def _sections(found: SettingsRead) -> Iterator[Section]:
     release = _compared_with(found)
-    in_force = _in_force(found)
     if found.older:
-        yield from paragraph(
+        yield (
             f"{found.older} is older than {release}, the oldest release whose settings are known; "
-            "it may lack some of these"
+            "it may lack some of these",
+            [],
         )
-    yield f"in force, with the defaults of Pulsar {release}"
-    for name, (value, default) in in_force.items():
-        apart = "" if value == default else f"; the default is {_short(default)}"
-        text = f"{name} = {_short(value)} ({found.places[name]}{apart})"
-        yield from paragraph(text, 4, "  ")
-    yield ""
-    without = found.without_effect()
-    yield "without effect" if without else "nothing is without effect"
-    for one in without:
-        yield from paragraph(f"{one.name} ({one.place}): {one.why}", 4, "  ")
-    yield ""
-    rest = _defaults(found)
-    yield from paragraph(f"not set, so the default of Pulsar {release} holds")
-    for name, value in rest.items():
-        yield from paragraph(f"{name} = {_short(value)}", 4, "  ")
+    rows = [
+        f"{name} = {_short(value)} ({found.places[name]}"
+        + ("" if value == default else f"; the default is {_short(default)}")
+        + ")"
+        for name, (value, default) in _in_force(found).items()
+    ]
+    yield f"in force, with the defaults of Pulsar {release}", rows
+    without = [f"{one.name} ({one.place}): {one.why}" for one in found.without_effect()]
+    yield ("without effect" if without else "nothing is without effect"), without
+    yield (
+        f"not set, so the default of Pulsar {release} holds",
+        [f"{name} = {_short(value)}" for name, value in _defaults(found).items()],
+    )
+    changes = list(_changes(found))
+    if changes:
+        yield f"changes with Pulsar {_next(release)}, the next known release", changes
     if found.others:
-        yield ""
-        yield f"not listed: {counted(found.others, 'setting')} of other parts of the broker"
+        yield f"not listed: {counted(found.others, 'setting')} of other parts of the broker", []
+
+
+def _next(release: str) -> str | None:
+    from pulsar_conformance.specs.broker import releases
+
+    later = releases()[releases().index(release) + 1 :]
+    return later[0] if later else None
+
+
+def _changes(found: SettingsRead) -> Iterator[str]:
+    """Yield changes of names and defaults that an upgrade to the next known release brings."""
+    from pulsar_conformance.specs.broker import broker_settings
+
+    now = _compared_with(found)
+    new = _next(now)
+    if new is None:
+        return
+    for name, setting in broker_settings().items():
+        before, after = setting.default(now), setting.default(new)
+        if setting.since == new and setting.replaces in found.values:
+            yield f"{setting.replaces}: its name becomes {name}; the former one still counts"
+        elif name not in found.values and setting.is_in(now) and before != after:
+            yield f"{name}: the default becomes {_short(after)}, from {_short(before)}"
+        elif name in found.values and setting.deprecated == new:
+            yield f"{name}: it becomes deprecated"
 
 
 def _short(value: Any) -> str:
@@ -149,6 +211,7 @@ def _as_json(found: SettingsRead) -> dict[str, Any]:
         ],
         "defaults": dict(_defaults(found)),
         "others": found.others,
+        "nextRelease": list(_changes(found)),
     }
 
 

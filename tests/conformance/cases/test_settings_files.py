@@ -1,6 +1,7 @@
 """Settings in every form that operators have: each name is used or named, and none vanishes."""
 
 import json
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from pulsar_conformance.specs.broker import (
     releases,
     renamed,
 )
+from standins.admin import FakeCluster
 
 WEIGHTS = {
     f"loadBalancerBandwidth{way}ResourceWeight": f"loadBalancerBandwith{way}ResourceWeight"
@@ -332,3 +334,41 @@ def test_each_setting_of_a_release_is_used_or_named(tmp_path, form, release):
             [unused] = read.unused
             assert unused.name == name
             assert "has no such setting" in unused.why
+
+
+def test_an_upgrade_changes_names_and_defaults(tmp_path, capsys):
+    file = tmp_path / "broker.conf"
+    file.write_text("loadBalancerBandwithInResourceWeight=0.5\n")
+    assert main(["settings", str(file), "--release", "3.0.7"]) == 0
+    out = " ".join(capsys.readouterr().out.split())
+    assert "changes with Pulsar 4.0.7, the next known release" in out
+    assert "loadBalancerDirectMemoryResourceWeight: the default becomes 0.0, from 1.0" in out
+    assert "its name becomes loadBalancerBandwidthInResourceWeight; the former one still" in out
+    assert main(["settings", str(file), "--release", "5.0.0-M1"]) == 0
+    assert "the next known release" not in capsys.readouterr().out
+
+
+def test_an_explanation_is_written_as_markdown(tmp_path, capsys):
+    file = tmp_path / "broker.conf"
+    file.write_text(f"{THRESHOLD}=70\n")
+    assert main(["settings", str(file), "--markdown"]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("## in force, with the defaults of Pulsar")
+    assert f"\n- {THRESHOLD} = 70 (" in out
+
+
+class Versioned(FakeCluster):
+    def answer(self, name, path):
+        return "4.0.3" if path.endswith("/brokers/version") else super().answer(name, path)
+
+
+@pytest.mark.parametrize(("kind", "release"), [(Versioned, "4.0.7"), (FakeCluster, "5.0.0-M1")])
+def test_the_settings_of_a_running_broker_are_explained(capsys, kind, release):
+    with closing(kind(1)) as cluster:
+        cluster.runtime["loadBalancerLoadSheddingInterval"] = "1"
+        assert main(["settings", cluster.url]) == 1
+    out = capsys.readouterr().out
+    assert f"in force, with the defaults of Pulsar {release}" in out
+    assert "secret" not in out
+    assert main(["settings", cluster.url]) == 2
+    assert "nobody listens there" in capsys.readouterr().err
