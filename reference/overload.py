@@ -1,4 +1,4 @@
-"""OverloadShedder: brokers over a fixed threshold give up their excess and a margin. [OVERLOAD]"""
+"""OverloadShedder: brokers over a fixed threshold shed their excess and a margin. [OVERLOAD]"""
 
 from __future__ import annotations
 
@@ -43,15 +43,15 @@ def is_overloaded(cycle: Cycle, broker: Broker) -> bool:
 
 
 def share_to_shed(usage: Percent, threshold: Percent) -> Percent:
-    """Share of its traffic that an overloaded broker gives up. [OVERLOAD-02]
+    """Share of its traffic that an overloaded broker sheds. [OVERLOAD-02]
 
-    A broker at 95 % with a threshold of 85 % gives up (95 - 85) + 5 = 15 %.
+    A broker at 95 % with a threshold of 85 % sheds (95 - 85) + 5 = 15 %.
     """
     return usage - threshold + MARGIN
 
 
 def need_of(cycle: Cycle, broker: Broker) -> Rate:
-    """The traffic that an overloaded broker has to give up. [OVERLOAD-02]"""
+    """The traffic that an overloaded broker has to shed. [OVERLOAD-02]"""
     share = share_to_shed(maximum(broker).percent, threshold_of(cycle))
     return share * cycle.traffic_of(broker) / 100
 

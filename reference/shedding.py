@@ -134,7 +134,7 @@ class Cycle:
         return WRITTEN[self.readings["shed-measure"]](traffic)
 
     def movable(self, broker: Broker) -> list[str]:
-        """The bundles a broker may give up, most traffic first. [SHED-02, SHED-04, SHED-07]"""
+        """The bundles a broker may shed, most traffic first. [SHED-02, SHED-04, SHED-07]"""
         return self.by_traffic(bundle for bundle in broker.bundles if not self.blocked(bundle))
 
     def by_traffic(self, bundles: Iterable[str]) -> list[str]:

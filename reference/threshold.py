@@ -143,7 +143,7 @@ class Levels:
         return triggered(self.usage[broker.name], self.limit)
 
     def need_of(self, broker: Broker) -> Rate:
-        """The traffic that a broker above the limit gives up. [THRESHOLD-03]
+        """The traffic that a broker above the limit sheds. [THRESHOLD-03]
 
         At 40 % where the average is 20 %: 40 - (20 - 5) = 25 points, so 25 % of its traffic, or
         25/40 of it.

@@ -149,7 +149,7 @@ def _passed(spread: Imbalance, differs: bool, name: str) -> str:
 def _steps(spread: Imbalance, broker: Broker, taken: list[str], gap: Rate) -> Iterator[Step]:
     cycle, half = spread.cycle, gap / 2
     if not spread.triggers:
-        yield from keep_all_steps(cycle, broker, "need not give up any")
+        yield from keep_all_steps(cycle, broker, "need not shed any")
         return
     if broker is not spread.most_loaded:
         yield from keep_all_steps(cycle, broker, "is not the most loaded")

@@ -1,4 +1,4 @@
-"""OverloadShedder: brokers over a fixed threshold give up their excess and a margin. [OVERLOAD]"""
+"""OverloadShedder: brokers over a fixed threshold shed their excess and a margin. [OVERLOAD]"""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MARGIN = 5
 """Points that an overloaded broker sheds beyond its excess. [OVERLOAD-02]"""
 
 FEWEST = 2
-"""Bundles that a broker has at least, to give up any. [OVERLOAD-07]"""
+"""Bundles that a broker has at least, to shed any. [OVERLOAD-07]"""
 
 OVERLOADED: Mapping[str, Callable[[Column, Column], Column]] = {
     "exceeds": operator.gt,
@@ -33,7 +33,7 @@ AMOUNT: Mapping[str, Callable[[Column, Column, Column], Column]] = {
 
 
 def need_of(used: Column, threshold: Column, weight: Column) -> Column:
-    """The traffic that an overloaded broker gives up. [OVERLOAD-02]"""
+    """The traffic that an overloaded broker sheds. [OVERLOAD-02]"""
     return (used - threshold + number(MARGIN)) * weight / number(100)
 
 

@@ -293,7 +293,7 @@ def _judged() -> dict[str, Column]:
     basis = (
         F.when(said.isNotNull(), F.lit("recorded"))
         .when(cut, F.lit("it had just been split"))
-        .when(F.col("ended"), F.lit("its broker gave up all, or reports no more"))
+        .when(F.col("ended"), F.lit("its broker shed all, or reports no more"))
         .when(F.col("emptied"), F.lit("its whole namespace was unloaded"))
         .when(shortly & ~guessed, F.lit("a cycle ran just before"))
         .when(guessed, F.lit("no cycle and no cause is recorded"))

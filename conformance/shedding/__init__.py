@@ -1,1 +1,1 @@
-"""Shedding: which bundles an overloaded broker gives up."""
+"""Shedding: which bundles an overloaded broker sheds."""

@@ -199,7 +199,7 @@ def _case(strategy: str, settings: Json, brokers: Sequence[tuple[float, Sequence
 
 
 def _overloaded(amounts: Sequence[Amount], usage: float = 80) -> Json:
-    """An overloaded broker and an idle one; at 80 % it gives up a quarter of its traffic."""
+    """An overloaded broker and an idle one; at 80 % it sheds a quarter of its traffic."""
     return _case("OverloadShedder", {OVERLOAD_THRESHOLD: 60}, [(usage, amounts), (5, [])])
 
 

@@ -35,7 +35,7 @@ def nothing_is_shed_when_switched_off(
 
 @SHED.check("SHED-02", draws=draws.cycles(draws.any_strategy))
 def only_owned_bundles_go(case: SheddingCycle, answer: Unloading, expect: Expect) -> None:
-    """A broker gives up bundles that it owns."""
+    """A broker sheds bundles that it owns."""
     owned = {(name, b) for name, broker in case.brokers.items() for b in broker.bundles}
     expect.reached(case.enabled and bool(owned))
     wrong = (
@@ -121,7 +121,7 @@ def bundles_with_more_traffic_go_first(
 def overloaded_brokers_shed_under_every_strategy(
     case: SheddingCycle, answer: Unloading, expect: Expect
 ) -> None:
-    """An overloaded broker gives up its excess, whichever strategy is set."""
+    """An overloaded broker sheds its excess, whichever strategy is set."""
     expect.given(case.enabled and case.strategy != "OverloadShedder", "another strategy is set")
     for broker in case.brokers.values():
         if not (quantities.overloaded(case, broker) and quantities.can_shed(case, broker)):
@@ -143,7 +143,7 @@ def _in_a_row(row: CyclesInARow, expect: Expect) -> None:
 def later_cycles_shed_what_is_owned_now(
     row: CyclesInARow, answer: UnloadingInARow, expect: Expect
 ) -> None:
-    """Every cycle gives up bundles that their brokers own in it, each once."""
+    """Every cycle sheds bundles that their brokers own in it, each once."""
     _in_a_row(row, expect)
     for place, one in enumerate(answer, 1):
         brokers = one.cycle.brokers.items()

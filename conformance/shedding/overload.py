@@ -46,7 +46,7 @@ def _must_keep(case: SheddingCycle, broker: Broker, answer: Unloading, expect: E
 
 @SHED.check("OVERLOAD-01", draws=draws.cycles(draws.overload))
 def an_overloaded_broker_sheds(case: SheddingCycle, answer: Unloading, expect: Expect) -> None:
-    """A broker over the threshold gives up something."""
+    """A broker over the threshold sheds something."""
     _given(case, expect)
     for broker in case.brokers.values():
         sheds = overloaded(case, broker) and quantities.can_shed_by_any_measure(case, broker)
@@ -56,7 +56,7 @@ def an_overloaded_broker_sheds(case: SheddingCycle, answer: Unloading, expect: E
 
 @SHED.check("OVERLOAD-02", draws=draws.cycles(draws.overload))
 def sheds_its_excess_plus_margin(case: SheddingCycle, answer: Unloading, expect: Expect) -> None:
-    """A broker gives up at least its excess and five points of its traffic, where it can."""
+    """A broker sheds at least its excess and five points of its traffic, where it can."""
     _given(case, expect)
     for broker in case.brokers.values():
         if overloaded(case, broker) and expect.reached(quantities.can_shed(case, broker)):
@@ -79,7 +79,7 @@ def sheds_no_more_than_it_takes(case: SheddingCycle, answer: Unloading, expect: 
 
 @SHED.check("OVERLOAD-04", draws=draws.cycles(draws.overload))
 def other_brokers_keep_all(case: SheddingCycle, answer: Unloading, expect: Expect) -> None:
-    """A broker that is not overloaded gives up nothing."""
+    """A broker that is not overloaded sheds nothing."""
     _given(case, expect)
     for broker in case.brokers.values():
         if expect.reached(overloaded(case, broker) is False and bool(broker.bundles)):
@@ -88,7 +88,7 @@ def other_brokers_keep_all(case: SheddingCycle, answer: Unloading, expect: Expec
 
 @SHED.check("OVERLOAD-05", draws=draws.cycles(draws.overload))
 def sheds_exactly_one_bundle(case: SheddingCycle, answer: Unloading, expect: Expect) -> None:
-    """An overloaded broker that sheds gives up one bundle."""
+    """An overloaded broker sheds one bundle or none."""
     _given(case, expect)
     for broker in case.brokers.values():
         if overloaded(case, broker) and expect.reached(quantities.can_shed(case, broker)):
@@ -127,7 +127,7 @@ def _priced(case: SheddingCycle, bundle: str) -> str:
 
 @SHED.check("OVERLOAD-07", draws=draws.cycles(draws.overload_with_few_bundles))
 def a_single_bundle_stays(case: SheddingCycle, answer: Unloading, expect: Expect) -> None:
-    """A broker with fewer than two bundles gives up none."""
+    """A broker with fewer than two bundles sheds none."""
     _given(case, expect)
     for broker in case.brokers.values():
         single = len(broker.bundles) < FEWEST_BUNDLES and bool(case.movable(broker))
@@ -141,7 +141,7 @@ def a_single_bundle_stays(case: SheddingCycle, answer: Unloading, expect: Expect
 def other_brokers_do_not_matter(
     asked: Sequence[Asked[SheddingCycle, Unloading]], expect: Expect
 ) -> None:
-    """The bundles that a broker gives up do not change with the usage of the others."""
+    """The bundles that a broker sheds do not change with the usage of the others."""
     expect.given(len(asked) == 2, "a cluster before and after")
     (before, first), (after, second) = asked
     _given(before, expect)
@@ -212,7 +212,7 @@ def other_strategies_ignore_the_threshold(
 def each_cycle_sheds_by_its_own_usage(
     row: CyclesInARow, answer: UnloadingInARow, expect: Expect
 ) -> None:
-    """In every cycle a broker over the threshold gives up something, and no other broker does."""
+    """In every cycle a broker over the threshold sheds something, and no other broker does."""
     expect.given(len(row) > 1, "cycles in a row")
     expect.given(quantities.sheds_by(row.alone(0), "OverloadShedder"), "OverloadShedder sheds")
     for one in answer:

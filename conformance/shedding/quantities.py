@@ -54,7 +54,7 @@ def overloaded(cycle: SheddingCycle, broker: Broker) -> bool | None:
 
 
 def overload_need(cycle: SheddingCycle, broker: Broker) -> Rate:
-    """Return the traffic that an overloaded broker has to give up. [OVERLOAD-02]"""
+    """Return the traffic that an overloaded broker has to shed. [OVERLOAD-02]"""
     excess = usage_of(broker) - overload_threshold(cycle)
     return (excess + FIVE_POINTS) / 100 * cycle.traffic_of(broker)
 
@@ -183,16 +183,16 @@ def can_shed_by_any_measure(cycle: SheddingCycle, broker: Broker) -> bool:
 
 
 def expect_enough(answer: Unloading, broker: Broker, need: Rate, of: str, expect: Expect) -> None:
-    """Demand the traffic that a broker has to give up, or all that it may move if that is less."""
+    """Demand the traffic that a broker has to shed, or all that it may move if that is less."""
     movable = answer.cycle.carried(answer.cycle.movable(broker))
     which = of if movable >= need else f"{of}, all that it may move:"
     expect.at_least(answer.traffic_from(broker), min(need, movable), which, answer.cycle.written)
 
 
 def overload_need_of_subset(cycle: SheddingCycle, broker: Broker) -> Rate:
-    """Return the traffic that an overloaded broker has to give up without giving up all.
+    """Return the traffic that an overloaded broker has to shed without shedding all.
 
-    It gives up a subset of its bundles. Where all of them are too little, one may be left.
+    It sheds a subset of its bundles. Where all of them are too little, one may be left.
     """
     need, movable = overload_need(cycle, broker), cycle.movable(broker)
     whole = len(movable) == len(set(broker.bundles)) and cycle.carried(movable) < need
@@ -231,7 +231,7 @@ def _tied(rates: Iterable[Rate]) -> bool:
 def agree(first: Unloading, second: Unloading) -> bool:
     """True if two answers to the same question may both come from one balancer.
 
-    Where the documents do not determine which bundles go, the brokers that give up some have to be
+    Where the documents do not determine which bundles go, the brokers that shed some have to be
     the same; else the bundles.
     """
     if _bundles_are_determined(first.cycle):
@@ -297,7 +297,7 @@ def _apart(rates: Iterable[Rates]) -> bool:
 
 
 def _clear(case: SheddingCycle, broker: Broker, need: Rate) -> bool:
-    """True if no sum of a broker's bundles is exactly the traffic that it has to give up."""
+    """True if no sum of a broker's bundles is exactly the traffic that it has to shed."""
     carried = accumulate(map(case.traffic, case.movable(broker)))
     return not any(same(amount, need) for amount in carried)
 

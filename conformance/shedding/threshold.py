@@ -103,7 +103,7 @@ def _no_more_than(answer: Unloading, broker: Broker, need: Rate, expect: Expect)
     ),
 )
 def a_broker_above_the_limit_sheds(case: SheddingCycle, answer: Unloading, expect: Expect) -> None:
-    """A broker above average and threshold together gives up something."""
+    """A broker above average and threshold together sheds something."""
     levels = _levels_without_history(case, expect)
     for broker in _above(levels):
         if expect.reached(has_movable_load(case, broker)):
@@ -118,7 +118,7 @@ def a_broker_above_the_limit_sheds(case: SheddingCycle, answer: Unloading, expec
     ),
 )
 def the_others_keep_all(case: SheddingCycle, answer: Unloading, expect: Expect) -> None:
-    """A broker that is not above average and threshold gives up nothing."""
+    """A broker that is not above average and threshold sheds nothing."""
     levels = _levels_without_history(case, expect)
     for broker in _not_above(levels):
         keeps = not _may_relieve_idle_brokers(levels, broker)
@@ -143,7 +143,7 @@ def _may_relieve_idle_brokers(levels: UsageLevels, broker: Broker) -> bool:
 def sheds_enough_to_come_below_the_average(
     case: SheddingCycle, answer: Unloading, expect: Expect
 ) -> None:
-    """A broker above the limit gives up the traffic that brings it five below the average."""
+    """A broker above the limit sheds the traffic that brings it five below the average."""
     levels = _levels_without_history(case, expect)
     for broker in _above(levels):
         if expect.reached(can_shed_by_any_measure(case, broker)):
@@ -316,7 +316,7 @@ def nothing_goes_while_nobody_is_idle(
 
 @SHED.check("THRESHOLD-11", draws=cycles(draws.threshold))
 def sheds_the_excess_over_the_limit(case: SheddingCycle, answer: Unloading, expect: Expect) -> None:
-    """A broker above the limit gives up its excess over the limit and five points, no more."""
+    """A broker above the limit sheds its excess over the limit and five points, no more."""
     levels = _levels_without_history(case, expect)
     for broker in _above(levels):
         share = levels.usage[broker.name] - levels.limit + FIVE_POINTS

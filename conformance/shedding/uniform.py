@@ -103,7 +103,7 @@ def _fits(case: SheddingCycle, bundle: str, gap: Amount) -> bool:
 
 @SHED.check("UNIFORM-01", draws=cycles(uniform))
 def the_most_loaded_broker_unloads(case: SheddingCycle, answer: Unloading, expect: Expect) -> None:
-    """Where the difference is higher than the thresholds, the most loaded broker gives up some."""
+    """Where the difference is higher than the thresholds, the most loaded broker sheds some."""
     _given(case, expect)
     ends = _ends(case, expect)
     expect.given(min(ends.low) >= 1, "a multiple of nothing is undefined")

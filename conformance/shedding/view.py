@@ -83,7 +83,7 @@ class SheddingCycle:
         return bool(self.moved_with(bundle))
 
     def movable(self, broker: Broker) -> list[str]:
-        """Return the bundles that a broker may give up, most traffic first."""
+        """Return the bundles that a broker may shed, most traffic first."""
         free = (bundle for bundle in broker.bundles if not self.blocked(bundle))
         return sorted(free, key=lambda bundle: (-self.traffic(bundle), bundle))
 
@@ -180,11 +180,11 @@ class Unloading:
         return [bundle for owner, bundle in self.pairs if owner == name]
 
     def owned(self, broker: Broker) -> list[str]:
-        """Return the bundles that a broker gives up and has, each once, in order of decision."""
+        """Return the bundles that a broker sheds and has, each once, in order of decision."""
         return [bundle for bundle in dict.fromkeys(self.of(broker)) if bundle in broker.bundles]
 
     def traffic_from(self, broker: Broker) -> Rate:
-        """Return the traffic of all bundles that a broker gives up and has."""
+        """Return the traffic of all bundles that a broker sheds and has."""
         return self.cycle.carried(self.owned(broker))
 
     def __iter__(self) -> Iterator[str]:

@@ -195,6 +195,6 @@ def _remember(world: World, cycle: Cycle) -> None:
 def _shedding_steps(given: Unloads) -> Iterator[Step]:
     if not given.bundles:
         return
-    yield Step(given.broker, "gives up load")
+    yield Step(given.broker, "sheds load")
     for step in given.explain():
         yield step.within()

@@ -71,7 +71,7 @@ def _alike(answer: Json) -> Iterator[tuple[Any, list[str]]]:
 def _unloads(unload: Sequence[Mapping[str, str]]) -> str:
     by_broker = groupby(unload, key=lambda one: one["broker"])
     given = ((broker, [one["bundle"] for one in of_it]) for broker, of_it in by_broker)
-    return "; ".join(f"{broker} gives up {_names(names)}" for broker, names in given) or NOTHING
+    return "; ".join(f"{broker} sheds {_names(names)}" for broker, names in given) or NOTHING
 
 
 def _names(names: Sequence[str]) -> str:

@@ -69,7 +69,7 @@ def _usage_bars(steps: Sequence[Step]) -> str:
         body.append(text(LEFT + usage * scale + 6, top + 13, f"{usage:g} %"))
         if one.limit is not None:
             body.append(mark(LEFT + one.limit * scale, top - 2, ROW - 4, "limit"))
-        gone = f" and gives up {len(one.gives)}" if one.gives else ""
+        gone = f" and sheds {len(one.gives)}" if one.gives else ""
         said.append(f"{one.name} is at {usage:g} %{gone}")
     for value, word in ((average, "average"), (limit, "limit")):
         if value is not None:

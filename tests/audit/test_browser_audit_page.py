@@ -44,7 +44,7 @@ def page():
         "marks": marks,
         "bundles": [[BUNDLE, 8, " → ".join(["broker-1:8080"] * 8)]] * BUNDLES,
     }
-    told = "broker-1:8080 gave up a bundle that had been unloaded lately " * 5
+    told = "broker-1:8080 shed a bundle that had been unloaded lately " * 5
     row = ["SHED-04", "violated", "eu-1", "2026-11-20 00:35:00", told, None]
     other = ["SHED-07", "undecided", "eu-1", "2026-11-20 00:35:00", told, None]
     data = {"clusters": [cluster], "verdicts": [row, *[other] * (ROWS - 1)]}

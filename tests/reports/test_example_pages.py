@@ -102,7 +102,7 @@ def test_other_readings_are_shown_where_they_make_a_difference():
     shown = part_of(example_of("overload-95-over-85-no-more"))
     other = shown.partition("### Read otherwise")[2].partition("<details>")[0]
     assert "| `overload-amount` | `one`: Exactly one bundle, the most expensive one. | " in other
-    assert "b1 gives up `shop/eu/0x60000000_0x80000000` |" in other
+    assert "b1 sheds `shop/eu/0x60000000_0x80000000` |" in other
     assert "### Read otherwise" not in part_of(example_of("overload-single-bundle"))
 
 
@@ -117,7 +117,7 @@ def test_questions_that_are_asked_together_are_told_apart():
     shown = part_of(example_of("overload-others-do-not-matter"))
     for heading in ("### Question 1", "### Question 2", "Question 1:"):
         assert f"\n{heading}\n" in shown
-    assert "1. each time b1 gives up `shop/eu/0x00000000_0x40000000`\n" in shown
+    assert "1. each time b1 sheds `shop/eu/0x00000000_0x40000000`\n" in shown
 
 
 @pytest.mark.parametrize(

@@ -176,7 +176,7 @@ def drawn(name):
 
 def test_usage_is_drawn_against_average_and_limit():
     said = drawn("shed-threshold-busiest-first")
-    assert "b1 is at 95 % and gives up 1; b2 is at 30 %" in said
+    assert "b1 is at 95 % and sheds 1; b2 is at 30 %" in said
     assert "average 62.5 %; limit 72.5 %" in said
     assert said.count('class="pc-over"') == 1
 

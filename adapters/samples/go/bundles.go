@@ -154,7 +154,7 @@ func splitCandidates(asked struct {
 	return object{"split": split, "unload": unload}, nil
 }
 
-// Whether a bundle stands over one of the four limits. Topics and sessions are counted now.
+// Whether a bundle is above one of the four limits. Topics and sessions are counted now.
 func tooMuch(now stats, rates rates, set settings) bool {
 	return now.Topics > set.number("loadBalancerNamespaceBundleMaxTopics") ||
 		now.ProducerCount+now.ConsumerCount > set.number("loadBalancerNamespaceBundleMaxSessions") ||

@@ -3,7 +3,7 @@ package main
 import "math"
 
 // The candidate with the least long-term message rate, weighed by its distance to the overload
-// threshold. Brokers over the threshold take nothing while others do not stand over it.
+// threshold. Brokers over the threshold take nothing while others are not above it.
 func placeBundle(asked struct {
 	Settings     settings
 	Candidates   []string

@@ -136,7 +136,7 @@ def lighter_first(moment: PlantedCycle) -> Pairs | None:
 
 
 def nothing(moment: PlantedCycle) -> Pairs | None:
-    """A broker just over the limit gives up nothing."""
+    """A broker just over the limit sheds nothing."""
     for broker in moment.busiest()[:1]:
         if edge(moment, broker, JUST):
             return instead(moment.honest, broker, [])
@@ -144,7 +144,7 @@ def nothing(moment: PlantedCycle) -> Pairs | None:
 
 
 def one_all_the_same(moment: PlantedCycle) -> Pairs | None:
-    """A broker just under the limit gives up its heaviest bundle."""
+    """A broker just under the limit sheds its heaviest bundle."""
     for broker in moment.busiest()[:1]:
         if edge(moment, broker, -JUST):
             return instead(moment.honest, broker, moment.cycle.movable(broker)[:1])
@@ -181,7 +181,7 @@ def too_much(moment: PlantedCycle) -> Pairs | None:
 
 
 def not_for_the_idle(moment: PlantedCycle) -> Pairs | None:
-    """A broker that is over the limit because another is idle gives up nothing."""
+    """A broker that is over the limit because another is idle sheds nothing."""
     *_, idle = moment.case["brokers"]
     moment.use(idle, 0, *RESOURCES)
     return nothing(moment)
@@ -199,13 +199,13 @@ def not_by_weight(moment: PlantedCycle) -> Pairs | None:
 
 
 def never_so_high(moment: PlantedCycle) -> Pairs | None:
-    """The idlest broker that can gives up a bundle, whatever its history."""
+    """The idlest broker that can sheds a bundle, whatever its history."""
     idlest = moment.busiest()[-1]
     return instead(moment.honest, idlest, moment.cycle.movable(idlest)[:1])
 
 
 def for_an_idle_one(moment: PlantedCycle) -> Pairs | None:
-    """Nobody is over the limit, one is far below the average, and the busiest gives up one."""
+    """Nobody is over the limit, one is far below the average, and the busiest sheds one."""
     _one_idle(moment)
     broker = moment.busiest()[0]
     return [(broker.name, moment.cycle.movable(broker)[0])]
@@ -225,7 +225,7 @@ def _one_idle(moment: PlantedCycle) -> None:
 
 
 def while_level(moment: PlantedCycle) -> Pairs | None:
-    """All brokers have equal usage, and one gives up a bundle."""
+    """All brokers have equal usage, and one sheds a bundle."""
     for name in moment.case["brokers"]:
         moment.use(name, 50, *RESOURCES)
     broker = moment.busiest()[0]
@@ -233,19 +233,19 @@ def while_level(moment: PlantedCycle) -> Pairs | None:
 
 
 def one_resource_over(moment: PlantedCycle) -> Pairs | None:
-    """A broker with one busy resource gives up nothing."""
+    """A broker with one busy resource sheds nothing."""
     broker = moment.busiest()[0]
     moment.use(broker.name, threshold_of(moment.cycle) + JUST)
     return instead(moment.honest, broker, [])
 
 
 def two_for_one(moment: PlantedCycle) -> Pairs | None:
-    """An overloaded broker gives up the two heaviest of its bundles."""
+    """An overloaded broker sheds the two heaviest of its bundles."""
     return _of_the_overloaded(moment, slice(2))
 
 
 def the_second(moment: PlantedCycle) -> Pairs | None:
-    """An overloaded broker gives up the second heaviest of its bundles."""
+    """An overloaded broker sheds the second heaviest of its bundles."""
     return _of_the_overloaded(moment, slice(1, 2))
 
 
@@ -257,7 +257,7 @@ def _of_the_overloaded(moment: PlantedCycle, which: slice) -> Pairs | None:
 
 
 def overloaded_under_another(moment: PlantedCycle) -> Pairs | None:
-    """All brokers are busy, one is just overloaded, and it gives up nothing."""
+    """All brokers are busy, one is just overloaded, and it sheds nothing."""
     busiest, *_ = moment.busiest()
     threshold = threshold_of(moment.cycle)
     for name in moment.case["brokers"]:
@@ -267,7 +267,7 @@ def overloaded_under_another(moment: PlantedCycle) -> Pairs | None:
 
 
 def its_only_one(moment: PlantedCycle) -> Pairs | None:
-    """An overloaded broker gives up its only bundle."""
+    """An overloaded broker sheds its only bundle."""
     for broker in moment.cycle.brokers.values():
         if len(broker.bundles) == 1 and moment.cycle.movable(broker):
             edge(moment, broker, JUST)
@@ -291,12 +291,12 @@ def _apart(moment: PlantedCycle) -> bool:
 
 
 def nothing_to_even_out(moment: PlantedCycle) -> Pairs | None:
-    """The most loaded broker gives up nothing."""
+    """The most loaded broker sheds nothing."""
     return [] if _apart(moment) else None
 
 
 def from_the_most_loaded(moment: PlantedCycle) -> Pairs | None:
-    """The most loaded broker gives up a bundle within the thresholds."""
+    """The most loaded broker sheds a bundle within the thresholds."""
     if moment.honest:
         return None
     most, _ = _ends(moment)
@@ -304,7 +304,7 @@ def from_the_most_loaded(moment: PlantedCycle) -> Pairs | None:
 
 
 def from_the_least_loaded(moment: PlantedCycle) -> Pairs | None:
-    """The least loaded broker gives up a bundle, too."""
+    """The least loaded broker sheds a bundle, too."""
     if not _apart(moment):
         return None
     _, least = _ends(moment)

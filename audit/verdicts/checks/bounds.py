@@ -76,7 +76,7 @@ def under(judged: RuleColumns, *more: Column) -> RuleColumns:
 
 @bounded("THRESHOLD-03")
 def sheds_what_it_takes_at_least(readings: Readings) -> RuleColumns:
-    """A broker surely above the limit gives up the least that can bring it down, where it can."""
+    """A broker surely above the limit sheds the least that can bring it down, where it can."""
     need, threshold = _needs(readings).least, F.col("thresholdshedder.threshold")
     over = true(above().least > threshold) & F.col("loaded")
     return under(enough(readings, over & (F.col("answered") > 0), need))
@@ -84,7 +84,7 @@ def sheds_what_it_takes_at_least(readings: Readings) -> RuleColumns:
 
 @bounded("THRESHOLD-04")
 def sheds_no_more_than_it_can_take(readings: Readings) -> RuleColumns:
-    """Without the last bundle it would fall short of the most that it can have to give up."""
+    """Without the last bundle it would fall short of the most that it can have to shed."""
     need, threshold = _needs(readings).most, F.col("thresholdshedder.threshold")
     over = ~false(above().most > threshold) & ~F.col("sheds_under_85")
     enough = true(F.col("short") > F.greatest(need, F.lit(0.0)) * (1 + SHARE)) & true(need != 0)

@@ -12,12 +12,12 @@ MANY = 5
 
 
 def gave_up(names: str = "gone") -> Column:
-    """`b1:8080 gave up t/ns/0x…`, or nothing."""
+    """`b1:8080 shed t/ns/0x…`, or nothing."""
     some = F.array_join(F.slice(names, 1, MANY), ", ")
     more = F.when(F.size(names) > MANY, F.concat(F.lit(" and "), _more(names), F.lit(" more")))
     what = F.concat(some, F.coalesce(more, F.lit("")))
     return sentence(
-        F.col("broker"), F.when(F.size(names) > 0, sentence("gave up", what)).otherwise("kept all")
+        F.col("broker"), F.when(F.size(names) > 0, sentence("shed", what)).otherwise("kept all")
     )
 
 
@@ -38,6 +38,6 @@ def against(usage: Column, what: str, limit: Column) -> Column:
 
 
 def amounts(readings: Readings, what: str, amount: Column, bound: Column) -> Column:
-    """`b1:8080 gave up …; WHAT 3 MB/s of 4 MB/s`."""
+    """`b1:8080 shed …; WHAT 3 MB/s of 4 MB/s`."""
     written = MEASURED[readings["shed-measure"]]
     return F.concat(gave_up(), F.lit(f"; {what} "), written(amount), F.lit(" of "), written(bound))

@@ -45,25 +45,25 @@ def _must_keep(reached: Column) -> RuleColumns:
 
 @check("OVERLOAD-01")
 def an_overloaded_broker_sheds(_readings: Readings) -> RuleColumns:
-    """A broker over the threshold gives up something."""
+    """A broker over the threshold sheds something."""
     return _under(_must_shed(_over() & F.col("loaded")))
 
 
 @check("OVERLOAD-02")
 def sheds_its_excess_plus_margin(readings: Readings) -> RuleColumns:
-    """A broker gives up at least its excess and five points of its traffic, where it can."""
+    """A broker sheds at least its excess and five points of its traffic, where it can."""
     return _under(enough(readings, _over() & F.col("can"), need_of_subset()))
 
 
 def need_of_subset() -> Column:
-    """Return the traffic that an overloaded broker has to give up without giving up all."""
+    """Return the traffic that an overloaded broker has to shed without shedding all."""
     need, movable = F.col("overloadshedder.need"), F.col("movable_traffic")
     whole = (F.col("blocked") == 0) & (movable < need)
     return F.when(whole, movable - F.col("least_traffic")).otherwise(need)
 
 
 def enough(readings: Readings, over: Column, need: Column) -> RuleColumns:
-    """Return a check that a broker gives up its need, or all that it may move if that is less."""
+    """Return a check that a broker sheds its need, or all that it may move if that is less."""
     bound = F.least(need, F.col("movable_traffic"))
     told = amounts(readings, "shed", F.col("shed"), bound)
     return must(over, F.col("shed") >= bound * (1 - SHARE), told)
@@ -89,13 +89,13 @@ def too_much(
 
 @check("OVERLOAD-04")
 def other_brokers_keep_all(_readings: Readings) -> RuleColumns:
-    """A broker that is not overloaded gives up nothing."""
+    """A broker that is not overloaded sheds nothing."""
     return _under(_must_keep(false(F.col("overloaded")) & (F.col("owned") > 0)))
 
 
 @check("OVERLOAD-05")
 def sheds_exactly_one_bundle(_readings: Readings) -> RuleColumns:
-    """An overloaded broker that sheds gives up one bundle."""
+    """An overloaded broker sheds one bundle or none."""
     return _under(may_not(_over() & F.col("can"), F.col("answered") > 1, _told()))
 
 
@@ -127,7 +127,7 @@ def _open_gone() -> Column:
 
 @check("OVERLOAD-07")
 def a_single_bundle_stays(_readings: Readings) -> RuleColumns:
-    """A broker with fewer than two bundles gives up none."""
+    """A broker with fewer than two bundles sheds none."""
     few = (F.col("owned") < FEWEST) & (F.col("able") > 0)
     return _under(_must_keep(few & ~false(F.col("overloaded"))))
 

@@ -39,7 +39,7 @@ def _owning() -> Column:
 
 @check("SHED-02")
 def only_owned_bundles_go(_readings: Readings) -> RuleColumns:
-    """A broker gives up bundles that it owns."""
+    """A broker sheds bundles that it owns."""
     told = F.concat(gave_up("alien"), F.lit(", which it did not report"))
     return not_allowed(_owning(), F.size("alien") > 0, told)
 
@@ -61,7 +61,7 @@ def recently_unloaded_bundles_stay(_readings: Readings) -> RuleColumns:
     reached = F.col("enabled") & any_of(F.col("blocked") > 0)
     told = F.concat(
         F.col("broker"),
-        F.lit(" gave up "),
+        F.lit(" shed "),
         F.array_join(again, ", "),
         F.lit(", unloaded within the last "),
         plain(setting(shedding.GRACE)),
@@ -89,7 +89,7 @@ def the_busiest_go() -> RuleColumns:
 
 @check("SHED-08")
 def overloaded_brokers_shed_under_every_strategy(readings: Readings) -> RuleColumns:
-    """An overloaded broker gives up its excess, whichever strategy is set."""
+    """An overloaded broker sheds its excess, whichever strategy is set."""
     sure = true(F.col("overloaded") & F.col("can"))
     some = must(sure & F.col("loaded"), F.col("answered") > 0, gave_up())
     amount = F.lit(readings["overload-amount"] != "one")

@@ -67,13 +67,13 @@ def _for_idle_ones() -> Column:
 
 @check("THRESHOLD-01")
 def a_broker_above_the_limit_sheds(_readings: Readings) -> RuleColumns:
-    """A broker above average and threshold together gives up something."""
+    """A broker above average and threshold together sheds something."""
     return _under(_must_shed(_over() & F.col("laden")))
 
 
 @check("THRESHOLD-02")
 def the_others_keep_all(_readings: Readings) -> RuleColumns:
-    """A broker that is not above average and threshold gives up nothing."""
+    """A broker that is not above average and threshold sheds nothing."""
     keeps = _keeps() & (F.col("owned") > 0) & ~_may_relieve_idle_ones()
     return _under(_must_keep(keeps))
 
@@ -86,7 +86,7 @@ def _may_relieve_idle_ones() -> Column:
 
 @check("THRESHOLD-03")
 def sheds_enough_to_come_below_the_average(readings: Readings) -> RuleColumns:
-    """A broker above the limit gives up what brings it five below the average, where it can."""
+    """A broker above the limit sheds what brings it five below the average, where it can."""
     return _under(enough(readings, _over() & F.col("loaded"), _level("need")))
 
 

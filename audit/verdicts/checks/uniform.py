@@ -93,7 +93,7 @@ def _triggered(readings: Readings) -> Column:
 
 @check("UNIFORM-01")
 def the_most_loaded_broker_unloads(readings: Readings) -> RuleColumns:
-    """Where the difference is higher than the thresholds, the most loaded broker gives up some."""
+    """Where the difference is higher than the thresholds, the most loaded broker sheds some."""
     loaded = (_end("least", measure) >= 1 for measure in MEASURES)
     fitting = (F.col("owned") > 1) & (F.col("narrowing") > 0)
     reached = true(_triggered(readings)) & _is_most() & fitting

@@ -29,7 +29,7 @@ PAIRS = [
 
 
 class SmallestFirst(ReferenceConnection):
-    """Gives up the bundle with the least traffic where the lower boundary makes one shed."""
+    """Sheds the bundle with the least traffic where the lower boundary makes one shed."""
 
     def exchange(self, operation, batch):
         answers = super().exchange(operation, batch)

@@ -10,7 +10,7 @@ MIXED = "observed = (*broker.history,"
 ALLOWED = [
     Defect(
         "all bundles but one",
-        "Where all are too little, an overloaded broker gives up a proper subset.",
+        "Where all are too little, an overloaded broker sheds a proper subset.",
         "OVERLOAD-02",
         "overload.py",
         "return take(cycle, broker, need_of(cycle, broker))",
