@@ -119,7 +119,7 @@ def saved_report(place: str, report: Any) -> SavedReport:
     if isinstance(report, dict) and EXTENSIBLE.intersection(report) and "bundles" not in report:
         raise BadSnapshot(
             f"{place}: these are load data of the extensible load manager, which decides by rules "
-            "of its own; reports of the modular or the simple one can be explained"
+            "of its own; explain FOLDER says whether its shedder finds the cluster out of balance"
         )
     try:
         read = reports.read(report)

@@ -16,6 +16,7 @@ from pulsar_conformance.conformance.cases.saved import BadCase, Handed, handed_i
 from pulsar_conformance.conformance.cases.settings import given_settings
 from pulsar_conformance.conformance.cases.settings_files import read_settings
 from pulsar_conformance.conformance.engine.plan import chosen_readings
+from pulsar_conformance.conformance.explain.balance import balance_lines, load_data
 from pulsar_conformance.conformance.explain.derivations import Wanted, case_lines, example_lines
 from pulsar_conformance.conformance.explain.focus import Focus
 from pulsar_conformance.conformance.explain.logs import log_lines
@@ -102,6 +103,10 @@ def _is_folder(name: str | None) -> bool:
 def _of_cluster(args: argparse.Namespace, focus: Focus) -> Iterator[str]:
     """Explain what a cluster decides, from its reports, its metrics or itself."""
     what_if = given_settings(args.setting)
+    data = load_data(Path(args.case)) if args.case and not args.place else None
+    if data is not None:
+        yield from balance_lines(data, {**_settings_of(args.conf), **what_if}, args.release)
+        return
     args.setting = []
     found = made(args, Path(args.case) if args.case else None)
     if args.profile is None:

@@ -1,0 +1,135 @@
+"""Whether the shedder of the extensible load manager finds a cluster out of balance."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import fmean, pstdev
+from typing import Any
+
+from pulsar_conformance.conformance.cases.snapshot import (
+    EXTENSIBLE,
+    BadSnapshot,
+    content,
+    json_files,
+)
+from pulsar_conformance.specs.broker import broker_settings, nearest_release, releases
+from pulsar_conformance.specs.text import columns, paragraph
+
+LOAD, TRAFFIC, TOP = "weightedMaxEMA", "msgThroughputEMA", "topBundlesLoadData"
+SUFFIX = "-top-bundles"
+"""End of the name of a file with a broker's top bundles."""
+
+TARGET = "loadBalancerBrokerLoadTargetStd"
+OVERLOAD = "loadBalancerBrokerOverloadedThresholdPercentage"
+CYCLES = "loadBalancerSheddingConditionHitCountThreshold"
+BROKERS = "loadBalancerMaxNumberOfBrokerSheddingPerCycle"
+SWITCHES = ("loadBalancerEnabled", "loadBalancerSheddingEnabled")
+
+HALF = 0.5
+"""Largest share of the mean, or of the busiest traffic, under which a broker is underloaded."""
+
+
+@dataclass(frozen=True)
+class LoadData:
+    """The load data of brokers by name, and the bundles that each may give away."""
+
+    loads: Mapping[str, float]
+    traffic: Mapping[str, float]
+    top: Mapping[str, list[str]]
+
+    @property
+    def mean(self) -> float:
+        """The mean load."""
+        return fmean(self.loads.values())
+
+    @property
+    def deviation(self) -> float:
+        """The standard deviation of the loads."""
+        return pstdev(self.loads.values())
+
+
+def load_data(folder: Path) -> LoadData | None:
+    """Read a folder of load data; None if its files are of another kind. Errors: `BadSnapshot`."""
+    if not folder.is_dir() or not any(folder.glob("*.json")):
+        return None
+    files = {name: content(path) for name, path in json_files(folder, "*.json")}
+    top = {name: data for name, data in files.items() if isinstance(data, dict) and TOP in data}
+    brokers = {name: data for name, data in files.items() if name not in top}
+    if not all(isinstance(one, dict) and EXTENSIBLE & {*one} for one in brokers.values()):
+        return None
+    for name, one in brokers.items():
+        for key in (LOAD, TRAFFIC):
+            if not isinstance(one.get(key), int | float):
+                raise BadSnapshot(f"{folder / name}.json: {key} is no number")
+    return LoadData(
+        {name: one[LOAD] for name, one in brokers.items()},
+        {name: one[TRAFFIC] for name, one in brokers.items()},
+        {name.removesuffix(SUFFIX): _names(one[TOP]) for name, one in top.items()},
+    )
+
+
+def _names(bundles: Any) -> list[str]:
+    found = bundles if isinstance(bundles, list) else []
+    return [str(one.get("bundleName")) for one in found if isinstance(one, dict)]
+
+
+def balance_lines(data: LoadData, given: Mapping[str, Any], release: str | None) -> Iterator[str]:
+    """Yield the loads, the conditions of TransferShedder, and whether it sheds."""
+    at = nearest_release(release) if release else releases()[-1]
+    default = {name: one.default(at) for name, one in broker_settings().items()}
+    value = {
+        name: float(given.get(name, default[name])) for name in (TARGET, OVERLOAD, CYCLES, BROKERS)
+    }
+    yield "load data of the extensible load manager, by the rules of TransferShedder"
+    yield ""
+    ordered = sorted(data.loads, key=lambda name: -data.loads[name])
+    yield from columns([(f"  {name}", _percent(data.loads[name])) for name in ordered])
+    yield f"  mean {_percent(data.mean)}, standard deviation {data.deviation:.4g}"
+    yield ""
+    reasons = list(_reasons(data, value))
+    for text in reasons or ["no condition to shed holds"]:
+        yield from paragraph(text, 4, "  ")
+    yield ""
+    off = next((name for name in SWITCHES if given.get(name) is False), None)
+    if not reasons or off or len(data.loads) < 2:
+        yield "answer: unload nothing" + (f", since {off} is false" if off else "")
+        return
+    yield from paragraph(
+        f"answer: from {ordered[0]} to {ordered[-1]} first, {value[BROKERS]:g} brokers a cycle at "
+        f"most, once this holds in more than {value[CYCLES]:g} cycles in a row ({CYCLES})"
+    )
+    top = data.top.get(ordered[0])
+    bundles = ", ".join(top) if top else f"save them as {ordered[0]}{SUFFIX}.json to list them"
+    yield from paragraph(f"only the broker's top bundles can go: {bundles}", 2)
+
+
+def _reasons(data: LoadData, value: Mapping[str, float]) -> Iterator[str]:
+    """Yield the conditions that hold, with their figures."""
+    target, most = value[TARGET], value[OVERLOAD]
+    busy = max(data.loads, key=lambda name: data.loads[name])
+    idle = min(data.loads, key=lambda name: data.loads[name])
+    share = min(HALF, max(0, target / 2))
+    if data.deviation > target:
+        yield f"the deviation {data.deviation:.4g} is over {TARGET}, {target:g}"
+    if data.loads[idle] < share * data.mean:
+        least = _percent(share * data.mean)
+        yield (
+            f"{idle} is underloaded: {_percent(data.loads[idle])} is under {share:g} of the mean, "
+            f"{least}"
+        )
+    elif data.traffic[idle] < share * data.traffic[busy]:
+        yield (
+            f"{idle} is underloaded: its {data.traffic[idle]:.4g} bytes/s are under {share:g} of "
+            f"the {data.traffic[busy]:.4g} of {busy}"
+        )
+    if 100 * data.loads[busy] > most and data.loads[busy] > data.mean + target:
+        yield (
+            f"{busy} is overloaded: {_percent(data.loads[busy])} is over {most:g} % ({OVERLOAD}) "
+            f"and over the mean by more than {target:g}"
+        )
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.4g} %"

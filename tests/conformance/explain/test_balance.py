@@ -1,0 +1,62 @@
+"""Load data of the extensible load manager, by the conditions of TransferShedder."""
+
+import json
+
+import pytest
+from pulsar_conformance.conformance.commands.main import main
+
+TARGET = "loadBalancerBrokerLoadTargetStd"
+
+
+@pytest.fixture
+def explained(tmp_path, capsys):
+    def explain(loads, *options, traffic=1e7, top=None):
+        for name, load in loads.items():
+            data = {
+                "weightedMaxEMA": load,
+                "msgThroughputEMA": traffic if isinstance(traffic, float) else traffic[name],
+                "bundleCount": 4,
+            }
+            (tmp_path / f"{name}.json").write_text(json.dumps(data))
+        if top:
+            bundles = {"topBundlesLoadData": [{"bundleName": one, "stats": {}} for one in top]}
+            (tmp_path / "a-top-bundles.json").write_text(json.dumps(bundles))
+        assert main(["explain", str(tmp_path), *options]) == 0
+        return " ".join(capsys.readouterr().out.split())
+
+    return explain
+
+
+@pytest.mark.parametrize(
+    ("loads", "reason"),
+    [
+        ({"a": 0.8, "b": 0.16}, "the deviation 0.32 is over"),
+        ({"a": 0.12, "b": 0.02, "c": 0.01, "d": 0.01}, None),
+        ({"a": 0.5, "b": 0.5, "c": 0.5, "d": 0.5, "e": 0.5, "f": 0.0}, "f is underloaded: 0 %"),
+        ({"a": 0.9, "b": 0.6, "c": 0.55, "d": 0.5}, "a is overloaded: 90 % is over 85 %"),
+        ({"a": 0.9, "b": 0.8, "c": 0.8}, None),
+        ({"a": 0.75, "b": 0.25}, None),
+    ],
+)
+def test_each_condition_has_its_figures(explained, loads, reason):
+    out = explained(loads)
+    assert (reason or "no condition to shed holds") in out
+    assert ("answer: unload nothing" in out) is (reason is None)
+    if reason:
+        assert f"answer: from a to {min(loads, key=loads.get)} first" in out
+        assert "more than 3 cycles in a row" in out
+
+
+def test_traffic_far_below_that_of_the_busiest_broker_is_a_condition(explained):
+    """A broker that gets no traffic, though its CPU is as busy (apache/pulsar#22416)."""
+    out = explained({"a": 0.5, "b": 0.4}, traffic={"a": 1e7, "b": 1e6})
+    assert "b is underloaded: its 1e+06 bytes/s are under 0.125 of the 1e+07 of a" in out
+
+
+def test_settings_and_top_bundles_are_used(explained):
+    out = explained({"a": 0.8, "b": 0.16}, "--setting", f"{TARGET}=0.4")
+    assert "no condition to shed holds" in out
+    out = explained({"a": 0.8, "b": 0.16}, top=["t/n/0x00000000_0x80000000"])
+    assert "only the broker's top bundles can go: t/n/0x00000000_0x80000000" in out
+    out = explained({"a": 0.8, "b": 0.16}, "--setting", "loadBalancerSheddingEnabled=false")
+    assert "answer: unload nothing, since loadBalancerSheddingEnabled is false" in out
