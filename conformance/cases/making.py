@@ -96,8 +96,16 @@ def add_source_arguments(parser: argparse.ArgumentParser) -> None:
         )
 
 
-def made(args: argparse.Namespace, folder: Path | None, operation: str = SHED.id) -> Made:
-    """Return the case of the sources that are given. Errors: of those that read them."""
+def made(
+    args: argparse.Namespace,
+    folder: Path | None,
+    operation: str = SHED.id,
+    what_if: Mapping[str, Any] | None = None,
+) -> Made:
+    """Return the case of the sources that are given. Errors: of those that read them.
+
+    `what_if`: settings that are changed later, which decide what has an effect.
+    """
     if operation not in MAKERS:
         raise specs.UnknownName(operation, "operation that reports can ask", MAKERS)
     source = _source(args, folder)
@@ -111,7 +119,8 @@ def made(args: argparse.Namespace, folder: Path | None, operation: str = SHED.id
     settings = merged({**_own_defaults(profile, operation), **(read.values if read else {})}, given)
     snapshot = Snapshot(source.reports, data, settings)
     notes = [f"{what}: {why}" for what, why in source.troubles.items()]
-    notes += _notes(snapshot, versions, profile, read)
+    changed = read.changed({**given, **(what_if or {})}) if read else None
+    notes += _notes(snapshot, versions, profile, changed)
     if args.place:
         trial, more = placed(args.place, snapshot, source.constraints, source.place)
         notes += more

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import yaml
 from pulsar_conformance.conformance.cases.snapshot import BadSnapshot, Snapshot, content
 from pulsar_conformance.conformance.common.trial import Json, Trial
 from pulsar_conformance.conformance.placement.operations import ASSIGN
@@ -92,15 +93,38 @@ def read_constraints(
 ) -> Constraints:
     """Read the files that are given. Errors: `BadSnapshot`."""
     return Constraints(
-        policies_of(str(isolation), content(isolation)) if isolation else (),
+        policies_of(str(isolation), _written(isolation)) if isolation else (),
         domains_of(str(domains), content(domains)) if domains else {},
         groups_of(str(groups), content(groups)) if groups else {},
     )
 
 
+def _written(file: Path) -> Any:
+    """Return the policies of a file: JSON, or resources of an operator in YAML."""
+    if file.suffix not in (".yaml", ".yml"):
+        return content(file)
+    try:
+        resources = list(yaml.safe_load_all(file.read_text("utf-8")))
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as wrong:
+        raise BadSnapshot(f"{file}: it cannot be read as YAML: {wrong}") from None
+    found = [one.get("spec") for one in resources if isinstance(one, dict)]
+    return {
+        str(spec.get("name")): {
+            **spec,
+            FAILOVER[0]: {
+                "policy_type": spec.get("autoFailoverPolicyType"),
+                "parameters": spec.get("autoFailoverPolicyParams"),
+            },
+            "secondary": spec.get("secondary") or [],
+        }
+        for spec in found
+        if isinstance(spec, dict) and "autoFailoverPolicyType" in spec
+    }
+
+
 def policies_of(place: str, data: Any) -> tuple[Policy, ...]:
     """Parse one isolation policy, or an object of policies by name. Errors: `BadSnapshot`."""
-    if not isinstance(data, dict):
+    if not isinstance(data, dict) or not data:
         raise BadSnapshot(f"{place}: it is no isolation policy, and no object of them by name")
     named = {Path(place).stem: data} if "namespaces" in data else data
     return tuple(_policy(f"{place}: policy {name}", name, one) for name, one in named.items())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from functools import cache
 from typing import Any
@@ -80,6 +80,11 @@ class SettingsRead:
     """The known release nearest to the one that reads them, if that is known."""
     older: str = ""
     """The version that reads them, if it is older than every known release."""
+
+    def changed(self, given: Mapping[str, Any]) -> SettingsRead:
+        """Return the settings with others from the command line; None leaves one out."""
+        places = {**self.places, **dict.fromkeys(given, "--setting")}
+        return replace(self, values=merged(dict(self.values), given), places=places)
 
     def without_effect(self) -> list[Unused]:
         """Return the unused settings, and those that other settings switch off."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -84,7 +84,7 @@ def _lines(args: argparse.Namespace) -> Iterator[str]:
     if args.metrics or args.url or _is_folder(args.case):
         yield from _of_cluster(args, focus)
         return
-    settings = {**_settings_of(args.conf), **given_settings(args.setting)}
+    settings = _settings_of(args.conf, given_settings(args.setting))
     wanted = Wanted(args.profile, chosen_readings(args.reading), settings, focus, args.all)
     if args.example is not None:
         yield from example_lines(_example(args.example), wanted)
@@ -105,10 +105,10 @@ def _of_cluster(args: argparse.Namespace, focus: Focus) -> Iterator[str]:
     what_if = given_settings(args.setting)
     data = load_data(Path(args.case)) if args.case and not args.place else None
     if data is not None:
-        yield from balance_lines(data, {**_settings_of(args.conf), **what_if}, args.release)
+        yield from balance_lines(data, _settings_of(args.conf, what_if), args.release)
         return
     args.setting = []
-    found = made(args, Path(args.case) if args.case else None)
+    found = made(args, Path(args.case) if args.case else None, what_if=what_if)
     if args.profile is None:
         check_manager(found.place, found.trial)
     for note in found.notes:
@@ -117,14 +117,14 @@ def _of_cluster(args: argparse.Namespace, focus: Focus) -> Iterator[str]:
     yield from case_lines(Handed(found.place, found.trial, found.profile, {}), wanted)
 
 
-def _settings_of(conf: Path | None) -> dict[str, Any]:
-    """Return the settings of a file; those without effect are reported on standard error."""
+def _settings_of(conf: Path | None, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings of a file and of the command line; those without effect are reported."""
     if conf is None:
-        return {}
+        return dict(given)
     read = read_settings(conf)
-    for note in read.notes():
+    for note in read.changed(given).notes():
         print(f"pulsar-conformance: {note}", file=sys.stderr)
-    return dict(read.values)
+    return {**read.values, **given}
 
 
 def _example(name: str) -> fixtures.Example:

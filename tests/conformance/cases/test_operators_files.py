@@ -236,6 +236,20 @@ def test_names_that_a_broker_ignores_are_listed_once(ask):
     assert "its name is now loadBalancerMaxNumberOfBrokerSheddingPerCycle" in err
 
 
+def test_a_changed_strategy_decides_which_settings_have_an_effect(tmp_path, capsys):
+    folder, conf = tmp_path / "reports", tmp_path / "broker.conf"
+    folder.mkdir()
+    for broker, one in BUSY.items():
+        (folder / f"{broker}.json").write_text(json.dumps(one))
+    conf.write_text("minUnloadMessage=0\n")
+    words = ["explain", str(folder), "--conf", str(conf)]
+    assert main(words) == 0
+    assert "minUnloadMessage: it belongs to UniformLoadShedder" in capsys.readouterr().err
+    uniform = f"loadBalancerLoadSheddingStrategy={IMPL}UniformLoadShedder"
+    assert main([*words, "--setting", uniform]) == 0
+    assert "without effect" not in capsys.readouterr().err
+
+
 def test_the_version_in_the_reports_decides_who_answers(ask):
     reports = {
         name: {**one, "brokerVersionString": "4.0.3"}

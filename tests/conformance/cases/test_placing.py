@@ -123,6 +123,24 @@ def test_an_expression_with_a_port_matches_no_broker(explained):
     assert "b7 matches no broker\n" in err
 
 
+def test_a_policy_of_an_operator_is_read_from_its_resource(explained, tmp_path):
+    file = tmp_path / "policy.yaml"
+    file.write_text(
+        "kind: PulsarNSIsolationPolicy\nspec:\n  name: eu\n  namespaces: ['acme/.*']\n"
+        "  primary: [b1, b2]\n  autoFailoverPolicyType: min_available\n"
+        "  autoFailoverPolicyParams: {min_limit: '1', usage_threshold: '80'}\n"
+    )
+    out, err = explained(REPORTS, "--isolation", str(file))
+    assert "isolation b1, b2 (" in out
+    assert "isolation policy eu: primary b1, b2" in err
+    file.write_text("kind: PulsarTenant\nspec: {name: a}\n")
+    _, err = explained(REPORTS, "--isolation", str(file), status=2)
+    assert "it is no isolation policy" in err
+    file.write_text("a: [")
+    _, err = explained(REPORTS, "--isolation", str(file), status=2)
+    assert "it cannot be read as YAML" in err
+
+
 def test_brokers_with_too_many_topics_are_left_out(explained):
     reports = {**REPORTS, "b1": report(20, [BUNDLE], topics=60000)}
     out, _ = explained(reports)
