@@ -24,6 +24,7 @@ from pulsar_conformance.conformance.cases.snapshot import (
     read_reports,
     trial_from,
 )
+from pulsar_conformance.conformance.cases.topics import located
 from pulsar_conformance.conformance.common.trial import Trial
 from pulsar_conformance.conformance.load_data.operations import READ
 from pulsar_conformance.conformance.shedding.operations import SHED
@@ -38,6 +39,8 @@ class Made:
     trial: Trial
     profile: str | None
     notes: tuple[str, ...]
+    owners: Mapping[str, str]
+    """The broker of each bundle of the namespace whose topics are asked about."""
 
 
 @dataclass(frozen=True)
@@ -85,6 +88,12 @@ def add_source_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="BUNDLE",
         help="ask where this bundle goes once it has no owner, and why there",
     )
+    parser.add_argument(
+        "--topics",
+        type=Path,
+        metavar="FILE",
+        help="ask on which bundles and brokers these topics are, one a line, of one namespace",
+    )
     for name, what, prints in (
         ("isolation", "namespace isolation policies", "ns-isolation-policy get"),
         ("domains", "failure domains", "clusters list-failure-domains"),
@@ -121,7 +130,10 @@ def made(
     notes = [f"{what}: {why}" for what, why in source.troubles.items()]
     changed = read.changed({**given, **(what_if or {})}) if read else None
     notes += _notes(snapshot, versions, profile, changed)
-    if args.place:
+    owners: Mapping[str, str] = {}
+    if args.topics:
+        trial, owners = located(args.topics, snapshot)
+    elif args.place:
         trial, more = placed(args.place, snapshot, source.constraints, source.place)
         notes += more
     else:
@@ -129,7 +141,7 @@ def made(
         if operation in OF_EACH_BROKER:
             notes.append(f"the questions are about {', '.join(snapshot.brokers)}, in this order")
     place = str(args.conf) if args.conf else source.place
-    return Made(place, trial, profile, tuple(notes))
+    return Made(place, trial, profile, tuple(notes), owners)
 
 
 def _own_defaults(profile: str | None, operation: str) -> Mapping[str, Any]:

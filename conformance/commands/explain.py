@@ -21,6 +21,8 @@ from pulsar_conformance.conformance.explain.derivations import Wanted, case_line
 from pulsar_conformance.conformance.explain.focus import Focus
 from pulsar_conformance.conformance.explain.logs import log_lines
 from pulsar_conformance.conformance.explain.running import check_manager
+from pulsar_conformance.conformance.explain.spread import broker_lines
+from pulsar_conformance.reference import Model
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -115,6 +117,12 @@ def _of_cluster(args: argparse.Namespace, focus: Focus) -> Iterator[str]:
         print(f"pulsar-conformance: {note}", file=sys.stderr)
     wanted = Wanted(args.profile, chosen_readings(args.reading), what_if, focus, args.all)
     yield from case_lines(Handed(found.place, found.trial, found.profile, {}), wanted)
+    if found.owners:
+        question = found.trial.questions[0]
+        model = Model(args.profile or found.profile or DEFAULT_PROFILE)
+        answer = model.answer(*question)
+        if "bundles" in answer:
+            yield from broker_lines(question.case, answer, found.owners)
 
 
 def _settings_of(conf: Path | None, given: Mapping[str, Any]) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from pulsar_conformance.conformance.cases.settings import changed
 from pulsar_conformance.conformance.common.trial import Question, Trial
 from pulsar_conformance.conformance.explain import paper
 from pulsar_conformance.conformance.explain.focus import Focus, shortened
+from pulsar_conformance.conformance.explain.logs import as_logged
 from pulsar_conformance.conformance.explain.running import (
     check_manager,
     compared_lines,
@@ -124,7 +125,7 @@ def _derivations(trial: Trial, derived: Sequence[Derivation], wanted: Wanted) ->
         often = f", asked {len(each)} times" if len(each) > 1 else ""
         title = specs.schema(f"operations/{operation}")["title"]
         yield from ("", *paragraph(f"{which}{operation}{often}: {title}"))
-        found = tuple(folded(tuple(focus.of(each[0].steps))))
+        found = tuple(map(as_logged, folded(tuple(focus.of(each[0].steps)))))
         kept = found if wanted.every or focus else tuple(shortened(found))
         steps = list(paper.derivation(kept))
         yield from ("", *steps) if steps else ()

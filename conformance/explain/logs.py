@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from pulsar_conformance.conformance.cases.saved import BadCase
+from pulsar_conformance.reference import Step
 from pulsar_conformance.specs.text import counted, paragraph
 
 MARGIN = 5
@@ -166,6 +168,21 @@ def _percent(*values: float) -> tuple[float, ...]:
 def _rate(mebibytes: float) -> str:
     """Return a throughput in the unit of the log, with its decimal one."""
     return f"{mebibytes:.4g} MiB/s ({mebibytes * MEBIBYTE / MEGABYTE:.4g} MB/s)"
+
+
+AMOUNT = re.compile(r"(= ([\d.]+) ([KMG])B/s)\b")
+BYTES = {"K": 10**3, "M": 10**6, "G": 10**9}
+
+
+def as_logged(step: Step) -> Step:
+    """Return a step with an amount to shed in the unit of Pulsar's log, too."""
+    if step.label.strip() != "to shed":
+        return step
+
+    def both(found: re.Match[str]) -> str:
+        return f"{found[1]} ({float(found[2]) * BYTES[found[3]] / MEBIBYTE:.3g} MiB/s)"
+
+    return replace(step, text=AMOUNT.sub(both, step.text))
 
 
 def _verdict(logged: float, computed: float) -> str:

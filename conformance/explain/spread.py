@@ -22,18 +22,42 @@ def spread_lines(
     """Yield the number of topics in each bundle, and how likely so uneven a spread is."""
     if operation != LOCATE.id or len(case["topics"]) < 2 or "bundles" not in answer:
         return
-    edges = [int(edge, 16) for edge in case["boundaries"]]
-    names = [f"0x{low:08x}_0x{high:08x}" for low, high in pairwise(edges)]
-    found = Counter(answer["bundles"])
     yield from ("", "topics in each bundle")
-    yield from columns([(f"  {name}", counted(found[name], "topic")) for name in names])
-    if len(case["topics"]) <= MOST_TOPICS:
-        sizes = [(high - low) / HASHES for low, high in pairwise(edges)]
+    yield from _counts(answer["bundles"], _shares(case), "into some bundle")
+
+
+def broker_lines(
+    case: Mapping[str, Any], answer: Mapping[str, Any], owners: Mapping[str, str]
+) -> Iterator[str]:
+    """Yield the number of topics on each broker, and how likely so uneven a spread is."""
+    shares: dict[str, float] = {}
+    for bundle, share in _shares(case).items():
+        broker = owners.get(bundle, NOBODY)
+        shares[broker] = shares.get(broker, 0) + share
+    yield from ("", "topics on each broker")
+    placed = [owners.get(bundle, NOBODY) for bundle in answer["bundles"]]
+    yield from _counts(placed, shares, "on some broker")
+
+
+NOBODY = "no broker"
+"""Place of the topics whose bundle nobody owns."""
+
+
+def _shares(case: Mapping[str, Any]) -> dict[str, float]:
+    """Return the part of the hash range that each bundle has."""
+    edges = [int(edge, 16) for edge in case["boundaries"]]
+    return {f"0x{low:08x}_0x{high:08x}": (high - low) / HASHES for low, high in pairwise(edges)}
+
+
+def _counts(placed: Sequence[str], shares: Mapping[str, float], where: str) -> Iterator[str]:
+    found = Counter(placed)
+    yield from columns([(f"  {name}", counted(found[name], "topic")) for name in shares])
+    if len(placed) <= MOST_TOPICS:
         most = max(found.values())
-        share = 1 - chance_of_at_most(most - 1, len(case["topics"]), sizes)
+        share = 1 - chance_of_at_most(most - 1, len(placed), list(shares.values()))
         yield from paragraph(
-            f"Of {counted(len(case['topics']), 'name')} hashed by chance, {share:.1%} of all draws "
-            f"put {most} or more into some bundle.".replace("%", " %"),
+            f"Of {counted(len(placed), 'name')} hashed by chance, {share:.1%} of all draws "
+            f"put {most} or more {where}.".replace("%", " %"),
             2,
         )
 

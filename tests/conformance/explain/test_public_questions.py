@@ -69,7 +69,7 @@ def test_the_amount_of_a_log_line_is_that_of_the_reports(explained):
     }
     setting = f"loadBalancerLoadSheddingStrategy={IMPL}OverloadShedder"
     out = explained(reports=reports, options=["--setting", setting])
-    assert "(87.08 - 85) + 5 = 7.08 % of 5.36 MB/s = 379.85 KB/s" in out
+    assert "(87.08 - 85) + 5 = 7.08 % of 5.36 MB/s = 379.85 KB/s (0.362 MiB/s)" in out
     assert f"answer unload {BUNDLES[0]} of broker101" in out
 
 

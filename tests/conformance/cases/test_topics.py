@@ -1,0 +1,60 @@
+"""On which bundles and brokers topics are, by the bundles that brokers own."""
+
+import json
+
+import pytest
+from pulsar_conformance.conformance.commands.main import main
+
+HALVES = ("0x00000000_0x80000000", "0x80000000_0xffffffff")
+PARTITIONS = [f"persistent://acme/orders/topic-partition-{number}" for number in range(20)]
+
+
+@pytest.fixture
+def located(tmp_path, capsys):
+    def locate(owned, lines, status=0):
+        folder = tmp_path / "reports"
+        folder.mkdir(exist_ok=True)
+        for broker, ranges in owned.items():
+            names = [f"acme/orders/{one}" for one in ranges]
+            report = {"cpu": {"usage": 1, "limit": 100}, "bundles": names, "lastStats": {}}
+            (folder / f"{broker}.json").write_text(json.dumps(report))
+        file = tmp_path / "topics"
+        file.write_text("\n".join(lines) + "\n")
+        assert main(["explain", str(folder), "--topics", str(file)]) == status
+        said = capsys.readouterr()
+        return " ".join(said.out.split()), said.err
+
+    return locate
+
+
+def test_topics_are_counted_on_bundles_and_brokers(located):
+    quoted = [f'  "{one}",' for one in PARTITIONS]
+    out, _ = located({"b1": HALVES[:1], "b2": HALVES[1:]}, ["[", *quoted, "]"])
+    bundles = out.partition("topics in each bundle ")[2]
+    first, second = (int(bundles.partition(f"{one} ")[2].split()[0]) for one in HALVES)
+    assert first + second == 20
+    assert f"topics on each broker b1 {first} topics b2 {second} topics" in out
+    assert "on some broker." in out
+
+
+def test_one_broker_with_all_bundles_has_all_topics(located):
+    out, _ = located({"b1": HALVES, "b2": ()}, PARTITIONS)
+    assert "topics on each broker b1 20 topics" in out
+
+
+def test_bundles_that_nobody_owns_are_named(located):
+    out, _ = located({"b1": HALVES[:1]}, PARTITIONS)
+    assert "no broker" in out.partition("topics on each broker")[2]
+
+
+@pytest.mark.parametrize(
+    ("lines", "problem"),
+    [
+        (["orders"], "no line names a topic"),
+        ([PARTITIONS[0], "persistent://acme/bills/a"], "give those of one"),
+        (["persistent://acme/bills/a"], "no broker owns a bundle of acme/bills"),
+    ],
+)
+def test_topics_that_cannot_be_located_are_refused(located, lines, problem):
+    _, err = located({"b1": HALVES}, lines, status=2)
+    assert problem in err
