@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
@@ -14,6 +14,7 @@ from pulsar_conformance.adapters.admin_api.requests import ADMIN
 from pulsar_conformance.adapters.operated.looking import Look, Looker
 from pulsar_conformance.adapters.operated.sight import Sight
 from pulsar_conformance.conformance.cases.placing import Constraints, policies_of
+from pulsar_conformance.conformance.cases.settings import EXTENSIBLE, MANAGER, manager_of
 from pulsar_conformance.conformance.cases.snapshot import BadSnapshot, SavedReport, saved_report
 
 OF_CASES = {"causes of unloading", "splits"}
@@ -30,25 +31,39 @@ class Live:
     constraints: Constraints
     troubles: Mapping[str, str]
     """The parts that could not be read, and why."""
+    version: str
+    """The version of Pulsar at the leader; empty if it is not known."""
 
 
 def observe(api: AdminApi, cluster: str | None) -> Live:
     """Read a cluster; nothing is changed. Errors: `NoAnswer`, `NoCluster`, `BadSnapshot`."""
     with closing(Looker.of(api, cluster)) as looker:
         look = looker.look(Sight())
-        if not look.reports:
-            raise BadSnapshot("; ".join(look.troubles.values()) or "no broker is active")
         troubles = {what: why for what, why in look.troubles.items() if what not in OF_CASES}
         leader = api.of(look.sight.leader) if look.sight.leader else None
         runtime = _tried(
             api, f"{ADMIN}/brokers/configuration/runtime", leader, "settings", troubles
         )
+        if not look.reports and manager_of(runtime) == EXTENSIBLE:
+            raise BadSnapshot(
+                f"{MANAGER} chooses the extensible load manager, whose brokers answer no load "
+                "report; save the load data in its topics for explain FOLDER"
+            )
+        if not look.reports:
+            raise BadSnapshot("; ".join(look.troubles.values()) or "no broker is active")
         path = f"{ADMIN}/clusters/{quote(looker.cluster)}/namespaceIsolationPolicies"
         policies = _tried(api, path, None, "isolation policies", troubles)
         reports = {
             name: saved_report(f"{name}, load-report", one) for name, one in look.reports.items()
         }
-        return Live(reports, runtime, _constraints(look, policies), troubles)
+        return Live(reports, runtime, _constraints(look, policies), troubles, _version(api, leader))
+
+
+def _version(api: AdminApi, broker: str | None) -> str:
+    """Return the version of Pulsar that a broker names; empty if it names none."""
+    with suppress(NoAnswer):
+        return str(api.get(f"{ADMIN}/brokers/version", broker, text=True) or "")
+    return ""
 
 
 def _constraints(look: Look, policies: Mapping[str, Any]) -> Constraints:

@@ -52,6 +52,7 @@ class _Source:
     runtime: Mapping[str, Any]
     constraints: Constraints
     troubles: Mapping[str, str]
+    version: str = ""
 
 
 def add_source_arguments(parser: argparse.ArgumentParser) -> None:
@@ -121,7 +122,8 @@ def made(
     if args.metrics and operation == READ.id:
         raise BadSnapshot(f"{READ.id} asks about load reports, and metrics are none")
     data = read_bundle_data(args.bundle_data) if args.bundle_data else {}
-    versions = [args.release] if args.release else Snapshot(source.reports, data, {}).versions
+    named = Snapshot(source.reports, data, {}).versions or [source.version]
+    versions = [args.release] if args.release else list(filter(None, named))
     read = _settings(args, source, *versions[:1])
     given = given_settings(args.setting)
     profile = args.profile or (nearest_profile(versions[0]) if versions else None)
@@ -182,7 +184,7 @@ def _live(url: str, cluster: str | None, given: Constraints) -> _Source:
     constraints = Constraints(
         given.policies or own.policies, given.domains or own.domains, given.groups or own.groups
     )
-    return _Source(url, live.reports, live.runtime, constraints, live.troubles)
+    return _Source(url, live.reports, live.runtime, constraints, live.troubles, live.version)
 
 
 def _settings(

@@ -211,6 +211,35 @@ def test_the_manager_of_a_running_cluster_decides_who_can_be_asked(cluster, caps
     assert "chooses the extensible load manager" in capsys.readouterr().err
 
 
+class Extensible(FakeCluster):
+    """Brokers of the extensible load manager, which have no load report."""
+
+    def answer(self, name, path):
+        if path.endswith("/broker-stats/load-report"):
+            return None
+        return super().answer(name, path)
+
+
+def test_a_running_cluster_without_load_reports_is_named(capsys):
+    with closing(Extensible(2)) as cluster:
+        cluster.runtime["loadManagerClassName"] = (
+            "org.apache.pulsar.broker.loadbalance.extensions.ExtensibleLoadManagerImpl"
+        )
+        assert main(["explain", "--from", cluster.url]) == 2
+    assert "whose brokers answer no load report" in capsys.readouterr().err
+
+
+class Versioned(FakeCluster):
+    def answer(self, name, path):
+        return "4.2.1" if path.endswith("/brokers/version") else super().answer(name, path)
+
+
+def test_a_broker_names_its_version_where_the_reports_do_not(capsys):
+    with closing(Versioned(2)) as cluster:
+        assert main(["explain", "--from", cluster.url]) == 0
+    assert capsys.readouterr().out.startswith("by released-4.2")
+
+
 def test_a_cluster_that_does_not_answer_is_reported(capsys):
     with closing(FakeCluster(1)) as gone:
         url = gone.url
