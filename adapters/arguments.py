@@ -98,7 +98,7 @@ def limits_of(given: float | None) -> Limits:
     return Limits() if given is None else Limits.within(given)
 
 
-def judged_by(args: argparse.Namespace) -> tuple[str, dict[str, str]]:
+def profile_and_readings(args: argparse.Namespace) -> tuple[str, dict[str, str]]:
     """The profile and all its readings, with the given ones in place of its own.
 
     Raises UnknownName for a profile, reading or value that does not exist, and BadReading for a

@@ -15,13 +15,13 @@ from pulsar_conformance.adapters.arguments import (
     UNUSABLE,
     add_adapter,
     add_judged_by,
-    judged_by,
     limits_of,
+    profile_and_readings,
 )
 from pulsar_conformance.adapters.connection import Connection
 from pulsar_conformance.adapters.errors import AdapterError
 from pulsar_conformance.adapters.names import connect
-from pulsar_conformance.adapters.protocol import JSON, OPERATIONS, NotJSON, read, text_of
+from pulsar_conformance.adapters.protocol import JSON, OPERATIONS, NotJSON, parse_line, text_of
 from pulsar_conformance.adapters.validation import wrong_in_case
 from pulsar_conformance.specs.errors import UserError
 
@@ -95,7 +95,7 @@ def values(lines: Iterable[bytes]) -> Iterator[tuple[int, JSON] | BadLine]:
 def _read(begun: list[Row]) -> tuple[str, JSON]:
     """Parse the lines as one value; return the problem and the value."""
     try:
-        return "", read(b"".join(line for _, line in begun))
+        return "", parse_line(b"".join(line for _, line in begun))
     except NotJSON as error:
         return str(error), None
 
@@ -255,7 +255,7 @@ def run(args: argparse.Namespace) -> int:
     bad = 0
     try:
         args.profile = args.profile or _profile_of(args.files)
-        profile, readings = judged_by(args)
+        profile, readings = profile_and_readings(args)
         limits = limits_of(args.time_limit)
         with connect(args.adapter, profile, readings, limits) as connection:
             for name in args.files:

@@ -57,7 +57,7 @@ class Child:
             stderr=pipe,
             bufsize=0,
             start_new_session=True,
-            env=descendants.environment(mark),
+            env=descendants.child_environment(mark),
         )
         self.kill = weakref.finalize(self, _end, self._process, mark, os.getpid())
         process = self._process

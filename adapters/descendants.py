@@ -24,7 +24,7 @@ def new_mark() -> str:
     return uuid.uuid4().hex
 
 
-def environment(mark: str) -> dict[str, str]:
+def child_environment(mark: str) -> dict[str, str]:
     """Return the environment of a child with this mark."""
     return {**os.environ, MARK: mark}
 

@@ -18,7 +18,7 @@ from pulsar_conformance.adapters.protocol import (
     bye_message,
     hello_message,
     line_of,
-    read,
+    parse_line,
 )
 from pulsar_conformance.adapters.validation import wrong_in_hello
 from pulsar_conformance.specs.text import counted
@@ -162,7 +162,7 @@ class ProcessConnection(Connection):
             hint = error.hint or _by_hand(phase)
             self._break(phase, f"{before}{error.problem}", hint)
         try:
-            reply = read(text)
+            reply = parse_line(text)
         except NotJSON as error:
             begins = repr(text[:SHOWN].decode(errors="replace"))
             self._break(phase, f"{before}its line {error}: {begins}", _STDOUT)

@@ -154,7 +154,7 @@ def _is_unicode(value: JSON) -> bool:
     return True
 
 
-def read(text: str | bytes) -> JSON:
+def parse_line(text: str | bytes) -> JSON:
     """The JSON value of one line; raises NotJSON otherwise, also for duplicate keys and NaN."""
     try:
         line = text.decode() if isinstance(text, bytes) else text

@@ -70,7 +70,7 @@ class RuleItem(pytest.Item):
         self.run = run
         self.rule = rule
         self.explain: Callable[[], None] | None = None
-        allure_results.mark(self, rule, run.profile)
+        allure_results.label_result(self, rule, run.profile)
 
     def runtest(self) -> None:
         """Judge the rule; the report carries the verdict, also from another worker."""

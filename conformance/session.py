@@ -13,7 +13,7 @@ from pulsar_conformance import specs
 from pulsar_conformance.adapters import AdapterError
 from pulsar_conformance.conformance.common import GC_THRESHOLDS
 from pulsar_conformance.conformance.common.events import Tell, Verdict
-from pulsar_conformance.conformance.engine.ask import at_once
+from pulsar_conformance.conformance.engine.ask import run_immediately
 from pulsar_conformance.conformance.engine.plan import Plan
 from pulsar_conformance.conformance.engine.run import Run
 
@@ -35,7 +35,7 @@ class Session:
         gc.set_threshold(*GC_THRESHOLDS)
         self._prepared = False
         self._background = ThreadPoolExecutor(MOST_BACKGROUND_THREADS, "asking")
-        submit = self._background.submit if alone else at_once
+        submit = self._background.submit if alone else run_immediately
         self.runs = {
             (adapter, profile): Run(plan, adapter, profile, tell, submit)
             for adapter in plan.adapters

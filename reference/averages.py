@@ -12,7 +12,7 @@ from pulsar_conformance.reference.cluster import (
     Json,
     Rates,
     average_of,
-    never_measured,
+    unmeasured_rates,
 )
 from pulsar_conformance.reference.numbers import ZERO, Fraction, Rate, total
 
@@ -73,7 +73,7 @@ def samples_counted(taken: int, window: int) -> int:
 
 def carried(bundle: Json | None, frame: str, kilobyte: str) -> Rates:
     """Rates by which a bundle counts in one time frame of its broker. [DATA-09]"""
-    return average_of(bundle, frame) or never_measured(kilobyte)
+    return average_of(bundle, frame) or unmeasured_rates(kilobyte)
 
 
 def together(loads: Iterable[Rates]) -> Rates:

@@ -14,7 +14,7 @@ from pulsar_conformance.reference.cluster import (
     Rates,
     Stats,
     average_of,
-    never_measured,
+    unmeasured_rates,
 )
 from pulsar_conformance.reference.context import Readings, Settings
 from pulsar_conformance.reference.numbers import Fraction
@@ -115,7 +115,7 @@ class Growth:
 def _long_term(growth: Growth, bundle: str) -> Rates:
     """The long-term average, or the assumed rates before the first sample."""
     average = average_of(growth.case["bundles"].get(bundle), "longTermData")
-    return average or never_measured(growth.readings["kilobyte"])
+    return average or unmeasured_rates(growth.readings["kilobyte"])
 
 
 def _latest(growth: Growth, bundle: str) -> Rates:

@@ -147,7 +147,7 @@ MEGABYTE: Mapping[str, int] = {"decimal": 1000**2, "binary": 1024**2}
 """Bytes, by the reading `megabyte`."""
 
 
-def never_measured(kilobyte: str) -> Rates:
+def unmeasured_rates(kilobyte: str) -> Rates:
     """Assumed rates of a bundle before its first sample. [DATA-04 … 06]"""
     rate = Fraction(NEVER_MEASURED_MESSAGES)
     size = Fraction(NEVER_MEASURED_KILOBYTES * KILOBYTE[kilobyte])

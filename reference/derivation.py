@@ -48,7 +48,7 @@ class Derivation:
         return [f"{step.label:<{width}}  {step.text}".rstrip() for step in steps]
 
 
-def folded(steps: Sequence[Step]) -> Iterator[Step]:
+def fold_steps(steps: Sequence[Step]) -> Iterator[Step]:
     """Shorten steps: consecutive brokers with equal steps become "b3 to b10 as b2".
 
     Steps are equal if only the names of the broker and of bundles differ.

@@ -8,7 +8,7 @@ from functools import partial
 from pulsar_conformance.reference.cluster import Broker
 from pulsar_conformance.reference.derivation import Step
 from pulsar_conformance.reference.numbers import Fraction, Percent, Rate, plain
-from pulsar_conformance.reference.shedding import MEASURE, WRITTEN, Cycle, Unloads, take
+from pulsar_conformance.reference.shedding import MEASURE, WRITTEN, Cycle, Unloads, select_movable
 from pulsar_conformance.reference.shedding_steps import (
     bundle_steps,
     enough_has_gone,
@@ -58,7 +58,7 @@ def need_of(cycle: Cycle, broker: Broker) -> Rate:
 
 def excess_and_margin(cycle: Cycle, broker: Broker) -> list[str]:
     """Bundles worth at least the excess and the margin. [OVERLOAD-02, OVERLOAD-03]"""
-    return take(cycle, broker, need_of(cycle, broker))
+    return select_movable(cycle, broker, need_of(cycle, broker))
 
 
 def just_one(cycle: Cycle, broker: Broker) -> list[str]:

@@ -58,14 +58,14 @@ def read(report: object) -> Report:
     """
     if not isinstance(report, Mapping):
         raise Unreadable("a load report is a JSON object")
-    manager = manager_of(report)
+    manager = manager_of_report(report)
     broker = (_simple if manager == "simple" else _modular)(report)
     if not broker and NESTED not in report:
         raise Unreadable(f"nothing of a load report is in it, neither {NESTED} nor cpu")
     return Report(manager, broker)
 
 
-def manager_of(report: Mapping[str, Any]) -> str:
+def manager_of_report(report: Mapping[str, Any]) -> str:
     """Load manager that wrote a report: the modular one has resources at the top. [REPORT-01, 02]
 
     Pulsar's own simple report repeats them there, so that `systemResourceUsage` decides.

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from pulsar_conformance.reference.averages import together
-from pulsar_conformance.reference.cluster import Broker, Rates, average_of, never_measured
+from pulsar_conformance.reference.cluster import Broker, Rates, average_of, unmeasured_rates
 from pulsar_conformance.reference.context import Readings, Settings
 from pulsar_conformance.reference.derivation import Step
 from pulsar_conformance.reference.numbers import (
@@ -107,7 +107,7 @@ class Cycle:
     @cached_property
     def unmeasured(self) -> Rates:
         """Assumed rates of a bundle without samples."""
-        return never_measured(self.readings["kilobyte"])
+        return unmeasured_rates(self.readings["kilobyte"])
 
     def traffic(self, bundle: str) -> Rate:
         """Traffic of a bundle, in the measure of the readings."""
@@ -174,7 +174,7 @@ class Unloads:
         return iter(self.bundles)
 
 
-def take(cycle: Cycle, broker: Broker, need: Rate) -> list[str]:
+def select_movable(cycle: Cycle, broker: Broker, need: Rate) -> list[str]:
     """Select movable bundles, most traffic first, until they carry the need. [SHED-07]"""
     taken: list[str] = []
     carried = Fraction(0)

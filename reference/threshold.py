@@ -10,7 +10,7 @@ from itertools import accumulate, chain, groupby, pairwise
 from pulsar_conformance.reference.cluster import Broker
 from pulsar_conformance.reference.derivation import Step
 from pulsar_conformance.reference.numbers import ZERO, Fraction, Percent, Rate, plain
-from pulsar_conformance.reference.shedding import Cycle, Unloads, take
+from pulsar_conformance.reference.shedding import Cycle, Unloads, select_movable
 from pulsar_conformance.reference.shedding_steps import (
     bundle_steps,
     enough_has_gone,
@@ -68,7 +68,7 @@ BOUND_WRITTEN: Mapping[str, Callable[[str, str], str]] = {
 
 RELIEF: Mapping[str, Callable[[Levels, Broker], list[str]]] = {
     "some": lambda levels, broker: levels.cycle.movable(broker)[:1],
-    "enough": lambda levels, broker: take(levels.cycle, broker, levels.need_of(broker)),
+    "enough": lambda levels, broker: select_movable(levels.cycle, broker, levels.need_of(broker)),
 }
 """Unloads of the busiest broker for idle ones, by `lower-boundary-amount`. [THRESHOLD-09, 13]"""
 
@@ -164,7 +164,9 @@ def unloads(cycle: Cycle) -> Iterator[Unloads]:
     """Unloads of each broker; if there are none, those by which the busiest relieves idle ones."""
     levels = Levels(cycle)
     taken = {
-        name: take(cycle, broker, levels.need_of(broker)) if levels.is_over(broker) else []
+        name: select_movable(cycle, broker, levels.need_of(broker))
+        if levels.is_over(broker)
+        else []
         for name, broker in cycle.brokers.items()
     }
     busiest = None

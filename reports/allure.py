@@ -17,7 +17,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory, mkdtemp
 from typing import Any
 
-from pulsar_conformance.reports.table import WORDS, named, word_of
+from pulsar_conformance.reports.table import WORDS, implementation_names, word_of
 from pulsar_conformance.specs.errors import UserError, status_of
 
 ALLURE = "3.18.0"
@@ -63,12 +63,12 @@ def run(options: argparse.Namespace) -> int:
 
 def _make_and_name(options: argparse.Namespace) -> int:
     _check_results(options.results)
-    index = make(options.results, options.to)
+    index = make_report(options.results, options.to)
     print(f"open {index.absolute().as_uri()}")
     return 0
 
 
-def make(results: Sequence[Path], to: Path) -> Path:
+def make_report(results: Sequence[Path], to: Path) -> Path:
     """Make a report of folders of Allure results; return its file.
 
     Raises CannotReport where Node or npm is missing or one of them fails.
@@ -80,7 +80,7 @@ def make(results: Sequence[Path], to: Path) -> Path:
         attached = Path(folder, MATRIX)
         attached.write_text(matrix(results), encoding="utf-8")
         config.write_text(json.dumps(_config(results, attached, history)), encoding="utf-8")
-        forget(history, results)
+        drop_newest_run(history, results)
         words = [node, tool, "generate", "--config", config, "--output", to, *results]
         _run(words, "Allure made no report")
     index = to / "index.html"
@@ -94,7 +94,7 @@ def matrix(results: Sequence[Path]) -> str:
     table = csv.writer(out, lineterminator="\n")
     columns: dict[str, dict[str, str]] = {}
     for first, *verdicts in filter(None, map(_stream, results)):
-        names = named(first["implementations"])
+        names = implementation_names(first["implementations"])
         for line in verdicts:
             name = names[line["implementation"], line["profile"]]
             column = f"{name}, {line['profile']}"
@@ -105,7 +105,7 @@ def matrix(results: Sequence[Path]) -> str:
     return out.getvalue()
 
 
-def forget(history: Path, results: Sequence[Path]) -> None:
+def drop_newest_run(history: Path, results: Sequence[Path]) -> None:
     """Take the newest run out of a history if it is this one, whose report is being rebuilt.
 
     Allure adds what it reports to the history each time. When a rule was begun tells runs apart.

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from pulsar_conformance.conformance.catalogue import checks
-from pulsar_conformance.reports.texts import Text, differences, find_texts
+from pulsar_conformance.reports.texts import Text, find_texts, sentence_changes
 from pulsar_conformance.specs import Document, Rule, Sentence, Specs, load, load_from
 from pulsar_conformance.specs.claims import claims
 from pulsar_conformance.specs.errors import UserError, status_of
@@ -75,7 +75,7 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
 
 
 def _print_differences(console: Console, document: Document, text: Text) -> int:
-    found = list(differences(document, text))
+    found = list(sentence_changes(document, text))
     for difference in found:
         line = _shortened(f"{document.id}: {difference}", console.width)
         console.print(Line(line, style="bold red"))

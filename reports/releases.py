@@ -21,7 +21,7 @@ def main(words: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description="Rules against implementations.")
     parser.add_argument("folder", nargs="+", type=Path, help=f"the --out of a run, with {FILE}")
     args = parser.parse_args(words)
-    for line in lines([_stream(folder / FILE) for folder in args.folder]):
+    for line in release_table([_stream(folder / FILE) for folder in args.folder]):
         print(line)
     return 0
 
@@ -30,7 +30,7 @@ def _stream(file: Path) -> list[Mapping[str, Any]]:
     return [json.loads(line) for line in file.read_text("utf-8").splitlines()]
 
 
-def lines(streams: Sequence[Sequence[Mapping[str, Any]]]) -> Iterator[str]:
+def release_table(streams: Sequence[Sequence[Mapping[str, Any]]]) -> Iterator[str]:
     """Table of each rule, in order, with each implementation's verdict under its profile."""
     columns: list[str] = []
     cells: dict[str, dict[str, str]] = {}

@@ -48,10 +48,10 @@ Cells = Mapping[tuple[str, str], Counter[str]]
 """Counts of the verdicts by area and adapter."""
 
 
-def lines(stream: Sequence[Line]) -> list[str]:
+def verdict_tables(stream: Sequence[Line]) -> list[str]:
     """Return the tables, their totals, and every verdict other than a pass."""
     run, verdicts = stream[0], stream[1:]
-    names = named(run["implementations"])
+    names = implementation_names(run["implementations"])
     found = [line for profile in run["profiles"] for line in _profile(profile, names, verdicts)]
     return [
         *found[1:],
@@ -70,7 +70,7 @@ def word_of(line: Line) -> str:
     return str(line["verdict"])
 
 
-def named(implementations: Iterable[Line]) -> dict[Run, str]:
+def implementation_names(implementations: Iterable[Line]) -> dict[Run, str]:
     """Return the name of each implementation, with the adapter appended where names are equal."""
     called = {(one["adapter"], one["profile"]): str(one["name"]) for one in implementations}
     alike: dict[str, set[str]] = defaultdict(set)
@@ -91,7 +91,7 @@ def _profile(profile: str, names: Mapping[Run, str], verdicts: Sequence[Line]) -
     adapters = {adapter: name for (adapter, by), name in names.items() if by == profile}
     areas = [area for area in AREAS if any((area, adapter) in cells for adapter in adapters)]
     columns = {
-        adapter: [name, *(cell(cells.get((area, adapter), Counter())) for area in areas)]
+        adapter: [name, *(count_cell(cells.get((area, adapter), Counter())) for area in areas)]
         for adapter, name in adapters.items()
     }
     if not areas:
@@ -125,7 +125,7 @@ def _table(areas: Sequence[str], columns: Sequence[Sequence[str]]) -> Iterator[s
     yield from (line.replace(BOUND, " ") for line in table(names, rows, widest=WIDEST))
 
 
-def cell(counts: Counter[str]) -> str:
+def count_cell(counts: Counter[str]) -> str:
     """Return the text of a cell: the number of rules for each verdict, the worst first."""
     said = [f"{counts[word]} {shown}" for word, shown in WORDS.items() if counts[word]]
     if not counts:

@@ -7,7 +7,7 @@ from difflib import SequenceMatcher
 from pathlib import Path
 
 from pulsar_conformance.specs import Document, Section
-from pulsar_conformance.specs.sentences import fingerprint, split
+from pulsar_conformance.specs.sentences import fingerprint, split_sentences
 
 SHARE = 0.5
 """A file is a document if they have at least this share of their sentences in common."""
@@ -44,7 +44,7 @@ def find_texts(documents: Mapping[str, Document], directory: Path) -> dict[str, 
     return found
 
 
-def differences(document: Document, text: Text) -> Iterator[str]:
+def sentence_changes(document: Document, text: Text) -> Iterator[str]:
     """Yield a line for each sentence that was changed, removed or added."""
     titles = [section.title for section in document.sections]
     for title in text.sections:
@@ -96,7 +96,7 @@ def _read_as(document: Document, file: Path, content: str) -> Text:
     if document.headings == "annotations":
         return Text(file, dict(_annotations(document.version, file, content)), document.version)
     titles = [section.title for section in document.sections]
-    return Text(file, dict(split(content, titles, marked=document.headings == "marked")))
+    return Text(file, dict(split_sentences(content, titles, marked=document.headings == "marked")))
 
 
 def _annotations(release: str, file: Path, content: str) -> Iterator[tuple[str, list[str]]]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from pulsar_conformance.specs.errors import UnknownName
-from pulsar_conformance.specs.lines import read
+from pulsar_conformance.specs.lines import read_sheet
 from pulsar_conformance.specs.loading import load
 from pulsar_conformance.specs.schemas import check_shape
 
@@ -36,13 +36,13 @@ class BrokerSetting:
 
     def default(self, release: str) -> Value | None:
         """Return the default of a known release; None if the release lacks the setting."""
-        order = releases()
+        order = known_releases()
         held = [one for one in self.defaults if order.index(one) <= order.index(release)]
         return self.defaults[held[-1]] if held and self.is_in(release) else None
 
     def is_in(self, release: str) -> bool:
         """True if a known release has the setting."""
-        return releases().index(self.since) <= releases().index(release)
+        return known_releases().index(self.since) <= known_releases().index(release)
 
 
 @cache
@@ -58,7 +58,7 @@ def renamed() -> Mapping[str, str]:
 
 
 @cache
-def releases() -> tuple[str, ...]:
+def known_releases() -> tuple[str, ...]:
     """Return the releases whose settings are known, from the oldest to the newest."""
     return tuple(_data()["releases"])
 
@@ -69,12 +69,14 @@ def nearest_release(version: str) -> str:
     Errors: `UnknownName` for a text that begins with no number of a version.
     """
     wanted = _numbers(version)
-    return max((one for one in releases() if _numbers(one) <= wanted), default=releases()[0])
+    return max(
+        (one for one in known_releases() if _numbers(one) <= wanted), default=known_releases()[0]
+    )
 
 
 def is_older(version: str) -> bool:
     """True if a version is older than every known release. Errors: as `nearest_release`."""
-    return _numbers(version) < _numbers(releases()[0])
+    return _numbers(version) < _numbers(known_releases()[0])
 
 
 def nearest_profile(version: str) -> str:
@@ -92,19 +94,19 @@ def _numbers(version: str) -> tuple[int, int]:
     """Return major and minor version; later parts never separate known releases."""
     found = re.match(r"v?(\d+)\.(\d+)", version)
     if not found:
-        raise UnknownName(version, "version of Pulsar", releases())
+        raise UnknownName(version, "version of Pulsar", known_releases())
     return int(found[1]), int(found[2])
 
 
 @cache
 def _data() -> Mapping[str, Any]:
-    sheet = read(Path(__file__).parent, "broker.yaml")
+    sheet = read_sheet(Path(__file__).parent, "broker.yaml")
     check_shape(sheet, "broker")
     return dict(sheet.data)
 
 
 def _setting(name: str, entry: Mapping[str, Any]) -> BrokerSetting:
-    since, default = entry.get("since", releases()[0]), entry["default"]
+    since, default = entry.get("since", known_releases()[0]), entry["default"]
     given = {
         **entry,
         "since": since,

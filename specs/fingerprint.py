@@ -9,7 +9,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from pulsar_conformance.specs.sentences import fingerprint, split
+from pulsar_conformance.specs.sentences import fingerprint, split_sentences
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -20,7 +20,7 @@ def main(argv: list[str] | None = None) -> int:
     options = parser.parse_args(argv)
     titles = [line.strip() for line in sys.stdin if line.strip()]
     text = options.document.read_text(encoding="utf-8")
-    for title, sentences in split(text, titles, marked=not options.plain):
+    for title, sentences in split_sentences(text, titles, marked=not options.plain):
         print(f"    - title: {title!r}")
         print("      sentences:" if sentences else "      sentences: []")
         for sentence in sentences:

@@ -32,7 +32,7 @@ class Sheet:
         return SpecError(self.file, self.line(place), problem)
 
 
-def read(directory: Path, file: str) -> Sheet:
+def read_sheet(directory: Path, file: str) -> Sheet:
     """Read one YAML file below `directory`. Broken YAML, a key given twice: SpecError."""
     try:
         text = (directory / file).read_text(encoding="utf-8")

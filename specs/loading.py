@@ -7,7 +7,7 @@ from pathlib import Path
 from pulsar_conformance.specs.annotations import Annotations
 from pulsar_conformance.specs.check_data import check_data, check_rules
 from pulsar_conformance.specs.errors import SpecError, unknown
-from pulsar_conformance.specs.lines import Sheet, read
+from pulsar_conformance.specs.lines import Sheet, read_sheet
 from pulsar_conformance.specs.model import (
     AREAS,
     JSON,
@@ -97,7 +97,7 @@ def readings(data: Entry) -> dict[str, Reading]:
     }
 
 
-def ways(data: Entry) -> dict[str, Way]:
+def build_ways(data: Entry) -> dict[str, Way]:
     """Build ways.yaml."""
     return {
         name: Way(
@@ -186,7 +186,7 @@ def load_from(directory: Path) -> Specs:
         settings=of_pages,
         annotated=annotations.settings(of_pages),
         readings=readings(sheets["readings"].data),
-        ways=ways(sheets["ways"].data),
+        ways=build_ways(sheets["ways"].data),
         hidden=annotations.hidden(),
         profiles=known,
         rules=_in_order(_rules(rule_sheets), annotations, known),
@@ -197,7 +197,7 @@ def load_from(directory: Path) -> Specs:
 
 
 def _sheet(directory: Path, file: str, schema_name: str) -> Sheet:
-    sheet = read(directory, file)
+    sheet = read_sheet(directory, file)
     check_shape(sheet, schema_name)
     return sheet
 

@@ -22,7 +22,9 @@ def fingerprint(sentence: str) -> str:
     return hashlib.sha256(" ".join(sentence.split()).encode()).hexdigest()
 
 
-def split(text: str, titles: Sequence[str], *, marked: bool) -> list[tuple[str, list[str]]]:
+def split_sentences(
+    text: str, titles: Sequence[str], *, marked: bool
+) -> list[tuple[str, list[str]]]:
     """Split a document into (title, sentences) for each section that is found, in order.
 
     `titles` are looked for one after the other, because a comment may begin like a heading and an

@@ -14,7 +14,7 @@ import pytest
 import yaml
 from pulsar_conformance import fixtures, specs
 from pulsar_conformance.adapters.names import FORMS
-from pulsar_conformance.conformance.cases.deviations import load
+from pulsar_conformance.conformance.cases.deviations import load_deviations
 from pulsar_conformance.conformance.cases.settings import given_settings
 from pulsar_conformance.conformance.commands.main import (
     COMMANDS,
@@ -223,7 +223,7 @@ def every_fence():
 def test_the_known_deviations_shown_can_be_used(tmp_path):
     file = tmp_path / "known-deviations.yaml"
     file.write_text(written()["known-deviations.yaml"])
-    assert load(file)
+    assert load_deviations(file)
 
 
 def test_the_cases_shown_get_the_answers_shown(monkeypatch, capsys):

@@ -14,7 +14,7 @@ Request = tuple[str, str, Any]
 """Method, path and body."""
 
 
-def namespace_of(topic: str) -> str:
+def namespace_of_topic(topic: str) -> str:
     """Tenant and namespace of a topic."""
     return "/".join(topic.partition("://")[2].split("/")[:2])
 
@@ -102,11 +102,11 @@ def set_policy(name: str, policy: Mapping[str, Any], cluster: str = CLUSTER) -> 
 
 def set_group(namespace: str, group: str | None) -> Request:
     """Put a namespace in an anti-affinity group, or in none; the body is the bare name."""
-    _, path, _ = group_of(namespace)
+    _, path, _ = read_group(namespace)
     return ("DELETE", path, None) if group is None else ("POST", path, group)
 
 
-def group_of(namespace: str) -> Request:
+def read_group(namespace: str) -> Request:
     """Read the anti-affinity group of a namespace, as the asked broker knows it."""
     return "GET", f"{ADMIN}/namespaces/{quote(namespace)}/antiAffinity", None
 

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 from pulsar_conformance.adapters.admin_api import requests
 from pulsar_conformance.adapters.admin_api.observed import Declined, Observed, SeenStep, Watchable
-from pulsar_conformance.adapters.admin_api.requests import Request, namespace_of
+from pulsar_conformance.adapters.admin_api.requests import Request, namespace_of_topic
 from pulsar_conformance.reference.story.events import why_invalid
 
 UNLOADS_PARTS = "loadBalancerAutoUnloadSplitBundlesEnabled"
@@ -26,7 +26,7 @@ def how_declined(status: int) -> str:
     return "ignored" if status in (MISSING, CONFLICT) else "refused"
 
 
-def as_text(value: Any) -> str:
+def setting_text(value: Any) -> str:
     """Format the value of a setting for a request."""
     return str(value).lower() if isinstance(value, bool) else str(value)
 
@@ -71,7 +71,7 @@ class StoryPlayer(ABC):
     def topic(self, about: About, step: SeenStep) -> None:
         """Clients use a topic from now on."""
         topic = about["topic"]
-        self._check_namespace(namespace_of(topic))
+        self._check_namespace(namespace_of_topic(topic))
         self.carry(topic, about)
         if topic not in self.owners:
             self.owners[topic] = None
@@ -128,7 +128,7 @@ class StoryPlayer(ABC):
 
     def settle(self, step: SeenStep) -> None:
         """Observe the changes, have clients look up their topics, and observe again."""
-        spaces = dict.fromkeys(map(namespace_of, self.owners))
+        spaces = dict.fromkeys(map(namespace_of_topic, self.owners))
         divided = len(step.split)
         self.observed.look(spaces, step, self.why_released)
         if step.split[divided:] and self.any_broker() and self.unloads_parts():
@@ -144,7 +144,7 @@ class StoryPlayer(ABC):
     def bundle_known(self, topic: str) -> bool:
         """True if the bundle in which a topic was found is still one of its namespace."""
         part = self.bundle.get(topic, "").rpartition("/")[2]
-        return part in self.observed.divided(namespace_of(topic))
+        return part in self.observed.divided(namespace_of_topic(topic))
 
     def _check_namespace(self, name: str) -> None:
         if name not in self.spaces:

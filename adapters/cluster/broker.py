@@ -17,7 +17,7 @@ from pulsar_conformance.adapters.cluster.managers import (
     SimpleManager,
 )
 from pulsar_conformance.adapters.cluster.timers import Timers
-from pulsar_conformance.adapters.pulsar.jvm import Java, field, named
+from pulsar_conformance.adapters.pulsar.jvm import Java, field, java_class
 
 STATS = "org.apache.pulsar.policies.data.loadbalancer.NamespaceBundleStats"
 USAGE = "org.apache.pulsar.policies.data.loadbalancer.ResourceUsage"
@@ -87,16 +87,16 @@ class LiveBroker:
         """Set what its sensors report: bytes per second, and the stats of each bundle."""
         host = self.manager.host()
         usage, capacity = float(throughput), float(self.capacity)
-        host.setCpu(named(USAGE)(usage, capacity))
-        host.setBandwidthIn(named(USAGE)(0.0, IDLE_NIC))
-        host.setBandwidthOut(named(USAGE)(0.0, IDLE_NIC))
-        host.setMemory(named(USAGE)(0.0, IDLE_MEMORY))
+        host.setCpu(java_class(USAGE)(usage, capacity))
+        host.setBandwidthIn(java_class(USAGE)(0.0, IDLE_NIC))
+        host.setBandwidthOut(java_class(USAGE)(0.0, IDLE_NIC))
+        host.setMemory(java_class(USAGE)(0.0, IDLE_MEMORY))
         stats = field(self.service.getBrokerService(), "pulsarStats")
         stats = stats.get(self.service.getBrokerService())
         traffic = field(stats, "bundleStats").get(stats)
         traffic.clear()
         for bundle, rates in table.items():
-            one = named(STATS)()
+            one = java_class(STATS)()
             for key, value in rates.items():
                 setattr(one, key, value)
             traffic.put(bundle, one)
@@ -131,8 +131,8 @@ class LiveBroker:
 
 def new_service(configuration: Java) -> Java:
     """A broker that has not started."""
-    none = named("java.util.Optional").empty()
-    return named("org.apache.pulsar.broker.PulsarService")(configuration, none, _Exit())
+    none = java_class("java.util.Optional").empty()
+    return java_class("org.apache.pulsar.broker.PulsarService")(configuration, none, _Exit())
 
 
 def clear_away(service: Java) -> None:

@@ -10,10 +10,10 @@ import jpype
 from pulsar_conformance.adapters.admin_api.waiting import Unsettled
 from pulsar_conformance.adapters.cluster.managers import MILLIS, LoadManager
 from pulsar_conformance.adapters.cluster.metadata import MARK, Lock
-from pulsar_conformance.adapters.cluster.timers import nothing
+from pulsar_conformance.adapters.cluster.timers import no_task
 from pulsar_conformance.adapters.errors import CannotLoad
 from pulsar_conformance.adapters.pulsar.configuration import Unsayable
-from pulsar_conformance.adapters.pulsar.jvm import Java, exists, field, named
+from pulsar_conformance.adapters.pulsar.jvm import Java, exists, field, java_class
 from pulsar_conformance.reference.shedding import ENABLED
 
 PACKAGE = "org.apache.pulsar.broker.loadbalance.extensions"
@@ -60,7 +60,7 @@ class ExtensibleManager(LoadManager):
             setattr(total, name, sum(getattr(one, name) for one in bundles))
         total.bundleCount = len(bundles)
         updated = field(stats, "updatedAt")
-        now = int(named("java.lang.System").currentTimeMillis())
+        now = int(java_class("java.lang.System").currentTimeMillis())
         updated.setLong(stats, max(now, int(updated.getLong(stats)) + 1))
 
     def report(self) -> None:
@@ -137,7 +137,7 @@ class ExtensibleManager(LoadManager):
     def _run_through(self) -> None:
         pool = self._service.getLoadManagerExecutor()
         if not pool.isShutdown():
-            pool.submit(nothing()).get(60, named("java.util.concurrent.TimeUnit").SECONDS)
+            pool.submit(no_task()).get(60, java_class("java.util.concurrent.TimeUnit").SECONDS)
 
     def _states(self) -> Iterator[tuple[str, str, str, int]]:
         """Each bundle, its state, its owner or the one to be, and when it got there."""
@@ -175,10 +175,10 @@ class _Echo:
 
 
 def _wait(future: Java) -> Java:
-    return future.get(PATIENCE, named("java.util.concurrent.TimeUnit").SECONDS)
+    return future.get(PATIENCE, java_class("java.util.concurrent.TimeUnit").SECONDS)
 
 
-def check(version: str) -> None:
+def check_version(version: str) -> None:
     """Check that a release has such a manager and that it is observable. Errors: `CannotLoad`."""
     if exists(f"{PACKAGE}.channel.ServiceUnitStateTableView"):
         return
@@ -190,7 +190,7 @@ def check(version: str) -> None:
     raise CannotLoad(f"{problem}; manager=extensible needs 4.0 or later")
 
 
-def undecided(case: Mapping[str, Any]) -> None:
+def check_story_is_decided(case: Mapping[str, Any]) -> None:
     """Check that documents describe this manager's strategy in a story. Errors: `Unsayable`."""
     events = [next(iter(event.items())) for event in case["events"]]
     switched = [about["value"] for kind, about in events if about.get("name") == ENABLED]

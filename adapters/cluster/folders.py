@@ -20,7 +20,7 @@ UNLOCKED = 3600.0
 """Seconds after which a folder without a lock is taken for abandoned, rather than for new."""
 
 
-def create() -> tuple[Path, IO[bytes]]:
+def create_locked_folder() -> tuple[Path, IO[bytes]]:
     """Create a folder and lock it; return both. The lock ends with this process at the latest."""
     folder = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{os.getpid()}-"))
     lock = (folder / LOCK).open("wb")

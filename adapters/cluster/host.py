@@ -68,11 +68,11 @@ class ClusterHost:
         from pulsar_conformance.adapters.cluster.cluster import LiveCluster
         from pulsar_conformance.adapters.cluster.decisions import decisions
         from pulsar_conformance.adapters.cluster.decisions.leader import AskedLeader
-        from pulsar_conformance.adapters.cluster.extensible import check
+        from pulsar_conformance.adapters.cluster.extensible import check_version
         from pulsar_conformance.adapters.pulsar.configuration import Configurations
 
         if self._told["manager"] == "extensible":
-            check(self._told["version"])
+            check_version(self._told["version"])
         plain = Configurations({})
         for name in self._told["settings"]:
             if not plain.knows(name):
@@ -84,7 +84,7 @@ class ClusterHost:
         }
         neutral = {name: value for name, (value, _) in self._neutral.items()}
         self._beneath = {**load().defaults(profile), **neutral}
-        webapps.share()
+        webapps.reuse_webapps()
         killed = self._told["folders"] if self._told["crash"] == "kill" else None
         self._cluster = LiveCluster(folder, self._told["manager"], self._told["brokers"], killed)
         self._decisions = decisions(self._told["manager"])
@@ -145,7 +145,7 @@ class ClusterHost:
         except (Broken, Unsettled, NoAnswer) as error:
             return {"failed": str(error)}
         except jpype.JException as error:
-            missing = jvm.missing(error)
+            missing = jvm.missing_classes(error)
             if missing is not None:
                 raise missing from None
             return {"failed": str(error.toString())}
@@ -156,13 +156,13 @@ class ClusterHost:
             raise AdapterTrouble(f"the adapter broke, not Pulsar, at {operation}: {why}") from error
 
     def _asked(self, operation: str, case: Mapping[str, Any]) -> dict[str, Any]:
-        from pulsar_conformance.adapters.cluster.extensible import undecided
+        from pulsar_conformance.adapters.cluster.extensible import check_story_is_decided
         from pulsar_conformance.adapters.cluster.story import replay
 
         if operation != REPLAY:
             return self._decisions[operation](self._leader, case)
         if self._told["manager"] == "extensible":
-            undecided(case)
+            check_story_is_decided(case)
         steps = replay(self._cluster, case, self._beneath, self._told["settings"])
         return {"steps": list(steps)}
 
@@ -191,7 +191,7 @@ def main() -> int:
     """Answer until bye, or until the suite is gone."""
     told = json.loads(sys.argv[1])
     folders.remove_abandoned()
-    folder, lock = folders.create()
+    folder, lock = folders.create_locked_folder()
     sys.argv[1] = json.dumps({**told, "folder": str(folder)})
     ends = (os.dup(0), signalled(), folder)
     threading.Thread(target=end_with, args=ends, daemon=True).start()

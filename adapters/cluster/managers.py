@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from typing import ClassVar
 
 from pulsar_conformance.adapters.cluster.metadata import LEADER, Lock
-from pulsar_conformance.adapters.cluster.timers import nothing
-from pulsar_conformance.adapters.pulsar.jvm import Java, field, named
+from pulsar_conformance.adapters.cluster.timers import no_task
+from pulsar_conformance.adapters.pulsar.jvm import Java, field, java_class
 
 MILLIS = 60_000
 """Milliseconds of a minute."""
@@ -46,7 +46,9 @@ class LoadManager(ABC):
             if threads is not None:
                 pool = threads.get(self.java)
                 if not pool.isShutdown():
-                    pool.submit(nothing()).get(60, named("java.util.concurrent.TimeUnit").SECONDS)
+                    pool.submit(no_task()).get(
+                        60, java_class("java.util.concurrent.TimeUnit").SECONDS
+                    )
 
     def feel(self, stats: Java) -> None:  # noqa: B027  most look at the table by themselves
         """Take notice of a new table of traffic, where it does not look there by itself."""
@@ -90,7 +92,7 @@ class ModularManager(LoadManager):
         recent = self._load_data().getRecentlyUnloadedBundles()
         for bundle in list(recent.keySet().toArray()):
             at = int(recent.get(bundle).longValue())
-            recent.put(bundle, named("java.lang.Long").valueOf(at - ago))
+            recent.put(bundle, java_class("java.lang.Long").valueOf(at - ago))
 
     def known(self) -> set[str]:
         """The brokers of which it has a report."""

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 import jpype
 from pulsar_conformance.adapters.admin_api.waiting import Alarm
 from pulsar_conformance.adapters.cluster.loopback import LOOPBACK
-from pulsar_conformance.adapters.pulsar.jvm import Java, call, field, named
+from pulsar_conformance.adapters.pulsar.jvm import Java, call, field, java_class
 
 ENSEMBLE = "org.apache.pulsar.zookeeper.LocalBookkeeperEnsemble"
 TICK, CONNECTIONS = 3000, 1000
@@ -67,7 +67,7 @@ class Metadata:
     def __init__(self, folder: Path, alarm: Alarm) -> None:
         self._server, self._sockets = _zookeeper(folder / "zookeeper")
         self.port = int(self._sockets.getLocalPort())
-        self._ensemble = named(ENSEMBLE)(
+        self._ensemble = java_class(ENSEMBLE)(
             1, self.port, 0, str(folder / "zookeeper"), str(folder / "bookie"), True, LOOPBACK
         )
         field(self._ensemble, "serverFactory").set(self._ensemble, self._sockets)
@@ -77,8 +77,8 @@ class Metadata:
         call(self._ensemble, "runBookies", _bookie())
         self._watcher = _Telling(alarm)
         address = f"{LOOPBACK}:{self.port}"
-        self._client = named("org.apache.zookeeper.ZooKeeper")(address, SESSION, self._watcher)
-        mode = named("org.apache.zookeeper.AddWatchMode").PERSISTENT_RECURSIVE
+        self._client = java_class("org.apache.zookeeper.ZooKeeper")(address, SESSION, self._watcher)
+        mode = java_class("org.apache.zookeeper.AddWatchMode").PERSISTENT_RECURSIVE
         self._client.addWatch("/", self._watcher, mode)
 
     def close(self) -> None:
@@ -93,13 +93,13 @@ class Metadata:
         """Remove all that brokers have written."""
         for name in self._children("/"):
             if name not in KEPT:
-                named("org.apache.zookeeper.ZKUtil").deleteRecursive(self._client, f"/{name}")
+                java_class("org.apache.zookeeper.ZKUtil").deleteRecursive(self._client, f"/{name}")
 
     def mark(self) -> None:
         """Write a mark after all earlier writes, of which every broker is notified."""
         if self._client.exists(MARK, False) is None:
-            open_to_all = named("org.apache.zookeeper.ZooDefs.Ids").OPEN_ACL_UNSAFE
-            mode = named("org.apache.zookeeper.CreateMode").PERSISTENT
+            open_to_all = java_class("org.apache.zookeeper.ZooDefs.Ids").OPEN_ACL_UNSAFE
+            mode = java_class("org.apache.zookeeper.CreateMode").PERSISTENT
             self._client.create(MARK, b"", open_to_all, mode)
         else:
             self._client.setData(MARK, b"", -1)
@@ -143,8 +143,8 @@ class Metadata:
 
     def register(self, broker: str, report: str) -> None:
         """A broker that reports this, and does nothing else."""
-        open_to_all = named("org.apache.zookeeper.ZooDefs.Ids").OPEN_ACL_UNSAFE
-        mode = named("org.apache.zookeeper.CreateMode").PERSISTENT
+        open_to_all = java_class("org.apache.zookeeper.ZooDefs.Ids").OPEN_ACL_UNSAFE
+        mode = java_class("org.apache.zookeeper.CreateMode").PERSISTENT
         self._client.create(f"{BROKERS}/{broker}", report.encode(), open_to_all, mode)
 
     def end_session(self, broker: str) -> None:
@@ -177,7 +177,7 @@ class Metadata:
 
     def _read(self, path: str) -> Node | None:
         """Return the content of a node; None where there is no node, or nothing in it."""
-        state = named("org.apache.zookeeper.data.Stat")()
+        state = java_class("org.apache.zookeeper.data.Stat")()
         try:
             data = self._client.getData(path, False, state)
         except jpype.JException as error:
@@ -203,20 +203,20 @@ def ranges_between(cuts: Iterable[str]) -> list[str]:
 def _zookeeper(folder: Path) -> tuple[Java, Java]:
     """A server that listens on loopback alone, which the ensemble's own would not."""
     folder.mkdir()
-    place = named("java.io.File")(str(folder))
-    server = named("org.apache.zookeeper.server.ZooKeeperServer")(place, place, TICK)
+    place = java_class("java.io.File")(str(folder))
+    server = java_class("org.apache.zookeeper.server.ZooKeeperServer")(place, place, TICK)
     server.setMaxSessionTimeout(SESSION)
-    sockets = named("org.apache.zookeeper.server.NIOServerCnxnFactory")()
-    sockets.configure(named("java.net.InetSocketAddress")(LOOPBACK, 0), CONNECTIONS)
+    sockets = java_class("org.apache.zookeeper.server.NIOServerCnxnFactory")()
+    sockets.configure(java_class("java.net.InetSocketAddress")(LOOPBACK, 0), CONNECTIONS)
     sockets.startup(server)
     return server, sockets
 
 
 def _bookie() -> Java:
     """A small bookie on the loopback interface."""
-    conf = named("org.apache.bookkeeper.conf.ServerConfiguration")()
-    address = named("java.net.InetAddress").getByName(LOOPBACK)
-    loopback = named("java.net.NetworkInterface").getByInetAddress(address).getName()
+    conf = java_class("org.apache.bookkeeper.conf.ServerConfiguration")()
+    address = java_class("java.net.InetAddress").getByName(LOOPBACK)
+    loopback = java_class("java.net.NetworkInterface").getByInetAddress(address).getName()
     conf.setListeningInterface(loopback)
     conf.setAllowLoopback(True)
     conf.setZkTimeout(SESSION)
@@ -233,7 +233,7 @@ def _bookie() -> Java:
 
 
 def _absent(error: jpype.JException) -> bool:
-    return isinstance(error, named("org.apache.zookeeper.KeeperException.NoNodeException"))
+    return isinstance(error, java_class("org.apache.zookeeper.KeeperException.NoNodeException"))
 
 
 @jpype.JImplements("org.apache.zookeeper.Watcher", deferred=True)

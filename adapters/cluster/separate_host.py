@@ -83,7 +83,7 @@ SPECIAL: Mapping[tuple[str, str], Callable[..., Any]] = {
 """Attributes whose values JSON cannot express."""
 
 
-def as_json(found: Any) -> Any:
+def java_as_json(found: Any) -> Any:
     """A value of Python's or Java's as JSON has it."""
     if isinstance(found, set):
         return sorted(found)
@@ -116,7 +116,7 @@ def main() -> None:
 
     def said(find: Callable[[], Any]) -> Any:
         try:
-            reply = {"found": as_json(find())}
+            reply = {"found": java_as_json(find())}
         except (Unsettled, jpype.JException) as error:
             reply = {"failed": str(error)}
         python_host.write_whole(answers, json.dumps(reply).encode() + b"\n")

@@ -10,19 +10,19 @@ import jpype
 from pulsar_conformance.adapters.admin_api import requests
 from pulsar_conformance.adapters.admin_api.http import Reply
 from pulsar_conformance.adapters.admin_api.observed import Declined, SeenStep
-from pulsar_conformance.adapters.admin_api.requests import Request, namespace_of
+from pulsar_conformance.adapters.admin_api.requests import Request, namespace_of_topic
 from pulsar_conformance.adapters.admin_api.stories import (
     UNLOADS_PARTS,
     StoryPlayer,
-    as_text,
     how_declined,
+    setting_text,
 )
 from pulsar_conformance.adapters.admin_api.waiting import Unsettled
 from pulsar_conformance.adapters.cluster.cluster import LiveCluster
 from pulsar_conformance.adapters.cluster.timers import KINDS
 from pulsar_conformance.adapters.cluster.written import Writings
 from pulsar_conformance.adapters.pulsar.configuration import Configurations, Unsayable
-from pulsar_conformance.adapters.pulsar.jvm import field, named
+from pulsar_conformance.adapters.pulsar.jvm import field, java_class
 from pulsar_conformance.reference.cluster import RATE_FIELDS
 
 
@@ -109,7 +109,7 @@ class LiveStory(StoryPlayer):
 
     def carry(self, topic: str, about: Mapping[str, Any]) -> None:
         """Set the rates of a topic. Errors: `Unsayable`."""
-        check_name(topic)
+        check_topic_name(topic)
         self._rates[topic] = {rate: float(about.get(rate, 0)) for rate in RATE_FIELDS}
 
     def set(self, name: str, value: Any, how: str) -> None:
@@ -117,7 +117,7 @@ class LiveStory(StoryPlayer):
         if how == "conf":
             self._file[name] = value
             return
-        self.ask_granted(requests.set_dynamic(name, as_text(value)))
+        self.ask_granted(requests.set_dynamic(name, setting_text(value)))
         wanted = Configurations({}).of({name: value})
         held = field(wanted, name)
         if held is not None:
@@ -208,7 +208,7 @@ class LiveStory(StoryPlayer):
 
     def find(self, topic: str, step: SeenStep) -> None:
         """Look a topic up, and note who decided where its bundle goes."""
-        space = namespace_of(topic)
+        space = namespace_of_topic(topic)
         if not self.bundle_known(topic):
             part = self._read(self.ask(requests.bundle_of(topic))).text
             self.bundle[topic] = f"{space}/{part}"
@@ -270,16 +270,18 @@ class LiveStory(StoryPlayer):
         return name
 
 
-def check_name(topic: str) -> None:
+def check_topic_name(topic: str) -> None:
     """Check that the release reads a topic's name in the same way. Errors: `Unsayable`.
 
     It takes four parts for tenant, cluster, namespace and topic; or no longer supports such names.
     """
     try:
-        space = str(named("org.apache.pulsar.common.naming.TopicName").get(topic).getNamespace())
+        space = str(
+            java_class("org.apache.pulsar.common.naming.TopicName").get(topic).getNamespace()
+        )
     except jpype.JException as error:
         raise Unsayable(f"{topic} is not a topic: {error.getMessage()}") from None
-    if space != namespace_of(topic):
+    if space != namespace_of_topic(topic):
         raise Unsayable(f"{topic} is read as a topic of {space}")
 
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 
-from pulsar_conformance.adapters.pulsar.jvm import Java, field, named
+from pulsar_conformance.adapters.pulsar.jvm import Java, field, java_class
 
 PACKAGE = "org.apache.pulsar.broker.loadbalance."
 KINDS = (
@@ -60,7 +60,7 @@ class Timers:
     def set_aside(self, clock: float) -> None:
         """Take whatever was scheduled since; `clock` is the story's minute."""
         self.run_through()
-        now = int(named("java.lang.System").nanoTime())
+        now = int(java_class("java.lang.System").nanoTime())
         queue = self._pool.getQueue()
         present = list(queue.toArray())
         self._known = {java: self._known[java] for java in present if java in self._known}
@@ -81,13 +81,15 @@ class Timers:
     def run(self, timer: Timer) -> None:
         """Run a task of the broker now, and wait for its end."""
         self._known.pop(timer.task)
-        self._at(timer.task, int(named("java.lang.System").nanoTime()))
+        self._at(timer.task, int(java_class("java.lang.System").nanoTime()))
         self.run_through()
 
     def run_through(self) -> None:
         """Wait until the thread has run its pending tasks."""
         if not self._pool.isShutdown():
-            self._pool.submit(nothing()).get(30, named("java.util.concurrent.TimeUnit").SECONDS)
+            self._pool.submit(no_task()).get(
+                30, java_class("java.util.concurrent.TimeUnit").SECONDS
+            )
 
     def _at(self, java: Java, nanos: int) -> None:
         queue = self._pool.getQueue()
@@ -107,6 +109,6 @@ def _kind(java: Java) -> str:
 
 
 @cache
-def nothing() -> Java:
+def no_task() -> Java:
     """A task that does nothing: a thread that is never started, used as a Runnable."""
-    return named("java.util.concurrent.Executors").callable(named("java.lang.Thread")())
+    return java_class("java.util.concurrent.Executors").callable(java_class("java.lang.Thread")())

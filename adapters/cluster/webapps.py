@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Callable
 
 import jpype
-from pulsar_conformance.adapters.pulsar.jvm import Java, exists, field, named
+from pulsar_conformance.adapters.pulsar.jvm import Java, exists, field, java_class
 
 SERVLET = "org.glassfish.jersey.servlet.ServletContainer"
 CONSUMER = "java.util.function.Consumer"
@@ -19,7 +19,7 @@ STARTS, ENDS = "conformanceStarts", "conformanceEnds"
 """Fields of the servlet whose listeners are called at start and end."""
 
 
-def share() -> None:
+def reuse_webapps() -> None:
     """Let each broker that starts from now on reuse what an earlier one left.
 
     To be called once, before any broker has been started.
@@ -33,18 +33,18 @@ def share() -> None:
 
 def _changed() -> Java:
     """Jersey's servlet, which makes no application when it starts, and ends none."""
-    loader = named("java.lang.ClassLoader").getSystemClassLoader()
-    classes = named("javassist.ClassPool")()
-    classes.appendClassPath(named("javassist.LoaderClassPath")(loader))
+    loader = java_class("java.lang.ClassLoader").getSystemClassLoader()
+    classes = java_class("javassist.ClassPool")()
+    classes.appendClassPath(java_class("javassist.LoaderClassPath")(loader))
     servlet = classes.get(SERVLET)
     for name in (STARTS, ENDS):
         declared = f"public static {CONSUMER} {name};"
-        servlet.addField(named("javassist.CtField").make(declared, servlet))
-    nothing = jpype.JArray(named("javassist.CtClass"))(0)
+        servlet.addField(java_class("javassist.CtField").make(declared, servlet))
+    nothing = jpype.JArray(java_class("javassist.CtClass"))(0)
     servlet.getDeclaredMethod("init", nothing).setBody(f"{{ {STARTS}.accept($0); }}")
     servlet.getDeclaredMethod("destroy", nothing).setBody(f"{{ {ENDS}.accept($0); }}")
     servlet.toClass(loader, None)
-    return named(SERVLET)
+    return java_class(SERVLET)
 
 
 class WebApps:
@@ -81,11 +81,11 @@ class WebApp:
         context = self._context.of(kind.getMethod("getServletContext").getReturnType())
         self._config.instead["getServletContext"] = context
         described = field(servlet, "resourceConfig").get(servlet)
-        own = named(SERVLET)(described)
+        own = java_class(SERVLET)(described)
         config.set(own, self._config.of(kind))
         package = SERVLET.rpartition(".")[0]
-        web = named(f"{package}.WebServletConfig")(own)
-        self._component = named(f"{package}.WebComponent")(web, described)
+        web = java_class(f"{package}.WebServletConfig")(own)
+        self._component = java_class(f"{package}.WebComponent")(web, described)
         field(self._component, "appHandler").get(self._component).onStartup(own)
 
     def serve(self, servlet: Java) -> None:
@@ -108,8 +108,10 @@ class _Present:
 
     def of(self, kind: Java) -> Java:
         """An object of this interface."""
-        kinds = jpype.JArray(named("java.lang.Class"))([kind])
-        return named("java.lang.reflect.Proxy").newProxyInstance(kind.getClassLoader(), kinds, self)
+        kinds = jpype.JArray(java_class("java.lang.Class"))([kind])
+        return java_class("java.lang.reflect.Proxy").newProxyInstance(
+            kind.getClassLoader(), kinds, self
+        )
 
     @jpype.JOverride
     def invoke(self, proxy: Java, method: Java, arguments: Java) -> Java:  # noqa: ARG002  Java's signature
@@ -119,7 +121,7 @@ class _Present:
             return self.instead[name]
         try:
             return method.invoke(self.target, arguments)
-        except named("java.lang.reflect.InvocationTargetException") as error:
+        except java_class("java.lang.reflect.InvocationTargetException") as error:
             raise error.getCause() from None
 
 

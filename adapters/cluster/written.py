@@ -40,7 +40,7 @@ class Writings:
             if before is not None and now is not None and before[0] == now[0] and before != now:
                 said = step.reports.setdefault(broker, {"minutes": []})
                 said["minutes"].append(clock)
-                said["last"] = report_of(nodes[name].data)
+                said["last"] = protocol_report(nodes[name].data)
 
     def _look_at_data(self, clock: float, step: SeenStep) -> None:
         """Note the leader's writes: data of bundles, or of brokers if there are none of bundles."""
@@ -66,7 +66,7 @@ def stamps(nodes: Iterable[tuple[str, Node]]) -> Stamps:
     return {name: (node.since, node.times) for name, node in nodes}
 
 
-def report_of(data: Mapping[str, Any]) -> dict[str, Any]:
+def protocol_report(data: Mapping[str, Any]) -> dict[str, Any]:
     """A broker's local data in the shape of the protocol."""
     found: dict[str, Any] = {
         name: {"usage": data[name]["usage"], "limit": data[name]["limit"]}

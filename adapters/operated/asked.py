@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import Any
 
 from pulsar_conformance.adapters.admin_api.http import FORBIDDEN, NoAnswer
-from pulsar_conformance.adapters.admin_api.requests import namespace_of
+from pulsar_conformance.adapters.admin_api.requests import namespace_of_topic
 from pulsar_conformance.adapters.operated.standing import MANAGER, Reader, Standing
 from pulsar_conformance.adapters.protocol import JSON, Row
 from pulsar_conformance.reference.managers import MANAGERS
@@ -66,13 +66,13 @@ class OwnQuestions:
 
     def _located(self) -> Iterator[JSON]:
         for space, cuts in self._standing.boundaries.items():
-            if whole(cuts):
+            if covers_all_hashes(cuts):
                 yield {"boundaries": list(cuts), "topics": list(self._standing.topics[space])}
 
     def _partitioned(self) -> Iterator[JSON]:
         """Made-up partitions: which bundle a name lies in can be asked where there is no topic."""
         for space, cuts in self._standing.boundaries.items():
-            if whole(cuts) and len(cuts) > PARTITIONS:
+            if covers_all_hashes(cuts) and len(cuts) > PARTITIONS:
                 topic = f"persistent://{space}/conformance-partition-"
                 topics = [f"{topic}{number}" for number in range(PARTITIONS)]
                 yield {"boundaries": list(cuts), "topics": topics}
@@ -107,12 +107,12 @@ class OwnQuestions:
         }
         if not having:
             return {"unsupported": NOT_THIS.format("bundles.create", "no namespace has so many")}
-        space = min(having, key=lambda one: whole(having[one]))
+        space = min(having, key=lambda one: covers_all_hashes(having[one]))
         return {"boundaries": list(having[space]), "why": f"they are those of {space}"}
 
     def locate(self, case: Mapping[str, Any]) -> JSON:
         """The bundle of each topic, as a broker says: another one for each topic."""
-        spaces = {namespace_of(topic) for topic in case["topics"]}
+        spaces = {namespace_of_topic(topic) for topic in case["topics"]}
         space = spaces.pop() if len(spaces) == 1 else ""
         cuts = tuple(case["boundaries"])
         if self._standing.boundaries.get(space) != cuts:
@@ -163,7 +163,7 @@ ANSWERS: Mapping[str, Callable[[OwnQuestions, Mapping[str, Any]], JSON]] = {
 """The method that answers each operation."""
 
 
-def whole(cuts: tuple[str, ...]) -> bool:
+def covers_all_hashes(cuts: tuple[str, ...]) -> bool:
     """True if boundaries ascend from the first hash to the last."""
     ends = [int(cut, 16) for cut in cuts]
     ascending = all(low < high for low, high in pairwise(ends))

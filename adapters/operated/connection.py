@@ -15,7 +15,7 @@ from pulsar_conformance.adapters.operated.asked import OwnQuestions
 from pulsar_conformance.adapters.operated.looking import Looker, NoCluster
 from pulsar_conformance.adapters.operated.standing import Reader
 from pulsar_conformance.adapters.operated.tenant import LeftBehind, NotTheMainThread, left
-from pulsar_conformance.adapters.operated.told import lines
+from pulsar_conformance.adapters.operated.told import remark_lines
 from pulsar_conformance.adapters.protocol import JSON, PROTOCOL, Hello
 from pulsar_conformance.specs import load
 
@@ -45,7 +45,7 @@ class OperatedConnection(Connection):
         self._standing = standing
         rows = self._asked.own()
         if address.changes:
-            for rule, row in stories.own(standing):
+            for rule, row in stories.own_stories(standing):
                 rows[rule] = (*rows.get(rule, ()), row)
         costly = (stories.REPLAY,) if address.changes else ()
         managers = {*standing.managers().values(), *map(standing.configured, standing.classes)}
@@ -61,7 +61,7 @@ class OperatedConnection(Connection):
         )
         defaults = load().defaults(profile)
         self._lines = [
-            *lines(standing, defaults, changes=address.changes),
+            *remark_lines(standing, defaults, changes=address.changes),
             *(f"{standing.cluster}: {line}" for line in left(self._api, standing)),
         ]
 

@@ -166,7 +166,7 @@ class Looker:
         asked = [one for one in spaces if _of_users(one) and (every or one not in self._groups)]
 
         def group(space: str) -> str:
-            _, path, _ = requests.group_of(space)
+            _, path, _ = requests.read_group(space)
             try:
                 return str(self._ask_text(path) or "")
             except NoAnswer as error:

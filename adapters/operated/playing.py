@@ -12,12 +12,12 @@ from pulsar_conformance.adapters.admin_api import requests
 from pulsar_conformance.adapters.admin_api.http import FORBIDDEN, NoAnswer
 from pulsar_conformance.adapters.admin_api.observed import Declined, Owner, SeenStep
 from pulsar_conformance.adapters.admin_api.remote import AdminApi
-from pulsar_conformance.adapters.admin_api.requests import ADMIN, namespace_of
+from pulsar_conformance.adapters.admin_api.requests import ADMIN, namespace_of_topic
 from pulsar_conformance.adapters.admin_api.stories import (
     UNLOADS_PARTS,
     StoryPlayer,
-    as_text,
     how_declined,
+    setting_text,
 )
 from pulsar_conformance.adapters.admin_api.waiting import Unsettled
 from pulsar_conformance.adapters.operated.standing import Standing
@@ -82,7 +82,7 @@ class PlayedCluster:
         """The bundle in which a topic lies. Errors: `NoAnswer`."""
         _, path, _ = requests.bundle_of(self.real(topic))
         part = str(self._api.get(path, text=True)).strip().strip('"')
-        return f"{namespace_of(topic)}/{part}"
+        return f"{namespace_of_topic(topic)}/{part}"
 
     def owner_of(self, topic: str) -> str:
         """The broker that serves a topic; a topic without an owner is assigned one.
@@ -139,7 +139,7 @@ class PlayedStory(StoryPlayer):
 
     def set(self, name: str, value: Any, how: str) -> None:  # noqa: ARG002  dynamic, as checked
         """Change it while brokers run, to be set back."""
-        self._granted(lambda: self._tenant.setting(name, as_text(value)))
+        self._granted(lambda: self._tenant.setting(name, setting_text(value)))
 
     def set_domain(self, name: str, brokers: Sequence[str]) -> None:
         """Register them under a name of the tenant's, and wait until every broker knows it."""
@@ -158,7 +158,7 @@ class PlayedStory(StoryPlayer):
         space = self._cluster.real(namespace)
         real = None if group is None else f"{self._tenant.name}-{group}"
         self.ask_granted(requests.set_group(space, real))
-        _, path, _ = requests.group_of(space)
+        _, path, _ = requests.read_group(space)
         known = self._cluster.every(path, lambda told: (told or None) == real)
         self._tenant.seen(known, f"every broker knows the group of {namespace}")
 
@@ -185,7 +185,7 @@ class PlayedStory(StoryPlayer):
             self.owners[topic] = held[0]
             return
         self.owners[topic] = owner = self._cluster.owner_of(topic)
-        space = namespace_of(topic)
+        space = namespace_of_topic(topic)
         # Some managers name the owner to whoever asks before they count the bundle as owned.
         self._tenant.seen(
             lambda: self._cluster.owned([space]).get(bundle) == (owner, 0), f"{owner} owns {bundle}"

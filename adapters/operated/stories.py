@@ -9,7 +9,7 @@ from typing import Any
 from pulsar_conformance.adapters.admin_api.http import NoAnswer
 from pulsar_conformance.adapters.admin_api.remote import AdminApi
 from pulsar_conformance.adapters.admin_api.requests import ADMIN
-from pulsar_conformance.adapters.admin_api.stories import as_text
+from pulsar_conformance.adapters.admin_api.stories import setting_text
 from pulsar_conformance.adapters.admin_api.waiting import Unsettled
 from pulsar_conformance.adapters.operated.playing import (
     UNREACHED,
@@ -106,7 +106,7 @@ def unplayable(
     if stuck:
         now = standing.sight.settings.get(stuck)
         return f"{stuck} is {now} and would have to be {wanted[stuck]} from the start", {}
-    return None, {name: as_text(value) for name, value in wanted.items()}
+    return None, {name: setting_text(value) for name, value in wanted.items()}
 
 
 def _events(case: Mapping[str, Any]) -> list[tuple[str, Any]]:
@@ -180,7 +180,7 @@ def _percent(usage: Any) -> float:
     return 100 * float(usage["usage"]) / float(limit) if limit else 0.0
 
 
-def own(standing: Standing) -> Iterator[tuple[str, Row]]:
+def own_stories(standing: Standing) -> Iterator[tuple[str, Row]]:
     """Stories for as many brokers as there are, under the settings in force, by their rules."""
     brokers = [f"broker-{number + 1}" for number in range(len(standing.sight.owners))]
     settings = {name: value for name, value in standing.sight.settings.items() if name != MANAGER}

@@ -20,7 +20,9 @@ UNASKED = (
 )
 
 
-def lines(standing: Standing, defaults: Mapping[str, Any], *, changes: bool) -> Iterator[str]:
+def remark_lines(
+    standing: Standing, defaults: Mapping[str, Any], *, changes: bool
+) -> Iterator[str]:
     """Remarks, one per line, the most general first."""
     sight, name = standing.sight, standing.cluster
     bundles = len({bundle for held in sight.owners.values() for bundle in held})

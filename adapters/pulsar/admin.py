@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import jpype
-from pulsar_conformance.adapters.pulsar.jvm import Java, call, field, listed, methods, named
+from pulsar_conformance.adapters.pulsar.jvm import Java, call, field, java_class, java_list, methods
 from pulsar_conformance.adapters.pulsar.namespaces import so_many
 from pulsar_conformance.adapters.pulsar.release import TurnedDown, Unanswered
 from pulsar_conformance.adapters.pulsar.service import Service
@@ -47,7 +47,7 @@ class Admin:
 
     def boundaries(self, bundles: int | None) -> list[str]:
         """The boundaries that a new namespace gets. Errors: `TurnedDown`."""
-        policies = named(POLICIES)()
+        policies = java_class(POLICIES)()
         if bundles is not None:
             policies.bundles = so_many(bundles)
         with refusing():
@@ -81,7 +81,7 @@ class Admin:
             elif simple == "boolean":
                 yield jpype.java.lang.Boolean.FALSE
             elif simple == "List":
-                yield listed(map(jpype.JLong, positions)) if positions else None
+                yield java_list(map(jpype.JLong, positions)) if positions else None
             else:
                 yield self.service.shells.of(str(kind.getName()))
 
@@ -95,14 +95,14 @@ class Admin:
 
 def _guards() -> Mapping[str, Any]:
     """Substitutes for permissions and clusters."""
-    policies = named(POLICIES)()
+    policies = java_class(POLICIES)()
     found: dict[str, Any] = {
         "clientAppId": "",
         "getNamespacePolicies": policies,
         "getNamespacePoliciesAsync": done(policies),
     }
     for name in GUARDS:
-        for method in methods(named(NAMESPACES), name):
+        for method in methods(java_class(NAMESPACES), name):
             later = str(method.getReturnType().getName()) == FUTURE
             found[name] = done() if later else None
     return found

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from pulsar_conformance.adapters.pulsar.jvm import Java, field, named
+from pulsar_conformance.adapters.pulsar.jvm import Java, field, java_class
 
 LOADER = "org.apache.pulsar.common.configuration.PulsarConfigurationLoader"
 CONFIGURATION = "org.apache.pulsar.broker.ServiceConfiguration"
@@ -41,8 +41,8 @@ class Configurations:
 
     def __init__(self, beneath: Mapping[str, Any]) -> None:
         self._beneath = dict(beneath)
-        self._loader = named(LOADER)
-        self._kind = named(CONFIGURATION)
+        self._loader = java_class(LOADER)
+        self._kind = java_class(CONFIGURATION)
         self._types: dict[str, str | None] = {}
 
     def of(self, settings: Mapping[str, Any]) -> Java:
@@ -52,8 +52,8 @@ class Configurations:
         """
         given = {**self._beneath, **settings}.items()
         lines = [_line(name, self._written(name, value)) for name, value in given]
-        properties = named("java.util.Properties")()
-        properties.load(named("java.io.StringReader")("\n".join(lines)))
+        properties = java_class("java.util.Properties")()
+        properties.load(java_class("java.io.StringReader")("\n".join(lines)))
         return self._loader.create(properties, self._kind.class_)
 
     def knows(self, name: str) -> bool:
@@ -73,7 +73,7 @@ class Configurations:
 
     def default(self, name: str) -> Java:
         """Return the release's own default of a setting."""
-        empty = self._loader.create(named("java.util.Properties")(), self._kind.class_)
+        empty = self._loader.create(java_class("java.util.Properties")(), self._kind.class_)
         found = field(self._kind, name)
         return None if found is None else found.get(empty)
 

@@ -60,7 +60,7 @@ class Released:
         plugged = _plugged(told["strategy"], plain)
         shedder, placer = plugged.get("shedder"), plugged.get("placer")
         self._release = Release(plain.version, plain.defaults, beneath, shedder, placer)
-        operations.check(self._release)
+        operations.check_strategies(self._release)
         self._operations = operations.offered(self._release)
         self._strategies = operations.strategies(self._release)
         self._algorithms = operations.algorithms(self._release)
@@ -100,7 +100,7 @@ class Released:
         except Unanswered as error:
             return {"failed": str(error)}
         except jpype.JException as error:
-            missing = jvm.missing(error)
+            missing = jvm.missing_classes(error)
             if missing is not None:
                 raise missing from None
             if why := shells.own_trouble(error):
@@ -112,13 +112,13 @@ class Released:
             why = f"{type(error).__name__}: {error}"
             raise AdapterTrouble(f"{BROKEN}{operation}: {why}") from error
         finally:
-            shells.forget()
+            shells.release_stubs()
 
 
 def _missing_beneath(error: jpype.JException) -> CannotLoad | None:
     """Return the error to raise where an exception comes from classes that can't be loaded."""
     while error is not None:
-        missing = jvm.missing(error)
+        missing = jvm.missing_classes(error)
         if missing is not None:
             return missing
         error = error.getCause()

@@ -53,7 +53,7 @@ def jars(folder: Path) -> list[Path]:
 
 
 @cache
-def named(name: str) -> Java:
+def java_class(name: str) -> Java:
     """A class by its full name. Errors: `CannotLoad`."""
     try:
         return jpype.JClass(name)
@@ -61,9 +61,9 @@ def named(name: str) -> Java:
         raise CannotLoad(f"there is no class {name}; {WHOLE}") from None
 
 
-def missing(error: jpype.JException) -> CannotLoad | None:
+def missing_classes(error: jpype.JException) -> CannotLoad | None:
     """A message if classes cannot be loaded, which is not a decision of the release."""
-    if not isinstance(error, named("java.lang.LinkageError")):
+    if not isinstance(error, java_class("java.lang.LinkageError")):
         return None
     said = f"a class cannot be loaded, {error.toString()}; {WHOLE}, and a plug-in's in classpath="
     return CannotLoad(said)
@@ -130,14 +130,14 @@ def call(on: Java, name: str, *arguments: Java) -> Java:
     [method, *_] = [m for m in methods(on, name) if m.getParameterCount() == len(arguments)]
     try:
         return method.invoke(on, jpype.JArray(jpype.java.lang.Object)(list(arguments)))
-    except named("java.lang.reflect.InvocationTargetException") as error:
+    except java_class("java.lang.reflect.InvocationTargetException") as error:
         raise error.getCause() from None
 
 
 @cache
 def mapper() -> Java:
     """The Jackson mapper that the release reads its metadata store with."""
-    factory = named("org.apache.pulsar.common.util.ObjectMapperFactory")
+    factory = java_class("org.apache.pulsar.common.util.ObjectMapperFactory")
     if not methods(factory, "getMapper"):
         return factory.create()
     return factory.getMapper().getObjectMapper()
@@ -148,9 +148,9 @@ def capital(name: str) -> str:
     return name[:1].upper() + name[1:]
 
 
-def listed(values: Iterable[Any]) -> Java:
+def java_list(values: Iterable[Any]) -> Java:
     """A `java.util.ArrayList` of these."""
-    found = named("java.util.ArrayList")()
+    found = java_class("java.util.ArrayList")()
     for value in values:
         found.add(value)
     return found
@@ -161,5 +161,5 @@ def _silence() -> None:
     jpype.java.lang.System.setProperty("log4j2.level", "OFF")
     jpype.java.lang.System.setOut(jpype.java.lang.System.err)
     if exists("org.apache.logging.log4j.core.config.Configurator"):
-        off = named("org.apache.logging.log4j.Level").OFF
-        named("org.apache.logging.log4j.core.config.Configurator").setRootLevel(off)
+        off = java_class("org.apache.logging.log4j.Level").OFF
+        java_class("org.apache.logging.log4j.core.config.Configurator").setRootLevel(off)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from typing import Any
 
-from pulsar_conformance.adapters.pulsar.jvm import Java, exists, listed, named
+from pulsar_conformance.adapters.pulsar.jvm import Java, exists, java_class, java_list
 
 STATISTICS = "org.apache.pulsar.policies.data.loadbalancer.NamespaceBundleStats"
 LOCAL = "org.apache.pulsar.policies.data.loadbalancer.LocalBrokerData"
@@ -50,10 +50,10 @@ def broker_name(identifier: Java) -> str:
 
 
 @cache
-def reader() -> Java:
+def json_reader() -> Java:
     """Read JSON as the release's own Jackson does, and ignores unknown fields."""
-    mapper = named("com.fasterxml.jackson.databind.ObjectMapper")()
-    feature = named("com.fasterxml.jackson.databind.DeserializationFeature")
+    mapper = java_class("com.fasterxml.jackson.databind.ObjectMapper")()
+    feature = java_class("com.fasterxml.jackson.databind.DeserializationFeature")
     return mapper.configure(feature.FAIL_ON_UNKNOWN_PROPERTIES, False)
 
 
@@ -62,13 +62,13 @@ class Loads:
 
     def __init__(self, identify: Callable[[str], str] = broker_id) -> None:
         self._identify = identify
-        self._mapper = reader()
-        self._local = named(LOCAL)
+        self._mapper = json_reader()
+        self._local = java_class(LOCAL)
         self._broker = _moved("BrokerData")
         self._sums = _moved("TimeAverageBrokerData")
         self._bundles = self._map_of(_moved("BundleData"))
         self._brokers = self._map_of(self._local)
-        self._samples = self._list_of(named(STATISTICS))
+        self._samples = self._list_of(java_class(STATISTICS))
         self._never_measured = _never_measured()
 
     def local(self, report: Json) -> Java:
@@ -103,7 +103,7 @@ class Loads:
     def sums(self, owned: Iterable[str], measured: Java, default_stats: Java) -> Java:
         """The `TimeAverageBrokerData` of a broker that owns these bundles."""
         found = self._sums()
-        found.reset(named("java.util.HashSet")(listed(owned)), measured, default_stats)
+        found.reset(java_class("java.util.HashSet")(java_list(owned)), measured, default_stats)
         return found
 
     def stats(self, samples: Sequence[Json]) -> Java:
@@ -122,12 +122,14 @@ class Loads:
 
     def _map_of(self, kind: Java) -> Java:
         types = self._mapper.getTypeFactory()
-        string = named("java.lang.String").class_
-        return types.constructMapType(named("java.util.LinkedHashMap").class_, string, kind.class_)
+        string = java_class("java.lang.String").class_
+        return types.constructMapType(
+            java_class("java.util.LinkedHashMap").class_, string, kind.class_
+        )
 
     def _list_of(self, kind: Java) -> Java:
         types = self._mapper.getTypeFactory()
-        return types.constructCollectionType(named("java.util.ArrayList").class_, kind.class_)
+        return types.constructCollectionType(java_class("java.util.ArrayList").class_, kind.class_)
 
     def _read(self, value: Json | Sequence[Json], kind: Java) -> Java:
         return self._mapper.readValue(json.dumps(value), kind)
@@ -153,7 +155,7 @@ def _samples(average: Json) -> int:
 
 def _never_measured() -> Json:
     """Return the load that the release assumes of a bundle before its first sample."""
-    manager = named(MANAGER)
+    manager = java_class(MANAGER)
     rate = float(manager.DEFAULT_MESSAGE_RATE)
     throughput = float(manager.DEFAULT_MESSAGE_THROUGHPUT)
     return dict(zip(RATES, (rate, rate, throughput, throughput), strict=True))
@@ -161,4 +163,4 @@ def _never_measured() -> Json:
 
 def _moved(name: str) -> Java:
     """A class of load data, wherever the release has it."""
-    return named(next(f"{one}.{name}" for one in PACKAGES if exists(f"{one}.{name}")))
+    return java_class(next(f"{one}.{name}" for one in PACKAGES if exists(f"{one}.{name}")))

@@ -8,7 +8,7 @@ from types import TracebackType
 from typing import Self
 
 from pulsar_conformance.adapters.pulsar.configuration import Configurations
-from pulsar_conformance.adapters.pulsar.jvm import Java, call, field, methods, named
+from pulsar_conformance.adapters.pulsar.jvm import Java, call, field, java_class, methods
 from pulsar_conformance.adapters.pulsar.loads import LOCAL, MANAGER
 from pulsar_conformance.adapters.pulsar.service import Service
 
@@ -28,7 +28,7 @@ class Manager:
         for name in ("localData", "lastData"):
             own = field(self.java, name)
             if own.get(self.java) is None:
-                own.set(self.java, named(LOCAL)())
+                own.set(self.java, java_class(LOCAL)())
         self.load_data = field(self.java, "loadData").get(self.java)
 
     @property

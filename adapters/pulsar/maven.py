@@ -74,7 +74,7 @@ def fetch_release(version: str, pins: Sequence[str], near: str, library: Path) -
     taken = list(pins)
     while True:
         try:
-            return fetch(f"Pulsar {version}", pulsar_pom(version, taken), library)
+            return fetch_artifacts(f"Pulsar {version}", pulsar_pom(version, taken), library)
         except CannotFetch as error:
             group, name, *_ = *error.missing.split(":"), ""
             pin = f"{PULSAR}:{name}:{near}"
@@ -104,7 +104,7 @@ REPLACEABLE = (
 """Parts of a broker that decide nothing about load balancing, by the beginning of their names."""
 
 
-def fetch(what: str, pom: str, library: Path) -> None:
+def fetch_artifacts(what: str, pom: str, library: Path) -> None:
     """Copies the artifacts of a POM to a folder, with progress on standard error.
 
     Errors: `CannotFetch`.

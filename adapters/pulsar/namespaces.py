@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from pulsar_conformance.adapters.pulsar.jvm import Java, field, listed, methods, named
+from pulsar_conformance.adapters.pulsar.jvm import Java, field, java_class, java_list, methods
 
 BUNDLES_DATA = "org.apache.pulsar.common.policies.data.BundlesData"
 FIRST, LAST = "0x00000000", "0xffffffff"
@@ -12,18 +12,18 @@ FIRST, LAST = "0x00000000", "0xffffffff"
 
 def namespace_name(name: str) -> Java:
     """A namespace's name, read by the release."""
-    return named("org.apache.pulsar.common.naming.NamespaceName").get(name)
+    return java_class("org.apache.pulsar.common.naming.NamespaceName").get(name)
 
 
 def topic_name(name: str) -> Java:
     """A topic's name, read by the release."""
-    return named("org.apache.pulsar.common.naming.TopicName").get(name)
+    return java_class("org.apache.pulsar.common.naming.TopicName").get(name)
 
 
-def bundles_of(factory: Java, namespace: Java, boundaries: Iterable[str]) -> Java:
+def namespace_bundles(factory: Java, namespace: Java, boundaries: Iterable[str]) -> Java:
     """A namespace divided at these boundaries, as `NamespaceBundles`."""
-    points = listed(boundaries)
-    kind = named(BUNDLES_DATA)
+    points = java_list(boundaries)
+    kind = java_class(BUNDLES_DATA)
     if methods(kind, "builder"):
         data = kind.builder().boundaries(points).numBundles(points.size() - 1).build()
     else:
@@ -33,7 +33,7 @@ def bundles_of(factory: Java, namespace: Java, boundaries: Iterable[str]) -> Jav
 
 def so_many(count: int) -> Java:
     """A request for `count` bundles, as `BundlesData`."""
-    kind = named(BUNDLES_DATA)
+    kind = java_class(BUNDLES_DATA)
     return kind.builder().numBundles(count).build() if methods(kind, "builder") else kind(count)
 
 
@@ -41,7 +41,7 @@ def divide(factory: Java, namespace: str, ranges: Iterable[str]) -> None:
     """Register a namespace with these bundles, and others in the gaps, in the factory."""
     cuts = {FIRST, LAST, *(end for one in ranges for end in one.split("_"))}
     name = namespace_name(namespace)
-    bundles = bundles_of(factory, name, sorted(cuts))
+    bundles = namespace_bundles(factory, name, sorted(cuts))
     field(factory, "bundlesCache").get(factory).synchronous().put(name, bundles)
 
 

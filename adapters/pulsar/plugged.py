@@ -8,9 +8,14 @@ from difflib import get_close_matches
 import jpype
 from pulsar_conformance.adapters.errors import CannotLoad
 from pulsar_conformance.adapters.pulsar.configuration import Configurations
-from pulsar_conformance.adapters.pulsar.jvm import Java, named
+from pulsar_conformance.adapters.pulsar.jvm import Java, java_class
 from pulsar_conformance.adapters.pulsar.release import Release
-from pulsar_conformance.adapters.pulsar.strategies import PLACEMENT, SHEDDING, NoStrategy, found
+from pulsar_conformance.adapters.pulsar.strategies import (
+    PLACEMENT,
+    SHEDDING,
+    NoStrategy,
+    find_strategy,
+)
 
 KINDS = {
     "shedder": (SHEDDING, "loadBalancerLoadSheddingStrategy"),
@@ -25,8 +30,8 @@ def kinds_of(asked: str, configurations: Configurations, version: str) -> dict[s
     The last part of its name is enough for one of the release's own.
     """
     try:
-        strategy = found(asked, (SHEDDING, PLACEMENT), version)
-        java = named(strategy).class_
+        strategy = find_strategy(asked, (SHEDDING, PLACEMENT), version)
+        java = java_class(strategy).class_
     except NoStrategy as none:
         yours = "; a class of yours is named in full, and its jar or folder by classpath="
         raise CannotLoad(f"{none}{yours if none.absent else ''}") from None
@@ -38,7 +43,7 @@ def kinds_of(asked: str, configurations: Configurations, version: str) -> dict[s
     kinds = {
         kind: setting
         for kind, (interface, setting) in KINDS.items()
-        if named(interface).class_.isAssignableFrom(java)
+        if java_class(interface).class_.isAssignableFrom(java)
     }
     taken = [kind for kind, setting in kinds.items() if configurations.knows(setting)]
     if not taken:
@@ -85,7 +90,7 @@ def check_made(strategy: str, make: Callable[[], Java], version: str) -> None:
 def _why(strategy: str) -> str:
     """Reason why a class cannot be instantiated, as far as it is known."""
     try:
-        named(strategy).class_.getDeclaredConstructor([]).newInstance([])
+        java_class(strategy).class_.getDeclaredConstructor([]).newInstance([])
     except jpype.JException as error:
         return f", {(error.getCause() or error).toString()}"
     return ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from pulsar_conformance.adapters.pulsar.jvm import Java, listed, named
+from pulsar_conformance.adapters.pulsar.jvm import Java, java_class, java_list
 from pulsar_conformance.adapters.pulsar.loads import broker_id
 from pulsar_conformance.adapters.pulsar.shells import Shells, done
 
@@ -36,7 +36,9 @@ class Service:
                 "getConfig": configuration,
                 "isLeader": leads,
                 "LockManager.listLocks": lambda _path: done(self._up),
-                "ZooKeeperChildrenCache.get": lambda *_path: named("java.util.HashSet")(self._up),
+                "ZooKeeperChildrenCache.get": lambda *_path: java_class("java.util.HashSet")(
+                    self._up
+                ),
                 "ZooKeeper.exists": None,
                 "unloadNamespaceBundle": self._telling("unload"),
                 "splitNamespaceBundle": self._telling("split"),
@@ -46,12 +48,12 @@ class Service:
             }
         )
         self.pulsar = self.shells.of(SERVICE)
-        crc32 = named("com.google.common.hash.Hashing").crc32()
+        crc32 = java_class("com.google.common.hash.Hashing").crc32()
         self.factory: Java = self.shells.around(FACTORY, self.pulsar, crc32)
 
     def see(self, brokers: Iterable[str]) -> None:
         """Let these brokers be up from now on."""
-        self._up = listed(map(broker_id, brokers))
+        self._up = java_list(map(broker_id, brokers))
 
     def _factory(self) -> Java:
         return self.factory

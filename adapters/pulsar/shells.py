@@ -13,7 +13,7 @@ from functools import cache
 from typing import Any
 
 import jpype
-from pulsar_conformance.adapters.pulsar.jvm import Java, field, listed, named
+from pulsar_conformance.adapters.pulsar.jvm import Java, field, java_class, java_list
 
 Replies = Mapping[str, Any]
 """Method or Type.method, each with its return value or a function of the arguments."""
@@ -50,7 +50,7 @@ class Shells:
     """Builds stubs; stubs that a stub returns use the same replies."""
 
     def __init__(self, replies: Replies) -> None:
-        self._mockito = named("org.mockito.Mockito")
+        self._mockito = java_class("org.mockito.Mockito")
         self._answer = _Answer(replies, self._empty)
         self._replied = frozenset(replies)
         self._made: dict[str, Java] = {}
@@ -60,7 +60,7 @@ class Shells:
         """An object of a type that only answers; one for each type."""
         if type_name not in self._made:
             settings = self._mockito.withSettings().stubOnly().defaultAnswer(self._answer)
-            self._made[type_name] = self._mockito.mock(named(type_name), settings)
+            self._made[type_name] = self._mockito.mock(java_class(type_name), settings)
         return self._made[type_name]
 
     def around(self, type_name: str, *arguments: Java) -> Java:
@@ -73,7 +73,7 @@ class Shells:
         java = self._real(type_name, self._mockito.withSettings().stubOnly())
         log = field(java, "log")
         if log is not None and log.get(java) is None:
-            log.set(java, named(str(log.getType().getName())).get(jpype.JString(type_name)))
+            log.set(java, java_class(str(log.getType().getName())).get(jpype.JString(type_name)))
         return java
 
     def forget(self) -> None:
@@ -84,7 +84,7 @@ class Shells:
     def _real(self, type_name: str, settings: Java) -> Java:
         """An object whose methods run unchanged and unobserved, except for those with a reply."""
         settings = settings.defaultAnswer(self._mockito.CALLS_REAL_METHODS)
-        java = self._mockito.mock(named(type_name), settings)
+        java = self._mockito.mock(java_class(type_name), settings)
         for method in _replied(type_name, self._replied):
             _stub(self._mockito.doAnswer(self._answer), java, method)
         return java
@@ -111,7 +111,7 @@ class Shells:
 _IN_USE: list[Shells] = []
 
 
-def forget() -> None:
+def release_stubs() -> None:
     """Release the stubs of a case, through which Java and Python hold references to each other."""
     while _IN_USE:
         _IN_USE.pop().forget()
@@ -163,25 +163,25 @@ def _returned(method: Java) -> str:
 
 @cache
 def _final(type_name: str) -> bool:
-    modifier = named("java.lang.reflect.Modifier")
-    return bool(modifier.isFinal(named(type_name).class_.getModifiers()))
+    modifier = java_class("java.lang.reflect.Modifier")
+    return bool(modifier.isFinal(java_class(type_name).class_.getModifiers()))
 
 
 def done(value: Java = None) -> Java:
     """A completed future; a pending one would be waited for forever."""
-    return named(FUTURE).completedFuture(value)
+    return java_class(FUTURE).completedFuture(value)
 
 
 def some(value: Java) -> Java:
     """An Optional that holds a value, or an empty one for None."""
-    return named(OPTIONAL).ofNullable(value)
+    return java_class(OPTIONAL).ofNullable(value)
 
 
 @cache
 def _replied(type_name: str, names: frozenset[str]) -> Sequence[Java]:
     """The methods of a type that have one of these replies."""
-    modifier, found = named("java.lang.reflect.Modifier"), []
-    java = named(type_name).class_
+    modifier, found = java_class("java.lang.reflect.Modifier"), []
+    java = java_class(type_name).class_
     while java is not None:
         for method in java.getDeclaredMethods():
             fixed = modifier.PRIVATE | modifier.STATIC | modifier.FINAL
@@ -195,19 +195,19 @@ def _replied(type_name: str, names: frozenset[str]) -> Sequence[Java]:
 def _stub(stubber: Java, shell: Java, method: Java) -> None:
     """Stub a method for any arguments."""
     kinds = [str(one.getName()) for one in method.getParameterTypes()]
-    method.invoke(stubber.when(shell), listed(map(_anything, kinds)).toArray())
+    method.invoke(stubber.when(shell), java_list(map(_anything, kinds)).toArray())
 
 
 def _anything(kind: str) -> Java:
     """Any argument of a type; the value itself counts for nothing."""
-    value = named("org.mockito.ArgumentMatchers").any()
+    value = java_class("org.mockito.ArgumentMatchers").any()
     return NOTHING[kind]() if kind in NOTHING else value
 
 
 NOTHING: Mapping[str, Callable[[], Java]] = {
-    "boolean": lambda: named("java.lang.Boolean").FALSE,
-    "int": lambda: named("java.lang.Integer").valueOf(0),
-    "long": lambda: named("java.lang.Long").valueOf(0),
+    "boolean": lambda: java_class("java.lang.Boolean").FALSE,
+    "int": lambda: java_class("java.lang.Integer").valueOf(0),
+    "long": lambda: java_class("java.lang.Long").valueOf(0),
 }
 """A value of each primitive type that a method with a reply takes."""
 
@@ -222,8 +222,8 @@ class _Always:
     def __call__(self, invocation: Java) -> Java:
         self._given += self._value is not None
         if self._given == OFTEN:
-            value = jpype.JObject(self._value, named("java.lang.Object"))
-            stubber = named("org.mockito.Mockito").doReturn(value)
+            value = jpype.JObject(self._value, java_class("java.lang.Object"))
+            stubber = java_class("org.mockito.Mockito").doReturn(value)
             _stub(stubber, invocation.getMock(), invocation.getMethod())
         return self._value
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from urllib.parse import unquote, urlparse
 
 import jpype
-from pulsar_conformance.adapters.pulsar.jvm import Java, exists, named
+from pulsar_conformance.adapters.pulsar.jvm import Java, exists, java_class
 
 PACKAGE = "org.apache.pulsar.broker.loadbalance."
 SHEDDING = f"{PACKAGE}LoadSheddingStrategy"
@@ -52,7 +52,7 @@ def released(kind: str) -> tuple[str, ...]:
     return tuple(name for name in _classes() if _is(name, kind) and not _abstract(name))
 
 
-def found(asked: str, kinds: Iterable[str], version: str) -> str:
+def find_strategy(asked: str, kinds: Iterable[str], version: str) -> str:
     """The full name of a strategy of one of these kinds, a release's own or a user's.
 
     The last part of the name is enough for a release's own. Errors: `NoStrategy`.
@@ -85,7 +85,7 @@ def is_pair(name: str) -> bool:
     return _is(name, SHEDDING) and _is(name, PLACEMENT)
 
 
-def settings_of(name: str, kind: str) -> dict[str, str]:
+def settings_for_strategy(name: str, kind: str) -> dict[str, str]:
     """Return the settings that name a strategy of a kind; both, where it is a pair.
 
     A manager refuses to start with such a class in one of them alone. 3.0 compares the setting of
@@ -114,7 +114,7 @@ def _last(name: str) -> str:
 @cache
 def _classes() -> tuple[str, ...]:
     """The classes of the release's own load balancing, without those inside of others."""
-    source = named(SHEDDING).class_.getProtectionDomain().getCodeSource().getLocation()
+    source = java_class(SHEDDING).class_.getProtectionDomain().getCodeSource().getLocation()
     folder = PACKAGE.replace(".", "/")
     with zipfile.ZipFile(Path(unquote(urlparse(str(source)).path))) as jar:
         names = [
@@ -128,7 +128,7 @@ def _classes() -> tuple[str, ...]:
 @cache
 def _is(name: str, kind: str) -> bool:
     java = _loaded(name)
-    return java is not None and bool(named(kind).class_.isAssignableFrom(java))
+    return java is not None and bool(java_class(kind).class_.isAssignableFrom(java))
 
 
 @cache

@@ -36,10 +36,10 @@ class NextAnswers:
         possible = sorted(given, key=lambda name: (name is None, name))
         self._asked = self._asked + 1 if question == self._last else 0
         self._last = question
-        return possible[(place_of(question, len(possible)) + self._asked) % len(possible)]
+        return possible[(turn_of(question, len(possible)) + self._asked) % len(possible)]
 
 
-def place_of(question: Mapping[str, Any], choices: int) -> int:
+def turn_of(question: Mapping[str, Any], choices: int) -> int:
     """Return one of several places, determined by the question alone."""
     text = json.dumps(question, sort_keys=True)
     return int.from_bytes(hashlib.sha256(text.encode()).digest()) % choices

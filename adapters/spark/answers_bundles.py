@@ -9,11 +9,11 @@ from pulsar_conformance.adapters.spark import growth, locating, ranges, shapes, 
 from pulsar_conformance.adapters.spark.cases import (
     Basis,
     SparkOperation,
-    as_text,
     declined,
-    first_of,
+    first_answer,
+    json_answer,
 )
-from pulsar_conformance.adapters.spark.settings import missing
+from pulsar_conformance.adapters.spark.settings import missing_settings
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
@@ -42,10 +42,12 @@ def create(cases: DataFrame, _chosen: Basis) -> DataFrame:
     )
     boundaries = F.concat(starts, F.array(F.lit(f"0x{ranges.LAST_HASH:08x}")))
     many = F.concat(F.lit(f"from 1 to {MOST_BUNDLES} bundles, not "), count.cast("string"))
-    answer = first_of(
-        declined("failed", F.when(count.isNull(), missing(F.col("settings"), [DEFAULT_BUNDLES]))),
+    answer = first_answer(
+        declined(
+            "failed", F.when(count.isNull(), missing_settings(F.col("settings"), [DEFAULT_BUNDLES]))
+        ),
         declined("unsupported", F.when(few.isNull(), many)),
-        as_text(boundaries=boundaries),
+        json_answer(boundaries=boundaries),
     )
     return rows.select("cycle", answer.alias("answer"))
 
@@ -53,8 +55,8 @@ def create(cases: DataFrame, _chosen: Basis) -> DataFrame:
 def locate(cases: DataFrame, chosen: Basis) -> DataFrame:
     """The bundle of each topic, in the order of the topics."""
     partitions = chosen.readings["partitions"]
-    found = locating.bundles_of(F.col("boundaries"), F.col("topics"), partitions)
-    return cases.select("cycle", as_text(bundles=found).alias("answer"))
+    found = locating.bundles_of_topics(F.col("boundaries"), F.col("topics"), partitions)
+    return cases.select("cycle", json_answer(bundles=found).alias("answer"))
 
 
 def split(cases: DataFrame, chosen: Basis) -> DataFrame:
@@ -66,10 +68,10 @@ def split(cases: DataFrame, chosen: Basis) -> DataFrame:
         F.col("algorithm").alias("asked"),
         "by",
         F.coalesce("algorithm", selecting).alias("algorithm"),
-        ranges.value_of(ranges.lower_of(F.col("bundle"))).alias("lower"),
-        ranges.value_of(ranges.upper_of(F.col("bundle"))).alias("upper"),
+        ranges.boundary_value(ranges.lower_of(F.col("bundle"))).alias("lower"),
+        ranges.boundary_value(ranges.upper_of(F.col("bundle"))).alias("upper"),
         F.transform("topics", ranges.hash_of).alias("hashes"),
-        F.transform("positions", ranges.value_of).alias("positions"),
+        F.transform("positions", ranges.boundary_value).alias("positions"),
     )
     lower, upper, algorithm = F.col("lower"), F.col("upper"), F.col("algorithm")
     cuts = splitting.cuts(
@@ -78,11 +80,11 @@ def split(cases: DataFrame, chosen: Basis) -> DataFrame:
     rows = rows.withColumn("cuts", cuts)
     refused = splitting.refusal(F.col("asked"), F.col("by"), algorithm, lower, upper)
     unset = F.when(algorithm.isNull(), F.lit("no algorithm is named, and none is set"))
-    answer = first_of(
+    answer = first_answer(
         declined("failed", unset),
         declined("refused", refused),
         declined("refused", splitting.WAYS[readings["split-ways"]](F.col("cuts"))),
-        as_text(bundles=splitting.parts(lower, upper, F.col("cuts"))),
+        json_answer(bundles=splitting.parts(lower, upper, F.col("cuts"))),
     )
     return rows.select("cycle", answer.alias("answer"))
 
@@ -109,7 +111,7 @@ def split_candidates(cases: DataFrame, chosen: Basis) -> DataFrame:
         shapes.traffic(stats).alias("latest"),
         shapes.carried(average, chosen.readings["kilobyte"]).alias("long_term"),
     )
-    decided = growth.candidates(rows, chosen.readings)
+    decided = growth.candidate_rows(rows, chosen.readings)
     named = {
         name: F.array_sort(F.collect_list(F.when(F.col(name), F.col("bundle"))))
         for name in ("split", "unloaded")
@@ -118,9 +120,9 @@ def split_candidates(cases: DataFrame, chosen: Basis) -> DataFrame:
         *(listed.alias(name) for name, listed in named.items()),
         F.any_value("settings").alias("settings"),
     )
-    lacking = missing(F.col("settings"), (*growth.LIMITS, growth.MAX_BUNDLES))
-    answer = first_of(
-        declined("failed", lacking), as_text(split=F.col("split"), unload=F.col("unloaded"))
+    lacking = missing_settings(F.col("settings"), (*growth.LIMITS, growth.MAX_BUNDLES))
+    answer = first_answer(
+        declined("failed", lacking), json_answer(split=F.col("split"), unload=F.col("unloaded"))
     )
     return grouped.select("cycle", answer.alias("answer"))
 

@@ -10,11 +10,11 @@ from pulsar_conformance.adapters.spark import averages, shapes, usage
 from pulsar_conformance.adapters.spark.cases import (
     Basis,
     SparkOperation,
-    as_text,
     declined,
-    first_of,
+    first_answer,
+    json_answer,
 )
-from pulsar_conformance.adapters.spark.settings import missing
+from pulsar_conformance.adapters.spark.settings import missing_settings
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
@@ -26,9 +26,9 @@ def maximum(cases: DataFrame, _chosen: Basis) -> DataFrame:
     percent = F.when(weighted, usage.weighed(percent, settings)).otherwise(percent)
     rows = cases.withColumn("percent", percent)
     used = F.col("percent")
-    answer = first_of(
-        declined("failed", F.when(weighted, missing(settings, usage.WEIGHTS.values()))),
-        as_text(percent=usage.maximum(used), resource=usage.busiest(used)),
+    answer = first_answer(
+        declined("failed", F.when(weighted, missing_settings(settings, usage.WEIGHTS.values()))),
+        json_answer(percent=usage.maximum(used), resource=usage.busiest(used)),
     )
     return rows.select("cycle", answer.alias("answer"))
 
@@ -37,7 +37,7 @@ def nic(cases: DataFrame, _chosen: Basis) -> DataFrame:
     """The speed of the network interface, in Gbit/s."""
     speed = usage.nic_speed(F.col(f"settings.{usage.NIC_SPEED}"), F.col("nics")[0]["reportedGbps"])
     unknown = F.when(speed.isNull(), F.lit("no speed is reported and none is set"))
-    answer = first_of(declined("refused", unknown), as_text(gbps=speed))
+    answer = first_answer(declined("refused", unknown), json_answer(gbps=speed))
     return cases.select("cycle", answer.alias("answer"))
 
 
@@ -74,7 +74,7 @@ def bundle(cases: DataFrame, chosen: Basis) -> DataFrame:
     framed = known.groupBy("cycle").agg(
         *(F.max(F.when(F.col("frame") == name, average)).alias(name) for name in FRAMES)
     )
-    answer = as_text(**{name: F.col(name) for name in FRAMES})
+    answer = json_answer(**{name: F.col(name) for name in FRAMES})
     return framed.select("cycle", answer.alias("answer"))
 
 
@@ -85,12 +85,12 @@ def broker(cases: DataFrame, chosen: Basis) -> DataFrame:
     load, there = F.col("bundles")[F.col("bundle")], F.col("bundle").isNotNull()
     rows = owned.select(
         "cycle",
-        *(F.when(there, shapes.known(load[name], kilobyte)).alias(name) for name in FRAMES),
+        *(F.when(there, shapes.known_rates(load[name], kilobyte)).alias(name) for name in FRAMES),
     )
     summed = rows.groupBy("cycle").agg(
         *(averages.together(F.col(name)).alias(name) for name in FRAMES)
     )
-    answer = as_text(**{name: F.col(name) for name in FRAMES})
+    answer = json_answer(**{name: F.col(name) for name in FRAMES})
     return summed.select("cycle", answer.alias("answer"))
 
 

@@ -8,11 +8,11 @@ from pulsar_conformance.adapters.spark import anti_affinity, placement, shapes, 
 from pulsar_conformance.adapters.spark.cases import (
     Basis,
     SparkOperation,
-    as_text,
     declined,
-    first_of,
+    first_answer,
+    json_answer,
 )
-from pulsar_conformance.adapters.spark.settings import missing
+from pulsar_conformance.adapters.spark.settings import missing_settings
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
@@ -46,9 +46,10 @@ def select(cases: DataFrame, chosen: Basis) -> DataFrame:
         F.any_value("by_chance").alias("by_chance"),
         F.any_value("settings").alias("settings"),
     )
-    taken = placement.chosen(F.col("best"), F.col("by_chance"), F.col("cycle"))
-    answer = first_of(
-        declined("failed", missing(F.col("settings"), placement.SETTINGS)), as_text(broker=taken)
+    taken = placement.first_choice(F.col("best"), F.col("by_chance"), F.col("cycle"))
+    answer = first_answer(
+        declined("failed", missing_settings(F.col("settings"), placement.SETTINGS)),
+        json_answer(broker=taken),
     )
     return grouped.select("cycle", answer.alias("answer"))
 
@@ -77,7 +78,7 @@ def anti_affine(cases: DataFrame, chosen: Basis) -> DataFrame:
         F.array_sort(F.collect_set(F.when(F.col("best_domain"), F.col("domain")))).alias("domains"),
     )
     best = F.col("best")
-    answer = as_text(broker=F.get(best, F.lit(0)), domains=F.col("domains"), candidates=best)
+    answer = json_answer(broker=F.get(best, F.lit(0)), domains=F.col("domains"), candidates=best)
     return grouped.select("cycle", answer.alias("answer"))
 
 

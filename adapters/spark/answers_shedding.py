@@ -8,12 +8,12 @@ from pulsar_conformance.adapters.spark import overload, shapes, shedding, thresh
 from pulsar_conformance.adapters.spark.cases import (
     Basis,
     SparkOperation,
-    as_text,
     declined,
-    first_of,
+    first_answer,
+    json_answer,
 )
 from pulsar_conformance.adapters.spark.ranges import covers
-from pulsar_conformance.adapters.spark.settings import STRATEGIES_PACKAGE, missing
+from pulsar_conformance.adapters.spark.settings import STRATEGIES_PACKAGE, missing_settings
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
@@ -86,11 +86,11 @@ def select(cases: DataFrame, chosen: Basis) -> DataFrame:
     strange = F.concat(F.col("strategy"), F.lit(" is not documented"))
     unknown = F.when(~F.col("strategy").isin(*shedding.STRATEGIES), strange)
     deciding = F.col(f"settings.{shedding.ENABLED}") & (F.col("brokers") > 1)
-    answer = first_of(
+    answer = first_answer(
         declined("failed", none),
         declined("unsupported", unknown),
         declined("failed", F.when(deciding, _missing(chosen))),
-        as_text(unload=unload),
+        json_answer(unload=unload),
     )
     return grouped.select("cycle", answer.alias("answer"))
 
@@ -130,10 +130,13 @@ def _missing(chosen: Basis) -> Column:
     )
     recent = F.col("weighing") & F.col("asked.lately")
     return F.coalesce(
-        *(F.when(strategy == name, missing(settings, needed)) for name, needed in NEEDED.items()),
-        missing(settings, everywhere),
-        F.when(observed, missing(settings, [threshold.HISTORY_SHARE])),
-        F.when(recent, missing(settings, [shedding.GRACE])),
+        *(
+            F.when(strategy == name, missing_settings(settings, needed))
+            for name, needed in NEEDED.items()
+        ),
+        missing_settings(settings, everywhere),
+        F.when(observed, missing_settings(settings, [threshold.HISTORY_SHARE])),
+        F.when(recent, missing_settings(settings, [shedding.GRACE])),
     )
 
 
@@ -142,6 +145,6 @@ OPERATIONS: Mapping[str, SparkOperation] = {
         f"strategy string, settings {shapes.SETTINGS}, brokers map<string, {shapes.BROKER}>, "
         f"bundles map<string, {shapes.BUNDLE}>, recentlyUnloaded map<string, double>",
         select,
-        shedding.settings_of(),
+        shedding.deciding_settings(),
     ),
 }

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from pulsar_conformance.adapters.spark.shapes import RATE_FIELDS, assumed, number
+from pulsar_conformance.adapters.spark.shapes import RATE_FIELDS, assumed, constant
 from pyspark.sql import Column, DataFrame, Window, WindowSpec
 from pyspark.sql import functions as F
 
@@ -76,7 +76,7 @@ def _sums(course: Timeline) -> Column:
 def sum_of(name: str) -> Column:
     """Return the sum of all samples of a rate so far, for the rows of `averages`."""
     whole, rest = F.col(f"_sums.{name}"), F.col(f"_sums.{name}_rest")
-    return F.coalesce(whole.cast("double") + rest, number(0))
+    return F.coalesce(whole.cast("double") + rest, constant(0))
 
 
 def _sliding(rows: DataFrame, course: Timeline, window: int | str) -> tuple[DataFrame, Column]:
@@ -126,7 +126,7 @@ def _fading(rows: DataFrame, course: Timeline, window: int | str) -> tuple[DataF
             F.when(
                 size > 1,
                 F.pow(kept, F.col(place))
-                * (now[name] + F.pow(kept, long) * F.coalesce(last[name], number(0))),
+                * (now[name] + F.pow(kept, long) * F.coalesce(last[name], constant(0))),
             )
             .otherwise(newest[name])
             .alias(name)
@@ -181,5 +181,5 @@ def averages(
 def together(rates: Column) -> Column:
     """Sum of structs of rates over rows; null if there are none. [DATA-08]"""
     return F.struct(
-        *(F.coalesce(F.sum(rates[name]), number(0)).alias(name) for name in RATE_FIELDS)
+        *(F.coalesce(F.sum(rates[name]), constant(0)).alias(name) for name in RATE_FIELDS)
     )

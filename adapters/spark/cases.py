@@ -35,22 +35,22 @@ class SparkOperation:
     """The settings that it depends on: its cases have them, typed, in a struct `settings`."""
 
 
-def answers(texts: DataFrame, operation: SparkOperation, chosen: Basis) -> DataFrame:
+def answers_as_json(texts: DataFrame, operation: SparkOperation, chosen: Basis) -> DataFrame:
     """Answers as JSON to cases as JSON: rows of `cycle` and `text`, both ways."""
-    cases = parsed(texts, operation.shape)
+    cases = parsed_cases(texts, operation.shape)
     if operation.settings:
         force = settings.in_force(F.col("settings"), operation.settings, chosen.defaults)
         cases = cases.withColumn("settings", force)
     return operation.plan(cases, chosen).select("cycle", F.col("answer").alias("text"))
 
 
-def parsed(texts: DataFrame, shape: str) -> DataFrame:
+def parsed_cases(texts: DataFrame, shape: str) -> DataFrame:
     """Fields of each case, with its number."""
     case = F.from_json("text", f"struct<{shape}>").alias("case")
     return texts.select("cycle", case).select("cycle", "case.*")
 
 
-def as_text(**fields: Column) -> Column:
+def json_answer(**fields: Column) -> Column:
     """An answer as JSON; null values are kept."""
     made = F.struct(*(column.alias(name) for name, column in fields.items()))
     return F.to_json(made, {"ignoreNullFields": "false"})
@@ -58,9 +58,9 @@ def as_text(**fields: Column) -> Column:
 
 def declined(kind: str, why: Column) -> Column:
     """`refused`, `unsupported` or `failed` with a reason; null where the reason is null."""
-    return F.when(why.isNotNull(), as_text(**{kind: why}))
+    return F.when(why.isNotNull(), json_answer(**{kind: why}))
 
 
-def first_of(*answers: Column) -> Column:
+def first_answer(*answers: Column) -> Column:
     """The first answer that is not null."""
     return F.coalesce(*answers)

@@ -118,11 +118,11 @@ class SparkConnection(Connection):
 
     def _job(self, operation: str, texts: Sequence[str]) -> list[str]:
         """The answers to cases, both as JSON."""
-        from pulsar_conformance.adapters.spark.cases import answers
+        from pulsar_conformance.adapters.spark.cases import answers_as_json
 
         spark = self._running()
         cases = spark.session.createDataFrame(_table(texts)).repartition("cycle")
-        plan = answers(cases, self._operations[operation], self._chosen)
+        plan = answers_as_json(cases, self._operations[operation], self._chosen)
         rows = self._collected(spark, plan, operation, len(texts))
         self._count(operation, len(texts))
         found = {row[0]: row[1] for row in rows}
@@ -148,7 +148,7 @@ class SparkConnection(Connection):
             problem = f"no answer within {seconds:g} s, the time limit"
             hint = "give it more cores, as in spark:local[4], or fewer cases"
         except Exception as error:
-            problem, hint = session.first_line(error), "that is Spark's own message"
+            problem, hint = session.exception_message(error), "that is Spark's own message"
         else:
             return rows
         told = f"{operation}, {counted(cases, 'case')}: {problem}"

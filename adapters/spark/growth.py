@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from pulsar_conformance.adapters.spark.shapes import MEGABYTE, number
+from pulsar_conformance.adapters.spark.shapes import MEGABYTE, constant
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
@@ -44,7 +44,7 @@ MEASURED: Mapping[str, Callable[[Column], Column]] = {
 """The quantity of each limit. [SPLIT-01 … 04]"""
 
 
-def candidates(rows: DataFrame, readings: Mapping[str, str]) -> DataFrame:
+def candidate_rows(rows: DataFrame, readings: Mapping[str, str]) -> DataFrame:
     """Rows with the limits each bundle `exceeds`, whether it is `split`, and its parts `unloaded`.
 
     `exceeds` names the limits; `turn` counts those of a namespace that exceed any. [SPLIT-05, 06]
@@ -53,7 +53,7 @@ def candidates(rows: DataFrame, readings: Mapping[str, str]) -> DataFrame:
     unit = {MAX_MEGABYTES: MEGABYTE[readings["megabyte"]]}
     over = (
         F.when(
-            MEASURED[name](rates) > F.col(f"settings.{name}") * number(unit.get(name, 1)),
+            MEASURED[name](rates) > F.col(f"settings.{name}") * constant(unit.get(name, 1)),
             F.lit(name),
         )
         for name in LIMITS

@@ -28,7 +28,7 @@ STEPS = tuple(1 << power for power in range(30, -1, -1))
 """Step widths of the binary search for a bundle's place, descending."""
 
 
-def bundles_of(boundaries: Column, topics: Column, partitions: str) -> Column:
+def bundles_of_topics(boundaries: Column, topics: Column, partitions: str) -> Column:
     """The range of the bundle of each topic, in their order; `partitions` is the reading.
 
     `boundaries` ascend from 0x00000000 to 0xffffffff. One step after the other, since what stands

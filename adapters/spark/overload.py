@@ -6,7 +6,7 @@ import operator
 from collections.abc import Callable, Mapping
 
 from pulsar_conformance.adapters.spark import usage
-from pulsar_conformance.adapters.spark.shapes import number
+from pulsar_conformance.adapters.spark.shapes import constant
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
@@ -34,10 +34,10 @@ AMOUNT: Mapping[str, Callable[[Column, Column, Column], Column]] = {
 
 def need_of(used: Column, threshold: Column, weight: Column) -> Column:
     """The traffic that an overloaded broker sheds. [OVERLOAD-02]"""
-    return (used - threshold + number(MARGIN)) * weight / number(100)
+    return (used - threshold + constant(MARGIN)) * weight / constant(100)
 
 
-def stand(brokers: DataFrame, readings: Mapping[str, str]) -> DataFrame:
+def overload_levels(brokers: DataFrame, readings: Mapping[str, str]) -> DataFrame:
     """Brokers with `overloadshedder`: its levels."""
     return brokers.withColumn("overloadshedder", levels(readings))
 

@@ -70,7 +70,7 @@ def scores(rows: DataFrame, readings: Mapping[str, str]) -> DataFrame:
     return scored.withColumn("best", F.coalesce(best, F.lit(False))).drop("_least")
 
 
-def chosen(best: Column, by_chance: Column, turn: Column) -> Column:
+def first_choice(best: Column, by_chance: Column, turn: Column) -> Column:
     """Return the first name that may be chosen; where chance decides, they take turns.
 
     `turn` counts the questions: who asks again gets the next one. [PLACE-05]

@@ -21,7 +21,7 @@ def hash_of(topic: Column) -> Column:
     return F.crc32(F.encode(topic, "UTF-8"))
 
 
-def value_of(boundary: Column) -> Column:
+def boundary_value(boundary: Column) -> Column:
     """The number that a boundary such as 0x40000000 writes."""
     return F.conv(F.substring(boundary, 3, BOUNDARY), 16, 10).cast("bigint")
 

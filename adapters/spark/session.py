@@ -88,7 +88,7 @@ def check_place(target: str, adapter: str) -> None:
         raise AdapterError("start", f"{target!r} is not a Spark target", hint, "", adapter)
 
 
-def take(target: str, adapter: str, options: Mapping[str, str] = MappingProxyType({})) -> Spark:
+def acquire(target: str, adapter: str, options: Mapping[str, str] = MappingProxyType({})) -> Spark:
     """Acquire the Spark of a target, which `release` gives back.
 
     It is `local[2]` or the like, `sc://host:port`, or `SUBMITTED`.
@@ -170,11 +170,11 @@ def release(spark: Spark, *, idle: bool = False) -> None:
 
 
 @contextmanager
-def taken(
+def acquired(
     target: str, adapter: str, options: Mapping[str, str] = MappingProxyType({})
 ) -> Iterator[Spark]:
     """Take a Spark for the length of a block."""
-    spark = take(target, adapter, options)
+    spark = acquire(target, adapter, options)
     try:
         yield spark
     except BaseException:
@@ -215,7 +215,7 @@ def _own(master: str, adapter: str, options: Mapping[str, str]) -> Spark:
     try:
         session = JAVA.session(master, options)
     except Exception as error:
-        problem = f"Spark does not start: {first_line(error)}"
+        problem = f"Spark does not start: {exception_message(error)}"
         hint = "try `spark-submit --version`: it uses the same Java"
         raise AdapterError("start", problem, hint, JAVA.log.tail(), adapter) from None
     return Spark(master, session, session.version, log=JAVA.log)
@@ -229,7 +229,7 @@ def _submitted(adapter: str, options: Mapping[str, str]) -> Spark:
         session = SparkSession.builder.config(map={**UNTRACED, **options}).getOrCreate()
         session.conf.set(ZONE, OF_THE_SESSION[ZONE])
     except Exception as error:
-        problem = f"Spark does not start: {first_line(error)}"
+        problem = f"Spark does not start: {exception_message(error)}"
         raise AdapterError("start", problem, "run it by spark-submit", "", adapter) from None
     return Spark(SUBMITTED, session, session.version)
 
@@ -251,14 +251,14 @@ def _connected(url: str, adapter: str) -> Spark:
         configure(session, OF_THE_SESSION)
     except Exception as error:
         os.environ.pop("SPARK_CONNECT_MODE_ENABLED", None)
-        problem = f"{url} gives no session: {first_line(error)}"
+        problem = f"{url} gives no session: {exception_message(error)}"
         raise AdapterError(
             "start", problem, f"for its client, {SPARK_EXTRA}", "", adapter
         ) from None
     return Spark(url, session, session.version)
 
 
-def first_line(error: BaseException) -> str:
+def exception_message(error: BaseException) -> str:
     """The message of an exception, without the pages of Java below it."""
     return next(iter(str(error).strip().splitlines()), type(error).__name__)
 
@@ -269,5 +269,5 @@ RAISED = re.compile(r"^\s*(?:Caused by)?:? ?(?:[a-z][\w$]*\.)+[A-Z][\w$]*: (.+)"
 
 def last_cause(error: BaseException) -> str:
     """The last cause that an error of Spark names, without the pages around it."""
-    causes: list[str] = RAISED.findall(str(error)) or [first_line(error)]
+    causes: list[str] = RAISED.findall(str(error)) or [exception_message(error)]
     return causes[-1].strip().rstrip(".")

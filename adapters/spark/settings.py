@@ -45,7 +45,7 @@ def _text(value: Value) -> Column:
     return F.lit(value if isinstance(value, str) else text_of(value))
 
 
-def missing(settings: Column, names: Iterable[str]) -> Column:
+def missing_settings(settings: Column, names: Iterable[str]) -> Column:
     """Format the names of settings that are not in force; null if all are."""
     tests = [F.when(settings[name].isNull(), F.lit(name)) for name in names]
     absent = F.array_compact(F.array(F.lit(None).cast("string"), *tests))

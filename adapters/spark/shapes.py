@@ -42,7 +42,7 @@ def or_nothing(number: Column) -> Column:
     return F.coalesce(number, F.lit(0.0))
 
 
-def number(value: float) -> Column:
+def constant(value: float) -> Column:
     """A constant as a double."""
     return F.lit(float(value))
 
@@ -66,10 +66,10 @@ def assumed(kilobyte: str) -> Column:
     """Struct of the rates that a bundle is taken to have before its first sample. [DATA-04, 05]"""
     amounts = (1, 1, KILOBYTE[kilobyte], KILOBYTE[kilobyte])
     pairs = zip(RATE_FIELDS, amounts, strict=True)
-    return F.struct(*(number(NEVER_MEASURED * amount).alias(name) for name, amount in pairs))
+    return F.struct(*(constant(NEVER_MEASURED * amount).alias(name) for name, amount in pairs))
 
 
-def known(average: Column, kilobyte: str) -> Column:
+def known_rates(average: Column, kilobyte: str) -> Column:
     """Struct of the rates of a bundle by its average, or assumed ones. [DATA-09]"""
     rates = F.struct(*(or_nothing(average[name]).alias(name) for name in RATE_FIELDS))
     return F.when(measured(average), rates).otherwise(assumed(kilobyte))
@@ -77,7 +77,7 @@ def known(average: Column, kilobyte: str) -> Column:
 
 def carried(average: Column, kilobyte: str) -> Column:
     """Traffic of a bundle by its average, or an assumed one. [DATA-09]"""
-    return traffic(known(average, kilobyte))
+    return traffic(known_rates(average, kilobyte))
 
 
 FRAME: Mapping[str, str] = {"short-term": "shortTermData", "long-term": "longTermData"}

@@ -64,8 +64,10 @@ class Strategy:
 
 
 STRATEGIES: Mapping[str, Strategy] = {
-    "ThresholdShedder": Strategy(threshold.SETTINGS, threshold.stand, threshold.takes, {}),
-    "OverloadShedder": Strategy(overload.SETTINGS, overload.stand, overload.takes, {}),
+    "ThresholdShedder": Strategy(
+        threshold.SETTINGS, threshold.threshold_levels, threshold.takes, {}
+    ),
+    "OverloadShedder": Strategy(overload.SETTINGS, overload.overload_levels, overload.takes, {}),
     "UniformLoadShedder": Strategy(
         uniform.SETTINGS, uniform.with_ends, uniform.takes, {uniform.FILLED: uniform.fitting}
     ),
@@ -78,13 +80,13 @@ EVERYWHERE: Mapping[str, tuple[str, ...]] = {
 """The strategies that shed whichever is set, by the reading `overload-scope`. [SHED-08]"""
 
 
-def settings_of(strategies: Iterable[str] = STRATEGIES) -> tuple[str, ...]:
+def deciding_settings(strategies: Iterable[str] = STRATEGIES) -> tuple[str, ...]:
     """The settings that decide under these strategies."""
     own = (name for one in strategies for name in STRATEGIES[one].settings)
     return tuple(dict.fromkeys((ENABLED, GRACE, STRATEGY, *own)))
 
 
-def decisions(
+def decision_rows(
     brokers: DataFrame,
     bundles: DataFrame,
     readings: Readings,

@@ -6,7 +6,7 @@ import operator
 from collections.abc import Callable, Mapping
 
 from pulsar_conformance.adapters.spark import usage
-from pulsar_conformance.adapters.spark.shapes import number
+from pulsar_conformance.adapters.spark.shapes import constant
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
@@ -28,13 +28,13 @@ OVER: Mapping[str, Callable[[Column, Column], Column]] = {
 """Comparison by alternative of the reading `threshold-trigger`. [THRESHOLD-01, THRESHOLD-02]"""
 
 TARGET: Mapping[str, Callable[[Column], Column]] = {
-    "points": lambda average: average - number(BELOW_AVERAGE),
-    "percent": lambda average: average * number(100 - BELOW_AVERAGE) / number(100),
+    "points": lambda average: average - constant(BELOW_AVERAGE),
+    "percent": lambda average: average * constant(100 - BELOW_AVERAGE) / constant(100),
 }
 """The usage to come down to, by `threshold-target`. [THRESHOLD-03]"""
 
 RELEASED: Mapping[str, Callable[[Column, Column, Column], Column]] = {
-    "traffic": lambda excess, _used, weight: excess * weight / number(100),
+    "traffic": lambda excess, _used, weight: excess * weight / constant(100),
     "usage": lambda excess, used, weight: F.try_divide(excess * weight, used),
 }
 """Traffic that corresponds to points of usage, by `threshold-released`. [THRESHOLD-03]"""
@@ -42,7 +42,7 @@ RELEASED: Mapping[str, Callable[[Column, Column, Column], Column]] = {
 BOUND: Mapping[str, Callable[[Column, Column], Column]] = {
     "printed-sum": lambda average, _threshold: average,
     "average-minus-threshold": lambda average, threshold: average - threshold,
-    "average-minus-10": lambda average, _threshold: average - number(BOUNDARY_LOAD),
+    "average-minus-10": lambda average, _threshold: average - constant(BOUNDARY_LOAD),
 }
 """Under which a broker is idle, by the reading `lower-boundary`. [THRESHOLD-09]"""
 
@@ -54,7 +54,7 @@ RELIEF: Mapping[str, Callable[[Column, Column, Column], Column]] = {
 """True if a bundle goes for an idle broker's sake, by `lower-boundary-amount`. [THRESHOLD-13]"""
 
 
-def stand(brokers: DataFrame, readings: Mapping[str, str]) -> DataFrame:
+def threshold_levels(brokers: DataFrame, readings: Mapping[str, str]) -> DataFrame:
     """Brokers with `thresholdshedder`: what its levels are, and whether it relieves an idle one.
 
     That is usage, average, threshold, limit, target and bound in percent, over, need, and whether

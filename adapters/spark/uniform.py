@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Mapping
 
-from pulsar_conformance.adapters.spark.shapes import number
+from pulsar_conformance.adapters.spark.shapes import constant
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
@@ -14,7 +14,7 @@ THROUGHPUT_THRESHOLD = "loadBalancerMsgThroughputMultiplierDifferenceShedderThre
 SETTINGS = (RATE_THRESHOLD, THROUGHPUT_THRESHOLD)
 
 RATES_DIFFER: Mapping[str, Callable[[Column, Column, Column], Column]] = {
-    "percent": lambda most, least, threshold: (most - least) * number(100) > threshold * least,
+    "percent": lambda most, least, threshold: (most - least) * constant(100) > threshold * least,
     "messages": lambda most, least, threshold: most - least > threshold,
 }
 """Comparison by alternative of the reading `uniform-difference`. [UNIFORM-01]"""
@@ -83,7 +83,7 @@ def with_ends(rows: DataFrame, readings: Mapping[str, str]) -> DataFrame:
         ),
         TRIGGERED[readings["uniform-trigger"]](rates, bytes_).alias("over"),
         (F.col("broker") == F.col("_heaviest.broker")).alias("most_loaded"),
-        ((F.col("_heaviest.weight") - F.col("_lightest")) / number(2)).alias("need"),
+        ((F.col("_heaviest.weight") - F.col("_lightest")) / constant(2)).alias("need"),
     )
     return rows.withColumn("uniformloadshedder", ends).drop(*made)
 

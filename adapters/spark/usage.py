@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from pulsar_conformance.adapters.spark.shapes import RESOURCES, number, or_nothing
+from pulsar_conformance.adapters.spark.shapes import RESOURCES, constant, or_nothing
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
@@ -65,12 +65,12 @@ def smoothed(history: Column, present: Column, kept: Column) -> Column:
 
 def mixed(was: Column, seen: Column, kept: Column) -> Column:
     """A usage after one more was seen; that one itself where there was none. [THRESHOLD-07]"""
-    return F.coalesce(was * kept + seen * (number(1) - kept), seen)
+    return F.coalesce(was * kept + seen * (constant(1) - kept), seen)
 
 
 def mixed_known(was: Column, seen: Column, kept: Column) -> Column:
     """The mixed usage if there was an earlier one; null if it or the history share is unknown."""
-    return was * kept + seen * (number(1) - kept)
+    return was * kept + seen * (constant(1) - kept)
 
 
 def nic_speed(override: Column, reported: Column) -> Column:

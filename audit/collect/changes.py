@@ -26,7 +26,7 @@ def context(now: Sight) -> Iterator[Entry]:
     yield {"kind": "owners", "owners": owners}
 
 
-def changes(before: Sight, now: Sight) -> Iterator[Entry]:
+def events_between(before: Sight, now: Sight) -> Iterator[Entry]:
     """Yield the events between two observations, in a possible order."""
     if now.settings and now.settings != before.settings:
         yield {"kind": "settings", "settings": dict(now.settings)}
@@ -102,7 +102,7 @@ def _is_unexplained(entry: Entry) -> bool:
     return entry["kind"] == "unloaded" and entry["cause"] in ("admin", "unknown")
 
 
-def folded(entries: Iterator[Entry]) -> Sight | None:
+def state_after(entries: Iterator[Entry]) -> Sight | None:
     """Return the state of a cluster after these records; None if they lack the owners."""
     owners: dict[str, set[str]] | None = None
     leader, settings = None, {}

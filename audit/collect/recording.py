@@ -14,10 +14,10 @@ from pulsar_conformance.adapters.operated.sight import Sight
 from pulsar_conformance.audit.collect.changes import (
     Entry,
     as_shutdown,
-    changes,
     context,
-    folded,
+    events_between,
     may_be_shutdown,
+    state_after,
 )
 from pulsar_conformance.audit.collect.files import Recording
 
@@ -36,7 +36,7 @@ class Recorder:
         self._looker = looker
         self._recording = recording
         self._tell = tell
-        self._before = folded(recording.before())
+        self._before = state_after(recording.before())
         self._troubles: dict[str, str] = {}
         self._held: deque[tuple[datetime, list[Entry]]] = deque()
         """Observations that are not written yet, as a broker may have been stopping."""
@@ -85,7 +85,7 @@ class Recorder:
             self.flush()
             entries = list(context(look.sight))
         else:
-            entries = list(changes(before, look.sight))
+            entries = list(events_between(before, look.sight))
         entries += [_report(broker, report) for broker, report in sorted(look.reports.items())]
         for _, held in self._held:
             as_shutdown(held, look.sight)

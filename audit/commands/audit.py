@@ -93,34 +93,34 @@ def run(args: argparse.Namespace) -> int:
     """Print the summary; return 1 if there are faults, 2 if nothing can be audited."""
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     try:
-        paths.check(args.input, args.output, args.json)
+        paths.check_paths(args.input, args.output, args.json)
         _check_times(args.time_from, args.time_to)
         _check_asked(args)
         readings = chosen_readings(args.reading)
         settings = _settings(args.settings)
         specs.load().check_readings(readings)
         options = spark_tuning.of_process(args.input)
-        with session.taken(args.spark, "audit", options) as spark:
+        with session.acquired(args.spark, "audit", options) as spark:
             from pulsar_conformance.audit.pipeline.inquiry import Inquiry
             from pulsar_conformance.audit.pipeline.plan import AuditPlan
             from pulsar_conformance.audit.pipeline.report import (
                 Counterfactual,
                 ReportOptions,
                 answered,
-                check_rules,
-                reported,
+                check_profile_has_rules,
+                write_report,
             )
 
             asked = Inquiry(args.why, args.broker, args.at)
             plan = AuditPlan.of(args.profile, readings, since=args.time_from, until=args.time_to)
-            check_rules(plan)
+            check_profile_has_rules(plan)
             other = Counterfactual(settings, args.strategy)
             how = ReportOptions(args.cases, wait=args.wait)
             if asked:
                 answer = answered(spark.session, args.input, args.output, plan, asked, how)
                 print("\n".join(answer))
                 return 0
-            found, lines = reported(spark.session, args.input, args.output, plan, other, how)
+            found, lines = write_report(spark.session, args.input, args.output, plan, other, how)
     except (AdapterError, AuditError, BadPlan, BadSetting, BadSnapshot, specs.UnknownName) as wrong:
         print(f"pulsar-conformance: {wrong}", file=sys.stderr)
         return UNUSABLE

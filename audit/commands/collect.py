@@ -75,7 +75,7 @@ def run(args: argparse.Namespace) -> int:
         with recorder_of(args, Path(args.output)) as (recorder, recording), interrupted() as stop:
             recorder.run(args.every, args.lasting, stop)
     except UNREACHED as wrong:
-        tell(str(wrong))
+        print_error(str(wrong))
         return UNUSABLE
     print(f"{args.output}: {counted(recording.lines, 'line')}")
     return 0
@@ -94,14 +94,14 @@ def recorder_of(args: argparse.Namespace, folder: Path) -> Iterator[tuple[Record
         looker = Looker.of(api, args.cluster)
         try:
             recording = Recording(folder, looker.cluster)
-            yield Recorder(looker, recording, tell), recording
+            yield Recorder(looker, recording, print_error), recording
         finally:
             looker.close()
     finally:
         api.close()
 
 
-def tell(text: str) -> None:
+def print_error(text: str) -> None:
     """Print a line on standard error."""
     print(f"collect: {text}", file=sys.stderr, flush=True)
 

@@ -132,10 +132,10 @@ def _written(args: argparse.Namespace) -> Iterator[str]:
     fleet = fleet_of(args, rules)
     if args.decided_by != NOBODY:
         _try(args.decided_by, fleet.readings)
-    with session.taken(args.spark, "fleet") as spark:
-        from pulsar_conformance.audit.fleet.writing import write
+    with session.acquired(args.spark, "fleet") as spark:
+        from pulsar_conformance.audit.fleet.writing import write_history
 
-        written = write(spark.session, fleet, told, args.output)
+        written = write_history(spark.session, fleet, told, args.output)
     yield f"{args.output}: {counted(written.lines, 'line')}"
     for kind, count in written.counts.items():
         yield f"  {kind:<12} {count:>10}"

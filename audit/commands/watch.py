@@ -83,7 +83,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _watch(args: argparse.Namespace) -> int:
     history, output = (str(Path(args.output) / name) for name in (HISTORY, AUDIT))
-    paths.check(history, output, None)
+    paths.check_paths(history, output, None)
     session.check_place(args.spark, "watch")
     readings = chosen_readings(args.reading)
     specs.load().check_readings(readings)
@@ -91,7 +91,7 @@ def _watch(args: argparse.Namespace) -> int:
         recorder.once(first=True)
         with _recording(recorder, args.every, args.lasting) as course:
             options = spark_tuning.of_process(history)
-            with session.taken(args.spark, "watch", options) as spark:
+            with session.acquired(args.spark, "watch", options) as spark:
                 audit = _auditing(spark.session, args, readings, history, output)
                 return _kept_current(audit, course, lambda: recording.lines, args.audit_every)
 
@@ -136,19 +136,19 @@ def _auditing(
     from pulsar_conformance.audit.pipeline.report import (
         Counterfactual,
         ReportOptions,
-        check_rules,
-        reported,
+        check_profile_has_rules,
+        write_report,
     )
     from pulsar_conformance.audit.pipeline.report_text import verdict
 
     plan = AuditPlan.of(args.profile, readings)
-    check_rules(plan)
+    check_profile_has_rules(plan)
     refresh = max(1, round(args.audit_every))
     how = ReportOptions(quiet=True, refresh=refresh, wait=True)
     print(f"the page: {Path(output) / PAGE}", flush=True)
 
     def audit() -> int:
-        found, _lines = reported(spark, history, output, plan, Counterfactual({}, None), how)
+        found, _lines = write_report(spark, history, output, plan, Counterfactual({}, None), how)
         parts = (
             counted(found["lines"]["read"], "line"),
             counted(found["cycles"], "shedding cycle"),

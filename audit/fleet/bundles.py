@@ -13,7 +13,7 @@ TENANTS = ("shop", "bank", "game")
 HASHES = 1 << 32
 
 
-def whole(fleet: Fleet, numbers: DataFrame) -> DataFrame:
+def bundle_ranges(fleet: Fleet, numbers: DataFrame) -> DataFrame:
     """Return a row per bundle: `cluster` and `bundle` (their numbers), `lower`, `upper`.
 
     `numbers` are 0, 1, 2 ... in the column `id`, one per bundle.

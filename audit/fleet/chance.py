@@ -8,11 +8,11 @@ from pyspark.sql import functions as F
 STEPS = 1 << 40
 
 
-def share(seed: int, purpose: str, *of: Column) -> Column:
+def random_share(seed: int, purpose: str, *of: Column) -> Column:
     """Return a number from 0 up to, not including, 1."""
-    return whole(seed, purpose, STEPS, *of) / F.lit(float(STEPS))
+    return random_integer(seed, purpose, STEPS, *of) / F.lit(float(STEPS))
 
 
-def whole(seed: int, purpose: str, count: int, *of: Column) -> Column:
+def random_integer(seed: int, purpose: str, count: int, *of: Column) -> Column:
     """Return a whole number from 0 up to, not including, `count`."""
     return F.pmod(F.xxhash64(F.lit(seed), F.lit(purpose), *of), F.lit(count))

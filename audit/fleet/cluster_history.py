@@ -10,7 +10,12 @@ from typing import Any
 from pulsar_conformance import specs
 from pulsar_conformance.adapters import Connection
 from pulsar_conformance.adapters.arguments import DEFAULT_PROFILE
-from pulsar_conformance.audit.fleet.leader import Memory, ReceivedReport, case_of, usages
+from pulsar_conformance.audit.fleet.leader import (
+    Memory,
+    ReceivedReport,
+    shedding_case,
+    weighted_usages,
+)
 from pulsar_conformance.audit.fleet.size import AUTO_UNLOAD, HISTORY, BadFleet
 from pulsar_conformance.audit.fleet.world import SimulatedCluster
 from pulsar_conformance.audit.input.parsing import ADMIN, AUTOMATIC, SHEDDING, SHUTDOWN, SPLIT
@@ -100,7 +105,7 @@ class ClusterHistory:
         """Shed load: apply the adapter's unloads, and assign the bundles to other brokers."""
         if self.connection is None:
             return
-        case = case_of(now, self.settings, self.known(now), self.memory)
+        case = shedding_case(now, self.settings, self.known(now), self.memory)
         self.unload(self.ask(case), now)
         self.remember(case)
 
@@ -117,7 +122,7 @@ class ClusterHistory:
         """Remember usages if the settings make them count later. [THRESHOLD-07]"""
         if self.settings.get(HISTORY):
             defaults = specs.load().defaults(DEFAULT_PROFILE)
-            for name, used in usages(case, defaults).items():
+            for name, used in weighted_usages(case, defaults).items():
                 self.memory.used[name].append(used)
 
     def unload(self, pairs: Pairs, now: int) -> None:

@@ -61,7 +61,7 @@ class Memory:
         return {name: passed for name, passed in ago.items() if passed <= settings.get(GRACE, 30)}
 
 
-def case_of(now: int, settings: Json, reports: Mapping[str, Json], memory: Memory) -> Json:
+def shedding_case(now: int, settings: Json, reports: Mapping[str, Json], memory: Memory) -> Json:
     """Return the `shed.select` case of a cycle, from the reports of live brokers."""
     brokers = {name: {each: said[each] for each in KNOWN} for name, said in reports.items()}
     if settings.get(HISTORY):
@@ -77,7 +77,7 @@ def case_of(now: int, settings: Json, reports: Mapping[str, Json], memory: Memor
     }
 
 
-def usages(case: Json, defaults: Mapping[str, Any]) -> dict[str, float]:
+def weighted_usages(case: Json, defaults: Mapping[str, Any]) -> dict[str, float]:
     """Return the weighted usage of each broker of a case."""
     weight = weights(Settings(case["settings"], defaults))
     return {

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 
-from pulsar_conformance.audit.fleet.chance import share, whole
+from pulsar_conformance.audit.fleet.chance import random_integer, random_share
 from pulsar_conformance.audit.fleet.size import Fleet
 from pyspark.sql import Column
 from pyspark.sql import functions as F
@@ -43,13 +43,13 @@ def constants(fleet: Fleet, cluster: Column, bundle: Column) -> dict[str, Column
     """Return the constants of a bundle; `bundle` is its number in the cluster."""
 
     def chance(purpose: str) -> Column:
-        return share(fleet.seed, purpose, cluster, bundle)
+        return random_share(fleet.seed, purpose, cluster, bundle)
 
     def pick(purpose: str, count: int) -> Column:
-        return whole(fleet.seed, purpose, count, cluster, bundle)
+        return random_integer(fleet.seed, purpose, count, cluster, bundle)
 
     heavy = F.pow(F.lit(1.0) - chance("tail"), F.lit(-1 / TAIL))
-    zone = whole(fleet.seed, "zone", len(ZONES), cluster, F.floor(bundle / 16))
+    zone = random_integer(fleet.seed, "zone", len(ZONES), cluster, F.floor(bundle / 16))
     begins = pick("hot hour", DAY)
     return {
         "base": F.lit(float(LEAST_BYTES)) * F.least(heavy, F.lit(float(HEAVIEST))),
@@ -69,7 +69,7 @@ def rates(fleet: Fleet, cluster: Column, bundle: Column, period: Column) -> dict
     hour = F.sin((minute + F.col("zone")) * (2 * math.pi / DAY))
     since = F.pmod(minute - F.col("hot_from"), F.lit(DAY))
     hot = since < F.col("hot_until") - F.col("hot_from")
-    noise = share(fleet.seed, "noise", cluster, bundle, period) * 2 - 1
+    noise = random_share(fleet.seed, "noise", cluster, bundle, period) * 2 - 1
     now = F.col("base") * (1 + hour * SWING) * (1 + noise * NOISE)
     now = now * F.when(hot, F.col("hot_by")).otherwise(F.lit(1.0))
     messages = F.least(F.round(now / F.col("size") * 8) / 8, F.lit(MOST_MESSAGES))

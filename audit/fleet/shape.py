@@ -45,7 +45,7 @@ def limits(size: int) -> dict[str, float]:
     }
 
 
-def percents(size: int, rates: Mapping[str, float]) -> dict[str, float]:
+def drawn_percents(size: int, rates: Mapping[str, float]) -> dict[str, float]:
     """Return the percentage of each resource that a broker uses."""
     messages = (rates["msgRateIn"] + rates["msgRateOut"]) / (size * MESSAGES_OF_BUNDLE)
     carried = (rates["msgThroughputIn"] + rates["msgThroughputOut"]) / (size * BYTES_OF_BUNDLE)

@@ -22,7 +22,9 @@ from pyspark.sql import functions as F
 LINES = "kind string, value string"
 
 
-def lines(fleet: Fleet, rows: DataFrame, adapter: str, planted: Sequence[str] = ()) -> DataFrame:
+def simulated_lines(
+    fleet: Fleet, rows: DataFrame, adapter: str, planted: Sequence[str] = ()
+) -> DataFrame:
     """Return every record as a line of JSON: rows of `kind` and `value`.
 
     `rows` are the bundles, with their numbers and ranges; `adapter` decides what is unloaded, or
@@ -34,11 +36,11 @@ def lines(fleet: Fleet, rows: DataFrame, adapter: str, planted: Sequence[str] = 
         number = int(key[0])
         return history(fleet, number, group, adapter, () if number else planted)
 
-    each = carried(fleet, rows).repartition(fleet.clusters, "cluster").groupBy("cluster")
+    each = simulated_bundles(fleet, rows).repartition(fleet.clusters, "cluster").groupBy("cluster")
     return each.applyInPandas(of_cluster, LINES)
 
 
-def carried(fleet: Fleet, rows: DataFrame) -> DataFrame:
+def simulated_bundles(fleet: Fleet, rows: DataFrame) -> DataFrame:
     """Return a row for each bundle: its numbers, `name`, `topics`, and its `rates` by period."""
     cluster, bundle = F.col("cluster"), F.col("bundle")
     constants = loads.constants(fleet, cluster, bundle)

@@ -103,7 +103,9 @@ class SimulatedCluster:
             for one, each, count in zip(bundles, rates.tolist(), topics, strict=True)
         }
         at = self.reported_at(broker, period)
-        return report_of(self.fleet.bundles, broker + 1, sums, dict(sorted(stats.items())), at)
+        return simulated_report(
+            self.fleet.bundles, broker + 1, sums, dict(sorted(stats.items())), at
+        )
 
 
 def stats_of(rates: Sequence[float], topics: int) -> Json:
@@ -112,10 +114,10 @@ def stats_of(rates: Sequence[float], topics: int) -> Json:
     return {**dict(zip(RATE_FIELDS, rates, strict=True)), "topics": topics, **sessions}
 
 
-def report_of(size: int, number: int, sums: Json, stats: Json, at: int) -> Json:
+def simulated_report(size: int, number: int, sums: Json, stats: Json, at: int) -> Json:
     """Return a load report of the modular load manager; `at` is milliseconds since 1970."""
     host = f"broker-{number}.example.com"
-    used = shape.percents(size, sums)
+    used = shape.drawn_percents(size, sums)
     usages = {
         name: {"usage": used[name] * (limit / 100), "limit": limit}
         for name, limit in shape.limits(size).items()

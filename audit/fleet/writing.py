@@ -57,14 +57,14 @@ class Written:
         return sum(self.counts.values())
 
 
-def lines(session: Any, fleet: Fleet, told: HistoryOptions) -> DataFrame:
+def record_lines(session: Any, fleet: Fleet, told: HistoryOptions) -> DataFrame:
     """Return every record as a line of JSON, and notes of planted violations: `kind`, `value`."""
-    rows = bundles.whole(fleet, session.range(fleet.clusters * fleet.of_cluster))
-    made = simulated.lines(fleet, rows, told.decided_by, told.planted)
+    rows = bundles.bundle_ranges(fleet, session.range(fleet.clusters * fleet.of_cluster))
+    made = simulated.simulated_lines(fleet, rows, told.decided_by, told.planted)
     return with_damage(made, told.damaged, fleet.seed)
 
 
-def write(session: Any, fleet: Fleet, told: HistoryOptions, path: str) -> Written:
+def write_history(session: Any, fleet: Fleet, told: HistoryOptions, path: str) -> Written:
     """Write a history into a folder that is not there yet. Errors: `BadFleet`."""
     there = Path(path.removeprefix(LOCAL))
     if there.is_file() or (there.is_dir() and any(there.iterdir())):
@@ -73,7 +73,7 @@ def write(session: Any, fleet: Fleet, told: HistoryOptions, path: str) -> Writte
         raise BadFleet(f"--output {path}: a file is where its folder would be; name another one")
     if there.is_dir():
         there.rmdir()
-    made, seen = lines(session, fleet, told), Observation("lines")
+    made, seen = record_lines(session, fleet, told), Observation("lines")
     kind = F.col("kind")
     counts = [F.count(F.when(kind == one, 1)).alias(one) for one in KINDS]
     notes = [F.max(F.when(kind == PLANTED + one, F.col("value"))) for one in told.planted]

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
 from pulsar_conformance.adapters.spark.configuring import few_rows
-from pulsar_conformance.audit.input.files import InputFiles, Session, listed
+from pulsar_conformance.audit.input.files import InputFiles, Session, file_rows
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
@@ -33,11 +33,11 @@ class ChangedFiles(NamedTuple):
     touched: tuple[str, ...]
 
 
-def sources(spark: Session, path: str, found: InputFiles) -> DataFrame:
+def current_sources(spark: Session, path: str, found: InputFiles) -> DataFrame:
     """Return the current files of a path, as `SOURCE`."""
     modified = F.col("modificationTime").cast("double").alias("modified")
     fingerprint = F.lit(found.fingerprint).alias("fingerprint")
-    there = listed(spark, path).where(F.col("kind").isin(*found.files))
+    there = file_rows(spark, path).where(F.col("kind").isin(*found.files))
     return there.select("file", "length", modified, fingerprint)
 
 
@@ -68,10 +68,10 @@ def differs_since(read: DataFrame, said: DataFrame) -> datetime:
 def first_of(rows: DataFrame, time: str) -> datetime:
     """Return the earliest time in a column; `NEVER` without any."""
     (row,) = few_rows(rows.agg(F.unix_micros(F.min(time)).alias("first")))
-    return time_of(row["first"])
+    return time_of_micros(row["first"])
 
 
-def time_of(micros: int | None) -> datetime:
+def time_of_micros(micros: int | None) -> datetime:
     """Return the time of microseconds since 1970; `NEVER` for None."""
     return NEVER if micros is None else EPOCH + timedelta(microseconds=micros)
 
@@ -93,7 +93,7 @@ def difference(new: DataFrame, old: DataFrame, ignored: Sequence[str]) -> TableD
     other = other.where("more != 0").groupBy("time", "kept").agg(F.sum("more").alias("more"))
     relevant = F.when(F.col("more") != 0, F.col("time"))
     (row,) = other.agg(_first(F.col("time"), "any"), _first(relevant, "relevant")).collect()
-    return TableDifference(time_of(row["any"]), time_of(row["relevant"]))
+    return TableDifference(time_of_micros(row["any"]), time_of_micros(row["relevant"]))
 
 
 def _row_texts(rows: DataFrame, ignored: Sequence[str], more: int) -> DataFrame:

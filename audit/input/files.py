@@ -49,7 +49,7 @@ def among(of: Some) -> Column:
     return F.lit(True) if of is None else F.col("_metadata.file_path").isin(*of)
 
 
-def named(name: Column, endings: tuple[str, ...]) -> Column:
+def has_ending(name: Column, endings: tuple[str, ...]) -> Column:
     """True if a file's name has one of these endings."""
     found = F.lit(False)
     for ending in endings:
@@ -65,16 +65,16 @@ def kind() -> Column:
     """
     name, near = F.col("_metadata.file_name"), F.col("_metadata.file_path").startswith(LOCAL)
     return (
-        F.when(named(name, ARCHIVES), "foreign")
-        .when(named(name, (GZIP,)), F.when(near, "gzip").otherwise("distant-gzip"))
-        .when(named(name, (PARQUET,)), "parquet")
-        .when(named(name, FOREIGN), "foreign")
+        F.when(has_ending(name, ARCHIVES), "foreign")
+        .when(has_ending(name, (GZIP,)), F.when(near, "gzip").otherwise("distant-gzip"))
+        .when(has_ending(name, (PARQUET,)), "parquet")
+        .when(has_ending(name, FOREIGN), "foreign")
         .when(near & name.contains(COLON), "colon")
         .otherwise("text")
     )
 
 
-def listed(spark: Session, path: str, of: Some = None) -> DataFrame:
+def file_rows(spark: Session, path: str, of: Some = None) -> DataFrame:
     """Return a row for each file: `path` to open it, `file` to name it, `length`, `kind`."""
     reader = spark.read.format("binaryFile").option("recursiveFileLookup", True)
     return (
@@ -104,14 +104,14 @@ class InputFiles:
         return sum(self.files.values())
 
 
-def found(spark: Session, path: str) -> InputFiles:
+def current_files(spark: Session, path: str) -> InputFiles:
     """Return the current files; any change of one changes the fingerprint.
 
     Errors: Spark's own `AnalysisException` where there is no such path.
     """
     each = F.xxhash64("file", "length", F.col("modificationTime").cast("double"))
     rows = (
-        listed(spark, path)
+        file_rows(spark, path)
         .groupBy("kind")
         .agg(
             F.count(F.lit(1)).alias("files"),

@@ -38,11 +38,11 @@ def _read(spark: Session, path: str, of: Some, which: str, content: Column) -> D
     file = F.col("_metadata.file_path").alias("file")
     wanted = files.where((kind() == which) & among(of))
     rows = wanted.select(file, "path", content.alias("content"))
-    lines = rows.mapInArrow(reader(), SHAPE)
+    lines = rows.mapInArrow(arrow_reader(), SHAPE)
     return lines.withColumn("line", F.col("line").cast("string"))
 
 
-def reader() -> Callable[[Iterator[Any]], Iterator[Any]]:
+def arrow_reader() -> Callable[[Iterator[Any]], Iterator[Any]]:
     """Return a function over Arrow batches that reads files.
 
     It is sent to Spark's workers, where this project need not be installed.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import reduce
 
-from pulsar_conformance.audit.input.files import InputFiles, Session, Some, among, kind, listed
+from pulsar_conformance.audit.input.files import InputFiles, Session, Some, among, file_rows, kind
 from pulsar_conformance.audit.input.gzipped import colon_lines, distant_gzip_lines, gzip_lines
 from pulsar_conformance.audit.input.parquets import checked_parquet_lines, parquet_lines
 from pyspark.sql import Column, DataFrame
@@ -59,7 +59,7 @@ def _columns(line: Column) -> tuple[Column, ...]:
 
 def foreign_lines(spark: Session, path: str, of: Some = None) -> DataFrame:
     """Return a row for each file of a format that is not read."""
-    files = listed(spark, path, of).where(F.col("kind") == "foreign")
+    files = file_rows(spark, path, of).where(F.col("kind") == "foreign")
     return files.select("file", F.lit("").alias("line"), F.lit(FOREIGN).alias("damage"))
 
 
@@ -74,7 +74,7 @@ READERS: Mapping[str, Callable[[Session, str, Some], DataFrame]] = {
 """Readers by kind of file."""
 
 
-def lines(
+def read_lines(
     spark: Session, path: str, found: InputFiles, whole: bool = True, of: Some = None
 ) -> DataFrame:
     """Return `file`, `line` and `damage`; lost content is a row with the reason.

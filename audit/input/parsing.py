@@ -93,7 +93,7 @@ MILLISECONDS = r"^\d{13}\z"
 """A time in milliseconds since 1970, from 2001 on."""
 
 
-def parsed(lines: DataFrame) -> DataFrame:
+def parsed_records(lines: DataFrame) -> DataFrame:
     """Parse lines, without the carriage returns at their ends.
 
     `lines` have `file`, `line`, `damage`. Added are `found` (number of JSON values on the line;
@@ -124,7 +124,7 @@ def parsed(lines: DataFrame) -> DataFrame:
     )
     said = {name: F.col(f"_one.{name}") for name in ("kind", "cluster", *FIELDS)}
     rows = rows.withColumns({**said, "stamp": F.col("_one.at")})
-    return rows.withColumn("at", time_of(F.col("stamp"))).drop("_parsed", "_one", "_value")
+    return rows.withColumn("at", parse_time(F.col("stamp"))).drop("_parsed", "_one", "_value")
 
 
 def _not_text(value: Column) -> Column:
@@ -148,7 +148,7 @@ def _without_returns(line: Column) -> Column:
     return F.when(line.endswith("\r"), F.rtrim(line, F.lit("\r"))).otherwise(line)
 
 
-def time_of(text: Column) -> Column:
+def parse_time(text: Column) -> Column:
     """Return the time that a text states; null without a date, a time or a zone."""
     plain = F.regexp_replace(F.regexp_replace(text, ",", "."), r" ?([+-]\d\d):?(\d\d)$", "$1:$2")
     written = F.when(text.rlike(ISO), text).otherwise(plain).try_cast("timestamp")

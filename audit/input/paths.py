@@ -38,7 +38,7 @@ def as_given(path: str) -> str:
     return literal(path if whole else str(Path(path).absolute()))
 
 
-def check(source: str, output: str, summary: str | None) -> None:
+def check_paths(source: str, output: str, summary: str | None) -> None:
     """Check that paths can be read and written. Errors: `AuditError`."""
     for option, path in (("input", source), ("output", output)):
         if not path:

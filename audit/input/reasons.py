@@ -34,7 +34,7 @@ COUNTS = STATS[len(RATE_FIELDS) :]
 FRAMES = ("shortTermData", "longTermData")
 
 
-def any_of(*conditions: Column) -> Column:
+def any_condition(*conditions: Column) -> Column:
     """True if one of the conditions holds; null counts as false."""
     known = (F.coalesce(one, F.lit(False)) for one in conditions)
     return reduce(Column.__or__, known, F.lit(False))
@@ -67,7 +67,7 @@ def no_object() -> Column:
 
 def bad_broker() -> Column:
     """True if a broker is missing, or a name is no broker's."""
-    return any_of(
+    return any_condition(
         lacks("broker"), no_broker(F.col("broker")), F.exists(F.map_keys("owners"), no_broker)
     )
 
@@ -87,7 +87,7 @@ def bad_bundle() -> Column:
         F.flatten(F.map_values("owners")),
     )
     named = F.col("bundle").isNotNull() & no_bundle(F.col("bundle"))
-    return any_of(lacks("bundle"), named, *(F.exists(names, no_bundle) for names in every))
+    return any_condition(lacks("bundle"), named, *(F.exists(names, no_bundle) for names in every))
 
 
 def no_bundle(name: Column) -> Column:
@@ -107,7 +107,7 @@ def missing() -> Column:
         for one in resources
     )
     fields = dict.fromkeys(name for names in REQUIRED.values() for name in names)
-    return any_of(
+    return any_condition(
         *(lacks(name) for name in fields),
         is_kind("load_report") & reduce(Column.__and__, empty),
         *half,
@@ -143,7 +143,7 @@ def bad_numbers() -> Column:
     resources = [report[name] for name in RESOURCES]
     resources += [report["systemResourceUsage"][name] for name in RESOURCES]
     averages = (data[frame][name] for frame in FRAMES for name in (*RATE_FIELDS, "numSamples"))
-    return any_of(
+    return any_condition(
         *map(bad_resource, resources),
         bad_number(*(report[name] for name in RATE_FIELDS)),
         F.exists(F.map_values(report["lastStats"]), bad_stats),
@@ -152,11 +152,11 @@ def bad_numbers() -> Column:
     )
 
 
-def twice() -> Column:
+def has_repeated_key() -> Column:
     """True if a key has two values."""
     maps = ("report.lastStats", "report.bundleStats", "owners", "settings")
     keys = (F.map_keys(one) for one in maps)
-    return any_of(*(F.size(F.array_distinct(names)) < F.size(names) for names in keys))
+    return any_condition(*(F.size(F.array_distinct(names)) < F.size(names) for names in keys))
 
 
 def bad_split() -> Column:
@@ -168,7 +168,7 @@ def bad_split() -> Column:
         lambda one, after: upper_of(one) != lower_of(after),
     )
     first, last = F.get(parts, F.lit(0)), F.get(parts, F.size(parts) - 1)
-    return is_kind("split") & any_of(
+    return is_kind("split") & any_condition(
         F.size(parts) < 2,
         F.exists(parts, lambda one: namespace_of(one) != namespace_of(bundle)),
         F.exists(seams, lambda open_one: open_one),
@@ -191,7 +191,7 @@ def bad_setting() -> Column:
         for name, kind in types.items()
         if kind == "boolean"
     )
-    return is_kind("settings") & any_of(*typed, *switches)
+    return is_kind("settings") & any_condition(*typed, *switches)
 
 
 def _is_number(text: Column, typed: Callable[[Column], Column]) -> Column:
@@ -284,7 +284,7 @@ REASONS: Mapping[str, Reason] = {
         f"A number is NaN, below 0 or above {LARGEST:.0e}, or a count is not a whole number.",
         bad_numbers,
     ),
-    "two-values": Reason("It gives a bundle, broker or setting two values.", twice),
+    "two-values": Reason("It gives a bundle, broker or setting two values.", has_repeated_key),
     "not-strict-json": Reason(
         "An object has a key twice, text follows the end of the JSON, or a number is NaN.",
         lambda: ~F.col("sound"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pulsar_conformance.audit.input.parsing import FIELDS, REQUIRED, parsed, time_of
+from pulsar_conformance.audit.input.parsing import FIELDS, REQUIRED, parse_time, parsed_records
 from pulsar_conformance.audit.input.reasons import (
     CLUSTER,
     EARLIEST,
@@ -46,7 +46,7 @@ def parse_each(lines: DataFrame) -> DataFrame:
 
     Cluster, day and time are null where they cannot be believed.
     """
-    rows = _with_hints(parsed(lines).withColumn("reason", reason()))
+    rows = _with_hints(parsed_records(lines).withColumn("reason", reason()))
     usable = F.col("reason").isNull()
     said = F.struct(*FIELDS).alias("said")
     at = F.when(~has_no_time(F.col("reason")) | F.col("hinted"), F.col("at"))
@@ -69,7 +69,7 @@ def _with_hints(rows: DataFrame) -> DataFrame:
     def hint(name: str) -> Column:
         return F.nullif(F.regexp_extract("line", FIELD.format(name), 1), F.lit(""))
 
-    at, cluster, kind = time_of(hint("at")), hint("cluster"), hint("kind")
+    at, cluster, kind = parse_time(hint("at")), hint("cluster"), hint("kind")
     earliest, latest = (F.lit(one).cast("timestamp") for one in (EARLIEST, LATEST))
     sound = at.between(earliest, latest) & cluster.rlike(CLUSTER) & kind.isin(*REQUIRED)
     hinted = damaged & F.coalesce(sound, F.lit(False))

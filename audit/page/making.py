@@ -12,14 +12,17 @@ from pulsar_conformance.audit.pipeline.plan import AuditPlan
 PAGE = "audit.html"
 
 
-def content(tables: series.Tables, plan: AuditPlan, output: str) -> dict[str, Any] | None:
+def page_content(tables: series.Tables, plan: AuditPlan, output: str) -> dict[str, Any] | None:
     """Return the content of the page; None if the output is not local."""
     if not Path(output).is_dir():
         return None
-    return {"clusters": series.drawn(tables, plan), "verdicts": series.verdicts(tables)}
+    return {
+        "clusters": series.drawn_clusters(tables, plan),
+        "verdicts": series.verdict_rows(tables),
+    }
 
 
-def write(data: dict[str, Any], output: str, lines: list[str], refresh: int = 0) -> Path:
+def write_page(data: dict[str, Any], output: str, lines: list[str], refresh: int = 0) -> Path:
     """Write the page atomically, and return its path.
 
     `lines` are the report as the command prints it; a browser reloads the page every `refresh`

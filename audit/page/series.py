@@ -43,7 +43,7 @@ TO_AND_FRO = 2
 BUNDLES = 50
 
 
-def drawn(tables: Tables, plan: AuditPlan) -> list[Json]:
+def drawn_clusters(tables: Tables, plan: AuditPlan) -> list[Json]:
     """Return the clusters with lines, marks and bundles, the one with the most faults first."""
     clusters = _clusters(tables)
     points, marks = shares(list(clusters.values()))
@@ -64,7 +64,7 @@ def shares(brokers: Sequence[int]) -> tuple[int, int]:
     return min(POINTS, DRAWN // max(1, lines)), min(MARKS, MARKED // max(1, len(brokers)))
 
 
-def verdicts(tables: Tables) -> list[list[str | None]]:
+def verdict_rows(tables: Tables) -> list[list[str | None]]:
     """Return rows of rule, verdict, cluster, cycle, evidence and the rule that it follows from."""
     rank = F.array_position(F.array(*map(F.lit, (*WRONG, "undecided"))), F.col("verdict"))
     rows = tables["verdicts"].where(F.col("verdict") != "allowed")
@@ -90,7 +90,7 @@ def _lines(tables: Tables, plan: AuditPlan, cluster: str, most: int) -> Json:
     """Return seconds since 1970, and usages, average and limit in percent."""
     mine = F.col("cluster") == cluster
     used = tables["broker_usage"].where(mine & (F.col("moment") == F.col("cycle")))
-    ran = cycles.moments({"cycles": tables["cycles"].where(mine)}, plan)
+    ran = cycles.cycle_moments({"cycles": tables["cycles"].where(mine)}, plan)
     ran = ran.where("moment = cycle").select("cycle", "strategy", "settings")
     rows = used.select("cycle", "broker", F.coalesce("used", "present").alias("used"))
     rows = rows.withColumn("average", F.avg("used").over(Window.partitionBy("cycle")))

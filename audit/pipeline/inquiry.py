@@ -61,7 +61,7 @@ class Inquiry:
         return rows
 
 
-def answer(tables: Tables, plan: AuditPlan, asked: Inquiry) -> Iterator[str]:
+def answer_inquiry(tables: Tables, plan: AuditPlan, asked: Inquiry) -> Iterator[str]:
     """Yield events, then each cycle with its verdicts and arithmetic. Errors: `AuditError`."""
     clusters = _clusters(tables, asked)
     if not clusters:
@@ -186,7 +186,7 @@ def _arithmetic(tables: Tables, plan: AuditPlan, asked: Inquiry, this: Column) -
     its first unload.
     """
     made = {**tables, "cycles": tables["cycles"].where(this)}
-    moments = cycles.moments(made, plan)
+    moments = cycles.cycle_moments(made, plan)
     seen = asked.of(tables["bundle_averages" if asked.bundle else "broker_usage"].where(this))
     if asked.at is not None:
         seen = seen.where(F.col("moment") <= F.lit(asked.at))

@@ -22,7 +22,7 @@ CONTINUES = "which goes on"
 SILENT = "of which nothing is reported since"
 
 
-def changes(tables: Tables) -> DataFrame:
+def leader_changes(tables: Tables) -> DataFrame:
     """Return a row for each leader after the first: `cluster`, `at`, `broker`, `former`, `how`.
 
     `how` is `RESTARTED` if the same broker leads again, else what became of the former one: it
@@ -54,7 +54,7 @@ def changes(tables: Tables) -> DataFrame:
 
 def described(tables: Tables) -> Json:
     """Format the number of changes, and the first ones with cluster and time."""
-    rows = changes(tables)
+    rows = leader_changes(tables)
     words = F.concat(F.col("broker"), F.lit(" "), _words())
     at = F.date_format("at", "yyyy-MM-dd'T'HH:mm:ss.SSS'Z'")
     first = rows.orderBy("at", "cluster").limit(SHOWN)
@@ -70,7 +70,7 @@ def _words() -> Column:
 
 def of_broker(tables: Tables, cluster: str, broker: str | None) -> DataFrame:
     """Return `at` and `text`: when this broker began to lead, and when it ceased to."""
-    mine = changes(tables).where(F.col("cluster") == cluster)
+    mine = leader_changes(tables).where(F.col("cluster") == cluster)
     begins = mine.where(F.col("broker") == broker).select("at", _words().alias("text"))
     ends = mine.where((F.col("former") == broker) & (F.col("broker") != broker))
     lost = F.concat(F.col("broker"), F.lit(" replaces it as leader, "), F.col("how"))

@@ -6,9 +6,14 @@ from collections.abc import Callable
 from datetime import datetime
 from functools import partial
 
-from pulsar_conformance.audit.input.changes import changed_files, differs_since, first_of, sources
+from pulsar_conformance.audit.input.changes import (
+    changed_files,
+    current_sources,
+    differs_since,
+    first_of,
+)
 from pulsar_conformance.audit.input.files import InputFiles
-from pulsar_conformance.audit.input.lines import lines
+from pulsar_conformance.audit.input.lines import read_lines
 from pulsar_conformance.audit.input.records import (
     as_stray,
     deduplicate,
@@ -32,12 +37,12 @@ def source(store: Store, path: str, there: InputFiles) -> TableStep:
 
     # Files are listed before they are read: what is appended meanwhile is read the next time.
     def listed() -> DataFrame:
-        return sources(store.spark, path, there)
+        return current_sources(store.spark, path, there)
 
     def read(whole: bool) -> Callable[[Tables], DataFrame]:
         def read_all(_: Tables) -> DataFrame:
             store.read_from(listed())
-            return records(lines(store.spark, path, there, whole))
+            return records(read_lines(store.spark, path, there, whole))
 
         return read_all
 
@@ -86,7 +91,7 @@ def _renewed(
         return None
     read = store.read(RECORDS)
     touched = F.col("file").isin(*new.touched)
-    said = parse_each(lines(store.spark, path, there, of=new.files)).localCheckpoint()
+    said = parse_each(read_lines(store.spark, path, there, of=new.files)).localCheckpoint()
     since = differs_since(read.where(touched), said) if new.touched else first_of(said, "at")
     others = undo_deduplication(from_day(read, since)).where(~touched)
     rows = deduplicate(others.unionByName(from_day(said, since)))

@@ -17,13 +17,13 @@ from pulsar_conformance.audit.input.changes import NEVER
 from pulsar_conformance.audit.input.paths import AuditError, as_given, literal
 from pulsar_conformance.audit.page import making
 from pulsar_conformance.audit.pipeline import report_text, spark_tuning, summary
-from pulsar_conformance.audit.pipeline.inquiry import Inquiry, answer
+from pulsar_conformance.audit.pipeline.inquiry import Inquiry, answer_inquiry
 from pulsar_conformance.audit.pipeline.lock import locked
 from pulsar_conformance.audit.pipeline.marks import Mark
 from pulsar_conformance.audit.pipeline.plan import AuditPlan
 from pulsar_conformance.audit.pipeline.reading import source
-from pulsar_conformance.audit.pipeline.running import BEGUN, make, stale_tables
-from pulsar_conformance.audit.pipeline.steps import TableStep, steps
+from pulsar_conformance.audit.pipeline.running import BEGUN, build_tables, stale_tables
+from pulsar_conformance.audit.pipeline.steps import TableStep, build_steps
 from pulsar_conformance.audit.pipeline.tables import SESSION
 from pulsar_conformance.audit.pipeline.workers import workers
 from pulsar_conformance.audit.pipeline.writing import ASKED, Store
@@ -75,7 +75,7 @@ class Counterfactual:
         )
 
 
-def check_rules(plan: AuditPlan) -> None:
+def check_profile_has_rules(plan: AuditPlan) -> None:
     """Check that the profile has rules about unloads. Errors: `AuditError`."""
     if rules_of(plan):
         return
@@ -84,7 +84,7 @@ def check_rules(plan: AuditPlan) -> None:
     raise AuditError(f"--judge-by {plan.profile}: {problem}")
 
 
-def tables(
+def build_audit_tables(
     spark: Any,
     path: str,
     output: str,
@@ -100,7 +100,7 @@ def tables(
     found = _found(spark, path)
     store = Store(spark, output.rstrip("/"), spark_tuning.in_one(found.length))
     _usable(store)
-    every = list(steps(source(store, path, found), plan, other))
+    every = list(build_steps(source(store, path, found), plan, other))
 
     with spark_tuning.tasks_at_once(spark) as tasks:
 
@@ -113,11 +113,11 @@ def tables(
             session = apart(spark)
             return None if session is None else Store(session, store.path, store.in_one)
 
-        at_once = spark_tuning.at_once(found.length)
+        at_once = spark_tuning.parallel_tables(found.length)
         if not writable:
             _check_complete(store, every)
         tell = _no_progress if quiet else _report_progress
-        make(store, every, tell, set_up, at_once, beside, _report_damage)
+        build_tables(store, every, tell, set_up, at_once, beside, _report_damage)
     return {step.table: store.read(step.table) for step in every}
 
 
@@ -136,7 +136,7 @@ def _report_damage(table: str, why: str) -> None:
 
 def _found(spark: Any, path: str) -> files.InputFiles:
     try:
-        found = files.found(spark, path)
+        found = files.current_files(spark, path)
     except AnalysisException:
         problem = "there is no such file or folder; give that of a history"
         raise AuditError(f"--input {path}: {problem}") from None
@@ -159,7 +159,7 @@ def _usable(store: Store) -> None:
     if BEGUN in store.marks.read():
         return
     try:
-        there = files.found(store.spark, literal(store.path)).count
+        there = files.current_files(store.spark, literal(store.path)).count
     except AnalysisException:
         return
     if there:
@@ -167,7 +167,7 @@ def _usable(store: Store) -> None:
         raise AuditError(f"--output {store.path}: {problem}; name a folder that is not there yet")
 
 
-def reported(
+def write_report(
     spark: Any, path: str, output: str, plan: AuditPlan, other: Counterfactual, how: ReportOptions
 ) -> tuple[dict[str, Any], Iterator[str]]:
     """Return the summary and its lines, after everything is written. Errors: `AuditError`."""
@@ -180,8 +180,8 @@ def answered(
 ) -> list[str]:
     """Return the answer to a question about a bundle or a broker. Errors: `AuditError`."""
     with spark_errors_as_sentences(path, output), _lock(spark, output, how.wait) as writable:
-        made = tables(spark, path, output, plan, None, writable=writable)
-        return list(answer(made, plan, asked))
+        made = build_audit_tables(spark, path, output, plan, None, writable=writable)
+        return list(answer_inquiry(made, plan, asked))
 
 
 def _silence_accumulators(spark: Any) -> None:
@@ -232,17 +232,19 @@ def _reported(
     spark: Any, path: str, output: str, plan: AuditPlan, other: Counterfactual, how: ReportOptions
 ) -> tuple[dict[str, Any], Iterator[str]]:
     asked_plan = other.over(plan)
-    made = tables(spark, path, output, plan, asked_plan, quiet=how.quiet, writable=how.writable)
+    made = build_audit_tables(
+        spark, path, output, plan, asked_plan, quiet=how.quiet, writable=how.writable
+    )
     with workers(1) as beside:
         shown = beside.submit(_shown, made, plan, output, how)
-        found = summary.summary(made, plan)
+        found = summary.audit_summary(made, plan)
         faults, content = shown.result()
     if asked_plan is not None:
         found["asked"] = {**asdict(other), **summary.compared_settings(made)}
     found["wrong"] = summary.wrong(found)
-    lines = list(report_text.lines(found, faults, f"{output}/{casefiles.FOLDER}"))
+    lines = list(report_text.report_lines(found, faults, f"{output}/{casefiles.FOLDER}"))
     if content is not None:
-        lines.append(f"drawn in {making.write(content, output, lines, how.refresh)}")
+        lines.append(f"drawn in {making.write_page(content, output, lines, how.refresh)}")
     return found, iter(lines)
 
 
@@ -253,8 +255,8 @@ def _shown(
     faults = summary.faults(made["verdicts"], SHOWN)
     if not how.writable:
         return faults, None
-    casefiles.write(made["verdicts"], output, how.cases)
-    return faults, making.content(made, plan, output)
+    casefiles.write_faults(made["verdicts"], output, how.cases)
+    return faults, making.page_content(made, plan, output)
 
 
 def _no_progress(_table: str, _mark: Mark | None) -> None:

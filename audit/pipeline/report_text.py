@@ -12,7 +12,7 @@ Json = dict[str, Any]
 MEGABYTE = 1_000_000
 
 
-def lines(found: Json, faults: list[Json], cases: str) -> Iterator[str]:
+def report_lines(found: Json, faults: list[Json], cases: str) -> Iterator[str]:
     """Yield the whole report; `cases` is the folder of the case files."""
     if not found["settings_recorded"]:
         yield from paragraph(NO_SETTINGS)

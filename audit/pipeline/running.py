@@ -37,7 +37,7 @@ class _Written(NamedTuple):
     before: str = ""
 
 
-def make(
+def build_tables(
     store: Store,
     every: Iterable[TableStep],
     tell: Tell,

@@ -89,7 +89,7 @@ def in_one(length: int) -> bool:
     return length < TINY
 
 
-def at_once(length: int) -> int:
+def parallel_tables(length: int) -> int:
     """Number of tables that are built in parallel, all with the same settings."""
     return AT_ONCE if length < SMALL else 1
 

@@ -76,7 +76,7 @@ class TableStep:
         return digest(self.table, PARTITION, table.schema, code(table.code))
 
 
-def steps(source: TableStep, plan: AuditPlan, asked: AuditPlan | None) -> Iterator[TableStep]:
+def build_steps(source: TableStep, plan: AuditPlan, asked: AuditPlan | None) -> Iterator[TableStep]:
     """Yield every step in order; `source` makes `records`."""
     yield source
     for name, table in OF_RECORDS.items():

@@ -32,21 +32,21 @@ AREAS = ("SHED", "OVERLOAD", "THRESHOLD", "UNIFORM")
 UNLOADING = ("cluster", "cycle", "broker", "bundle")
 
 
-def summary(tables: Tables, plan: AuditPlan) -> Json:
+def audit_summary(tables: Tables, plan: AuditPlan) -> Json:
     """Return clusters, cycles, unloads, verdicts by rule, and lines used and quarantined."""
     return {
         "profile": plan.profile,
         "readings": dict(plan.readings),
         "from": plan.since and plan.since.isoformat(),
         "to": plan.until and plan.until.isoformat(),
-        "lines": lines(tables),
-        **judged(tables),
+        "lines": line_counts(tables),
+        **judged_counts(tables),
         "unknown_strategies": unknown_strategies(tables),
         "rules_without_check": list(rules_without_check(plan)),
     }
 
 
-def lines(tables: Tables) -> Json:
+def line_counts(tables: Tables) -> Json:
     """Return the number of lines read and used, and of those quarantined by reason."""
     counted = tables["records"].agg(F.count("*").alias("read"), F.count_if("used").alias("used"))
     (read, used), reasons = counted.collect()[0], tables["quarantine"].groupBy("reason").count()
@@ -54,7 +54,7 @@ def lines(tables: Tables) -> Json:
     return {"read": read, "used": used, "quarantined": found}
 
 
-def judged(tables: Tables) -> Json:
+def judged_counts(tables: Tables) -> Json:
     """Return cycles, unloads, other events, and verdicts."""
     first = tables["broker_usage"].where("moment = cycle")
     went = tables["unloads"].select(*UNLOADING, "at", "cause", "open").distinct()
@@ -160,26 +160,26 @@ def faults(verdicts: DataFrame, each: int) -> list[Json]:
 
     Faults that follow from another are left out.
     """
-    chosen = first_of(verdicts.where(_is_wrong() & F.col("follows").isNull()), each)
+    chosen = earliest_rows(verdicts.where(_is_wrong() & F.col("follows").isNull()), each)
     rows = chosen.select(
         "rule",
         "verdict",
         "cluster",
-        written("cycle").alias("cycle"),
+        format_utc("cycle").alias("cycle"),
         F.substring("evidence", 1, 500),
     )
     names = ("rule", "verdict", "cluster", "cycle", "evidence")
     return [dict(zip(names, row, strict=True)) for row in rows.orderBy(*names).collect()]
 
 
-def first_of(verdicts: DataFrame, each: int) -> DataFrame:
+def earliest_rows(verdicts: DataFrame, each: int) -> DataFrame:
     """Return the `each` earliest rows of each rule."""
     order = Window.partitionBy("rule").orderBy("cycle", "cluster")
     numbered = verdicts.withColumn("nth", F.row_number().over(order))
     return numbered.where(F.col("nth") <= each).drop("nth")
 
 
-def written(time: str) -> Column:
+def format_utc(time: str) -> Column:
     """Format a time as ISO 8601, to the second, UTC."""
     return F.date_format(time, "yyyy-MM-dd'T'HH:mm:ss'Z'")
 

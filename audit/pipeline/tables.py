@@ -158,13 +158,13 @@ GOLD: Mapping[str, GoldTable] = {
         # The end of a term changes nothing before it; that of a cycle only its unloads, which are
         # compared themselves.
         ignored_columns=("until", "upto"),
-        affected_cycles=cycles.affected,
+        affected_cycles=cycles.affected_cycles,
     ),
     "unloads": GoldTable(
         "cycle timestamp, at timestamp, broker string, bundle string, cause string, "
         "open boolean, owner string, basis string",
         ("cluster", "cycle", "at", "broker", "bundle"),
-        build=causes.unloads,
+        build=causes.unload_rows,
         parents=("cycles",),
         compared=True,
     ),
@@ -182,7 +182,7 @@ GOLD: Mapping[str, GoldTable] = {
         "cycle timestamp, rule string, verdict string, evidence string",
         ("cluster", "cycle", "rule"),
         build=verdicts.split_findings,
-        affected_cycles=splits.affected,
+        affected_cycles=splits.affected_splits,
         by_rule=True,
         code=JUDGING,
     ),

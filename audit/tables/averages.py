@@ -74,8 +74,8 @@ def _minutes(later: Column, earlier: Column) -> Column:
 
 def _timeline(silver: Silver, made: Made, plan: AuditPlan) -> DataFrame:
     """Return samples, records of the leader, unloads and looks, as rows of one shape."""
-    moments = cycles.of_plan(cycles.moments(made, plan), plan)
-    silver = recent.known(silver, moments, plan, max(FRAMES.values()))
+    moments = cycles.of_plan(cycles.cycle_moments(made, plan), plan)
+    silver = recent.recent_records(silver, moments, plan, max(FRAMES.values()))
     owned = last_reports.at_moments(silver, moments, ["bundles"])
     looks = owned.select(
         "cluster",

@@ -44,7 +44,7 @@ FEW = 2_000
 `spark_tuning.SUMMARIES`."""
 
 
-def counted(rows: DataFrame) -> int:
+def bounded_count(rows: DataFrame) -> int:
     """Return the number of rows, up to `FEW` and one more."""
     return int(rows.limit(FEW + 1).count())
 
@@ -54,7 +54,7 @@ def broadcast_few(rows: DataFrame, count: int) -> DataFrame:
     return F.broadcast(rows) if count <= FEW else rows
 
 
-def unloads(silver: Silver, made: Made, _plan: AuditPlan) -> DataFrame:
+def unload_rows(silver: Silver, made: Made, _plan: AuditPlan) -> DataFrame:
     """Return the table: a row for each unload and each cycle that may have done it, if any.
 
     `cause` is the recorded or the likeliest one, `open` is true if shedding may have done it or
@@ -62,7 +62,7 @@ def unloads(silver: Silver, made: Made, _plan: AuditPlan) -> DataFrame:
     """
     silver = as_reported(silver)
     went = _recorded(silver)
-    count = counted(went)
+    count = bounded_count(went)
     evident = _with_reports(silver, _with_namespaces(silver, went, count))
     told = _with_owner(silver, went, _with_splits(silver, evident), count)
     return _at_cycles(told, made["cycles"]).where(F.lit(count > 0))

@@ -80,7 +80,7 @@ def _began(silver: Silver) -> DataFrame:
     return silver.contexts.where("kind = 'leader'").where(F.coalesce("anew", F.lit(True)))
 
 
-def led(silver: Silver, rows: DataFrame) -> DataFrame:
+def with_led(silver: Silver, rows: DataFrame) -> DataFrame:
     """Add `led`: true if a leader of the cluster had started by the `cycle`."""
     first = _began(silver).groupBy("cluster").agg(F.min("at").alias("led"))
     rows = rows.join(F.broadcast(first), "cluster", "left")
@@ -162,7 +162,7 @@ def _forgotten() -> Column:
 COLUMNS = ("cluster", "cycle", "moments", "since", "until", "upto", "doubt", "settings")
 
 
-def moments(made: Made, plan: AuditPlan) -> DataFrame:
+def cycle_moments(made: Made, plan: AuditPlan) -> DataFrame:
     """Return the cycles, a row for each `moment`, with typed settings."""
     force = in_force(F.col("settings"), plan)
     each = made["cycles"].withColumn("moment", F.explode("moments"))
@@ -319,6 +319,6 @@ def _with_moments(silver: Silver, assumed: DataFrame) -> DataFrame:
     return marks.select(*kept, ends)
 
 
-def affected(own: DataFrame, _silver: Silver, since: datetime) -> DataFrame:
+def affected_cycles(own: DataFrame, _silver: Silver, since: datetime) -> DataFrame:
     """Return the cycles that may have run at a time or later."""
     return own.where(F.array_max("moments") >= F.lit(since)).select("cycle")

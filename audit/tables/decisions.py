@@ -57,18 +57,18 @@ def decisions(_silver: Silver, made: Made, _plan: AuditPlan) -> DataFrame:
     return made["broker_decisions"].select(*KEY, "broker", F.inline("decisions"))
 
 
-def decided(made: Made, plan: AuditPlan) -> DataFrame:
+def decided_bundles(made: Made, plan: AuditPlan) -> DataFrame:
     """Return a row per bundle of a broker, and one per unload of another bundle.
 
     `cycle` is a struct of `KEY`; then follow `broker` and `DECIDED`.
     """
-    ran = cycles.of_plan(cycles.moments(made, plan), plan)
+    ran = cycles.of_plan(cycles.cycle_moments(made, plan), plan)
     strategies = cycles.followed(made, plan)
     brokers, bundles = _brokers(ran, made, strategies), _bundles(made, plan)
-    rows = shedding.decisions(brokers, bundles, plan.readings, strategies)
+    rows = shedding.decision_rows(brokers, bundles, plan.readings, strategies)
     acted = unloads_at_moments(causes.shed(made), cycles.of_plan(made["cycles"], plan))
     went = unload_times(acted.select(F.struct(*KEY).alias("cycle"), *_others(acted, KEY)))
-    rows = finished(table(rows, plan.readings), went)
+    rows = finished(decided_table(rows, plan.readings), went)
     return rows.select("cycle", "broker", *(name for name in DECIDED if name != "held"))
 
 
@@ -78,7 +78,7 @@ def _others(rows: DataFrame, names: Sequence[str]) -> list[str]:
 
 def _brokers(ran: DataFrame, made: Made, strategies: Sequence[str]) -> DataFrame:
     """Brokers as `shedding` looks at them."""
-    deciding = (F.col(f"settings.{name}") for name in shedding.settings_of(strategies))
+    deciding = (F.col(f"settings.{name}") for name in shedding.deciding_settings(strategies))
     settled = ran.select(*KEY, F.struct(*deciding).alias("settings"), "strategy")
     counted = F.coalesce("standing", F.lit("")).isin("", PERHAPS, UNKNOWN)
     known = made["broker_usage"].where(counted).join(settled, list(KEY))
@@ -101,7 +101,7 @@ def _bundles(made: Made, plan: AuditPlan) -> DataFrame:
     return made["bundle_averages"].select(key, "broker", "bundle", load, "moved", "surely_moved")
 
 
-def table(rows: DataFrame, readings: Mapping[str, str]) -> DataFrame:
+def decided_table(rows: DataFrame, readings: Mapping[str, str]) -> DataFrame:
     """Return the rows of `shedding.decisions` in the columns of `DECIDED`, without unloads."""
     by = [name for name in shedding.STRATEGIES if name.lower() in rows.columns]
     levels = rows.withColumn("level", explanations.level(by))

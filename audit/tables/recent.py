@@ -30,11 +30,11 @@ FRESH = timedelta(days=2)
 DATA = "bundle_data"
 
 
-def known(silver: Silver, moments: DataFrame, plan: AuditPlan, most: int) -> Silver:
+def recent_records(silver: Silver, moments: DataFrame, plan: AuditPlan, most: int) -> Silver:
     """Return the records on which averages of `most` samples can depend at these moments."""
     if plan.since is None:
         return silver
-    day, silver = _day(plan.since), reported(silver, moments, plan)
+    day, silver = _day(plan.since), without_expired(silver, moments, plan)
     begun = first_of(moments, "since")
     samples = silver.bundle_samples.where(F.col("day") >= min(_day(begun), day))
     silver = replace(silver, bundle_samples=samples.where(F.col("at") >= F.lit(begun)))
@@ -55,12 +55,12 @@ def _counted(silver: Silver, day: date, most: int) -> Silver:
     return replace(silver, bundle_samples=samples, contexts=_with_last(silver.contexts, first))
 
 
-def led(rows: DataFrame, moments: DataFrame) -> DataFrame:
+def rows_by_leader(rows: DataFrame, moments: DataFrame) -> DataFrame:
     """Return the rows of days in the terms of the leaders of these moments."""
     return rows.where(F.col("day") >= _day(first_of(moments, "since")))
 
 
-def reported(silver: Silver, moments: DataFrame, plan: AuditPlan) -> Silver:
+def without_expired(silver: Silver, moments: DataFrame, plan: AuditPlan) -> Silver:
     """Drop reports that have expired at these moments."""
     if plan.since is None:
         return silver

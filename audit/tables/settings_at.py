@@ -10,7 +10,9 @@ from pyspark.sql import functions as F
 
 INTERVAL = "loadBalancerSheddingIntervalMinutes"
 REPORT_AGE = "loadBalancerReportUpdateMaxIntervalMinutes"
-SETTINGS = tuple(dict.fromkeys((*shedding.settings_of(), *growth.SETTINGS, INTERVAL, REPORT_AGE)))
+SETTINGS = tuple(
+    dict.fromkeys((*shedding.deciding_settings(), *growth.SETTINGS, INTERVAL, REPORT_AGE))
+)
 """Settings that decide what is known, shed and split at a cycle."""
 
 SETTLED = 10.0

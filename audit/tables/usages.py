@@ -36,10 +36,13 @@ def usages(silver: Silver, made: Made, plan: AuditPlan) -> DataFrame:
     continues from their memory.
     """
     measured = ("percent", *shapes.RATE_FIELDS)
-    earlier, moments = made.get(NAME), cycles.moments(made, plan)
+    earlier, moments = made.get(NAME), cycles.cycle_moments(made, plan)
     if earlier is not None:
         moments = cycles.of_plan(moments, plan)
-        silver, earlier = recent.reported(silver, moments, plan), recent.led(earlier, moments)
+        silver, earlier = (
+            recent.without_expired(silver, moments, plan),
+            recent.rows_by_leader(earlier, moments),
+        )
     known = last_reports.at_moments(silver, moments, measured)
     if plan.way("heap-memory") == "left-out":
         without = F.col("percent").withField("memory", F.lit(0.0))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from pulsar_conformance.audit.pipeline.summary import WRONG, first_of
+from pulsar_conformance.audit.pipeline.summary import WRONG, earliest_rows
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
@@ -14,13 +14,13 @@ UNFINISHED = ".cases"
 NAME = "name"
 
 
-def write(verdicts: DataFrame, output: str, each: int) -> None:
+def write_faults(verdicts: DataFrame, output: str, each: int) -> None:
     """Write the first faults of each rule under `output`, as cases/RULE-cluster-time.json.
 
     Further faults with the same name get a number. Spark writes each case into a folder of its own,
     so that none has to fit into the driver; local folders are turned into files.
     """
-    faults = first_of(verdicts.where(F.col("verdict").isin(*WRONG)), each)
+    faults = earliest_rows(verdicts.where(F.col("verdict").isin(*WRONG)), each)
     time = F.date_format("cycle", "yyyyMMdd'T'HHmmss'Z'")
     cluster = F.regexp_replace("cluster", "[^A-Za-z0-9._-]", "_")
     cases = faults.where("case is not null").select(

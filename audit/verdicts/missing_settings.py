@@ -50,7 +50,7 @@ def needed(rules: Iterable[str], plan: AuditPlan) -> Mapping[str, tuple[str, ...
     return {rule: settings[rule] for rule in rules if strategy_of(rule)}
 
 
-def undecided(
+def undecided_rules(
     moments: DataFrame, usage: DataFrame, rules: Iterable[str], plan: AuditPlan
 ) -> DataFrame:
     """Return cycles and the rules that cannot be judged there, with the missing settings."""

@@ -31,7 +31,7 @@ MEASURED = ("topics", "sessions", "messages", "bytes")
 """The quantity that each of `growth.LIMITS` limits."""
 
 
-def split(silver: Silver, plan: AuditPlan) -> DataFrame:
+def leader_splits(silver: Silver, plan: AuditPlan) -> DataFrame:
     """Return the leader's own splits within a plan; `cycle` is the time of each."""
     done = silver.actions.where(F.col("kind") == "split").where(F.col("cause") == AUTOMATIC)
     return cycles.of_plan(
@@ -46,19 +46,19 @@ def recently_split(silver: Silver, since: datetime) -> DataFrame:
     return silver.actions.where(own & later).select(F.col("at").alias("cycle"))
 
 
-def affected(own: DataFrame, silver: Silver, since: datetime) -> DataFrame:
+def affected_splits(own: DataFrame, silver: Silver, since: datetime) -> DataFrame:
     """Return the splits that records from a time on may be about, and those judged later."""
     later = own.where(F.col("cycle") >= F.lit(since)).select("cycle")
     return recently_split(silver, since).unionByName(later)
 
 
-def findings(silver: Silver, plan: AuditPlan, count: int) -> DataFrame:
+def split_findings(silver: Silver, plan: AuditPlan, count: int) -> DataFrame:
     """Return `cluster`, `cycle`, `rule`, `verdict` and `evidence`: a row per time and rule.
 
     `count` is the number of splits, as `causes.counted` returns it.
     """
     rules = {rule.id for rule in specs.load().rules_of(plan.profile) if rule.applies(plan.readings)}
-    rows = settings_at.with_settings(silver, plan, split(silver, plan), "cycle")
+    rows = settings_at.with_settings(silver, plan, leader_splits(silver, plan), "cycle")
     near = recent.day_before(silver, plan)
     rows = _with_names(near, _with_measured(silver, near, rows, count), count)
     each = (one() for rule, one in JUDGED.items() if rule in rules)
@@ -110,7 +110,7 @@ def _with_samples(silver: Silver, rows: DataFrame, count: int) -> DataFrame:
     later = F.col("said") > F.col("cycle") + F.lit(LATE_DATA)
     most = most.join(said, ["cluster", "bundle"], "left")
     most = most.where(F.col("said").isNull() | later).drop("said")
-    return cycles.led(silver, rows).join(most, list(KEY), "left")
+    return cycles.with_led(silver, rows).join(most, list(KEY), "left")
 
 
 def _with_names(silver: Silver, rows: DataFrame, count: int) -> DataFrame:
@@ -196,7 +196,7 @@ def no_room() -> Column:
     return _row("SPLIT-06", full, told)
 
 
-def switched_off() -> Column:
+def is_splitting_off() -> Column:
     """Splitting is switched off. [SPLIT-07]"""
     told = formatting.sentence(F.col("bundle"), f"was split while {growth.AUTO_SPLIT} is false")
     settled = F.when(F.col("former").isNull(), F.lit(True))
@@ -206,6 +206,6 @@ def switched_off() -> Column:
 JUDGED: Mapping[str, Callable[[], Column]] = {
     "SPLIT-05": over_none,
     "SPLIT-06": no_room,
-    "SPLIT-07": switched_off,
+    "SPLIT-07": is_splitting_off,
 }
 """Checks by rule; `broken` is null if the records do not show it."""

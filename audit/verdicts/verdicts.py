@@ -6,7 +6,7 @@ from pulsar_conformance import specs
 from pulsar_conformance.adapters.spark.threshold import LOWER_BOUNDARY
 from pulsar_conformance.audit.pipeline.plan import AuditPlan, Made, Silver
 from pulsar_conformance.audit.tables import causes, cycles
-from pulsar_conformance.audit.tables.decisions import decided
+from pulsar_conformance.audit.tables.decisions import decided_bundles
 from pulsar_conformance.audit.tables.held import with_held
 from pulsar_conformance.audit.tables.settings_at import in_force
 from pulsar_conformance.audit.verdicts import cases, missing_settings, splits
@@ -40,7 +40,7 @@ def rules_of(plan: AuditPlan) -> tuple[str, ...]:
     return tuple(rule for rule in CHECKS if rule in rules)
 
 
-def judged_by(made: Made, plan: AuditPlan) -> tuple[str, ...]:
+def checks_for_strategy(made: Made, plan: AuditPlan) -> tuple[str, ...]:
     """Return those of them about all strategies, or about one that a cycle follows."""
     about = (None, *cycles.followed(made, plan))
     return tuple(rule for rule in rules_of(plan) if missing_settings.strategy_of(rule) in about)
@@ -48,15 +48,15 @@ def judged_by(made: Made, plan: AuditPlan) -> tuple[str, ...]:
 
 def broker_decisions(silver: Silver, made: Made, plan: AuditPlan) -> DataFrame:
     """Return `broker_decisions`: a row for each broker at each moment."""
-    rows = acts(with_held(silver, decided(made, plan), plan), ("cycle", "broker"))
+    rows = acts(with_held(silver, decided_bundles(made, plan), plan), ("cycle", "broker"))
     key = (F.col(f"cycle.{name}").alias(name) for name in KEY)
     return rows.select(*key, *rows.columns[1:])
 
 
 def split_findings(silver: Silver, _made: Made, plan: AuditPlan) -> DataFrame:
     """Return `split_findings`: a row for each time at which a leader split bundles, and rule."""
-    count = causes.counted(splits.split(silver, plan))
-    return splits.findings(silver, plan, count).where(F.lit(count > 0))
+    count = causes.bounded_count(splits.leader_splits(silver, plan))
+    return splits.split_findings(silver, plan, count).where(F.lit(count > 0))
 
 
 def findings(_silver: Silver, made: Made, plan: AuditPlan) -> DataFrame:
@@ -66,8 +66,8 @@ def findings(_silver: Silver, made: Made, plan: AuditPlan) -> DataFrame:
     a breach is undecided. `moment` is the first at which the rule is broken. Findings about splits
     are added, with the time of the split as `cycle`.
     """
-    moments = cycles.of_plan(cycles.moments(made, plan), plan)
-    rules = judged_by(made, plan)
+    moments = cycles.of_plan(cycles.cycle_moments(made, plan), plan)
+    rules = checks_for_strategy(made, plan)
     said = judged(_facts(moments, made, plan), rules, plan.readings, BOUNDED)
     said = said.select(*(F.col(f"cycle.{name}").alias(name) for name in KEY), *said.columns[1:])
     changed = F.when(F.col("former").isNotNull(), F.lit(CHANGED))
@@ -87,7 +87,7 @@ def findings(_silver: Silver, made: Made, plan: AuditPlan) -> DataFrame:
     found = found.withColumns({"verdict": _verdict(), "evidence": _evidence()})
     columns = ("cluster", "cycle", "moment", "rule", "verdict", "evidence", "follows")
     found = found.select(*columns)
-    open_ones = missing_settings.undecided(moments, made["broker_usage"], rules, plan)
+    open_ones = missing_settings.undecided_rules(moments, made["broker_usage"], rules, plan)
     found = missing_settings.with_undecided(found, open_ones).select(*columns)
     split = made["split_findings"].drop("day")
     return found.unionByName(split, allowMissingColumns=True)
@@ -100,7 +100,7 @@ def verdicts(_silver: Silver, made: Made, plan: AuditPlan) -> DataFrame:
     if broken.isEmpty():
         rows = found.withColumn("case", F.lit(None).cast("string"))
     else:
-        moments = cycles.of_plan(cycles.moments(made, plan), plan)
+        moments = cycles.of_plan(cycles.cycle_moments(made, plan), plan)
         rows = found.join(cases.cases(broken, moments, made, plan), list(KEY), "left")
     return rows.select("cluster", "cycle", "rule", "verdict", "evidence", "follows", "case")
 

@@ -17,7 +17,7 @@ from pulsar_conformance.conformance.any_answer.transformations import (
 from pulsar_conformance.conformance.cases.legality import matches
 from pulsar_conformance.conformance.catalogue import OPERATIONS
 from pulsar_conformance.conformance.common.check import CHECKS, check_exchanges
-from pulsar_conformance.conformance.common.expect import Expect, LeftUnanswered, as_text
+from pulsar_conformance.conformance.common.expect import Expect, LeftUnanswered, readable
 from pulsar_conformance.conformance.common.trial import (
     CASE_CHANGED,
     Exchange,
@@ -60,7 +60,7 @@ Arrangement = Callable[[Questions], st.SearchStrategy[Trial]]
 
 
 @cache
-def questions(operation: str) -> Questions:
+def draw_questions(operation: str) -> Questions:
     """Draw a question of one operation from the strategies of all other rules."""
     rules = specs.load().rules
 
@@ -86,7 +86,7 @@ def of_each_operation(
     def strategies(rule: str) -> list[st.SearchStrategy[Trial]]:
         operations = specs.load().rules[rule].operations
         more = (operation for operation in MORE_SHARES if operation in operations)
-        return [arrangement(questions(operation)) for operation in (*operations, *more)]
+        return [arrangement(draw_questions(operation)) for operation in (*operations, *more)]
 
     return strategies
 
@@ -96,7 +96,7 @@ def once(asked: Questions) -> st.SearchStrategy[Trial]:
     return asked.map(lambda question: Trial((question,)))
 
 
-def twice(asked: Questions) -> st.SearchStrategy[Trial]:
+def asked_twice(asked: Questions) -> st.SearchStrategy[Trial]:
     """One question, asked twice."""
     return asked.map(lambda question: Trial((question, _copy(question))))
 
@@ -153,7 +153,7 @@ def transformed(asked: Questions) -> st.SearchStrategy[Trial]:
 def with_transformed_copies(rule: str) -> list[st.SearchStrategy[Trial]]:
     """Return the strategies of a rule that draw questions with transformed copies."""
     return [
-        transformed(questions(operation))
+        transformed(draw_questions(operation))
         for operation in specs.load().rules[rule].operations
         for _ in range(TRANSFORMED_SHARES.get(operation, 1))
     ]
@@ -213,7 +213,7 @@ def a_question_leaves_no_trace(exchanges: Sequence[Exchange], expect: Expect) ->
     _same_question_same_answer(first, last, expect)
 
 
-@check_exchanges("ANSWER-03", draws=of_each_operation(twice))
+@check_exchanges("ANSWER-03", draws=of_each_operation(asked_twice))
 def equal_questions_get_equal_answers(exchanges: Sequence[Exchange], expect: Expect) -> None:
     """The same question twice gets the same answer."""
     expect.given(len(exchanges) == 2, "one question is asked twice")
@@ -280,4 +280,4 @@ def _demand_answer(
         equal = matches(operation.id, wanted, second.answer)
     else:
         equal = bool(part(case, wanted) == part(second.case, second.answer))
-    expect.that(equal, f"{demand}: {as_text(wanted)}", second.answer)
+    expect.that(equal, f"{demand}: {readable(wanted)}", second.answer)

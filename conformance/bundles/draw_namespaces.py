@@ -35,7 +35,7 @@ def default_bundles() -> st.SearchStrategy[Json]:
     return st.one_of(st.just({}), counts.map(lambda count: {DEFAULT: count}))
 
 
-def boundaries(random: Random, count: int) -> list[str]:
+def draw_boundaries(random: Random, count: int) -> list[str]:
     """Return boundaries of ranges of equal or of any width."""
     return random.choice((names.equal_boundaries(count), names.uneven_boundaries(random, count)))
 
@@ -50,14 +50,14 @@ def locate(draw: st.DrawFn) -> Trial:
     """Topics in the bundles of a namespace."""
     random, count = draw(randoms), draw(counts)
     topics = names.topics(random, draw(st.sampled_from([1, 2, 20])))
-    return Trial.of("bundles.locate", location_case(boundaries(random, count), topics))
+    return Trial.of("bundles.locate", location_case(draw_boundaries(random, count), topics))
 
 
 @st.composite
 def located_twice(draw: st.DrawFn) -> Trial:
     """Topics, and some of them with others in a different order."""
     random, count = draw(randoms), draw(counts)
-    ends, topics = boundaries(random, count), names.topics(random, draw(st.integers(1, 20)))
+    ends, topics = draw_boundaries(random, count), names.topics(random, draw(st.integers(1, 20)))
     second = random.sample(topics, random.randint(1, len(topics)))
     second += names.topics(random, random.randint(0, 5))
     return Trial.of("bundles.locate", location_case(ends, topics), location_case(ends, second))
@@ -67,7 +67,7 @@ def located_twice(draw: st.DrawFn) -> Trial:
 def located_finer(draw: st.DrawFn) -> Trial:
     """The same topics in coarser and finer bundles."""
     random, count = draw(randoms), draw(counts)
-    coarse, topics = boundaries(random, count), names.topics(random, 20)
+    coarse, topics = draw_boundaries(random, count), names.topics(random, 20)
     added = {hex_of(random.randrange(1, FULL_UPPER)) for _ in range(random.choice((1, 5, 50)))}
     fine = sorted({*coarse, *added})
     return Trial.of("bundles.locate", location_case(coarse, topics), location_case(fine, topics))
@@ -77,7 +77,7 @@ def located_finer(draw: st.DrawFn) -> Trial:
 def one_bundle_split(draw: st.DrawFn) -> Trial:
     """The same topics before and after one of several bundles was split."""
     random, count = draw(randoms), draw(counts.filter(lambda count: count > 1))
-    ends, topics = boundaries(random, count), names.topics(random, 20)
+    ends, topics = draw_boundaries(random, count), names.topics(random, 20)
     place = random.randrange(count)
     low, high = int(ends[place], 16), int(ends[place + 1], 16)
     middle = hex_of(low + max(1, (high - low) // 2))
@@ -137,7 +137,7 @@ def at_the_end(draw: st.DrawFn) -> Trial:
     random, count = draw(randoms), draw(counts)
     last = draw(st.lists(st.sampled_from(TOPICS_AT_THE_END), min_size=1, unique=True))
     topics = [*last, *names.topics(random, random.randint(0, 3))]
-    return Trial.of("bundles.locate", location_case(boundaries(random, count), topics))
+    return Trial.of("bundles.locate", location_case(draw_boundaries(random, count), topics))
 
 
 @st.composite

@@ -65,7 +65,7 @@ def halves(draw: st.DrawFn) -> Trial:
     return Trial.of(SPLIT.id, case)
 
 
-def counted(split: Json) -> Trial:
+def counted_topics(split: Json) -> Trial:
     """Return a split of a whole namespace, and its topics in narrow ranges to count them by."""
     found = location_case(names.equal_boundaries(CELLS), split["topics"])
     return Trial((Question(SPLIT.id, split), Question(LOCATE.id, found)))
@@ -76,7 +76,7 @@ def topic_halves(draw: st.DrawFn) -> Trial:
     """A whole namespace, which holds every topic whatever the hash."""
     count, by = draw(counts_of_topics), draw(callers)
     topics = names.topics(draw(randoms), count)
-    return counted(split_case(WHOLE, TOPICS, topics=topics, by=by))
+    return counted_topics(split_case(WHOLE, TOPICS, topics=topics, by=by))
 
 
 NEIGHBOURS = (

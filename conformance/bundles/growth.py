@@ -114,7 +114,7 @@ class _Grower:
         self.grown, random = False, self.random
         long_term = self.rates()
         latest = long_term if random.random() < 0.5 else self.rates()
-        return self.stats(latest), {"longTermData": loads.average(long_term, 1000, 1000)}
+        return self.stats(latest), {"longTermData": loads.draw_average(long_term, 1000, 1000)}
 
 
 @st.composite
@@ -207,13 +207,15 @@ def busy_once(random: Random) -> Json:
     """Return a bundle whose message rate is high in the long term or at present, not in both."""
     quiet, busy = {"msgRateIn": 10}, {"msgRateIn": 500}
     latest, long_term = random.choice(((quiet, busy), (busy, quiet)))
-    return _cluster_of_one_bundle({MAX_MESSAGES: 100}, latest, loads.average(long_term, 10, 1000))
+    return _cluster_of_one_bundle(
+        {MAX_MESSAGES: 100}, latest, loads.draw_average(long_term, 10, 1000)
+    )
 
 
 def between_the_megabytes(random: Random) -> Json:
     """Return a bundle with more than 100 decimal and fewer than 100 binary megabytes."""
     rate = {"msgThroughputIn": random.choice((101, 102, 104)) * loads.MEGABYTE}
-    return _cluster_of_one_bundle({MAX_MEGABYTES: 100}, rate, loads.average(rate, 10, 1000))
+    return _cluster_of_one_bundle({MAX_MEGABYTES: 100}, rate, loads.draw_average(rate, 10, 1000))
 
 
 def never_measured_in_kilobytes(random: Random) -> Json:

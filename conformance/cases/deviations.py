@@ -11,7 +11,7 @@ from typing import Any
 from pulsar_conformance import specs
 from pulsar_conformance.conformance.cases import saved
 from pulsar_conformance.specs.errors import unknown
-from pulsar_conformance.specs.lines import Sheet, read
+from pulsar_conformance.specs.lines import Sheet, read_sheet
 from pulsar_conformance.specs.schemas import check_shape
 from pulsar_conformance.specs.text import counted
 
@@ -58,7 +58,7 @@ class Deviation:
         return self.rule == rule and self.implementation in (None, *names)
 
 
-def load(file: Path) -> tuple[Deviation, ...]:
+def load_deviations(file: Path) -> tuple[Deviation, ...]:
     """Read a known-deviations file; a case is looked for beside it, then in each folder above.
 
     Errors: `specs.SpecError` with file and line for an unknown rule, a second entry of one, or a
@@ -79,7 +79,7 @@ def load(file: Path) -> tuple[Deviation, ...]:
 
 
 def _read(file: Path) -> Sheet:
-    sheet = read(Path(), str(file))
+    sheet = read_sheet(Path(), str(file))
     check_shape(sheet, "known-deviations")
     return sheet
 
@@ -133,7 +133,7 @@ def _cases(sheet: Sheet, place: int, file: Path, entry: Mapping[str, Any]) -> It
             problem = f"there is no case {name} beside this file, nor in a folder above it"
             raise sheet.error((place, "cases", number), problem)
         try:
-            saved.load(found)
+            saved.load_saved(found)
         except saved.BadCase as wrong:
             raise sheet.error((place, "cases", number), str(wrong)) from None
         yield found

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from pulsar_conformance.conformance.cases.snapshot import BadSnapshot, Snapshot, content
+from pulsar_conformance.conformance.cases.snapshot import BadSnapshot, Snapshot, json_content
 from pulsar_conformance.conformance.common.trial import Json, Trial
 from pulsar_conformance.conformance.placement.operations import ASSIGN
 from pulsar_conformance.reference.ranges import namespace_of
@@ -94,15 +94,15 @@ def read_constraints(
     """Read the files that are given. Errors: `BadSnapshot`."""
     return Constraints(
         policies_of(str(isolation), _written(isolation)) if isolation else (),
-        domains_of(str(domains), content(domains)) if domains else {},
-        groups_of(str(groups), content(groups)) if groups else {},
+        domains_of(str(domains), json_content(domains)) if domains else {},
+        groups_of(str(groups), json_content(groups)) if groups else {},
     )
 
 
 def _written(file: Path) -> Any:
     """Return the policies of a file: JSON, or resources of an operator in YAML."""
     if file.suffix not in (".yaml", ".yml"):
-        return content(file)
+        return json_content(file)
     try:
         resources = list(yaml.safe_load_all(file.read_text("utf-8")))
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as wrong:

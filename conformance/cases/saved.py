@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from pulsar_conformance.adapters.protocol import NotJSON, read
+from pulsar_conformance.adapters.protocol import NotJSON, parse_line
 from pulsar_conformance.conformance.cases.legality import bad_trial, missing_setting
 from pulsar_conformance.conformance.catalogue import OPERATIONS
 from pulsar_conformance.conformance.common import WORKSPACE
@@ -61,7 +61,7 @@ def content_of(trial: Trial) -> dict[str, Any]:
     return {"after": before, **content} if before else content
 
 
-def load(file: Path, defaults: Mapping[str, Any] | None = None) -> Saved:
+def load_saved(file: Path, defaults: Mapping[str, Any] | None = None) -> Saved:
     """Read a case file: `{"ask", "case"}`, or `{"trial": [those]}` for several questions.
 
     With `"after": [those]`, they are asked after others, of an implementation that starts anew.
@@ -70,7 +70,7 @@ def load(file: Path, defaults: Mapping[str, Any] | None = None) -> Saved:
     `BadCase`.
     """
     try:
-        data = read(file.read_bytes())
+        data = parse_line(file.read_bytes())
     except OSError as wrong:
         raise BadCase(f"{file}: {wrong.strerror or wrong}") from None
     except NotJSON as wrong:
@@ -106,7 +106,7 @@ def saved_before(root: Path) -> list[Saved]:
     for place in (folder.parent, folder, *(folder / name for name in OPERATIONS)):
         if place.exists() and not place.is_dir():
             raise BadCase(f"{place}: a file, where failing cases are to be saved; move it away")
-    return [load(file) for file in sorted((root / FOLDER).glob("*/*.json"))]
+    return [load_saved(file) for file in sorted((root / FOLDER).glob("*/*.json"))]
 
 
 STANDARD_INPUT = "-"
@@ -134,7 +134,7 @@ def handed_in(file: str) -> list[Handed]:
     name = "standard input" if file == STANDARD_INPUT else file
     text = _text(file, name)
     try:
-        return [_handed(name, read(text))]
+        return [_handed(name, parse_line(text))]
     except NotJSON as wrong:
         lines = [(number, line) for number, line in enumerate(text.splitlines(), 1) if line.strip()]
         if len(lines) < 2 or not _is_json(lines[0][1]):
@@ -151,7 +151,7 @@ def _text(file: str, name: str) -> bytes:
 
 def _is_json(line: bytes) -> bool:
     try:
-        read(line)
+        parse_line(line)
     except NotJSON:
         return False
     return True
@@ -160,7 +160,7 @@ def _is_json(line: bytes) -> bool:
 def _of_line(name: str, number: int, line: bytes) -> Handed:
     place = f"{name}, line {number}"
     try:
-        return _handed(place, read(line))
+        return _handed(place, parse_line(line))
     except NotJSON as wrong:
         raise BadCase(f"{place}: it {wrong}") from None
 

@@ -17,8 +17,8 @@ from pulsar_conformance.specs.broker import (
     BrokerSetting,
     broker_settings,
     is_older,
+    known_releases,
     nearest_release,
-    releases,
     renamed,
 )
 from pulsar_conformance.specs.errors import UserError
@@ -115,7 +115,7 @@ def read_entries(entries: Iterable[Entry], release: str | None = None) -> Settin
             others += not why
             continue
         try:
-            value = value_of(entry.name, entry.text)
+            value = setting_value(entry.name, entry.text)
         except BadSetting as wrong:
             raise BadSetting(f"{entry.place}: {wrong}") from None
         if entry.name in values and values[entry.name] != value:
@@ -138,7 +138,7 @@ def _respell(values: dict[str, Any], places: dict[str, str]) -> Iterator[Unused]
         if not old or name not in values:
             continue
         value, place = values.pop(name), places.pop(name)
-        if old not in values or value not in (None, setting.default(releases()[-1])):
+        if old not in values or value not in (None, setting.default(known_releases()[-1])):
             if old in values and values[old] != value:
                 yield Unused(places[old], old, f"{place} sets {name}, which counts instead")
             values[old], places[old] = value, place
@@ -169,7 +169,7 @@ def _names() -> Mapping[str, str]:
     return {name.lower(): name for name in known}
 
 
-def manager_of(settings: Mapping[str, Any]) -> str:
+def manager_by_settings(settings: Mapping[str, Any]) -> str:
     """Return the load manager that settings choose: modular, simple, extensible, or its class."""
     name = str(settings.get(MANAGER) or "Modular").rpartition(".")[2]
     kinds = ("modular", "simple", "extensible")
@@ -178,7 +178,7 @@ def manager_of(settings: Mapping[str, Any]) -> str:
 
 def _switched_off(read: SettingsRead) -> Iterator[Unused]:
     """Yield settings at other values than their defaults that other settings make meaningless."""
-    release = read.released or releases()[0]
+    release = read.released or known_releases()[0]
     for name, value in read.values.items():
         setting = broker_settings().get(name)
         if setting is not None and setting.type == "class" and "." not in str(value):
@@ -198,7 +198,7 @@ def _why_off(setting: BrokerSetting, values: Mapping[str, Any], release: str) ->
     def short(name: str) -> str:
         return str(values.get(name) or broker_settings()[name].default(release)).rpartition(".")[2]
 
-    manager = manager_of(values)
+    manager = manager_by_settings(values)
     belongs = "modular" if setting.strategies else setting.manager
     if setting.name == STRATEGY:
         belongs = EXTENSIBLE if short(STRATEGY) == TRANSFER else "modular"
@@ -229,13 +229,13 @@ def given_settings(texts: Iterable[str]) -> dict[str, Any]:
         name, equals, value = (part.strip() for part in text.partition("="))
         if not equals or not name:
             raise BadSetting(f"--setting {text}: write NAME=VALUE")
-        given[name], places[name] = value_of(name, value), "--setting"
+        given[name], places[name] = setting_value(name, value), "--setting"
     for one in _respell(given, places):
         raise BadSetting(f"--setting {one.name}: {one.why}")
     return given
 
 
-def value_of(name: str, text: str) -> Any:
+def setting_value(name: str, text: str) -> Any:
     """Parse a setting's value; None for an empty string. Errors: as `given_settings`."""
     settings = specs.load().settings
     if name in renamed():
@@ -299,7 +299,7 @@ TYPES: Mapping[str, str] = {
 }
 
 
-def changed(trial: Trial, given: Mapping[str, Any]) -> Trial:
+def with_settings(trial: Trial, given: Mapping[str, Any]) -> Trial:
     """The same questions with these settings, which apply to every question of the trial.
 
     Errors: `BadSetting` if no question depends on settings, or if a case itself says what the

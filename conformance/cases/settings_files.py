@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from pulsar_conformance.adapters.protocol import NotJSON, read
+from pulsar_conformance.adapters.protocol import NotJSON, parse_line
 from pulsar_conformance.conformance.cases.settings import (
     BadSetting,
     Entry,
@@ -74,7 +74,7 @@ def _entries(file: Path, text: str) -> Iterator[Entry]:
         return _of_json(file, text)
     if LOGGED.search(text):
         return (
-            Entry(f"{file}:{number}", found[1], plain(found[2].strip()))
+            Entry(f"{file}:{number}", found[1], plain_java_value(found[2].strip()))
             for number, line in enumerate(text.splitlines(), 1)
             for found in PAIR.finditer(line)
         )
@@ -88,7 +88,7 @@ def _entries(file: Path, text: str) -> Iterator[Entry]:
 def _of_json(file: Path, text: str) -> Iterator[Entry]:
     """Return each setting as a running broker writes it."""
     try:
-        written = read(text.encode())
+        written = parse_line(text.encode())
     except NotJSON as wrong:
         raise BadSetting(f"{file}: it {wrong}") from None
     return _of_object(str(file), written)
@@ -98,12 +98,12 @@ def _of_object(place: str, written: Mapping[str, Any]) -> Iterator[Entry]:
     for name, value in written.items():
         if isinstance(value, str | int | float | None):
             text = str(value).lower() if isinstance(value, bool) else str(value)
-            yield Entry(place, name, plain(text))
+            yield Entry(place, name, plain_java_value(text))
         elif why_unknown(name) is None:
             raise BadSetting(f"{place}: {name} is {type(value).__name__}, and no single value")
 
 
-def plain(text: str) -> str:
+def plain_java_value(text: str) -> str:
     """Return a value that Java printed as broker.conf has it: `Optional[1.0]` is 1.0."""
     within = OPTIONAL.fullmatch(text)
     text = within[1] if within else text

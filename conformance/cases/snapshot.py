@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
-from pulsar_conformance.adapters.protocol import NotJSON, read
+from pulsar_conformance.adapters.protocol import NotJSON, parse_line
 from pulsar_conformance.conformance.bundles.operations import SPLIT_CANDIDATES
 from pulsar_conformance.conformance.common.trial import Json, Trial
 from pulsar_conformance.conformance.load_data.operations import READ, SUM, USAGE
@@ -47,7 +47,7 @@ def json_files(directory: Path, pattern: str) -> Iterator[tuple[str, Path]]:
         yield unquote(path.relative_to(directory).as_posix().removesuffix(SUFFIX)), path
 
 
-def content(path: Path) -> Any:
+def json_content(path: Path) -> Any:
     """The JSON value in a file, which may also contain other output of ZooKeeper's shell.
 
     Errors: `BadSnapshot`.
@@ -57,12 +57,12 @@ def content(path: Path) -> Any:
     except OSError as wrong:
         raise BadSnapshot(f"{path}: {wrong.strerror or wrong}") from None
     try:
-        return read(data)
+        return parse_line(data)
     except NotJSON as wrong:
         printed = re.search(rb"^\{.*\}[ \t\r]*$", data, re.DOTALL | re.MULTILINE)
         if printed and printed[0] != data.strip():
             with suppress(NotJSON):
-                return read(printed[0])
+                return parse_line(printed[0])
         raise BadSnapshot(f"{path}: it {wrong}") from None
 
 
@@ -99,7 +99,7 @@ def read_reports(directory: Path) -> dict[str, SavedReport]:
     for broker, path in _report_files(directory):
         if broker in found:
             raise BadSnapshot(f"{path}: {broker} has a report already")
-        found[broker] = saved_report(str(path), content(path))
+        found[broker] = saved_report(str(path), json_content(path))
     return found
 
 
@@ -213,7 +213,7 @@ def _samples(file: Path, text: str) -> Iterator[tuple[str, Mapping[str, str], fl
     """Metric, labels and value of each sample about load balancing, the latest of a range."""
     wanted = {*RESOURCE_METRICS, *BUNDLE_METRICS}
     if text.lstrip().startswith("{"):
-        for one in content(file).get("data", {}).get("result", []):
+        for one in json_content(file).get("data", {}).get("result", []):
             if one["metric"].get("__name__") in wanted:
                 _, value = one["values"][-1] if "values" in one else one["value"]
                 yield one["metric"]["__name__"], one["metric"], float(value)
@@ -240,12 +240,12 @@ def read_bundle_data(path: Path) -> dict[str, Json]:
     found: dict[str, Json] = {}
     for name, file in json_files(path, "**/*.json"):
         named = BUNDLE.fullmatch(name) is not None
-        found.update({name: _data(file, content(file))} if named else _several(file))
+        found.update({name: _data(file, json_content(file))} if named else _several(file))
     return found
 
 
 def _several(file: Path) -> dict[str, Json]:
-    data = content(file)
+    data = json_content(file)
     if not isinstance(data, dict) or not all(BUNDLE.fullmatch(name) for name in data):
         problem = "neither its name nor its content names bundles (tenant/namespace/0x…_0x…)"
         raise BadSnapshot(f"{file}: {problem}")

@@ -16,18 +16,18 @@ from pulsar_conformance.adapters.pulsar.versions import releases
 from pulsar_conformance.conformance.cases import saved
 from pulsar_conformance.conformance.compare.changes import Comparison
 from pulsar_conformance.conformance.compare.changes_text import (
-    as_json,
     heading,
     lines_of,
     profile_of,
     settings_lines,
     summary,
+    summary_as_json,
 )
 from pulsar_conformance.conformance.compare.differences import Pair
 from pulsar_conformance.conformance.engine.implementation import Implementation
 from pulsar_conformance.conformance.engine.judge import JudgedImplementation
 from pulsar_conformance.conformance.engine.plan import BadPlan
-from pulsar_conformance.conformance.reporters.progress import tell
+from pulsar_conformance.conformance.reporters.progress import show_progress
 from pulsar_conformance.specs.text import paragraph
 
 
@@ -65,7 +65,7 @@ def run(args: argparse.Namespace) -> int:
         if args.json:
             Path(args.json).write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n")
     finally:
-        tell("")
+        show_progress("")
         walk.close()
     return 0
 
@@ -89,11 +89,11 @@ class _Walk:
         """The comparison of two releases. Errors: `AdapterError`."""
         for version in [one for one in self._open if one not in (older, newer)]:
             self._open.pop(version).close()
-        return Comparison(Pair(*map(self._subject, (older, newer))), tell)
+        return Comparison(Pair(*map(self._subject, (older, newer))), show_progress)
 
     def _subject(self, version: str) -> JudgedImplementation:
         if version not in self._open:
-            tell(f"starting {version}")
+            show_progress(f"starting {version}")
             self._open[version] = Implementation(
                 adapter_of(version), profile_of(version), {}, self._limits, patient=True
             )
@@ -147,7 +147,7 @@ def _pair(
     """Print and return the changes between two releases."""
     found = [comparison.changes(one, args.seed, args.examples) for one in operations]
     unchanged = [one for one in found if not (one.found or one.apart)]
-    tell("")
+    show_progress("")
     files = [
         str(saved.save(one.trial, Path(), {"profile": comparison.profiles[1]}))
         for each in found
@@ -162,7 +162,7 @@ def _pair(
         _print(["", *paragraph(f"nothing changed (cases asked): {names}")])
     settings = comparison.settings()
     _print(settings_lines(settings, versions))
-    return as_json(versions, found, files, settings)
+    return summary_as_json(versions, found, files, settings)
 
 
 def _print(lines: Iterator[str] | Sequence[str]) -> None:

@@ -10,8 +10,8 @@ from pulsar_conformance.adapters.arguments import (
     UNUSABLE,
     add_adapter,
     add_judged_by,
-    judged_by,
     limits_of,
+    profile_and_readings,
 )
 from pulsar_conformance.adapters.connection import Connection, Limits
 from pulsar_conformance.adapters.errors import AdapterError
@@ -61,7 +61,7 @@ class Checkup:
             self.good(title)
 
 
-def check(
+def check_adapter(
     name: str, profile: str, readings: Mapping[str, str], limits: Limits | None = None
 ) -> Checkup:
     """Tries the protocol on an implementation, one check after another."""
@@ -201,8 +201,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print one line per check; return 0 if all passed, otherwise 2."""
-    profile, readings = judged_by(args)
-    found = check(args.adapter, profile, readings, limits_of(args.time_limit))
+    profile, readings = profile_and_readings(args)
+    found = check_adapter(args.adapter, profile, readings, limits_of(args.time_limit))
     print("\n".join(found.lines))
     print(f"{args.adapter} {'keeps the protocol' if found.ok else 'cannot be used as it is'}")
     return 0 if found.ok else UNUSABLE

@@ -16,7 +16,7 @@ from pulsar_conformance.conformance.engine.implementation import Implementation
 from pulsar_conformance.conformance.engine.judge import JudgedImplementation
 from pulsar_conformance.conformance.engine.plan import BadPlan, chosen_readings
 from pulsar_conformance.conformance.engine.readings import resolve_readings
-from pulsar_conformance.conformance.engine.report import derivation
+from pulsar_conformance.conformance.engine.report import model_derivation
 from pulsar_conformance.specs.text import counted
 
 FEW = 3
@@ -86,7 +86,7 @@ def _print(pair: Pair, difference: Difference) -> None:
     trial = difference.trial
     file = saved.save(trial, Path(), {"profile": pair.first.resolved.profile})
     print(f"  smallest case  {file}  ({trial.size})")
-    for line in derivation(pair.first, trial):
+    for line in model_derivation(pair.first, trial):
         print(f"    {line}")
     both = True
     for place, subject in enumerate(pair):

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from pulsar_conformance.adapters.arguments import DEFAULT_PROFILE
-from pulsar_conformance.conformance.cases.saved import BadCase, load
+from pulsar_conformance.conformance.cases.saved import BadCase, load_saved
 from pulsar_conformance.conformance.engine.plan import (
     ALIASES,
     OPTIONS,
@@ -75,7 +75,7 @@ def _replay(args: argparse.Namespace, left_out: list[str]) -> int:
         options = argparse.Namespace(**vars(args))
         options.conformance_replay = str(file)
         with suppress(BadCase):  # the plan says so
-            profile = load(file).profile
+            profile = load_saved(file).profile
             options.conformance_judge_by = given or [profile or DEFAULT_PROFILE]
         return plan_of(options)
 
@@ -86,8 +86,8 @@ def _replay(args: argparse.Namespace, left_out: list[str]) -> int:
     for one in replay.replayed(files, plan_for):
         print(one.line(), flush=True)
         outcomes.append(one)
-    print(f"\n{len(outcomes)} replayed: {replay.counted(outcomes)}")
-    print(f"outcomes: {replay.write(outcomes, Path(args.conformance_out))}")
+    print(f"\n{len(outcomes)} replayed: {replay.count_outcomes(outcomes)}")
+    print(f"outcomes: {replay.write_outcomes(outcomes, Path(args.conformance_out))}")
     for why in left_out:
         print(f"left out: {why}")
     return max(one.status for one in outcomes)

@@ -84,10 +84,10 @@ def _make(args: argparse.Namespace) -> int:
     about = making.About(
         day, args.project, args.url, args.contact, args.mode, args.known_deviations
     )
-    for report in making.made(making.stream(args.stream), about):
+    for report in making.make_reports(making.stream(args.stream), about):
         one = report["implementation"]
         name = f"{one['name']}-{one['profile']}".replace(" ", "-").replace("/", "-")
-        making.write(report, args.to / f"{name}.json")
+        making.write_report(report, args.to / f"{name}.json")
         print(f"{args.to / f'{name}.json'}: {_said(report)}")
     return 0
 
@@ -100,7 +100,7 @@ def _said(report: making.Report) -> str:
 def _verify(args: argparse.Namespace) -> int:
     status = 0
     for file in args.file:
-        report = verifying.read(file)
+        report = verifying.read_report(file)
         try:
             verifying.verify(report)
         except BadReport as wrong:
@@ -113,7 +113,7 @@ def _verify(args: argparse.Namespace) -> int:
 
 
 def _diff(args: argparse.Namespace) -> int:
-    before, after = verifying.read(args.before), verifying.read(args.after)
+    before, after = verifying.read_report(args.before), verifying.read_report(args.after)
     found = comparing.compared(before, after)
     for word, changes in found.items():
         if changes:
@@ -136,5 +136,5 @@ def _freeze(args: argparse.Namespace) -> int:
 
 
 def _tell(args: argparse.Namespace) -> int:
-    sys.stdout.write(FORMS[args.act](verifying.read(args.file)))
+    sys.stdout.write(FORMS[args.act](verifying.read_report(args.file)))
     return 0

@@ -86,9 +86,9 @@ def _running(url: str, release: str | None) -> SettingsRead:
 
 def _compared_with(found: SettingsRead) -> str:
     """Return the release whose defaults count: the one that reads the file, or the newest."""
-    from pulsar_conformance.specs.broker import releases
+    from pulsar_conformance.specs.broker import known_releases
 
-    return found.released or releases()[-1]
+    return found.released or known_releases()[-1]
 
 
 def _in_force(found: SettingsRead) -> dict[str, tuple[Any, Any]]:
@@ -163,9 +163,9 @@ def _sections(found: SettingsRead) -> Iterator[Section]:
 
 
 def _next(release: str) -> str | None:
-    from pulsar_conformance.specs.broker import releases
+    from pulsar_conformance.specs.broker import known_releases
 
-    later = releases()[releases().index(release) + 1 :]
+    later = known_releases()[known_releases().index(release) + 1 :]
     return later[0] if later else None
 
 

@@ -64,11 +64,11 @@ class Expect:
     def that(self, holds: bool, allowed: str, answered: object) -> None:
         """Demand that something holds."""
         if not holds:
-            raise Violated(allowed, as_text(answered))
+            raise Violated(allowed, readable(answered))
 
     def equal(self, answered: object, allowed: object, of: str) -> None:
         """Demand one value."""
-        self.that(answered == allowed, f"{of}: {as_text(allowed)}", answered)
+        self.that(answered == allowed, f"{of}: {readable(allowed)}", answered)
 
     def nothing(self, answered: Iterable[object], why: str) -> None:
         """Demand an empty answer."""
@@ -87,7 +87,7 @@ class Expect:
         self.that(enough, f"{of} at least {shown(bound)}", shown(answered))
 
 
-def as_text(value: object) -> str:
+def readable(value: object) -> str:
     """Return a value in readable form: JSON values as JSON, all others as text."""
     is_json = value is None or isinstance(value, bool | list | tuple | dict)
     return json.dumps(value, ensure_ascii=False, default=str) if is_json else str(value)

@@ -11,7 +11,7 @@ from pulsar_conformance import specs
 from pulsar_conformance.conformance.compare.changes import Cause, Change, Changes, cause_name
 from pulsar_conformance.conformance.compare.differences import Factor, decides_differently
 from pulsar_conformance.conformance.explain import paper
-from pulsar_conformance.reference import MissingSetting, Model, folded
+from pulsar_conformance.reference import MissingSetting, Model, fold_steps
 from pulsar_conformance.specs.text import counted, paragraph
 
 Versions = tuple[str, str]
@@ -47,7 +47,7 @@ def lines_of(
         yield ""
         yield from paragraph(f"{cause_name(one.cause)} ({counted(one.cases, 'case')})", 2)
         yield from _concerned(one, versions, profiles)
-        yield from paper.entry("smallest case", f"{next(files)}  ({one.trial.size})", 4, 13)
+        yield from paper.format_entry("smallest case", f"{next(files)}  ({one.trial.size})", 4, 13)
         for place in (0, 1):
             yield from _decided(one, place, versions, profiles)
 
@@ -79,7 +79,7 @@ def summary(found: Sequence[dict[str, Any]]) -> Iterator[str]:
         yield "nothing"
 
 
-def as_json(
+def summary_as_json(
     versions: Versions, found: Sequence[Changes], files: Sequence[str], settings: Sequence[Factor]
 ) -> dict[str, Any]:
     """Return the summary as JSON."""
@@ -157,7 +157,7 @@ def _decided(
         yield from paragraph(why, 6)
     yield from _derivation(change, place, profiles[place])
     yield "      answer"
-    yield from paper.answer(change.answers[place], 8)
+    yield from paper.format_answer(change.answers[place], 8)
 
 
 def _derivation(change: Change, place: int, profile: str) -> Iterator[str]:
@@ -171,8 +171,8 @@ def _derivation(change: Change, place: int, profile: str) -> Iterator[str]:
     if derived is None or decides_differently(trial.operation, dict(derived.answer), answer):
         yield from paragraph(UNFORESEEN, 6)
         return
-    deeper = [replace(step, label=f"      {step.label}") for step in folded(derived.steps)]
-    yield from paper.derivation(deeper)
+    deeper = [replace(step, label=f"      {step.label}") for step in fold_steps(derived.steps)]
+    yield from paper.format_derivation(deeper)
 
 
 def _means(one: Factor, place: int) -> str:

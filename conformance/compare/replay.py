@@ -99,7 +99,7 @@ def _word(verdicts: Sequence[Verdict]) -> tuple[Word, list[Verdict]]:
     return "UNJUDGED", []
 
 
-def write(outcomes: Sequence[Replayed], out: Path) -> Path:
+def write_outcomes(outcomes: Sequence[Replayed], out: Path) -> Path:
     """Write the outcomes, one JSON line each, to a file separate from the verdicts of a run."""
     out.mkdir(parents=True, exist_ok=True)
     file = out / "replayed.jsonl"
@@ -108,7 +108,7 @@ def write(outcomes: Sequence[Replayed], out: Path) -> Path:
     return file
 
 
-def counted(outcomes: Sequence[Replayed]) -> str:
+def count_outcomes(outcomes: Sequence[Replayed]) -> str:
     """Format the number of cases with each outcome as one line."""
     counts = Counter(one.outcome for one in outcomes)
     return ", ".join(f"{counts[word]} {word}" for word in STATUS if counts[word])

@@ -55,7 +55,7 @@ class Aim(NamedTuple):
     strategy: st.SearchStrategy[Trial]
 
 
-def trials_of(operation: str, *makers: Maker) -> st.SearchStrategy[Trial]:
+def trials_from_makers(operation: str, *makers: Maker) -> st.SearchStrategy[Trial]:
     """Return a strategy of trials with one case each, from any of the makers."""
     maker = st.sampled_from(makers)
     return st.builds(lambda make, random: Trial.of(operation, make(random)), maker, randoms)
@@ -63,4 +63,4 @@ def trials_of(operation: str, *makers: Maker) -> st.SearchStrategy[Trial]:
 
 def aim(reading: str, operation: str, *makers: Maker) -> Aim:
     """Return the aim at a reading whose cases come from any of the makers."""
-    return Aim(reading, operation, trials_of(operation, *makers))
+    return Aim(reading, operation, trials_from_makers(operation, *makers))

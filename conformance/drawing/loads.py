@@ -71,7 +71,7 @@ def sizes(draw: st.DrawFn, fewest: int = 2) -> Size:
     )
 
 
-def usages(random: Random, percent: float, exact: bool, others: float = 1.0) -> dict[str, Any]:
+def draw_usages(random: Random, percent: float, exact: bool, others: float = 1.0) -> dict[str, Any]:
     """Return a broker's resources in the units of `REAL_LIMITS`, with the busiest at `percent`.
 
     If `exact`, every percentage is exact in floating point, and limits are 100. The others stay
@@ -98,7 +98,7 @@ def _limit(random: Random, resource: str) -> int:
     return random.choice(LARGE_LIMITS) if random.random() < 0.05 else REAL_LIMITS[resource]
 
 
-def near(random: Random, level: float) -> float:
+def draw_near(random: Random, level: float) -> float:
     """Return a percentage close to a level, some points off, far off, or 0."""
     if random.random() < 0.15:
         return random.choice((0, 100, 120, 99.5))
@@ -120,7 +120,9 @@ def weights_of_traffic(random: Random, count: int, kind: str | None = None) -> l
     return [size * unit for size in spread]
 
 
-def rates(random: Random, sizes_of: Sequence[int], awry: bool = True) -> list[dict[str, float]]:
+def draw_rates(
+    random: Random, sizes_of: Sequence[int], awry: bool = True
+) -> list[dict[str, float]]:
     """Return the traffic of bundles of these bytes per second, in and out.
 
     If `awry`, bundles with more bytes have fewer messages, so that the two orders differ.
@@ -155,12 +157,12 @@ def both_ways(messages: float, size: float, share: float) -> dict[str, float]:
     }
 
 
-def total(loads: Sequence[Mapping[str, float]]) -> dict[str, float]:
+def total_traffic(loads: Sequence[Mapping[str, float]]) -> dict[str, float]:
     """Return the traffic of a broker with these bundles."""
     return {name: sum([load[name] for load in loads]) for name in RATE_FIELDS}
 
 
-def average(load: Mapping[str, float], samples: int, most: int) -> dict[str, float]:
+def draw_average(load: Mapping[str, float], samples: int, most: int) -> dict[str, float]:
     """Return an average in the format of bundle data."""
     return {**load, "numSamples": samples, "maxSamples": most}
 

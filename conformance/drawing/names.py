@@ -44,7 +44,7 @@ def uneven_boundaries(random: Random, count: int) -> list[str]:
 
 
 @cache
-def bundles_of(namespace: str, count: int) -> tuple[str, ...]:
+def draw_bundles(namespace: str, count: int) -> tuple[str, ...]:
     """Return all bundles of a namespace, of equal width."""
     ends = [int(end, 16) for end in _equal_boundaries(count)]
     return tuple(f"{namespace}/{HashRange(low, high).name}" for low, high in pairwise(ends))
@@ -54,5 +54,5 @@ def bundles(random: Random, count: int) -> list[str]:
     """Return bundles of several namespaces, without overlaps."""
     spaces = random.sample(NAMESPACES, random.randint(1, len(NAMESPACES)))
     each = max(-(-count // len(spaces)) + random.randint(0, 2), 1)
-    names = [name for space in spaces for name in bundles_of(space, each)]
+    names = [name for space in spaces for name in draw_bundles(space, each)]
     return random.sample(names, count)

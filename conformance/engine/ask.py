@@ -19,8 +19,8 @@ from pulsar_conformance.conformance.engine.draw import (
     SourcedTrial,
     aimed_trials,
     earlier_trials,
-    grouped,
-    trials_of,
+    group_rules,
+    trials_of_rule,
 )
 from pulsar_conformance.conformance.engine.implementation import Implementation
 from pulsar_conformance.conformance.engine.plan import Plan
@@ -44,7 +44,7 @@ AnsweredTrial = tuple[SourcedTrial, Sequence[Json]]
 AnsweredTrialsByRule = Mapping[str, Sequence[AnsweredTrial]]
 
 
-def at_once(work: Callable[..., object], /, *given: Any) -> object:
+def run_immediately(work: Callable[..., object], /, *given: Any) -> object:
     """Run a function immediately."""
     return work(*given)
 
@@ -72,7 +72,7 @@ class Dispatcher:
         self, implementation: Implementation, submit: Submit, tell: Tell, seed: int = 0
     ) -> None:
         self._implementation = implementation
-        self._submit = at_once if implementation.in_process else submit
+        self._submit = run_immediately if implementation.in_process else submit
         self._tell = tell
         self._random = Random(seed)
         self._closed = False
@@ -202,12 +202,12 @@ def draw_and_ask(
     readings = documented_readings(before.profile)
     by_reading = aimed_trials(readings, operations, implementation, plan)
     earlier = earlier_trials(plan)
-    groups = grouped(rules)
+    groups = group_rules(rules)
     by_rule: dict[str, Sequence[SourcedTrial]] = {}
     for group in groups:
         for rule in group:
             tell(RuleDrawn(implementation.name, rule.id))
-            by_rule[rule.id] = list(trials_of(rule, plan, implementation, earlier))
+            by_rule[rule.id] = list(trials_of_rule(rule, plan, implementation, earlier))
         asked = {name for rule in group for name in rule.operations}
         aimed = (one for trials in by_reading.values() for one in trials)
         dispatcher.ask(

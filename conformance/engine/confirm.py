@@ -127,7 +127,7 @@ class Confirmer:
             return None
         for file in deviation.cases:
             try:
-                trial = saved.load(file, applied.judged.evaluator.defaults).trial
+                trial = saved.load_saved(file, applied.judged.evaluator.defaults).trial
                 [fault] = own_faults(applied, [trial])
             except (saved.BadCase, AdapterError):
                 continue

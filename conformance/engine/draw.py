@@ -61,7 +61,7 @@ def earlier_trials(plan: Plan) -> tuple[SourcedTrial, ...]:
     return tuple(SourcedTrial("saved", one.trial, broke=one.rule) for one in plan.saved)
 
 
-def trials_of(
+def trials_of_rule(
     rule: specs.Rule,
     plan: Plan,
     implementation: Implementation,
@@ -95,7 +95,7 @@ def trials_of(
     plugged = implementation.plugged_strategy if rule.any_strategy else None
     costly = implementation.costly(rule)
     examples = examples_for_costly_rule(rule, plan) if costly else plan.examples
-    for trial in drawn(rule.id, profile, plan.seed, examples):
+    for trial in draw_trials(rule.id, profile, plan.seed, examples):
         yield SourcedTrial("drawn", trial if plugged is None else with_strategy(plugged, trial))
 
 
@@ -107,7 +107,7 @@ def examples_for_costly_rule(rule: specs.Rule, plan: Plan) -> int:
 
 
 @cache
-def drawn(rule: str, profile: str, seed: int, examples: int) -> tuple[Trial, ...]:
+def draw_trials(rule: str, profile: str, seed: int, examples: int) -> tuple[Trial, ...]:
     """Return legal trials that aim at a rule; they are the same for every implementation."""
     defaults = specs.load().defaults(profile)
     parts = checks()[rule].parts
@@ -164,7 +164,7 @@ def distinct_questions(operation: str, profile: str, seed: int, examples: int) -
     found: dict[str, Trial] = {}
     for rule in specs.load().rules_of(profile):
         if operation in rule.operations and rule.untestable is None:
-            for trial in drawn(rule.id, profile, seed, examples):
+            for trial in draw_trials(rule.id, profile, seed, examples):
                 for question in trial.questions:
                     if question.operation == operation:
                         alone = Trial((question,))
@@ -205,7 +205,7 @@ def holds_under(example: fixtures.Example, readings: Readings) -> bool:
     return all(readings[name] == value for name, value in example.readings.items())
 
 
-def grouped(
+def group_rules(
     rules: Sequence[specs.Rule], sequential: Set[str] | None = None
 ) -> list[list[specs.Rule]]:
     """Return the rules in groups that share no operation, the group with most to do first.

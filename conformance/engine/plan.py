@@ -88,7 +88,7 @@ class Plan:
             chosen = chosen_readings(readings)
             for profile in profiles:
                 specs.load().check_open(profile, chosen)
-            listed = known.load(Path(deviations)) if deviations else ()
+            listed = known.load_deviations(Path(deviations)) if deviations else ()
             earlier = () if replay else tuple(saved.saved_before(root))
             trial = _replayed(replay, profiles) if replay else None
         except saved.BadCase as wrong:
@@ -174,7 +174,7 @@ def chosen_readings(readings: Sequence[str]) -> dict[str, str]:
 
 
 def _replayed(file: str, profiles: Sequence[str]) -> Trial:
-    return saved.load(Path(file), specs.load().defaults(profiles[0])).trial
+    return saved.load_saved(Path(file), specs.load().defaults(profiles[0])).trial
 
 
 OUT = "reports/out"

@@ -148,7 +148,7 @@ def failure_of(applied: AppliedRule, shown: ShownFault, plan: Plan) -> Failure:
     return Failure(
         case_file=file,
         size=fault.trial.size,
-        derivation=tuple(derivation(judged, fault.trial)),
+        derivation=tuple(model_derivation(judged, fault.trial)),
         allowed=fault.outcome.allowed,
         answered=f"{fault.outcome.answered}{recurrence}",
         again=reproduce_command(judged, plan, "--replay", file, consulted=consulted),
@@ -188,7 +188,7 @@ def _consulted(applied: AppliedRule, fault: Fault) -> Choices:
     return {name: value for name, value in consulted.items() if name in documented}
 
 
-def derivation(judged: JudgedImplementation, trial: Trial) -> list[str]:
+def model_derivation(judged: JudgedImplementation, trial: Trial) -> list[str]:
     """Return how the model arrives at its answers under the same readings."""
     model = judged.model
     lines = []
@@ -208,7 +208,7 @@ def example_failure(applied: AppliedRule, plan: Plan, example: AnsweredTrial) ->
     return Failure(
         case_file=place_of_example(worked),
         size=f"worked example {worked.id}",
-        derivation=(*worked.arithmetic, *derivation(judged, sourced.trial)),
+        derivation=(*worked.arithmetic, *model_derivation(judged, sourced.trial)),
         allowed=" or ".join(map(_each_as_json, worked.allowed or ())),
         answered=_each_as_json(answers),
         again=reproduce_command(judged, plan, "--rules", applied.rule.id),

@@ -18,7 +18,12 @@ from pulsar_conformance.conformance.common.events import (
     VerdictReached,
     nobody,
 )
-from pulsar_conformance.conformance.engine.ask import AskedTrials, Submit, at_once, draw_and_ask
+from pulsar_conformance.conformance.engine.ask import (
+    AskedTrials,
+    Submit,
+    draw_and_ask,
+    run_immediately,
+)
 from pulsar_conformance.conformance.engine.attribute import Findings, attribute, unchosen_faults
 from pulsar_conformance.conformance.engine.confirm import Confirmer
 from pulsar_conformance.conformance.engine.implementation import Implementation, reach
@@ -46,7 +51,12 @@ class Run:
     """An implementation judged under a profile; each verdict is computed on demand."""
 
     def __init__(
-        self, plan: Plan, adapter: str, profile: str, tell: Tell = nobody, submit: Submit = at_once
+        self,
+        plan: Plan,
+        adapter: str,
+        profile: str,
+        tell: Tell = nobody,
+        submit: Submit = run_immediately,
     ) -> None:
         self.plan = plan
         self.adapter = adapter

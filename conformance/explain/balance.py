@@ -11,10 +11,10 @@ from typing import Any
 from pulsar_conformance.conformance.cases.snapshot import (
     EXTENSIBLE,
     BadSnapshot,
-    content,
+    json_content,
     json_files,
 )
-from pulsar_conformance.specs.broker import broker_settings, nearest_release, releases
+from pulsar_conformance.specs.broker import broker_settings, known_releases, nearest_release
 from pulsar_conformance.specs.text import columns, paragraph
 
 LOAD, TRAFFIC, TOP = "weightedMaxEMA", "msgThroughputEMA", "topBundlesLoadData"
@@ -54,7 +54,7 @@ def load_data(folder: Path) -> LoadData | None:
     """Read a folder of load data; None if its files are of another kind. Errors: `BadSnapshot`."""
     if not folder.is_dir() or not any(folder.glob("*.json")):
         return None
-    files = {name: content(path) for name, path in json_files(folder, "*.json")}
+    files = {name: json_content(path) for name, path in json_files(folder, "*.json")}
     top = {name: data for name, data in files.items() if isinstance(data, dict) and TOP in data}
     brokers = {name: data for name, data in files.items() if name not in top}
     if not all(isinstance(one, dict) and EXTENSIBLE & {*one} for one in brokers.values()):
@@ -77,7 +77,7 @@ def _names(bundles: Any) -> list[str]:
 
 def balance_lines(data: LoadData, given: Mapping[str, Any], release: str | None) -> Iterator[str]:
     """Yield the loads, the conditions of TransferShedder, and whether it sheds."""
-    at = nearest_release(release) if release else releases()[-1]
+    at = nearest_release(release) if release else known_releases()[-1]
     default = {name: one.default(at) for name, one in broker_settings().items()}
     value = {
         name: float(given.get(name, default[name])) for name in (TARGET, OVERLOAD, CYCLES, BROKERS)

@@ -12,7 +12,7 @@ from pulsar_conformance import specs
 from pulsar_conformance.adapters.arguments import DEFAULT_PROFILE
 from pulsar_conformance.conformance.cases.legality import allows, bad_trial
 from pulsar_conformance.conformance.cases.saved import BadCase, Handed, derived_from
-from pulsar_conformance.conformance.cases.settings import changed
+from pulsar_conformance.conformance.cases.settings import with_settings
 from pulsar_conformance.conformance.common.trial import Question, Trial
 from pulsar_conformance.conformance.explain import paper
 from pulsar_conformance.conformance.explain.focus import Focus, shortened
@@ -30,7 +30,7 @@ from pulsar_conformance.conformance.explain.running import (
 )
 from pulsar_conformance.conformance.explain.spread import spread_lines
 from pulsar_conformance.fixtures import Answer, Example
-from pulsar_conformance.reference import Derivation, Model, folded
+from pulsar_conformance.reference import Derivation, Model, fold_steps
 from pulsar_conformance.specs.text import paragraph
 
 
@@ -53,7 +53,7 @@ def case_lines(handed: Handed, wanted: Wanted) -> Iterator[str]:
     """
     profile = wanted.profile or handed.profile or DEFAULT_PROFILE
     own = handed.readings if profile == handed.profile else {}
-    trial = changed(handed.trial, wanted.settings)
+    trial = with_settings(handed.trial, wanted.settings)
     if wanted.profile is None and handed.profile is None:
         check_manager(handed.place, trial)
     model, taken = with_release_defaults(trial, Model(profile, {**own, **wanted.readings}))
@@ -78,7 +78,9 @@ def example_lines(example: Example, wanted: Wanted) -> Iterator[str]:
 
     Errors: as `case_lines`.
     """
-    trial = changed(Trial(tuple(Question(*one) for one in example.questions)), wanted.settings)
+    trial = with_settings(
+        Trial(tuple(Question(*one) for one in example.questions)), wanted.settings
+    )
     profile = wanted.profile or _profile_of(example, trial)
     model = Model(profile, {**example.readings, **wanted.readings})
     derived = derived_from(example.id, trial, model)
@@ -125,16 +127,16 @@ def _derivations(trial: Trial, derived: Sequence[Derivation], wanted: Wanted) ->
         often = f", asked {len(each)} times" if len(each) > 1 else ""
         title = specs.schema(f"operations/{operation}")["title"]
         yield from ("", *paragraph(f"{which}{operation}{often}: {title}"))
-        found = tuple(map(as_logged, folded(tuple(focus.of(each[0].steps)))))
+        found = tuple(map(as_logged, fold_steps(tuple(focus.of(each[0].steps)))))
         kept = found if wanted.every or focus else tuple(shortened(found))
-        steps = list(paper.derivation(kept))
+        steps = list(paper.format_derivation(kept))
         yield from ("", *steps) if steps else ()
         answers = [one.answer for one in each]
         others = [answer for place, answer in enumerate(answers) if answer not in answers[:place]]
         for answer in others:
             times = f", {answers.count(answer)} times" if len(others) > 1 else ""
             shown = focus.answer(answer)
-            yield from ("", f"answer{times}", *paper.answer(shown))
+            yield from ("", f"answer{times}", *paper.format_answer(shown))
             if shown != answer:
                 yield from paragraph(f"the whole decision: {decision(answer)}", 4, "  ")
             yield from spread_lines(operation, case, answer)

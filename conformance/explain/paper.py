@@ -15,7 +15,7 @@ SHORT = 24
 """Maximum length of values that are written side by side."""
 
 
-def derivation(steps: Sequence[Step]) -> Iterator[str]:
+def format_derivation(steps: Sequence[Step]) -> Iterator[str]:
     """Every step, with details; the labels of one depth in a column."""
     widths: dict[int, int] = defaultdict(int)
     for step in steps:
@@ -24,20 +24,20 @@ def derivation(steps: Sequence[Step]) -> Iterator[str]:
             widths[depth] = max(widths[depth], len(label))
     for step in steps:
         depth = _depth(step)
-        yield from entry(step.label.strip(), step.text, depth, widths[depth])
+        yield from format_entry(step.label.strip(), step.text, depth, widths[depth])
 
 
-def answer(value: Mapping[str, Any], indent: int = 2) -> Iterator[str]:
+def format_answer(value: Mapping[str, Any], indent: int = 2) -> Iterator[str]:
     """An answer, its fields one below the other."""
     width = max((len(name) for name in value if len(name) <= LABEL), default=0)
     for name, item in value.items():
         first, *rest = _told(item)
-        yield from entry(name, first, indent, width)
+        yield from format_entry(name, first, indent, width)
         for line in rest:
-            yield from entry("", line, indent, width)
+            yield from format_entry("", line, indent, width)
 
 
-def entry(label: str, text: str, indent: int, width: int) -> Iterator[str]:
+def format_entry(label: str, text: str, indent: int, width: int) -> Iterator[str]:
     """Format a label with its text next to it, or below if one of them is too long."""
     space = " " * indent
     longest = max(map(len, text.split()), default=0)

@@ -14,7 +14,7 @@ from pulsar_conformance.conformance.cases.settings import (
     BALANCING,
     MANAGER,
     BadSetting,
-    manager_of,
+    manager_by_settings,
 )
 from pulsar_conformance.conformance.common.trial import Trial
 from pulsar_conformance.conformance.placement.operations import ASSIGN
@@ -93,7 +93,7 @@ def check_manager(place: str, trial: Trial) -> None:
         settings = case.get("settings") if isinstance(case, dict) else None
         if not isinstance(settings, dict) or not operation.startswith(MODULAR):
             continue
-        manager = manager_of(settings)
+        manager = manager_by_settings(settings)
         if manager != "modular":
             raise BadSetting(
                 f"{place}: {MANAGER} chooses the {manager} load manager, and {operation} asks what "

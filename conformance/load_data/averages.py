@@ -89,7 +89,7 @@ def _any_number(random: Random, windows: tuple[int, int]) -> int:
     return random.choice((_none_or_one, _within, _beyond))(random, windows)
 
 
-def taken(counting: Counting) -> st.SearchStrategy[Trial]:
+def bundle_after_samples(counting: Counting) -> st.SearchStrategy[Trial]:
     """A bundle after as many samples as `counting` chooses."""
 
     def trial(random: Random, windows: tuple[int, int]) -> Trial:
@@ -101,22 +101,22 @@ def taken(counting: Counting) -> st.SearchStrategy[Trial]:
 
 def filling() -> st.SearchStrategy[Trial]:
     """No more samples than a window has."""
-    return taken(_within)
+    return bundle_after_samples(_within)
 
 
 def overflowing() -> st.SearchStrategy[Trial]:
     """More samples than a window has."""
-    return taken(_beyond)
+    return bundle_after_samples(_beyond)
 
 
 def any_number() -> st.SearchStrategy[Trial]:
     """No samples, one, up to a window, or more."""
-    return taken(_any_number)
+    return bundle_after_samples(_any_number)
 
 
 def first_samples() -> st.SearchStrategy[Trial]:
     """One sample, two, three or twelve."""
-    return taken(lambda random, _windows: random.choice((1, 1, 1, 2, 3, 12)))
+    return bundle_after_samples(lambda random, _windows: random.choice((1, 1, 1, 2, 3, 12)))
 
 
 def never_measured() -> st.SearchStrategy[Trial]:
@@ -142,8 +142,8 @@ def bundle_data(random: Random, kinds: Sequence[str]) -> Json:
     """Return the averages of one bundle in both time frames."""
     short, long = one_sample(random, kinds), one_sample(random, kinds)
     return {
-        "shortTermData": loads.average(short, random.randint(1, 10), 10),
-        "longTermData": loads.average(long, random.randint(1, 1000), 1000),
+        "shortTermData": loads.draw_average(short, random.randint(1, 10), 10),
+        "longTermData": loads.draw_average(long, random.randint(1, 1000), 1000),
     }
 
 

@@ -43,7 +43,7 @@ from pulsar_conformance.reference.cluster import (
     Broker,
     Rates,
     average_of,
-    never_measured,
+    unmeasured_rates,
 )
 from pulsar_conformance.reference.numbers import Fraction, exact
 from pulsar_conformance.reference.reports import NESTED, Report, Unreadable, read
@@ -132,7 +132,7 @@ class Sampled:
     @cached_property
     def unmeasured(self) -> Rates:
         """The values that count before the first sample."""
-        return never_measured(self.readings["kilobyte"])
+        return unmeasured_rates(self.readings["kilobyte"])
 
     def window(self, frame: str) -> int:
         """Return the number of samples to which a time frame is limited."""
@@ -287,7 +287,7 @@ class Measured:
     resource: str | None
 
 
-def percents(case: FlatCase) -> dict[str, Fraction]:
+def usage_percents(case: FlatCase) -> dict[str, Fraction]:
     """Return the usage of each resource in percent, weighted if weights are asked for."""
     weight = weights(case.settings) if case["weighted"] else UNWEIGHTED
     used = Broker.read("broker", case["broker"]).percent
@@ -308,7 +308,7 @@ def _same_usage(allowed: Json, answer: Json) -> bool:
 
 def _one_busiest(case: FlatCase, _readings: Readings) -> bool:
     """Return whether a single resource is the busiest, or all are idle."""
-    *_, second, most = sorted(percents(case).values())
+    *_, second, most = sorted(usage_percents(case).values())
     return most == 0 or most - second > expect.POINTS
 
 

@@ -67,7 +67,7 @@ def resources(random: Random) -> Json:
         return {}
     if kind == "even":
         return {name: {"usage": 0.0, "limit": limit} for name, limit in loads.REAL_LIMITS.items()}
-    used = loads.usages(random, random.randint(1, 120), exact=random.random() < 0.3)
+    used = loads.draw_usages(random, random.randint(1, 120), exact=random.random() < 0.3)
     for name in RESOURCES:
         if kind == "all":
             used.setdefault(name, {"usage": 0, "limit": loads.REAL_LIMITS[name]})

@@ -16,7 +16,7 @@ from pulsar_conformance.conformance.common.operation import FlatCase
 from pulsar_conformance.conformance.common.trial import Json, Question, Trial
 from pulsar_conformance.conformance.drawing import loads
 from pulsar_conformance.conformance.drawing.loads import randoms, some_weights
-from pulsar_conformance.conformance.load_data.operations import NIC, USAGE, Measured, percents
+from pulsar_conformance.conformance.load_data.operations import NIC, USAGE, Measured, usage_percents
 from pulsar_conformance.reference import Readings
 from pulsar_conformance.reference.cluster import RESOURCES, Broker
 from pulsar_conformance.reference.numbers import Fraction, Percent, exact, plain
@@ -41,7 +41,7 @@ def _broker(random: Random) -> Json:
         return {name: {"usage": level, "limit": 100} for name in RESOURCES}
     if kind == "even":
         return {name: {"usage": random.randrange(101), "limit": 100} for name in RESOURCES}
-    return loads.usages(random, 130 if kind == "over" else random.randint(1, 100), exact=False)
+    return loads.draw_usages(random, 130 if kind == "over" else random.randint(1, 100), exact=False)
 
 
 @st.composite
@@ -78,7 +78,7 @@ def is_the_maximum_over_the_resources(case: FlatCase, answer: Measured, expect: 
     """Usage is that of the busiest of the five resources."""
     expect.given(not case["weighted"], "the plain usage is asked for")
     expect.reached()
-    _expect_percent(expect, answer, max(percents(case).values()))
+    _expect_percent(expect, answer, max(usage_percents(case).values()))
 
 
 @USAGE.check("USAGE-02", draws=brokers(weighted=True))
@@ -86,13 +86,13 @@ def is_the_weighted_maximum(case: FlatCase, answer: Measured, expect: Expect) ->
     """Weighted usage is the largest after each was multiplied by its weight."""
     expect.given(case["weighted"], "the weighted usage is asked for")
     expect.reached()
-    _expect_percent(expect, answer, max(percents(case).values()))
+    _expect_percent(expect, answer, max(usage_percents(case).values()))
 
 
 @USAGE.check("USAGE-03", draws=any_broker())
 def names_a_resource_that_has_the_maximum(case: FlatCase, answer: Measured, expect: Expect) -> None:
     """The resource named is one with the largest usage, where any is used."""
-    percent = percents(case)
+    percent = usage_percents(case)
     most = max(percent.values())
     if expect.reached(most > 0):
         busiest = [name for name in percent if most - percent[name] <= POINTS]
@@ -110,7 +110,7 @@ def each_weight_counts_for_its_own_resource(
     busy = [name for name in used if used[name]]
     expect.given(len(busy) == 1, "one resource is used")
     expect.reached()
-    _expect_percent(expect, answer, percents(case)[busy[0]])
+    _expect_percent(expect, answer, usage_percents(case)[busy[0]])
 
 
 def leaves_heap_out(
@@ -191,7 +191,7 @@ def the_override_may_be_a_fraction(case: FlatCase, answer: Fraction, expect: Exp
         _expect_speed(expect, answer, override)
 
 
-def usages(
+def usage_questions(
     rule: specs.Rule,
     question: Question,
     _answer: Json,
@@ -206,4 +206,6 @@ def usages(
         yield Question(USAGE.id, measured)
 
 
-PRESUPPOSED = tuple(DerivedQuestions(usages, rule=rule) for rule in ("USAGE-01", "USAGE-02"))
+PRESUPPOSED = tuple(
+    DerivedQuestions(usage_questions, rule=rule) for rule in ("USAGE-01", "USAGE-02")
+)

@@ -29,7 +29,7 @@ def _cluster(
             for name, usage, mine in zip(brokers, usages, others, strict=True)
         },
         "bundles": {
-            name: {"longTermData": loads.average({"msgRateIn": rate}, 1000, 1000)}
+            name: {"longTermData": loads.draw_average({"msgRateIn": rate}, 1000, 1000)}
             for name, rate in loads_of.items()
         },
         "preallocated": {},

@@ -30,7 +30,7 @@ def ordinary(case: Spreading, expect: Expect) -> GroupSpread:
     return spread
 
 
-def chosen(case: Spreading, answer: Placed, expect: Expect) -> GroupSpread:
+def assume_named_candidate(case: Spreading, answer: Placed, expect: Expect) -> GroupSpread:
     """Assume the same, and an answer that names a candidate."""
     expect.given(answer.broker in case["candidates"], "a candidate is chosen")
     return ordinary(case, expect)
@@ -80,7 +80,7 @@ def of_other_groups(spread: GroupSpread) -> Mistakes:
     yield replace(spread, groups=grouped), "if all groups were one"
 
 
-def explained(spread: GroupSpread, answer: Placed) -> bool:
+def explained_by_spread(spread: GroupSpread, answer: Placed) -> bool:
     """True if uneven spreading, or counting other groups, explains the choice."""
     wrong = (other.best for other, _ in of_other_groups(spread))
     return is_uneven(spread, answer) or any(answer.broker in best for best in wrong)
@@ -89,7 +89,7 @@ def explained(spread: GroupSpread, answer: Placed) -> bool:
 @SPREAD.check("ANTI-01", draws=draws.spreading(draws.even, draws.uneven, draws.more_than_domains))
 def domains_fill_evenly(case: Spreading, answer: Placed, expect: Expect) -> None:
     """A namespace goes to a domain with the fewest namespaces of its group."""
-    spread = chosen(case, answer, expect)
+    spread = assume_named_candidate(case, answer, expect)
     home = spread.home.get(str(answer.broker))
     counts = {name: count for name, count in spread.in_domain.items() if name is not None}
     fewest = min(counts.values(), default=0)
@@ -103,7 +103,7 @@ def domains_fill_evenly(case: Spreading, answer: Placed, expect: Expect) -> None
 @SPREAD.check("ANTI-02", draws=draws.spreading(draws.even, draws.uneven, draws.more_than_domains))
 def brokers_of_a_domain_fill_evenly(case: Spreading, answer: Placed, expect: Expect) -> None:
     """In the chosen domain, a broker with the fewest namespaces of the group takes it."""
-    spread = chosen(case, answer, expect)
+    spread = assume_named_candidate(case, answer, expect)
     for domain in spread.in_domain:
         if domain is not None:
             _none_fuller(spread, answer, domain, expect)
@@ -164,7 +164,7 @@ def the_first_of_a_group_goes_anywhere(case: Spreading, answer: Placed, expect: 
 @SPREAD.check("ANTI-05", draws=draws.spreading(draws.without_domains))
 def without_domains_brokers_fill_evenly(case: Spreading, answer: Placed, expect: Expect) -> None:
     """Among brokers in no domain, one with the fewest namespaces of the group takes it."""
-    spread = chosen(case, answer, expect)
+    spread = assume_named_candidate(case, answer, expect)
     expect.given(None in spread.in_domain, "a candidate is in no domain")
     _none_fuller(spread, answer, None, expect)
 
@@ -172,7 +172,7 @@ def without_domains_brokers_fill_evenly(case: Spreading, answer: Placed, expect:
 @SPREAD.check("ANTI-06", draws=draws.spreading(draws.several_groups))
 def only_its_own_group_counts(case: Spreading, answer: Placed, expect: Expect) -> None:
     """Namespaces of other groups and of none are no reason to stay away."""
-    spread = chosen(case, answer, expect)
+    spread = assume_named_candidate(case, answer, expect)
     not_as_if(spread, answer, of_other_groups(spread), expect)
 
 
@@ -237,7 +237,7 @@ def a_domain_that_is_down_leaves_the_others(
     expect.given(_served(kept) == _served(after.owned), "the others serve what they did")
     right = set(before.best) - whole
     if expect.reached(bool(down and right)) and answer.broker not in right:
-        expect.that(explained(after, answer), f"as before: {either(right)}", answer)
+        expect.that(explained_by_spread(after, answer), f"as before: {either(right)}", answer)
 
 
 def _served(owned: Mapping[str, Iterable[str]]) -> dict[str, set[str]]:
@@ -273,7 +273,7 @@ def one_that_may_take_it(case: Assigning, answer: Placed, expect: Expect) -> Non
     expect.that(answer.broker in (case.permitted or (None,)), allowed, answer)
 
 
-@ASSIGN.check("ANTI-17", draws=draws.assigning(draws.grouped))
+@ASSIGN.check("ANTI-17", draws=draws.assigning(draws.join_group))
 def the_group_stays_apart(case: Assigning, answer: Placed, expect: Expect) -> None:
     """The broker has the fewest of the group, in a domain with the fewest."""
     _ordinary(case, answer, expect)

@@ -9,7 +9,7 @@ from random import Random
 from hypothesis import strategies as st
 from pulsar_conformance.conformance.common.trial import Json, Trial
 from pulsar_conformance.conformance.drawing.loads import randoms
-from pulsar_conformance.conformance.drawing.names import bundles_of
+from pulsar_conformance.conformance.drawing.names import draw_bundles
 from pulsar_conformance.conformance.placement import draw_placements as placements
 from pulsar_conformance.conformance.placement.view import GroupSpread
 
@@ -226,7 +226,7 @@ def assigning(*changes: Detail) -> st.SearchStrategy[Trial]:
     def made(case: Json, random: Random) -> Trial:
         bare = {name: value for name, value in case.items() if name != "candidates"}
         moved = bare["bundles"].pop(bare["bundle"], None)
-        bare["bundle"] = bundles_of(NAMESPACE, ROOM)[0]
+        bare["bundle"] = draw_bundles(NAMESPACE, ROOM)[0]
         bare["bundles"] |= {} if moved is None else {bare["bundle"]: moved}
         whole = {**bare, "domains": {}, "groups": {}, "isolation": [], "versions": {}}
         for change in changes:
@@ -251,7 +251,7 @@ def isolated(case: Json, random: Random) -> None:
         )
 
 
-def grouped(case: Json, random: Random) -> None:
+def join_group(case: Json, random: Random) -> None:
     """Put the namespace into a group of which brokers serve others, in domains or in none."""
     brokers = random.sample(list(case["brokers"]), len(case["brokers"]))
     case["groups"][NAMESPACE] = "blue"
@@ -300,7 +300,7 @@ def by_load_alone(case: Json, random: Random) -> None:
     case["settings"]["loadBalancerDistributeBundlesEvenlyEnabled"] = random.random() < 0.3
 
 
-def overloaded(case: Json, random: Random) -> None:
+def overload_some(case: Json, random: Random) -> None:
     """Overload some brokers, or all."""
     for name in random.sample(list(case["brokers"]), random.randint(0, len(case["brokers"]))):
         case["brokers"][name]["cpu"] = {"usage": 99.5, "limit": 100}
@@ -308,7 +308,7 @@ def overloaded(case: Json, random: Random) -> None:
 
 def _serve(case: Json, broker: str, namespace: str, place: int, ahead: bool = False) -> None:
     """Give a broker one more bundle, which carries nothing."""
-    bundle = bundles_of(namespace, ROOM)[place]
+    bundle = draw_bundles(namespace, ROOM)[place]
     if ahead:
         case["preallocated"].setdefault(broker, []).append(bundle)
     else:

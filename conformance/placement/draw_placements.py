@@ -75,7 +75,7 @@ class Outline:
     def _report(self, level: float, data: Json, mine: Sequence[str]) -> Json:
         """Return the usage and the latest rates of a broker."""
         random = self.random
-        report = loads.usages(random, level, self.exact, self.others)
+        report = loads.draw_usages(random, level, self.exact, self.others)
         if self.alike:
             busiest = max(report, key=lambda one: report[one]["usage"] / report[one]["limit"])
             second = random.choice([one for one in RESOURCES if one != busiest])
@@ -85,7 +85,7 @@ class Outline:
         known = [data.get(one, {}).get("longTermData", {}) for one in mine]
         assumed: Json = {name: 50 if name in RATES[:2] else 50_000 for name in RATES}
         measured = [load if load.get("numSamples") else assumed for load in known]
-        return report | loads.total(measured)
+        return report | loads.total_traffic(measured)
 
     def _data(self, bundles: Sequence[str], rate: int) -> Json:
         """Return bundle data that add up to a long-term rate if every bundle is measured."""
@@ -93,15 +93,15 @@ class Outline:
         data: Json = {}
         for bundle, part in zip(bundles, _parts(random, rate, len(bundles)), strict=True):
             if random.random() < self.unmeasured:
-                stale = loads.average(self._load(random.choice((0, 1000))), 0, 1000)
+                stale = loads.draw_average(self._load(random.choice((0, 1000))), 0, 1000)
                 data |= random.choice(({}, {bundle: {}}, {bundle: {"longTermData": stale}}))
                 continue
             long_term = self._load(part)
             other = self._load(random.choice((part, 0, 10 * part, random.randrange(1000))))
             short_term = other if self.awry else long_term
             data[bundle] = {
-                "shortTermData": loads.average(short_term, random.randint(1, 10), 10),
-                "longTermData": loads.average(long_term, random.randint(1, 1000), 1000),
+                "shortTermData": loads.draw_average(short_term, random.randint(1, 10), 10),
+                "longTermData": loads.draw_average(long_term, random.randint(1, 1000), 1000),
             }
         return data
 
@@ -171,7 +171,7 @@ def balanced(draw: st.DrawFn, fewest: int = 2) -> Outline:
 
 
 @st.composite
-def weighted(draw: st.DrawFn, fewest: int = 2) -> Outline:
+def with_weights(draw: st.DrawFn, fewest: int = 2) -> Outline:
     """The same with weights, which ThresholdShedder uses and placement has to ignore."""
     outline = draw(balanced(fewest))
     outline.settings |= some_weights(outline.random)
@@ -194,7 +194,7 @@ def around_the_threshold(draw: st.DrawFn, fewest: int = 2) -> Outline:
         levels[: size.brokers : 2] = [at] * len(levels[: size.brokers : 2])
         return _tempting(random, size, levels, at, {OVERLOAD_THRESHOLD: threshold})
     levels = [
-        random.choice((threshold, *loads.EXACT)) if exactly else loads.near(random, threshold)
+        random.choice((threshold, *loads.EXACT)) if exactly else loads.draw_near(random, threshold)
         for _ in range(size.brokers)
     ]
     rates = [random.choice((0, 100, 100, random.randrange(5000))) for _ in levels]
@@ -351,8 +351,8 @@ def _moved(random: Random, case: Json) -> Json:
             broker |= {"cpu": full, "memory": full}
         load = {"msgRateIn": 50_000, "msgRateOut": 50_000}
         data = {
-            "shortTermData": loads.average(load, 10, 10),
-            "longTermData": loads.average(load, 1000, 1000),
+            "shortTermData": loads.draw_average(load, 10, 10),
+            "longTermData": loads.draw_average(load, 1000, 1000),
         }
         case["bundles"] |= dict.fromkeys(broker["bundles"], data)
     return case

@@ -30,7 +30,7 @@ from pulsar_conformance.conformance.placement.view import (
     Placed,
     Placing,
     long_term_messages,
-    measured,
+    measured_average,
 )
 from pulsar_conformance.reference.cluster import RESOURCES, Rates
 from pulsar_conformance.reference.numbers import ZERO, Fraction, Rate, plain
@@ -121,10 +121,10 @@ def not_as_if(case: Placing, answer: Placed, rule: str, expect: Expect) -> None:
         wrong = allowed(other)
         if expect.reached(not wrong & right) and answer.broker in wrong:
             best = with_scores(comparison, right)
-            expect.that(explained(case, answer, rule), best, f"{answer}, as {mistake}")
+            expect.that(explained_by_rate(case, answer, rule), best, f"{answer}, as {mistake}")
 
 
-def explained(case: Placing, answer: Placed, but: str) -> bool:
+def explained_by_rate(case: Placing, answer: Placed, but: str) -> bool:
     """True if a mistake that another rule forbids explains the choice."""
     return any(
         answer.broker in allowed(other)
@@ -136,12 +136,12 @@ def explained(case: Placing, answer: Placed, but: str) -> bool:
 
 def _average(bundle: Json | None, average: str, measure: str) -> Rate:
     """Return the traffic of a bundle, measured or assumed; in one window, by one measure."""
-    return Fraction(getattr(measured(bundle, average) or UNMEASURED, measure))
+    return Fraction(getattr(measured_average(bundle, average) or UNMEASURED, measure))
 
 
 def _measured(bundle: Json | None) -> Rate:
     """Return the measured rate of a bundle, and nothing without a sample."""
-    rates = measured(bundle)
+    rates = measured_average(bundle)
     return rates.messages if rates else ZERO
 
 
@@ -175,7 +175,7 @@ def a_candidate_takes_it(case: Placing, answer: Placed, expect: Expect) -> None:
 
 
 @PLACE.check(
-    "PLACE-02", draws=draws.placing(draws.balanced, draws.weighted, draws.around_the_threshold)
+    "PLACE-02", draws=draws.placing(draws.balanced, draws.with_weights, draws.around_the_threshold)
 )
 def the_least_score_decides(case: Placing, answer: Placed, expect: Expect) -> None:
     """One with the least score takes the bundle, among candidates that are not overloaded."""
@@ -309,7 +309,7 @@ def the_assignment_follows_the_load(
     expect.given(first.broker in then, "the best one was chosen before")
     if expect.reached(not then & now) and second.broker == first.broker:
         best = with_scores(after.comparison, now)
-        expect.that(explained(after, second, "PLACE-12"), best, f"{second}, as before")
+        expect.that(explained_by_rate(after, second, "PLACE-12"), best, f"{second}, as before")
 
 
 @PLACE.check("PLACE-13", draws=draws.placing(draws.shed_before))

@@ -44,7 +44,7 @@ def placed(_case: object, answer: Json) -> Placed:
     return Placed(answer["broker"], domains, candidates)
 
 
-def named(case: Json, answer: Json) -> list[NamesUsed]:
+def named_brokers(case: Json, answer: Json) -> list[NamesUsed]:
     """Return the broker and the candidates that an answer names."""
     taken = [answer["broker"]] if answer["broker"] is not None else []
     return [NamesUsed((*taken, *answer.get("candidates", ())), case["candidates"])]
@@ -94,7 +94,7 @@ PLACE = Operation(
     examples=(_example_selection(95.0), _example_selection(50.0)),
     legal=_legal_selection,
     removable=frozenset({"brokers", "bundles", "candidates", "preallocated"}),
-    names=named,
+    names=named_brokers,
     determined=placing_is_determined,
 )
 
@@ -136,7 +136,7 @@ SPREAD = Operation(
     examples=(_example_groups("broker-1"), _example_groups("broker-2")),
     legal=_legal_groups,
     removable=frozenset({"brokers", "candidates", "domains", "groups", "owned"}),
-    names=named,
+    names=named_brokers,
     regardless_of_order=lambda _case, answer: answer["broker"],
     determined=spreading_is_determined,
 )

@@ -58,7 +58,7 @@ class ComparedBrokers:
         return self.compared_rate(one) / distance if distance else None
 
 
-def measured(bundle: Json | None, average: str = "longTermData") -> Rates | None:
+def measured_average(bundle: Json | None, average: str = "longTermData") -> Rates | None:
     """Return an average of a bundle; None before its first sample."""
     data = (bundle or {}).get(average)
     return Rates.read(data) if data and data["numSamples"] else None
@@ -66,7 +66,7 @@ def measured(bundle: Json | None, average: str = "longTermData") -> Rates | None
 
 def long_term_messages(bundle: Json | None) -> Rate:
     """Return the long-term messages per second of a bundle, measured or assumed."""
-    return (measured(bundle) or UNMEASURED).messages
+    return (measured_average(bundle) or UNMEASURED).messages
 
 
 @dataclass(frozen=True)

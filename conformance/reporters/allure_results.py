@@ -74,7 +74,7 @@ class _Bare:
         return self._text
 
 
-def mark(item: pytest.Item, rule: Rule, profile: str) -> None:
+def label_result(item: pytest.Item, rule: Rule, profile: str) -> None:
     """Set epic and feature by area, severity by level, and links to sections of documents."""
     labels = {
         "epic": EPICS.get(rule.area, rule.area.title()),
@@ -123,7 +123,7 @@ def attach(
         allure.dynamic.parameter(called, _Bare(value), excluded=True)
     _text(text or "", "failure")
     _text("\n".join(failure.derivation), "derivation")
-    case = json.dumps(case_of(plan, failure), indent=1, ensure_ascii=False)
+    case = json.dumps(saved_case(plan, failure), indent=1, ensure_ascii=False)
     allure.attach(case, "case", allure.attachment_type.JSON)
 
 
@@ -160,7 +160,7 @@ def entry_of(rule: Rule) -> str:
     return "\n".join([*lines[:1], *rest]).rstrip() + "\n"
 
 
-def case_of(plan: Plan, failure: Failure) -> Any:
+def saved_case(plan: Plan, failure: Failure) -> Any:
     """Return the saved case, or the questions of the worked example."""
     for example in fixtures.examples():
         if failure.case_file == place_of_example(example):

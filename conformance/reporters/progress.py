@@ -15,7 +15,7 @@ def overwrite(text: str) -> None:
     sys.stderr.flush()
 
 
-def tell(text: str) -> None:
+def show_progress(text: str) -> None:
     """Show the current work on a terminal, and nothing anywhere else."""
     if sys.stderr.isatty():
         overwrite(text)

@@ -193,7 +193,13 @@ class Reporter:
         if not self.found:
             return
         lines = [self.first_line, *(verdict.as_json() for verdict in self.verdicts)]
-        for line in ("", *table.lines(lines), *self._readings(), *self._notes(), *self.unchosen):
+        for line in (
+            "",
+            *table.verdict_tables(lines),
+            *self._readings(),
+            *self._notes(),
+            *self.unchosen,
+        ):
             write(line)
         for line in of_others(self.plan.deviations, self._names):
             write(line)

@@ -9,7 +9,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 from pulsar_conformance import specs
-from pulsar_conformance.conformance.common.expect import Expect, as_text
+from pulsar_conformance.conformance.common.expect import Expect, readable
 from pulsar_conformance.conformance.common.operation import FlatCase, Operation
 from pulsar_conformance.conformance.common.trial import Json, Trial
 
@@ -62,8 +62,8 @@ def has_the_documented_default(
     expect.given(name in case.settings.defaults, "the profile's documents print a default")
     default, answered = case.settings.defaults[name], answer.get(name)
     expect.reached()
-    allowed = "empty" if default in (None, "") else as_text(default)
-    shown = "nothing" if answered is None else as_text(answered)
+    allowed = "empty" if default in (None, "") else readable(default)
+    shown = "nothing" if answered is None else readable(answered)
     expect.that(same_setting(default, answered), f"{name}: {allowed}", shown)
 
 

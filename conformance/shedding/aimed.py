@@ -67,7 +67,7 @@ def well_above_the_average(random: Random) -> Json:
     for place, bundle in enumerate(busy["bundles"]):
         size, messages = loads.MEGABYTE + place * 1000, 100 + place / 10
         load = {"msgRateIn": messages, "msgThroughputIn": size}
-        case["bundles"][bundle] = {"shortTermData": loads.average(load, 10, 10)}
+        case["bundles"][bundle] = {"shortTermData": loads.draw_average(load, 10, 10)}
     data = [case["bundles"][bundle]["shortTermData"] for bundle in busy["bundles"]]
     busy |= {"msgRateOut": 0, "msgThroughputOut": 0}
     for rate in ("msgRateIn", "msgThroughputIn"):
@@ -101,7 +101,7 @@ def _two_brokers(random: Random, factor: float, messages: float, settings: Json)
         broker |= {"msgThroughputIn": size, "msgThroughputOut": 0}
         for bundle in broker["bundles"]:
             load = {"msgRateIn": (1000 + more) / 8, "msgThroughputIn": size / 8}
-            case["bundles"][bundle] = {"shortTermData": loads.average(load, 10, 10)}
+            case["bundles"][bundle] = {"shortTermData": loads.draw_average(load, 10, 10)}
     return case
 
 
@@ -157,7 +157,7 @@ def never_measured_beside_measured(random: Random) -> Json:
     [busy, *_] = case["brokers"].values()
     load = {"msgRateIn": 100, "msgThroughputIn": 101_000}
     for place, bundle in enumerate(busy["bundles"]):
-        data = {"shortTermData": loads.average(load, 10, 10)}
+        data = {"shortTermData": loads.draw_average(load, 10, 10)}
         case["bundles"] = {**case["bundles"], bundle: data if place % 2 else {}}
     busy |= {"msgRateIn": 600, "msgRateOut": 0, "msgThroughputOut": 0, "msgThroughputIn": 603_000}
     return case
@@ -192,7 +192,7 @@ def _case(strategy: str, settings: Json, brokers: Sequence[tuple[float, Sequence
         }
         for name, amount in owned.items():
             case["bundles"][name] = {
-                window: loads.average(_rates(amount), samples, samples)
+                window: loads.draw_average(_rates(amount), samples, samples)
                 for window, samples in WINDOWS.items()
             }
     return case

@@ -173,7 +173,7 @@ class Sketch:
             around = [random.choice(ASSUMED) for _ in range(count)]
             return [loads.both_ways(2 * one, 2000 * one, 0.5) for one in around]
         sizes = loads.weights_of_traffic(random, count, self.traffic)
-        return loads.rates(random, sizes, self.awry)
+        return loads.draw_rates(random, sizes, self.awry)
 
     def _settings(self) -> dict[str, Any]:
         """Return the settings; half of the time they include every weight explicitly."""
@@ -188,11 +188,11 @@ class Sketch:
     def _broker(
         self, place: int, level: float, mine: list[str], carried: Mapping[str, Load]
     ) -> Json:
-        broker: Json = loads.usages(self.random, level, self.exact)
+        broker: Json = loads.draw_usages(self.random, level, self.exact)
         if place in self.given:
             broker |= self.given[place].whole
         else:
-            broker |= loads.total([carried[bundle] for bundle in mine])
+            broker |= loads.total_traffic([carried[bundle] for bundle in mine])
             if not self.measured and self.random.random() < 0.5:
                 broker["msgThroughputIn"] += self.random.randrange(50) * loads.MEGABYTE
         broker["bundles"] = mine
@@ -207,15 +207,17 @@ class Sketch:
         for bundle, load in carried.items():
             if not measured and bundle not in given_bundles and random.random() < 0.2:
                 if random.random() < 0.5:
-                    data[bundle] = {"shortTermData": loads.average(load, 0, 10)}
+                    data[bundle] = {"shortTermData": loads.draw_average(load, 0, 10)}
                 continue
             samples = 1 + int(random.random() * 1000)
             data[bundle] = {
-                "shortTermData": loads.average(load, min(samples, 10), 10),
-                "longTermData": loads.average(load, samples, 1000),
+                "shortTermData": loads.draw_average(load, min(samples, 10), 10),
+                "longTermData": loads.draw_average(load, samples, 1000),
             }
         if random.random() < 0.3:
-            stray = {"shortTermData": loads.average(loads.rates(random, [10**9])[0], 10, 10)}
+            stray = {
+                "shortTermData": loads.draw_average(loads.draw_rates(random, [10**9])[0], 10, 10)
+            }
             data["gone/away/0x00000000_0xffffffff"] = stray
         return data
 
@@ -242,7 +244,7 @@ def with_many_unloads(sketch: Sketch) -> Json:
     """Return the case of a sketch, one in ten with a thousand unloads of bundles that are gone."""
     case = sketch.case()
     if sketch.random.random() < 0.1:
-        gone = names.bundles_of("gone/far", MANY_UNLOADS)
+        gone = names.draw_bundles("gone/far", MANY_UNLOADS)
         recent = {bundle: sketch.random.choice((1, 10, 40)) for bundle in gone}
         case["recentlyUnloaded"] = {**recent, **case["recentlyUnloaded"]}
     return case

@@ -60,7 +60,7 @@ def overload(draw: st.DrawFn, fewest: int = 2) -> Sketch:
     settings = {OVERLOAD_THRESHOLD: threshold, **draw(graces)}
     if threshold == 85 and draw(left_out):
         del settings[OVERLOAD_THRESHOLD]
-    levels = [loads.near(random, threshold) for _ in range(size.brokers)]
+    levels = [loads.draw_near(random, threshold) for _ in range(size.brokers)]
     sketch = Sketch(
         random,
         "OverloadShedder",
@@ -129,12 +129,12 @@ def cases(*clusters: Clusters, fewest: int = 2) -> st.SearchStrategy[Json]:
     return st.one_of([made(fewest) for made in clusters]).map(Sketch.case)
 
 
-def cycles(*clusters: Clusters, fewest: int = 2) -> st.SearchStrategy[Trial]:
+def cycle_trials(*clusters: Clusters, fewest: int = 2) -> st.SearchStrategy[Trial]:
     """The same cases as trials."""
     return cases(*clusters, fewest=fewest).map(lambda case: Trial.of(SHED.id, case))
 
 
-def changed(change: Change, *clusters: Clusters) -> st.SearchStrategy[Trial]:
+def cycle_after_change(change: Change, *clusters: Clusters) -> st.SearchStrategy[Trial]:
     """One cycle, after a change."""
     sketches = st.one_of([made(2) for made in clusters])
     return st.builds(
@@ -234,7 +234,7 @@ def with_other_brokers_changed(random: Random, case: Json) -> Json:
         if name != kept:
             level = random.choice((0, 5, 50, 80, 95, 100))
             case["brokers"][name] |= {r: {"usage": 0, "limit": 100} for r in RESOURCES}
-            case["brokers"][name] |= loads.usages(random, level, exact=False)
+            case["brokers"][name] |= loads.draw_usages(random, level, exact=False)
     return case
 
 

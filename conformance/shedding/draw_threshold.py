@@ -156,7 +156,7 @@ def with_idle_brokers(draw: st.DrawFn, fewest: int = 2) -> Sketch:
 
 
 @st.composite
-def weighted(draw: st.DrawFn, fewest: int = 2) -> Sketch:
+def with_weights(draw: st.DrawFn, fewest: int = 2) -> Sketch:
     """Weights decide which brokers are above the average."""
     sketch = draw(threshold(fewest))
     chosen = (0, 0.25, 0.5, 1.0) if sketch.exact else (0, 0.1, 0.3, 0.5, 0.8, 1.0)
@@ -253,8 +253,8 @@ def _with_small_bundles(sketch: Sketch) -> Sketch:
 
 def _small(sketch: Sketch, count: int) -> Traffic:
     sizes = [size * loads.MEGABYTE for size in sketch.random.sample(range(1, 60), count)]
-    bundles = loads.rates(sketch.random, sizes, awry=False)
-    whole = {name: 50 * rate for name, rate in loads.total(bundles).items()}
+    bundles = loads.draw_rates(sketch.random, sizes, awry=False)
+    whole = {name: 50 * rate for name, rate in loads.total_traffic(bundles).items()}
     return Traffic(whole, tuple(bundles), stuck=0)
 
 

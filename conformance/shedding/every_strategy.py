@@ -24,7 +24,7 @@ from pulsar_conformance.reference import Readings
 from pulsar_conformance.reference.shedding import ENABLED, STRATEGY
 
 
-@SHED.check("SHED-01", draws=draws.cycles(draws.switched_off))
+@SHED.check("SHED-01", draws=draws.cycle_trials(draws.switched_off))
 def nothing_is_shed_when_switched_off(
     case: SheddingCycle, answer: Unloading, expect: Expect
 ) -> None:
@@ -33,7 +33,7 @@ def nothing_is_shed_when_switched_off(
         expect.nothing(answer, "shedding is switched off")
 
 
-@SHED.check("SHED-02", draws=draws.cycles(draws.any_strategy))
+@SHED.check("SHED-02", draws=draws.cycle_trials(draws.any_strategy))
 def only_owned_bundles_go(case: SheddingCycle, answer: Unloading, expect: Expect) -> None:
     """A broker sheds bundles that it owns."""
     owned = {(name, b) for name, broker in case.brokers.items() for b in broker.bundles}
@@ -44,7 +44,7 @@ def only_owned_bundles_go(case: SheddingCycle, answer: Unloading, expect: Expect
     expect.nothing(wrong, "the broker does not own it")
 
 
-@SHED.check("SHED-03", draws=draws.cycles(draws.any_strategy))
+@SHED.check("SHED-03", draws=draws.cycle_trials(draws.any_strategy))
 def each_bundle_goes_once(case: SheddingCycle, answer: Unloading, expect: Expect) -> None:
     """No bundle is unloaded twice in one cycle."""
     expect.reached(case.enabled and any(broker.bundles for broker in case.brokers.values()))
@@ -52,7 +52,7 @@ def each_bundle_goes_once(case: SheddingCycle, answer: Unloading, expect: Expect
     expect.nothing((b for b, count in counted.items() if count > 1), "unloaded more than once")
 
 
-@SHED.check("SHED-04", draws=draws.changed(draws.after_splits, draws.recently_unloaded))
+@SHED.check("SHED-04", draws=draws.cycle_after_change(draws.after_splits, draws.recently_unloaded))
 def recently_unloaded_bundles_stay(case: SheddingCycle, answer: Unloading, expect: Expect) -> None:
     """A bundle that was unloaded within the grace period stays where it is."""
     blocked = {b for broker in case.brokers.values() for b in broker.bundles if case.blocked(b)}
@@ -105,7 +105,7 @@ def the_setting_selects_the_strategy(
     _as_named([by_setting, named], expect)
 
 
-@SHED.check("SHED-07", draws=draws.changed(draws.with_another_long_term, draws.overload))
+@SHED.check("SHED-07", draws=draws.cycle_after_change(draws.with_another_long_term, draws.overload))
 def bundles_with_more_traffic_go_first(
     case: SheddingCycle, answer: Unloading, expect: Expect
 ) -> None:
@@ -117,14 +117,14 @@ def bundles_with_more_traffic_go_first(
         quantities.expect_busiest_first(case, broker, answer, expect)
 
 
-@SHED.check("SHED-08", draws=draws.cycles(draws.overloaded_under_others))
+@SHED.check("SHED-08", draws=draws.cycle_trials(draws.overloaded_under_others))
 def overloaded_brokers_shed_under_every_strategy(
     case: SheddingCycle, answer: Unloading, expect: Expect
 ) -> None:
     """An overloaded broker sheds its excess, whichever strategy is set."""
     expect.given(case.enabled and case.strategy != "OverloadShedder", "another strategy is set")
     for broker in case.brokers.values():
-        if not (quantities.overloaded(case, broker) and quantities.can_shed(case, broker)):
+        if not (quantities.is_overloaded(case, broker) and quantities.can_shed(case, broker)):
             continue
         if expect.reached(quantities.can_shed_by_any_measure(case, broker)):
             allowed = f"{broker.name}, which is overloaded, sheds"

@@ -11,10 +11,10 @@ from pulsar_conformance.conformance.shedding import quantities
 from pulsar_conformance.conformance.shedding.operations import CYCLES, SHED
 from pulsar_conformance.conformance.shedding.quantities import (
     FEWEST_BUNDLES,
+    is_overloaded,
     overload_need,
     overload_need_of_subset,
     overload_threshold,
-    overloaded,
 )
 from pulsar_conformance.conformance.shedding.view import (
     CyclesInARow,
@@ -44,59 +44,59 @@ def _must_keep(case: SheddingCycle, broker: Broker, answer: Unloading, expect: E
     expect.nothing(answer.of(broker), why)
 
 
-@SHED.check("OVERLOAD-01", draws=draws.cycles(draws.overload))
+@SHED.check("OVERLOAD-01", draws=draws.cycle_trials(draws.overload))
 def an_overloaded_broker_sheds(case: SheddingCycle, answer: Unloading, expect: Expect) -> None:
     """A broker over the threshold sheds something."""
     _given(case, expect)
     for broker in case.brokers.values():
-        sheds = overloaded(case, broker) and quantities.can_shed_by_any_measure(case, broker)
+        sheds = is_overloaded(case, broker) and quantities.can_shed_by_any_measure(case, broker)
         if expect.reached(bool(sheds)):
             _must_shed(case, broker, answer, expect)
 
 
-@SHED.check("OVERLOAD-02", draws=draws.cycles(draws.overload))
+@SHED.check("OVERLOAD-02", draws=draws.cycle_trials(draws.overload))
 def sheds_its_excess_plus_margin(case: SheddingCycle, answer: Unloading, expect: Expect) -> None:
     """A broker sheds at least its excess and five points of its traffic, where it can."""
     _given(case, expect)
     for broker in case.brokers.values():
-        if overloaded(case, broker) and expect.reached(quantities.can_shed(case, broker)):
+        if is_overloaded(case, broker) and expect.reached(quantities.can_shed(case, broker)):
             need, of = overload_need_of_subset(case, broker), f"traffic shed by {broker.name}"
             quantities.expect_enough(answer, broker, need, of, expect)
 
 
-@SHED.check("OVERLOAD-03", draws=draws.cycles(draws.overload))
+@SHED.check("OVERLOAD-03", draws=draws.cycle_trials(draws.overload))
 def sheds_no_more_than_it_takes(case: SheddingCycle, answer: Unloading, expect: Expect) -> None:
     """Without the bundle with the least traffic, a broker would not shed enough."""
     _given(case, expect)
     for broker in case.brokers.values():
         given = sorted(answer.owned(broker), key=case.traffic, reverse=True)
         need = overload_need(case, broker)
-        if overloaded(case, broker) and expect.reached(bool(given)):
+        if is_overloaded(case, broker) and expect.reached(bool(given)):
             before_last = case.carried(given[:-1])
             allowed = f"no more once {case.written(need)} are shed by {broker.name}"
             expect.that(before_last < need * (1 + SHARE) or not need, allowed, answer)
 
 
-@SHED.check("OVERLOAD-04", draws=draws.cycles(draws.overload))
+@SHED.check("OVERLOAD-04", draws=draws.cycle_trials(draws.overload))
 def other_brokers_keep_all(case: SheddingCycle, answer: Unloading, expect: Expect) -> None:
     """A broker that is not overloaded sheds nothing."""
     _given(case, expect)
     for broker in case.brokers.values():
-        if expect.reached(overloaded(case, broker) is False and bool(broker.bundles)):
+        if expect.reached(is_overloaded(case, broker) is False and bool(broker.bundles)):
             _must_keep(case, broker, answer, expect)
 
 
-@SHED.check("OVERLOAD-05", draws=draws.cycles(draws.overload))
+@SHED.check("OVERLOAD-05", draws=draws.cycle_trials(draws.overload))
 def sheds_exactly_one_bundle(case: SheddingCycle, answer: Unloading, expect: Expect) -> None:
     """An overloaded broker sheds one bundle or none."""
     _given(case, expect)
     for broker in case.brokers.values():
-        if overloaded(case, broker) and expect.reached(quantities.can_shed(case, broker)):
+        if is_overloaded(case, broker) and expect.reached(quantities.can_shed(case, broker)):
             given = len(answer.of(broker))
             expect.that(given <= 1, f"one bundle of {broker.name}", f"{given} bundles: {answer}")
 
 
-@SHED.check("OVERLOAD-06", draws=draws.cycles(draws.overload))
+@SHED.check("OVERLOAD-06", draws=draws.cycle_trials(draws.overload))
 def the_one_is_the_most_expensive(case: SheddingCycle, answer: Unloading, expect: Expect) -> None:
     """The first bundle to go is the most expensive of those that may go."""
     _given(case, expect)
@@ -125,13 +125,13 @@ def _priced(case: SheddingCycle, bundle: str) -> str:
     return f"{bundle} = {written(_expense(case, bundle))}"
 
 
-@SHED.check("OVERLOAD-07", draws=draws.cycles(draws.overload_with_few_bundles))
+@SHED.check("OVERLOAD-07", draws=draws.cycle_trials(draws.overload_with_few_bundles))
 def a_single_bundle_stays(case: SheddingCycle, answer: Unloading, expect: Expect) -> None:
     """A broker with fewer than two bundles sheds none."""
     _given(case, expect)
     for broker in case.brokers.values():
         single = len(broker.bundles) < FEWEST_BUNDLES and bool(case.movable(broker))
-        if expect.reached(single and overloaded(case, broker) is not False):
+        if expect.reached(single and is_overloaded(case, broker) is not False):
             expect.nothing(answer.of(broker), f"{broker.name} has a single bundle")
 
 
@@ -158,25 +158,25 @@ def other_brokers_do_not_matter(
             expect.that(set(first.of(name)) == set(second.of(name)), allowed, second)
 
 
-@SHED.check("OVERLOAD-09", draws=draws.cycles(draws.overload))
+@SHED.check("OVERLOAD-09", draws=draws.cycle_trials(draws.overload))
 def any_one_resource_suffices(case: SheddingCycle, answer: Unloading, expect: Expect) -> None:
     """One resource over the threshold overloads a broker, whatever the usage of the others."""
     _given(case, expect)
     for broker in case.brokers.values():
         threshold = overload_threshold(case)
         hot = [percent for percent in broker.percent.values() if percent >= threshold]
-        sheds = overloaded(case, broker) and quantities.can_shed_by_any_measure(case, broker)
+        sheds = is_overloaded(case, broker) and quantities.can_shed_by_any_measure(case, broker)
         if expect.reached(len(hot) == 1 and bool(sheds)):
             _must_shed(case, broker, answer, expect)
 
 
-@SHED.check("OVERLOAD-10", draws=draws.cycles(draws.overload_by_default))
+@SHED.check("OVERLOAD-10", draws=draws.cycle_trials(draws.overload_by_default))
 def the_threshold_is_85_by_default(case: SheddingCycle, answer: Unloading, expect: Expect) -> None:
     """Where no threshold is set, a broker sheds over 85 % and keeps all below."""
     _given(case, expect)
     expect.given(OVERLOAD_THRESHOLD not in case.settings.given, "no threshold is set")
     for broker in case.brokers.values():
-        over = overloaded(case, broker)
+        over = is_overloaded(case, broker)
         if over and expect.reached(quantities.can_shed_by_any_measure(case, broker)):
             _must_shed(case, broker, answer, expect)
         if over is False and expect.reached(bool(broker.bundles)):

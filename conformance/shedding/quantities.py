@@ -42,7 +42,7 @@ def overload_threshold(cycle: SheddingCycle) -> Percent:
     return cycle.settings.number(OVERLOAD_THRESHOLD)
 
 
-def overloaded(cycle: SheddingCycle, broker: Broker) -> bool | None:
+def is_overloaded(cycle: SheddingCycle, broker: Broker) -> bool | None:
     """True if a broker is overloaded."""
     usage, threshold = usage_of(broker), overload_threshold(cycle)
     exact = EXACT.issuperset({*broker.percent.values(), threshold})
@@ -161,7 +161,7 @@ class Extremes:
 def may_shed_for_overload(cycle: SheddingCycle, broker: Broker) -> bool:
     """True if a broker may shed for its overload although another strategy is set. [SHED-08]"""
     everywhere = cycle.readings["overload-scope"] == "all"
-    return everywhere and overloaded(cycle, broker) is not False
+    return everywhere and is_overloaded(cycle, broker) is not False
 
 
 def may_shed_its_most_expensive(cycle: SheddingCycle, broker: Broker) -> bool:
@@ -305,7 +305,8 @@ def _clear(case: SheddingCycle, broker: Broker, need: Rate) -> bool:
 def _overload(case: SheddingCycle) -> bool:
     """True if each broker is certainly overloaded or not, and sheds a clear amount."""
     return all(
-        overloaded(case, broker) is not None and _clear(case, broker, overload_need(case, broker))
+        is_overloaded(case, broker) is not None
+        and _clear(case, broker, overload_need(case, broker))
         for broker in case.brokers.values()
     )
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from pulsar_conformance.conformance.common.expect import POINTS, SHARE, Expect
 from pulsar_conformance.conformance.shedding import draw_threshold as draws
 from pulsar_conformance.conformance.shedding.draw_cycles import (
-    cycles,
+    cycle_trials,
     rows_decided_by_history,
     threshold_row,
 )
@@ -98,8 +98,8 @@ def _no_more_than(answer: Unloading, broker: Broker, need: Rate, expect: Expect)
 @SHED.check(
     "THRESHOLD-01",
     draws=(
-        cycles(draws.threshold, draws.near_the_limit),
-        cycles(draws.threshold, draws.single_bundles),
+        cycle_trials(draws.threshold, draws.near_the_limit),
+        cycle_trials(draws.threshold, draws.single_bundles),
     ),
 )
 def a_broker_above_the_limit_sheds(case: SheddingCycle, answer: Unloading, expect: Expect) -> None:
@@ -113,8 +113,8 @@ def a_broker_above_the_limit_sheds(case: SheddingCycle, answer: Unloading, expec
 @SHED.check(
     "THRESHOLD-02",
     draws=(
-        cycles(draws.threshold, draws.near_the_limit),
-        cycles(draws.near_the_limit, draws.with_lower_boundary),
+        cycle_trials(draws.threshold, draws.near_the_limit),
+        cycle_trials(draws.near_the_limit, draws.with_lower_boundary),
     ),
 )
 def the_others_keep_all(case: SheddingCycle, answer: Unloading, expect: Expect) -> None:
@@ -139,7 +139,7 @@ def _may_relieve_idle_brokers(levels: UsageLevels, broker: Broker) -> bool:
     return levels.usage[broker.name] >= highest - POINTS
 
 
-@SHED.check("THRESHOLD-03", draws=cycles(draws.threshold))
+@SHED.check("THRESHOLD-03", draws=cycle_trials(draws.threshold))
 def sheds_enough_to_come_below_the_average(
     case: SheddingCycle, answer: Unloading, expect: Expect
 ) -> None:
@@ -150,7 +150,7 @@ def sheds_enough_to_come_below_the_average(
             _enough(answer, broker, levels.need_of(broker), expect)
 
 
-@SHED.check("THRESHOLD-04", draws=cycles(draws.threshold))
+@SHED.check("THRESHOLD-04", draws=cycle_trials(draws.threshold))
 def sheds_no_more_than_it_takes(case: SheddingCycle, answer: Unloading, expect: Expect) -> None:
     """Without the last bundle it would fall short."""
     levels = _levels_without_history(case, expect)
@@ -160,7 +160,7 @@ def sheds_no_more_than_it_takes(case: SheddingCycle, answer: Unloading, expect: 
             _no_more_than(answer, broker, levels.need_of(broker), expect)
 
 
-@SHED.check("THRESHOLD-05", draws=cycles(draws.with_idle_brokers))
+@SHED.check("THRESHOLD-05", draws=cycle_trials(draws.with_idle_brokers))
 def idle_brokers_count_in_the_average(
     case: SheddingCycle, answer: Unloading, expect: Expect
 ) -> None:
@@ -175,7 +175,7 @@ def idle_brokers_count_in_the_average(
             _must_shed(levels, broker, answer, expect)
 
 
-@SHED.check("THRESHOLD-06", draws=cycles(draws.weighted))
+@SHED.check("THRESHOLD-06", draws=cycle_trials(draws.with_weights))
 def usage_is_weighted(case: SheddingCycle, answer: Unloading, expect: Expect) -> None:
     """Where weights decide who is above the limit, they do."""
     levels = _levels_without_history(case, expect)
@@ -244,13 +244,13 @@ def _by_range(
             expect.nothing(answer.of(broker), why)
 
 
-@SHED.check("THRESHOLD-07", draws=cycles(draws.with_history))
+@SHED.check("THRESHOLD-07", draws=cycle_trials(draws.with_history))
 def history_lies_between(case: SheddingCycle, answer: Unloading, expect: Expect) -> None:
     """The compared usage is within the observations of the broker, present and earlier."""
     _by_range(case, answer, _observed, expect)
 
 
-@SHED.check("THRESHOLD-16", draws=cycles(draws.decided_by_history))
+@SHED.check("THRESHOLD-16", draws=cycle_trials(draws.decided_by_history))
 def history_counts_by_its_share(case: SheddingCycle, answer: Unloading, expect: Expect) -> None:
     """The compared usage is closer to the history for a larger share of history."""
     _by_range(case, answer, _mixed, expect)
@@ -263,7 +263,7 @@ def _nobody_above(levels: UsageLevels, expect: Expect) -> None:
     expect.given(alone, "nobody is overloaded")
 
 
-@SHED.check("THRESHOLD-08", draws=cycles(draws.lower_boundary_off))
+@SHED.check("THRESHOLD-08", draws=cycle_trials(draws.lower_boundary_off))
 def idle_brokers_trigger_nothing_by_default(
     case: SheddingCycle, answer: Unloading, expect: Expect
 ) -> None:
@@ -287,7 +287,7 @@ def _busiest_of_idle(levels: UsageLevels, expect: Expect) -> list[Broker]:
     return [one for one in brokers if levels.usage[one.name] >= most - POINTS]
 
 
-@SHED.check("THRESHOLD-09", draws=cycles(draws.lower_boundary_on))
+@SHED.check("THRESHOLD-09", draws=cycle_trials(draws.lower_boundary_on))
 def an_idle_broker_makes_the_busiest_unload(
     case: SheddingCycle, answer: Unloading, expect: Expect
 ) -> None:
@@ -301,7 +301,7 @@ def an_idle_broker_makes_the_busiest_unload(
         expect.that(bool(owners) and owners <= set(names), allowed, answer)
 
 
-@SHED.check("THRESHOLD-10", draws=cycles(draws.lower_boundary_on, draws.level_cluster))
+@SHED.check("THRESHOLD-10", draws=cycle_trials(draws.lower_boundary_on, draws.level_cluster))
 def nothing_goes_while_nobody_is_idle(
     case: SheddingCycle, answer: Unloading, expect: Expect
 ) -> None:
@@ -314,7 +314,7 @@ def nothing_goes_while_nobody_is_idle(
         expect.nothing(answer, f"nobody is under {plain(levels.bound)} %")
 
 
-@SHED.check("THRESHOLD-11", draws=cycles(draws.threshold))
+@SHED.check("THRESHOLD-11", draws=cycle_trials(draws.threshold))
 def sheds_the_excess_over_the_limit(case: SheddingCycle, answer: Unloading, expect: Expect) -> None:
     """A broker above the limit sheds its excess over the limit and five points, no more."""
     levels = _levels_without_history(case, expect)
@@ -326,7 +326,7 @@ def sheds_the_excess_over_the_limit(case: SheddingCycle, answer: Unloading, expe
             _no_more_than(answer, broker, need, expect)
 
 
-@SHED.check("THRESHOLD-12", draws=cycles(draws.threshold))
+@SHED.check("THRESHOLD-12", draws=cycle_trials(draws.threshold))
 def bundles_with_more_traffic_go_first(
     case: SheddingCycle, answer: Unloading, expect: Expect
 ) -> None:
@@ -339,7 +339,7 @@ def bundles_with_more_traffic_go_first(
 
 @SHED.check(
     "THRESHOLD-13",
-    draws=cycles(draws.lower_boundary_on, draws.lower_boundary_with_small_bundles),
+    draws=cycle_trials(draws.lower_boundary_on, draws.lower_boundary_with_small_bundles),
 )
 def the_busiest_comes_below_the_average(
     case: SheddingCycle, answer: Unloading, expect: Expect
@@ -354,7 +354,7 @@ def the_busiest_comes_below_the_average(
         _no_more_than(answer, broker, need, expect)
 
 
-@SHED.check("THRESHOLD-14", draws=cycles(draws.forgotten_history))
+@SHED.check("THRESHOLD-14", draws=cycle_trials(draws.forgotten_history))
 def history_of_nothing_counts_nothing(
     case: SheddingCycle, answer: Unloading, expect: Expect
 ) -> None:

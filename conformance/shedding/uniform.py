@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from pulsar_conformance.conformance.common.expect import SHARE, Expect
 from pulsar_conformance.conformance.shedding.draw_clusters import uniform
-from pulsar_conformance.conformance.shedding.draw_cycles import cycles
+from pulsar_conformance.conformance.shedding.draw_cycles import cycle_trials
 from pulsar_conformance.conformance.shedding.operations import SHED
 from pulsar_conformance.conformance.shedding.quantities import (
     FEWEST_BUNDLES,
@@ -101,7 +101,7 @@ def _fits(case: SheddingCycle, bundle: str, gap: Amount) -> bool:
     return 0 < rates.messages <= gap.messages / 2 and 0 < rates.throughput <= gap.size / 2
 
 
-@SHED.check("UNIFORM-01", draws=cycles(uniform))
+@SHED.check("UNIFORM-01", draws=cycle_trials(uniform))
 def the_most_loaded_broker_unloads(case: SheddingCycle, answer: Unloading, expect: Expect) -> None:
     """Where the difference is higher than the thresholds, the most loaded broker sheds some."""
     _given(case, expect)
@@ -115,7 +115,7 @@ def the_most_loaded_broker_unloads(case: SheddingCycle, answer: Unloading, expec
         expect.that(bool(answer.of(ends.most)), allowed, answer)
 
 
-@SHED.check("UNIFORM-02", draws=cycles(uniform))
+@SHED.check("UNIFORM-02", draws=cycle_trials(uniform))
 def nothing_goes_within_the_thresholds(
     case: SheddingCycle, answer: Unloading, expect: Expect
 ) -> None:
@@ -129,7 +129,7 @@ def nothing_goes_within_the_thresholds(
         expect.nothing(answer, "the difference is within the thresholds")
 
 
-@SHED.check("UNIFORM-03", draws=cycles(uniform))
+@SHED.check("UNIFORM-03", draws=cycle_trials(uniform))
 def nothing_goes_from_the_least_loaded(
     case: SheddingCycle, answer: Unloading, expect: Expect
 ) -> None:
@@ -141,7 +141,7 @@ def nothing_goes_from_the_least_loaded(
         expect.nothing(answer.of(ends.least), f"{ends.least.name} is the least loaded")
 
 
-@SHED.check("UNIFORM-04", draws=cycles(uniform))
+@SHED.check("UNIFORM-04", draws=cycle_trials(uniform))
 def the_two_do_not_change_places(case: SheddingCycle, answer: Unloading, expect: Expect) -> None:
     """The most loaded sheds less than its gap to the least loaded, by some measure."""
     _given(case, expect)

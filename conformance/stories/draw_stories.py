@@ -265,7 +265,7 @@ def crashes(draft: StoryDraft) -> None:
     draft.noise()
 
 
-def unloads(draft: StoryDraft) -> None:
+def story_with_unloads(draft: StoryDraft) -> None:
     """Topics, bundles and namespaces are unloaded while others are in use."""
     crew(draft, fewest=draft.random.choice((1, 2, 2)))
     for _ in range(_count(draft)):

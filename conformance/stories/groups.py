@@ -89,7 +89,7 @@ def _idle(scene: Scene, moment: Moment) -> bool:
         return False
     threshold = moment.settings().number(OVERLOAD_THRESHOLD)
     loads = (
-        courses.cpu(courses.load(scene.then.owners, scene.before, broker), capacity)
+        courses.cpu(courses.broker_load(scene.then.owners, scene.before, broker), capacity)
         for broker, capacity in scene.before.brokers.items()
     )
     return all(usage + POINTS < threshold for usage in loads)

@@ -23,7 +23,7 @@ from pulsar_conformance.reference.cluster import NEVER_MEASURED_MESSAGES
 from pulsar_conformance.reference.numbers import Fraction
 from pulsar_conformance.reference.overload import OVERLOAD_THRESHOLD
 
-ANY_PLOT = (draws.first_uses, draws.crashes, draws.unloads, draws.leaders)
+ANY_PLOT = (draws.first_uses, draws.crashes, draws.story_with_unloads, draws.leaders)
 
 
 @REPLAY.check("OWN-01", draws=draws.stories(draws.first_uses, draws.without_brokers))
@@ -200,7 +200,7 @@ def _released_and_assigned(scene: Scene, space: str, owners: list[str], expect: 
     _others_stay(scene, space, expect)
 
 
-@REPLAY.check("OWN-07", draws=draws.stories(draws.unloads))
+@REPLAY.check("OWN-07", draws=draws.stories(draws.story_with_unloads))
 def a_topic_that_is_unloaded_stays(_case: Story, answer: Course, expect: Expect) -> None:
     """Unloading a topic changes no owner."""
     for scene, space in _requests(answer, "topic"):
@@ -211,7 +211,7 @@ def a_topic_that_is_unloaded_stays(_case: Story, answer: Course, expect: Expect)
             expect.that(space in scene.after.spaces, "its namespace", space)
 
 
-@REPLAY.check("OWN-08", draws=draws.stories(draws.unloads))
+@REPLAY.check("OWN-08", draws=draws.stories(draws.story_with_unloads))
 def a_topic_that_is_unloaded_is_reassigned(_case: Story, answer: Course, expect: Expect) -> None:
     """The owner of an unloaded topic releases it, and it is reassigned."""
     for scene, space in _requests(answer, "topic"):
@@ -220,7 +220,7 @@ def a_topic_that_is_unloaded_is_reassigned(_case: Story, answer: Course, expect:
             _released_and_assigned(scene, space, [owner], expect)
 
 
-@REPLAY.check("OWN-09", draws=draws.stories(draws.unloads))
+@REPLAY.check("OWN-09", draws=draws.stories(draws.story_with_unloads))
 def a_namespace_is_unloaded_as_a_whole(_case: Story, answer: Course, expect: Expect) -> None:
     """Every owner of a namespace's topics releases them, and they are reassigned."""
     for scene, space in _requests(answer, "namespace"):
@@ -229,7 +229,7 @@ def a_namespace_is_unloaded_as_a_whole(_case: Story, answer: Course, expect: Exp
             _released_and_assigned(scene, space, owners, expect)
 
 
-@REPLAY.check("OWN-10", draws=draws.stories(draws.unloads))
+@REPLAY.check("OWN-10", draws=draws.stories(draws.story_with_unloads))
 def a_bundle_can_be_unloaded_by_hand(_case: Story, answer: Course, expect: Expect) -> None:
     """The owner of a bundle releases it, and it is reassigned."""
     for scene, space in _requests(answer, "bundleOf"):
@@ -238,7 +238,7 @@ def a_bundle_can_be_unloaded_by_hand(_case: Story, answer: Course, expect: Expec
             _released_and_assigned(scene, space, [owner], expect)
 
 
-@REPLAY.check("OWN-11", draws=draws.stories(draws.unloads, draws.one_is_idle))
+@REPLAY.check("OWN-11", draws=draws.stories(draws.story_with_unloads, draws.one_is_idle))
 def what_is_unloaded_goes_to_another_broker(_case: Story, answer: Course, expect: Expect) -> None:
     """An unloaded bundle goes to another active broker, if there is one."""
     for scene, space in _requests(answer, "namespace", "bundleOf", "topic"):
@@ -336,7 +336,7 @@ def _least(scene: Scene, broker: str) -> tuple[Fraction, ...] | None:
     if broker not in scene.before.brokers:
         return None
     released = {one.namespace for one in scene.now.unloaded}
-    rates = courses.load(scene.then.owners, scene.before, broker, but=released)
+    rates = courses.broker_load(scene.then.owners, scene.before, broker, but=released)
     usage = courses.cpu(rates, scene.before.brokers[broker])
     least = (rates.messages, rates.throughput, usage)
     return least if all(least) else None
@@ -346,7 +346,7 @@ def _most(scene: Scene, broker: str) -> tuple[Fraction, ...] | None:
     """Return the most load of a broker, with the load assumed of bundles never measured."""
     if broker not in scene.before.brokers:
         return None
-    rates = courses.load(scene.then.owners, scene.before, broker)
+    rates = courses.broker_load(scene.then.owners, scene.before, broker)
     bundles = sum(owner == broker for owner in scene.then.owners.values())
     usage = courses.cpu(rates, scene.before.brokers[broker])
     assumed = 2 * NEVER_MEASURED_MESSAGES * bundles

@@ -29,7 +29,7 @@ MOST_MOMENTS = 5
 """Moments of a story that are asked about at most; the last ones count."""
 
 
-def moments(
+def moment_questions(
     rule: specs.Rule,
     question: Question,
     answer: Json,
@@ -139,4 +139,4 @@ MAKERS: Mapping[str, Maker] = {
 }
 """Builders of questions about a moment, by operation."""
 
-PRESUPPOSED = (DerivedQuestions(moments, operation=REPLAY.id),)
+PRESUPPOSED = (DerivedQuestions(moment_questions, operation=REPLAY.id),)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from pulsar_conformance.conformance.shedding.quantities import UsageLevels, can_shed, overloaded
+from pulsar_conformance.conformance.shedding.quantities import UsageLevels, can_shed, is_overloaded
 from pulsar_conformance.conformance.shedding.view import SheddingCycle
 from pulsar_conformance.conformance.stories.operations import WHOLE, Course, Scene
 from pulsar_conformance.conformance.stories.world import Moment, space_of
@@ -73,7 +73,7 @@ def _note(scene: Scene, unchanged: Unchanged) -> None:
             unchanged.at_least[old] = clock
 
 
-def load(owners: Owners, moment: Moment, broker: str, but: Iterable[str] = ()) -> Rates:
+def broker_load(owners: Owners, moment: Moment, broker: str, but: Iterable[str] = ()) -> Rates:
     """Return the load of a broker at a moment, without the topics of some namespaces."""
     left_out = set(but)
     return together(
@@ -158,7 +158,7 @@ def cycle(course: Course, scene: Scene) -> SheddingCycle:
             bundles[name] = {"shortTermData": {**rates, "numSamples": 1}}
     brokers = {}
     for broker, capacity in moment.brokers.items():
-        carried = load(owners, moment, broker)
+        carried = broker_load(owners, moment, broker)
         usage = {"usage": carried.throughput, "limit": capacity}
         brokers[broker] = {"cpu": usage, **_fields(carried), "bundles": owned[broker]}
     moved = [one.bundle for past in course.scenes[: moment.place] for one in past.now.unloaded]
@@ -181,8 +181,8 @@ def has_to_shed(now: SheddingCycle) -> list[str]:
         return []
     if now.strategy == "OverloadShedder":
         able = [one for one in now.brokers.values() if can_shed(now, one)]
-        idle = any(overloaded(now, one) is False for one in now.brokers.values())
-        return [one.name for one in able if idle and overloaded(now, one)]
+        idle = any(is_overloaded(now, one) is False for one in now.brokers.values())
+        return [one.name for one in able if idle and is_overloaded(now, one)]
     if now.strategy == "ThresholdShedder" and not now.settings.number(HISTORY_SHARE):
         levels = UsageLevels(now)
         able = [one for one in now.brokers.values() if can_shed(now, one)]
@@ -194,7 +194,7 @@ def sheds_nothing(now: SheddingCycle) -> bool:
     """True if no broker sheds, for certain."""
     if not now.enabled:
         return True
-    quiet = all(overloaded(now, one) is False for one in now.brokers.values())
+    quiet = all(is_overloaded(now, one) is False for one in now.brokers.values())
     if now.strategy == "OverloadShedder":
         return quiet
     if now.strategy != "ThresholdShedder" or now.settings.number(HISTORY_SHARE):

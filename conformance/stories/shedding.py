@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from pulsar_conformance.conformance.common.expect import SHARE, Expect
-from pulsar_conformance.conformance.shedding.quantities import can_shed, overloaded
+from pulsar_conformance.conformance.shedding.quantities import can_shed, is_overloaded
 from pulsar_conformance.conformance.shedding.view import SheddingCycle, holds, is_recent
 from pulsar_conformance.conformance.stories import draw_plots as plots
 from pulsar_conformance.conformance.stories import draw_stories as draws
@@ -161,7 +161,7 @@ def _carries(scene: Scene, broker: str, most: bool | None = None) -> tuple[Fract
     for topic in scene.before.topics if most is not None else ():
         if space_of(topic) in spaces:
             owners[topic] = broker if most else None
-    rates = courses.load(owners, scene.before, broker)
+    rates = courses.broker_load(owners, scene.before, broker)
     usage = courses.cpu(rates, scene.before.brokers[broker])
     return rates.messages, rates.throughput, usage
 
@@ -210,7 +210,7 @@ def nothing_is_shed_while_it_is_switched_off(_case: Story, answer: Course, expec
         if scene.before.settings().flag(ENABLED):
             continue
         now = courses.cycle(answer, scene)
-        expect.reached(any(overloaded(now, broker) for broker in now.brokers.values()))
+        expect.reached(any(is_overloaded(now, broker) for broker in now.brokers.values()))
         expect.nothing((one.bundle for one in scene.now.shed()), f"{scene}: it is switched off")
 
 

@@ -19,8 +19,8 @@ from pulsar_conformance.reference.cluster import (
     Broker,
     Rates,
     average_of,
-    never_measured,
     percent_of,
+    unmeasured_rates,
 )
 from pulsar_conformance.reference.context import Answer, Case, Context, Refused
 from pulsar_conformance.reference.derivation import Derivation, Step
@@ -82,7 +82,7 @@ SHOWN = 6
 def bundle(context: Context, case: Case) -> Derivation:
     """Answer `average.bundle`. [DATA-01 … 07]"""
     samples = [Rates.read(sample) for sample in case["samples"]]
-    unmeasured = never_measured(context.readings["kilobyte"])
+    unmeasured = unmeasured_rates(context.readings["kilobyte"])
     chosen = context.readings["window"]
     frames = {
         frame: average(samples, int(case[window]), MEAN[chosen], unmeasured)

@@ -110,7 +110,7 @@ def split(context: Context, case: Case, release: ReleasedWays) -> Derivation:
     """The parts of a bundle, or why the request fails."""
     asked = Split.of(case["bundle"], case["topics"], case["positions"])
     given = case["algorithm"], case["by"], context.settings(case)
-    return splitting.answer(asked, *given, release)
+    return splitting.split_answer(asked, *given, release)
 
 
 def split_candidates(context: Context, case: Case, release: ReleasedWays) -> Derivation:

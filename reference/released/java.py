@@ -29,7 +29,7 @@ def wrapped(number: int) -> int:
     return (number + INT) % (2 * INT) - INT
 
 
-def hash_of(text: str) -> int:
+def java_hash(text: str) -> int:
     """`String.hashCode` of a text, as an unsigned number."""
     found = 0
     units = text.encode("utf-16-be")
@@ -66,5 +66,5 @@ def in_set(names: Iterable[str]) -> list[str]:
 
 
 def _spread(name: str) -> int:
-    found = hash_of(name)
+    found = java_hash(name)
     return found ^ (found >> 16)

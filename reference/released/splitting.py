@@ -21,7 +21,7 @@ FLOW = "flow_or_qps_equally_divide"
 FLOW_PLACE = "FlowOrQpsEquallyDivideBundleSplitAlgorithm.getSplitBoundary"
 
 
-def answer(
+def split_answer(
     split: Split, asked: str | None, by: str, settings: Settings, release: ReleasedWays
 ) -> Derivation:
     """Return the parts of a bundle, itself if it stays whole, or why the request fails."""

@@ -7,7 +7,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
-from pulsar_conformance.reports.pages.cells import CYCLES, TITLES, Json, cell, inline, known, listed
+from pulsar_conformance.reports.pages.cells import (
+    CYCLES,
+    TITLES,
+    Json,
+    format_assumed_load,
+    format_field,
+    inline,
+    listed,
+)
 
 DECLINED: Mapping[str, str] = {
     "refused": "refused",
@@ -80,14 +88,14 @@ def _names(names: Sequence[str]) -> str:
 
 def _value(name: str, value: Any) -> str:
     if isinstance(value, Mapping):
-        return known(value) if "numSamples" in value else inline(value)
+        return format_assumed_load(value) if "numSamples" in value else inline(value)
     if isinstance(value, list) and all(isinstance(one, str) for one in value):
         return _names(value) if value else "none"
     if isinstance(value, list) and all(isinstance(one, Mapping) for one in value):
         return "".join(
             f"{LINE}{number}. {_changes(*two)}" for number, two in enumerate(_pairs(value), 1)
         )
-    return cell(name, value)
+    return format_field(name, value)
 
 
 def _pairs(values: Sequence[Json]) -> Iterator[tuple[Json, Json]]:

@@ -39,22 +39,22 @@ UNITS: Mapping[str, Callable[[Any], str]] = {
 """Units of amounts by the name of their field."""
 
 
-def cell(name: str, value: Any) -> str:
+def format_field(name: str, value: Any) -> str:
     """A value of the field of that name."""
     if value is None or value == "":
         return "–"
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, int | float):
-        return UNITS[name](value) if name in UNITS else number(value)
+        return UNITS[name](value) if name in UNITS else format_number(value)
     if isinstance(value, Mapping):
         return inline(value)
     if isinstance(value, Sequence) and not isinstance(value, str):
-        return listed([cell(name, one) for one in value])
+        return listed([format_field(name, one) for one in value])
     return str(value).removeprefix(STRATEGIES)
 
 
-def number(value: float) -> str:
+def format_number(value: float) -> str:
     """A plain number."""
     return plain(exact(value), digits=6)
 
@@ -64,8 +64,10 @@ def inline(value: Json) -> str:
     if set(value) == {"usage", "limit"}:
         return usage(value)
     if {*RATES, *SESSIONS, "numSamples"} & set(value):
-        return load(value)
-    return ", ".join(f"{name}: {cell(name, one)}" for name, one in value.items()) or "nothing"
+        return format_load(value)
+    return (
+        ", ".join(f"{name}: {format_field(name, one)}" for name, one in value.items()) or "nothing"
+    )
 
 
 def usage(value: Json) -> str:
@@ -80,41 +82,43 @@ def _percent(share: Fraction) -> str:
     return f" = {plain(share)} %" if not 0 < share < SMALL else f", under {plain(SMALL)} %"
 
 
-def load(value: Json) -> str:
+def format_load(value: Json) -> str:
     """Format a load, bytes first."""
-    return "never measured" if value.get("numSamples") == 0 else known(value)
+    return "never measured" if value.get("numSamples") == 0 else format_assumed_load(value)
 
 
-def known(value: Json) -> str:
+def format_assumed_load(value: Json) -> str:
     """Format the values assumed for a load that was never measured."""
-    carried = [ways(value, BYTES), ways(value, MESSAGES)]
+    carried = [format_ways(value, BYTES), format_ways(value, MESSAGES)]
     others = [
-        cell(name, one) if isinstance(one, str) else f"{cell(name, one)} {TITLES.get(name, name)}"
+        format_field(name, one)
+        if isinstance(one, str)
+        else f"{format_field(name, one)} {TITLES.get(name, name)}"
         for name, one in value.items()
         if name not in (*RATES, *SESSIONS)
     ]
-    sessions = [ways(value, SESSIONS) + " sessions"] if set(SESSIONS) & set(value) else []
+    sessions = [format_ways(value, SESSIONS) + " sessions"] if set(SESSIONS) & set(value) else []
     return ", ".join([one for one in carried if one] + others + sessions)
 
 
-def ways(value: Json, names: Sequence[str]) -> str:
+def format_ways(value: Json, names: Sequence[str]) -> str:
     """Format in and out together, or both with a plus between them; empty if neither is given."""
-    parts = [cell(name, value[name]) for name in names if value.get(name)]
+    parts = [format_field(name, value[name]) for name in names if value.get(name)]
     if len(parts) == 2 and parts[0].partition(" ")[2] == parts[1].partition(" ")[2]:
         return f"{parts[0].partition(' ')[0]} + {parts[1]}"
     if parts:
         return " + ".join(parts)
-    return cell(names[0], 0) if set(names) & set(value) else ""
+    return format_field(names[0], 0) if set(names) & set(value) else ""
 
 
-def setting(name: str, value: Any) -> str:
+def format_setting(name: str, value: Any) -> str:
     """The value of a setting, with its documented unit."""
     known = load_specs().settings.get(name)
     unit = known.unit if known else None
     if value in (None, "") or not unit:
-        return cell(name, value)
+        return format_field(name, value)
     unit = "%" if unit == "percent" else unit.removesuffix("s") if value == 1 else unit
-    return f"{cell(name, value)} {unit}"
+    return f"{format_field(name, value)} {unit}"
 
 
 def listed(texts: Sequence[str]) -> str:

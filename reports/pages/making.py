@@ -11,11 +11,11 @@ from pathlib import PurePosixPath
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from pulsar_conformance.fixtures import Case, Example, examples
-from pulsar_conformance.reference import Step, folded
+from pulsar_conformance.reference import Step, fold_steps
 from pulsar_conformance.reports.pages.answers import LINE, told
 from pulsar_conformance.reports.pages.outcomes import ReadingOutcome, Worked
-from pulsar_conformance.reports.pages.stories import course, differences
-from pulsar_conformance.reports.pages.tables import Table, tables
+from pulsar_conformance.reports.pages.stories import course, course_differences
+from pulsar_conformance.reports.pages.tables import Table, case_tables
 from pulsar_conformance.specs import load, schema
 
 INDEX = "README.md"
@@ -65,8 +65,10 @@ class Shown:
             else:
                 operation, case = question
                 concerned = self._concerned(operation, derived.steps)
-                numbers = [one for one in tables(case) if not _told_in_time(operation, one)]
-                found.append((operation, numbers, derivation(tuple(folded(concerned))), 1))
+                numbers = [one for one in case_tables(case) if not _told_in_time(operation, one)]
+                found.append(
+                    (operation, numbers, derivation_table(tuple(fold_steps(concerned))), 1)
+                )
             before = question
         return found
 
@@ -111,14 +113,14 @@ class Shown:
         if self.operations != [STORY]:
             return told(one.answers)
         [(_, case)] = self.example.questions
-        return differences(case, self.worked.answers[0], one.answers[0])
+        return course_differences(case, self.worked.answers[0], one.answers[0])
 
     @property
     def other_courses(self) -> list[str]:
         """Return the other allowed courses of a story."""
         [(_, case)] = self.example.questions
         courses = [answer for [answer] in self.example.allowed or ()]
-        return [differences(case, courses[0], other) for other in courses[1:]]
+        return [course_differences(case, courses[0], other) for other in courses[1:]]
 
     @cached_property
     def course(self) -> Table | None:
@@ -141,7 +143,7 @@ def _told_in_time(operation: str, table: Table) -> bool:
     return operation == STORY and table.headings[0] == "events"
 
 
-def derivation(steps: Sequence[Step]) -> Table:
+def derivation_table(steps: Sequence[Step]) -> Table:
     """Format steps as a table; a step with steps below it is bold."""
     depths = [len(step.label) - len(step.label.lstrip()) for step in steps]
     below = [*depths[1:], 0]
@@ -158,7 +160,7 @@ def pages() -> dict[str, str]:
     for example in examples():
         area = PurePosixPath(example.file).stem.upper()
         by_area[area].append(Shown(Worked.out(example)))
-    templates = environment("pulsar_conformance.reports.pages")
+    templates = template_environment("pulsar_conformance.reports.pages")
     area_page = templates.get_template("area.md.jinja")
     index = templates.get_template("index.md.jinja")
     found = {
@@ -170,7 +172,7 @@ def pages() -> dict[str, str]:
     return {**found, INDEX: index.render(areas=by_area, titles=TITLES)}
 
 
-def environment(package: str) -> Environment:
+def template_environment(package: str) -> Environment:
     """Return the template environment of a package, with what every page uses."""
     made = Environment(
         loader=PackageLoader(package),

@@ -8,7 +8,7 @@ from typing import Any
 
 from pulsar_conformance.reference.numbers import Fraction, exact, plain, throughput
 from pulsar_conformance.reports.pages.answers import LINE
-from pulsar_conformance.reports.pages.cells import Json, cell, inline, listed
+from pulsar_conformance.reports.pages.cells import Json, format_field, inline, listed
 from pulsar_conformance.reports.pages.tables import Table
 
 HEADINGS = ("minute", "event", "what comes of it")
@@ -31,7 +31,7 @@ def course(case: Json, answer: Json) -> Table:
     return Table(HEADINGS, tuple(found))
 
 
-def differences(case: Json, answer: Json, other: Json) -> str:
+def course_differences(case: Json, answer: Json, other: Json) -> str:
     """Return where a course differs: minute, event, and its other result."""
     pairs = (_rows(case["events"], one.get("steps", ())) for one in (answer, other))
     return LINE.join(
@@ -63,10 +63,12 @@ def _event(kind: str, about: Json) -> str:
         name = said.pop("topic")
         return f"topic {name}: {inline(said)}"
     if kind == "setting":
-        return f"{said['name']} = {cell('value', said['value'])} ({said['how']})"
+        return f"{said['name']} = {format_field('value', said['value'])} ({said['how']})"
     first, *rest = said.items() if said else [("", "")]
-    more = "".join(f", {name} {cell(name, value)}" for name, value in rest if value is not None)
-    return f"{KINDS.get(kind, kind)} {cell(*first)}{more}".strip()
+    more = "".join(
+        f", {name} {format_field(name, value)}" for name, value in rest if value is not None
+    )
+    return f"{KINDS.get(kind, kind)} {format_field(*first)}{more}".strip()
 
 
 def _comes(step: Json, before: Mapping[str, Any]) -> Iterator[str]:

@@ -15,11 +15,11 @@ from pulsar_conformance.reports.pages.cells import (
     RATES,
     TITLES,
     Json,
-    cell,
+    format_field,
+    format_load,
+    format_setting,
+    format_ways,
     inline,
-    load,
-    setting,
-    ways,
 )
 
 LONG = 60
@@ -57,10 +57,10 @@ class Table:
         return (*self.rows[:FIRST], left_out, self.rows[-1])
 
 
-def tables(case: Json) -> Iterator[Table]:
+def case_tables(case: Json) -> Iterator[Table]:
     """The tables of a case: its plain fields, then each of those that have parts."""
     plain = [
-        (TITLES.get(name, name), cell(name, value))
+        (TITLES.get(name, name), format_field(name, value))
         for name, value in case.items()
         if not _has_table(value)
     ]
@@ -79,7 +79,7 @@ def _in_a_row(cycles: Sequence[Json]) -> Iterator[Table]:
     """Tables of each cycle, without values that are unchanged since the cycle before."""
     before: list[Table] = []
     for place, cycle in enumerate(cycles, 1):
-        found = list(tables(cycle))
+        found = list(case_tables(cycle))
         for table in found:
             if table not in before or table.headings[0] == "case":
                 first, *others = table.headings
@@ -96,7 +96,7 @@ def _has_table(value: Any) -> bool:
 
 def _of_field(case: Json, name: str, value: Any) -> Table:
     if name == "settings":
-        rows = ((f"`{key}`", setting(key, one)) for key, one in value.items())
+        rows = ((f"`{key}`", format_setting(key, one)) for key, one in value.items())
         return Table(("setting", ""), tuple(rows))
     if name == "brokers":
         return _brokers(case)
@@ -110,7 +110,7 @@ def _of_field(case: Json, name: str, value: Any) -> Table:
         return _objects(TITLES.get(name, name), value)
     return Table(
         (TITLES.get(name, name), ""),
-        tuple((f"`{key}`", cell(key, one)) for key, one in value.items()),
+        tuple((f"`{key}`", format_field(key, one)) for key, one in value.items()),
     )
 
 
@@ -148,15 +148,15 @@ def _brokers(case: Json) -> Table:
 def _broker_fields(broker: Json) -> Iterator[tuple[str, str]]:
     for name in RESOURCES:
         if name in broker:
-            yield TITLES.get(name, name), cell(name, broker[name])
+            yield TITLES.get(name, name), format_field(name, broker[name])
     for heading, names in (("bytes", BYTES), ("messages", MESSAGES)):
-        if carried := ways(broker, names):
+        if carried := format_ways(broker, names):
             yield heading, carried
     for name, value in broker.items():
         if name == "bundles":
             yield "bundles", str(len(value))
         elif name not in (*RESOURCES, *RATES, "lastStats"):
-            yield TITLES.get(name, name), cell(name, value)
+            yield TITLES.get(name, name), format_field(name, value)
 
 
 def _bundles(case: Json) -> Table:
@@ -164,7 +164,7 @@ def _bundles(case: Json) -> Table:
     brokers = case["brokers"].items()
     owners = {bundle: name for name, broker in brokers for bundle in broker.get("bundles", ())}
     latest = {
-        bundle: load(stats)
+        bundle: format_load(stats)
         for _, broker in brokers
         for bundle, stats in broker.get("lastStats", {}).items()
     }
@@ -190,7 +190,7 @@ def _bundles(case: Json) -> Table:
 def _objects(title: str, objects: Mapping[str, Json]) -> Table:
     fields = list(dict.fromkeys(field for one in objects.values() for field in one))
     rows = (
-        (f"`{name}`", *(cell(field, one.get(field)) for field in fields))
+        (f"`{name}`", *(format_field(field, one.get(field)) for field in fields))
         for name, one in objects.items()
     )
     return Table((title, *(TITLES.get(field, field) for field in fields)), tuple(rows))
@@ -207,10 +207,13 @@ def _rows(title: str, objects: Sequence[Any]) -> Table:
     if len(fields) > 1 and all(len(one) == 1 for one in objects):
         kinds = ((number, *next(iter(one.items()))) for number, one in runs)
         return Table(
-            (title, "", ""), tuple((number, kind, cell(kind, one)) for number, kind, one in kinds)
+            (title, "", ""),
+            tuple((number, kind, format_field(kind, one)) for number, kind, one in kinds),
         )
     if len(fields) > WIDE:
         return Table(("", title), tuple((number, inline(one)) for number, one in runs))
     headings = (title, *(TITLES.get(field, field) for field in fields))
-    rows = ((number, *(cell(field, one.get(field)) for field in fields)) for number, one in runs)
+    rows = (
+        (number, *(format_field(field, one.get(field)) for field in fields)) for number, one in runs
+    )
     return Table(headings, tuple(rows))

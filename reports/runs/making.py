@@ -53,7 +53,7 @@ def stream(file: Path) -> list[Line]:
     return lines
 
 
-def made(lines: Sequence[Line], about: About) -> Iterator[Report]:
+def make_reports(lines: Sequence[Line], about: About) -> Iterator[Report]:
     """A report for each implementation and profile of a stream, in its order.
 
     Errors: `BadReport` for a run of only some rules, which says nothing about the others.
@@ -89,7 +89,7 @@ def _report(first: Line, one: Line, verdicts: Sequence[Line], about: About) -> R
         "examples": first["examples"],
         "versions": first["versions"],
         "conformant": conformant(verdicts),
-        "summary": summary(verdicts),
+        "summary": count_verdicts(verdicts),
         "verdicts": [_verdict(line) for line in verdicts],
     }
     return {**report, "checksum": checksum(report)}
@@ -120,12 +120,12 @@ def conformant(verdicts: Sequence[Line]) -> bool:
     return "pass" in musts and not set(BROKEN).intersection(musts)
 
 
-def summary(verdicts: Sequence[Line]) -> dict[str, int]:
+def count_verdicts(verdicts: Sequence[Line]) -> dict[str, int]:
     """Count the rules by verdict; the failure of a rule below `must` is a warning."""
     return dict(sorted(Counter(map(word_of, verdicts)).items()))
 
 
-def write(report: Report, file: Path) -> None:
+def write_report(report: Report, file: Path) -> None:
     """Write a report with one line per verdict, so that two can be compared by eye."""
     head = {name: value for name, value in report.items() if name != "verdicts"}
     text = json.dumps(head, indent=1, ensure_ascii=False).removesuffix("\n}")

@@ -103,7 +103,7 @@ def freeze(profile: str) -> Path | None:
     if before and before[-1].checksum == current.checksum:
         return None
     number = (before[-1].version or 0) + 1 if before else 1
-    changes = tuple(differences(before[-1], current)) if before else ()
+    changes = tuple(requirement_changes(before[-1], current)) if before else ()
     FOLDER.mkdir(exist_ok=True)
     file = FOLDER / f"{profile}-{number}.json"
     content = Requirements(profile, number, current.rules, changes).as_json()
@@ -111,7 +111,7 @@ def freeze(profile: str) -> Path | None:
     return file
 
 
-def differences(before: Requirements, after: Requirements) -> Iterator[str]:
+def requirement_changes(before: Requirements, after: Requirements) -> Iterator[str]:
     """Yield a line for each rule that differs between two sets."""
     for rule in dict.fromkeys((*before.rules, *after.rules)):
         old, new = before.rules.get(rule), after.rules.get(rule)

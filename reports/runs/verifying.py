@@ -7,14 +7,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from pulsar_conformance.reports.runs.making import BadReport, Report, conformant, summary
+from pulsar_conformance.reports.runs.making import BadReport, Report, conformant, count_verdicts
 from pulsar_conformance.reports.runs.requirements import checksum, frozen
 from pulsar_conformance.specs.schemas import problem_with
 
 SCHEMA = "report"
 
 
-def read(file: Path) -> Report:
+def read_report(file: Path) -> Report:
     """A report of the right shape. Errors: `BadReport`."""
     try:
         found: Any = json.loads(file.read_text("utf-8"))
@@ -64,7 +64,7 @@ def _problems(report: Report) -> Iterator[str]:
         level = next(line["level"] for line in verdicts if line["rule"] == rule)
         if level != entry["level"]:
             yield f"it takes {rule} for a {level}, and it is a {entry['level']}"
-    if report["summary"] != summary(verdicts):
+    if report["summary"] != count_verdicts(verdicts):
         yield "its summary does not count its verdicts"
     if report["conformant"] != conformant(verdicts):
         said = json.dumps(report["conformant"])

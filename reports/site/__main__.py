@@ -33,7 +33,7 @@ def _write(to: Path) -> int:
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text, "utf-8", newline="\n")
     shutil.copytree(HERE / ASSETS, docs / ASSETS)
-    vendored.fetch(cache() / "site", docs / ASSETS / VENDOR)
+    vendored.fetch_packages(cache() / "site", docs / ASSETS / VENDOR)
     vendored.write_model(docs / ASSETS / VENDOR)
     shutil.copy(HERE / CONFIGURATION, to / CONFIGURATION)
     print(f"{len(made)} pages in {docs}")

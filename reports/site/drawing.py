@@ -26,7 +26,7 @@ def rectangle(left: float, top: float, width: float, height: float, kind: str) -
     return f'<rect class="pc-{kind}" x="{left:.1f}" y="{top:g}" {size}/>'
 
 
-def mark(left: float, top: float, height: float, kind: str) -> str:
+def vertical_line(left: float, top: float, height: float, kind: str) -> str:
     """An upright line of a kind that the style knows."""
     ends = f'y1="{top:g}" y2="{top + height:g}"'
     return f'<line class="pc-{kind}" x1="{left:.1f}" x2="{left:.1f}" {ends}/>'

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from pulsar_conformance.reports.site.drawing import ROW, WIDTH, mark, rectangle, svg, text
+from pulsar_conformance.reports.site.drawing import ROW, WIDTH, rectangle, svg, text, vertical_line
 
 NONE = "no domain"
 BROKER, CELLS = 84, 158
@@ -43,7 +43,7 @@ def _row(top: float, broker: str, has: Sequence[str], open_for: str) -> Iterator
         yield rectangle(left, top + 3, width - 6, ROW - 6, kind)
         yield text(left + width / 2 - 3, top + 17, name[: int(width / 7)], "middle")
     if not cells:
-        yield mark(CELLS, top + 6, ROW - 12, "tick")
+        yield vertical_line(CELLS, top + 6, ROW - 12, "tick")
 
 
 def _by_domain(case: Mapping[str, Any]) -> Iterator[tuple[str, Sequence[str]]]:

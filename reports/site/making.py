@@ -11,7 +11,7 @@ from pathlib import Path
 from pulsar_conformance.conformance.catalogue import OPERATIONS
 from pulsar_conformance.fixtures import examples
 from pulsar_conformance.reference import Model
-from pulsar_conformance.reports.pages.making import TITLES, Shown, environment
+from pulsar_conformance.reports.pages.making import TITLES, Shown, template_environment
 from pulsar_conformance.reports.pages.outcomes import Worked
 from pulsar_conformance.reports.site import mutants, shapes, subjects
 from pulsar_conformance.reports.site.pictures import pictures
@@ -19,9 +19,9 @@ from pulsar_conformance.reports.site.results import (
     Listed,
     Result,
     deviations,
-    releases,
+    deviations_by_release,
     results,
-    steps,
+    version_steps,
 )
 from pulsar_conformance.reports.table import WORDS
 from pulsar_conformance.specs import AREAS, Specs, load, operations, schema
@@ -52,7 +52,7 @@ class Site:
         self.results: Sequence[Result] = results()
         self.deviations: Mapping[str, Sequence[Listed]] = deviations()
         self.shown: Mapping[str, Sequence[Shown]] = _by_rule()
-        self.templates = environment("pulsar_conformance.reports.site")
+        self.templates = template_environment("pulsar_conformance.reports.site")
         self.templates.filters["linked"] = lambda text: ADDRESS.sub(r"<\g<0>>", text)
         self.templates.globals.update(
             areas=AREAS,
@@ -103,16 +103,19 @@ class Site:
         yield "matrix.md", self._page("matrix", rules=rules, choices=CHOICES, profiles=profiles)
         for one in self.results:
             yield f"implementations/{one.slug}.md", self._page("implementation", result=one)
-        yield "implementations/index.md", self._page("implementations", steps=steps(self.results))
-        yield "deviations.md", self._page("deviations", releases=releases())
-        for file, entries in releases().items():
+        yield (
+            "implementations/index.md",
+            self._page("implementations", steps=version_steps(self.results)),
+        )
+        yield "deviations.md", self._page("deviations", releases=deviations_by_release())
+        for file, entries in deviations_by_release().items():
             page = f"deviations/{file.replace('.', '-')}.md"
             yield page, self._page("deviations_of", file=file, entries=entries)
 
     def _documents(self) -> Iterator[tuple[str, str]]:
         yield "documents/index.md", self._page("documents")
         for document in self.specs.documents.values():
-            claims = subjects.claims(document.id)
+            claims = subjects.claims_by_section(document.id)
             yield (
                 f"documents/{document.id}.md",
                 self._page("document", document=document, claims=claims),
@@ -129,7 +132,7 @@ class Site:
         yield "reference/readings.md", self._page("readings")
         yield "reference/commands.md", self._page("commands", commands=list(subjects.commands()))
         modules: dict[str, list[subjects.Documented]] = defaultdict(list)
-        for one in (*subjects.model(), *subjects.strategies()):
+        for one in (*subjects.model(), *subjects.drawing_strategies()):
             modules[one.module].append(one)
         yield "reference/python.md", self._page("python", modules=modules)
 
@@ -155,11 +158,11 @@ def _exchanges(every: Specs) -> Iterator[Mapping[str, object]]:
             "name": name,
             "title": str(whole["title"]),
             "says": str(whole.get("description", "")),
-            "asked": shapes.written({"id": 2, "ask": name, "cases": [case]}),
-            "answered": shapes.written({"id": 2, "answers": [model.derive(name, case).answer]}),
+            "asked": shapes.format_json({"id": 2, "ask": name, "cases": [case]}),
+            "answered": shapes.format_json({"id": 2, "answers": [model.derive(name, case).answer]}),
             "case": shapes.fields_of(whole["$defs"]["case"], name),
             "answer": shapes.fields_of(whole["$defs"]["answered"], name),
-            "own": shapes.own(name),
+            "own": shapes.own_shapes(name),
             "rules": rules,
             "settings": sorted({one for rule in rules for one in rule.settings}),
         }

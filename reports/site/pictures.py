@@ -14,7 +14,7 @@ from typing import Any
 
 from pulsar_conformance.reference import Step
 from pulsar_conformance.reports.pages.making import Shown
-from pulsar_conformance.reports.site.drawing import ROW, WIDTH, mark, rectangle, svg, text
+from pulsar_conformance.reports.site.drawing import ROW, WIDTH, rectangle, svg, text, vertical_line
 from pulsar_conformance.reports.site.groups import domains
 
 LEFT = 76
@@ -68,12 +68,12 @@ def _usage_bars(steps: Sequence[Step]) -> str:
         body.append(rectangle(LEFT, top, usage * scale, ROW - 8, kind))
         body.append(text(LEFT + usage * scale + 6, top + 13, f"{usage:g} %"))
         if one.limit is not None:
-            body.append(mark(LEFT + one.limit * scale, top - 2, ROW - 4, "limit"))
+            body.append(vertical_line(LEFT + one.limit * scale, top - 2, ROW - 4, "limit"))
         gone = f" and sheds {len(one.gives)}" if one.gives else ""
         said.append(f"{one.name} is at {usage:g} %{gone}")
     for value, word in ((average, "average"), (limit, "limit")):
         if value is not None:
-            body.append(mark(LEFT + value * scale, 0, height - 30, word))
+            body.append(vertical_line(LEFT + value * scale, 0, height - 30, word))
             body.append(
                 text(
                     LEFT + value * scale,
@@ -177,7 +177,7 @@ def _time_line(events: Sequence[tuple[str, str]]) -> str:
     body = []
     for row, (minute, said) in enumerate(known):
         middle = row * ROW + 14
-        body.append(mark(64 + minute * scale, 0, height - 4, "tick"))
+        body.append(vertical_line(64 + minute * scale, 0, height - 4, "tick"))
         body.append(f'<circle class="pc-dot" cx="{64 + minute * scale:.1f}" cy="{middle}" r="5"/>')
         body.append(text(54, middle + 4, f"{minute:g} min", "end"))
         body.append(text(114, middle + 4, said if len(said) <= CUT else f"{said[: CUT - 1]}…"))

@@ -98,7 +98,7 @@ class Succession:
     changes: Mapping[str, Sequence[ChangedVerdict]]
 
 
-def steps(every: Sequence[Result]) -> list[Succession]:
+def version_steps(every: Sequence[Result]) -> list[Succession]:
     """Each step between versions of one implementation, with the rules that both were judged by."""
     found = []
     for before, after in pairwise(every):
@@ -110,7 +110,7 @@ def steps(every: Sequence[Result]) -> list[Succession]:
     return found
 
 
-def releases(folder: Path = DEVIATIONS) -> Mapping[str, Sequence[Listed]]:
+def deviations_by_release(folder: Path = DEVIATIONS) -> Mapping[str, Sequence[Listed]]:
     """Every known deviation, by the file that lists it, the oldest version first."""
     files = sorted(folder.glob("*.yaml"), key=lambda file: (numbers(file.stem), file.stem))
     return {file.stem: [Listed(file.stem, entry) for entry in entries(file)] for file in files}
@@ -119,7 +119,7 @@ def releases(folder: Path = DEVIATIONS) -> Mapping[str, Sequence[Listed]]:
 def deviations(folder: Path = DEVIATIONS) -> Mapping[str, Sequence[Listed]]:
     """Every known deviation, by the rule that it breaks."""
     found: dict[str, list[Listed]] = {}
-    for listed in releases(folder).values():
+    for listed in deviations_by_release(folder).values():
         for one in listed:
             found.setdefault(one.entry["rule"], []).append(one)
     return found

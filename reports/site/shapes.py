@@ -45,7 +45,7 @@ def shared() -> tuple[Shape, ...]:
     return tuple(_shapes(schema("shapes")["$defs"], ""))
 
 
-def own(operation: str) -> tuple[Shape, ...]:
+def own_shapes(operation: str) -> tuple[Shape, ...]:
     """The shapes that one operation alone uses."""
     every = schema(f"operations/{operation}")["$defs"]
     inner = {name: every[name] for name in every if name not in ("case", "answer", "answered")}
@@ -121,7 +121,7 @@ def _anchor(name: str, operation: str) -> str:
     return "-".join(["shape", *operation.split("."), name] if operation else ["shape", name])
 
 
-def written(value: Any, indent: str = "", used: int = 0) -> str:
+def format_json(value: Any, indent: str = "", used: int = 0) -> str:
     """JSON in few lines: what fits in the width stays on one."""
     flat = json.dumps(value, ensure_ascii=False)
     if len(flat) + len(indent) + used <= WIDTH or not value or not isinstance(value, (dict, list)):
@@ -130,7 +130,7 @@ def written(value: Any, indent: str = "", used: int = 0) -> str:
     if isinstance(value, dict):
         keys = [f"{json.dumps(name, ensure_ascii=False)}: " for name in value]
         items = zip(keys, value.values(), strict=True)
-        lines = [f"{inner}{key}{written(one, inner, len(key) + 1)}" for key, one in items]
+        lines = [f"{inner}{key}{format_json(one, inner, len(key) + 1)}" for key, one in items]
         return "{\n" + ",\n".join(lines) + f"\n{indent}}}"
-    lines = [f"{inner}{written(one, inner, 1)}" for one in value]
+    lines = [f"{inner}{format_json(one, inner, 1)}" for one in value]
     return "[\n" + ",\n".join(lines) + f"\n{indent}]"

@@ -49,7 +49,7 @@ def held(rule: str) -> Held | None:
     return Held(function.__name__, file, inspect.getdoc(function) or "")
 
 
-def claims(document: str) -> Mapping[tuple[str, int], list[str]]:
+def claims_by_section(document: str) -> Mapping[tuple[str, int], list[str]]:
     """The rules that claim each sentence of a document, by section and number."""
     found: dict[tuple[str, int], list[str]] = defaultdict(list)
     for rule in load().rules.values():
@@ -67,7 +67,7 @@ def commands() -> Iterator[tuple[str, str, str]]:
         yield name, purpose, parser.format_help()
 
 
-def strategies() -> Iterator[Documented]:
+def drawing_strategies() -> Iterator[Documented]:
     """The strategies that draw cases: every public function of the modules that draw."""
     for found in walk_packages(conformance.__path__, f"{conformance.__name__}."):
         parts = found.name.removeprefix(conformance.__name__)

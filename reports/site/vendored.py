@@ -45,7 +45,7 @@ class CannotVendor(UserError):
     """Raised if a file of another project is unavailable; the message says why in one sentence."""
 
 
-def fetch(cache: Path, to: Path) -> None:
+def fetch_packages(cache: Path, to: Path) -> None:
     """Put the files of every package below `to`; files are cached in `cache`.
 
     Errors: `CannotVendor`.

@@ -4,7 +4,7 @@ import copy
 
 import jsonschema
 import pytest
-from pulsar_conformance.adapters.protocol import NotJSON, hello_message, read, text_of
+from pulsar_conformance.adapters.protocol import NotJSON, hello_message, parse_line, text_of
 from pulsar_conformance.adapters.validation import (
     InvalidAnswer,
     check_answers,
@@ -151,11 +151,11 @@ def test_the_suite_keeps_its_own_schema():
 )
 def test_reading_is_strict(text, told):
     with pytest.raises(NotJSON, match=told):
-        read(text)
+        parse_line(text)
 
 
 def test_what_is_written_is_one_line_for_every_reader():
     awkward = {"a": "\u2028\u0085\n\U0001f600", "b": [1e-300, 0.1]}
     line = text_of(awkward)
     assert len(line.splitlines()) == 1
-    assert read(line) == awkward
+    assert parse_line(line) == awkward

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from pulsar_conformance.audit.input.paths import as_given, check
+from pulsar_conformance.audit.input.paths import as_given, check_paths
 from pulsar_conformance.conformance.commands.main import main
 
 MISTAKES = {
@@ -49,7 +49,7 @@ def test_what_cannot_be_read_or_written_is_told(mistake, tmp_path, monkeypatch, 
 
 
 def test_a_hidden_folder_within_the_input_is_apart(tmp_path):
-    check(str(tmp_path), str(tmp_path / ".audit" / "new"), None)
+    check_paths(str(tmp_path), str(tmp_path / ".audit" / "new"), None)
 
 
 def test_a_name_is_written_whole_where_spark_would_take_it_for_an_address(tmp_path, monkeypatch):

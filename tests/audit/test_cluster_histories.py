@@ -5,7 +5,7 @@ import json
 from pathlib import Path
 
 import pytest
-from pulsar_conformance.audit.collect.changes import folded
+from pulsar_conformance.audit.collect.changes import state_after
 
 FOLDER = Path(__file__).parents[2] / "fixtures" / "histories"
 
@@ -43,7 +43,7 @@ def test_a_crash_takes_all_that_the_broker_had(history):
     lost = [one for one in of_users(history, "unloaded") if one["cause"] == "shutdown"]
     [gone] = {one["broker"] for one in lost}
     before = [one for one in history if one["at"] < lost[0]["at"]]
-    had = {bundle for bundle in folded(iter(before)).owners[gone] if "pulsar/" not in bundle}
+    had = {bundle for bundle in state_after(iter(before)).owners[gone] if "pulsar/" not in bundle}
     assert {one["bundle"] for one in lost} == had != set()
     assert gone not in {
         one["broker"]

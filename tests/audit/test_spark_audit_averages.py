@@ -9,7 +9,7 @@ pytest.importorskip("pyspark", reason="needs the extra: nox -s spark")
 from pulsar_conformance.audit.pipeline.plan import AuditPlan, Silver
 from pulsar_conformance.audit.pipeline.tables import TABLES
 from pulsar_conformance.audit.tables.averages import averages
-from pulsar_conformance.audit.tables.causes import unloads
+from pulsar_conformance.audit.tables.causes import unload_rows
 from pulsar_conformance.audit.tables.cycles import cycles
 from standins.sparks import audit_session, spark
 
@@ -70,7 +70,7 @@ def known(audit_session):
     )
     silver, plan = Silver(*tables), AuditPlan.of("documented-3.0")
     made = {"cycles": cycles(silver, plan)}
-    made["unloads"] = unloads(silver, made, plan)
+    made["unloads"] = unload_rows(silver, made, plan)
     return {row["cluster"]: row for row in averages(silver, made, plan).collect()}
 
 

@@ -12,15 +12,15 @@ from pulsar_conformance.adapters.spark.answers_shedding import (
     OPERATIONS,
     brokers_of,
 )
-from pulsar_conformance.adapters.spark.cases import Basis, parsed
+from pulsar_conformance.adapters.spark.cases import Basis, parsed_cases
 from pulsar_conformance.adapters.spark.settings import in_force
-from pulsar_conformance.audit.tables.decisions import finished, table
+from pulsar_conformance.audit.tables.decisions import decided_table, finished
 from pulsar_conformance.audit.verdicts.checks import BOUNDED, CHECKS
 from pulsar_conformance.audit.verdicts.checks.acts import acts
 from pulsar_conformance.audit.verdicts.checks.facts import facts
 from pulsar_conformance.audit.verdicts.judging import judged
 from pulsar_conformance.conformance.common.trial import Trial
-from pulsar_conformance.conformance.engine.draw import drawn
+from pulsar_conformance.conformance.engine.draw import draw_trials
 from pulsar_conformance.conformance.engine.evaluate import RuleEvaluator
 from pulsar_conformance.reference import Model, Readings
 from pyspark.sql import functions as F
@@ -79,7 +79,7 @@ def asked(readings):
     """Cases of every rule, each with right and wrong answers."""
     model, random = Model(PROFILE, readings), Random(5)
     for rule in CHECKS:
-        for trial in drawn(rule, PROFILE, 11, EACH):
+        for trial in draw_trials(rule, PROFILE, 11, EACH):
             if len(trial.questions) > 1:
                 continue
             case = trial.questions[0].case
@@ -93,9 +93,9 @@ def said_by_columns(session, questions, readings, besides=MappingProxyType({})):
     shape = OPERATIONS["shed.select"].shape
     chosen = Basis(specs.load().defaults(PROFILE), readings)
     texts = [(n, text_of(trial.questions[0].case)) for n, (trial, _) in enumerate(questions)]
-    raw = parsed(session.createDataFrame(texts, "cycle bigint, text string"), shape)
+    raw = parsed_cases(session.createDataFrame(texts, "cycle bigint, text string"), shape)
     raw = raw.repartition("cycle")
-    force = in_force(F.col("settings"), shedding.settings_of(), chosen.defaults)
+    force = in_force(F.col("settings"), shedding.deciding_settings(), chosen.defaults)
     cases = raw.withColumn("settings", force)
     owners = brokers_of(cases, chosen)
     brokers, bundles = owners.drop("owns"), owners.select("cycle", "broker", F.inline("owns"))
@@ -109,8 +109,8 @@ def said_by_columns(session, questions, readings, besides=MappingProxyType({})):
     sure = F.array().cast("array<timestamp>").alias("doubtful"), F.lit(False).alias("claimed")
     went = went.groupBy("cycle", "broker", "bundle").agg(times)
     went = went.select("*", *sure)
-    decided = shedding.decisions(brokers, bundles, readings)
-    decided = finished(table(decided, readings), went)
+    decided = shedding.decision_rows(brokers, bundles, readings)
+    decided = finished(decided_table(decided, readings), went)
     named = raw.select("cycle", F.map_keys("settings").alias("named"))
     settled = brokers.groupBy("cycle").agg(
         F.any_value("settings").alias("settings"), F.any_value("strategy").alias("strategy")
@@ -174,7 +174,7 @@ def test_bounds_accuse_nobody_who_decides_as_the_documents_say(spark):
     for rule in CHECKS:
         if not rule.startswith("THRESHOLD"):
             continue
-        for trial in drawn(rule, PROFILE, 13, EACH):
+        for trial in draw_trials(rule, PROFILE, 13, EACH):
             case = trial.questions[0].case
             for share in (0, 0.3, 0.9, 1):
                 settings = {**case["settings"], threshold.HISTORY_SHARE: share}

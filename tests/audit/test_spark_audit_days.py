@@ -13,13 +13,13 @@ pytest.importorskip("pyspark", reason="needs the extra: nox -s spark")
 from pulsar_conformance.adapters.spark.configuring import configure
 from pulsar_conformance.adapters.spark.session import apart
 from pulsar_conformance.audit.input import changes
-from pulsar_conformance.audit.input.files import found
+from pulsar_conformance.audit.input.files import current_files
 from pulsar_conformance.audit.input.records import records
 from pulsar_conformance.audit.pipeline import reading, spark_tuning
 from pulsar_conformance.audit.pipeline.plan import AuditPlan, Silver
 from pulsar_conformance.audit.pipeline.reading import source
-from pulsar_conformance.audit.pipeline.running import make
-from pulsar_conformance.audit.pipeline.steps import INCREMENTAL, steps
+from pulsar_conformance.audit.pipeline.running import build_tables
+from pulsar_conformance.audit.pipeline.steps import INCREMENTAL, build_steps
 from pulsar_conformance.audit.pipeline.tables import GOLD, SESSION, SILVER, TABLES
 from pulsar_conformance.audit.pipeline.writing import Store
 from pulsar_conformance.audit.tables import averages, recent
@@ -145,8 +145,8 @@ PLAN = AuditPlan.of("documented-3.0")
 
 def made(store, history, tell=lambda _table, _mark: None, count=None, plan=PLAN):
     """The marks of a run, or of one that ends after so many tables."""
-    first = source(store, str(history), found(store.spark, str(history)))
-    every = list(steps(first, plan, None))
+    first = source(store, str(history), current_files(store.spark, str(history)))
+    every = list(build_steps(first, plan, None))
     with spark_tuning.tasks_at_once(store.spark) as tasks:
 
         def set_up(of, table, _part):
@@ -155,7 +155,7 @@ def made(store, history, tell=lambda _table, _mark: None, count=None, plan=PLAN)
         def beside():
             return Store(apart(store.spark), store.path)
 
-        return make(store, every[:count], tell, set_up, beside=beside)
+        return build_tables(store, every[:count], tell, set_up, beside=beside)
 
 
 def rows(store):
@@ -327,7 +327,7 @@ def test_a_split_is_judged_by_all_that_was_told_before(session, tmp_path, cluste
         lines.append(line("split", cluster, at, bundle=SPLIT, into=into, cause="automatic"))
     silver = silver_of(session, tmp_path, lines)
     for since in (None, START + 2 * DAY):
-        found = splits.findings(silver, replace(PLAN, since=since), len(clusters))
+        found = splits.split_findings(silver, replace(PLAN, since=since), len(clusters))
         verdicts = {
             row["cluster"]: row["verdict"] for row in found.where("rule = 'SPLIT-05'").collect()
         }

@@ -7,7 +7,7 @@ import pytest
 pytest.importorskip("pyspark", reason="needs the extra: nox -s spark")
 
 from pulsar_conformance.audit.input import files, lines
-from pulsar_conformance.audit.input.parsing import parsed
+from pulsar_conformance.audit.input.parsing import parsed_records
 from pulsar_conformance.audit.input.paths import AuditError
 from pulsar_conformance.audit.pipeline import report as reporting
 from pulsar_conformance.audit.pipeline.plan import AuditPlan
@@ -65,8 +65,8 @@ def test_times_as_logs_write_them_are_the_same(session, tmp_path):
     texts = [line("leader", at, broker=f"b{number}") for number, at in enumerate(TIMES)]
     folder = history(tmp_path, texts)
     assert reasons(told(session, folder)) == {None: len(TIMES)}
-    found = lines.lines(session, str(folder), files.found(session, str(folder)))
-    assert {row["at"].isoformat() for row in parsed(found).select("at").collect()} == {
+    found = lines.read_lines(session, str(folder), files.current_files(session, str(folder)))
+    assert {row["at"].isoformat() for row in parsed_records(found).select("at").collect()} == {
         "2026-11-20T10:00:00.500000"
     }
 
@@ -84,4 +84,4 @@ def test_tables_with_a_log_are_refused(session, tmp_path, log):
     (folder / "table" / log).write_text("{}")
     plan = AuditPlan.of("documented-3.0")
     with pytest.raises(AuditError, match="Delta Lake or Iceberg"):
-        reporting.tables(session, str(folder), str(tmp_path / "out"), plan, None)
+        reporting.build_audit_tables(session, str(folder), str(tmp_path / "out"), plan, None)

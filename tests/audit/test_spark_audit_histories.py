@@ -11,7 +11,7 @@ import yaml
 pytest.importorskip("pyspark", reason="needs the extra: nox -s spark")
 
 from pulsar_conformance.audit.pipeline.plan import AuditPlan
-from pulsar_conformance.audit.pipeline.report import tables
+from pulsar_conformance.audit.pipeline.report import build_audit_tables
 from standins.sparks import spark
 
 pytestmark = pytest.mark.spark
@@ -143,7 +143,9 @@ def audited(spark, tmp_path_factory):
     (folder / "history").mkdir()
     (folder / "history" / "all.json").write_text("\n".join(lines) + "\n")
     plan = AuditPlan.of(PROFILE)
-    made = tables(spark.session, str(folder / "history"), str(folder / "audit"), plan, None)
+    made = build_audit_tables(
+        spark.session, str(folder / "history"), str(folder / "audit"), plan, None
+    )
     assert made["quarantine"].collect() == []
     found = defaultdict(list)
     for table in ("verdicts", "unloads"):

@@ -8,8 +8,8 @@ import pytest
 
 pytest.importorskip("pyspark", reason="needs the extra: nox -s spark")
 
-from pulsar_conformance.audit.input.files import found
-from pulsar_conformance.audit.input.lines import lines
+from pulsar_conformance.audit.input.files import current_files
+from pulsar_conformance.audit.input.lines import read_lines
 from pulsar_conformance.audit.input.paths import as_given
 from pulsar_conformance.audit.input.reasons import REASONS
 from pulsar_conformance.audit.input.records import quarantine, records
@@ -145,7 +145,7 @@ def test_the_page_has_every_rule():
 
 def test_used_and_quarantined_are_all(session, tmp_path):
     folder = str(history(tmp_path, [*GOOD, *DAMAGED]))
-    rows = records(lines(session, folder, found(session, folder)))
+    rows = records(read_lines(session, folder, current_files(session, folder)))
     assert quarantine(rows).where("reason is null").count() == 0
     used, lost = rows.where("used").count(), quarantine(rows).count()
     assert used + lost == len(GOOD) + len(DAMAGED)
@@ -205,7 +205,7 @@ def test_files_of_other_formats_are_told(session, tmp_path):
 
 def silver(session, folder):
     """Each silver table of a history, as sorted rows."""
-    rows = records(lines(session, str(folder), found(session, str(folder)))).cache()
+    rows = records(read_lines(session, str(folder), current_files(session, str(folder)))).cache()
     made = {name: table.build(rows).drop("day").collect() for name, table in SILVER.items()}
     rows.unpersist()
     return {name: sorted(map(repr, table)) for name, table in made.items()}
@@ -235,7 +235,7 @@ def test_what_is_not_said_is_summed_or_nothing(session, tmp_path):
     texts = [line("load_report", broker="b1", report=simple)]
     texts.append(line("load_report", broker="b2", report={"cpu": broker, "bundles": HALVES * 2}))
     folder = str(history(tmp_path, texts))
-    rows = records(lines(session, folder, found(session, folder)))
+    rows = records(read_lines(session, folder, current_files(session, folder)))
     one, two = SILVER["broker_samples"].build(rows).orderBy("broker").collect()
     assert one["percent"].asDict() == {**dict.fromkeys(one["percent"].__fields__, 0), "cpu": 25}
     assert (one["msgRateIn"], one["msgRateOut"], one["msgThroughputIn"]) == (7, 3, 10)

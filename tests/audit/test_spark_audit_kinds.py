@@ -10,7 +10,7 @@ import pytest
 pytest.importorskip("pyspark", reason="needs the extra: nox -s spark")
 
 from pulsar_conformance.audit.pipeline.plan import AuditPlan
-from pulsar_conformance.audit.pipeline.report import tables
+from pulsar_conformance.audit.pipeline.report import build_audit_tables
 from standins.sparks import spark
 from standins.written_histories import histories, lines, stamp
 
@@ -41,7 +41,7 @@ def audited(spark, tmp_path_factory):
             line for name, own, part in HISTORIES if own == profile for line in lines(part, name)
         ]
         (history / "all.json").write_text("\n".join(every) + "\n")
-        made = tables(
+        made = build_audit_tables(
             spark.session,
             str(history),
             str(folder / f"{profile}-audit"),

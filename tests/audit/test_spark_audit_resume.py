@@ -17,13 +17,13 @@ pytest.importorskip("pyspark", reason="needs the extra: nox -s spark")
 
 from pulsar_conformance.adapters.spark.configuring import configure
 from pulsar_conformance.adapters.spark.session import apart
-from pulsar_conformance.audit.input.files import found
+from pulsar_conformance.audit.input.files import current_files
 from pulsar_conformance.audit.pipeline import spark_tuning
 from pulsar_conformance.audit.pipeline.marks import DONE
 from pulsar_conformance.audit.pipeline.plan import AuditPlan
 from pulsar_conformance.audit.pipeline.reading import source
-from pulsar_conformance.audit.pipeline.running import make
-from pulsar_conformance.audit.pipeline.steps import COMPARED, fingerprints, steps
+from pulsar_conformance.audit.pipeline.running import build_tables
+from pulsar_conformance.audit.pipeline.steps import COMPARED, build_steps, fingerprints
 from pulsar_conformance.audit.pipeline.tables import GOLD, SILVER, TABLES
 from pulsar_conformance.audit.pipeline.writing import ASKED, Store
 from standins.sparks import CORES, audit_session, spark
@@ -96,9 +96,9 @@ def history(tmp_path_factory):
 
 
 def every_step(store, history, plan=None, asked=None):
-    there = found(store.spark, str(history))
+    there = current_files(store.spark, str(history))
     first = source(store, str(history), there)
-    return list(steps(first, plan or AuditPlan.of(PROFILE), asked))
+    return list(build_steps(first, plan or AuditPlan.of(PROFILE), asked))
 
 
 def rows(store, tables=tuple(TABLES)):
@@ -114,7 +114,7 @@ def silent(_table, _mark):
 def undisturbed(audit_session, history, tmp_path_factory):
     """The store of a run that was not stopped."""
     store = Store(audit_session, str(tmp_path_factory.mktemp("undisturbed")))
-    make(store, every_step(store, history), silent)
+    build_tables(store, every_step(store, history), silent)
     return store
 
 
@@ -138,12 +138,12 @@ def test_stopped_between_any_two_tables_it_goes_on(audit_session, history, undis
     every = every_step(store, history)
     seen = {}
     for number in range(1, len(every) + 1):
-        make(store, every[:number], silent)
+        build_tables(store, every[:number], silent)
         there = files_of(tmp_path)
         assert seen.items() <= there.items()
         assert len(there) > len(seen)
         seen = there
-    make(store, every, silent)
+    build_tables(store, every, silent)
     assert files_of(tmp_path) == seen
     assert rows(store) == rows(undisturbed)
 
@@ -162,7 +162,7 @@ def test_tables_that_are_made_at_once_are_the_same(audit_session, history, undis
     def tell(table, mark):
         told.extend([table] if mark is not None else [])
 
-    make(store, map(noted, every), tell, at_once=2)
+    build_tables(store, map(noted, every), tell, at_once=2)
     assert len(beside) == 2
     assert told == [step.table for step in every]
     assert rows(store) == rows(undisturbed)
@@ -179,7 +179,7 @@ def test_tables_of_one_part_are_the_same(audit_session, history, undisturbed, tm
     assert store.in_one
     assert spark_tuning.in_one(spark_tuning.TINY - 1)
     assert not spark_tuning.in_one(spark_tuning.TINY)
-    make(store, every_step(store, history), silent, set_up)
+    build_tables(store, every_step(store, history), silent, set_up)
     assert {one[spark_tuning.PARTITIONS] for one in set_ups} == {"1"}
     assert rows(store) == rows(undisturbed)
     assert {store.read(name).rdd.getNumPartitions() for name in TABLES} == {1}
@@ -194,11 +194,11 @@ def test_what_breaks_at_once_is_told_and_what_is_done_is_kept(audit_session, his
 
     broken = [replace(one, build=breaks) if one.table == "contexts" else one for one in every]
     with pytest.raises(OSError, match="no space"):
-        make(store, broken, silent, at_once=2)
+        build_tables(store, broken, silent, at_once=2)
     done = {name for name in store.marks.read() if name in TABLES}
     assert "records" in done
     assert done <= {"records", "quarantine", *SILVER} - {"contexts"}
-    make(store, every, silent, at_once=2)
+    build_tables(store, every, silent, at_once=2)
     assert stale(store, every) == []
 
 
@@ -222,7 +222,7 @@ def test_other_options_and_other_input_make_anew_what_depends_on_them(
     store = Store(audit_session, str(tmp_path / "out"))
     assert stale(store, every_step(store, history)) == []
     other = AuditPlan.of(PROFILE, since=START + timedelta(minutes=5))
-    make(
+    build_tables(
         store,
         every_step(store, history, other, AuditPlan.of(PROFILE, strategy="OverloadShedder")),
         tell,
@@ -236,7 +236,7 @@ def test_other_options_and_other_input_make_anew_what_depends_on_them(
     every = every_step(store, again)
     after = fingerprints(every)
     assert [table for table in TABLES if before[table] != after[table]] == list(TABLES)
-    make(store, every[:2], tell)
+    build_tables(store, every[:2], tell)
     assert made == ["records", "quarantine"]
     assert store.read("quarantine").count() == undisturbed.read("quarantine").count() + 1
 
@@ -262,7 +262,7 @@ def test_a_damaged_table_is_named_and_rebuilt(
     for table in ("records", "bundle_averages", "verdicts"):
         damage(sorted((output / table).rglob("*.parquet")))
     store, named, built = Store(audit_session, str(output)), [], []
-    make(
+    build_tables(
         store,
         every_step(store, history),
         lambda table, mark: built.append(table) if mark is None else None,
@@ -319,7 +319,7 @@ def test_killed_while_a_table_is_written_it_goes_on(
     every = every_step(store, history)[: place + 1]
     done = store.marks.read()
     assert set(every[place].parents) <= set(done)
-    make(store, every, lambda table, mark: made.append((table, mark is None)))
+    build_tables(store, every, lambda table, mark: made.append((table, mark is None)))
     assert [one for one, anew in made if anew] == [
         one for one in names[: place + 1] if one not in done
     ]

@@ -13,7 +13,7 @@ from pulsar_conformance.adapters.spark.session import last_cause
 from pulsar_conformance.audit.input.paths import AuditError
 from pulsar_conformance.audit.pipeline import report
 from pulsar_conformance.audit.pipeline.plan import AuditPlan
-from pulsar_conformance.audit.pipeline.report import check_rules
+from pulsar_conformance.audit.pipeline.report import check_profile_has_rules
 from pulsar_conformance.audit.verdicts.verdicts import rules_of
 from pulsar_conformance.conformance.commands.main import main
 from pyspark.errors import AnalysisException
@@ -31,14 +31,14 @@ NOTHING = {
 @pytest.fixture
 def unstarted(monkeypatch):
     none = nullcontext(SimpleNamespace(session=None))
-    monkeypatch.setattr(session, "taken", lambda *_: none)
+    monkeypatch.setattr(session, "acquired", lambda *_: none)
 
 
 @pytest.mark.parametrize("case", NOTHING)
 def test_where_nothing_could_be_audited_it_says_so(case, unstarted, monkeypatch, capsys):
     words, used, status, told = NOTHING[case]
     found = {**EMPTY, "lines": {**EMPTY["lines"], "used": used}}
-    monkeypatch.setattr(report, "reported", lambda *_: (found, iter(())))
+    monkeypatch.setattr(report, "write_report", lambda *_: (found, iter(())))
     assert main(["audit", "--input", "in", "--output", "out", *words]) == status
     assert told in capsys.readouterr().err
 
@@ -70,4 +70,4 @@ def test_a_release_is_judged_by_the_documents_that_it_follows():
 
 def test_documents_without_rules_of_shedding_are_told():
     with pytest.raises(AuditError, match="no rule of it is about what"):
-        check_rules(AuditPlan.of("unwritten-3.0"))
+        check_profile_has_rules(AuditPlan.of("unwritten-3.0"))

@@ -39,7 +39,7 @@ JAVA = "sample:java"
 
 def texts(spark, fleet, told):
     """The lines of a history, sorted."""
-    rows = writing.lines(spark.session, fleet, told).select("value").collect()
+    rows = writing.record_lines(spark.session, fleet, told).select("value").collect()
     return sorted(row[0] for row in rows)
 
 
@@ -81,8 +81,8 @@ def told(request):
 def carried(spark):
     """The loads of one cluster's bundles, from which its history follows."""
     fleet = Fleet(1, 4, 10, 12)
-    rows = bundles.whole(fleet, spark.session.range(fleet.of_cluster))
-    return simulated.carried(fleet, rows).toPandas()
+    rows = bundles.bundle_ranges(fleet, spark.session.range(fleet.of_cluster))
+    return simulated.simulated_bundles(fleet, rows).toPandas()
 
 
 @pytest.mark.parametrize("by", [NOBODY, "reference"])
@@ -106,7 +106,7 @@ def test_every_report_is_one_of_pulsar_and_its_sums_are_those_of_its_bundles(tol
         assert {name: said[name] for name in RATES} == sums
         assert said["bundles"] == sorted(said["lastStats"])
         assert said["numTopics"] == sum(one["topics"] for one in stats)
-        used = shape.percents(SMALL.bundles, sums)
+        used = shape.drawn_percents(SMALL.bundles, sums)
         for name, percent in used.items():
             usage = said[name]
             assert usage["usage"] / usage["limit"] * 100 == pytest.approx(percent)
@@ -233,7 +233,7 @@ def test_damaged_lines_are_copies_beside_the_whole_ones(spark, lines, part):
 def test_other_formats_hold_the_same_lines(spark, tmp_path, form):
     fleet = Fleet(1, 3, 2, 1)
     path = str(tmp_path / "fleet")
-    written = writing.write(spark.session, fleet, HistoryOptions(NOBODY, format=form), path)
+    written = writing.write_history(spark.session, fleet, HistoryOptions(NOBODY, format=form), path)
     read = spark.session.read
     rows = read.parquet(path) if form == "parquet" else read.text(path)
     assert sorted(row[0] for row in rows.collect()) == texts(spark, fleet, HistoryOptions(NOBODY))
@@ -354,7 +354,7 @@ def test_the_history_that_comes_with_the_project_is_what_the_page_says(spark):
     """The command of the guide, and what is in the file."""
     file = Path(__file__).parents[2] / "fixtures" / "history" / "fleet-1.json.gz"
     told = HistoryOptions("reference", ("SHED-04",), 0.02)
-    made = writing.lines(spark.session, Fleet(1, 4, 10, 6, given={SHEDDING: True}), told)
+    made = writing.record_lines(spark.session, Fleet(1, 4, 10, 6, given={SHEDDING: True}), told)
     rows = made.where("kind != 'planted SHED-04'").select("value").collect()
     with gzip.open(file, "rt", encoding="utf-8") as lines:
         assert sorted(lines.read().splitlines()) == sorted(row[0] for row in rows)

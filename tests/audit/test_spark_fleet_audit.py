@@ -18,7 +18,7 @@ from pulsar_conformance.audit.fleet.plants.plants import (
 )
 from pulsar_conformance.audit.fleet.size import Fleet
 from pulsar_conformance.audit.pipeline.plan import AuditPlan
-from pulsar_conformance.audit.pipeline.report import tables
+from pulsar_conformance.audit.pipeline.report import build_audit_tables
 from pulsar_conformance.audit.verdicts.checks.registry import CHECKS
 from pulsar_conformance.audit.verdicts.splits import JUDGED
 from standins.java_sample import java_sample
@@ -57,8 +57,8 @@ def groups():
 def carried(spark):
     """The load of each bundle of a cluster, which is the same for all of them."""
     one = replace(ROOM, clusters=1)
-    rows = bundles.whole(one, spark.session.range(one.of_cluster))
-    return simulated.carried(one, rows).toPandas()
+    rows = bundles.bundle_ranges(one, spark.session.range(one.of_cluster))
+    return simulated.simulated_bundles(one, rows).toPandas()
 
 
 def written(carried, folder, histories, first=0, cycles=True):
@@ -87,7 +87,7 @@ def written(carried, folder, histories, first=0, cycles=True):
 def verdicts(spark, folder, readings=None):
     """Cluster, cycle, rule and verdict of each row, by an audit of the histories in a folder."""
     plan, output = AuditPlan.of(PROFILE, readings), folder.with_name("audit")
-    found = tables(spark.session, str(folder), str(output), plan, None)["verdicts"]
+    found = build_audit_tables(spark.session, str(folder), str(output), plan, None)["verdicts"]
     at = "date_format(cycle, \"yyyy-MM-dd'T'HH:mm:ss'Z'\")"
     return found.selectExpr("cluster", at, "rule", "verdict").collect()
 

@@ -34,7 +34,7 @@ def changes(spark):
             for minute, broker, anew in led
         ]
         tables["contexts"] = spark.session.createDataFrame(rows, tables["contexts"].schema)
-        rows = leaders.changes(tables).orderBy("at").collect()
+        rows = leaders.leader_changes(tables).orderBy("at").collect()
         return [(row["at"].minute, row["broker"], row["former"], row["how"]) for row in rows]
 
     return found

@@ -105,7 +105,7 @@ def _on_spark(measure: Measure, how_often: str) -> Iterator[str]:
     """Measurements that need a Spark of their own."""
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     with (
-        session.taken("local[*]", "bench", spark_tuning.LARGE) as spark,
+        session.acquired("local[*]", "bench", spark_tuning.LARGE) as spark,
         tempfile.TemporaryDirectory() as folder,
     ):
         rows = list(measure(spark.session, Path(folder)))

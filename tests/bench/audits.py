@@ -20,13 +20,13 @@ from typing import Any
 from pulsar_conformance.adapters.spark.configuring import configure
 from pulsar_conformance.adapters.spark.threshold import SHEDDER_THRESHOLD
 from pulsar_conformance.audit.fleet.size import Fleet, HistoryOptions
-from pulsar_conformance.audit.fleet.writing import write
+from pulsar_conformance.audit.fleet.writing import write_history
 from pulsar_conformance.audit.input import files
-from pulsar_conformance.audit.input.parsing import FIELDS, parsed
+from pulsar_conformance.audit.input.parsing import FIELDS, parsed_records
 from pulsar_conformance.audit.input.records import part_of_day
 from pulsar_conformance.audit.pipeline import spark_tuning
 from pulsar_conformance.audit.pipeline.plan import AuditPlan
-from pulsar_conformance.audit.pipeline.report import tables
+from pulsar_conformance.audit.pipeline.report import build_audit_tables
 from pulsar_conformance.audit.pipeline.tables import SILVER, TABLES
 from pulsar_conformance.audit.pipeline.writing import Store
 from pyspark.sql import DataFrame
@@ -94,13 +94,15 @@ def _rows(measured: Timing, rounds: Rounds) -> Iterator[Row]:
 def _of_one(spark: Any, folder: Path, fleet: Fleet, rounds: Rounds, tell: Tell) -> Timing:
     history, plan = str(folder / "history"), AuditPlan.of("documented-3.0")
     tell(f"history of {fleet.brokers} brokers, {fleet.bundles} bundles each, {fleet.hours} h")
-    write(spark, fleet, HistoryOptions("none", (), 0, "json"), history)
-    length = files.found(spark, history).length
+    write_history(spark, fleet, HistoryOptions("none", (), 0, "json"), history)
+    length = files.current_files(spark, history).length
     taken: Mapping[str, list[float]] = {"audit": [], "floor": [], "beside": []}
     for number in range(rounds.count):
         made, bare, apart = (str(folder / f"{name}-{number}") for name in taken)
         tell(f"round {number + 1} of {rounds.count}: audit")
-        taken["audit"].append(seconds(partial(tables, spark, history, made, plan, None)))
+        taken["audit"].append(
+            seconds(partial(build_audit_tables, spark, history, made, plan, None))
+        )
         tell(f"round {number + 1} of {rounds.count}: floor")
         of, to = Store(spark, made), Store(spark, bare)
         with spark_tuning.tasks_at_once(spark) as tasks:
@@ -143,7 +145,7 @@ def floor(made: Store, history: str, to: Store) -> None:
         F.lit(None).cast("string").alias("damage"),
     )
     said = F.struct(*FIELDS).alias("said")
-    rows = parsed(lines).select(
+    rows = parsed_records(lines).select(
         "file", "line", "kind", "at", "cluster", said, F.to_date("at").alias("day")
     )
     rows = rows.withColumns({"used": F.lit(True), "reason": F.lit(None).cast("string")})

@@ -10,9 +10,9 @@ from typing import Any
 
 from pulsar_conformance.adapters.spark.threshold import SHEDDER_THRESHOLD
 from pulsar_conformance.audit.fleet.size import Fleet, HistoryOptions
-from pulsar_conformance.audit.fleet.writing import write
+from pulsar_conformance.audit.fleet.writing import write_history
 from pulsar_conformance.audit.pipeline.plan import AuditPlan
-from pulsar_conformance.audit.pipeline.report import tables
+from pulsar_conformance.audit.pipeline.report import build_audit_tables
 
 from bench.audits import FAR, Row, Tell, seconds
 
@@ -39,7 +39,9 @@ def _audited(spark: Any, folder: Path, fleet: Fleet, tell: Tell) -> tuple[float,
     """Seconds of an audit, and how many cycles there were."""
     history, output = str(folder / "history"), str(folder / "audit")
     tell(f"history of {fleet.hours} h, a cycle a minute")
-    write(spark, fleet, HistoryOptions("none", (), 0, "json"), history)
+    write_history(spark, fleet, HistoryOptions("none", (), 0, "json"), history)
     tell("audit")
-    took = seconds(partial(tables, spark, history, output, AuditPlan.of("documented-3.0"), None))
+    took = seconds(
+        partial(build_audit_tables, spark, history, output, AuditPlan.of("documented-3.0"), None)
+    )
     return took, spark.read.parquet(f"{output}/cycles").count()

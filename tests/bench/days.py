@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from pulsar_conformance.audit.fleet.size import Fleet, HistoryOptions
-from pulsar_conformance.audit.fleet.writing import write
+from pulsar_conformance.audit.fleet.writing import write_history
 from pulsar_conformance.audit.pipeline.plan import AuditPlan
-from pulsar_conformance.audit.pipeline.report import tables
+from pulsar_conformance.audit.pipeline.report import build_audit_tables
 from pyspark.sql import functions as F
 
 from bench.audits import Row, Tell, seconds
@@ -27,7 +27,7 @@ def measure(spark: Any, folder: Path, fleet: Fleet, tell: Tell) -> Iterator[Row]
     history.mkdir()
     for day in days[:-1]:
         day.rename(history / day.name)
-    audit = partial(tables, spark, str(history), plan=plan, other=None)
+    audit = partial(build_audit_tables, spark, str(history), plan=plan, other=None)
     tell(f"audit of {len(days) - 1} days")
     audit(output=str(folder / "grown"))
     days[-1].rename(history / days[-1].name)
@@ -41,7 +41,7 @@ def measure(spark: Any, folder: Path, fleet: Fleet, tell: Tell) -> Iterator[Row]
 
 def _by_day(spark: Any, fleet: Fleet, folder: Path) -> list[Path]:
     """A history with a folder of lines for each day."""
-    write(spark, fleet, HistoryOptions("none", (), 0, "json"), str(folder / "lines"))
+    write_history(spark, fleet, HistoryOptions("none", (), 0, "json"), str(folder / "lines"))
     lines = spark.read.text(str(folder / "lines"))
     day = F.regexp_extract("value", r'"at": ?"(\d{4}-\d\d-\d\d)', 1)
     split = lines.withColumn("day", day).repartition("day").write.partitionBy("day")

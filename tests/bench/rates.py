@@ -17,7 +17,7 @@ from pulsar_conformance.adapters.arguments import DEFAULT_PROFILE
 from pulsar_conformance.adapters.protocol import OPERATIONS
 from pulsar_conformance.conformance.catalogue import checks
 from pulsar_conformance.conformance.common.trial import Json
-from pulsar_conformance.conformance.engine.draw import drawn
+from pulsar_conformance.conformance.engine.draw import draw_trials
 from pulsar_conformance.specs.text import counted
 
 DRAWN = 10
@@ -44,7 +44,7 @@ def cases_of(operation: str, hellos: Sequence[Hello], count: int) -> list[Json]:
         question.case
         for rule in specs.load().rules_of(DEFAULT_PROFILE)
         if operation in rule.operations and rule.id in checks()
-        for trial in drawn(rule.id, DEFAULT_PROFILE, 0, DRAWN)
+        for trial in draw_trials(rule.id, DEFAULT_PROFILE, 0, DRAWN)
         for question in trial.questions
         if question.operation == operation
         and all(_offers(hello, question.case) for hello in hellos)

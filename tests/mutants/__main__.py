@@ -12,7 +12,7 @@ from pathlib import Path
 
 from pulsar_conformance import specs
 from pulsar_conformance.conformance.common import WORKSPACE
-from pulsar_conformance.conformance.reporters.progress import tell
+from pulsar_conformance.conformance.reporters.progress import show_progress
 from pulsar_conformance.specs.errors import SpecError
 
 from mutants.children import each
@@ -103,7 +103,7 @@ def _fates(chosen: Sequence[Mutant], args: argparse.Namespace) -> list[Fate]:
     left = [one for one in chosen if one.id not in found]
     if not left:
         return [found[one.id] for one in chosen]
-    tell("the worked examples are answered")
+    show_progress("the worked examples are answered")
     living: list[tuple[Mutant, Catch]] = []
     for mutant, catch in _hunted(left, worked(), args, "worked examples"):
         if catch.caught or (mutant.id in known and not args.explained):
@@ -122,7 +122,7 @@ def _drawn() -> Iterator[Evaluation]:
     """The drawn cases of every rule."""
     rules = [one for one in specs.load().rules.values() if one.untestable is None]
     for number, rule in enumerate(rules, start=1):
-        tell(f"cases are drawn for {rule.id}, {number} of {len(rules)}")
+        show_progress(f"cases are drawn for {rule.id}, {number} of {len(rules)}")
         yield from drawn_for(rule.id)
 
 
@@ -133,7 +133,7 @@ def _hunted(
     hunts = each(mutants, partial(_hunt, asked), _lost, args.workers, CPU_SECONDS)
     for number, (mutant, catch) in enumerate(hunts, start=1):
         lives += not catch.caught
-        tell(f"{what}: {number} of {len(mutants)} mutants, {lives} live")
+        show_progress(f"{what}: {number} of {len(mutants)} mutants, {lives} live")
         yield mutant, catch
 
 
@@ -153,8 +153,8 @@ def _seeded(
     hunts = each(seeded, shown, lambda _one, _status: None, args.workers, CPU_SECONDS)
     for number, (defect, case) in enumerate(hunts, start=1):
         found[defect.name] = case
-        tell(f"seeded defects: {number} of {len(seeded)}")
-    tell("")
+        show_progress(f"seeded defects: {number} of {len(seeded)}")
+    show_progress("")
     yield from ((one, found[one.name]) for one in seeded)
 
 

@@ -11,11 +11,11 @@ from typing import Any
 from pulsar_conformance import fixtures, specs
 from pulsar_conformance.conformance.cases.legality import bad_trial
 from pulsar_conformance.conformance.common.trial import Question, Trial
-from pulsar_conformance.conformance.engine.draw import drawn
+from pulsar_conformance.conformance.engine.draw import draw_trials
 from pulsar_conformance.conformance.engine.judge import AppliedRule
 from pulsar_conformance.conformance.engine.reduce import smallest_case
 from pulsar_conformance.specs.errors import unknown
-from pulsar_conformance.specs.lines import Sheet, read
+from pulsar_conformance.specs.lines import Sheet, read_sheet
 from pulsar_conformance.specs.schemas import check_shape
 
 from mutants.evaluations import EXAMPLES, PROFILES, SEED
@@ -66,7 +66,7 @@ class Exhibit:
 @cache
 def defects() -> tuple[Defect, ...]:
     """The defects of `tests/mutants/defects.yaml`. Errors: `SpecError`, with file and line."""
-    sheet = read(Path(__file__).parent.parent, "mutants/defects.yaml")
+    sheet = read_sheet(Path(__file__).parent.parent, "mutants/defects.yaml")
     check_shape(sheet, "seeded-defects")
     return tuple(_defects(sheet))
 
@@ -118,7 +118,7 @@ def bench_of(defect: Defect, profile: str) -> Bench:
 
 def _trials(rule: specs.Rule, profile: str, examples: int) -> Iterator[Trial]:
     defaults = specs.load().defaults(profile)
-    yield from drawn(rule.id, profile, SEED, examples)
+    yield from draw_trials(rule.id, profile, SEED, examples)
     for example in fixtures.examples():
         trial = Trial(tuple(Question(*question) for question in example.questions))
         if rule.id in example.rules and bad_trial(trial, defaults) is None:

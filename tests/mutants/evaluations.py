@@ -13,7 +13,7 @@ from pulsar_conformance import fixtures, specs
 from pulsar_conformance.conformance.cases.legality import bad_trial
 from pulsar_conformance.conformance.catalogue import checks
 from pulsar_conformance.conformance.common.trial import Json, Question, Trial, canonical
-from pulsar_conformance.conformance.engine.draw import drawn
+from pulsar_conformance.conformance.engine.draw import draw_trials
 from pulsar_conformance.reference import Model, Readings
 
 from mutants.making import MODEL
@@ -113,7 +113,7 @@ def drawn_for(rule: str) -> list[Evaluation]:
     profile = next((one for one in PROFILES if one in known.profiles), None)
     if profile is None or rule not in checks():
         return []
-    trials = drawn(rule, profile, SEED, EXAMPLES)
+    trials = draw_trials(rule, profile, SEED, EXAMPLES)
     return [
         one
         for readings in rows(known, profile)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from pulsar_conformance.specs.lines import read
+from pulsar_conformance.specs.lines import read_sheet
 from pulsar_conformance.specs.schemas import check_shape
 
 from mutants.making import Mutant, modules, mutants
@@ -37,7 +37,7 @@ def explained() -> Mapping[str, Explained]:
 
 def explained_in(folder: Path) -> dict[str, Explained]:
     """Return the explanations of a folder laid out as `tests/` is. Errors: `SpecError`."""
-    sheet = read(folder, FILE)
+    sheet = read_sheet(folder, FILE)
     check_shape(sheet, "explained-mutants")
     found: dict[str, Explained] = {}
     for number, entry in enumerate(sheet.data):

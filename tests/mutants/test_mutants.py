@@ -9,10 +9,10 @@ from typing import NamedTuple
 
 import pytest
 from pulsar_conformance import adapters, specs
-from pulsar_conformance.conformance.cases.saved import load
+from pulsar_conformance.conformance.cases.saved import load_saved
 from pulsar_conformance.conformance.engine import ask
 from pulsar_conformance.conformance.engine import run as running
-from pulsar_conformance.conformance.engine.draw import trials_of
+from pulsar_conformance.conformance.engine.draw import trials_of_rule
 from pulsar_conformance.conformance.engine.plan import Plan
 
 SAMPLE = Path(adapters.__file__).parent / "samples" / "java" / "Main.java"
@@ -91,7 +91,7 @@ def drawn():
     def once(rule, plan, implementation, _earlier):
         key = rule.id
         if key not in known:
-            known[key] = list(trials_of(rule, plan, implementation))
+            known[key] = list(trials_of_rule(rule, plan, implementation))
         return known[key]
 
     return once
@@ -119,7 +119,7 @@ def verdicts_of(adapter, readings, folder):
 
 @pytest.mark.parametrize("name", MISTAKES)
 def test_a_planted_mistake_is_found(name, tmp_path, drawn, monkeypatch):
-    monkeypatch.setattr(ask, "trials_of", drawn)
+    monkeypatch.setattr(ask, "trials_of_rule", drawn)
     mistake = MISTAKES[name]
     found = verdicts_of(plant(mistake, tmp_path), mistake.readings, tmp_path)
     failed = [rule for rule, verdict in found.items() if verdict.verdict == "fail"]
@@ -129,7 +129,7 @@ def test_a_planted_mistake_is_found(name, tmp_path, drawn, monkeypatch):
     others = [rule for rule in elsewhere if rule not in mistake.beside]
     assert others == []
     assert [rule for rule, verdict in found.items() if verdict.verdict == "error"] == []
-    small = load(tmp_path / found[mistake.rule].failure.case_file).trial
+    small = load_saved(tmp_path / found[mistake.rule].failure.case_file).trial
     [(_, case)] = small.questions
     bundles = {b for broker in case.get("brokers", {}).values() for b in broker.get("bundles", ())}
     assert len(case.get("brokers", ())) <= 3
@@ -137,6 +137,6 @@ def test_a_planted_mistake_is_found(name, tmp_path, drawn, monkeypatch):
 
 
 def test_the_sample_itself_has_no_mistake(tmp_path, drawn, monkeypatch):
-    monkeypatch.setattr(ask, "trials_of", drawn)
+    monkeypatch.setattr(ask, "trials_of_rule", drawn)
     found = verdicts_of(f"exec:java {SAMPLE}", (), tmp_path)
     assert {verdict.verdict for verdict in found.values()} == {"pass", "not_applicable"}

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 from pulsar_conformance import specs
-from pulsar_conformance.conformance.cases.saved import load
+from pulsar_conformance.conformance.cases.saved import load_saved
 from pulsar_conformance.conformance.engine import implementation as implementations
 from pulsar_conformance.conformance.engine.plan import Plan
 from pulsar_conformance.conformance.engine.run import Run
@@ -64,7 +64,7 @@ def test_the_printed_command_fails_again(defect, monkeypatch, tmp_path):
     if "--replay" not in words:
         return
     file = tmp_path / words[words.index("--replay") + 1]
-    assert load(file).rule is None
+    assert load_saved(file).rule is None
     again = verdict(profile, defect.rule, tmp_path / "again", replay=str(file), readings=readings)
     assert again.verdict == "fail", (again.why, found.failure.readings)
     assert not set(found.failure.passes_under) & {

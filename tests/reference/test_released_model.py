@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 from pulsar_conformance import fixtures, specs
 from pulsar_conformance.adapters.pulsar import versions
-from pulsar_conformance.conformance.cases.saved import load
+from pulsar_conformance.conformance.cases.saved import load_saved
 from pulsar_conformance.conformance.catalogue import checks
 from pulsar_conformance.conformance.commands.main import main
 from pulsar_conformance.conformance.common.trial import Trial
 from pulsar_conformance.conformance.engine.implementation import Implementation
 from pulsar_conformance.conformance.engine.judge import AppliedRule, JudgedImplementation
 from pulsar_conformance.reference import Model
-from pulsar_conformance.reference.released.java import hash_of, in_map, single, to_int, wrapped
+from pulsar_conformance.reference.released.java import in_map, java_hash, single, to_int, wrapped
 
 LEFT, RIGHT = "t/ns/0x00000000_0x80000000", "t/ns/0x80000000_0xffffffff"
 MB = 1_000_000
@@ -52,7 +52,7 @@ def test_a_release_is_not_held_to_what_it_is_known_to_break(profile):
     """Cases on which releases break the documents are no faults by the profile of a release."""
     subject = JudgedImplementation.before_asking(Implementation("reference", profile, {}))
     rules = [rule for rule in specs.load().rules_of(profile) if rule.id in checks()]
-    trials = [load(file, specs.load().defaults("documented-3.0")).trial for file in CASES]
+    trials = [load_saved(file, specs.load().defaults("documented-3.0")).trial for file in CASES]
     trials = list(filter(subject.evaluator.legal, trials))
     assert len(trials) > len(CASES) / 3
     for trial, answers in zip(trials, subject.implementation.answers(trials), strict=True):
@@ -180,7 +180,7 @@ def test_neutral_values_are_those_of_the_adapter():
 
 def test_java_s_numbers_and_maps():
     """A hash is 31 times what was before, and the next letter; a and q have one place of 16."""
-    assert hash_of("ab") == 97 * 31 + 98
+    assert java_hash("ab") == 97 * 31 + 98
     assert single(0.7) < 0.7 < single(0.7) * 1.001
     assert to_int(-3.9) == -3
     assert to_int(1e300) == 2**31 - 1

@@ -152,15 +152,15 @@ def explained(folder, given, version):
 
 def stored(policies):
     """The policies as the release reads them."""
-    from pulsar_conformance.adapters.pulsar.jvm import exists, mapper, named
+    from pulsar_conformance.adapters.pulsar.jvm import exists, java_class, mapper
     from pulsar_conformance.adapters.pulsar.operations.whole_placement import ISOLATION, POLICY
 
     types = mapper().getTypeFactory()
-    one = named(next(filter(exists, POLICY))).class_
+    one = java_class(next(filter(exists, POLICY))).class_
     several = types.constructMapType(
-        named("java.util.HashMap").class_, named("java.lang.String").class_, one
+        java_class("java.util.HashMap").class_, java_class("java.lang.String").class_, one
     )
-    return named(ISOLATION)(mapper().readValue(json.dumps(policies), several))
+    return java_class(ISOLATION)(mapper().readValue(json.dumps(policies), several))
 
 
 def decided(released, case, policies):

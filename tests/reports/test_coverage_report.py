@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from pulsar_conformance.reports.coverage import main
-from pulsar_conformance.specs.sentences import fingerprint, split
+from pulsar_conformance.specs.sentences import fingerprint, split_sentences
 
 HENS = """# Hens
 Hens lay an egg each day, if they are well fed and not disturbed by foxes or by their keepers.
@@ -102,7 +102,7 @@ def farm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def _document(name: str, text: str, titles: list[str], headings: str) -> str:
     lines = [f"{name}:", f"  title: {titles[0]}", '  version: "1"', "  url: https://farm.example/"]
     lines += [f"  headings: {headings}", "  sections:"]
-    for title, sentences in split(text, titles, marked=headings == "marked"):
+    for title, sentences in split_sentences(text, titles, marked=headings == "marked"):
         lines += [f"    - title: {title}", "      sentences:"]
         lines += [f"        - {fingerprint(sentence)}" for sentence in sentences]
     return "\n".join(lines) + "\n"

@@ -10,8 +10,8 @@ from pulsar_conformance.reports import pages as package
 from pulsar_conformance.reports.pages import pages
 from pulsar_conformance.reports.pages.__main__ import main
 from pulsar_conformance.reports.pages.answers import told
-from pulsar_conformance.reports.pages.cells import cell, inline, listed, setting
-from pulsar_conformance.reports.pages.tables import Table, tables
+from pulsar_conformance.reports.pages.cells import format_field, format_setting, inline, listed
+from pulsar_conformance.reports.pages.tables import Table, case_tables
 
 ROOT = Path(__file__).parents[2]
 COMMITTED = ROOT / "reports" / "examples"
@@ -141,7 +141,7 @@ def test_questions_that_are_asked_together_are_told_apart():
     ],
 )
 def test_a_value_has_its_unit(name, value, written):
-    assert cell(name, value) == written
+    assert format_field(name, value) == written
 
 
 @pytest.mark.parametrize(
@@ -161,11 +161,11 @@ def test_an_object_is_written_in_one_cell(value, written):
 
 
 def test_a_setting_has_its_documented_unit():
-    assert setting("loadBalancerBrokerOverloadedThresholdPercentage", 85) == "85 %"
-    assert setting("loadBalancerSheddingGracePeriodMinutes", 30) == "30 minutes"
-    assert setting("loadBalancerSheddingIntervalMinutes", 1) == "1 minute"
-    assert setting("loadBalancerOverrideBrokerNicSpeedGbps", "") == "–"
-    assert setting("loadBalancerSheddingEnabled", False) == "false"
+    assert format_setting("loadBalancerBrokerOverloadedThresholdPercentage", 85) == "85 %"
+    assert format_setting("loadBalancerSheddingGracePeriodMinutes", 30) == "30 minutes"
+    assert format_setting("loadBalancerSheddingIntervalMinutes", 1) == "1 minute"
+    assert format_setting("loadBalancerOverrideBrokerNicSpeedGbps", "") == "–"
+    assert format_setting("loadBalancerSheddingEnabled", False) == "false"
 
 
 def test_a_long_table_shows_its_beginning_and_its_end():
@@ -208,20 +208,20 @@ def test_no_line_of_a_page_is_a_wall():
 
 def test_equal_samples_stand_in_one_row():
     samples = [{"msgRateIn": 1}] * 9 + [{"msgRateIn": 2}]
-    [table] = tables({"samples": samples})
+    [table] = case_tables({"samples": samples})
     assert table.rows == (("1 to 9", "1 msg/s"), ("10", "2 msg/s"))
 
 
 def test_objects_with_many_fields_stand_in_one_column():
     objects = [{f"field{number}": number, "also": 1} for number in range(10)]
-    [table] = tables({"objects": objects})
+    [table] = case_tables({"objects": objects})
     assert table.headings == ("", "objects")
     assert table.rows[3] == ("4", "field3: 3, also: 1")
 
 
 def test_events_of_many_kinds_have_a_column_for_the_kind():
     events = [{"tick": {"minutes": 1}}, {"tick": {"minutes": 1}}, {"restart": {"broker": "b1"}}]
-    [table] = tables({"events": events})
+    [table] = case_tables({"events": events})
     assert table.rows == (("1 to 2", "tick", "minutes: 1"), ("3", "restart", "broker: b1"))
 
 

@@ -45,7 +45,7 @@ def line_of(report, rule=RULE):
 
 def dropped(report):
     report["verdicts"] = [line for line in report["verdicts"] if line["rule"] != RULE]
-    report["summary"] = making.summary(report["verdicts"])
+    report["summary"] = making.count_verdicts(report["verdicts"])
 
 
 def twice(report):
@@ -147,7 +147,7 @@ def test_frozen_sets_are_as_they_were_frozen():
         for before, after in zip(
             requirements.frozen(profile), requirements.frozen(profile)[1:], strict=False
         ):
-            assert list(after.changes) == list(requirements.differences(before, after))
+            assert list(after.changes) == list(requirements.requirement_changes(before, after))
 
 
 def test_a_frozen_set_that_was_changed_is_refused(tmp_path, monkeypatch):

@@ -230,7 +230,7 @@ def test_a_worked_example_answered_otherwise_has_its_case():
     trial = Trial(tuple(Question(*question) for question in example.questions))
     answered = SourcedTrial("example", trial, example), [{"unload": []}]
     failure = example_failure(AppliedRule(rule, subject), plan, answered)
-    [question] = allure_results.case_of(plan, failure)
+    [question] = allure_results.saved_case(plan, failure)
     assert question == {"ask": "shed.select", "case": example.questions[0][1]}
 
 

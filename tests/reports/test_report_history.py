@@ -23,14 +23,14 @@ def test_a_report_that_is_made_again_is_no_second_run(tmp_path):
     for start in (3, 4):
         (results / f"{start}-result.json").write_text(json.dumps({"start": start}))
     history = remembered(tmp_path, (1, 2), (3, 4))
-    allure.forget(history, [results])
+    allure.drop_newest_run(history, [results])
     assert [json.loads(line) for line in history.read_text().splitlines()] == [
         {"testResults": {"1": {"start": 1}, "2": {"start": 2}}}
     ]
     kept = history.read_text()
-    allure.forget(history, [results])
+    allure.drop_newest_run(history, [results])
     assert history.read_text() == kept, "another run is kept"
-    allure.forget(tmp_path / "none.jsonl", [results])
+    allure.drop_newest_run(tmp_path / "none.jsonl", [results])
 
 
 @pytest.mark.parametrize("content", ["no JSON\n", "[]\n", "{}\n", ""])
@@ -39,7 +39,7 @@ def test_what_is_no_history_is_told_and_kept(tmp_path, content):
     history.write_text(content)
     if content:
         with pytest.raises(allure.CannotReport, match="is not an Allure history; delete it"):
-            allure.forget(history, [])
+            allure.drop_newest_run(history, [])
     assert history.read_text() == content
 
 

@@ -15,7 +15,7 @@ from pulsar_conformance.reports.pages.outcomes import Worked
 from pulsar_conformance.reports.site import mutants, shapes, subjects, vendored
 from pulsar_conformance.reports.site.making import Site
 from pulsar_conformance.reports.site.pictures import pictures
-from pulsar_conformance.reports.site.results import deviations, results, steps
+from pulsar_conformance.reports.site.results import deviations, results, version_steps
 from pulsar_conformance.specs.text import anchor as anchor_of
 
 HERE = Path(vendored.__file__).parent
@@ -124,18 +124,18 @@ def test_versions_stand_in_their_order_with_what_changed(pages, tmp_path):
         (tmp_path / f"pulsar-{version}.json").write_text(json.dumps(report))
     older, newer = results(tmp_path)
     assert (older.name, newer.name) == ("pulsar 2.4.2", "pulsar 2.10.5")
-    [step] = steps([older, newer])
+    [step] = version_steps([older, newer])
     assert [str(one) for one in step.changes["better"]] == ["USAGE-01: FAIL -> pass"]
     assert step.changes["worse"] == []
     text = pages["implementations/index.md"]
-    for one in steps(results()):
+    for one in version_steps(results()):
         assert f"| {one.before.name} | {one.after.name} | " in text
 
 
 def test_a_document_maps_each_sentence_to_its_rules(pages):
     for document in EVERY.documents.values():
         text = pages[f"documents/{document.id}.md"]
-        claims = subjects.claims(document.id)
+        claims = subjects.claims_by_section(document.id)
         for section in document.sections:
             for sentence in section.sentences:
                 anchor = f"{anchor_of(section.title) or 'start'}-{sentence.number}"
@@ -163,7 +163,7 @@ def test_the_protocol_explains_every_shape_that_it_names(pages):
 
 def test_an_exchange_is_written_in_few_lines_and_says_the_same():
     value = {"one": [1, {"two": []}], "long": ["x" * 50, "y" * 50], "null": None}
-    text = shapes.written(value)
+    text = shapes.format_json(value)
     assert json.loads(text) == value
     assert text.splitlines()[1] == '  "one": [1, {"two": []}],'
     assert len(text.splitlines()) == 8

@@ -1,11 +1,11 @@
 """Tests of splitting documents into sentences."""
 
 import pytest
-from pulsar_conformance.specs.sentences import fingerprint, split
+from pulsar_conformance.specs.sentences import fingerprint, split_sentences
 
 
 def sentences(text: str) -> list[str]:
-    return [one for _, found in split(text, [], marked=True) for one in found]
+    return [one for _, found in split_sentences(text, [], marked=True) for one in found]
 
 
 @pytest.mark.parametrize(
@@ -45,7 +45,7 @@ def test_sentences(text: str, expected: list[str]) -> None:
 
 def test_marked_headings_are_not_items_or_comments() -> None:
     text = "# Farm\nAll:\nHens\n# Hens are\n## Hens\nThey lay.\n# a comment\n"
-    assert split(text, ["Farm", "Hens"], marked=True) == [
+    assert split_sentences(text, ["Farm", "Hens"], marked=True) == [
         ("Farm", ["All:", "Hens", "Hens are"]),
         ("Hens", ["They lay.", "a comment"]),
     ]
@@ -53,7 +53,7 @@ def test_marked_headings_are_not_items_or_comments() -> None:
 
 def test_plain_headings_are_found_in_order() -> None:
     text = "Skip\n\nFarm\n\nHens\n\nFarm\n\nIt is."
-    assert split(text, ["Farm", "Hens"], marked=False) == [
+    assert split_sentences(text, ["Farm", "Hens"], marked=False) == [
         ("", ["Skip"]),
         ("Farm", []),
         ("Hens", ["Farm", "It is."]),
@@ -62,7 +62,7 @@ def test_plain_headings_are_found_in_order() -> None:
 
 def test_front_matter_is_the_first_heading() -> None:
     text = "---\nid: farm\ntitle: Farm\n---\nHens.\n"
-    assert split(text, ["Farm"], marked=True) == [("Farm", ["Hens."])]
+    assert split_sentences(text, ["Farm"], marked=True) == [("Farm", ["Hens."])]
 
 
 def test_the_fingerprint_knows_no_white_space() -> None:

@@ -3,8 +3,8 @@
 import json
 from collections import Counter
 
-from pulsar_conformance.audit.input.files import found
-from pulsar_conformance.audit.input.lines import lines
+from pulsar_conformance.audit.input.files import current_files
+from pulsar_conformance.audit.input.lines import read_lines
 from pulsar_conformance.audit.input.records import records
 
 HALVES = ["t/ns/0x00000000_0x80000000", "t/ns/0x80000000_0xffffffff"]
@@ -66,7 +66,7 @@ def history(folder, texts, name="history.jsonl"):
 
 def told(session, folder, whole=True):
     """Every row of `records`: file name, line, whether it is used, and why not."""
-    rows = records(lines(session, str(folder), found(session, str(folder)), whole))
+    rows = records(read_lines(session, str(folder), current_files(session, str(folder)), whole))
     chosen = rows.select("file", "line", "used", "reason").collect()
     return [(row[0].rpartition("/")[2], row[1], row[2], row[3]) for row in chosen]
 

@@ -15,7 +15,7 @@ NAME = f"spark:{CORES}"
 @pytest.fixture(scope="session")
 def spark():
     """Kept running from the first test to the last."""
-    running = session.take(CORES, "the tests")
+    running = session.acquire(CORES, "the tests")
     yield running
     session.release(running)
 

@@ -30,7 +30,7 @@ MODULAR: Mapping[str, Decision] = {
     "bundles.split_candidates": splitting.candidates,
     "shed.select": shedding.select,
     "place.select": placing.select,
-    "place.anti_affinity": placing.spread,
+    "place.anti_affinity": placing.place_in_group,
     "place.broker": placing.assigned,
     "report.read": reading.read,
     "usage.max": reading.maximum,

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from pulsar_conformance.adapters.admin_api import requests
-from pulsar_conformance.adapters.admin_api.requests import namespace_of
+from pulsar_conformance.adapters.admin_api.requests import namespace_of_topic
 from pulsar_conformance.adapters.cluster.decisions.leader import AskedLeader
 from pulsar_conformance.adapters.cluster.metadata import ranges_between
-from pulsar_conformance.adapters.cluster.story import check_name
+from pulsar_conformance.adapters.cluster.story import check_topic_name
 from pulsar_conformance.adapters.pulsar.namespaces import FIRST, LAST
 from pulsar_conformance.adapters.pulsar.operations.splitting import DEFAULT
 from pulsar_conformance.adapters.pulsar.release import Answer, Case, Unsupported
@@ -26,15 +26,15 @@ def create(leader: AskedLeader, case: Case) -> Answer:
     leader.begin(case["settings"])
     leader.tenants_of([NAMESPACE])
     leader.ask(requests.create_namespace(NAMESPACE, case["bundles"]))
-    return {"boundaries": boundaries(leader, NAMESPACE)}
+    return {"boundaries": boundaries_by_broker(leader, NAMESPACE)}
 
 
 def locate(leader: AskedLeader, case: Case) -> Answer:
     """The bundle of each topic, as the broker says it."""
     for topic in case["topics"]:
-        check_name(topic)
+        check_topic_name(topic)
     leader.begin({})
-    divide(leader, {namespace_of(topic): case["boundaries"] for topic in case["topics"]})
+    divide(leader, {namespace_of_topic(topic): case["boundaries"] for topic in case["topics"]})
     return {"bundles": [leader.ask(requests.bundle_of(one)).text for one in case["topics"]]}
 
 
@@ -44,20 +44,20 @@ def split(leader: AskedLeader, case: Case) -> Answer:
     A broker that splits by itself makes the same request, with neither algorithm nor positions.
     """
     for topic in case["topics"]:
-        check_name(topic)
+        check_topic_name(topic)
     settings, algorithm, positions = dict(case["settings"]), case["algorithm"], case["positions"]
     if case["by"] == "broker":
         settings |= {DEFAULT: algorithm} if algorithm is not None else {}
         algorithm, positions = None, ()
     leader.begin(settings)
-    space = namespace_of(case["topics"][0]) if case["topics"] else NAMESPACE
+    space = namespace_of_topic(case["topics"][0]) if case["topics"] else NAMESPACE
     first, last = case["bundle"].split("_")
     divide(leader, {space: sorted({FIRST, first, last, LAST})})
     for topic in case["topics"]:
         leader.arrange(requests.create_topic(topic))
     whole = f"{space}/{case['bundle']}"
     leader.ask(requests.split_bundle(whole, algorithm, positions, unload=False))
-    cuts = [one for one in boundaries(leader, space) if first <= one <= last]
+    cuts = [one for one in boundaries_by_broker(leader, space) if first <= one <= last]
     return {"bundles": ranges_between(cuts)}
 
 
@@ -69,7 +69,7 @@ def divide(leader: AskedLeader, spaces: dict[str, Sequence[str]]) -> None:
     leader.cluster.heard()
 
 
-def boundaries(leader: AskedLeader, space: str) -> list[str]:
+def boundaries_by_broker(leader: AskedLeader, space: str) -> list[str]:
     """Boundaries of a namespace, as reported by the broker."""
     told: dict[str, Any] = leader.ask(requests.boundaries_of(space)).read
     return list(told["boundaries"])

@@ -9,7 +9,11 @@ import jpype
 from pulsar_conformance.adapters.admin_api import requests
 from pulsar_conformance.adapters.cluster.decisions.leader import AskedLeader
 from pulsar_conformance.adapters.pulsar.configuration import Configurations
-from pulsar_conformance.adapters.pulsar.operations.managers import MANAGERS, SETTING, is_mistake
+from pulsar_conformance.adapters.pulsar.operations.managers import (
+    MANAGERS,
+    SETTING,
+    is_name_mistake,
+)
 from pulsar_conformance.adapters.pulsar.release import Answer, Case, TurnedDown, Unsupported
 
 
@@ -26,7 +30,7 @@ def choose(leader: AskedLeader, case: Case) -> Answer:
     try:
         name = leader.cluster.manager_of(leader.beneath, {**leader.above, **_written(leader, case)})
     except jpype.JException as error:
-        if is_mistake(error):
+        if is_name_mistake(error):
             raise TurnedDown(f"no broker starts so: {error.toString()}") from None
         raise
     if name not in MANAGERS:

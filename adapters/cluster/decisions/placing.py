@@ -13,7 +13,7 @@ from pulsar_conformance.adapters.pulsar.operations.anti_affinity import (
     SECOND_HALF,
     reporting,
 )
-from pulsar_conformance.adapters.pulsar.operations.placement import with_strategy
+from pulsar_conformance.adapters.pulsar.operations.placement import strategy_settings
 from pulsar_conformance.adapters.pulsar.operations.whole_placement import (
     NAMES,
     drawn,
@@ -58,7 +58,7 @@ def assigned(leader: AskedLeader, case: Case) -> Answer:
     return _assigned(leader, case, case["brokers"], case)
 
 
-def spread(leader: AskedLeader, case: Case) -> Answer:
+def place_in_group(leader: AskedLeader, case: Case) -> Answer:
     """The broker for a bundle of a namespace of an anti-affinity group."""
     owned = {name: [f"{one}/{FIRST_HALF}" for one in of] for name, of in case["owned"].items()}
     serving = {**{name: [] for name in case["candidates"]}, **owned}
@@ -78,7 +78,7 @@ def _assigned(leader: AskedLeader, case: Case, candidates: Iterable[str], questi
     if not up:
         raise Unsupported("a cluster that decides has a broker")
     if not leader.knows(question):
-        leader.begin(with_strategy(leader.release, case), up)
+        leader.begin(strategy_settings(leader.release, case), up)
         _write(leader, case)
         serve(leader.release, leader.manager, leader.load_data, case)
         leader.remember(question, left_to(leader.manager, leader.bundle(case["bundle"])))
@@ -106,6 +106,6 @@ def _write(leader: AskedLeader, case: Case) -> None:
 
 def _knows(leader: AskedLeader, space: str, group: str) -> bool:
     """True if the leader has read the policies, which it reads in a separate thread."""
-    method, path, _ = requests.group_of(space)
+    method, path, _ = requests.read_group(space)
     reply = leader.cluster.ask(method, path)
     return reply.fine and reply.text == group

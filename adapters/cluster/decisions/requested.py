@@ -11,7 +11,7 @@ from urllib.parse import parse_qs, urlsplit
 
 from pulsar_conformance.adapters.admin_api.requests import ADMIN
 from pulsar_conformance.adapters.cluster.loopback import LOOPBACK
-from pulsar_conformance.adapters.pulsar.jvm import Java, field, named
+from pulsar_conformance.adapters.pulsar.jvm import Java, field, java_class
 
 NAMESPACES = f"{ADMIN}/namespaces/"
 
@@ -56,7 +56,7 @@ class Requests:
         client = field(service, "adminClient")
         former = client.get(service)
         url = f"http://{LOOPBACK}:{self.port}"
-        builder = named("org.apache.pulsar.client.admin.PulsarAdmin").builder()
+        builder = java_class("org.apache.pulsar.client.admin.PulsarAdmin").builder()
         client.set(service, builder.serviceHttpUrl(url).build())
         if former is not None:
             former.close()

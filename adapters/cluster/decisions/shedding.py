@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 
 import jpype
 from pulsar_conformance.adapters.cluster.decisions.leader import AskedLeader
-from pulsar_conformance.adapters.pulsar.jvm import Java, field, named
+from pulsar_conformance.adapters.pulsar.jvm import Java, field, java_class
 from pulsar_conformance.adapters.pulsar.manager import shedding_strategy
 from pulsar_conformance.adapters.pulsar.operations.shedding import (
     MINUTE,
     remember,
     soon,
-    with_strategy,
+    strategy_settings,
 )
 from pulsar_conformance.adapters.pulsar.release import Answer, Case
 from pulsar_conformance.adapters.pulsar.shells import some
@@ -21,7 +21,7 @@ from pulsar_conformance.adapters.pulsar.strategies import PLACEMENT
 
 def select(leader: AskedLeader, case: Case) -> Answer:
     """The bundles that brokers are asked to unload, in the order of the requests."""
-    settings = {**case["settings"], **with_strategy(leader.release, case)}
+    settings = {**case["settings"], **strategy_settings(leader.release, case)}
     leader.begin(settings, case["brokers"])
     release, load, requests = leader.release, leader.load_data, leader.requests()
     configuration = leader.broker.service.getConfiguration()
@@ -54,7 +54,7 @@ class _Elsewhere:
     @jpype.JOverride
     def selectBroker(self, _among: Java, data: Java, load: Java, _configuration: Java) -> Java:  # noqa: N802  Pulsar's
         """Another broker; the leader keeps a bundle that would come back."""
-        known, identity = load.getBundleData(), named("java.lang.System").identityHashCode
+        known, identity = load.getBundleData(), java_class("java.lang.System").identityHashCode
         bundles = {identity(one.getValue()): str(one.getKey()) for one in known.entrySet()}
         owner = self._owner.get(bundles.get(identity(data), ""))
         return some(next((one for one in self._brokers if one != owner), None))

@@ -52,9 +52,12 @@ def offered(release: Release) -> Mapping[str, Operation]:
     return {name: OPERATIONS[name] for name in (*shed, *place)}
 
 
-def check(release: Release) -> None:
+def check_strategies(release: Release) -> None:
     """Check that the release instantiates the user's strategy. Errors: `CannotLoad`."""
-    for strategy, make in ((release.shedder, shedding.made), (release.placer, placement.made)):
+    for strategy, make in (
+        (release.shedder, shedding.make_user_strategy),
+        (release.placer, placement.make_user_strategy),
+    ):
         if strategy:
             check_made(strategy, partial(make, release), release.version)
 

@@ -6,13 +6,21 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from pulsar_conformance.adapters.pulsar.jvm import Java, call, exists, field, listed, mapper, named
+from pulsar_conformance.adapters.pulsar.jvm import (
+    Java,
+    call,
+    exists,
+    field,
+    java_class,
+    java_list,
+    mapper,
+)
 from pulsar_conformance.adapters.pulsar.loads import broker_id, broker_name
 from pulsar_conformance.adapters.pulsar.manager import Manager
 from pulsar_conformance.adapters.pulsar.release import Answer, Case, Release
 from pulsar_conformance.adapters.pulsar.service import Service
 from pulsar_conformance.adapters.pulsar.shells import done, some
-from pulsar_conformance.adapters.pulsar.turns import place_of
+from pulsar_conformance.adapters.pulsar.turns import turn_of
 
 SHARED = "org.apache.pulsar.broker.loadbalance.impl.LoadManagerShared"
 POLICIES = "org.apache.pulsar.common.policies.data."
@@ -30,7 +38,7 @@ def filtered(release: Release, case: Case) -> Answer:
     The placement strategy chooses among them, at random among brokers that carry nothing.
     """
     service = Service(release.configuration(case["settings"]), replies=stored(case))
-    among = named("java.util.HashSet")(listed(map(broker_id, case["candidates"])))
+    among = java_class("java.util.HashSet")(java_list(map(broker_id, case["candidates"])))
     with Manager(service) as manager:
         release.loads.fill(manager.load_data, _serving(case["owned"]), {})
         call(manager.java, "updateBundleData")
@@ -39,10 +47,10 @@ def filtered(release: Release, case: Case) -> Answer:
             for name in ("brokerToNamespaceToBundleRange", "brokerToFailureDomainMap")
         )
         bundle = f"{case['namespace']}/{SECOND_HALF}"
-        shared = named(SHARED)
+        shared = java_class(SHARED)
         shared.filterAntiAffinityGroupOwnedBrokers(service.pulsar, bundle, among, owned, domains)
     left = sorted(map(broker_name, among))
-    return {"broker": left[place_of(case, len(left))] if left else None, "candidates": left}
+    return {"broker": left[turn_of(case, len(left))] if left else None, "candidates": left}
 
 
 def _serving(owned: Mapping[str, list[str]]) -> Mapping[str, Any]:
@@ -67,7 +75,7 @@ def stored(case: Case) -> Mapping[str, Any]:
     """Stands in for the metadata of domains and groups."""
     domains = {name: _domain(brokers) for name, brokers in case["domains"].items()}
     groups = {group: done(some(_policies(group))) for group in set(case["groups"].values())}
-    names, none = listed(domains), done(some(None))
+    names, none = java_list(domains), done(some(None))
 
     def policies(of: Java) -> Java:
         """Return the policies of a namespace, by its name or the path of its node.
@@ -80,7 +88,7 @@ def stored(case: Case) -> Mapping[str, Any]:
     return {
         "listFailureDomains": names,
         "getFailureDomain": lambda _cluster, name: some(domains.get(str(name))),
-        "ZooKeeperChildrenCache.get": lambda *_: named("java.util.HashSet")(names),
+        "ZooKeeperChildrenCache.get": lambda *_: java_class("java.util.HashSet")(names),
         "ZooKeeperDataCache.get": lambda path: some(domains.get(str(path).rpartition("/")[2])),
         "ZooKeeperDataCache.getAsync": policies,
         "getLocalPoliciesAsync": policies,
@@ -90,13 +98,13 @@ def stored(case: Case) -> Mapping[str, Any]:
 def _domain(brokers: list[str]) -> Java:
     kind = next(name for name in DOMAINS if exists(name))
     ids = [broker_id(broker) for broker in brokers]
-    return mapper().readValue(json.dumps({"brokers": ids}), named(kind).class_)
+    return mapper().readValue(json.dumps({"brokers": ids}), java_class(kind).class_)
 
 
 def _policies(group: str) -> Java:
     """The policies that say a namespace's group; until 2.4 they are those of all clusters."""
-    kind = named(GLOBAL)
+    kind = java_class(GLOBAL)
     if field(kind, "antiAffinityGroup") is not None:
         return mapper().readValue(json.dumps({"antiAffinityGroup": group}), kind.class_)
     written = json.dumps({"namespaceAntiAffinityGroup": group})
-    return mapper().readValue(written, named(LOCAL).class_)
+    return mapper().readValue(written, java_class(LOCAL).class_)

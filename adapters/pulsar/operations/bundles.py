@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pulsar_conformance.adapters.pulsar.admin import Admin
 from pulsar_conformance.adapters.pulsar.namespaces import (
-    bundles_of,
+    namespace_bundles,
     namespace_name,
     range_of,
     topic_name,
@@ -28,6 +28,6 @@ def locate(release: Release, case: Case) -> Answer:
     for topic in map(topic_name, case["topics"]):
         namespace = topic.getNamespaceObject()
         if str(namespace) not in known:
-            known[str(namespace)] = bundles_of(factory, namespace, case["boundaries"])
+            known[str(namespace)] = namespace_bundles(factory, namespace, case["boundaries"])
         found.append(range_of(known[str(namespace)].findBundle(topic)))
     return {"bundles": found}

@@ -10,7 +10,7 @@ from typing import Any
 
 import jpype
 from pulsar_conformance.adapters.pulsar.admin import refusing, wait
-from pulsar_conformance.adapters.pulsar.jvm import Java, call, field, methods, named
+from pulsar_conformance.adapters.pulsar.jvm import Java, call, field, java_class, methods
 from pulsar_conformance.adapters.pulsar.manager import end_threads
 from pulsar_conformance.adapters.pulsar.release import (
     Answer,
@@ -47,7 +47,7 @@ def choose(release: Release, case: Case) -> Answer:
     Errors: `TurnedDown` where the admin API turns the setting down, or the broker does not start.
     """
     written = {} if case["conf"] is None else {SETTING: case["conf"]}
-    stored = named("java.util.HashMap")()
+    stored = java_class("java.util.HashMap")()
     brokers: Java
     service: Service
     replies: dict[str, Any] = {
@@ -76,7 +76,7 @@ RESOURCES = "org.apache.pulsar.broker.resources.DynamicConfigurationResources"
 
 def _as_returned(stored: Java) -> Java:
     """The stored settings as `getDynamicConfiguration` returns them: 2.9 has no Optional there."""
-    [method] = methods(named(RESOURCES), "getDynamicConfiguration")
+    [method] = methods(java_class(RESOURCES), "getDynamicConfiguration")
     return stored if str(method.getReturnType().getSimpleName()) == "Map" else some(stored)
 
 
@@ -98,7 +98,7 @@ def _broker_service(service: Service) -> Java:
     field(java, "pulsar").set(java, service.pulsar)
     listeners = field(java, "configRegisteredListeners")
     kind = str(listeners.getType().getName())
-    listeners.set(java, named(CONCURRENT if kind == "java.util.Map" else kind)())
+    listeners.set(java, java_class(CONCURRENT if kind == "java.util.Map" else kind)())
     known = field(java, "dynamicConfigurationMap")
     if known.get(java) is None:
         known.set(java, call(java, "prepareDynamicConfigurationMap"))
@@ -126,9 +126,9 @@ def _made(service: Service) -> str:
     Errors: `TurnedDown` where it makes none and says so, `Unsupported` for one without a name here.
     """
     try:
-        made = named(LOAD_MANAGER).create(service.pulsar)
+        made = java_class(LOAD_MANAGER).create(service.pulsar)
     except jpype.JException as error:
-        if is_mistake(error):
+        if is_name_mistake(error):
             raise TurnedDown(f"no broker starts so: {error.toString()}") from None
         raise
     end_threads(made)
@@ -138,7 +138,7 @@ def _made(service: Service) -> str:
     return MANAGERS[name]
 
 
-def is_mistake(error: Java) -> bool:
+def is_name_mistake(error: Java) -> bool:
     """True if the name itself is invalid, rather than the class that it names."""
     while error is not None:
         if str(error.getClass().getSimpleName()) in MISTAKES:

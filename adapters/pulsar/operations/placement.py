@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from pulsar_conformance.adapters.pulsar.jvm import Java, listed, named
+from pulsar_conformance.adapters.pulsar.jvm import Java, java_class, java_list
 from pulsar_conformance.adapters.pulsar.loads import broker_id, broker_name
 from pulsar_conformance.adapters.pulsar.manager import default_stats
 from pulsar_conformance.adapters.pulsar.release import Answer, Case, Release, Unsupported
@@ -13,9 +13,9 @@ from pulsar_conformance.adapters.pulsar.strategies import (
     PLACEMENT,
     SETTINGS,
     NoStrategy,
-    found,
+    find_strategy,
     is_pair,
-    settings_of,
+    settings_for_strategy,
 )
 
 LOAD_DATA = "org.apache.pulsar.broker.loadbalance.LoadData"
@@ -23,24 +23,24 @@ SETTING = SETTINGS[PLACEMENT]
 """Names the strategy, where the release has a choice; before 3.0 there is one."""
 
 
-def made(release: Release) -> Java:
+def make_user_strategy(release: Release) -> Java:
     """Return the strategy that the release makes of a user's own class."""
-    return named(PLACEMENT).create(release.configuration({SETTING: release.placer}))
+    return java_class(PLACEMENT).create(release.configuration({SETTING: release.placer}))
 
 
 def select(release: Release, case: Case) -> Answer:
     """The broker that the strategy chooses; each draw uses a new one, since it may remember."""
-    settings = with_strategy(release, case)
+    settings = strategy_settings(release, case)
     configuration = release.configuration(settings)
     if is_pair(settings.get(SETTING, "")):
         return {"broker": planned(release, case, configuration)}
-    load = known(release, case, default_stats())
+    load = leader_load_data(release, case, default_stats())
     bundle = load.getBundleData().get(case["bundle"])
-    candidates = listed(map(broker_id, case["candidates"]))
+    candidates = java_list(map(broker_id, case["candidates"]))
 
     def draw() -> str | None:
-        strategy = named(PLACEMENT).create(configuration)
-        among = named("java.util.HashSet")(candidates)
+        strategy = java_class(PLACEMENT).create(configuration)
+        among = java_class("java.util.HashSet")(candidates)
         broker = strategy.selectBroker(among, bundle, load, configuration).orElse(None)
         return None if broker is None else broker_name(broker)
 
@@ -56,12 +56,12 @@ def planned(release: Release, case: Case, configuration: Java) -> str:
 
     Errors: `Unsupported` where it would not shed the bundle; of others it draws any candidate.
     """
-    among = named("java.util.HashSet")(listed(map(broker_id, case["candidates"])))
+    among = java_class("java.util.HashSet")(java_list(map(broker_id, case["candidates"])))
     for owner, report in case["brokers"].items():
         owning = {**report, "bundles": [*report.get("bundles", ()), case["bundle"]]}
         brokers = {**case["brokers"], owner: owning}
-        load = known(release, {**case, "brokers": brokers}, default_stats())
-        strategy = named(PLACEMENT).create(configuration)
+        load = leader_load_data(release, {**case, "brokers": brokers}, default_stats())
+        strategy = java_class(PLACEMENT).create(configuration)
         for _ in range(CYCLES):
             unloads = strategy.findBundlesForUnloading(load, configuration)
             if case["bundle"] in map(str, unloads.values()):
@@ -71,7 +71,7 @@ def planned(release: Release, case: Case, configuration: Java) -> str:
     raise Unsupported(f"{name} places what it has shed, and would not shed {case['bundle']}")
 
 
-def with_strategy(release: Release, case: Case) -> Mapping[str, Any]:
+def strategy_settings(release: Release, case: Case) -> Mapping[str, Any]:
     """The settings of a case, with the strategy by its full class name. Errors: `Unsupported`."""
     return {**case["settings"], **_strategy(release, case)}
 
@@ -85,18 +85,20 @@ def _strategy(release: Release, case: Case) -> Mapping[str, str]:
     if not asked or not release.configurations.knows(SETTING):
         return {}
     try:
-        return settings_of(found(str(asked), (PLACEMENT,), release.version), PLACEMENT)
+        return settings_for_strategy(
+            find_strategy(str(asked), (PLACEMENT,), release.version), PLACEMENT
+        )
     except NoStrategy as none:
         raise Unsupported(str(none)) from None
 
 
-def known(release: Release, case: Case, unmeasured: Java) -> Java:
+def leader_load_data(release: Release, case: Case, unmeasured: Java) -> Java:
     """Return the leader's load data: reports, averages, their sums, and preallocated bundles.
 
     Of a bundle that was never measured it takes the stats for granted that are `unmeasured`.
     """
     assigned = {one for names in case["preallocated"].values() for one in names}
-    load = named(LOAD_DATA)()
+    load = java_class(LOAD_DATA)()
     unknown: dict[str, Case] = {name: {} for name in (case["bundle"], *sorted(assigned))}
     release.loads.fill(load, case["brokers"], {**unknown, **case["bundles"]})
     measured = release.loads.measured(case["bundles"])

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from pulsar_conformance.adapters.pulsar.jvm import Java, capital, mapper, named
+from pulsar_conformance.adapters.pulsar.jvm import Java, capital, java_class, mapper
 from pulsar_conformance.adapters.pulsar.loads import RATES, RESOURCES
 from pulsar_conformance.adapters.pulsar.release import (
     Answer,
@@ -38,10 +38,10 @@ def read(_release: Release, case: Case) -> Answer:
 
 def whose(written: Case) -> tuple[str, Java]:
     """The manager that wrote a report, and the report. Errors: `TurnedDown`."""
-    kind = named(f"{PACKAGE}.LoadManagerReport").class_
+    kind = java_class(f"{PACKAGE}.LoadManagerReport").class_
     try:
         report = mapper().readValue(json.dumps(written), kind)
-    except named("com.fasterxml.jackson.core.JsonProcessingException") as error:
+    except java_class("com.fasterxml.jackson.core.JsonProcessingException") as error:
         raise TurnedDown(str(error.getOriginalMessage())) from None
     return MANAGERS[str(report.getClass().getSimpleName())], report
 

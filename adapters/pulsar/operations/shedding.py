@@ -9,7 +9,7 @@ from typing import Any, Self
 
 import jpype
 from pulsar_conformance.adapters.pulsar.configuration import weight
-from pulsar_conformance.adapters.pulsar.jvm import Java, named
+from pulsar_conformance.adapters.pulsar.jvm import Java, java_class
 from pulsar_conformance.adapters.pulsar.loads import RESOURCES, broker_id, broker_name
 from pulsar_conformance.adapters.pulsar.manager import Manager, end_threads
 from pulsar_conformance.adapters.pulsar.release import Answer, Case, Release, Unsupported
@@ -19,9 +19,9 @@ from pulsar_conformance.adapters.pulsar.strategies import (
     SETTINGS,
     SHEDDING,
     NoStrategy,
-    found,
+    find_strategy,
     released,
-    settings_of,
+    settings_for_strategy,
 )
 
 STRATEGY = SETTINGS[SHEDDING]
@@ -44,9 +44,9 @@ def strategies(release: Release) -> list[str]:
     return [name.rpartition(".")[2] for name in released(SHEDDING)]
 
 
-def made(release: Release) -> Java:
+def make_user_strategy(release: Release) -> Java:
     """Return the strategy that the manager makes of a user's own class."""
-    settings = settings_of(release.shedder or "", SHEDDING)
+    settings = settings_for_strategy(release.shedder or "", SHEDDING)
     with Manager(Service(release.configuration(settings))) as manager:
         return manager.strategy
 
@@ -72,7 +72,7 @@ class _Row:
 
     def __init__(self, release: Release, case: Case, brokers: Case) -> None:
         self._release = release
-        settings = {**case["settings"], **with_strategy(release, case)}
+        settings = {**case["settings"], **strategy_settings(release, case)}
         self._configuration = release.configuration(settings)
         self._brokers = brokers
         self._service = Service(
@@ -134,21 +134,21 @@ class _Row:
 
 def soon() -> int:
     """The clock's milliseconds when the cycle will look at it, at the latest."""
-    return int(named("java.lang.System").currentTimeMillis()) + SLACK
+    return int(java_class("java.lang.System").currentTimeMillis()) + SLACK
 
 
-def with_strategy(release: Release, case: Case) -> Mapping[str, Any]:
+def strategy_settings(release: Release, case: Case) -> Mapping[str, Any]:
     """The setting that names the strategy, as a full class name. Errors: `Unsupported`."""
     asked = case["strategy"] or case["settings"].get(STRATEGY) or release.shedder
     if asked is None:
         return {}
     try:
-        name = found(asked, (SHEDDING,), release.version)
+        name = find_strategy(asked, (SHEDDING,), release.version)
     except NoStrategy as none:
         raise Unsupported(str(none)) from None
     if not release.configurations.knows(STRATEGY) and name.rpartition(".")[2] != ONLY:
         raise Unsupported(f"this release has no {STRATEGY}, and sheds by {ONLY} alone")
-    return settings_of(name, SHEDDING)
+    return settings_for_strategy(name, SHEDDING)
 
 
 def remember(release: Release, strategy: Java, configuration: Java, case: Case) -> None:
@@ -169,7 +169,7 @@ def remember(release: Release, strategy: Java, configuration: Java, case: Case) 
             for name, history in histories.items()
             if len(history) >= ago
         }
-        past = named("org.apache.pulsar.broker.loadbalance.LoadData")()
+        past = java_class("org.apache.pulsar.broker.loadbalance.LoadData")()
         release.loads.fill(past, seen, case["bundles"], assigned=True)
         strategy.findBundlesForUnloading(past, configuration)
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import jpype
 from pulsar_conformance.adapters.pulsar.admin import Admin
-from pulsar_conformance.adapters.pulsar.jvm import Java, field, listed, named
+from pulsar_conformance.adapters.pulsar.jvm import Java, field, java_class, java_list
 from pulsar_conformance.adapters.pulsar.namespaces import (
     divide,
     namespace_name,
@@ -29,7 +29,7 @@ def algorithms(release: Release) -> list[str]:
     """The algorithms that the release has; before 2.6 there is one and it has no name."""
     if not release.configurations.knows(DEFAULT):
         return [RANGE]
-    return [name for name in ALGORITHMS if named(SPLITTER).of(name) is not None]
+    return [name for name in ALGORITHMS if java_class(SPLITTER).of(name) is not None]
 
 
 def split(release: Release, case: Case) -> Answer:
@@ -46,8 +46,8 @@ def split(release: Release, case: Case) -> Answer:
 
     replies: dict[str, Any] = {
         "getNamespaceService": lambda: namespaces,
-        "getOwnedTopicListForNamespaceBundle": lambda _bundle: done(listed(case["topics"])),
-        "getFullListOfTopics": lambda _namespace: done(listed(case["topics"])),
+        "getOwnedTopicListForNamespaceBundle": lambda _bundle: done(java_list(case["topics"])),
+        "getFullListOfTopics": lambda _namespace: done(java_list(case["topics"])),
         "tryAcquiringOwnership": own,
         "updateNamespaceBundles": done(),
         "updateNamespaceBundlesForPolicies": done(),
@@ -92,7 +92,7 @@ def _namespaces(service: Service) -> Java:
         "pulsar": service.pulsar,
         "bundleFactory": service.factory,
         "ownershipCache": service.shells.of("org.apache.pulsar.broker.namespace.OwnershipCache"),
-        "loadManager": named("java.util.concurrent.atomic.AtomicReference")(manager),
+        "loadManager": java_class("java.util.concurrent.atomic.AtomicReference")(manager),
     }
     for name, value in kept.items():
         found = field(java, name)

@@ -14,9 +14,9 @@ from pulsar_conformance.adapters.pulsar.jvm import (
     Java,
     call,
     field,
-    listed,
+    java_class,
+    java_list,
     methods,
-    named,
 )
 from pulsar_conformance.adapters.pulsar.loads import RESOURCES
 from pulsar_conformance.adapters.pulsar.release import Answer, Case, Release, Unsupported
@@ -51,7 +51,7 @@ def maximum(release: Release, case: Case) -> Answer:
 
 
 def _measure(release: Release, case: Case) -> Measure:
-    local = named("org.apache.pulsar.policies.data.loadbalancer.LocalBrokerData")
+    local = java_class("org.apache.pulsar.policies.data.loadbalancer.LocalBrokerData")
     configuration = release.configuration(case["settings"])
     if not case["weighted"] and not _always_weighted():
         return lambda report: float(report.getMaxResourceUsage())
@@ -67,7 +67,7 @@ def _measure(release: Release, case: Case) -> Measure:
 @cache
 def _always_weighted() -> bool:
     """True if OverloadShedder, too, uses the weighted maximum: its bytecode names it."""
-    loader = named("java.lang.ClassLoader").getSystemClassLoader()
+    loader = java_class("java.lang.ClassLoader").getSystemClassLoader()
     stream = loader.getResourceAsStream(OVERLOAD)
     if stream is None:
         raise CannotLoad(f"{OVERLOAD} cannot be read; {WHOLE}")
@@ -86,7 +86,7 @@ def nic(release: Release, case: Case) -> Answer:
     configuration = release.configuration(case["settings"])
     speeds = [one["reportedGbps"] for one in case["nics"]]
     with tempfile.TemporaryDirectory() as folder:
-        cards = listed([])
+        cards = java_list([])
         for place, speed in enumerate(speeds):
             card = Path(folder, f"eth{place}")
             card.mkdir()
@@ -111,4 +111,4 @@ def _limit(configuration: Java, cards: Java) -> float:
 def _gigabit(release: Release) -> float:
     """Kilobits in a gigabit in the release: the limit of one card set to 1 Gbit/s."""
     configuration = release.configuration({"loadBalancerOverrideBrokerNicSpeedGbps": 1})
-    return _limit(configuration, listed(["eth0"]))
+    return _limit(configuration, java_list(["eth0"]))

@@ -13,9 +13,9 @@ from pulsar_conformance.adapters.pulsar.jvm import (
     call,
     exists,
     field,
-    listed,
+    java_class,
+    java_list,
     mapper,
-    named,
 )
 from pulsar_conformance.adapters.pulsar.loads import broker_id, broker_name
 from pulsar_conformance.adapters.pulsar.manager import Manager
@@ -45,7 +45,7 @@ def assigned(release: Release, case: Case) -> Answer:
     What the strategy chooses among is what the manager leaves; among equals it draws, so that it is
     asked again and again for each that it may draw, as if nothing had been assigned.
     """
-    configuration = release.configuration(placement.with_strategy(release, case))
+    configuration = release.configuration(placement.strategy_settings(release, case))
     configuration.setClusterName(CLUSTER)
     children = _Children(case)
     replies = {**_stored(case), "ZooKeeperChildrenCache.get": children.get}
@@ -65,8 +65,8 @@ data, under which configuration."""
 
 IN_TURN = "org.apache.pulsar.broker.loadbalance.impl.RoundRobinBrokerSelector"
 STRATEGIES: Mapping[str, Callable[[Java], Java]] = {
-    "placementStrategy": lambda configuration: named(PLACEMENT).create(configuration),
-    "sheddingExcludedNamespaceSelectionStrategy": lambda _configuration: named(IN_TURN)(),
+    "placementStrategy": lambda configuration: java_class(PLACEMENT).create(configuration),
+    "sheddingExcludedNamespaceSelectionStrategy": lambda _configuration: java_class(IN_TURN)(),
 }
 """Makers of a manager's placement strategies from a configuration, by the field of each."""
 
@@ -99,7 +99,7 @@ def drawn(
     def draw() -> str | None:
         broker = (
             maker(configuration)
-            .selectBroker(named("java.util.HashSet")(among), *others)
+            .selectBroker(java_class("java.util.HashSet")(among), *others)
             .orElse(None)
         )
         return None if broker is None else name(broker)
@@ -119,7 +119,7 @@ def serve(release: Release, manager: Java, load: Java, case: Case) -> None:
     load.getBrokerData().clear()
     load.getBundleData().clear()
     unmeasured = field(manager, "defaultStats").get(manager)
-    known = placement.known(release, case, unmeasured)
+    known = placement.leader_load_data(release, case, unmeasured)
     load.getBrokerData().putAll(known.getBrokerData())
     load.getBundleData().putAll(known.getBundleData())
     runs = field(manager, "conf").get(manager).getLoadManagerClassName()
@@ -150,8 +150,8 @@ class _Children:
     """Return the children of a node for releases with ZooKeeper's caches: domains, then brokers."""
 
     def __init__(self, case: Case) -> None:
-        self._domains = named("java.util.HashSet")(listed(case["domains"]))
-        self._brokers = named("java.util.HashSet")(listed(map(broker_id, case["brokers"])))
+        self._domains = java_class("java.util.HashSet")(java_list(case["domains"]))
+        self._brokers = java_class("java.util.HashSet")(java_list(map(broker_id, case["brokers"])))
         self.are_brokers = False
 
     def get(self, *_path: Java) -> Java:
@@ -173,11 +173,11 @@ def policy(given: Case) -> dict[str, Any]:
 def _isolation(case: Case) -> Java:
     """The policies as the release reads them."""
     written = {f"policy-{place}": policy(one) for place, one in enumerate(case["isolation"])}
-    kind = named(next(filter(exists, POLICY))).class_
+    kind = java_class(next(filter(exists, POLICY))).class_
     types = mapper().getTypeFactory()
-    string = named("java.lang.String").class_
-    several = types.constructMapType(named("java.util.HashMap").class_, string, kind)
-    return named(ISOLATION)(mapper().readValue(json.dumps(written), several))
+    string = java_class("java.lang.String").class_
+    several = types.constructMapType(java_class("java.util.HashMap").class_, string, kind)
+    return java_class(ISOLATION)(mapper().readValue(json.dumps(written), several))
 
 
 NAMES = ("namespaces", "primary", "secondary")
@@ -197,7 +197,7 @@ class _Overheard:
     @jpype.JOverride
     def selectBroker(self, among: Java, *others: Java) -> Java:  # noqa: N802  Pulsar's
         """Return the strategy's choice."""
-        self._asked.append((self._maker, named("java.util.HashSet")(among), *others))
+        self._asked.append((self._maker, java_class("java.util.HashSet")(among), *others))
         return self._strategy.selectBroker(among, *others)
 
     @jpype.JOverride

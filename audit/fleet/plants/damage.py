@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from pulsar_conformance.audit.fleet.chance import share, whole
+from pulsar_conformance.audit.fleet.chance import random_integer, random_share
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
@@ -54,8 +54,8 @@ def with_damage(lines: DataFrame, part: float, seed: int) -> DataFrame:
         return lines
     text = F.col("value")
     record = text.startswith('{"kind"')
-    chosen = record & (share(seed, "damage", text) < part / (1 - part))
-    which = whole(seed, "kind of damage", len(KINDS), text) + 1
+    chosen = record & (random_share(seed, "damage", text) < part / (1 - part))
+    which = random_integer(seed, "kind of damage", len(KINDS), text) + 1
     damaged = F.element_at(F.array(*(damage(text) for damage in KINDS.values())), which.cast("int"))
     both = F.array(
         F.struct("kind", "value"),

@@ -78,7 +78,7 @@ def shedding(moment: PlantedCycle) -> Broker | None:
     return None
 
 
-def switched_off(moment: PlantedCycle) -> Pairs | None:
+def sheds_when_off(moment: PlantedCycle) -> Pairs | None:
     """Shedding continues although it is switched off."""
     if shedding(moment) is None:
         return None
@@ -100,7 +100,7 @@ def not_its_own(moment: PlantedCycle) -> Pairs | None:
     return [*pairs, (broker.name, left[-1])] if left else None
 
 
-def twice(moment: PlantedCycle) -> Pairs | None:
+def sheds_twice(moment: PlantedCycle) -> Pairs | None:
     """The last bundle goes once more."""
     pairs = moment.honest if shedding(moment) else []
     return [*pairs, pairs[-1]] if pairs else None
@@ -135,7 +135,7 @@ def lighter_first(moment: PlantedCycle) -> Pairs | None:
     return instead(moment.honest, broker, _until(moment, lighter, need))
 
 
-def nothing(moment: PlantedCycle) -> Pairs | None:
+def sheds_nothing_just_above(moment: PlantedCycle) -> Pairs | None:
     """A broker just over the limit sheds nothing."""
     for broker in moment.busiest()[:1]:
         if edge(moment, broker, JUST):
@@ -172,7 +172,7 @@ def too_little(moment: PlantedCycle) -> Pairs | None:
     return None
 
 
-def too_much(moment: PlantedCycle) -> Pairs | None:
+def sheds_one_too_many(moment: PlantedCycle) -> Pairs | None:
     """Unload one bundle more where the planned ones are just enough."""
     for broker, bundles in _with_need(moment, 1 - HARDLY):
         more = moment.cycle.movable(broker)[: len(bundles) + 1]
@@ -184,7 +184,7 @@ def not_for_the_idle(moment: PlantedCycle) -> Pairs | None:
     """A broker that is over the limit because another is idle sheds nothing."""
     *_, idle = moment.case["brokers"]
     moment.use(idle, 0, *RESOURCES)
-    return nothing(moment)
+    return sheds_nothing_just_above(moment)
 
 
 def not_by_weight(moment: PlantedCycle) -> Pairs | None:

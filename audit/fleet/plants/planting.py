@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from pulsar_conformance.adapters.arguments import DEFAULT_PROFILE
 from pulsar_conformance.audit.fleet.cluster_history import SPLIT_AFTER, ClusterHistory
-from pulsar_conformance.audit.fleet.leader import case_of
+from pulsar_conformance.audit.fleet.leader import shedding_case
 from pulsar_conformance.audit.fleet.plants.moment import PlantedCycle
 from pulsar_conformance.audit.fleet.plants.plants import PLANTS, Plant
 from pulsar_conformance.audit.fleet.plants.splitting import Due, SplitInput
@@ -60,7 +60,7 @@ class Planting(ClusterHistory):
         if plant.edit is None:
             return False
         known = self.known(now)
-        case = copy.deepcopy(case_of(now, self.settings, known, self.memory))
+        case = copy.deepcopy(shedding_case(now, self.settings, known, self.memory))
         moment = PlantedCycle(case, DEFAULT_PROFILE, self.fleet.readings, self.ask)
         pairs = plant.edit(moment)
         if pairs is None or moment.broken(pairs) != {rule, *plant.implies}:

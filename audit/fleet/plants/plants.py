@@ -66,7 +66,7 @@ PLANTS: Mapping[str, Plant] = dict(_plants())
 """Plants by the rule that each breaks."""
 
 
-def known(rules: Sequence[str]) -> list[Plant]:
+def known_plants(rules: Sequence[str]) -> list[Plant]:
     """Return the plants of these rules. Errors: `BadFleet` for a rule without one."""
     for rule in rules:
         if rule not in PLANTS:
@@ -80,7 +80,7 @@ def strategy_for(rules: Sequence[str], given: str | None) -> str:
     Errors: `BadFleet`.
     """
     strategy = given
-    for rule, plant in zip(rules, known(rules), strict=True):
+    for rule, plant in zip(rules, known_plants(rules), strict=True):
         if strategy is None and plant.strategies:
             strategy = plant.strategies[0]
         if plant.strategies and strategy not in plant.strategies:
@@ -91,13 +91,17 @@ def strategy_for(rules: Sequence[str], given: str | None) -> str:
 
 def settings_for(rules: Sequence[str], given: Mapping[str, Any]) -> dict[str, Any]:
     """Return the given settings and those that plants need. Errors: `BadFleet`."""
-    needed = [(rule, plant.settings) for rule, plant in zip(rules, known(rules), strict=True)]
+    needed = [
+        (rule, plant.settings) for rule, plant in zip(rules, known_plants(rules), strict=True)
+    ]
     return _with(needed, given, "--setting")
 
 
 def readings_for(rules: Sequence[str], given: Mapping[str, str]) -> dict[str, str]:
     """Return the given readings and those that plants need. Errors: `BadFleet`."""
-    needed = [(rule, plant.readings) for rule, plant in zip(rules, known(rules), strict=True)]
+    needed = [
+        (rule, plant.readings) for rule, plant in zip(rules, known_plants(rules), strict=True)
+    ]
     return _with(needed, given, "--reading")
 
 

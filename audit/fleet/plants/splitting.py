@@ -77,7 +77,7 @@ def at_the_limit(growth: SplitInput) -> Due | None:
     return _due(growth.grow(topics=MOST_TOPICS), split=True)
 
 
-def no_room(growth: SplitInput) -> Due | None:
+def split_without_room(growth: SplitInput) -> Due | None:
     """Split a bundle whose namespace has the maximum number of bundles."""
     bundle = growth.grow(topics=MOST_TOPICS + 1)
     if bundle is None:
@@ -87,7 +87,7 @@ def no_room(growth: SplitInput) -> Due | None:
     return Due(bundle, split=True)
 
 
-def switched_off(growth: SplitInput) -> Due | None:
+def splits_when_off(growth: SplitInput) -> Due | None:
     """Split a bundle with too many topics while splitting is switched off."""
     growth.settings[AUTO_SPLIT] = False
     return _due(growth.grow(topics=MOST_TOPICS + 1), split=True)

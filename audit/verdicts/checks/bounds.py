@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from pulsar_conformance.adapters.spark.threshold import BELOW_AVERAGE, LOWER_BOUNDARY
 from pulsar_conformance.audit.verdicts.checks.evidence import amounts
-from pulsar_conformance.audit.verdicts.checks.facts import SHARE, setting, total
+from pulsar_conformance.audit.verdicts.checks.facts import SHARE, setting_in_force, sum_over_brokers
 from pulsar_conformance.audit.verdicts.checks.overload import enough
 from pulsar_conformance.audit.verdicts.checks.registry import (
     Readings,
@@ -38,8 +38,8 @@ def above(share: float = 1.0) -> Excess:
     least, most, count = F.col("least"), F.col("most"), F.col("brokers")
     own = 1 - share / count
     return Excess(
-        least * own - (total(most) - most) * share / count,
-        most * own - (total(least) - least) * share / count,
+        least * own - (sum_over_brokers(most) - most) * share / count,
+        most * own - (sum_over_brokers(least) - least) * share / count,
     )
 
 
@@ -70,7 +70,7 @@ def _needs(readings: Readings) -> Excess:
 def under(judged: RuleColumns, *more: Column) -> RuleColumns:
     """Limit a check to the strategy, and to brokers that were observed before."""
     named = F.col("strategy") == "ThresholdShedder"
-    idle = true(setting(LOWER_BOUNDARY))
+    idle = true(setting_in_force(LOWER_BOUNDARY))
     return judged.given(F.col("first"), F.col("enabled"), named, F.col("seen"), ~idle, *more)
 
 

@@ -77,22 +77,22 @@ def of_cycle() -> Window:
     return Window.partitionBy("cycle", "view", "sure")
 
 
-def any_of(holds: Column) -> Column:
+def any_broker(holds: Column) -> Column:
     """True if a condition holds for any broker of the cycle."""
     return F.max(true(holds)).over(of_cycle())
 
 
 def none_of(holds: Column) -> Column:
     """True if a condition holds for no broker of the cycle."""
-    return ~any_of(holds)
+    return ~any_broker(holds)
 
 
-def total(amount: Column) -> Column:
+def sum_over_brokers(amount: Column) -> Column:
     """Return the sum over the brokers of the cycle."""
     return F.sum(amount).over(of_cycle())
 
 
-def setting(name: str) -> Column:
+def setting_in_force(name: str) -> Column:
     """Return a setting in force."""
     return F.col(f"settings.{name}")
 
@@ -102,27 +102,27 @@ def _judgeable(rows: DataFrame, readings: Readings) -> DataFrame:
     known, levels = F.col("first"), F.col("thresholdshedder")
     rows = rows.withColumns(
         {
-            "enabled": true(setting(shedding.ENABLED)) & (F.col("brokers") > 1),
-            "total": total(F.col("answered")),
+            "enabled": true(setting_in_force(shedding.ENABLED)) & (F.col("brokers") > 1),
+            "total": sum_over_brokers(F.col("answered")),
             "shed": F.when(F.col("unweighed") > 0, F.lit(float("inf"))).otherwise(
-                or_nothing(carried(F.col("out")))
+                or_nothing(total_traffic(F.col("out")))
             ),
             "short": or_nothing(
-                carried(F.slice("out", 1, F.greatest(F.size("out") - 1, F.lit(0))))
+                total_traffic(F.slice("out", 1, F.greatest(F.size("out") - 1, F.lit(0))))
             ),
             "laden": _laden(),
             "loaded": (F.col("owned") >= overload.FEWEST) & _laden(),
             "can": (F.col("owned") >= overload.FEWEST) & (F.col("movable_traffic") > 0),
             "overloaded": F.when(known, _overloaded()),
             "_exact": F.min(F.when(known, _exact())).over(of_cycle()),
-            "seen": any_of(F.col("observed")),
+            "seen": any_broker(F.col("observed")),
         }
     )
     sure = F.col("_exact") & ~F.col("seen") & _count_is_exact()
     limit = F.col("settings")[threshold.SHEDDER_THRESHOLD]
-    over = F.when(near(levels["usage"], levels["limit"]) & ~(sure & limit.isin(*EXACT)), None)
+    over = F.when(too_close(levels["usage"], levels["limit"]) & ~(sure & limit.isin(*EXACT)), None)
     under = F.when(
-        near(levels["usage"], levels["bound"]) & ~(sure & limit.isin(*EXACT, 10.0)), None
+        too_close(levels["usage"], levels["bound"]) & ~(sure & limit.isin(*EXACT, 10.0)), None
     )
     scope = F.lit(readings["overload-scope"] == "all")
     return rows.withColumns(
@@ -139,12 +139,12 @@ def _laden() -> Column:
     return (F.col("both") > 0) & true(whole)
 
 
-def carried(bundles: Column) -> Column:
+def total_traffic(bundles: Column) -> Column:
     """Return the total traffic of bundles."""
     return F.aggregate(bundles, F.lit(0.0), lambda sum_, one: sum_ + one["traffic"])
 
 
-def near(amount: Column, bound: Column) -> Column:
+def too_close(amount: Column, bound: Column) -> Column:
     """True if two percentages are too close for floating point to distinguish."""
     return F.abs(amount - bound) <= POINTS
 
@@ -152,7 +152,7 @@ def near(amount: Column, bound: Column) -> Column:
 def _overloaded() -> Column:
     level = F.col("overloadshedder")
     exact = _all_exact() & level["threshold"].isin(*EXACT)
-    close = near(level["usage"], level["threshold"]) & ~exact
+    close = too_close(level["usage"], level["threshold"]) & ~exact
     return F.when(close, None).otherwise(level["over"])
 
 
@@ -162,7 +162,9 @@ def _all_exact() -> Column:
 
 def _exact() -> Column:
     """True if a broker's usage is exact in any floating point."""
-    weights = reduce(and_, (setting(name).isin(*EXACT_WEIGHTS) for name in usage.WEIGHTS.values()))
+    weights = reduce(
+        and_, (setting_in_force(name).isin(*EXACT_WEIGHTS) for name in usage.WEIGHTS.values())
+    )
     return true(_all_exact() & F.col("thresholdshedder.usage").isin(*EXACT) & weights)
 
 

@@ -6,15 +6,15 @@ from pulsar_conformance.adapters.spark.overload import FEWEST, OVERLOAD_THRESHOL
 from pulsar_conformance.adapters.spark.shapes import MEASURE, RESOURCES
 from pulsar_conformance.audit.tables.formatting import MEASURED
 from pulsar_conformance.audit.verdicts.checks.evidence import against, amounts
-from pulsar_conformance.audit.verdicts.checks.facts import SHARE, carried
+from pulsar_conformance.audit.verdicts.checks.facts import SHARE, total_traffic
 from pulsar_conformance.audit.verdicts.checks.registry import (
     Readings,
     RuleColumns,
-    check,
     either,
     false,
     may_not,
     must,
+    register_check,
     true,
 )
 from pyspark.sql import Column
@@ -43,13 +43,13 @@ def _must_keep(reached: Column) -> RuleColumns:
     return may_not(reached, F.col("answered") > 0, _told())
 
 
-@check("OVERLOAD-01")
+@register_check("OVERLOAD-01")
 def an_overloaded_broker_sheds(_readings: Readings) -> RuleColumns:
     """A broker over the threshold sheds something."""
     return _under(_must_shed(_over() & F.col("loaded")))
 
 
-@check("OVERLOAD-02")
+@register_check("OVERLOAD-02")
 def sheds_its_excess_plus_margin(readings: Readings) -> RuleColumns:
     """A broker sheds at least its excess and five points of its traffic, where it can."""
     return _under(enough(readings, _over() & F.col("can"), need_of_subset()))
@@ -69,15 +69,15 @@ def enough(readings: Readings, over: Column, need: Column) -> RuleColumns:
     return must(over, F.col("shed") >= bound * (1 - SHARE), told)
 
 
-@check("OVERLOAD-03")
+@register_check("OVERLOAD-03")
 def sheds_no_more_than_it_takes(readings: Readings) -> RuleColumns:
     """Without the last bundle, which is that with the least traffic, it would fall short."""
     need = F.col("overloadshedder.need")
     least = F.array_min(F.transform("out", lambda one: one["traffic"]))
-    return _under(too_much(readings, _over(), need, carried(F.col("out")) - least))
+    return _under(sheds_beyond_need(readings, _over(), need, total_traffic(F.col("out")) - least))
 
 
-def too_much(
+def sheds_beyond_need(
     readings: Readings, over: Column, need: Column, short: Column | None = None
 ) -> RuleColumns:
     """Return a check that the bundles before the last one were not enough already."""
@@ -87,19 +87,19 @@ def too_much(
     return may_not(over & (F.size("out") > 0), enough, told)
 
 
-@check("OVERLOAD-04")
+@register_check("OVERLOAD-04")
 def other_brokers_keep_all(_readings: Readings) -> RuleColumns:
     """A broker that is not overloaded sheds nothing."""
     return _under(_must_keep(false(F.col("overloaded")) & (F.col("owned") > 0)))
 
 
-@check("OVERLOAD-05")
+@register_check("OVERLOAD-05")
 def sheds_exactly_one_bundle(_readings: Readings) -> RuleColumns:
     """An overloaded broker sheds one bundle or none."""
     return _under(may_not(_over() & F.col("can"), F.col("answered") > 1, _told()))
 
 
-@check("OVERLOAD-06")
+@register_check("OVERLOAD-06")
 def the_one_is_the_most_expensive(readings: Readings) -> RuleColumns:
     """The bundle that goes first is the most expensive of those that may go."""
     measure = MEASURE[readings["expensive-measure"]]
@@ -125,14 +125,14 @@ def _open_gone() -> Column:
     return F.exists("out", lambda one: ~one["movable"] & ~F.array_contains("stuck", one["bundle"]))
 
 
-@check("OVERLOAD-07")
+@register_check("OVERLOAD-07")
 def a_single_bundle_stays(_readings: Readings) -> RuleColumns:
     """A broker with fewer than two bundles sheds none."""
     few = (F.col("owned") < FEWEST) & (F.col("able") > 0)
     return _under(_must_keep(few & ~false(F.col("overloaded"))))
 
 
-@check("OVERLOAD-09")
+@register_check("OVERLOAD-09")
 def any_one_resource_suffices(_readings: Readings) -> RuleColumns:
     """One resource over the threshold overloads a broker, whatever the others are."""
     threshold = F.col("overloadshedder.threshold")
@@ -141,7 +141,7 @@ def any_one_resource_suffices(_readings: Readings) -> RuleColumns:
     return _under(_must_shed((hot == 1) & _over() & F.col("loaded")))
 
 
-@check("OVERLOAD-10")
+@register_check("OVERLOAD-10")
 def the_threshold_is_85_by_default(_readings: Readings) -> RuleColumns:
     """Where no threshold is set, a broker sheds over 85 % and keeps all below."""
     sheds = _must_shed(_over() & F.col("loaded"))

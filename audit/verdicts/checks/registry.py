@@ -51,7 +51,7 @@ def bounded(rule: str) -> Callable[[RuleCheck], RuleCheck]:
     return register
 
 
-def check(rule: str) -> Callable[[RuleCheck], RuleCheck]:
+def register_check(rule: str) -> Callable[[RuleCheck], RuleCheck]:
     """Register the check of a rule."""
 
     def register(judged: RuleCheck) -> RuleCheck:

@@ -5,15 +5,21 @@ from __future__ import annotations
 from pulsar_conformance.adapters.spark import shedding
 from pulsar_conformance.audit.tables.formatting import plain
 from pulsar_conformance.audit.verdicts.checks.evidence import gave_up
-from pulsar_conformance.audit.verdicts.checks.facts import SHARE, any_of, of_cycle, setting, total
+from pulsar_conformance.audit.verdicts.checks.facts import (
+    SHARE,
+    any_broker,
+    of_cycle,
+    setting_in_force,
+    sum_over_brokers,
+)
 from pulsar_conformance.audit.verdicts.checks.overload import enough, need_of_subset
 from pulsar_conformance.audit.verdicts.checks.registry import (
     Readings,
     RuleColumns,
-    check,
     either,
     may_not,
     must,
+    register_check,
     true,
 )
 from pyspark.sql import Column
@@ -25,26 +31,26 @@ def not_allowed(reached: Column, done: Column, evidence: Column) -> RuleColumns:
     return RuleColumns(true(reached), true(done), evidence, F.lit(False))
 
 
-@check("SHED-01")
+@register_check("SHED-01")
 def nothing_is_shed_when_switched_off(_readings: Readings) -> RuleColumns:
     """With shedding switched off, nothing is unloaded."""
-    off = ~true(setting(shedding.ENABLED))
+    off = ~true(setting_in_force(shedding.ENABLED))
     told = F.concat(gave_up(), F.lit("; shedding is switched off"))
     return may_not(off, F.col("answered") > 0, told)
 
 
 def _owning() -> Column:
-    return F.col("enabled") & (total(F.col("owned")) > 0)
+    return F.col("enabled") & (sum_over_brokers(F.col("owned")) > 0)
 
 
-@check("SHED-02")
+@register_check("SHED-02")
 def only_owned_bundles_go(_readings: Readings) -> RuleColumns:
     """A broker sheds bundles that it owns."""
     told = F.concat(gave_up("alien"), F.lit(", which it did not report"))
     return not_allowed(_owning(), F.size("alien") > 0, told)
 
 
-@check("SHED-03")
+@register_check("SHED-03")
 def each_bundle_goes_once(_readings: Readings) -> RuleColumns:
     """No bundle is unloaded twice in one cycle."""
     everywhere = F.flatten(F.collect_list("gone").over(of_cycle()))
@@ -53,24 +59,24 @@ def each_bundle_goes_once(_readings: Readings) -> RuleColumns:
     return not_allowed(_owning(), twice, told)
 
 
-@check("SHED-04")
+@register_check("SHED-04")
 def recently_unloaded_bundles_stay(_readings: Readings) -> RuleColumns:
     """A bundle that was unloaded within the grace period is left where it is."""
     stuck = F.flatten(F.collect_list("stuck").over(of_cycle()))
     again = F.array_intersect("gone", stuck)
-    reached = F.col("enabled") & any_of(F.col("blocked") > 0)
+    reached = F.col("enabled") & any_broker(F.col("blocked") > 0)
     told = F.concat(
         F.col("broker"),
         F.lit(" shed "),
         F.array_join(again, ", "),
         F.lit(", unloaded within the last "),
-        plain(setting(shedding.GRACE)),
+        plain(setting_in_force(shedding.GRACE)),
         F.lit(" minutes"),
     )
     return not_allowed(reached, F.size(again) > 0, told)
 
 
-@check("SHED-07")
+@register_check("SHED-07")
 def bundles_with_more_traffic_go_first(readings: Readings) -> RuleColumns:
     """No bundle goes instead of one of its broker's that carries more."""
     several = F.lit(readings["overload-amount"] != "one")
@@ -87,7 +93,7 @@ def the_busiest_go() -> RuleColumns:
     return judged.given(F.col("first"), F.col("enabled"))
 
 
-@check("SHED-08")
+@register_check("SHED-08")
 def overloaded_brokers_shed_under_every_strategy(readings: Readings) -> RuleColumns:
     """An overloaded broker sheds its excess, whichever strategy is set."""
     sure = true(F.col("overloaded") & F.col("can"))

@@ -9,21 +9,21 @@ from pulsar_conformance.audit.verdicts.checks.bounds import above
 from pulsar_conformance.audit.verdicts.checks.evidence import against, gave_up
 from pulsar_conformance.audit.verdicts.checks.facts import (
     POINTS,
-    any_of,
+    any_broker,
     none_of,
     of_cycle,
-    setting,
-    total,
+    setting_in_force,
+    sum_over_brokers,
 )
-from pulsar_conformance.audit.verdicts.checks.overload import enough, too_much
+from pulsar_conformance.audit.verdicts.checks.overload import enough, sheds_beyond_need
 from pulsar_conformance.audit.verdicts.checks.registry import (
     Readings,
     RuleColumns,
-    check,
     either,
     false,
     may_not,
     must,
+    register_check,
     true,
 )
 from pulsar_conformance.audit.verdicts.checks.shed import the_busiest_go
@@ -62,16 +62,16 @@ def _keeps() -> Column:
 
 
 def _for_idle_ones() -> Column:
-    return true(setting(LOWER_BOUNDARY))
+    return true(setting_in_force(LOWER_BOUNDARY))
 
 
-@check("THRESHOLD-01")
+@register_check("THRESHOLD-01")
 def a_broker_above_the_limit_sheds(_readings: Readings) -> RuleColumns:
     """A broker above average and threshold together sheds something."""
     return _under(_must_shed(_over() & F.col("laden")))
 
 
-@check("THRESHOLD-02")
+@register_check("THRESHOLD-02")
 def the_others_keep_all(_readings: Readings) -> RuleColumns:
     """A broker that is not above average and threshold sheds nothing."""
     keeps = _keeps() & (F.col("owned") > 0) & ~_may_relieve_idle_ones()
@@ -84,42 +84,44 @@ def _may_relieve_idle_ones() -> Column:
     return _for_idle_ones() & (_level("usage") >= F.coalesce(highest, F.lit(0.0)) - POINTS)
 
 
-@check("THRESHOLD-03")
+@register_check("THRESHOLD-03")
 def sheds_enough_to_come_below_the_average(readings: Readings) -> RuleColumns:
     """A broker above the limit sheds what brings it five below the average, where it can."""
     return _under(enough(readings, _over() & F.col("loaded"), _level("need")))
 
 
-@check("THRESHOLD-04")
+@register_check("THRESHOLD-04")
 def sheds_no_more_than_it_takes(readings: Readings) -> RuleColumns:
     """Without the last bundle it would fall short."""
     apart = _over() & ~F.col("sheds_under_85")
-    return _under(too_much(readings, apart, _level("need")))
+    return _under(sheds_beyond_need(readings, apart, _level("need")))
 
 
-@check("THRESHOLD-05")
+@register_check("THRESHOLD-05")
 def idle_brokers_count_in_the_average(_readings: Readings) -> RuleColumns:
     """A broker sheds that is above the limit only because idle ones lower the average."""
     used, known = _level("usage"), F.col("first")
-    busy = total(F.when(known & (used != 0), 1).otherwise(0))
-    without = total(F.when(known, used)) / F.when(busy > 0, busy) + _level("threshold")
+    busy = sum_over_brokers(F.when(known & (used != 0), 1).otherwise(0))
+    without = sum_over_brokers(F.when(known, used)) / F.when(busy > 0, busy) + _level("threshold")
     only_so = used < without - POINTS
     some = (busy > 0) & (busy < F.col("brokers"))
     return _under(_must_shed(true(only_so) & _over() & F.col("loaded")), some)
 
 
-@check("THRESHOLD-06")
+@register_check("THRESHOLD-06")
 def usage_is_weighted(_readings: Readings) -> RuleColumns:
     """Where weights decide who is above the limit, they do."""
     plainly = usage.maximum(F.col("percent"))
-    limit = total(F.when(F.col("first"), plainly)) / F.col("brokers") + _level("threshold")
+    limit = sum_over_brokers(F.when(F.col("first"), plainly)) / F.col("brokers") + _level(
+        "threshold"
+    )
     apart = plainly - limit
     sheds = _must_shed(_over() & true(apart < -POINTS) & F.col("loaded"))
     keeps = _must_keep(_keeps() & true(apart > POINTS) & F.col("loaded"))
     return _under(either(sheds, keeps), ~_for_idle_ones())
 
 
-@check("THRESHOLD-07")
+@register_check("THRESHOLD-07")
 def history_lies_between(_readings: Readings) -> RuleColumns:
     """The usage compared is none beyond what was observed of the broker, now or before."""
     lowest, highest = above()
@@ -145,7 +147,7 @@ def _nobody_over() -> tuple[Column, Column]:
     return none_of(over), none_of(F.col("sheds_under_85"))
 
 
-@check("THRESHOLD-12")
+@register_check("THRESHOLD-12")
 def bundles_with_more_traffic_go_first(readings: Readings) -> RuleColumns:
     """No bundle goes instead of one of its broker's that carries more.
 
@@ -156,7 +158,7 @@ def bundles_with_more_traffic_go_first(readings: Readings) -> RuleColumns:
     return the_busiest_go().given(F.col("strategy") == "ThresholdShedder", ~dearest)
 
 
-@check("THRESHOLD-08")
+@register_check("THRESHOLD-08")
 def idle_brokers_trigger_nothing_by_default(_readings: Readings) -> RuleColumns:
     """Without the lower boundary, nothing is unloaded while nobody is above the limit."""
     lowest = F.min(_level("usage")).over(of_cycle())
@@ -166,24 +168,24 @@ def idle_brokers_trigger_nothing_by_default(_readings: Readings) -> RuleColumns:
     return _under(judged, ~_for_idle_ones(), *_nobody_over())
 
 
-@check("THRESHOLD-09")
+@register_check("THRESHOLD-09")
 def an_idle_broker_makes_the_busiest_unload(_readings: Readings) -> RuleColumns:
     """With a broker under the lower boundary, the broker with the highest usage unloads."""
     known, used, answered = F.col("first"), _level("usage"), F.col("answered") > 0
     busiest = known & (used >= F.max(F.when(known, used)).over(of_cycle()) - POINTS)
     able = none_of(busiest & ~F.col("loaded"))
     perhaps = answered | (F.col("perhaps") > 0)
-    right = any_of(busiest & perhaps) & none_of(~true(busiest) & answered)
+    right = any_broker(busiest & perhaps) & none_of(~true(busiest) & answered)
     told = F.concat(gave_up(), F.lit("; one is under "), plain(_level("bound")), F.lit(" %"))
     judged = must(able, right, told)
-    idle = any_of(F.col("under"))
+    idle = any_broker(F.col("under"))
     return _under(judged, _for_idle_ones(), *_nobody_over(), idle)
 
 
-@check("THRESHOLD-10")
+@register_check("THRESHOLD-10")
 def nothing_goes_while_nobody_is_idle(_readings: Readings) -> RuleColumns:
     """With nobody under the lower boundary and nobody above the limit, nothing is unloaded."""
-    idle = any_of(F.col("first") & ~false(F.col("under")))
+    idle = any_broker(F.col("first") & ~false(F.col("under")))
     told = F.concat(gave_up(), F.lit("; nobody is under "), plain(_level("bound")), F.lit(" %"))
     judged = may_not(~idle, F.col("total") > 0, told)
     return _under(judged, _for_idle_ones(), *_nobody_over())

@@ -8,14 +8,20 @@ from pulsar_conformance.adapters.spark.uniform import (
     TRIGGERED,
 )
 from pulsar_conformance.audit.verdicts.checks.evidence import gave_up
-from pulsar_conformance.audit.verdicts.checks.facts import SHARE, any_of, none_of, of_cycle, setting
+from pulsar_conformance.audit.verdicts.checks.facts import (
+    SHARE,
+    any_broker,
+    none_of,
+    of_cycle,
+    setting_in_force,
+)
 from pulsar_conformance.audit.verdicts.checks.registry import (
     Readings,
     RuleColumns,
-    check,
     false,
     may_not,
     must,
+    register_check,
     true,
 )
 from pyspark.sql import Column
@@ -58,7 +64,7 @@ def _has_ends() -> tuple[Column, ...]:
         F.count_if(_carries(measure) == _end("most", measure)).over(of_cycle()) == 1
         for measure in MEASURES
     )
-    return (_least("messages") == _least("bytes"), any_of(_is_most()), *alone, _usage_agrees())
+    return (_least("messages") == _least("bytes"), any_broker(_is_most()), *alone, _usage_agrees())
 
 
 def _usage_agrees() -> Column:
@@ -80,18 +86,18 @@ def _clearly(most: Column, bound: Column) -> Column:
 
 def _triggered(readings: Readings) -> Column:
     """True if the thresholds are exceeded, by the reading `uniform-trigger`; null if unsure."""
-    least, threshold = _end("least", "messages"), setting(RATE_THRESHOLD)
+    least, threshold = _end("least", "messages"), setting_in_force(RATE_THRESHOLD)
     percent = readings["uniform-difference"] == "percent"
     bound = least * (100 + threshold) / 100 if percent else least + threshold
     rate = _clearly(_end("most", "messages"), bound)
     more = F.lit(1.0 if readings["uniform-multiplier"] == "difference" else 0.0)
-    multiple = setting(THROUGHPUT_THRESHOLD) + more
+    multiple = setting_in_force(THROUGHPUT_THRESHOLD) + more
     size = _clearly(_end("most", "bytes"), _end("least", "bytes") * multiple)
     triggers = TRIGGERED[readings["uniform-trigger"]]
     return triggers(rate, size)
 
 
-@check("UNIFORM-01")
+@register_check("UNIFORM-01")
 def the_most_loaded_broker_unloads(readings: Readings) -> RuleColumns:
     """Where the difference is higher than the thresholds, the most loaded broker sheds some."""
     loaded = (_end("least", measure) >= 1 for measure in MEASURES)
@@ -101,7 +107,7 @@ def the_most_loaded_broker_unloads(readings: Readings) -> RuleColumns:
     return _spread(must(reached, F.col("answered") > 0, told), *_has_ends(), *loaded)
 
 
-@check("UNIFORM-02")
+@register_check("UNIFORM-02")
 def nothing_goes_within_the_thresholds(readings: Readings) -> RuleColumns:
     """Where the difference is within the thresholds, nothing is unloaded."""
     loaded = (_end("least", measure) >= 1 for measure in MEASURES)
@@ -110,10 +116,10 @@ def nothing_goes_within_the_thresholds(readings: Readings) -> RuleColumns:
     return _spread(judged, *loaded, none_of(F.col("sheds_under_85")))
 
 
-@check("UNIFORM-03")
+@register_check("UNIFORM-03")
 def nothing_goes_from_the_least_loaded(_readings: Readings) -> RuleColumns:
     """The least loaded broker keeps what it has: less there would not even the load."""
-    overloaded = any_of(_is_least() & F.col("sheds_under_85"))
+    overloaded = any_broker(_is_least() & F.col("sheds_under_85"))
     apart = _end("least", "messages") < _end("most", "messages")
     reached = _is_least() & apart & (F.col("able") > 0)
     told = F.concat(gave_up(), F.lit("; it is the least loaded"))

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from pulsar_conformance import specs
 from pulsar_conformance.adapters.pulsar.versions import releases
-from pulsar_conformance.conformance.cases.deviations import load
-from pulsar_conformance.conformance.cases.saved import load as load_case
+from pulsar_conformance.conformance.cases.deviations import load_deviations
+from pulsar_conformance.conformance.cases.saved import load_saved as load_case
 from pulsar_conformance.conformance.engine.attribute import own_faults
 from pulsar_conformance.conformance.engine.implementation import Implementation
 from pulsar_conformance.conformance.engine.judge import AppliedRule, JudgedImplementation
@@ -26,7 +26,7 @@ def test_each_case_breaks_its_rule_each_time(file):
     implementation = Implementation(adapter, releases()[version].documents, {})
     subject = JudgedImplementation.before_asking(implementation)
     try:
-        for one in load(file):
+        for one in load_deviations(file):
             assert one.implementation == implementation.name
             applied = AppliedRule(specs.load().rules[one.rule], subject)
             for case in one.cases:

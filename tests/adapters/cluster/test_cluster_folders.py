@@ -19,7 +19,7 @@ def _temporary(tmp_path, monkeypatch):
 
 
 def test_the_folder_of_a_live_process_stays_though_its_process_id_is_unknown_here():
-    folder, lock = folders.create()
+    folder, lock = folders.create_locked_folder()
     elsewhere = folder.rename(folder.with_name(f"{folders.PREFIX}999999999-x"))
     folders.remove_abandoned()
     assert elsewhere.exists()

@@ -46,7 +46,7 @@ def machine(tmp_path, monkeypatch):
 
 
 def fetched():
-    return opening._fetched("thing-1", partial(maven.fetch, "a thing", POM))
+    return opening._fetched("thing-1", partial(maven.fetch_artifacts, "a thing", POM))
 
 
 def times(tmp_path):

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from pulsar_conformance import specs
 from pulsar_conformance.adapters.pulsar.versions import releases
-from pulsar_conformance.conformance.cases.deviations import load
-from pulsar_conformance.conformance.cases.saved import load as load_case
+from pulsar_conformance.conformance.cases.deviations import load_deviations
+from pulsar_conformance.conformance.cases.saved import load_saved as load_case
 from pulsar_conformance.conformance.engine.attribute import own_faults
 from pulsar_conformance.conformance.engine.implementation import Implementation
 from pulsar_conformance.conformance.engine.judge import AppliedRule, JudgedImplementation
@@ -81,7 +81,7 @@ def test_each_case_breaks_its_rule_as_the_file_says(version):
     implementation = Implementation(f"pulsar:{version}", releases()[version].documents, {})
     subject = JudgedImplementation.before_asking(implementation)
     try:
-        for one in load(ROOT / "fixtures" / "deviations" / f"pulsar-{version}.yaml"):
+        for one in load_deviations(ROOT / "fixtures" / "deviations" / f"pulsar-{version}.yaml"):
             rule = specs.load().rules[one.rule]
             trials = [load_case(case).trial for case in one.cases]
             broken = own_faults(AppliedRule(rule, subject), trials)

@@ -13,8 +13,8 @@ import pytest
 from pulsar_conformance.adapters import AdapterError
 from pulsar_conformance.adapters.names import connect
 from pulsar_conformance.adapters.pulsar.shelf import Shelf
-from pulsar_conformance.conformance.commands.check import check
-from pulsar_conformance.conformance.engine.draw import drawn
+from pulsar_conformance.conformance.commands.check import check_adapter
+from pulsar_conformance.conformance.engine.draw import draw_trials
 from pulsar_conformance.specs import load
 
 NEEDED = ("java", "javac", "mvn")
@@ -49,7 +49,7 @@ def questions():
     found = {}
     for rule in load().rules_of(PROFILE):
         if rule.untestable is None:
-            for trial in drawn(rule.id, PROFILE, 0, 3):
+            for trial in draw_trials(rule.id, PROFILE, 0, 3):
                 for question in trial.questions:
                     found.setdefault(question.operation, []).append(question.case)
     return found
@@ -57,7 +57,7 @@ def questions():
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_it_keeps_the_protocol(version):
-    found = check(f"pulsar:{version}", PROFILE, {})
+    found = check_adapter(f"pulsar:{version}", PROFILE, {})
     assert found.ok, found.lines
 
 

@@ -22,12 +22,12 @@ pytestmark = [
 
 BESIDE_LOAD = (
     assignments.isolated,
-    assignments.grouped,
+    assignments.join_group,
     assignments.served,
     assignments.crowded,
     assignments.versioned,
     assignments.by_load_alone,
-    assignments.overloaded,
+    assignments.overload_some,
 )
 EACH = 6
 """Cases of each thing beside load that decides, and of all together."""

@@ -9,7 +9,7 @@ pytest.importorskip("pyspark", reason="needs the extra: nox -s spark")
 from pulsar_conformance import specs
 from pulsar_conformance.adapters.names import connect
 from pulsar_conformance.conformance.catalogue import checks
-from pulsar_conformance.conformance.engine.draw import drawn
+from pulsar_conformance.conformance.engine.draw import draw_trials
 from pulsar_conformance.reference import MissingSetting, Model
 from standins.sparks import NAME, spark
 
@@ -52,7 +52,7 @@ def test_settings_left_out_are_missed_alike(profile, otherwise):
     for rule in known.rules_of(profile):
         if rule.id not in checks() or not set(OPERATIONS) & set(rule.operations):
             continue
-        for trial in drawn(rule.id, profile, 7, EACH):
+        for trial in draw_trials(rule.id, profile, 7, EACH):
             for question in trial.questions:
                 if question.operation in asked:
                     asked[question.operation].append(without_some(random, question.case))

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from pulsar_conformance import specs
 from pulsar_conformance.adapters.reference import ReferenceConnection
-from pulsar_conformance.conformance.cases.saved import load
+from pulsar_conformance.conformance.cases.saved import load_saved
 from pulsar_conformance.conformance.common.trial import CASE_CHANGED, Trial
 from pulsar_conformance.conformance.engine import implementation as implementations
 from pulsar_conformance.conformance.engine.attribute import attribute_faults
@@ -198,7 +198,7 @@ def test_a_mistake_breaks_one_rule_and_its_case_is_reduced(mistake, planted, tmp
     found = verdicts(tmp_path)
     broken = [rule for rule, one in found.items() if one.verdict != "pass"]
     assert broken == [MISTAKES[mistake]]
-    trial = load(tmp_path / found[broken[0]].failure.case_file).trial
+    trial = load_saved(tmp_path / found[broken[0]].failure.case_file).trial
     assert len(trial.questions) <= 3
     assert all(len(case.get("brokers", ())) <= 3 for _, case in trial.questions)
 

@@ -7,9 +7,9 @@ import pytest
 from pulsar_conformance import specs
 from pulsar_conformance.adapters.reference import ReferenceConnection
 from pulsar_conformance.conformance.any_answer.transformations import TRANSFORMATIONS
-from pulsar_conformance.conformance.cases.saved import load
+from pulsar_conformance.conformance.cases.saved import load_saved
 from pulsar_conformance.conformance.engine import implementation as implementations
-from pulsar_conformance.conformance.engine.draw import drawn
+from pulsar_conformance.conformance.engine.draw import draw_trials
 from pulsar_conformance.conformance.engine.evaluate import RuleEvaluator
 from pulsar_conformance.conformance.engine.plan import Plan
 from pulsar_conformance.conformance.engine.run import Run
@@ -155,7 +155,7 @@ def test_a_mistake_with_names_or_notation_is_found(mistake):
     evaluator = RuleEvaluator(specs.load().defaults(PROFILE), Readings.of(PROFILE))
     wrong, right = mistake("reference", PROFILE, {}), Planted("reference", PROFILE, {})
     words = {wrong: set(), right: set()}
-    for trial in drawn("ANSWER-06", PROFILE, 0, EXAMPLES):
+    for trial in draw_trials("ANSWER-06", PROFILE, 0, EXAMPLES):
         for connection in words if trial.operation == operation else ():
             answers = [connection._answer(*copy.deepcopy(one)) for one in trial.questions]
             words[connection].add(evaluator.judge("ANSWER-06", trial, answers).word)
@@ -178,5 +178,5 @@ def test_a_transformed_case_is_reduced_together_with_its_copy(monkeypatch, tmp_p
     finally:
         run.close()
     assert "the same answer with brokers whose long names differ" in found.failure.allowed
-    first, second = load(tmp_path / found.failure.case_file).trial.questions
+    first, second = load_saved(tmp_path / found.failure.case_file).trial.questions
     assert len(first.case["brokers"]) == len(second.case["brokers"]) <= 3

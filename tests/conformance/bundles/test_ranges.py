@@ -1,7 +1,7 @@
 """Partitions: they are spread as independent topics are."""
 
 from pulsar_conformance import specs
-from pulsar_conformance.conformance.engine.draw import drawn
+from pulsar_conformance.conformance.engine.draw import draw_trials
 from pulsar_conformance.conformance.engine.evaluate import RuleEvaluator
 from pulsar_conformance.reference import Model, Readings
 
@@ -13,7 +13,7 @@ def outcomes(rename):
     """Return the judgments of an implementation that hashes partitions by another name."""
     evaluator = RuleEvaluator(specs.load().defaults(PROFILE), Readings.of(PROFILE))
     found = []
-    for trial in drawn(RULE, PROFILE, 7, EXAMPLES):
+    for trial in draw_trials(RULE, PROFILE, 7, EXAMPLES):
         [(operation, case)] = trial.questions
         answer = MODEL.answer(operation, {**case, "topics": list(map(rename, case["topics"]))})
         found.append(evaluator.judge(RULE, trial, [answer]).word)

@@ -3,7 +3,7 @@
 import pytest
 from pulsar_conformance import specs
 from pulsar_conformance.conformance.common.trial import Trial
-from pulsar_conformance.conformance.engine.draw import drawn
+from pulsar_conformance.conformance.engine.draw import draw_trials
 from pulsar_conformance.conformance.engine.evaluate import RuleEvaluator
 from pulsar_conformance.reference import Model, Readings
 
@@ -25,7 +25,7 @@ def test_parts_may_be_listed_in_any_order(rule):
     model = Model(PROFILE, readings)
     evaluator = RuleEvaluator(specs.load().defaults(PROFILE), Readings.of(PROFILE, readings))
     outcomes = set()
-    for trial in drawn(rule, PROFILE, SEED, EXAMPLES):
+    for trial in draw_trials(rule, PROFILE, SEED, EXAMPLES):
         answers = [model.answer(*question) for question in trial.questions]
         split = [
             backwards(answer) if question.operation == "bundles.split" else answer

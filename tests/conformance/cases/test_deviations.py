@@ -8,8 +8,8 @@ from types import SimpleNamespace
 import pytest
 from pulsar_conformance import specs
 from pulsar_conformance.adapters.pulsar.versions import releases
-from pulsar_conformance.conformance.cases.deviations import Deviation, load, of_others
-from pulsar_conformance.conformance.cases.saved import load as load_case
+from pulsar_conformance.conformance.cases.deviations import Deviation, load_deviations, of_others
+from pulsar_conformance.conformance.cases.saved import load_saved as load_case
 from pulsar_conformance.conformance.engine.plan import Plan
 
 ROOT = Path(__file__).parents[3]
@@ -38,7 +38,7 @@ def test_every_release_that_is_judged_has_a_file():
 def test_each_entry_says_everything(name):
     profiles = (documents(name), "unwritten-3.0")
     judged = {rule.id for profile in profiles for rule in specs.load().rules_of(profile)}
-    for one in load(FILES[name]):
+    for one in load_deviations(FILES[name]):
         assert one.implementation == name
         assert one.rule in judged
         assert one.source
@@ -51,7 +51,7 @@ def test_each_entry_says_everything(name):
 @pytest.mark.parametrize("name", FILES)
 def test_each_case_is_small_and_legal(name):
     defaults = specs.load().defaults(documents(name))
-    for one in load(FILES[name]):
+    for one in load_deviations(FILES[name]):
         for case in one.cases:
             trial = load_case(case, defaults).trial
             assert trial.operations & set(specs.load().rules[one.rule].operations)
@@ -68,7 +68,7 @@ def _small(trial):
 
 
 def test_entries_of_whom_nobody_judged_are_told():
-    listed = load(FILES["pulsar 3.0.7"])
+    listed = load_deviations(FILES["pulsar 3.0.7"])
     [said] = of_others(listed, {"pulsar", "pulsar 3.0.8-SNAPSHOT"})
     assert said == f"{len(listed)} known deviations are of pulsar 3.0.7, which was not judged"
     assert list(of_others(listed, {"pulsar", "pulsar 3.0.7"})) == []
@@ -100,19 +100,19 @@ def test_a_case_is_found_from_its_file_wherever_the_command_runs(tmp_path, monke
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     monkeypatch.chdir(elsewhere)
-    [one] = load(listed_in(tmp_path / "known", "cases/one.json"))
+    [one] = load_deviations(listed_in(tmp_path / "known", "cases/one.json"))
     assert one.cases == (tmp_path / "cases" / "one.json",)
 
 
 def test_a_case_that_is_not_there_is_one_error(tmp_path):
     with pytest.raises(specs.SpecError, match=r"known.json:1: there is no case cases/one.json"):
-        load(listed_in(tmp_path, "cases/one.json"))
+        load_deviations(listed_in(tmp_path, "cases/one.json"))
 
 
 def test_a_case_that_is_none_is_one_error(tmp_path):
     (tmp_path / "one.json").write_text("{}", "utf-8")
     with pytest.raises(specs.SpecError, match=r"known.json:1: .*one.json: not of the form"):
-        load(listed_in(tmp_path, "one.json"))
+        load_deviations(listed_in(tmp_path, "one.json"))
 
 
 def shared(folder, rule="USAGE-01"):
@@ -127,7 +127,7 @@ def shared(folder, rule="USAGE-01"):
 
 
 def test_an_entry_leaves_to_another_file_what_it_does_not_say(tmp_path):
-    [one] = load(shared(tmp_path))
+    [one] = load_deviations(shared(tmp_path))
     assert (one.rule, one.implementation) == ("USAGE-01", "two 1.0")
     assert (one.reason, one.link, one.answers) == ("it is new", "issue 1", "this")
     assert one.cases == (tmp_path / "one.json",)
@@ -135,10 +135,10 @@ def test_an_entry_leaves_to_another_file_what_it_does_not_say(tmp_path):
 
 def test_a_file_that_says_nothing_of_the_rule_is_one_error(tmp_path):
     with pytest.raises(specs.SpecError, match=r"known.json:1: other.yaml says nothing of USAGE-02"):
-        load(shared(tmp_path, "USAGE-02"))
+        load_deviations(shared(tmp_path, "USAGE-02"))
     (tmp_path / "other.yaml").unlink()
     with pytest.raises(specs.SpecError, match=r"other.yaml"):
-        load(tmp_path / "known.json")
+        load_deviations(tmp_path / "known.json")
 
 
 def test_no_case_is_left_over():
@@ -146,7 +146,7 @@ def test_no_case_is_left_over():
     asked_elsewhere = (
         ROOT / "tests" / "adapters" / "pulsar" / "test_pulsar_deviations.py"
     ).read_text("utf-8")
-    named = {case for file in FILES.values() for one in load(file) for case in one.cases}
+    named = {case for file in FILES.values() for one in load_deviations(file) for case in one.cases}
     found = set((ROOT / "fixtures" / "cases").glob("*/*.json"))
     assert named <= found
     assert all(file.stem in asked_elsewhere for file in found - named)
@@ -177,5 +177,5 @@ def test_readings_that_an_entry_takes_for_given_hold_for_its_implementation(tmp_
 )
 def test_a_reading_that_there_is_not_is_told_with_its_line(tmp_path, readings, said):
     with pytest.raises(specs.SpecError, match=said) as told:
-        load(Path(given(tmp_path, readings)))
+        load_deviations(Path(given(tmp_path, readings)))
     assert "known.yaml:1" in str(told.value)

@@ -173,7 +173,7 @@ def test_check_finds_the_reference_in_order(capsys):
 
 
 def found_by_check(name):
-    found = checkup.check(name, "documented-3.0", {})
+    found = checkup.check_adapter(name, "documented-3.0", {})
     assert found.ok is not any(line.startswith("FAIL") for line in found.lines)
     return "\n".join(found.lines)
 

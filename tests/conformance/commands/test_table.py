@@ -24,7 +24,7 @@ def stream(names, profiles, verdicts):
 
 
 def shown(names, profiles, verdicts):
-    found = table.lines(stream(names, profiles, verdicts))
+    found = table.verdict_tables(stream(names, profiles, verdicts))
     tables = [line for line in found if not line.startswith("  ") or line.split()[0] not in SAID]
     assert max(map(cell_len, tables)) <= 80
     assert "…" not in "".join(found)
@@ -85,7 +85,7 @@ def test_two_of_one_name_are_told_apart():
     for one in lines[0]["implementations"]:
         one["name"] = "my-balancer 1"
     lines += [verdict("SHED-01", "exec:./a"), verdict("SHED-01", "exec:./b", word="fail")]
-    said = "\n".join(table.lines(lines))
+    said = "\n".join(table.verdict_tables(lines))
     assert "exec:./a" in said
     assert "exec:./b" in said
 
@@ -122,13 +122,13 @@ def test_what_is_no_pass_has_a_line_with_its_reason():
         verdict("SHED-02", "mine", failure=failure, **deviation),
         *(verdict(f"USAGE-0{n}", "mine", word="error", why="gone\nlong") for n in (1, 2, 3, 4)),
     ]
-    found = table.lines(stream(["mine"], ["documented-3.0"], verdicts))
+    found = table.verdict_tables(stream(["mine"], ["documented-3.0"], verdicts))
     assert found[-3:] == [
         "  FAIL: SHED-01 (mine): .conformance/cases/shed.select/ab.json",
         "  deviation: SHED-02 (mine): next release (https://example.org/1)",
         "  error: 4 rules (mine): gone",
     ]
-    found = table.lines(stream(["mine"], ["documented-3.0", "documented-2.10"], verdicts))
+    found = table.verdict_tables(stream(["mine"], ["documented-3.0", "documented-2.10"], verdicts))
     assert found[-1] == "  error: 4 rules (mine, documented-3.0): gone"
 
 

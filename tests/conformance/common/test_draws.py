@@ -86,7 +86,9 @@ def test_imports_and_hash_seeds_do_not_change_draws():
         "for trial in draw(shedding.cycles(shedding.any_strategy), 20, 'process'):\n"
         "    print(trial.fingerprint)\n"
     )
-    here = [one.fingerprint for one in draw(shedding.cycles(shedding.any_strategy), 20, "process")]
+    here = [
+        one.fingerprint for one in draw(shedding.cycle_trials(shedding.any_strategy), 20, "process")
+    ]
     for seed in ("1", "2"):
         done = subprocess.run(
             [sys.executable, "-c", program],

@@ -2,7 +2,7 @@
 
 import pytest
 from pulsar_conformance import specs
-from pulsar_conformance.conformance.engine.draw import drawn
+from pulsar_conformance.conformance.engine.draw import draw_trials
 from pulsar_conformance.conformance.engine.evaluate import RuleEvaluator
 from pulsar_conformance.reference import Readings
 from standins.mistakes import (
@@ -77,7 +77,7 @@ def cases_that_show(rule, readings, change, seed):
     readings = {**readings, **specs.load().rules[rule].reading}
     evaluator = RuleEvaluator(specs.load().defaults(PROFILE), Readings.of(PROFILE, readings))
     model = mistaken(change, PROFILE, readings)
-    trials = drawn(rule, PROFILE, seed, EXAMPLES)
+    trials = draw_trials(rule, PROFILE, seed, EXAMPLES)
     answers = [[model.answer(*question) for question in trial.questions] for trial in trials]
     return sum(
         evaluator.judge(rule, trial, answer).violated

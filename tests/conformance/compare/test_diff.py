@@ -6,7 +6,7 @@ import shlex
 from pathlib import Path
 
 import pytest
-from pulsar_conformance.conformance.cases.saved import load
+from pulsar_conformance.conformance.cases.saved import load_saved
 from pulsar_conformance.conformance.commands.main import main
 
 TESTS = Path(__file__).parents[2]
@@ -34,7 +34,7 @@ def diff(capfd, *words):
 
 def smallest(out):
     [file] = re.findall(r"^  smallest case  (\S+)", out, re.MULTILINE)
-    return load(Path(file)).trial
+    return load_saved(Path(file)).trial
 
 
 def test_equal_implementations_differ_in_nothing(capfd):

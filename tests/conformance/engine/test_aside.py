@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from pulsar_conformance.adapters import AdapterError
 from pulsar_conformance.conformance.common.events import OperationAsked
-from pulsar_conformance.conformance.engine.ask import at_once, settle
+from pulsar_conformance.conformance.engine.ask import run_immediately, settle
 from pulsar_conformance.conformance.engine.plan import Plan
 from pulsar_conformance.conformance.engine.run import Run
 
@@ -36,7 +36,7 @@ def test_it_makes_no_difference_where_questions_are_asked(adapter, tmp_path):
     rules = ["OVERLOAD-0[1-3]", "USAGE-01"]
     with ThreadPoolExecutor(2) as aside:
         there = verdicts(tmp_path / "there", adapter, rules, aside.submit)
-    here = verdicts(tmp_path / "here", adapter, rules, at_once)
+    here = verdicts(tmp_path / "here", adapter, rules, run_immediately)
     assert relative(there, tmp_path / "there") == relative(here, tmp_path / "here")
 
 

@@ -8,17 +8,17 @@ import pytest
 from pulsar_conformance import specs
 from pulsar_conformance.adapters.reference import ReferenceConnection
 from pulsar_conformance.conformance.cases.deviations import Deviation
-from pulsar_conformance.conformance.cases.saved import load
+from pulsar_conformance.conformance.cases.saved import load_saved
 from pulsar_conformance.conformance.catalogue import OPERATIONS, checks
 from pulsar_conformance.conformance.common.events import nobody
 from pulsar_conformance.conformance.common.trial import Trial
 from pulsar_conformance.conformance.engine import implementation as implementations
-from pulsar_conformance.conformance.engine.ask import Dispatcher, at_once
+from pulsar_conformance.conformance.engine.ask import Dispatcher, run_immediately
 from pulsar_conformance.conformance.engine.draw import (
     COSTLY_DIVISOR,
     SourcedTrial,
     aimed_trials,
-    drawn,
+    draw_trials,
 )
 from pulsar_conformance.conformance.engine.plan import Plan
 from pulsar_conformance.conformance.engine.run import Run
@@ -78,7 +78,9 @@ def test_fewer_stories_are_asked_and_more_are_judged(judged):
 def test_trials_that_ask_the_same_share_the_answer(monkeypatch, costly, asked):
     connection = Slow(costly)
     monkeypatch.setattr(implementations, "connect", lambda *_: connection)
-    asker = Dispatcher(implementations.Implementation("reference", PROFILE, {}), at_once, nobody)
+    asker = Dispatcher(
+        implementations.Implementation("reference", PROFILE, {}), run_immediately, nobody
+    )
     case = OPERATIONS["manager.choose"].examples[0]
     tried = [
         SourcedTrial("drawn", Trial.of("manager.choose", *[case] * times)) for times in (1, 2, 1)
@@ -123,7 +125,7 @@ def test_what_a_repeat_does_not_confirm_is_no_violation(judged, tmp_path):
     for one in wavering:
         assert one.exit_status(enough=True) == 0
         case = one.why.partition("broken on ")[2].partition(",")[0]
-        assert load(tmp_path / case).trial.operations == {"cluster.replay"}
+        assert load_saved(tmp_path / case).trial.operations == {"cluster.replay"}
 
 
 class Draws(Slow):
@@ -182,7 +184,7 @@ def test_what_wavers_is_a_known_deviation_where_its_own_case_shows_it(judged, tm
     unsure = [rule for rule, found in judged(Once()).items() if found.verdict == "undecided"]
     one = next(rule for rule in unsure if not specs.load().rules[rule].presupposes)
     case = tmp_path / judged(Once())[one].why.partition("broken on ")[2].partition(",")[0]
-    [question] = load(case).trial.questions
+    [question] = load_saved(case).trial.questions
     more = {"namespace": {"name": "conformance/one-more", "bundles": 1}}
     own = {**question.case, "events": [*question.case["events"], more]}
     (tmp_path / "own.json").write_text(json.dumps({"ask": "cluster.replay", "case": own}), "utf-8")
@@ -216,7 +218,7 @@ class Fails(Slow):
 
     @staticmethod
     def _drawn(rule):
-        trials = drawn(rule, PROFILE, 0, EXAMPLES // COSTLY_DIVISOR)
+        trials = draw_trials(rule, PROFILE, 0, EXAMPLES // COSTLY_DIVISOR)
         return {json.dumps(one.case, sort_keys=True) for trial in trials for one in trial.questions}
 
     def exchange(self, operation, batch):

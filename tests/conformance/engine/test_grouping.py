@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from pulsar_conformance import specs
-from pulsar_conformance.conformance.engine.draw import grouped
+from pulsar_conformance.conformance.engine.draw import group_rules
 
 
 def rules(*operations: str) -> list[specs.Rule]:
@@ -15,7 +15,7 @@ def rules(*operations: str) -> list[specs.Rule]:
 
 
 def places(*operations: str) -> list[list[int]]:
-    return [[int(rule.id[5:]) for rule in group] for group in grouped(rules(*operations))]
+    return [[int(rule.id[5:]) for rule in group] for group in group_rules(rules(*operations))]
 
 
 def test_the_largest_group_is_first_and_each_keeps_the_order_of_its_rules():
@@ -29,8 +29,8 @@ def test_a_rule_of_two_operations_joins_their_groups():
 
 def test_rules_about_rows_of_questions_count_for_several():
     several = rules("a", "a", "b", "c", "a", "b")
-    usual = [[rule.id for rule in group] for group in grouped(several)]
-    in_rows = [[rule.id for rule in group] for group in grouped(several, {"c"})]
+    usual = [[rule.id for rule in group] for group in group_rules(several)]
+    in_rows = [[rule.id for rule in group] for group in group_rules(several, {"c"})]
     assert usual == [["RULE-0", "RULE-1", "RULE-4"], ["RULE-2", "RULE-5"], ["RULE-3"]]
     assert in_rows == [usual[2], *usual[:2]]
 

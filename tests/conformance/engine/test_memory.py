@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from pulsar_conformance.adapters.reference import ReferenceConnection
-from pulsar_conformance.conformance.cases.saved import content_of, load, trial_of
+from pulsar_conformance.conformance.cases.saved import content_of, load_saved, trial_of
 from pulsar_conformance.conformance.common.trial import Question, Trial
 from pulsar_conformance.conformance.engine import confirm
 from pulsar_conformance.conformance.engine import implementation as implementations
@@ -57,7 +57,7 @@ def test_a_failure_of_memory_is_a_row_that_fails_when_it_is_replayed(kind, conne
     connected(kind)
     found = verdicts(tmp_path, REMEMBERING[kind])
     failed = [one for one in found.values() if one.verdict == "fail" and not _worked(one.failure)]
-    rows = [one for one in failed if load(tmp_path / one.failure.case_file).trial.before]
+    rows = [one for one in failed if load_saved(tmp_path / one.failure.case_file).trial.before]
     assert rows, {rule: one.verdict for rule, one in found.items()}
     for one in rows:
         alone, after = one.failure.answers
@@ -65,7 +65,7 @@ def test_a_failure_of_memory_is_a_row_that_fails_when_it_is_replayed(kind, conne
         assert after.startswith("asked after ")
         assert alone.partition(": ")[2] != after.partition(": ")[2]
         file = tmp_path / one.failure.case_file
-        assert len(load(file).trial.before) < FEW
+        assert len(load_saved(file).trial.before) < FEW
         again = verdicts(tmp_path / "again", one.rule, str(file))
         assert again[one.rule].verdict == "fail"
         assert again[one.rule].failure.answers == one.failure.answers
@@ -87,7 +87,7 @@ def test_what_fails_alone_is_no_failure_of_memory(connected, tmp_path):
     assert failed
     for one in failed:
         assert one.failure.answers == ()
-        assert not load(tmp_path / one.failure.case_file).trial.before
+        assert not load_saved(tmp_path / one.failure.case_file).trial.before
 
 
 def test_a_row_is_asked_in_its_order_after_a_start(connected):
@@ -116,7 +116,7 @@ def test_no_more_rows_are_looked_for_than_tell_something(connected, tmp_path, mo
     connected(StaleUsage)
     found = verdicts(tmp_path, "USAGE-*")
     failed = [one.failure for one in found.values() if one.verdict == "fail"]
-    others = [one for one in failed if not load(tmp_path / one.case_file).trial.before]
+    others = [one for one in failed if not load_saved(tmp_path / one.case_file).trial.before]
     assert len(others) == len(failed) - 1 > 0
     for one in others:
         assert one.answered.endswith("asked alone, it is answered as allowed")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from pulsar_conformance.adapters import AdapterError
-from pulsar_conformance.conformance.cases.saved import load, path_of, save
+from pulsar_conformance.conformance.cases.saved import load_saved, path_of, save
 from pulsar_conformance.conformance.catalogue import OPERATIONS
 from pulsar_conformance.conformance.common.trial import ISOLATED_CRASH, Trial, canonical
 from pulsar_conformance.conformance.engine import implementation as implementations
@@ -177,7 +177,7 @@ def test_one_verdict_tells_it_and_all_others_stand(
     assert failure.allowed == "an answer"
     assert SAID[how] in failure.answered
     assert cases_in(tmp_path / "with") == {failure.case_file, path_of(trial).as_posix()}
-    small = load(tmp_path / "with" / failure.case_file).trial
+    small = load_saved(tmp_path / "with" / failure.case_file).trial
     assert MARK in canonical(small.as_json())
     assert len(canonical(small.as_json())) < len(canonical(trial.as_json()))
     assert len(asked) <= len(OPERATIONS) * 2 + 40

@@ -52,7 +52,7 @@ def test_a_rule_judges_an_answer_to_a_case_that_was_drawn_for_another(
 ):
     """Only cases of OVERLOAD-01 show the fault, and SHED-03 is the rule about it."""
     cases = set()
-    drawn_for = ask.trials_of
+    drawn_for = ask.trials_of_rule
 
     def watched(rule, *given):
         for one in drawn_for(rule, *given):
@@ -60,7 +60,7 @@ def test_a_rule_judges_an_answer_to_a_case_that_was_drawn_for_another(
                 cases.update(id(question.case) for question in one.trial.questions)
             yield one
 
-    monkeypatch.setattr(ask, "trials_of", watched)
+    monkeypatch.setattr(ask, "trials_of_rule", watched)
     connection = ShedsTwice("reference", cases)
     connected(connection)
     alone = verdicts(["SHED-03"], tmp_path)

@@ -259,7 +259,7 @@ def test_of_steps_only_what_changed_is_said():
         {"owners": {"t": "b1"}, "leader": "b1", "assigned": [{"bundle": "x", "to": "b1"}]},
         {"owners": {"t": "b1"}, "leader": "b1"},
     ]
-    assert list(paper.answer({"steps": steps})) == [
+    assert list(paper.format_answer({"steps": steps})) == [
         "  steps  1: owners nothing; leader b1",
         "         2: owners t b1; assigned bundle x, to b1",
         "         3: as before",

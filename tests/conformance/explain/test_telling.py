@@ -11,7 +11,7 @@ import pytest
 from pulsar_conformance import fixtures, specs
 from pulsar_conformance.conformance.commands.main import main
 from pulsar_conformance.conformance.common.events import Failure, Verdict, nobody
-from pulsar_conformance.conformance.common.expect import Expect, Violated, as_text
+from pulsar_conformance.conformance.common.expect import Expect, Violated, readable
 from pulsar_conformance.conformance.common.trial import Question, Trial
 from pulsar_conformance.conformance.engine.confirm import Confirmer
 from pulsar_conformance.conformance.engine.draw import SourcedTrial
@@ -96,7 +96,7 @@ def _elsewhere(tmp_path, monkeypatch):
     ],
 )
 def test_values_are_told_as_json(value, text):
-    assert as_text(value) == text
+    assert readable(value) == text
 
 
 def test_a_value_other_than_demanded_is_told_as_json():

@@ -5,7 +5,7 @@ import json
 import pytest
 from pulsar_conformance.adapters.reference import ReferenceConnection
 from pulsar_conformance.conformance.cases.legality import bad_case
-from pulsar_conformance.conformance.cases.saved import load
+from pulsar_conformance.conformance.cases.saved import load_saved
 from pulsar_conformance.conformance.engine import implementation as implementations
 from pulsar_conformance.conformance.engine.plan import Plan
 from pulsar_conformance.conformance.engine.run import Run
@@ -63,7 +63,7 @@ def test_a_fault_of_a_single_cycle_fails_the_rule_of_single_cycles(judged):
 
 def test_a_failing_row_is_reduced_to_few_cycles_and_brokers(judged, tmp_path):
     failure = judged(WithoutGrace, "SHED-16")["SHED-16"].failure
-    trial = load(tmp_path / failure.case_file).trial
+    trial = load_saved(tmp_path / failure.case_file).trial
     [question] = trial.questions
     assert len(question.case["cycles"]) == 2
     assert len(json.dumps(question.case)) < 2000

@@ -9,7 +9,7 @@ from pulsar_conformance import specs
 from pulsar_conformance.conformance.cases.legality import bad_case
 from pulsar_conformance.conformance.common.trial import Trial
 from pulsar_conformance.conformance.engine.attribute import own_faults
-from pulsar_conformance.conformance.engine.draw import drawn
+from pulsar_conformance.conformance.engine.draw import draw_trials
 from pulsar_conformance.conformance.engine.implementation import Implementation
 from pulsar_conformance.conformance.engine.judge import AppliedRule, JudgedImplementation
 from pulsar_conformance.conformance.engine.reduce import smallest_case
@@ -101,7 +101,7 @@ def asked(rule):
 
 def broken(rule, subject, examples=EXAMPLES):
     """The drawn stories that break a rule, and nothing that it builds on."""
-    trials = drawn(rule.id, subject.resolved.profile, 0, examples)
+    trials = draw_trials(rule.id, subject.resolved.profile, 0, examples)
     found = own_faults(AppliedRule(rule, subject), trials)
     return [trial for trial, fault in zip(trials, found, strict=True) if fault]
 
