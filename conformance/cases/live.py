@@ -71,7 +71,22 @@ def _constraints(look: Look, policies: Mapping[str, Any]) -> Constraints:
         policies_of("isolation policies", policies) if policies else (),
         {name: sorted(brokers) for name, brokers in look.sight.domains.items()},
         {one: name for name, members in look.sight.groups.items() for one in sorted(members)},
+        _ahead(look),
     )
+
+
+def _ahead(look: Look) -> dict[str, list[str]]:
+    """Return the bundles of each broker that no report has yet."""
+    reported = {
+        bundle
+        for one in look.reports.values()
+        for bundle in (one.get("bundles") or () if isinstance(one, dict) else ())
+    }
+    return {
+        broker: sorted(held - reported)
+        for broker, held in look.sight.owners.items()
+        if broker in look.reports and held - reported
+    }
 
 
 def _tried(

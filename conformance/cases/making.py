@@ -182,7 +182,10 @@ def _live(url: str, cluster: str | None, given: Constraints) -> _Source:
         raise BadSnapshot(str(wrong)) from None
     own = live.constraints
     constraints = Constraints(
-        given.policies or own.policies, given.domains or own.domains, given.groups or own.groups
+        given.policies or own.policies,
+        given.domains or own.domains,
+        given.groups or own.groups,
+        own.ahead,
     )
     return _Source(url, live.reports, live.runtime, constraints, live.troubles, live.version)
 

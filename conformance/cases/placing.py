@@ -55,11 +55,15 @@ class Policy:
 
 @dataclass(frozen=True)
 class Constraints:
-    """Restrictions of placement: isolation policies, failure domains, anti-affinity groups."""
+    """Restrictions of placement: isolation policies, failure domains, anti-affinity groups.
+
+    `ahead`: bundles that brokers were assigned since their reports.
+    """
 
     policies: Sequence[Policy] = ()
     domains: Mapping[str, Sequence[str]] = field(default_factory=dict)
     groups: Mapping[str, str] = field(default_factory=dict)
+    ahead: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     def policy_of(self, namespace: str) -> Policy | None:
         """Return the policy that holds for a namespace: of several, the first in a hash map."""
@@ -210,7 +214,10 @@ def placed(
         "bundle": bundle,
         "brokers": {name: _without(bundle, snapshot, name) for name in brokers},
         "bundles": _known(bundle, snapshot),
-        "preallocated": {},
+        "preallocated": {
+            name: [one for one in bundles if one != bundle]
+            for name, bundles in constraints.ahead.items()
+        },
         "domains": dict(constraints.domains),
         "groups": dict(constraints.groups),
         "isolation": constraints.isolation(namespace, list(brokers)),
@@ -244,7 +251,11 @@ def _known(bundle: str, snapshot: Snapshot) -> Mapping[str, Json]:
 
 def _notes(bundle: str, snapshot: Snapshot, constraints: Constraints, source: str) -> Iterator[str]:
     namespace, brokers = namespace_of(bundle), list(snapshot.brokers)
-    owner = [name for name, one in snapshot.brokers.items() if bundle in one.get("bundles", ())]
+    owner = [
+        name
+        for name, one in snapshot.brokers.items()
+        if bundle in (*one.get("bundles", ()), *constraints.ahead.get(name, ()))
+    ]
     yield f"{bundle} is on {owner[0]} now" if owner else f"{source} names no owner of {bundle}"
     own = constraints.policy_of(namespace)
     if own is not None:

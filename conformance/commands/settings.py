@@ -142,11 +142,12 @@ def _sections(found: SettingsRead) -> Iterator[Section]:
             "it may lack some of these",
             [],
         )
+    in_force = sorted(_in_force(found).items(), key=lambda one: one[1][0] == one[1][1])
     rows = [
         f"{name} = {_short(value)} ({found.places[name]}"
         + ("" if value == default else f"; the default is {_short(default)}")
         + ")"
-        for name, (value, default) in _in_force(found).items()
+        for name, (value, default) in in_force
     ]
     yield f"in force, with the defaults of Pulsar {release}", rows
     without = [f"{one.name} ({one.place}): {one.why}" for one in found.without_effect()]

@@ -20,7 +20,7 @@ FILE = {"loadBalancerHostUsageCheckIntervalMinutes": 1000}
 
 def main(version: str, jars: str, temporary: str, brokers: str) -> None:
     told = {"version": version, "folders": [jars], "folder": temporary, "settings": {}}
-    sys.argv[1] = json.dumps({**told, "manager": "modular", "brokers": 4})
+    sys.argv[1] = json.dumps({**told, "manager": "modular", "brokers": 4, "crash": "close"})
     host = ClusterHost("documented-3.0", {})
     cluster = host._cluster
     cluster.begin()

@@ -211,6 +211,30 @@ def test_the_manager_of_a_running_cluster_decides_who_can_be_asked(cluster, caps
     assert "chooses the extensible load manager" in capsys.readouterr().err
 
 
+class Versioned(FakeCluster):
+    def answer(self, name, path):
+        return "4.2.1" if path.endswith("/brokers/version") else super().answer(name, path)
+
+
+class Late(Versioned):
+    """Brokers whose reports do not have their bundles yet."""
+
+    def answer(self, name, path):
+        found = super().answer(name, path)
+        return {**found, "bundles": []} if path.endswith("/broker-stats/load-report") else found
+
+
+def test_bundles_that_were_assigned_since_the_reports_count(capsys):
+    with closing(Late(2)) as cluster:
+        first, second = cluster.names
+        cluster.owned[first] = [OTHER]
+        cluster.owned[second] = [BUNDLE]
+        assert main(["explain", "--from", cluster.url, "--place", BUNDLE]) == 0
+    said = capsys.readouterr()
+    assert f"{BUNDLE} is on {second} now" in said.err
+    assert f"even spread {second} (" in " ".join(said.out.split())
+
+
 class Extensible(FakeCluster):
     """Brokers of the extensible load manager, which have no load report."""
 
@@ -227,11 +251,6 @@ def test_a_running_cluster_without_load_reports_is_named(capsys):
         )
         assert main(["explain", "--from", cluster.url]) == 2
     assert "whose brokers answer no load report" in capsys.readouterr().err
-
-
-class Versioned(FakeCluster):
-    def answer(self, name, path):
-        return "4.2.1" if path.endswith("/brokers/version") else super().answer(name, path)
 
 
 def test_a_broker_names_its_version_where_the_reports_do_not(capsys):
