@@ -33,10 +33,20 @@ def _sketch(
     return sketch.case()
 
 
+def _on_cpu(levels: Sequence[float], case: Json) -> Json:
+    """The case with each level reached by the CPU, which counts whatever is said of memory."""
+    for broker, level in zip(case["brokers"].values(), levels, strict=True):
+        broker["cpu"] = {"usage": level, "limit": 100}
+    return case
+
+
 def at_the_overload_threshold(random: Random) -> Json:
     """A broker exactly at the threshold."""
     level = random.choice((50, 75))
-    return _sketch(random, "OverloadShedder", [level, 25], {OVERLOAD_THRESHOLD: level}, exact=True)
+    settings = {OVERLOAD_THRESHOLD: level}
+    return _on_cpu(
+        [level, 25], _sketch(random, "OverloadShedder", [level, 25], settings, exact=True)
+    )
 
 
 def far_over(random: Random) -> Json:
@@ -54,7 +64,8 @@ def at_the_threshold(random: Random) -> Json:
     """A broker exactly 25 points above the average."""
     levels: list[float] = [75, 25]
     random.shuffle(levels)
-    return _sketch(random, "ThresholdShedder", levels, {SHEDDER_THRESHOLD: 25}, exact=True)
+    settings = {SHEDDER_THRESHOLD: 25}
+    return _on_cpu(levels, _sketch(random, "ThresholdShedder", levels, settings, exact=True))
 
 
 def well_above_the_average(random: Random) -> Json:

@@ -6,14 +6,19 @@ from pathlib import Path
 
 import pytest
 from pulsar_conformance.audit.collect.changes import state_after
+from pulsar_conformance.reference import Model
 
 FOLDER = Path(__file__).parents[2] / "fixtures" / "histories"
 
 
+def recorded(name):
+    with gzip.open(FOLDER / f"cluster-{name}.json.gz", "rt") as lines:
+        return [json.loads(line) for line in lines]
+
+
 @pytest.fixture(params=["3.0.7", "4.2.4"])
 def history(request):
-    with gzip.open(FOLDER / f"cluster-{request.param}.json.gz", "rt") as lines:
-        return [json.loads(line) for line in lines]
+    return recorded(request.param)
 
 
 def of_users(history, kind):
@@ -75,3 +80,50 @@ def test_times_ascend_and_no_line_stands_twice(history):
     assert times == sorted(times)
     texts = {json.dumps(one, sort_keys=True) for one in history}
     assert len(texts) == len(history)
+
+
+class Kept:
+    """The last cycle of a history in which the leader of 4.2.4 left the bundle that it had chosen.
+
+    Its `selectBroker`, asked right after, named the owner. The cycle before unloaded another.
+    """
+
+    def __init__(self):
+        lines = recorded("4.2.4-kept")
+        self.first, self.last = (one["at"] for one in lines if one["kind"] == "cycle")
+        [self.unload] = (one for one in lines if one["kind"] == "unloaded")
+        model = Model("released-4.2")
+        self.brokers = {
+            one["broker"]: model.answer("report.read", {"report": one["report"]})["broker"]
+            for one in lines
+            if one["kind"] == "load_report" and one["at"] <= self.last
+        }
+
+    @property
+    def busiest(self):
+        return max(self.brokers, key=lambda name: self.brokers[name]["cpu"]["usage"])
+
+    @property
+    def chosen(self):
+        """The bundle with the most bytes of the busiest broker."""
+        stats = self.brokers[self.busiest]["lastStats"]
+        return max(stats, key=lambda name: stats[name]["msgThroughputIn"])
+
+    def destination(self):
+        """The broker that the release chooses by the least message rate."""
+        bundles = {
+            name: {"longTermData": {**rates, "numSamples": 1, "maxSamples": 1000}}
+            for broker in self.brokers.values()
+            for name, rates in broker["lastStats"].items()
+        }
+        empty = {"settings": {}, "preallocated": {}, "domains": {}, "groups": {}, "versions": {}}
+        case = {"bundle": self.chosen, "brokers": self.brokers, "bundles": bundles, **empty}
+        return Model("released-4.2").answer("place.broker", {**case, "isolation": []})["broker"]
+
+
+def test_the_leader_leaves_a_bundle_whose_destination_is_its_owner():
+    kept = Kept()
+    assert kept.first < kept.unload["at"] < kept.last
+    assert kept.unload["cause"] == "shedding"
+    assert kept.unload["broker"] == kept.busiest == kept.destination()
+    assert kept.chosen != kept.unload["bundle"]

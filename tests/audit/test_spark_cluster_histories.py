@@ -133,3 +133,21 @@ def test_what_happened_at_the_broker_that_crashed(audited, capsys):
             assert f"leads in place of {former}" in told
         elif former.startswith(cluster.gone):
             assert f"{leader} replaces it as leader, which ended" in told
+
+
+NOT_DONE = "not done though due"
+
+
+@pytest.mark.parametrize(
+    ("profile", "verdict"), [("released-4.2", "undecided"), ("documented-3.0", NOT_DONE)]
+)
+def test_a_bundle_left_for_its_destination_accuses_no_release(spark, tmp_path, profile, verdict):
+    """Documents know no destination, so by them the leader omitted an unload that was due."""
+    history, report = FOLDER / "cluster-4.2.4-kept.json.gz", tmp_path / "found.json"
+    words = ["audit", "--input", str(history), "--output", str(tmp_path / "out"), "--spark", CORES]
+    status = main([*words, "--judge-by", profile, "--json", str(report)])
+    found = json.loads(report.read_text())
+    assert found["unloads"]["causes"] == {"shedding": 1}
+    accused = [rule for rule, one in found["rules"].items() if one["violated"] or one[NOT_DONE]]
+    assert found["rules"]["THRESHOLD-07"][verdict] == 1
+    assert (status, accused) == ((0, []) if verdict == "undecided" else (1, ["THRESHOLD-07"]))

@@ -46,6 +46,23 @@ class Wavering(Speaking):
         return answers
 
 
+class WithoutHeap(Speaking):
+    """Counts no heap memory, as releases of Pulsar do."""
+
+    def exchange(self, operation, batch):
+        return super().exchange(operation, list(map(without_heap, batch)))
+
+
+def without_heap(case):
+    if "brokers" not in case:
+        return case
+    kept = {
+        name: {key: value for key, value in broker.items() if key != "memory"}
+        for name, broker in case["brokers"].items()
+    }
+    return {**case, "brokers": kept}
+
+
 @pytest.fixture
 def judged(monkeypatch, tmp_path):
     """Judges a connection by the rules that a reading may bear on; the run and its verdicts."""
@@ -103,6 +120,13 @@ def test_an_alternative_that_nobody_declared_is_found_and_demanded(profile, name
     usual = specs.load().default_readings(profile)
     kept = [one for one in documented_readings(profile) if one != name]
     assert [one for one in kept if run.readings.chosen[one] != usual[one]] == []
+
+
+@pytest.mark.parametrize("value", ["exceeds", "reaches"])
+def test_a_trigger_is_found_of_those_who_do_not_count_heap_memory(value, judged):
+    profile, name = "documented-3.0", "overload-trigger"
+    run, _ = judged(WithoutHeap(profile, {name: value}, {}), profile, name)
+    assert (run.readings.chosen[name], run.readings.how[name]) == (value, "found")
 
 
 @pytest.mark.parametrize("profile", PROFILES)
