@@ -14,7 +14,7 @@ from pulsar_conformance.adapters.admin_api.requests import ADMIN
 from pulsar_conformance.adapters.operated.looking import Look, Looker
 from pulsar_conformance.adapters.operated.sight import Sight
 from pulsar_conformance.conformance.cases.placing import Constraints, policies_of
-from pulsar_conformance.conformance.cases.settings import EXTENSIBLE, MANAGER, manager_of
+from pulsar_conformance.conformance.cases.settings import EXTENSIBLE, MANAGER, manager_by_settings
 from pulsar_conformance.conformance.cases.snapshot import BadSnapshot, SavedReport, saved_report
 
 OF_CASES = {"causes of unloading", "splits"}
@@ -44,7 +44,7 @@ def observe(api: AdminApi, cluster: str | None) -> Live:
         runtime = _tried(
             api, f"{ADMIN}/brokers/configuration/runtime", leader, "settings", troubles
         )
-        if not look.reports and manager_of(runtime) == EXTENSIBLE:
+        if not look.reports and manager_by_settings(runtime) == EXTENSIBLE:
             raise BadSnapshot(
                 f"{MANAGER} chooses the extensible load manager, whose brokers answer no load "
                 "report; save the load data in its topics for explain FOLDER"
