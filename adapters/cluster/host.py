@@ -66,7 +66,7 @@ class ClusterHost:
         # They name Java types in decorators, and those are known from here on.
         from pulsar_conformance.adapters.cluster import webapps
         from pulsar_conformance.adapters.cluster.cluster import LiveCluster
-        from pulsar_conformance.adapters.cluster.decisions import decisions
+        from pulsar_conformance.adapters.cluster.decisions import deciders
         from pulsar_conformance.adapters.cluster.decisions.leader import AskedLeader
         from pulsar_conformance.adapters.cluster.extensible import check_version
         from pulsar_conformance.adapters.pulsar.configuration import Configurations
@@ -87,7 +87,7 @@ class ClusterHost:
         webapps.reuse_webapps()
         killed = self._told["folders"] if self._told["crash"] == "kill" else None
         self._cluster = LiveCluster(folder, self._told["manager"], self._told["brokers"], killed)
-        self._decisions = decisions(self._told["manager"])
+        self._decisions = deciders(self._told["manager"])
         self._leader = AskedLeader(
             self._cluster, self._told["version"], self._beneath, self._told["settings"]
         )

@@ -108,7 +108,7 @@ def run(args: argparse.Namespace) -> int:
                 ReportOptions,
                 answered,
                 check_profile_has_rules,
-                write_report,
+                write_audit,
             )
 
             asked = Inquiry(args.why, args.broker, args.at)
@@ -120,7 +120,7 @@ def run(args: argparse.Namespace) -> int:
                 answer = answered(spark.session, args.input, args.output, plan, asked, how)
                 print("\n".join(answer))
                 return 0
-            found, lines = write_report(spark.session, args.input, args.output, plan, other, how)
+            found, lines = write_audit(spark.session, args.input, args.output, plan, other, how)
     except (AdapterError, AuditError, BadPlan, BadSetting, BadSnapshot, specs.UnknownName) as wrong:
         print(f"pulsar-conformance: {wrong}", file=sys.stderr)
         return UNUSABLE

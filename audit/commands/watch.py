@@ -137,7 +137,7 @@ def _auditing(
         Counterfactual,
         ReportOptions,
         check_profile_has_rules,
-        write_report,
+        write_audit,
     )
     from pulsar_conformance.audit.pipeline.report_text import verdict
 
@@ -148,7 +148,7 @@ def _auditing(
     print(f"the page: {Path(output) / PAGE}", flush=True)
 
     def audit() -> int:
-        found, _lines = write_report(spark, history, output, plan, Counterfactual({}, None), how)
+        found, _lines = write_audit(spark, history, output, plan, Counterfactual({}, None), how)
         parts = (
             counted(found["lines"]["read"], "line"),
             counted(found["cycles"], "shedding cycle"),

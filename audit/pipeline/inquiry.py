@@ -192,7 +192,7 @@ def _arithmetic(tables: Tables, plan: AuditPlan, asked: Inquiry, this: Column) -
         seen = seen.where(F.col("moment") <= F.lit(asked.at))
     last = seen.agg(F.max("moment").alias("moment"))
     keys = moments.join(last, "moment").select(*cases.KEY)
-    found = cases.cases(keys, moments, tables, plan)
+    found = cases.case_lines_of(keys, moments, tables, plan)
     row = found.select("case", _written("moment"), F.expr("moment = cycle").alias("itself")).first()
     if row is None:
         yield f"  nothing was reported of {asked.named} by then"

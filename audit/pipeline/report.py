@@ -167,7 +167,7 @@ def _usable(store: Store) -> None:
         raise AuditError(f"--output {store.path}: {problem}; name a folder that is not there yet")
 
 
-def write_report(
+def write_audit(
     spark: Any, path: str, output: str, plan: AuditPlan, other: Counterfactual, how: ReportOptions
 ) -> tuple[dict[str, Any], Iterator[str]]:
     """Return the summary and its lines, after everything is written. Errors: `AuditError`."""

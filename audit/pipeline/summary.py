@@ -91,7 +91,7 @@ def judged_counts(tables: Tables) -> Json:
         "splits": tables["actions"].where("kind = 'split'").count(),
         "leaders": leaders.described(tables),
         "rules": by_rule(tables["verdicts"]),
-        "missing": missing_settings(tables["verdicts"]),
+        "missing": count_missing_settings(tables["verdicts"]),
         "settings_recorded": not tables["contexts"].where("kind = 'settings'").isEmpty(),
         "follow": tables["verdicts"].where(_is_wrong() & F.col("follows").isNotNull()).count(),
     }
@@ -119,7 +119,7 @@ def rules_without_check(plan: AuditPlan) -> Iterator[str]:
             yield rule.id
 
 
-def missing_settings(verdicts: DataFrame) -> list[Json]:
+def count_missing_settings(verdicts: DataFrame) -> list[Json]:
     """Return the settings that are not recorded, their rules, and the number of affected cycles."""
     open_ones = verdicts.where(F.col("evidence").endswith(NOT_RECORDED))
     names = F.split(F.substring_index("evidence", ": ", 1), ", ")

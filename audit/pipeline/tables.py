@@ -153,7 +153,7 @@ GOLD: Mapping[str, GoldTable] = {
         f"upto timestamp, doubt string, settings {SETTINGS}, strategy string, "
         f"former {SETTINGS}, other_strategy string",
         ("cluster", "cycle"),
-        build=lambda recorded, _made, plan: cycles.cycles(recorded, plan),
+        build=lambda recorded, _made, plan: cycles.cycles_table(recorded, plan),
         compared=True,
         # The end of a term changes nothing before it; that of a cycle only its unloads, which are
         # compared themselves.
@@ -190,7 +190,7 @@ GOLD: Mapping[str, GoldTable] = {
         "cycle timestamp, moment timestamp, broker string, bundle string, "
         f"shortTermData {AVERAGE}, longTermData {AVERAGE}, moved double, surely_moved double",
         ("cluster", "cycle", "moment", "broker", "bundle"),
-        build=averages.averages,
+        build=averages.averages_table,
         parents=("cycles", "unloads"),
     ),
     "broker_decisions": GoldTable(
@@ -204,7 +204,7 @@ GOLD: Mapping[str, GoldTable] = {
     "decisions": GoldTable(
         f"cycle timestamp, moment timestamp, broker string, {decisions.COLUMNS}",
         ("cluster", "cycle", "moment", "broker", "bundle"),
-        build=decisions.decisions,
+        build=decisions.decisions_table,
         parents=("broker_decisions",),
     ),
     "findings": GoldTable(

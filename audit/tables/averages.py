@@ -19,7 +19,7 @@ SAMPLE, RECORD, LOOK, UNLOAD = range(4)
 and not the unloads; a record replaces the samples of its moment."""
 
 
-def averages(silver: Silver, made: Made, plan: AuditPlan) -> DataFrame:
+def averages_table(silver: Silver, made: Made, plan: AuditPlan) -> DataFrame:
     """Return the table: averages of the samples since the leader's start, or of its records.
 
     A record replaces the samples before it, and later ones continue from it; but once there are as
@@ -92,7 +92,7 @@ def _timeline(silver: Silver, made: Made, plan: AuditPlan) -> DataFrame:
         "cluster", "bundle", "at", F.lit(RECORD).alias("turn"), "data"
     )
     at = F.greatest("at", "cycle")
-    went = causes.shed(made).select(
+    went = causes.shed_unloads(made).select(
         "cluster",
         "bundle",
         at.alias("at"),

@@ -68,7 +68,7 @@ def unload_rows(silver: Silver, made: Made, _plan: AuditPlan) -> DataFrame:
     return _at_cycles(told, made["cycles"]).where(F.lit(count > 0))
 
 
-def shed(made: Made) -> DataFrame:
+def shed_unloads(made: Made) -> DataFrame:
     """Return the unloads that shedding did, or may have done."""
     rows = made["unloads"].where("cycle is not null")
     return rows.where((F.col("cause") == SHEDDING) | F.col("open"))

@@ -18,7 +18,7 @@ from pulsar_conformance.audit.tables.settings_at import (
     REPORT_AGE,
     SETTLED,
     in_force,
-    with_settings,
+    join_settings,
     with_strategies,
 )
 from pyspark.sql import Column, DataFrame, Window
@@ -112,7 +112,7 @@ def recorded_days(silver: Silver) -> DataFrame:
     return days.localCheckpoint()
 
 
-def cycles(silver: Silver, plan: AuditPlan) -> DataFrame:
+def cycles_table(silver: Silver, plan: AuditPlan) -> DataFrame:
     """Return the table: cycles with their `moments`, one if recorded, else up to three.
 
     `since` and `until` are its leader's term, its unloads are before `upto`, `doubt` is the reason
@@ -123,7 +123,7 @@ def cycles(silver: Silver, plan: AuditPlan) -> DataFrame:
     rows, assumed = _recorded(silver, begun), days.join(counted, "cluster", "left_anti")
     if not assumed.isEmpty():
         rows = rows.unionByName(_with_moments(silver, _assumed(silver, plan, begun, assumed)))
-    rows = with_settings(silver, plan, rows, "cycle")
+    rows = join_settings(silver, plan, rows, "cycle")
     if plan.strategy:
         named = {"strategy": F.lit(plan.strategy), "other_strategy": F.lit(None).cast("string")}
     else:
@@ -260,7 +260,7 @@ def _with_reports(silver: Silver, ran: DataFrame) -> DataFrame:
 
 def _assumed(silver: Silver, plan: AuditPlan, begun: DataFrame, days: DataFrame) -> DataFrame:
     """Return a cycle every interval from each leader's start, on days with known reports."""
-    settled = with_settings(silver, plan, begun, "since")
+    settled = join_settings(silver, plan, begun, "since")
     step = (F.col(f"force.{INTERVAL}") * MICROS_OF_MINUTE).cast("bigint")
     step = F.when(F.col(f"force.{INTERVAL}").between(SHORTEST, LONGEST), step)
     since, until = F.unix_micros("since"), F.unix_micros("until")

@@ -49,7 +49,7 @@ RECORDED = "recorded"
 NOT_ITS_OWN = "unloaded, though the broker did not report it"
 
 
-def decisions(_silver: Silver, made: Made, _plan: AuditPlan) -> DataFrame:
+def decisions_table(_silver: Silver, made: Made, _plan: AuditPlan) -> DataFrame:
     """Return the table: the rows of `decided` about bundles that were chosen or unloaded.
 
     The others, most of a history, are not stored.
@@ -66,7 +66,7 @@ def decided_bundles(made: Made, plan: AuditPlan) -> DataFrame:
     strategies = cycles.followed(made, plan)
     brokers, bundles = _brokers(ran, made, strategies), _bundles(made, plan)
     rows = shedding.decision_rows(brokers, bundles, plan.readings, strategies)
-    acted = unloads_at_moments(causes.shed(made), cycles.of_plan(made["cycles"], plan))
+    acted = unloads_at_moments(causes.shed_unloads(made), cycles.of_plan(made["cycles"], plan))
     went = unload_times(acted.select(F.struct(*KEY).alias("cycle"), *_others(acted, KEY)))
     rows = finished(decided_table(rows, plan.readings), went)
     return rows.select("cycle", "broker", *(name for name in DECIDED if name != "held"))

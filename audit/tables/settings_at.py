@@ -19,7 +19,7 @@ SETTLED = 10.0
 """Seconds after which a changed setting, or a new leader's knowledge, certainly counts."""
 
 
-def with_settings(silver: Silver, plan: AuditPlan, rows: DataFrame, at: str) -> DataFrame:
+def join_settings(silver: Silver, plan: AuditPlan, rows: DataFrame, at: str) -> DataFrame:
     """Add the settings recorded last, at or before the time in a column."""
     known = silver.contexts.where("kind = 'settings'").select(
         "cluster",
@@ -78,7 +78,7 @@ def with_strategies(silver: Silver, plan: AuditPlan, rows: DataFrame) -> DataFra
     start = start.join(F.broadcast(first), "cluster", "left")
     settle = F.make_dt_interval(secs=F.lit(SETTLED).cast("decimal(18, 6)"))
     asked = F.greatest(F.col("since") + settle, F.coalesce("begun", "since"))
-    start = with_settings(silver, plan, start.withColumn("asked", asked), "asked")
+    start = join_settings(silver, plan, start.withColumn("asked", asked), "asked")
     old = in_force(_overridden(F.col("previous"), plan), plan)[shedding.STRATEGY]
     start = start.select(
         "cluster", "since", own, F.when(F.col("previous").isNotNull(), old).alias("other")

@@ -20,7 +20,7 @@ BUNDLES = f"map<string, struct<shortTermData {AVERAGE}, longTermData {AVERAGE}>>
 AGO = "map<string, double>"
 
 
-def cases(keys: DataFrame, moments: DataFrame, made: Made, plan: AuditPlan) -> DataFrame:
+def case_lines_of(keys: DataFrame, moments: DataFrame, made: Made, plan: AuditPlan) -> DataFrame:
     """Return `KEY` and `case` for each key: a line of input for `pulsar-conformance ask`.
 
     Traffic into and out of a broker is summed into the incoming one.

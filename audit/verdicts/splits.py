@@ -52,13 +52,13 @@ def affected_splits(own: DataFrame, silver: Silver, since: datetime) -> DataFram
     return recently_split(silver, since).unionByName(later)
 
 
-def split_findings(silver: Silver, plan: AuditPlan, count: int) -> DataFrame:
+def findings_about_splits(silver: Silver, plan: AuditPlan, count: int) -> DataFrame:
     """Return `cluster`, `cycle`, `rule`, `verdict` and `evidence`: a row per time and rule.
 
     `count` is the number of splits, as `causes.counted` returns it.
     """
     rules = {rule.id for rule in specs.load().rules_of(plan.profile) if rule.applies(plan.readings)}
-    rows = settings_at.with_settings(silver, plan, leader_splits(silver, plan), "cycle")
+    rows = settings_at.join_settings(silver, plan, leader_splits(silver, plan), "cycle")
     near = recent.day_before(silver, plan)
     rows = _with_names(near, _with_measured(silver, near, rows, count), count)
     each = (one() for rule, one in JUDGED.items() if rule in rules)

@@ -56,7 +56,7 @@ def broker_decisions(silver: Silver, made: Made, plan: AuditPlan) -> DataFrame:
 def split_findings(silver: Silver, _made: Made, plan: AuditPlan) -> DataFrame:
     """Return `split_findings`: a row for each time at which a leader split bundles, and rule."""
     count = causes.bounded_count(splits.leader_splits(silver, plan))
-    return splits.split_findings(silver, plan, count).where(F.lit(count > 0))
+    return splits.findings_about_splits(silver, plan, count).where(F.lit(count > 0))
 
 
 def findings(_silver: Silver, made: Made, plan: AuditPlan) -> DataFrame:
@@ -101,7 +101,7 @@ def verdicts(_silver: Silver, made: Made, plan: AuditPlan) -> DataFrame:
         rows = found.withColumn("case", F.lit(None).cast("string"))
     else:
         moments = cycles.of_plan(cycles.cycle_moments(made, plan), plan)
-        rows = found.join(cases.cases(broken, moments, made, plan), list(KEY), "left")
+        rows = found.join(cases.case_lines_of(broken, moments, made, plan), list(KEY), "left")
     return rows.select("cluster", "cycle", "rule", "verdict", "evidence", "follows", "case")
 
 

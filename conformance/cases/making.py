@@ -10,9 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from pulsar_conformance import specs
-from pulsar_conformance.conformance.cases.placing import Constraints, placed, read_constraints
+from pulsar_conformance.conformance.cases.placing import (
+    Constraints,
+    placement_question,
+    read_constraints,
+)
 from pulsar_conformance.conformance.cases.settings import SettingsRead, given_settings, merged
-from pulsar_conformance.conformance.cases.settings_files import read_settings, settings_of
+from pulsar_conformance.conformance.cases.settings_files import read_settings, read_written_settings
 from pulsar_conformance.conformance.cases.snapshot import (
     MAKERS,
     OF_EACH_BROKER,
@@ -136,7 +140,7 @@ def made(
     if args.topics:
         trial, owners = located(args.topics, snapshot)
     elif args.place:
-        trial, more = placed(args.place, snapshot, source.constraints, source.place)
+        trial, more = placement_question(args.place, snapshot, source.constraints, source.place)
         notes += more
     else:
         trial = trial_from(operation, snapshot)
@@ -197,7 +201,9 @@ def _settings(
     if args.conf:
         return read_settings(args.conf, version)
     if source.runtime:
-        return settings_of(f"{source.place}, runtime configuration", source.runtime, version)
+        return read_written_settings(
+            f"{source.place}, runtime configuration", source.runtime, version
+        )
     return None
 
 

@@ -193,7 +193,7 @@ def groups_of(place: str, data: Any) -> dict[str, str]:
     return found
 
 
-def placed(
+def placement_question(
     bundle: str, snapshot: Snapshot, constraints: Constraints, source: str
 ) -> tuple[Trial, list[str]]:
     """Return the question where a bundle goes once nobody owns it, and remarks.

@@ -63,7 +63,9 @@ def read_settings(file: Path, release: str | None = None) -> SettingsRead:
     return found
 
 
-def settings_of(place: str, written: Mapping[str, Any], release: str | None) -> SettingsRead:
+def read_written_settings(
+    place: str, written: Mapping[str, Any], release: str | None
+) -> SettingsRead:
     """Read the settings that a running broker wrote as JSON. Errors: `BadSetting`."""
     return read_entries(_of_object(place, written), release)
 

@@ -14,7 +14,7 @@ DOMAIN = "://"
 EDGES = ("0x00000000", "0xffffffff")
 
 
-def topics_in(file: Path) -> list[str]:
+def read_topics(file: Path) -> list[str]:
     """Return the topics of a file, one a line. Errors: `BadSnapshot`."""
     try:
         lines = file.read_text("utf-8").splitlines()
@@ -32,7 +32,7 @@ def located(file: Path, snapshot: Snapshot) -> tuple[Trial, Mapping[str, str]]:
 
     Errors: `BadSnapshot`, also if the namespaces differ, or the bundles have gaps.
     """
-    topics = topics_in(file)
+    topics = read_topics(file)
     spaces = list(dict.fromkeys("/".join(one.split("/")[2:4]) for one in topics))
     if len(spaces) > 1:
         raise BadSnapshot(f"{file}: its topics are of {', '.join(spaces)}; give those of one")

@@ -71,7 +71,7 @@ def _running(url: str, release: str | None) -> SettingsRead:
     from pulsar_conformance.adapters.admin_api.http import NoAnswer
     from pulsar_conformance.adapters.admin_api.remote import Access, AdminApi
     from pulsar_conformance.adapters.admin_api.requests import ADMIN
-    from pulsar_conformance.conformance.cases.settings_files import settings_of
+    from pulsar_conformance.conformance.cases.settings_files import read_written_settings
 
     try:
         with closing(AdminApi(Access.of(url, None, None))) as api:
@@ -81,7 +81,7 @@ def _running(url: str, release: str | None) -> SettingsRead:
                     release = str(api.get(f"{ADMIN}/brokers/version", text=True))
     except NoAnswer as wrong:
         raise UserError(str(wrong)) from None
-    return settings_of(url, written, release)
+    return read_written_settings(url, written, release)
 
 
 def _compared_with(found: SettingsRead) -> str:

@@ -8,9 +8,9 @@ pytest.importorskip("pyspark", reason="needs the extra: nox -s spark")
 
 from pulsar_conformance.audit.pipeline.plan import AuditPlan, Silver
 from pulsar_conformance.audit.pipeline.tables import TABLES
-from pulsar_conformance.audit.tables.averages import averages
+from pulsar_conformance.audit.tables.averages import averages_table
 from pulsar_conformance.audit.tables.causes import unload_rows
-from pulsar_conformance.audit.tables.cycles import cycles
+from pulsar_conformance.audit.tables.cycles import cycles_table
 from standins.sparks import audit_session, spark
 
 pytestmark = pytest.mark.spark
@@ -69,9 +69,9 @@ def known(audit_session):
         for name in ("broker_samples", "bundle_samples", "actions", "contexts")
     )
     silver, plan = Silver(*tables), AuditPlan.of("documented-3.0")
-    made = {"cycles": cycles(silver, plan)}
+    made = {"cycles": cycles_table(silver, plan)}
     made["unloads"] = unload_rows(silver, made, plan)
-    return {row["cluster"]: row for row in averages(silver, made, plan).collect()}
+    return {row["cluster"]: row for row in averages_table(silver, made, plan).collect()}
 
 
 @pytest.mark.parametrize("case", CASES)

@@ -38,7 +38,7 @@ def unstarted(monkeypatch):
 def test_where_nothing_could_be_audited_it_says_so(case, unstarted, monkeypatch, capsys):
     words, used, status, told = NOTHING[case]
     found = {**EMPTY, "lines": {**EMPTY["lines"], "used": used}}
-    monkeypatch.setattr(report, "write_report", lambda *_: (found, iter(())))
+    monkeypatch.setattr(report, "write_audit", lambda *_: (found, iter(())))
     assert main(["audit", "--input", "in", "--output", "out", *words]) == status
     assert told in capsys.readouterr().err
 

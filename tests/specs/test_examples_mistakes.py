@@ -146,7 +146,7 @@ def test_a_mistake_is_told_with_its_line(tmp_path, mistake):
     edited = text.replace(mistake.before, mistake.after, 1)
     path.write_text(edited, "utf-8")
     with pytest.raises(SpecError) as raised:
-        fixtures.load_from(tmp_path, SPECS)
+        fixtures.load_examples_from(tmp_path, SPECS)
     place = f"examples/overload.yaml:{line_of(edited, mistake.at)}: "
     assert str(raised.value).startswith(place)
     assert mistake.says in str(raised.value)
@@ -156,4 +156,4 @@ def test_a_file_of_no_area_is_told(tmp_path):
     shutil.copytree(BUNDLED / "examples", tmp_path / "examples")
     (tmp_path / "examples" / "overlaod.yaml").write_text("[]", "utf-8")
     with pytest.raises(SpecError, match=r"examples/overlaod\.yaml:1: unknown area 'overlaod'"):
-        fixtures.load_from(tmp_path, SPECS)
+        fixtures.load_examples_from(tmp_path, SPECS)

@@ -42,6 +42,6 @@ QUICK = ("usage.max",)
 """Decisions that take less than a second."""
 
 
-def decisions(manager: str) -> Mapping[str, Decision]:
+def deciders(manager: str) -> Mapping[str, Decision]:
     """Decisions of a cluster under such a manager, by operation."""
     return MODULAR if manager == "modular" else ANY_MANAGER

@@ -118,7 +118,7 @@ def test_an_example_names_a_saved_report(tmp_path):
     )
     path.write_text(text, "utf-8")
     with pytest.raises(SpecError, match=r"report\.yaml:\d+: unknown report 'sample'; there are"):
-        fixtures.load_from(tmp_path, specs.load())
+        fixtures.load_examples_from(tmp_path, specs.load())
 
 
 @pytest.mark.parametrize("strategy", [draws.modular_reports(), draws.simple_reports()])
