@@ -112,7 +112,7 @@ def _written(file: Path) -> Any:
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as wrong:
         raise BadSnapshot(f"{file}: it cannot be read as YAML: {wrong}") from None
     found = [one.get("spec") for one in resources if isinstance(one, dict)]
-    return {
+    policies = {
         str(spec.get("name")): {
             **spec,
             FAILOVER[0]: {
@@ -124,11 +124,14 @@ def _written(file: Path) -> Any:
         for spec in found
         if isinstance(spec, dict) and "autoFailoverPolicyType" in spec
     }
+    if not policies:
+        raise BadSnapshot(f"{file}: it is no resource of kind PulsarNSIsolationPolicy")
+    return policies
 
 
 def policies_of(place: str, data: Any) -> tuple[Policy, ...]:
     """Parse one isolation policy, or an object of policies by name. Errors: `BadSnapshot`."""
-    if not isinstance(data, dict) or not data:
+    if not isinstance(data, dict):
         raise BadSnapshot(f"{place}: it is no isolation policy, and no object of them by name")
     named = {Path(place).stem: data} if "namespaces" in data else data
     return tuple(_policy(f"{place}: policy {name}", name, one) for name, one in named.items())

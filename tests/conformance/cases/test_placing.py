@@ -40,6 +40,10 @@ def test_expressions_of_a_policy_match_the_whole_host_without_its_port():
     assert isolated({"eu": policy(["acme/.*"], ["b"], [r"\Qb3\E"])}) == [([], ["b3:8080"], 1)]
 
 
+def test_a_cluster_without_policies_leaves_all_brokers():
+    assert isolated({}) == []
+
+
 def test_one_policy_as_it_is_printed_needs_no_name():
     assert isolated(policy(["acme/orders"], ["b1"])) == [(["b1"], [], 1)]
 
@@ -135,7 +139,7 @@ def test_a_policy_of_an_operator_is_read_from_its_resource(explained, tmp_path):
     assert "isolation policy eu: primary b1, b2" in err
     file.write_text("kind: PulsarTenant\nspec: {name: a}\n")
     _, err = explained(REPORTS, "--isolation", str(file), status=2)
-    assert "it is no isolation policy" in err
+    assert "it is no resource of kind PulsarNSIsolationPolicy" in err
     file.write_text("a: [")
     _, err = explained(REPORTS, "--isolation", str(file), status=2)
     assert "it cannot be read as YAML" in err
