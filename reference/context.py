@@ -35,11 +35,17 @@ class Settings:
 
     def value(self, name: str) -> Value:
         """The effective value. Errors: `MissingSetting`."""
-        if name in self.given:
+        if name in self.given and name not in self._unused:
             return self.given[name]
         if name in self.defaults:
             return self.defaults[name]
         raise MissingSetting(name)
+
+    @property
+    def _unused(self) -> frozenset[str]:
+        """The settings that have no effect in the profile."""
+        defaults = self.defaults
+        return defaults.unused if isinstance(defaults, specs.Defaults) else frozenset()
 
     def number(self, name: str) -> Fraction:
         """A numeric setting, exact."""

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import accumulate, chain, groupby, pairwise
 
-from pulsar_conformance.reference.cluster import Broker
+from pulsar_conformance.reference.cluster import MEGABYTE, Broker
 from pulsar_conformance.reference.derivation import Step
-from pulsar_conformance.reference.numbers import ZERO, Fraction, Percent, Rate, plain
+from pulsar_conformance.reference.numbers import ZERO, Fraction, Percent, Rate, plain, throughput
 from pulsar_conformance.reference.shedding import Cycle, Unloads, select_movable
 from pulsar_conformance.reference.shedding_steps import (
     bundle_steps,
@@ -21,6 +21,7 @@ from pulsar_conformance.reference.usage import weighted_maximum, weights
 SHEDDER_THRESHOLD = "loadBalancerBrokerThresholdShedderPercentage"
 HISTORY_SHARE = "loadBalancerHistoryResourcePercentage"
 LOWER_BOUNDARY = "lowerBoundarySheddingEnabled"
+LEAST_THROUGHPUT = "loadBalancerBundleUnloadMinThroughputThreshold"
 
 BELOW_AVERAGE = Fraction(5)
 """Distance of the target below the average: points, or percent of it. [THRESHOLD-03]"""
@@ -138,9 +139,28 @@ class Levels:
         return BOUND[self.cycle.readings["lower-boundary"]](self.average, self.threshold)
 
     def is_over(self, broker: Broker) -> bool:
-        """True if a broker is far enough above the average. [THRESHOLD-01]"""
+        """True if a broker is far enough above the average, and worth it. [THRESHOLD-01, -20]"""
         triggered = OVER[self.cycle.readings["threshold-trigger"]]
-        return triggered(self.usage[broker.name], self.limit)
+        over = triggered(self.usage[broker.name], self.limit)
+        return over and self.is_worthwhile(broker)
+
+    def is_worthwhile(self, broker: Broker) -> bool:
+        """True if what a broker would shed is more than the least throughput. [THRESHOLD-20]
+
+        Nothing is too little where the documents know of no least throughput.
+        """
+        if LEAST_THROUGHPUT not in self.cycle.settings.defaults:
+            return True
+        movable = (self.cycle.rates(one).throughput for one in self.cycle.movable(broker))
+        whole = self.cycle.rates_of(broker).throughput
+        share = self.share_of(broker) if self.usage[broker.name] else ZERO
+        return min(share * whole, sum(movable, ZERO)) > self.least
+
+    @cached_property
+    def least(self) -> Rate:
+        """Bytes per second that an unload has to exceed. [THRESHOLD-20]"""
+        megabyte = MEGABYTE[self.cycle.readings["megabyte"]]
+        return self.cycle.settings.number(LEAST_THROUGHPUT) * megabyte
 
     def need_of(self, broker: Broker) -> Rate:
         """The traffic that a broker above the limit sheds. [THRESHOLD-03]
@@ -148,9 +168,12 @@ class Levels:
         At 40 % where the average is 20 %: 40 - (20 - 5) = 25 points, so 25 % of its traffic, or
         25/40 of it.
         """
+        return self.share_of(broker) * self.cycle.traffic_of(broker)
+
+    def share_of(self, broker: Broker) -> Fraction:
+        """The share of its traffic that a broker above the limit gives up. [THRESHOLD-03]"""
         usage = self.usage[broker.name]
-        share = RELEASED[self.cycle.readings["threshold-released"]](usage - self.target, usage)
-        return share * self.cycle.traffic_of(broker)
+        return RELEASED[self.cycle.readings["threshold-released"]](usage - self.target, usage)
 
     @property
     def idle(self) -> list[str]:
@@ -171,8 +194,9 @@ def unloads(cycle: Cycle) -> Iterator[Unloads]:
     }
     busiest = None
     if levels.idle and not any(taken.values()):
+        able = [one for one in cycle.brokers.values() if cycle.movable(one)]
         busiest = max(
-            (broker for broker in cycle.brokers.values() if cycle.movable(broker)),
+            filter(levels.is_worthwhile, able),
             key=lambda broker: levels.usage[broker.name],
             default=None,
         )
@@ -218,7 +242,10 @@ def _steps(levels: Levels, broker: Broker, taken: list[str], for_idle: bool) -> 
         yield from _amount_steps(levels, broker)
         yield from bundle_steps(cycle, broker, taken, enough_has_gone, levels.need_of(broker))
     else:
-        yield from keep_all_steps(cycle, broker, f"is not above {plain(levels.limit)} %")
+        kept = f"is not above {plain(levels.limit)} %"
+        if OVER[cycle.readings["threshold-trigger"]](levels.usage[broker.name], levels.limit):
+            kept = f"would shed no more than {throughput(levels.least)}"
+        yield from keep_all_steps(cycle, broker, kept)
 
 
 def _usage_steps(levels: Levels, broker: Broker) -> Iterator[Step]:

@@ -1,5 +1,6 @@
 """The documented rules of Pulsar's broker load balancing, as data."""
 
+from pulsar_conformance.specs.collection import Defaults, Specs
 from pulsar_conformance.specs.errors import SpecError, UnknownName, UserError
 from pulsar_conformance.specs.loading import load, load_from
 from pulsar_conformance.specs.model import (
@@ -15,7 +16,6 @@ from pulsar_conformance.specs.model import (
     Sentence,
     Setting,
     Source,
-    Specs,
     Taken,
     Way,
 )
@@ -25,6 +25,7 @@ __all__ = [
     "AREAS",
     "JSON",
     "Alternative",
+    "Defaults",
     "Document",
     "Hidden",
     "Profile",

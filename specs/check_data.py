@@ -3,9 +3,10 @@
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import PurePosixPath
 
+from pulsar_conformance.specs.collection import Specs
 from pulsar_conformance.specs.errors import unknown
 from pulsar_conformance.specs.lines import Place, Sheet
-from pulsar_conformance.specs.model import AREAS, JSON, Profile, Rule, Setting, Source, Specs
+from pulsar_conformance.specs.model import AREAS, JSON, Profile, Rule, Setting, Source
 
 TYPES: Mapping[str, tuple[type, ...]] = {
     "integer": (int,),
@@ -145,9 +146,9 @@ def _check_profiles(specs: Specs, sheet: Sheet) -> None:
 
 def _check_release(specs: Specs, sheet: Sheet, profile: Profile) -> None:
     """Check that defaults and rules of a release differ from those of its base."""
-    said = profile.defaults or profile.without or profile.ways or profile.hidden
+    said = profile.defaults or profile.ways or profile.hidden
     if profile.kind != "released" and said:
-        problem = "defaults, ways, hidden and without are a release's, and this is none"
+        problem = "defaults, ways and hidden are a release's, and this is none"
         raise sheet.error((profile.id, "kind"), f"{profile.id}: {problem}")
     for name, value in profile.defaults.items():
         known = specs.settings.get(name)
@@ -156,6 +157,10 @@ def _check_release(specs: Specs, sheet: Sheet, profile: Profile) -> None:
             mistake = _mistake_in(known, value) or ""
         if mistake:
             raise sheet.error((profile.id, "defaults", name), f"{profile.id}: {mistake}")
+    for name in profile.settled:
+        if name not in specs.readings:
+            problem = unknown(name, "reading", specs.readings)
+            raise sheet.error((profile.id, "settled", name), f"{profile.id}: {problem}")
     for name, value in profile.ways.items():
         mistake = unknown(name, "way", specs.ways)
         if name in specs.ways:
@@ -238,7 +243,7 @@ def _check_area(sheet: Sheet, index: int, rule: Rule) -> None:
 
 def _check_names_in_rule(specs: Specs, sheet: Sheet, index: int, rule: Rule) -> None:
     named = (
-        ("settings", "setting", rule.settings, specs.settings),
+        ("settings", "setting", rule.settings, {**specs.settings, **specs.annotated}),
         ("profiles", "profile", rule.profiles, specs.profiles),
         ("presupposes", "rule", rule.presupposes, specs.rules),
     )
@@ -271,7 +276,8 @@ def _check_provenance(specs: Specs, sheet: Sheet, index: int, rule: Rule) -> Non
         problem = f"rests on {', '.join(sorted(documents))} alone, a copy; name the original, too"
         raise sheet.error((index, "sources"), f"{rule.id}: {problem}")
     allowed = [p.id for p in specs.profiles.values() if documents & set(p.documents)]
-    if set(rule.profiles) != set(allowed):
+    inherited = {one for one in allowed if any(p.id in allowed for p in specs.lineage(one)[:-1])}
+    if not set(allowed) - inherited <= set(rule.profiles) <= set(allowed):
         problem = f"its sources put it into {', '.join(allowed)}, and not {_listed(rule.profiles)}"
         raise sheet.error((index, "profiles"), f"{rule.id}: {problem}")
 

@@ -1,19 +1,26 @@
 """Rules that claim each sentence, and sentences that no rule claims."""
 
-from pulsar_conformance.specs.model import Specs
-
-Where = tuple[str, str, int]
-"""Document id, section title, number of the sentence in the section."""
+from pulsar_conformance.specs.collection import Specs
+from pulsar_conformance.specs.model import Where
 
 
 def claims(specs: Specs) -> dict[Where, tuple[str, ...]]:
     """Return the IDs of the rules that claim each sentence, in the order of the rules."""
     found: dict[Where, tuple[str, ...]] = {}
+    order = list(specs.rules)
     for rule in specs.rules.values():
         for source in rule.sources:
             for number in source.sentences:
                 where = (source.document, source.section, number)
                 found[where] = (*found.get(where, ()), rule.id)
+    for document in specs.documents.values():
+        for section in document.sections:
+            for sentence in section.sentences:
+                before = [(str(document.follows), section.title, one) for one in sentence.like]
+                where = (document.id, section.title, sentence.number)
+                rules = [rule for one in (*before, where) for rule in found.get(one, ())]
+                if rules:
+                    found[where] = tuple(sorted(dict.fromkeys(rules), key=order.index))
     return found
 
 

@@ -1,11 +1,13 @@
 """Read the specifications: shape first, then what must fit together."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
 from pulsar_conformance.specs.annotations import Annotations
 from pulsar_conformance.specs.check_data import check_data, check_rules
+from pulsar_conformance.specs.collection import Specs
 from pulsar_conformance.specs.errors import SpecError, unknown
 from pulsar_conformance.specs.lines import Sheet, read_sheet
 from pulsar_conformance.specs.model import (
@@ -20,7 +22,6 @@ from pulsar_conformance.specs.model import (
     Sentence,
     Setting,
     Source,
-    Specs,
     Taken,
     Way,
 )
@@ -39,6 +40,7 @@ def documents(data: Entry) -> dict[str, Document]:
             url=entry["url"],
             headings=entry["headings"],
             copy_of=entry.get("copy_of"),
+            follows=entry.get("follows"),
             sections=tuple(_section(section) for section in entry["sections"]),
         )
         for name, entry in data.items()
@@ -51,10 +53,53 @@ def _section(entry: Entry) -> Section:
         sentences=tuple(
             Sentence(number, sentence)
             if isinstance(sentence, str)
-            else Sentence(number, **sentence)
+            else Sentence(number, **{**sentence, "like": tuple(sentence.get("like", ()))})
             for number, sentence in enumerate(entry["sentences"], 1)
         ),
     )
+
+
+def _with_repeated(documents: dict[str, Document]) -> dict[str, Document]:
+    """Return the documents, with the sentences that each repeats of the page that it follows."""
+    return {
+        name: replace(
+            one,
+            sections=tuple(
+                _repeating(section, documents[one.follows].section(section.title))
+                for section in one.sections
+            ),
+        )
+        if one.follows
+        else one
+        for name, one in documents.items()
+    }
+
+
+def _repeating(section: Section, before: Section | None) -> Section:
+    if before is None:
+        return section
+    known = before.sentences
+    equal: dict[str, list[int]] = {}
+    for one in known:
+        equal.setdefault(one.sha256, []).append(one.number)
+    found = []
+    for sentence in section.sentences:
+        like = sentence.like
+        own = sentence.none or sentence.awaits or like
+        if not own and equal.get(sentence.sha256):
+            like = (equal[sentence.sha256].pop(0),)
+        reasons = {known[one - 1].none for one in like}
+        none = sentence.none or (reasons.pop() if len(reasons) == 1 else None)
+        besides = [known[one - 1].besides for one in like if known[one - 1].besides]
+        found.append(
+            replace(
+                sentence,
+                like=like,
+                none=none,
+                besides=sentence.besides or next(iter(besides), None),
+            )
+        )
+    return Section(section.title, tuple(found))
 
 
 def settings(data: Entry) -> dict[str, Setting]:
@@ -126,6 +171,7 @@ def profiles(data: Entry) -> dict[str, Profile]:
             ways=entry.get("ways", {}),
             hidden=entry.get("hidden", {}),
             without=entry.get("without", {}),
+            settled=entry.get("settled", {}),
         )
         for name, entry in data.items()
     }
@@ -182,7 +228,10 @@ def load_from(directory: Path) -> Specs:
     of_pages = settings(sheets["settings"].data)
     known = profiles(sheets["profiles"].data)
     specs = Specs(
-        documents={**documents(sheets["documents"].data), **annotations.documents()},
+        documents={
+            **_with_repeated(documents(sheets["documents"].data)),
+            **annotations.documents(),
+        },
         settings=of_pages,
         annotated=annotations.settings(of_pages),
         readings=readings(sheets["readings"].data),

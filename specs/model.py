@@ -1,11 +1,9 @@
 """The specifications as frozen values."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from fnmatch import fnmatchcase
 from typing import Any, Literal
 
-from pulsar_conformance.specs.errors import UnknownName
 from pulsar_conformance.specs.text import anchor
 
 JSON = Any
@@ -33,6 +31,10 @@ AREAS = (
 Level = Literal["must", "should", "may", "advice"]
 
 
+Where = tuple[str, str, int]
+"""Document id, section title, number of the sentence in the section."""
+
+
 @dataclass(frozen=True)
 class Sentence:
     """One sentence of a document, known by the SHA-256 of its text."""
@@ -43,6 +45,8 @@ class Sentence:
     """Reason why it has no rule."""
     awaits: str | None = None
     """The area, still without rules, that will claim it."""
+    like: tuple[int, ...] = ()
+    """Sentences of the same section of the page before that say the same."""
     besides: str | None = None
     """Content beyond the rules that claim it, and why no check covers that."""
 
@@ -68,6 +72,8 @@ class Document:
     copy_of: str | None
     """The document whose text it repeats; nothing rests on a copy alone."""
     sections: tuple[Section, ...]
+    follows: str | None = None
+    """The page of an earlier version, of which it repeats sentences."""
 
     def section(self, title: str) -> Section | None:
         """Return the section of that title, or None."""
@@ -102,6 +108,8 @@ class Setting:
     """Reason why a setting has no default in any document."""
     choices: tuple[JSON, ...] = ()
     range: tuple[float, float] | None = None
+    unused: bool = False
+    """True if its value has no effect, by its annotation."""
     dynamic: bool | None = None
     """True if it can be changed while a broker runs; None if no annotation says so."""
     deprecated_in: tuple[str, ...] = ()
@@ -139,13 +147,10 @@ class Reading:
         """The values it can take."""
         return tuple(alternative.value for alternative in self.alternatives)
 
-    def values_of(self, documents: Collection[str]) -> tuple[str, ...]:
-        """The values that some of these documents allow."""
-        return tuple(
-            one.value
-            for one in self.alternatives
-            if any(source.document in documents for source in one.sources)
-        )
+    @property
+    def documented(self) -> tuple[str, ...]:
+        """The values that some document allows."""
+        return tuple(one.value for one in self.alternatives if one.sources)
 
 
 @dataclass(frozen=True)
@@ -195,7 +200,9 @@ class Profile:
     hidden: Mapping[str, float] = field(default_factory=dict)
     """The settings of a release that no document names, with their defaults."""
     without: Mapping[str, str] = field(default_factory=dict)
-    """Rules of the profile below that do not hold in the release, each with why."""
+    """Rules of the profile below that do not hold in this one, each with why."""
+    settled: Mapping[str, str] = field(default_factory=dict)
+    """Readings that its documents decide between the sentences that they repeat, each with why."""
 
     @property
     def released(self) -> bool:
@@ -234,129 +241,3 @@ class Rule:
     def applies(self, readings: Mapping[str, str]) -> bool:
         """True if these readings choose this rule."""
         return all(readings.get(name) == value for name, value in self.reading.items())
-
-
-@dataclass(frozen=True)
-class Specs:
-    """Documents, settings, readings, profiles and rules, each by its name and in order."""
-
-    documents: Mapping[str, Document]
-    settings: Mapping[str, Setting]
-    """The settings that pages name."""
-    annotated: Mapping[str, Setting]
-    """The settings that annotations of releases name; some of them pages name, too."""
-    readings: Mapping[str, Reading]
-    ways: Mapping[str, Way]
-    hidden: Mapping[str, Hidden]
-    profiles: Mapping[str, Profile]
-    rules: Mapping[str, Rule]
-
-    @property
-    def neutral(self) -> dict[str, float]:
-        """The hidden settings that can be made to do nothing, each at that value."""
-        known = self.hidden.values()
-        return {one.name: one.neutral for one in known if one.neutral is not None}
-
-    def ways_of(self, profile: str) -> dict[str, str]:
-        """Return the alternative of every way in a profile, by default the documented one."""
-        usual = {name: next(iter(way.alternatives)) for name, way in self.ways.items()}
-        return {**usual, **self.profile(profile).ways}
-
-    def profile(self, name: str) -> Profile:
-        """Return the profile of that name. Errors: `UnknownName`."""
-        if name not in self.profiles:
-            raise UnknownName(name, "profile", self.profiles)
-        return self.profiles[name]
-
-    def lineage(self, profile: str) -> tuple[Profile, ...]:
-        """Return the profile and those that it is based on, the most basic first."""
-        found = self.profile(profile)
-        return (*self.lineage(found.based_on), found) if found.based_on else (found,)
-
-    def defaults(self, profile: str) -> dict[str, JSON]:
-        """Return the default of each setting that has one in the profile.
-
-        It is the documented one, where the profile is no release that has another.
-        """
-        documents = [document for one in self.lineage(profile) for document in one.documents]
-        found = {
-            name: setting.defaults[document]
-            for name, setting in (*self.settings.items(), *self.annotated.items())
-            for document in documents
-            if document in setting.defaults
-        }
-        for one in self.lineage(profile):
-            found.update(one.defaults)
-        return found
-
-    def default_readings(self, profile: str) -> dict[str, str]:
-        """Return the profile's value of every reading."""
-        values = {name: reading.values[0] for name, reading in self.readings.items()}
-        for one in self.lineage(profile):
-            values.update(one.readings)
-        return values
-
-    def open_values(self, profile: str, reading: str) -> tuple[str, ...]:
-        """Return the values of a reading among which a profile leaves the choice, its own first.
-
-        Those are what its documents allow, and what the profile itself says; all that any document
-        allows where its own say nothing about the matter.
-        """
-        own = self.default_readings(profile)[reading]
-        documents = {name for one in self.lineage(profile) for name in one.documents}
-        allowed = self.readings[reading].values_of(documents)
-        others = allowed or self.readings[reading].values_of(self.documents)
-        return tuple(dict.fromkeys((own, *others)))
-
-    def rules_of(self, profile: str) -> tuple[Rule, ...]:
-        """Return the rules of the profile, under any readings.
-
-        A release has those of the profile that it is based on, too, except those that it is
-        without.
-        """
-        found = self.profile(profile)
-        names = {found.id}
-        if found.released:
-            names |= {one.id for one in self.lineage(profile)}
-        return tuple(
-            rule
-            for rule in self.rules.values()
-            if names.intersection(rule.profiles) and rule.id not in found.without
-        )
-
-    def rules_matching(self, pattern: str) -> tuple[Rule, ...]:
-        """Return the rules whose ID matches a pattern such as `OVERLOAD-*`, in order.
-
-        UnknownName where none does, with the areas or the IDs that come near.
-        """
-        found = tuple(rule for name, rule in self.rules.items() if fnmatchcase(name, pattern))
-        if not found:
-            areas = dict.fromkeys(f"{rule.area}-*" for rule in self.rules.values())
-            known = areas if "*" in pattern or "-" not in pattern else self.rules
-            raise UnknownName(pattern, "rule or pattern of rules", known)
-        return found
-
-    def sources_of(self, rule: Rule, profile: str) -> list[str]:
-        """Return document and section of each source in a profile, except copies."""
-        judged_by = {name for one in self.lineage(profile) for name in one.documents}
-        found = [
-            f"{source.document} § {source.section}"
-            for source in rule.sources
-            if source.document in judged_by and self.documents[source.document].copy_of is None
-        ]
-        return list(dict.fromkeys(found)) or [f"observed: {rule.why}"]
-
-    def check_open(self, profile: str, readings: Mapping[str, str]) -> None:
-        """Raise UnknownName for a value that the profile does not leave open."""
-        for name, value in readings.items():
-            known = self.open_values(profile, name)
-            if value not in known:
-                raise UnknownName(value, f"value of {name} that {profile} leaves open", known)
-
-    def check_readings(self, readings: Mapping[str, str]) -> None:
-        """Raise UnknownName for a reading or a value that is not there."""
-        for name, value in readings.items():
-            if name not in self.readings:
-                raise UnknownName(name, "reading", self.readings)
-            if value not in self.readings[name].values:
-                raise UnknownName(str(value), f"value of {name}", self.readings[name].values)

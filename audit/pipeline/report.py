@@ -80,7 +80,10 @@ def check_profile_has_rules(plan: AuditPlan) -> None:
     if rules_of(plan):
         return
     every = [name for name in specs.load().profiles if rules_of(AuditPlan.of(name))]
-    problem = f"no rule of it is about what was unloaded; there are {', '.join(every)}"
+    problem = (
+        "no rule of it is about what was unloaded, or the audit does not follow it yet; "
+        f"there are {', '.join(every)}"
+    )
     raise AuditError(f"--judge-by {plan.profile}: {problem}")
 
 

@@ -35,7 +35,9 @@ RESTARTED = "the strategy changed, and nothing shows that its leader was restart
 
 
 def rules_of(plan: AuditPlan) -> tuple[str, ...]:
-    """Return the rules that apply and have a check."""
+    """Return the rules that apply and have a check; none of documents that it does not follow."""
+    if specs.load().dropped(plan.profile):
+        return ()
     rules = {rule.id for rule in specs.load().rules_of(plan.profile) if rule.applies(plan.readings)}
     return tuple(rule for rule in CHECKS if rule in rules)
 

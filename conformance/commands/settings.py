@@ -219,7 +219,7 @@ def _as_json(found: SettingsRead) -> dict[str, Any]:
 def _lines(args: argparse.Namespace) -> Iterator[str]:
     specs = load()
     defaults = specs.defaults(args.profile)
-    documents = {name for one in specs.lineage(args.profile) for name in one.documents}
+    documents = {*specs.documents_of(args.profile)}
     known = {**specs.annotated, **specs.settings}
     for pattern in args.pattern:
         if not any(fnmatchcase(name, pattern) for name in known):

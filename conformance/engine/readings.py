@@ -96,15 +96,8 @@ def documented_readings(profile: str) -> tuple[str, ...]:
 @cache
 def documented_alternatives(profile: str) -> Mapping[str, tuple[str, ...]]:
     """Return, for each reading, the alternatives with a sentence in the profile's documents."""
-    documents = {name for one in specs.load().lineage(profile) for name in one.documents}
-    return {
-        name: tuple(
-            alternative.value
-            for alternative in reading.alternatives
-            if any(source.document in documents for source in alternative.sources)
-        )
-        for name, reading in specs.load().readings.items()
-    }
+    known = specs.load()
+    return {name: known.documented_values(profile, name) for name in known.readings}
 
 
 def before_asking(implementation: Implementation) -> ResolvedReadings:
@@ -285,11 +278,13 @@ def common_alternatives(
 def deciding_rules(profile: str, operations: frozenset[str]) -> Sequence[specs.Rule]:
     """Return the documented rules about these operations, of the profile and of other readings."""
     lineage = {one.id for one in specs.load().lineage(profile)}
+    dropped = specs.load().dropped(profile)
     return [
         rule
         for rule in specs.load().rules.values()
         if rule.provenance == "documented"
         and rule.untestable is None
+        and rule.id not in dropped
         and (rule.reading or lineage.intersection(rule.profiles))
         and operations & set(rule.operations)
     ]

@@ -86,11 +86,10 @@ def label_result(item: pytest.Item, rule: Rule, profile: str) -> None:
     }
     for name, value in labels.items():
         item.add_marker(pytest.mark.allure_label(value, label_type=name))
-    judged_by = {name for one in specs.load().lineage(profile) for name in one.documents}
     links = {}
     for source in rule.sources:
         document = specs.load().documents[source.document]
-        if document.copy_of is None and document.id in judged_by:
+        if document.copy_of is None and specs.load().says(profile, source):
             page = f"{document.title}, Pulsar {document.version}"
             title = f"{source.section}: {page}" if source.section else page
             links[document.link(source.section)] = title

@@ -23,6 +23,7 @@ from pulsar_conformance.conformance.shedding.draw_clusters import (
 from pulsar_conformance.reference.threshold import (
     BELOW_AVERAGE,
     HISTORY_SHARE,
+    LEAST_THROUGHPUT,
     LOWER_BOUNDARY,
     LOWER_BOUNDARY_LOAD,
     SHEDDER_THRESHOLD,
@@ -140,6 +141,27 @@ def near_the_limit(draw: st.DrawFn, fewest: int = 2) -> Sketch:
     counts = loads.owned(random, count, max(size.bundles, 2 * count))
     settings = {SHEDDER_THRESHOLD: limit}
     return Sketch(random, "ThresholdShedder", levels, counts, settings=settings)
+
+
+least_steps = st.sampled_from((0.2, 0.6, 0.9, 1.3, 2))
+
+
+@st.composite
+def near_the_least(draw: st.DrawFn, fewest: int = 2) -> Sketch:
+    """One broker far above the others, whose bundles carry about the least throughput."""
+    sketch, least = draw(near_the_limit(max(fewest, 3))), draw(st.sampled_from((1, 10, 40)))
+    busiest = sketch.levels.index(max(sketch.levels))
+    sketch.levels = [
+        *sketch.levels[:busiest],
+        max(sketch.levels) + 20,
+        *sketch.levels[busiest + 1 :],
+    ]
+    sketch.settings[LEAST_THROUGHPUT] = least
+    sketch.recent, count = 0, max(2, sketch.owned[busiest])
+    each = int(draw(least_steps) * least * loads.MEGABYTE / count)
+    bundles = loads.draw_rates(sketch.random, [each] * count, awry=False)
+    sketch.given = {busiest: Traffic(loads.total_traffic(bundles), tuple(bundles), stuck=0)}
+    return sketch
 
 
 @st.composite

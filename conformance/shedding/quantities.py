@@ -13,11 +13,16 @@ from itertools import accumulate, pairwise
 from pulsar_conformance.conformance.common.expect import SHARE, Expect, near, same
 from pulsar_conformance.conformance.shedding.view import SheddingCycle, Unloading, usage_of
 from pulsar_conformance.reference import Readings
-from pulsar_conformance.reference.cluster import Broker, Rates
+from pulsar_conformance.reference.cluster import MEGABYTE, Broker, Rates
 from pulsar_conformance.reference.numbers import Fraction, Percent, Rate, total
 from pulsar_conformance.reference.overload import OVERLOAD_THRESHOLD
 from pulsar_conformance.reference.shedding import ENABLED
-from pulsar_conformance.reference.threshold import HISTORY_SHARE, LOWER_BOUNDARY, SHEDDER_THRESHOLD
+from pulsar_conformance.reference.threshold import (
+    HISTORY_SHARE,
+    LEAST_THROUGHPUT,
+    LOWER_BOUNDARY,
+    SHEDDER_THRESHOLD,
+)
 from pulsar_conformance.reference.uniform import RATE_THRESHOLD, THROUGHPUT_THRESHOLD
 from pulsar_conformance.reference.usage import WEIGHT_SETTINGS
 
@@ -109,11 +114,15 @@ class UsageLevels:
 
     def need_of(self, broker: Broker) -> Rate:
         """Return the traffic whose unloading brings a broker below the average. [THRESHOLD-03]"""
+        return self.share_of(broker) * self.cycle.traffic_of(broker)
+
+    def share_of(self, broker: Broker) -> Fraction:
+        """Return the share of its traffic whose unloading brings a broker below the average."""
         points = self.cycle.readings["threshold-target"] == "points"
         below = FIVE_POINTS if points else self.average * FIVE_POINTS / 100
         usage = self.usage[broker.name]
         whole = usage if self.cycle.readings["threshold-released"] == "usage" else Fraction(100)
-        return (usage - self.average + below) / whole * self.cycle.traffic_of(broker)
+        return (usage - self.average + below) / whole
 
     @cached_property
     def _exact(self) -> bool:
@@ -129,7 +138,26 @@ class UsageLevels:
         )
 
     def over(self, broker: Broker) -> bool | None:
-        """True if a broker is above average and threshold together."""
+        """True if a broker sheds: it is above average and threshold, and an unload takes enough."""
+        above = self._above(broker)
+        return self.worthwhile(broker, self.share_of(broker)) if above else above
+
+    def worthwhile(self, broker: Broker, share: Fraction) -> bool | None:
+        """True if an unload of this share takes more than the least throughput. [THRESHOLD-20]
+
+        None if that depends on which bundles go, or on the size of a megabyte.
+        """
+        cycle = self.cycle
+        if LEAST_THROUGHPUT not in cycle.settings.defaults:
+            return True
+        most = total(cycle.rates(one).throughput for one in cycle.movable(broker))
+        needed = share * cycle.rates_of(broker).throughput
+        least = cycle.settings.number(LEAST_THROUGHPUT)
+        if min(needed, most) > least * MEGABYTE["binary"] * (1 + SHARE):
+            return True
+        return False if max(needed, most) < least * MEGABYTE["decimal"] * (1 - SHARE) else None
+
+    def _above(self, broker: Broker) -> bool | None:
         usage = self.usage[broker.name]
         if near(usage, self.limit) and not (self.threshold in EXACT and self._exact):
             return None

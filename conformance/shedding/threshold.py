@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 from pulsar_conformance.conformance.common.expect import POINTS, SHARE, Expect
 from pulsar_conformance.conformance.shedding import draw_threshold as draws
 from pulsar_conformance.conformance.shedding.draw_cycles import (
     cycle_trials,
-    rows_decided_by_history,
-    threshold_row,
 )
-from pulsar_conformance.conformance.shedding.operations import CYCLES, SHED
+from pulsar_conformance.conformance.shedding.operations import SHED
 from pulsar_conformance.conformance.shedding.quantities import (
     FIVE_POINTS,
     UsageLevels,
@@ -24,44 +22,44 @@ from pulsar_conformance.conformance.shedding.quantities import (
     sheds_by,
 )
 from pulsar_conformance.conformance.shedding.view import (
-    CyclesInARow,
     SheddingCycle,
     Unloading,
-    UnloadingInARow,
     usage_of,
 )
 from pulsar_conformance.reference.cluster import Broker
-from pulsar_conformance.reference.numbers import ZERO, Fraction, Percent, Rate, plain, total
-from pulsar_conformance.reference.threshold import LOWER_BOUNDARY
-
-HALF = Fraction(1, 2)
+from pulsar_conformance.reference.numbers import ZERO, Fraction, Rate, plain, total
+from pulsar_conformance.reference.threshold import LEAST_THROUGHPUT, LOWER_BOUNDARY
 
 
-def _levels(case: SheddingCycle, expect: Expect) -> UsageLevels:
+def levels_of(case: SheddingCycle, expect: Expect) -> UsageLevels:
+    """Return the usage levels of a cycle in which ThresholdShedder sheds."""
     expect.given(sheds_by(case, "ThresholdShedder"), "ThresholdShedder sheds")
     return UsageLevels(case)
 
 
-def _levels_without_history(case: SheddingCycle, expect: Expect) -> UsageLevels:
-    levels = _levels(case, expect)
-    expect.given(not _has_history(case), "no broker was observed before")
+def levels_without_history(case: SheddingCycle, expect: Expect) -> UsageLevels:
+    """Return the usage levels of a cycle whose brokers were not observed before."""
+    levels = levels_of(case, expect)
+    expect.given(not has_history(case), "no broker was observed before")
     return levels
 
 
-def _has_history(case: SheddingCycle) -> bool:
+def has_history(case: SheddingCycle) -> bool:
+    """True if a broker was observed before."""
     return any(broker.history for broker in case.brokers.values())
 
 
-def _not_for_idle_brokers(case: SheddingCycle, expect: Expect) -> None:
+def not_for_idle_brokers(case: SheddingCycle, expect: Expect) -> None:
+    """Assume that the lower boundary is switched off."""
     expect.given(not case.settings.flag(LOWER_BOUNDARY), "nobody unloads for idle brokers")
 
 
-def _above(levels: UsageLevels) -> Iterator[Broker]:
+def brokers_above(levels: UsageLevels) -> Iterator[Broker]:
     """Yield the brokers that are certainly above average and threshold together."""
     return (broker for broker in levels.cycle.brokers.values() if levels.over(broker))
 
 
-def _not_above(levels: UsageLevels) -> Iterator[Broker]:
+def brokers_not_above(levels: UsageLevels) -> Iterator[Broker]:
     """Yield the brokers that are certainly not above the limit, and have no other reason to shed.
 
     Overload can be one under every strategy.
@@ -71,13 +69,15 @@ def _not_above(levels: UsageLevels) -> Iterator[Broker]:
             yield broker
 
 
-def _must_shed(levels: UsageLevels, broker: Broker, answer: Unloading, expect: Expect) -> None:
+def must_shed(levels: UsageLevels, broker: Broker, answer: Unloading, expect: Expect) -> None:
+    """Demand that a broker above the limit sheds something."""
     usage, limit = plain(levels.usage[broker.name]), plain(levels.limit)
     allowed = f"{broker.name} at {usage} % sheds: the limit is {limit} %"
     expect.that(bool(answer.of(broker)), allowed, answer)
 
 
-def _must_keep(levels: UsageLevels, broker: Broker, answer: Unloading, expect: Expect) -> None:
+def must_keep(levels: UsageLevels, broker: Broker, answer: Unloading, expect: Expect) -> None:
+    """Demand that a broker that is not above the limit sheds nothing."""
     usage, limit = plain(levels.usage[broker.name]), plain(levels.limit)
     why = f"{broker.name} at {usage} % is not above the limit of {limit} %"
     expect.nothing(answer.of(broker), why)
@@ -104,10 +104,10 @@ def _no_more_than(answer: Unloading, broker: Broker, need: Rate, expect: Expect)
 )
 def a_broker_above_the_limit_sheds(case: SheddingCycle, answer: Unloading, expect: Expect) -> None:
     """A broker above average and threshold together sheds something."""
-    levels = _levels_without_history(case, expect)
-    for broker in _above(levels):
+    levels = levels_without_history(case, expect)
+    for broker in brokers_above(levels):
         if expect.reached(has_movable_load(case, broker)):
-            _must_shed(levels, broker, answer, expect)
+            must_shed(levels, broker, answer, expect)
 
 
 @SHED.check(
@@ -119,11 +119,11 @@ def a_broker_above_the_limit_sheds(case: SheddingCycle, answer: Unloading, expec
 )
 def the_others_keep_all(case: SheddingCycle, answer: Unloading, expect: Expect) -> None:
     """A broker that is not above average and threshold sheds nothing."""
-    levels = _levels_without_history(case, expect)
-    for broker in _not_above(levels):
+    levels = levels_without_history(case, expect)
+    for broker in brokers_not_above(levels):
         keeps = not _may_relieve_idle_brokers(levels, broker)
         if expect.reached(keeps and bool(broker.bundles)):
-            _must_keep(levels, broker, answer, expect)
+            must_keep(levels, broker, answer, expect)
 
 
 def _may_relieve_idle_brokers(levels: UsageLevels, broker: Broker) -> bool:
@@ -134,7 +134,11 @@ def _may_relieve_idle_brokers(levels: UsageLevels, broker: Broker) -> bool:
     case = levels.cycle
     if not case.settings.flag(LOWER_BOUNDARY):
         return False
-    able = [one.name for one in case.brokers.values() if can_shed_by_any_measure(case, one)]
+    able = [
+        one.name
+        for one in case.brokers.values()
+        if can_shed_by_any_measure(case, one) and levels.worthwhile(one, levels.share_of(one))
+    ]
     highest = max((levels.usage[name] for name in able), default=ZERO)
     return levels.usage[broker.name] >= highest - POINTS
 
@@ -144,8 +148,8 @@ def sheds_enough_to_come_below_the_average(
     case: SheddingCycle, answer: Unloading, expect: Expect
 ) -> None:
     """A broker above the limit sheds the traffic that brings it five below the average."""
-    levels = _levels_without_history(case, expect)
-    for broker in _above(levels):
+    levels = levels_without_history(case, expect)
+    for broker in brokers_above(levels):
         if expect.reached(can_shed_by_any_measure(case, broker)):
             _enough(answer, broker, levels.need_of(broker), expect)
 
@@ -153,8 +157,8 @@ def sheds_enough_to_come_below_the_average(
 @SHED.check("THRESHOLD-04", draws=cycle_trials(draws.threshold))
 def sheds_no_more_than_it_takes(case: SheddingCycle, answer: Unloading, expect: Expect) -> None:
     """Without the last bundle it would fall short."""
-    levels = _levels_without_history(case, expect)
-    for broker in _above(levels):
+    levels = levels_without_history(case, expect)
+    for broker in brokers_above(levels):
         alone = not may_shed_for_overload(case, broker)
         if expect.reached(bool(answer.owned(broker)) and alone):
             _no_more_than(answer, broker, levels.need_of(broker), expect)
@@ -165,95 +169,47 @@ def idle_brokers_count_in_the_average(
     case: SheddingCycle, answer: Unloading, expect: Expect
 ) -> None:
     """A broker sheds that is above the limit only because idle ones lower the average."""
-    levels = _levels_without_history(case, expect)
+    levels = levels_without_history(case, expect)
     busy = [usage for usage in levels.usage.values() if usage]
     expect.given(0 < len(busy) < len(levels.usage), "some brokers are idle")
     without_idle = total(busy) / len(busy) + levels.threshold
-    for broker in _above(levels):
+    for broker in brokers_above(levels):
         only_so = levels.usage[broker.name] < without_idle - POINTS
         if only_so and expect.reached(can_shed_by_any_measure(case, broker)):
-            _must_shed(levels, broker, answer, expect)
+            must_shed(levels, broker, answer, expect)
 
 
 @SHED.check("THRESHOLD-06", draws=cycle_trials(draws.with_weights))
 def usage_is_weighted(case: SheddingCycle, answer: Unloading, expect: Expect) -> None:
     """Where weights decide who is above the limit, they do."""
-    levels = _levels_without_history(case, expect)
-    _not_for_idle_brokers(case, expect)
+    levels = levels_without_history(case, expect)
+    not_for_idle_brokers(case, expect)
     plainly = {name: usage_of(broker) for name, broker in case.brokers.items()}
     limit = total(plainly.values()) / len(plainly) + levels.threshold
-    for broker in _above(levels):
+    for broker in brokers_above(levels):
         only_so = plainly[broker.name] < limit - POINTS
         if only_so and expect.reached(can_shed_by_any_measure(case, broker)):
-            _must_shed(levels, broker, answer, expect)
-    for broker in _not_above(levels):
+            must_shed(levels, broker, answer, expect)
+    for broker in brokers_not_above(levels):
         only_so = plainly[broker.name] > limit + POINTS
         if only_so and expect.reached(can_shed_by_any_measure(case, broker)):
-            _must_keep(levels, broker, answer, expect)
+            must_keep(levels, broker, answer, expect)
 
 
-Range = tuple[Percent, Percent]
-"""The least and the most that a usage may be."""
-
-
-def _observed(levels: UsageLevels, broker: Broker) -> Range:
-    """Return the range of the observations of a broker, whichever of them count."""
-    seen = (*broker.history, levels.cycle.weighted_usage[broker.name])
-    return min(seen), max(seen)
-
-
-def _mixed(levels: UsageLevels, broker: Broker) -> Range:
-    """Return the range of the usage of a broker, by the share of its history.
-
-    A history counts wholly, for nothing, or on the right side of a half.
-    """
-    present, share = levels.cycle.weighted_usage[broker.name], levels.history_share
-    if not broker.history:
-        return present, present
-    whole = share in (0, HALF, 1)
-    weights = (share,) if whole else (HALF, Fraction(int(share > HALF)))
-    past = (min(broker.history), max(broker.history))
-    usages = [weight * one + (1 - weight) * present for weight in weights for one in past]
-    return min(usages), max(usages)
-
-
-def _by_range(
-    case: SheddingCycle,
-    answer: Unloading,
-    range_of: Callable[[UsageLevels, Broker], Range],
-    expect: Expect,
-) -> None:
-    """Demand what holds for all usages in their ranges."""
-    levels = _levels(case, expect)
-    expect.given(_has_history(case), "brokers have a history")
-    _not_for_idle_brokers(case, expect)
-    ranges = {name: range_of(levels, broker) for name, broker in case.brokers.items()}
-    lowest, highest = (total(end) for end in zip(*ranges.values(), strict=True))
-    count = len(ranges)
-    for name, broker in case.brokers.items():
-        low, high = ranges[name]
-        least = low - (highest - high + low) / count
-        most = high - (lowest - low + high) / count
-        sheds = least > levels.threshold + POINTS
-        if sheds and expect.reached(can_shed_by_any_measure(case, broker)):
-            allowed = f"{name} sheds: at least {plain(least)} points above the average"
-            expect.that(bool(answer.of(broker)), allowed, answer)
-        keeps = most < levels.threshold - POINTS and not may_shed_for_overload(case, broker)
-        if keeps and expect.reached(bool(broker.bundles)):
-            why = f"{name} is at most {plain(most)} points above the average"
-            expect.nothing(answer.of(broker), why)
-
-
-@SHED.check("THRESHOLD-07", draws=cycle_trials(draws.with_history))
-def history_lies_between(case: SheddingCycle, answer: Unloading, expect: Expect) -> None:
-    """The compared usage is within the observations of the broker, present and earlier."""
-    _by_range(case, answer, _observed, expect)
-
-
-@SHED.check("THRESHOLD-16", draws=cycle_trials(draws.decided_by_history))
-def history_counts_by_its_share(case: SheddingCycle, answer: Unloading, expect: Expect) -> None:
-    """The compared usage is closer to the history for a larger share of history."""
-    _by_range(case, answer, _mixed, expect)
+@SHED.check("THRESHOLD-20", draws=cycle_trials(draws.near_the_least, draws.threshold))
+def too_little_throughput_stays(case: SheddingCycle, answer: Unloading, expect: Expect) -> None:
+    """A broker whose bundles carry no more than the least throughput sheds none."""
+    levels = levels_of(case, expect)
+    not_for_idle_brokers(case, expect)
+    expect.given(LEAST_THROUGHPUT in case.settings.defaults, "there is a least throughput")
+    for broker in case.brokers.values():
+        little = levels.worthwhile(broker, Fraction(1)) is False
+        alone = not may_shed_for_overload(case, broker)
+        if expect.reached(little and alone and bool(broker.bundles)):
+            least = case.settings.number(LEAST_THROUGHPUT)
+            expect.nothing(
+                answer.of(broker), f"{broker.name} would shed at most {plain(least)} MB/s"
+            )
 
 
 def _nobody_above(levels: UsageLevels, expect: Expect) -> None:
@@ -268,7 +224,7 @@ def idle_brokers_trigger_nothing_by_default(
     case: SheddingCycle, answer: Unloading, expect: Expect
 ) -> None:
     """Without the lower boundary, nothing is unloaded while nobody is above the limit."""
-    levels = _levels_without_history(case, expect)
+    levels = levels_without_history(case, expect)
     expect.given(not case.settings.flag(LOWER_BOUNDARY), "the lower boundary is switched off")
     _nobody_above(levels, expect)
     far_below = min(levels.usage.values()) < levels.average - levels.threshold - POINTS
@@ -284,7 +240,10 @@ def _busiest_of_idle(levels: UsageLevels, expect: Expect) -> list[Broker]:
     idle = any(levels.idle(usage) for usage in levels.usage.values())
     expect.given(idle, "a broker is under the lower boundary")
     most = max(levels.usage.values())
-    return [one for one in brokers if levels.usage[one.name] >= most - POINTS]
+    busiest = [one for one in brokers if levels.usage[one.name] >= most - POINTS]
+    enough = all(levels.worthwhile(one, levels.share_of(one)) for one in busiest)
+    expect.given(enough, "more than the least throughput would go")
+    return busiest
 
 
 @SHED.check("THRESHOLD-09", draws=cycle_trials(draws.lower_boundary_on))
@@ -292,7 +251,7 @@ def an_idle_broker_makes_the_busiest_unload(
     case: SheddingCycle, answer: Unloading, expect: Expect
 ) -> None:
     """With a broker below the lower boundary, the broker with the highest usage unloads."""
-    levels = _levels_without_history(case, expect)
+    levels = levels_without_history(case, expect)
     busiest = _busiest_of_idle(levels, expect)
     if expect.reached(all(can_shed_by_any_measure(case, broker) for broker in busiest)):
         names = [broker.name for broker in busiest]
@@ -306,7 +265,7 @@ def nothing_goes_while_nobody_is_idle(
     case: SheddingCycle, answer: Unloading, expect: Expect
 ) -> None:
     """With nobody below the lower boundary and nobody above the limit, nothing is unloaded."""
-    levels = _levels_without_history(case, expect)
+    levels = levels_without_history(case, expect)
     expect.given(case.settings.flag(LOWER_BOUNDARY), "the lower boundary is switched on")
     _nobody_above(levels, expect)
     idle = [levels.idle(usage) is not False for usage in levels.usage.values()]
@@ -317,8 +276,8 @@ def nothing_goes_while_nobody_is_idle(
 @SHED.check("THRESHOLD-11", draws=cycle_trials(draws.threshold))
 def sheds_the_excess_over_the_limit(case: SheddingCycle, answer: Unloading, expect: Expect) -> None:
     """A broker above the limit sheds its excess over the limit and five points, no more."""
-    levels = _levels_without_history(case, expect)
-    for broker in _above(levels):
+    levels = levels_without_history(case, expect)
+    for broker in brokers_above(levels):
         share = levels.usage[broker.name] - levels.limit + FIVE_POINTS
         need = share / 100 * case.traffic_of(broker)
         if expect.reached(can_shed_by_any_measure(case, broker)):
@@ -331,7 +290,7 @@ def bundles_with_more_traffic_go_first(
     case: SheddingCycle, answer: Unloading, expect: Expect
 ) -> None:
     """No bundle goes instead of one of its broker's that carries more."""
-    _levels(case, expect)
+    levels_of(case, expect)
     for broker in case.brokers.values():
         if not may_shed_its_most_expensive(case, broker):
             expect_busiest_first(case, broker, answer, expect)
@@ -345,55 +304,10 @@ def the_busiest_comes_below_the_average(
     case: SheddingCycle, answer: Unloading, expect: Expect
 ) -> None:
     """The bundles of the busiest, shed for an idle broker, bring it five below the average."""
-    levels = _levels_without_history(case, expect)
+    levels = levels_without_history(case, expect)
     for broker in _busiest_of_idle(levels, expect):
         need = levels.need_of(broker)
         if not answer.owned(broker) or not expect.reached(can_shed_by_any_measure(case, broker)):
             continue
         _enough(answer, broker, need, expect)
         _no_more_than(answer, broker, need, expect)
-
-
-@SHED.check("THRESHOLD-14", draws=cycle_trials(draws.forgotten_history))
-def history_of_nothing_counts_nothing(
-    case: SheddingCycle, answer: Unloading, expect: Expect
-) -> None:
-    """With a share of 0, the present usage decides, independent of history."""
-    levels = _levels(case, expect)
-    expect.given(_has_history(case), "brokers have a history")
-    expect.given(levels.history_share == 0, "it does not count")
-    _not_for_idle_brokers(case, expect)
-    for broker in _above(levels):
-        if expect.reached(can_shed_by_any_measure(case, broker)):
-            _must_shed(levels, broker, answer, expect)
-    for broker in _not_above(levels):
-        if expect.reached(bool(broker.bundles)):
-            _must_keep(levels, broker, answer, expect)
-
-
-@CYCLES.check("THRESHOLD-15", draws=threshold_row)
-def usage_lies_between_what_cycles_saw(
-    row: CyclesInARow, answer: UnloadingInARow, expect: Expect
-) -> None:
-    """In later cycles, the compared usage is within those of this and earlier cycles."""
-    expect.given(len(row) > 1, "cycles in a row")
-    _not_for_idle_brokers(_first_by_threshold(row, expect), expect)
-    for one in list(answer)[1:]:
-        history_lies_between(one.cycle, one, expect)
-
-
-@CYCLES.check("THRESHOLD-17", draws=rows_decided_by_history)
-def earlier_cycles_count_by_their_share(
-    row: CyclesInARow, answer: UnloadingInARow, expect: Expect
-) -> None:
-    """In later cycles the usages of earlier ones count by the share of history."""
-    expect.given(len(row) > 1, "cycles in a row")
-    _not_for_idle_brokers(_first_by_threshold(row, expect), expect)
-    for one in list(answer)[1:]:
-        history_counts_by_its_share(one.cycle, one, expect)
-
-
-def _first_by_threshold(row: CyclesInARow, expect: Expect) -> SheddingCycle:
-    first = row.alone(0)
-    expect.given(sheds_by(first, "ThresholdShedder"), "ThresholdShedder sheds")
-    return first

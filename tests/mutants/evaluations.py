@@ -18,7 +18,13 @@ from pulsar_conformance.reference import Model, Readings
 
 from mutants.making import MODEL
 
-PROFILES = ("documented-3.0", "unwritten-3.0", "documented-2.10", "documented-2.4")
+PROFILES = (
+    "documented-3.0",
+    "unwritten-3.0",
+    "documented-2.10",
+    "documented-2.4",
+    "documented-4.0",
+)
 """The profiles that the model follows; a trial is asked under the first that it fits."""
 
 EXAMPLES = 100

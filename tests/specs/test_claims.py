@@ -36,10 +36,14 @@ def test_a_claimed_sentence_is_not_said_to_carry_none() -> None:
 
 def test_without_a_claim_a_gap_opens() -> None:
     specs = load()
+    repeating = {one.id for one in specs.documents.values() if one.follows}
     alone = {where: rules[0] for where, rules in claims(specs).items() if len(rules) == 1}
     assert alone
     for where, rule in alone.items():
-        assert unclaimed(_without(specs, rule, where)) == [where]
+        if where[0] not in repeating:
+            gaps = unclaimed(_without(specs, rule, where))
+            assert gaps[0] == where
+            assert {document for document, *_ in gaps[1:]} <= repeating
 
 
 def test_equal_sentences_are_claimed_alike() -> None:

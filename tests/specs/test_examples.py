@@ -21,13 +21,23 @@ def trial_of(example: Example) -> Trial:
     return Trial(tuple(Question(*question) for question in example.questions))
 
 
+NAMES = {name: {rule.id for rule in SPECS.rules_of(name)} for name in SPECS.profiles}
+"""The rules of each profile; those of a release without the ones that it takes over."""
+NAMES |= {
+    name: {rule.id for rule in SPECS.rules.values() if name in rule.profiles}
+    for name, one in SPECS.profiles.items()
+    if one.released
+}
+
+
 def profiles_of(example: Example) -> list[str]:
     """The profiles in which a run would ask the example."""
     trial = trial_of(example)
     return [
         profile
         for profile in SPECS.profiles
-        if any(profile in SPECS.rules[rule].profiles for rule in example.rules)
+        if any(rule in NAMES[profile] for rule in example.rules)
+        and example.holds_in(SPECS, profile)
         and bad_trial(trial, SPECS.defaults(profile)) is None
     ]
 
@@ -63,7 +73,7 @@ def word(example: Example, rule: str, model: Model, answers) -> str:
 
 def judging(example: Example, profile: str, readings: dict[str, str]) -> list[str]:
     rules = (SPECS.rules[rule] for rule in example.rules)
-    return [one.id for one in rules if profile in one.profiles and one.applies(readings)]
+    return [one.id for one in rules if one.id in NAMES[profile] and one.applies(readings)]
 
 
 def test_every_testable_rule_has_an_example():
@@ -93,7 +103,7 @@ def test_every_rule_is_reached_in_each_of_its_profiles():
         for rule in judging(example, profile, readings_of(example, profile)[0])
     }
     testable = [rule for rule in SPECS.rules.values() if rule.untestable is None]
-    wanted = {(rule.id, one) for rule in testable for one in FOLLOWED.intersection(rule.profiles)}
+    wanted = {(rule.id, one) for rule in testable for one in FOLLOWED if rule.id in NAMES[one]}
     assert wanted <= reached
 
 

@@ -12,7 +12,15 @@ from pulsar_conformance.reference import Model, Readings
 
 EXAMPLES = 100
 CLUSTERS = ("shed.select", "bundles.split_candidates", "place.select")
-OF_THE_MODEL = ("documented-3.0", "documented-2.10", "documented-2.4", "unwritten-3.0")
+OF_THE_MODEL = (
+    "documented-3.0",
+    "documented-2.10",
+    "documented-2.4",
+    "unwritten-3.0",
+    "documented-4.0",
+    "documented-4.2",
+    "documented-5.0",
+)
 """The readings that the model follows."""
 
 RELEASED = tuple(f"released-{version}" for version in ("5.0", "4.2", "4.0", "3.0", "2.10", "2.4"))

@@ -1,0 +1,172 @@
+"""THRESHOLD: the part of earlier observations in the usage that ThresholdShedder compares."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from pulsar_conformance.conformance.common.expect import POINTS, Expect
+from pulsar_conformance.conformance.shedding import draw_threshold as draws
+from pulsar_conformance.conformance.shedding.draw_cycles import (
+    cycle_trials,
+    rows_decided_by_history,
+    threshold_row,
+)
+from pulsar_conformance.conformance.shedding.operations import CYCLES, SHED
+from pulsar_conformance.conformance.shedding.quantities import (
+    UsageLevels,
+    can_shed_by_any_measure,
+    may_shed_for_overload,
+    sheds_by,
+)
+from pulsar_conformance.conformance.shedding.threshold import (
+    brokers_above,
+    brokers_not_above,
+    has_history,
+    levels_of,
+    must_keep,
+    must_shed,
+    not_for_idle_brokers,
+)
+from pulsar_conformance.conformance.shedding.view import (
+    CyclesInARow,
+    SheddingCycle,
+    Unloading,
+    UnloadingInARow,
+)
+from pulsar_conformance.reference.cluster import Broker
+from pulsar_conformance.reference.numbers import Fraction, Percent, plain, total
+
+HALF = Fraction(1, 2)
+
+
+Range = tuple[Percent, Percent]
+"""The least and the most that a usage may be."""
+
+
+def _observed(levels: UsageLevels, broker: Broker) -> Range:
+    """Return the range of the observations of a broker, whichever of them count."""
+    seen = (*broker.history, levels.cycle.weighted_usage[broker.name])
+    return min(seen), max(seen)
+
+
+def _mixed(levels: UsageLevels, broker: Broker) -> Range:
+    """Return the range of the usage of a broker, by the share of its history.
+
+    A history counts wholly, for nothing, or on the right side of a half.
+    """
+    present, share = levels.cycle.weighted_usage[broker.name], levels.history_share
+    if not broker.history:
+        return present, present
+    whole = share in (0, HALF, 1)
+    weights = (share,) if whole else (HALF, Fraction(int(share > HALF)))
+    past = (min(broker.history), max(broker.history))
+    usages = [weight * one + (1 - weight) * present for weight in weights for one in past]
+    return min(usages), max(usages)
+
+
+def _by_range(
+    case: SheddingCycle,
+    answer: Unloading,
+    range_of: Callable[[UsageLevels, Broker], Range],
+    expect: Expect,
+) -> None:
+    """Demand what holds for all usages in their ranges."""
+    levels = levels_of(case, expect)
+    expect.given(has_history(case), "brokers have a history")
+    not_for_idle_brokers(case, expect)
+    ranges = {name: range_of(levels, broker) for name, broker in case.brokers.items()}
+    lowest, highest = (total(end) for end in zip(*ranges.values(), strict=True))
+    count = len(ranges)
+    for name, broker in case.brokers.items():
+        low, high = ranges[name]
+        least = low - (highest - high + low) / count
+        most = high - (lowest - low + high) / count
+        sheds = least > levels.threshold + POINTS and levels.worthwhile(broker, least / 100)
+        if sheds and expect.reached(can_shed_by_any_measure(case, broker)):
+            allowed = f"{name} sheds: at least {plain(least)} points above the average"
+            expect.that(bool(answer.of(broker)), allowed, answer)
+        keeps = most < levels.threshold - POINTS and not may_shed_for_overload(case, broker)
+        if keeps and expect.reached(bool(broker.bundles)):
+            why = f"{name} is at most {plain(most)} points above the average"
+            expect.nothing(answer.of(broker), why)
+
+
+@SHED.check("THRESHOLD-07", draws=cycle_trials(draws.with_history))
+def history_lies_between(case: SheddingCycle, answer: Unloading, expect: Expect) -> None:
+    """The compared usage is within the observations of the broker, present and earlier."""
+    _by_range(case, answer, _observed, expect)
+
+
+@SHED.check("THRESHOLD-16", draws=cycle_trials(draws.decided_by_history))
+def history_counts_by_its_share(case: SheddingCycle, answer: Unloading, expect: Expect) -> None:
+    """The compared usage is closer to the history for a larger share of history."""
+    _by_range(case, answer, _mixed, expect)
+
+
+def _exactly(levels: UsageLevels, broker: Broker) -> Range:
+    usage = levels.usage[broker.name]
+    return usage, usage
+
+
+@SHED.check("THRESHOLD-18", draws=cycle_trials(draws.with_history, draws.decided_by_history))
+def history_is_smoothed_exponentially(
+    case: SheddingCycle, answer: Unloading, expect: Expect
+) -> None:
+    """The compared usage is that before, times the share of history, and the rest of the new."""
+    _by_range(case, answer, _exactly, expect)
+
+
+@SHED.check("THRESHOLD-14", draws=cycle_trials(draws.forgotten_history))
+def history_of_nothing_counts_nothing(
+    case: SheddingCycle, answer: Unloading, expect: Expect
+) -> None:
+    """With a share of 0, the present usage decides, independent of history."""
+    levels = levels_of(case, expect)
+    expect.given(has_history(case), "brokers have a history")
+    expect.given(levels.history_share == 0, "it does not count")
+    not_for_idle_brokers(case, expect)
+    for broker in brokers_above(levels):
+        if expect.reached(can_shed_by_any_measure(case, broker)):
+            must_shed(levels, broker, answer, expect)
+    for broker in brokers_not_above(levels):
+        if expect.reached(bool(broker.bundles)):
+            must_keep(levels, broker, answer, expect)
+
+
+@CYCLES.check("THRESHOLD-15", draws=threshold_row)
+def usage_lies_between_what_cycles_saw(
+    row: CyclesInARow, answer: UnloadingInARow, expect: Expect
+) -> None:
+    """In later cycles, the compared usage is within those of this and earlier cycles."""
+    expect.given(len(row) > 1, "cycles in a row")
+    not_for_idle_brokers(_first_by_threshold(row, expect), expect)
+    for one in list(answer)[1:]:
+        history_lies_between(one.cycle, one, expect)
+
+
+@CYCLES.check("THRESHOLD-17", draws=rows_decided_by_history)
+def earlier_cycles_count_by_their_share(
+    row: CyclesInARow, answer: UnloadingInARow, expect: Expect
+) -> None:
+    """In later cycles the usages of earlier ones count by the share of history."""
+    expect.given(len(row) > 1, "cycles in a row")
+    not_for_idle_brokers(_first_by_threshold(row, expect), expect)
+    for one in list(answer)[1:]:
+        history_counts_by_its_share(one.cycle, one, expect)
+
+
+@CYCLES.check("THRESHOLD-19", draws=(threshold_row, rows_decided_by_history))
+def earlier_cycles_are_smoothed_exponentially(
+    row: CyclesInARow, answer: UnloadingInARow, expect: Expect
+) -> None:
+    """In later cycles the usage of those before is kept by the share of history."""
+    expect.given(len(row) > 1, "cycles in a row")
+    not_for_idle_brokers(_first_by_threshold(row, expect), expect)
+    for one in list(answer)[1:]:
+        history_is_smoothed_exponentially(one.cycle, one, expect)
+
+
+def _first_by_threshold(row: CyclesInARow, expect: Expect) -> SheddingCycle:
+    first = row.alone(0)
+    expect.given(sheds_by(first, "ThresholdShedder"), "ThresholdShedder sheds")
+    return first

@@ -1,0 +1,198 @@
+"""All specifications together, and what follows from them for a profile."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from functools import cached_property
+
+from pulsar_conformance.specs.errors import UnknownName
+from pulsar_conformance.specs.model import (
+    JSON,
+    Document,
+    Hidden,
+    Profile,
+    Reading,
+    Rule,
+    Setting,
+    Source,
+    Way,
+    Where,
+)
+
+
+class Defaults(dict[str, JSON]):
+    """The default of each setting in a profile."""
+
+    unused: frozenset[str] = frozenset()
+    """Settings whose default holds whatever is set."""
+
+
+@dataclass(frozen=True)
+class Specs:
+    """Documents, settings, readings, profiles and rules, each by its name and in order."""
+
+    documents: Mapping[str, Document]
+    settings: Mapping[str, Setting]
+    """The settings that pages name."""
+    annotated: Mapping[str, Setting]
+    """The settings that annotations of releases name; some of them pages name, too."""
+    readings: Mapping[str, Reading]
+    ways: Mapping[str, Way]
+    hidden: Mapping[str, Hidden]
+    profiles: Mapping[str, Profile]
+    rules: Mapping[str, Rule]
+
+    @property
+    def neutral(self) -> dict[str, float]:
+        """The hidden settings that can be made to do nothing, each at that value."""
+        known = self.hidden.values()
+        return {one.name: one.neutral for one in known if one.neutral is not None}
+
+    def ways_of(self, profile: str) -> dict[str, str]:
+        """Return the alternative of every way in a profile, by default the documented one."""
+        usual = {name: next(iter(way.alternatives)) for name, way in self.ways.items()}
+        return {**usual, **self.profile(profile).ways}
+
+    def profile(self, name: str) -> Profile:
+        """Return the profile of that name. Errors: `UnknownName`."""
+        if name not in self.profiles:
+            raise UnknownName(name, "profile", self.profiles)
+        return self.profiles[name]
+
+    def lineage(self, profile: str) -> tuple[Profile, ...]:
+        """Return the profile and those that it is based on, the most basic first."""
+        found = self.profile(profile)
+        return (*self.lineage(found.based_on), found) if found.based_on else (found,)
+
+    def documents_of(self, profile: str) -> tuple[str, ...]:
+        """Return the documents of a profile; those of another one that it is based on otherwise."""
+        found = self.profile(profile)
+        if found.documents or not found.based_on:
+            return found.documents
+        return self.documents_of(found.based_on)
+
+    def defaults(self, profile: str) -> Defaults:
+        """Return the default of each setting that has one in the profile.
+
+        It is the documented one, where the profile is no release that has another.
+        """
+        documents = self.documents_of(profile)
+        found = Defaults(
+            {
+                name: setting.defaults[document]
+                for name, setting in (*self.settings.items(), *self.annotated.items())
+                for document in documents
+                if document in setting.defaults
+            }
+        )
+        for one in self.lineage(profile):
+            found.update(one.defaults)
+        found.unused = frozenset(
+            name
+            for name, setting in self.annotated.items()
+            if setting.unused and name in found and {*setting.documents}.intersection(documents)
+        )
+        return found
+
+    @cached_property
+    def _sentences(self) -> dict[str, frozenset[Where]]:
+        """The sentences that each profile's documents hold, repeated ones included."""
+        return {name: frozenset(self._held(name)) for name in self.profiles}
+
+    def _held(self, profile: str) -> Iterator[Where]:
+        for document in map(self.documents.__getitem__, self.documents_of(profile)):
+            for section in document.sections:
+                for sentence in section.sentences:
+                    yield document.id, section.title, sentence.number
+                    for number in sentence.like:
+                        yield str(document.follows), section.title, number
+
+    def says(self, profile: str, source: Source) -> bool:
+        """True if a document of the profile has a sentence of a source, or repeats one."""
+        held = self._sentences[profile]
+        places = ((source.document, source.section, number) for number in source.sentences)
+        return source.document in self.documents_of(profile) or any(one in held for one in places)
+
+    def documented_values(self, profile: str, reading: str) -> tuple[str, ...]:
+        """Return the values of a reading that the documents of a profile allow."""
+        if any(reading in one.settled for one in self.lineage(profile)):
+            return (self.default_readings(profile)[reading],)
+        return tuple(
+            one.value
+            for one in self.readings[reading].alternatives
+            if any(self.says(profile, source) for source in one.sources)
+        )
+
+    def default_readings(self, profile: str) -> dict[str, str]:
+        """Return the profile's value of every reading."""
+        values = {name: reading.values[0] for name, reading in self.readings.items()}
+        for one in self.lineage(profile):
+            values.update(one.readings)
+        return values
+
+    def open_values(self, profile: str, reading: str) -> tuple[str, ...]:
+        """Return the values of a reading among which a profile leaves the choice, its own first.
+
+        Those are what its documents allow, and what the profile itself says; all that any document
+        allows where its own say nothing about the matter.
+        """
+        own = self.default_readings(profile)[reading]
+        allowed = self.documented_values(profile, reading)
+        return tuple(dict.fromkeys((own, *(allowed or self.readings[reading].documented))))
+
+    def rules_of(self, profile: str) -> tuple[Rule, ...]:
+        """Return the rules of the profile, under any readings.
+
+        It has those of the profile that it is based on, too, except those that one of the two is
+        without; assumptions that no document states stand alone.
+        """
+        found = self.profile(profile)
+        lineage = (found,) if found.kind == "unwritten" else self.lineage(profile)
+        names = {one.id for one in lineage}
+        without = {name for one in lineage for name in one.without}
+        return tuple(
+            rule
+            for rule in self.rules.values()
+            if names.intersection(rule.profiles) and rule.id not in without
+        )
+
+    def dropped(self, profile: str) -> frozenset[str]:
+        """Return the rules of earlier documents that the documents of a profile changed."""
+        lineage = [one for one in self.lineage(profile) if one.kind == "documented"]
+        return frozenset(name for one in lineage for name in one.without)
+
+    def rules_matching(self, pattern: str) -> tuple[Rule, ...]:
+        """Return the rules whose ID matches a pattern such as `OVERLOAD-*`, in order.
+
+        UnknownName where none does, with the areas or the IDs that come near.
+        """
+        found = tuple(rule for name, rule in self.rules.items() if fnmatchcase(name, pattern))
+        if not found:
+            areas = dict.fromkeys(f"{rule.area}-*" for rule in self.rules.values())
+            known = areas if "*" in pattern or "-" not in pattern else self.rules
+            raise UnknownName(pattern, "rule or pattern of rules", known)
+        return found
+
+    def sources_of(self, rule: Rule, profile: str) -> list[str]:
+        """Return document and section of each source in a profile, except copies."""
+        found = [
+            f"{source.document} § {source.section}"
+            for source in rule.sources
+            if self.says(profile, source) and self.documents[source.document].copy_of is None
+        ]
+        return list(dict.fromkeys(found)) or [f"observed: {rule.why}"]
+
+    def check_open(self, profile: str, readings: Mapping[str, str]) -> None:
+        """Raise UnknownName for a value that the profile does not leave open."""
+        for name, value in readings.items():
+            known = self.open_values(profile, name)
+            if value not in known:
+                raise UnknownName(value, f"value of {name} that {profile} leaves open", known)
+
+    def check_readings(self, readings: Mapping[str, str]) -> None:
+        """Raise UnknownName for a reading or a value that is not there."""
+        for name, value in readings.items():
+            if name not in self.readings:
+                raise UnknownName(name, "reading", self.readings)
+            if value not in self.readings[name].values:
+                raise UnknownName(str(value), f"value of {name}", self.readings[name].values)
