@@ -181,8 +181,8 @@ def ask_lines(
 ) -> int:
     """Write one line for each question, in their order; how many of them were bad lines.
 
-    Instead of an answer, a bad line has an object with its `error`, which is told as well. Raises
-    AdapterError if the implementation cannot answer; what was asked before has its lines by then.
+    Instead of an answer, a bad line has an object with its `error`, which is printed as well.
+    Raises AdapterError if the implementation cannot answer, after the lines of earlier questions.
     """
     bad = 0
     for group in groups(lines, min(batch, connection.hello.batch)):
@@ -263,7 +263,7 @@ def run(args: argparse.Namespace) -> int:
             if not args.files:
                 bad += ask_lines(connection, sys.stdin.buffer, sys.stdout, args.batch)
     except BrokenPipeError:
-        # Whoever reads the answers has seen enough; the interpreter flushes once more at its end.
+        # The reader of the answers has seen enough; the interpreter flushes once more at its end.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except OSError as error:
         raise UserError(f"{error.filename}: {error.strerror}") from None

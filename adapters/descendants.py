@@ -49,7 +49,7 @@ def marked(mark: str) -> list[psutil.Process]:
 def end(mark: str, known: Iterable[psutil.Process]) -> None:
     """Kill the processes that are known, and all that have the mark.
 
-    A process that has got the ID of one that ended is left alone.
+    A new process with the ID of one that ended is left alone.
     """
     left = list(known)
     for _ in range(ROUNDS):

@@ -13,8 +13,7 @@ from pulsar_conformance import specs
 from pulsar_conformance.conformance.common.events import Verdict
 from pulsar_conformance.conformance.engine.plan import BadPlan, add_options, plan_of, rules_folder
 from pulsar_conformance.conformance.engine.run import Run
-from pulsar_conformance.conformance.reporters import allure_results
-from pulsar_conformance.conformance.reporters.progress import Progress
+from pulsar_conformance.conformance.reporters import Progress, allure_results
 from pulsar_conformance.conformance.reporters.terminal import (
     IMPLEMENTATION,
     NOTES,

@@ -63,7 +63,7 @@ def unknown(name: str, kind: str, known: Iterable[str]) -> str:
 
 
 def there_are(name: str, known: Iterable[str]) -> str:
-    """List the known names, or of many those that come near to `name`."""
+    """List the known names; if there are many, only those close to `name`."""
     names = list(known)
     if len(names) <= MOST_LISTED:
         return f"there are {', '.join(names)}" if names else "there are none"

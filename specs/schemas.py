@@ -40,7 +40,7 @@ def operations() -> tuple[str, ...]:
 
 
 def check_shape(sheet: Sheet, name: str) -> None:
-    """Validate a file. Errors: `SpecError` for the most telling mistake, at its line."""
+    """Validate a file. Errors: `SpecError` for the most specific mistake, at its line."""
     error = _mistake(sheet.data, name)
     if error is None:
         return
@@ -80,16 +80,16 @@ def _mistake(value: JSON, name: str) -> ValidationError | None:
     validator = _validator(name)
     if validator is None or validator.is_valid(value):
         return None
-    return _most_telling(list(validator.iter_errors(value)))
+    return _most_specific(list(validator.iter_errors(value)))
 
 
-def _most_telling(errors: Sequence[ValidationError]) -> ValidationError:
+def _most_specific(errors: Sequence[ValidationError]) -> ValidationError:
     error = min(errors, key=lambda one: (len(one.instance_path), one.kind.name in LATER))
     if error.kind.name not in WEAK:
         return error
     alternatives: Sequence[Sequence[ValidationError]] = getattr(error.kind, "context", ())
     same_type = [one for one in alternatives if not _is_of_other_type(one, error)]
-    return _most_telling(same_type[0]) if len(same_type) == 1 else error
+    return _most_specific(same_type[0]) if len(same_type) == 1 else error
 
 
 def _is_of_other_type(errors: Sequence[ValidationError], whole: ValidationError) -> bool:

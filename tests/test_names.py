@@ -77,7 +77,7 @@ SHARED = {
     "unloads": "the documented unloads of each broker, by its strategy",
     "with_weights": "draws clusters with weights of resources",
 }
-"""What all functions of these names do; each is defined for another engine, subject or strategy."""
+"""Purpose of all functions of a name; each is defined for another engine, subject or strategy."""
 
 MEANINGS = {**HOOKS, **ANSWERS, **SHARED}
 

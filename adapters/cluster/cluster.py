@@ -207,7 +207,7 @@ class LiveCluster:
         return None if port is None else self.name_of(port)
 
     def depose(self) -> None:
-        """Whoever leads loses the lead; wait until all have heard who leads now."""
+        """Take the lead from the leader; wait until all brokers know the new one."""
         node = LOAD_MANAGERS[self._manager].leader
         before = self.metadata.since(node)
         heard = {name: broker.notified.count.get(node, 0) for name, broker in self._up()}
@@ -275,8 +275,8 @@ class LiveCluster:
     def notified(self) -> None:
         """Wait until every broker has been notified of all writes up to now.
 
-        ZooKeeper tells everybody of all writes in their order: whoever has heard of the last one,
-        has heard of those before it.
+        ZooKeeper reports all writes in their order: a broker that knows the last one knows those
+        before it.
         """
         before = {name: broker.notified.count.get(MARK, 0) for name, broker in self._up()}
         self.metadata.mark()

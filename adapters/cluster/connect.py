@@ -33,7 +33,7 @@ FRAME = "# Problematic frame:"
 class ClusterConnection(ProcessConnection):
     """A child whose JVM holds a whole cluster.
 
-    Where that breaks down, the cluster is lost, and another one tries the story once more.
+    If that JVM breaks down, the cluster is lost; a new one tries the story once more.
     """
 
     def __init__(

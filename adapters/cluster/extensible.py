@@ -131,7 +131,7 @@ class ExtensibleManager(LoadManager):
         return {str(one) for one in found.toArray()}
 
     def shed(self) -> set[str]:
-        """None: its shedding is not judged, see `undecided`."""
+        """None: its shedding is not judged, see `check_story_is_decided`."""
         return set()
 
     def _run_through(self) -> None:
@@ -163,9 +163,9 @@ class _Echo:
             self._listens = True
 
     def wait(self) -> None:
-        """Wait until the mark is heard. Errors: `Unsettled`."""
+        """Wait until the mark arrives. Errors: `Unsettled`."""
         if not self._heard.wait(PATIENCE):
-            raise Unsettled(f"a mark in a system topic: not heard within {PATIENCE} s")
+            raise Unsettled(f"a mark in a system topic: not received within {PATIENCE} s")
 
     @jpype.JOverride
     def accept(self, key: Java, _value: Java) -> None:

@@ -39,7 +39,7 @@ KEPT = frozenset({"zookeeper", "ledgers", "bookies"})
 OWNED, BROKERS, LOCAL_POLICIES = "/namespace", "/loadbalance/brokers", "/admin/local-policies"
 LEADER = "/loadbalance/leader"
 MARK = "/conformance"
-"""A node of the suite's own, which is written to see who has heard of it."""
+"""A node that the suite writes, to find out which brokers have been notified."""
 BUNDLES, AVERAGES = "/loadbalance/bundle-data", "/loadbalance/broker-time-average"
 """Paths at which the leader writes the data of bundles and of brokers."""
 
@@ -238,7 +238,7 @@ def _absent(error: jpype.JException) -> bool:
 
 @jpype.JImplements("org.apache.zookeeper.Watcher", deferred=True)
 class _Telling:
-    """Tells whoever waits that something was written."""
+    """Wakes the threads that wait for a write."""
 
     def __init__(self, alarm: Alarm) -> None:
         self._alarm = alarm

@@ -64,7 +64,7 @@ class BrokerHost:
         return [[place, one.kind, one.due] for place, one in enumerate(self._timers)]
 
     def run(self, number: int) -> None:
-        """Run one of those."""
+        """Run one of the tasks that `due` returned."""
         self._broker.timers.run(self._timers[number])
 
     def locks(self) -> dict[str, list[int]] | None:

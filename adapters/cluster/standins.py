@@ -7,7 +7,7 @@ from collections.abc import Mapping
 STANDINS: Mapping[str, str] = {
     "BrokerHostUsage, the probe of the host": "all brokers share one machine; CPU is what the "
     "story's topics cost of the story's capacity, and the network is idle; a broker that has "
-    "started, and reported how busy the machine is, reports anew at once",
+    "started, and reported how busy the machine is, reports once more at once",
     "PulsarStats.bundleStats and brokerStats, the table of traffic": "nobody sends 100 MB/s "
     "to loopback; each bundle carries what the story says of the topics in it",
     "The timers of the load manager": "a story lasts hours; each task that a broker has scheduled "
@@ -22,7 +22,7 @@ STANDINS: Mapping[str, str] = {
     "admin API as a broker for all else; what it made for a broker that is gone serves the next "
     "one, which it knows by the servlet's context",
     "/conformance, a node of the metadata, and a key in system topics": "it is written after each "
-    "change; whoever has heard of it has heard of the change",
+    "change; a broker that has seen it has seen the change",
     "A broker that is killed": "where the adapter's name says crash=kill, each broker that a story "
     "lets crash has a JVM of its own, with the same two sensors and timers",
     "All brokers but one, where a decision alone is asked for": "the one that leads decides; the "

@@ -97,7 +97,7 @@ class LiveStory(StoryPlayer):
         self._start(name, capacity)
 
     def leader_lost(self, _about: Mapping[str, Any], _step: SeenStep) -> None:
-        """Whoever leads loses the lead."""
+        """The leader loses the lead."""
         if not self._cluster.brokers:
             raise Declined("ignored", "no broker leads")
         self._cluster.depose()
@@ -251,7 +251,7 @@ class LiveStory(StoryPlayer):
     def ask(self, request: Request) -> Reply | None:
         """Send a request to each broker in turn; with none up, as soon as one is.
 
-        When it returns, all brokers have heard of what the request has changed.
+        When it returns, all brokers know the changes that the request made.
         """
         if not self._cluster.brokers:
             self._later.append(request)

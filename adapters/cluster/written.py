@@ -36,7 +36,7 @@ class Writings:
         told, self._reports = self._reports, stamps(nodes.items())
         for broker, name in self._cluster.names().items():
             before, now = told.get(name), self._reports.get(name)
-            # Whoever registers writes, too; it was not up before.
+            # A broker that registers writes, too, and was not up before.
             if before is not None and now is not None and before[0] == now[0] and before != now:
                 said = step.reports.setdefault(broker, {"minutes": []})
                 said["minutes"].append(clock)

@@ -43,5 +43,5 @@ class Address:
 
 
 def is_url(rest: str) -> bool:
-    """True if what follows `cluster:` is a URL, and no release and no folder."""
+    """True if the text after `cluster:` is a URL, rather than a release or a folder."""
     return rest.startswith(SCHEMES)

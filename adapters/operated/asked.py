@@ -111,7 +111,7 @@ class OwnQuestions:
         return {"boundaries": list(having[space]), "why": f"they are those of {space}"}
 
     def locate(self, case: Mapping[str, Any]) -> JSON:
-        """The bundle of each topic, as a broker says: another one for each topic."""
+        """The bundle of each topic, as a broker says; each topic is asked of a different broker."""
         spaces = {namespace_of_topic(topic) for topic in case["topics"]}
         space = spaces.pop() if len(spaces) == 1 else ""
         cuts = tuple(case["boundaries"])

@@ -101,7 +101,7 @@ class Looker:
         self._pool.shutdown(wait=False, cancel_futures=True)
 
     def _brokers(self) -> tuple[str, ...]:
-        """The brokers that are up, from whoever answers."""
+        """The brokers that are up, from the first broker that answers."""
         path = f"{ADMIN}/brokers/{quote(self.cluster)}"
         errors = []
         for base in (self._api.access.base, *map(self._api.of, self._known)):
@@ -141,7 +141,7 @@ class Looker:
         return str(named) or None
 
     def _settings(self, leader: str | None) -> dict[str, Any]:
-        """The settings in force at the leader, as far as documents name them."""
+        """The settings in force at the leader that documents name."""
         base = self._api.of(leader or self._known[0])
         told = self._api.get(f"{ADMIN}/brokers/configuration/runtime", base)
         return documented(told)

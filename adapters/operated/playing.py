@@ -186,7 +186,7 @@ class PlayedStory(StoryPlayer):
             return
         self.owners[topic] = owner = self._cluster.owner_of(topic)
         space = namespace_of_topic(topic)
-        # Some managers name the owner to whoever asks before they count the bundle as owned.
+        # Some managers name the owner before they count the bundle as owned.
         self._tenant.seen(
             lambda: self._cluster.owned([space]).get(bundle) == (owner, 0), f"{owner} owns {bundle}"
         )

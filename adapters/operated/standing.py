@@ -22,7 +22,7 @@ MOST_NAMESPACES, MOST_TOPICS = 20, 10
 MANAGER = "loadManagerClassName"
 NESTED = "systemResourceUsage"
 MADE_UP = "persistent://{}/conformance-{}"
-"""A name that no topic has: in which bundle it would lie can be asked all the same."""
+"""A name that no topic has; its bundle can be asked for nevertheless."""
 
 
 @dataclass(frozen=True)

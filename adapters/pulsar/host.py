@@ -69,8 +69,8 @@ class Released:
     def hello(self, profile: str, readings: Mapping[str, str]) -> dict[str, Any]:  # noqa: ARG002  see above
         """Return name, operations and the parts that are stubbed.
 
-        It names no readings: whoever asks says by which it is judged, the documents' usual ones
-        or those that `--characterize` finds.
+        It names no readings: the options of a run say by which it is judged, the documents' usual
+        ones or those that `--characterize` finds.
         """
         release = self._release
         plugin = release.shedder or release.placer

@@ -106,7 +106,7 @@ def _field(kind: type[Any], name: str) -> Java:
 
 
 def methods(of: Java, name: str) -> Sequence[Java]:
-    """The methods of that name of a class or of those above it, whoever may call them.
+    """The methods of that name of a class or of those above it, public or not.
 
     Those with fewer parameters come first; the JVM itself gives them in any order.
     """

@@ -80,8 +80,8 @@ class Loads:
     ) -> None:
         """Return the leader's load data: reports, and averages of the bundles that have any.
 
-        Of a bundle without data it knows nothing, whoever owns it; where it `assigned` every
-        bundle that is owned, it has what it then assumes of one that was never measured.
+        It has no data of a bundle that was never measured. If it `assigned` every owned bundle,
+        it has the values that it assumes for such a bundle.
         """
         written = {self._identify(name): _report(report) for name, report in brokers.items()}
         for identifier, local in self._read(written, self._brokers).entrySet():

@@ -1,4 +1,4 @@
-"""The examined release that another one is nearest to, by what its own classes answer.
+"""The examined release whose answers are nearest to those of another release.
 
 `telling.json` has the cases and defaults in which the examined releases differ, with the answer of
 each. Reasons of a refusal or failure are not compared.

@@ -56,7 +56,7 @@ class Shelf:
             if now.st_size != size:
                 raise Damaged(f"{jar} has {now.st_size} bytes instead of {size}")
             if now.st_mtime_ns != written and _digest(jar) != digest:
-                raise Damaged(f"{jar} holds something else than was fetched")
+                raise Damaged(f"{jar} differs from the jar that was fetched")
         return True
 
     def fill(self, fetch: Callable[[Path], None]) -> None:

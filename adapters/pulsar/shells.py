@@ -1,6 +1,6 @@
 """Shells: objects of a release's own types that surround the class under test.
 
-A shell answers by the name of the called method. Everything that it was not told is empty: no
+A shell answers by the name of the called method. Everything else is empty: no
 policy, no stored data, a completed future. `STANDINS` lists every shell, with the reason why it may
 stand in.
 """
@@ -119,7 +119,7 @@ def release_stubs() -> None:
 
 
 UNREPLIED: set[str] = set()
-"""Type.method of every call since the last `forget` that had no reply, and got null."""
+"""Type.method of every call since the last `release_stubs` that had no reply, and got null."""
 
 NULL_OF = re.compile(r'because the return value of "([\w.$]+\.)?(\w+\.\w+)\(')
 """The part of a NullPointerException's message that names the method that returned null."""

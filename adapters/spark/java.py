@@ -127,7 +127,7 @@ class JavaProcess:
             from pyspark import SparkConf
             from pyspark.java_gateway import launch_gateway
 
-            # Whoever asks for a Spark of its own is not to get the one that this variable names.
+            # A Spark of one's own must not be the one that this variable names.
             os.environ.pop("SPARK_REMOTE", None)
             settings = _settings(master, more)
             if OPTIONS not in settings:

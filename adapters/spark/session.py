@@ -94,7 +94,7 @@ def acquire(target: str, adapter: str, options: Mapping[str, str] = MappingProxy
     It is `local[2]` or the like, `sc://host:port`, or `SUBMITTED`.
 
     `options` are over our own where it is started here; one that runs already keeps its own.
-    Raises AdapterError where it cannot be had, is none, or the process has another one.
+    Raises AdapterError if it cannot be reached or started, or the process has another one.
     """
     check_place(target, adapter)
     if _PROCESS.running is None and target != SUBMITTED:
@@ -126,7 +126,7 @@ def _check_ended(adapter: str) -> None:
 
 
 def taking(target: str, adapter: str) -> Future[Spark]:
-    """Promise what `take` returns, and start Java, where it has to be, in the background.
+    """Promise what `acquire` returns, and start Java, where it has to be, in the background.
 
     That takes seconds, in which cases can be drawn. Raises AdapterError where it is known at once
     that there will be no Spark.
@@ -155,8 +155,9 @@ def apart(session: Session) -> Session | None:
 
 
 def release(spark: Spark, *, idle: bool = False) -> None:
-    """Release the session that `take` returned; the last user stops it. An `idle` session in a Java
-    process of our own is stopped without waiting.
+    """Release the session that `acquire` returned; the last user stops it.
+
+    An `idle` session in a Java process of our own is stopped without waiting.
     """
     with _PROCESS.turn:
         spark.users -= 1

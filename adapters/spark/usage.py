@@ -64,7 +64,7 @@ def smoothed(history: Column, present: Column, kept: Column) -> Column:
 
 
 def mixed(was: Column, seen: Column, kept: Column) -> Column:
-    """A usage after one more was seen; that one itself where there was none. [THRESHOLD-07]"""
+    """A smoothed usage after one more observation; the first one counts as it is. [THRESHOLD-07]"""
     return F.coalesce(was * kept + seen * (constant(1) - kept), seen)
 
 

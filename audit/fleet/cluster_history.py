@@ -96,7 +96,7 @@ class ClusterHistory:
             self.cycle(now)
 
     def known(self, now: int) -> dict[str, Json]:
-        """Return the last reports of the brokers that the leader takes for alive."""
+        """Return the last reports of the brokers that the leader considers alive."""
         oldest = SECOND * self.fleet.seconds
         there = sorted(self.reports.items())
         return {name: one.said for name, one in there if now - one.at <= oldest}

@@ -102,7 +102,7 @@ def _bundles(made: Made, plan: AuditPlan) -> DataFrame:
 
 
 def decided_table(rows: DataFrame, readings: Mapping[str, str]) -> DataFrame:
-    """Return the rows of `shedding.decisions` in the columns of `DECIDED`, without unloads."""
+    """Return the rows of `shedding.decision_rows` in the columns of `DECIDED`, without unloads."""
     by = [name for name in shedding.STRATEGIES if name.lower() in rows.columns]
     levels = rows.withColumn("level", explanations.level(by))
     narrows = _narrows() if "UniformLoadShedder" in by else F.lit(None).cast("boolean")

@@ -55,7 +55,7 @@ def affected_splits(own: DataFrame, silver: Silver, since: datetime) -> DataFram
 def findings_about_splits(silver: Silver, plan: AuditPlan, count: int) -> DataFrame:
     """Return `cluster`, `cycle`, `rule`, `verdict` and `evidence`: a row per time and rule.
 
-    `count` is the number of splits, as `causes.counted` returns it.
+    `count` is the number of splits, as `causes.bounded_count` returns it.
     """
     rules = {rule.id for rule in specs.load().rules_of(plan.profile) if rule.applies(plan.readings)}
     rows = settings_at.join_settings(silver, plan, leader_splits(silver, plan), "cycle")

@@ -116,7 +116,7 @@ def made(
     operation: str = SHED.id,
     what_if: Mapping[str, Any] | None = None,
 ) -> Made:
-    """Return the case of the sources that are given. Errors: of those that read them.
+    """Return the case of the sources that are given. Errors: those of reading them.
 
     `what_if`: settings that are changed later, which decide what has an effect.
     """

@@ -64,7 +64,7 @@ def content_of(trial: Trial) -> dict[str, Any]:
 def load_saved(file: Path, defaults: Mapping[str, Any] | None = None) -> Saved:
     """Read a case file: `{"ask", "case"}`, or `{"trial": [those]}` for several questions.
 
-    With `"after": [those]`, they are asked after others, of an implementation that starts anew.
+    With `"after": [those]`, they are asked after others, of a restarted implementation.
 
     With `defaults`, the documented ones of a profile, an illegal case is rejected. Errors:
     `BadCase`.

@@ -27,7 +27,7 @@ from pulsar_conformance.conformance.compare.differences import Pair
 from pulsar_conformance.conformance.engine.implementation import Implementation
 from pulsar_conformance.conformance.engine.judge import JudgedImplementation
 from pulsar_conformance.conformance.engine.plan import BadPlan
-from pulsar_conformance.conformance.reporters.progress import show_progress
+from pulsar_conformance.conformance.reporters import show_progress
 from pulsar_conformance.specs.text import paragraph
 
 

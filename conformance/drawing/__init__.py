@@ -28,8 +28,8 @@ are minutes.
         shed = my_load_manager.shed(case)
         assert len(shed) == len(set(shed))
 
-Hypothesis shrinks such a failing case as far as it was drawn choice by choice. Most numbers of a
-case come from a seed, of which 0 is the smallest.
+Hypothesis shrinks the choices of a failing case that it drew one by one. Most numbers of a case
+come from a seed, of which 0 is the smallest.
 """
 
 from __future__ import annotations

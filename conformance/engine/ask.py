@@ -133,7 +133,7 @@ class Dispatcher:
             return True
 
     def close(self) -> None:
-        """Stop asking; whoever waits for an answer gets `CancelledError`."""
+        """Stop asking; callers that wait for an answer get `CancelledError`."""
         with self._turn:
             self._closed = True
             for *_, promised in self._waiting:

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from pulsar_conformance import fixtures, specs
 from pulsar_conformance.adapters import AdapterError
 from pulsar_conformance.conformance.cases import saved
-from pulsar_conformance.conformance.cases.deviations import Deviation
 from pulsar_conformance.conformance.cases.legality import allows
 from pulsar_conformance.conformance.catalogue import checks
 from pulsar_conformance.conformance.common.events import CaseReduced, Tell
@@ -25,6 +25,9 @@ from pulsar_conformance.conformance.engine.evaluate import ALLOWED, Fault
 from pulsar_conformance.conformance.engine.judge import AppliedRule, JudgedImplementation
 from pulsar_conformance.conformance.engine.plan import Plan
 from pulsar_conformance.conformance.stories.operations import REPLAY
+
+if TYPE_CHECKING:
+    from pulsar_conformance.conformance.cases.deviations import Deviation
 
 RECURRENCES = 2
 """Times that a fault has to recur where a case takes seconds; in a story, each time it is asked."""

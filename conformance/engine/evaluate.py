@@ -73,7 +73,7 @@ class RuleEvaluator:
         return bad_trial(trial, self.defaults, self.readings) is None
 
     def judge(self, rule: str, trial: Trial, answers: Sequence[Json]) -> Outcome:
-        """Judge answers by a rule, which the trial may not reach."""
+        """Judge answers by a rule; the trial may not reach it."""
         check = checks()[rule]
         if not check.judges(trial):
             return OTHER_QUESTIONS

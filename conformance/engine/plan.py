@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pulsar_conformance import specs
 from pulsar_conformance.adapters import AdapterError, Limits
@@ -19,11 +19,13 @@ from pulsar_conformance.adapters.arguments import (
     seconds,
 )
 from pulsar_conformance.adapters.names import check_name
-from pulsar_conformance.conformance.cases import deviations as known
 from pulsar_conformance.conformance.cases import saved
 from pulsar_conformance.conformance.cases.saved import Saved
 from pulsar_conformance.conformance.common.trial import Trial
 from pulsar_conformance.specs.errors import UserError
+
+if TYPE_CHECKING:
+    from pulsar_conformance.conformance.cases.deviations import Deviation
 
 ENOUGH_EXAMPLES = 100
 """Number of examples from which a rule that no case reached fails the run."""
@@ -50,7 +52,7 @@ class Plan:
     readings: Mapping[str, str] = field(default_factory=dict)
     rules: tuple[str, ...] = ()
     """Patterns of rule IDs; empty means all."""
-    deviations: tuple[known.Deviation, ...] = ()
+    deviations: tuple[Deviation, ...] = ()
     replay: Trial | None = None
     replay_file: str = ""
     saved: tuple[Saved, ...] = ()
@@ -88,7 +90,7 @@ class Plan:
             chosen = chosen_readings(readings)
             for profile in profiles:
                 specs.load().check_open(profile, chosen)
-            listed = known.load_deviations(Path(deviations)) if deviations else ()
+            listed = _load_deviations(deviations) if deviations else ()
             earlier = () if replay else tuple(saved.saved_before(root))
             trial = _replayed(replay, profiles) if replay else None
         except saved.BadCase as wrong:
@@ -139,7 +141,7 @@ class Plan:
         """True if a rule was chosen."""
         return not self.rules or any(fnmatchcase(rule, pattern) for pattern in self.rules)
 
-    def deviation(self, rule: str, *names: str) -> known.Deviation | None:
+    def deviation(self, rule: str, *names: str) -> Deviation | None:
         """Return the known deviation for a rule and an implementation, its own entry first."""
         found = [one for one in self.deviations if one.concerns(rule, *names)]
         return min(found, key=lambda one: one.implementation is None, default=None)
@@ -171,6 +173,12 @@ def chosen_readings(readings: Sequence[str]) -> dict[str, str]:
         chosen[name] = value
     specs.load().check_readings(chosen)
     return chosen
+
+
+def _load_deviations(file: str) -> tuple[Deviation, ...]:
+    from pulsar_conformance.conformance.cases.deviations import load_deviations
+
+    return load_deviations(Path(file))
 
 
 def _replayed(file: str, profiles: Sequence[str]) -> Trial:

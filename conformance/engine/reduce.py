@@ -166,7 +166,7 @@ class _UnansweredSearch:
         return [one is first for one in trials]
 
     def _first(self, trials: Sequence[Trial]) -> Trial | None:
-        """Return the first that is not answered, as far as messages are left."""
+        """Return the first that is not answered, while messages are left."""
         asked = self._asked(trials)
         if asked is None or len(trials) == 1:
             return trials[0] if asked is not None else None

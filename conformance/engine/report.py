@@ -12,11 +12,10 @@ from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pulsar_conformance import fixtures, specs
 from pulsar_conformance.conformance.cases import saved
-from pulsar_conformance.conformance.cases.deviations import Deviation
 from pulsar_conformance.conformance.common.events import Failure, Verdict
 from pulsar_conformance.conformance.common.trial import Trial
 from pulsar_conformance.conformance.engine.ask import AnsweredTrial
@@ -28,6 +27,9 @@ from pulsar_conformance.conformance.engine.plan import Plan
 from pulsar_conformance.conformance.engine.readings import Choices, documented_readings
 from pulsar_conformance.reference import MissingSetting, Model
 from pulsar_conformance.specs.text import counted
+
+if TYPE_CHECKING:
+    from pulsar_conformance.conformance.cases.deviations import Deviation
 
 
 def verdict_of(

@@ -31,7 +31,7 @@ def ordinary(case: Spreading, expect: Expect) -> GroupSpread:
 
 
 def assume_named_candidate(case: Spreading, answer: Placed, expect: Expect) -> GroupSpread:
-    """Assume the same, and an answer that names a candidate."""
+    """Assume what `ordinary` does, and an answer that names a candidate."""
     expect.given(answer.broker in case["candidates"], "a candidate is chosen")
     return ordinary(case, expect)
 

@@ -16,7 +16,6 @@ from typing import Any
 import pytest
 from pulsar_conformance import specs
 from pulsar_conformance.adapters import AdapterError
-from pulsar_conformance.conformance.cases.deviations import of_others
 from pulsar_conformance.conformance.common.events import Failure, Verdict
 from pulsar_conformance.conformance.engine.plan import OUT, Plan, destination
 from pulsar_conformance.conformance.engine.report import NOX_SESSION, program
@@ -201,7 +200,7 @@ class Reporter:
             *self.unchosen,
         ):
             write(line)
-        for line in of_others(self.plan.deviations, self._names):
+        for line in self._deviations_of_others():
             write(line)
         write(f"verdicts: {self._directory / FILE}")
         write(f"as a page: {self._reporting()}")
@@ -240,6 +239,12 @@ class Reporter:
             if words:
                 text = f"{one['name']}, {one['profile']}, reads {', '.join(words)}"
                 yield from paragraph(text, 2, "")
+
+    def _deviations_of_others(self) -> Iterator[str]:
+        if self.plan.deviations:
+            from pulsar_conformance.conformance.cases.deviations import of_others
+
+            yield from of_others(self.plan.deviations, self._names)
 
     def _unreached(self) -> Iterator[str]:
         """Yield the message if a replayed case reaches no rule."""

@@ -125,7 +125,7 @@ class Sketch:
     """The busiest resource of each broker, in percent."""
     owned: Sequence[int]
     exact: bool = False
-    """True if usages are exact in every floating point; see `loads.usages`."""
+    """True if usages are exact in every floating point; see `loads.draw_usages`."""
     settings: dict[str, Any] = field(default_factory=dict)
     history: Mapping[int, Sequence[float]] = field(default_factory=dict)
     """Earlier usages by place of the broker, in percent."""

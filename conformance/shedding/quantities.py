@@ -284,7 +284,7 @@ def _bundles_are_determined(cycle: SheddingCycle) -> bool:
 
 
 def has_one_busiest(cycle: SheddingCycle) -> bool:
-    """True if no two brokers can be taken for the one that has to unload for another's sake."""
+    """True if only one broker can be the one that unloads to relieve an idle one."""
     if cycle.strategy == "ThresholdShedder":
         *_, second, first = sorted(UsageLevels(cycle).usage.values())
         return LOWER_BOUNDARY not in cycle.settings.given or not near(first, second)

@@ -32,7 +32,7 @@ class Changed:
 
 @dataclass(frozen=True)
 class Moment:
-    """An event, and the cluster after it, as far as no decision of a balancer matters."""
+    """An event, and what is known of the cluster after it without a balancer's decisions."""
 
     base: Settings
     place: int = 0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from functools import partial
 
 from pulsar_conformance.reference import splitting
 from pulsar_conformance.reference.candidates import Growth
@@ -19,7 +18,6 @@ from pulsar_conformance.reference.ranges import (
     hex_of,
     ranges_of,
 )
-from pulsar_conformance.reference.split_steps import candidate_steps, split_steps
 
 DEFAULT = "defaultNumberOfNamespaceBundles"
 
@@ -61,7 +59,12 @@ def split(context: Context, case: Case) -> Derivation:
     asked, by, settings = case["algorithm"], case["by"], context.settings(case)
     algorithm = splitting.algorithm_of(asked, by, settings, context.readings)
     parts = splitting.parts(split, algorithm, context.readings)
-    explain = partial(split_steps, split, algorithm, context.readings, parts)
+
+    def explain() -> Iterator[Step]:
+        from pulsar_conformance.reference.split_steps import split_steps
+
+        return split_steps(split, algorithm, context.readings, parts)
+
     return Derivation({"bundles": [part.name for part in parts]}, explain)
 
 
@@ -69,7 +72,13 @@ def split_candidates(context: Context, case: Case) -> Derivation:
     """Answer `bundles.split_candidates`. [SPLIT-01 … 09]"""
     growth = Growth(case, context.settings(case), context.readings)
     answer = {"split": list(growth.split), "unload": list(growth.unload)}
-    return Derivation(answer, partial(candidate_steps, growth))
+
+    def explain() -> Iterator[Step]:
+        from pulsar_conformance.reference.split_steps import candidate_steps
+
+        return candidate_steps(growth)
+
+    return Derivation(answer, explain)
 
 
 ANSWERS: Mapping[str, Answer] = {

@@ -1,1 +1,1 @@
-"""Reports of runs, for others to read and to check: made, verified, compared, told."""
+"""Reports of runs for others: made, verified, compared, and formatted."""

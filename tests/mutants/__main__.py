@@ -12,7 +12,7 @@ from pathlib import Path
 
 from pulsar_conformance import specs
 from pulsar_conformance.conformance.common import WORKSPACE
-from pulsar_conformance.conformance.reporters.progress import show_progress
+from pulsar_conformance.conformance.reporters import show_progress
 from pulsar_conformance.specs.errors import SpecError
 
 from mutants.children import each

@@ -74,7 +74,7 @@ class AskedLeader:
         self._question, self.remembered = question, found
 
     def knows(self, question: Mapping[str, Any]) -> bool:
-        """True if this is the last question again, of the same broker."""
+        """True if the last question was the same, to the same broker."""
         up = self._question is not None and self.broker in self.cluster.brokers.values()
         return up and question == self._question
 

@@ -29,7 +29,7 @@ def make_user_strategy(release: Release) -> Java:
 
 
 def select(release: Release, case: Case) -> Answer:
-    """The broker that the strategy chooses; each draw uses a new one, since it may remember."""
+    """The broker that the strategy chooses; each draw uses a new one, since it may keep state."""
     settings = strategy_settings(release, case)
     configuration = release.configuration(settings)
     if is_pair(settings.get(SETTING, "")):
@@ -52,7 +52,7 @@ CYCLES = 10
 
 
 def planned(release: Release, case: Case, configuration: Java) -> str:
-    """Return where a strategy sends a bundle that it has shed itself, whoever owned it.
+    """Return the broker to which a strategy sends a bundle that it has shed itself.
 
     Errors: `Unsupported` where it would not shed the bundle; of others it draws any candidate.
     """

@@ -199,7 +199,7 @@ def not_by_weight(moment: PlantedCycle) -> Pairs | None:
 
 
 def never_so_high(moment: PlantedCycle) -> Pairs | None:
-    """The idlest broker that can sheds a bundle, whatever its history."""
+    """The idlest broker with a movable bundle sheds one, whatever its history."""
     idlest = moment.busiest()[-1]
     return instead(moment.honest, idlest, moment.cycle.movable(idlest)[:1])
 
