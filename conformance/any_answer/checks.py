@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Sequence
 from functools import cache
 from random import Random
@@ -25,6 +24,7 @@ from pulsar_conformance.conformance.common.trial import (
     Question,
     Trial,
     canonical,
+    copied,
 )
 from pulsar_conformance.conformance.drawing.loads import randoms
 from pulsar_conformance.conformance.shedding.operations import SHED
@@ -161,7 +161,7 @@ def with_transformed_copies(rule: str) -> list[st.SearchStrategy[Trial]]:
 
 def _copy(question: Question) -> Question:
     """Return a copy of the question that shares nothing with it."""
-    return Question(question.operation, copy.deepcopy(question.case))
+    return Question(question.operation, copied(question.case))
 
 
 def shuffled(value: Any, random: Random, field: str = "") -> Any:

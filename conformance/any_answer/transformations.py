@@ -6,17 +6,29 @@ more, and so that a case and its transformed copies can be reduced together.
 
 from __future__ import annotations
 
-import marshal
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import re
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import chain
 from random import Random
 from typing import Any
 
 from pulsar_conformance import specs
+from pulsar_conformance.conformance.any_answer.renaming import (
+    BROKERS,
+    DOMAINS,
+    NAMESPACES,
+    Renaming,
+    broker_names,
+    domain_names,
+    is_bundle,
+    namespace_names,
+    renamed,
+    texts,
+    with_new_names,
+)
 from pulsar_conformance.conformance.bundles.operations import CREATE, SPLIT, SPLIT_CANDIDATES
-from pulsar_conformance.conformance.common.trial import Json, Question, Trial, canonical
+from pulsar_conformance.conformance.common.trial import Json, Question, Trial, canonical, copied
 from pulsar_conformance.conformance.load_data.operations import AVERAGE, NIC, READ, SUM, USAGE
 from pulsar_conformance.conformance.placement.operations import ASSIGN, PLACE, SPREAD
 from pulsar_conformance.conformance.shedding.operations import CYCLES, SHED
@@ -24,53 +36,20 @@ from pulsar_conformance.reference.cluster import RATE_FIELDS, RESOURCES
 from pulsar_conformance.reference.ranges import HASHES, HashRange
 from pulsar_conformance.reference.usage import NIC_SPEED
 
-Renaming = Callable[[int], str]
-"""Returns the new name of the n-th name of a case, in order."""
-
-LONG = "a" * 100
 MANY = 1_100
 """Entries that are added, before those of the case: more than any usual size of a table or page."""
 
+ADDITION_WEIGHT = 0.2
+"""Weight of a transformation that adds many entries, of which each case takes a second in all."""
+
 BROKERS_ADDED = 130
 """Brokers that are added: more than a real cluster has."""
-
-BROKERS: Mapping[str, Renaming] = {
-    "brokers named by host and port": "pulsar-broker-{}.prod.svc.cluster.local:8080".format,
-    "brokers named by address": "10.0.0.{}:6650".format,
-    "brokers named by numbers": "{}".format,
-    "brokers whose names differ in capitals alone": (
-        lambda number: ("broker-{}", "Broker-{}", "BROKER-{}")[number % 3].format(number // 3)
-    ),
-    "brokers whose names begin with each other": lambda number: "broker" + number * "-1",
-    "brokers whose long names differ in the middle": (LONG + "-{}-" + LONG).format,
-    "brokers with names beyond ASCII": "brøker-{}-東京".format,
-}
-NAMESPACES: Mapping[str, Renaming] = {
-    "namespaces with dots, colons and equals signs": "acme.com/eu:orders=v{}.1".format,
-    "namespaces of one name in several tenants": "tenant-{}/default".format,
-    "namespaces named by numbers": "{0}/{0}".format,
-    "namespaces whose names differ in capitals alone": (
-        lambda number: ("acme/app-{}", "acme/App-{}", "ACME/app-{}")[number % 3].format(number // 3)
-    ),
-    "namespaces whose names begin with each other": lambda number: "acme/app" + number * "-1",
-    "namespaces whose long names differ in the middle": ("acme/" + LONG + "-{}-" + LONG).format,
-}
-DOMAINS: Mapping[str, Renaming] = {
-    "domains and groups named by numbers": "{}".format,
-    "domains and groups whose names differ in capitals alone": (
-        lambda number: ("rack-{}", "Rack-{}", "RACK-{}")[number % 3].format(number // 3)
-    ),
-    "domains and groups with names beyond ASCII": "Räck {} / 東京".format,
-}
 
 AMOUNTS = frozenset({*RATE_FIELDS, "usage", "limit", "minutes", "reportedGbps"})
 """Fields that hold an amount, which need not be a whole number."""
 
 AMOUNTS_WITHIN = frozenset({"settings", "recentlyUnloaded", "usageHistory"})
 """Fields whose entries are amounts."""
-
-BROKER_FIELDS = ("brokers", "owned", "preallocated", "versions")
-"""Fields of a case that map the names of brokers."""
 
 WITHOUT_EFFECT: Json = {"clusterName": "standalone", "numHttpServerThreads": 8}
 """Settings of broker.conf that concern no decision on load."""
@@ -95,86 +74,35 @@ class Transformation:
     """A noun phrase that follows "with"."""
     apply: Callable[[Json], Json]
     """Returns the transformed case, which is equal if there is nothing to transform."""
-    names: Callable[[Json], Mapping[str, str]] = lambda _case: {}
-    """The new names of a case."""
+    names: Callable[..., Mapping[str, str]] = lambda *_cases: {}
+    """The new names of one or more cases."""
+    adds: bool = False
+    """True if it adds `MANY` entries."""
 
     def copy(self, question: Question) -> Question:
         """Return a question with the transformed case, which shares nothing with the original."""
-        # Ten times as fast as `copy.deepcopy`.
-        return Question(question.operation, marshal.loads(marshal.dumps(self.apply(question.case))))
+        return Question(question.operation, copied(self.apply(question.case)))
+
+    def of_all(self, trial: Trial) -> Trial:
+        """Return a trial with each question transformed, one name being the same in all."""
+        names = self.names(*(question.case for question in (*trial.before, *trial.questions)))
+        edit = partial(with_new_names, names) if names else self.apply
+        every = replace(self, apply=edit).copy
+        return replace(
+            trial,
+            questions=tuple(map(every, trial.questions)),
+            before=tuple(map(every, trial.before)),
+        )
 
     def answer(self, case: Json, answer: Json) -> Json:
         """Return the answer to the transformed case that the answer to a case demands."""
         names = dict(self.names(case))
-        unknown = (text for text in _texts(answer) if text not in names and _is_bundle(text))
+        unknown = (text for text in texts(answer) if text not in names and is_bundle(text))
         for bundle in unknown:
             namespace, _, part = bundle.rpartition("/")
             names[bundle] = f"{names.get(namespace, namespace)}/{part}"
-        renamed: Json = _renamed(answer, names)
-        return renamed
-
-
-def _renamed(value: Any, names: Mapping[str, str]) -> Any:
-    if isinstance(value, dict):
-        return {names.get(key, key): _renamed(item, names) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_renamed(item, names) for item in value]
-    return names.get(value, value) if isinstance(value, str) else value
-
-
-def _with_new_names(names_of: Callable[[Json], Mapping[str, str]], case: Json) -> Json:
-    names = names_of(case)
-    kept = {field: case[field] for field in ("settings", "strategy") if field in case}
-    return {**_renamed(case, names), **kept}
-
-
-def _numbered(names: Iterable[str], renaming: Renaming) -> dict[str, str]:
-    return {name: renaming(number) for number, name in enumerate(sorted(set(names)))}
-
-
-def _broker_names(renaming: Renaming, case: Json) -> Mapping[str, str]:
-    """Return the new names of brokers, wherever the case names them."""
-    names: list[str] = list(case.get("candidates", ()))
-    for part in (case, *case.get("cycles", ())):
-        for field in BROKER_FIELDS:
-            names += part[field] if isinstance(part.get(field), dict) else ()
-    for domain in case.get("domains", {}).values():
-        names += domain
-    for policy in case.get("isolation", ()):
-        names += [*policy["primary"], *policy["secondary"]]
-    return _numbered(names, renaming)
-
-
-def _namespace_names(renaming: Renaming, case: Json) -> Mapping[str, str]:
-    """Return the new names of namespaces and of their bundles, wherever the case names them."""
-    texts = set(_texts({name: part for name, part in case.items() if name != "settings"}))
-    bundles = [text for text in texts if _is_bundle(text)]
-    spaces = [text for text in texts if "/" in text and not _is_bundle(text)]
-    names = _numbered([*spaces, *(name.rpartition("/")[0] for name in bundles)], renaming)
-    renamed = {}
-    for bundle in bundles:
-        namespace, _, part = bundle.rpartition("/")
-        renamed[bundle] = f"{names[namespace]}/{part}"
-    return {**names, **renamed}
-
-
-def _domain_names(renaming: Renaming, case: Json) -> Mapping[str, str]:
-    """Return the new names of failure domains and of anti-affinity groups."""
-    return _numbered([*case["domains"], *case["groups"].values()], renaming)
-
-
-def _texts(value: Any) -> Iterator[str]:
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, dict):
-        yield from chain(value, *map(_texts, value.values()))
-    elif isinstance(value, list):
-        yield from chain.from_iterable(map(_texts, value))
-
-
-def _is_bundle(text: str) -> bool:
-    _, slash, part = text.rpartition("/")
-    return bool(slash) and part.startswith("0x") and "_0x" in part
+        with_names: Json = renamed(answer, names)
+        return with_names
 
 
 def _decimal(value: Any, field: str = "", within: bool = False) -> Any:
@@ -212,6 +140,14 @@ def _resources_null(case: Json) -> Json:
     return {"report": {**dict.fromkeys(RESOURCES), **report}}
 
 
+def _empty_instead_of_absent(case: Json) -> Json:
+    empty: Json = {"bundles": [], "lastStats": {}, "usageHistory": []}
+    return {
+        **case,
+        "brokers": {name: {**empty, **report} for name, report in case["brokers"].items()},
+    }
+
+
 def _known_elsewhere(case: Json) -> Json:
     load = {**dict.fromkeys(RATE_FIELDS, 1000.0), "numSamples": 10, "maxSamples": 1000}
     data = {"shortTermData": load, "longTermData": load}
@@ -237,6 +173,16 @@ def _brokers_elsewhere(case: Json) -> Json:
     return {**case, "brokers": {**reports, **case["brokers"]}}
 
 
+def _overloaded_candidates(case: Json) -> Json:
+    full = {"cpu": {"usage": 150, "limit": 100}, **dict.fromkeys(RATE_FIELDS, 1.0)}
+    reports = {f"elsewhere-{n}": full for n in range(BROKERS_ADDED)}
+    return {
+        **case,
+        "candidates": [*reports, *case["candidates"]],
+        "brokers": {**reports, **case["brokers"]},
+    }
+
+
 def _served_elsewhere(case: Json) -> Json:
     served = {f"elsewhere-{n}": [ELSEWHERE[n]] for n in range(BROKERS_ADDED)}
     return {**case, "owned": {**served, **case["owned"]}}
@@ -247,37 +193,42 @@ def _in_each_cycle(apply: Callable[[Json], Json], case: Json) -> Json:
 
 
 def _named(
-    names_of: Callable[[Renaming, Json], Mapping[str, str]], renamings: Mapping[str, Renaming]
+    names_of: Callable[..., Mapping[str, str]], renamings: Mapping[str, Renaming]
 ) -> tuple[Transformation, ...]:
-    chosen = {name: partial(names_of, renaming) for name, renaming in renamings.items()}
     return tuple(
-        Transformation(name, partial(_with_new_names, names), names)
-        for name, names in chosen.items()
+        _renaming(name, partial(names_of, renaming)) for name, renaming in renamings.items()
     )
 
 
-RENAMED_BROKERS = _named(_broker_names, BROKERS)
-RENAMED_NAMESPACES = _named(_namespace_names, NAMESPACES)
-RENAMED_DOMAINS = _named(_domain_names, DOMAINS)
+def _renaming(name: str, names: Callable[..., Mapping[str, str]]) -> Transformation:
+    return Transformation(name, lambda case: with_new_names(names(case), case), names)
+
+
+RENAMED_BROKERS = _named(broker_names, BROKERS)
+RENAMED_NAMESPACES = _named(namespace_names, NAMESPACES)
+RENAMED_DOMAINS = _named(domain_names, DOMAINS)
 SPELLED_AS_DECIMALS = Transformation("85 written as 85.0", _decimal)
-SETTINGS = (
-    Transformation("settings that concern no load", _set_without_effect),
-    Transformation("settings written out at their defaults", _set_to_defaults),
+WRITTEN_OUT = Transformation("settings written out at their defaults", _set_to_defaults)
+SETTINGS = (Transformation("settings that concern no load", _set_without_effect), WRITTEN_OUT)
+KNOWN_ELSEWHERE = Transformation(
+    f"data of {MANY} bundles that no broker has", _known_elsewhere, adds=True
 )
-KNOWN_ELSEWHERE = Transformation(f"data of {MANY} bundles that no broker has", _known_elsewhere)
 UNLOADED_ELSEWHERE = Transformation(
-    f"{MANY} recent unloads of bundles that no broker has", _unloaded_elsewhere
+    f"{MANY} recent unloads of bundles that no broker has", _unloaded_elsewhere, adds=True
 )
-COUNTED_ELSEWHERE = Transformation(f"{MANY} namespaces without a broker", _counted_elsewhere)
+COUNTED_ELSEWHERE = Transformation(
+    f"{MANY} namespaces without a broker", _counted_elsewhere, adds=True
+)
 GROUPED_ELSEWHERE = Transformation(
-    f"{MANY} namespaces of a group without a broker", _grouped_elsewhere
+    f"{MANY} namespaces of a group without a broker", _grouped_elsewhere, adds=True
 )
 BROKERS_ELSEWHERE = Transformation(
-    f"{BROKERS_ADDED} brokers that are no candidates", _brokers_elsewhere
+    f"{BROKERS_ADDED} brokers that are no candidates", _brokers_elsewhere, adds=True
 )
 SERVED_ELSEWHERE = Transformation(
-    f"{BROKERS_ADDED} brokers that are no candidates", _served_elsewhere
+    f"{BROKERS_ADDED} brokers that are no candidates", _served_elsewhere, adds=True
 )
+EMPTY_LISTS = Transformation("empty lists instead of absent ones", _empty_instead_of_absent)
 NULL_OVERRIDE = Transformation("null instead of a setting that is absent", _null_instead_of_absent)
 NULL_RESOURCES = Transformation("null instead of resources that are absent", _resources_null)
 
@@ -288,6 +239,7 @@ TRANSFORMATIONS: Mapping[str, tuple[Transformation, ...]] = {
         *RENAMED_BROKERS,
         *RENAMED_NAMESPACES,
         *SETTINGS,
+        EMPTY_LISTS,
         SPELLED_AS_DECIMALS,
         KNOWN_ELSEWHERE,
         COUNTED_ELSEWHERE,
@@ -300,6 +252,7 @@ TRANSFORMATIONS: Mapping[str, tuple[Transformation, ...]] = {
         *RENAMED_BROKERS,
         *RENAMED_NAMESPACES,
         *SETTINGS,
+        EMPTY_LISTS,
         SPELLED_AS_DECIMALS,
         KNOWN_ELSEWHERE,
         UNLOADED_ELSEWHERE,
@@ -316,6 +269,7 @@ TRANSFORMATIONS: Mapping[str, tuple[Transformation, ...]] = {
         *RENAMED_BROKERS,
         *RENAMED_NAMESPACES,
         *SETTINGS,
+        EMPTY_LISTS,
         SPELLED_AS_DECIMALS,
         KNOWN_ELSEWHERE,
         BROKERS_ELSEWHERE,
@@ -340,6 +294,45 @@ TRANSFORMATIONS: Mapping[str, tuple[Transformation, ...]] = {
     READ.id: (SPELLED_AS_DECIMALS, NULL_RESOURCES),
 }
 """The transformations of each operation that has any; topics keep their names, which are hashed."""
+
+
+PLAIN = (
+    (RENAMED_BROKERS, re.compile(r"broker-\d+"), partial(broker_names, "broker-{}".format)),
+    (
+        RENAMED_NAMESPACES,
+        re.compile(r"[a-z]+/[a-z]+(-\d+)?(/0x\w+)?"),
+        partial(namespace_names, "t/ns-{}".format),
+    ),
+    (RENAMED_DOMAINS, re.compile(r"[a-z]+(-\d+)?"), partial(domain_names, "domain-{}".format)),
+)
+"""Transformations of names, the plain names instead of theirs, and the function that gives them."""
+
+
+def in_plain_names(trial: Trial) -> Iterator[Callable[[Json], Json]]:
+    """Yield the changes of the cases of a trial that replace names which are not plain."""
+    cases = [question.case for question in (*trial.before, *trial.questions)]
+    known = TRANSFORMATIONS.get(trial.operation, ()) if len(trial.operations) == 1 else ()
+    for transformations, plain, names_of in PLAIN:
+        names = names_of(*cases) if transformations[0] in known else {}
+        if not all(map(plain.fullmatch, names)):
+            yield partial(with_new_names, names)
+
+
+VARIATIONS: Mapping[str, tuple[Transformation, ...]] = {
+    PLACE.id: (
+        Transformation(f"{BROKERS_ADDED} candidates that are overloaded", _overloaded_candidates),
+    )
+}
+"""Further changes of drawn cases, which may change the answer."""
+
+
+def variations(trial: Trial) -> tuple[list[Transformation], list[float]]:
+    """Return the changes of a trial that keep what a rule is about, with their weights."""
+    if len(trial.operations) > 1:
+        return [], []
+    known = [one for one in TRANSFORMATIONS.get(trial.operation, ()) if one is not WRITTEN_OUT]
+    known += VARIATIONS.get(trial.operation, ())
+    return known, [ADDITION_WEIGHT if one.adds else 1 for one in known]
 
 
 def copies_of(question: Question, count: int, random: Random) -> list[Question]:

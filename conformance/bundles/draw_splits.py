@@ -20,7 +20,7 @@ CELLS = 4096
 """Ranges in which topics are counted, so narrow that topics rarely share one."""
 
 
-counts_of_topics = st.sampled_from((2, 3, 4, 5, 10, 11, 60, 61, 250, 999))
+counts_of_topics = st.sampled_from((2, 3, 4, 5, 10, 11, 60, 61, 250, 999, 2001))
 """Numbers of topics of a namespace."""
 
 callers = st.sampled_from(("admin", "broker"))

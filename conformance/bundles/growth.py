@@ -54,6 +54,9 @@ VAST: Mapping[str, float] = {
 VASTER: Mapping[str, float] = {**VAST, MAX_MESSAGES: 2**53, MAX_MEGABYTES: 2**33}
 """Thresholds beyond 53 bits."""
 
+NOTHING: Mapping[str, float] = dict.fromkeys(LIMITS, 0)
+"""Thresholds that any load exceeds."""
+
 EITHER_MEGABYTE = (1_000_000, 1_048_576)
 
 ONE_IS_A_STEP = 2**40
@@ -62,15 +65,16 @@ ONE_IS_A_STEP = 2**40
 DEFAULT_MOST = 128
 """The most bundles of a namespace by default."""
 
-limits = st.sampled_from((LIMITS, LIMITS, LOW, VAST, VASTER))
-maxima = st.sampled_from((None, DEFAULT_MOST, 16, 60, 1000))
+limits = st.sampled_from((LIMITS, LIMITS, LOW, VAST, VASTER, NOTHING))
+maxima = st.sampled_from((None, DEFAULT_MOST, 16, 60, 1000) * 2 + (0,))
 rooms = st.sampled_from(("plenty", "just enough", "just enough"))
 
 
 def _around(random: Random, limit: float) -> float:
     """Return a number at a limit, just above or below it, far from it, or 0."""
     step = 1 if limit < ONE_IS_A_STEP else limit // 1024
-    return random.choice((limit, limit + step, limit - step, limit / 2, limit * 1.5, limit * 20, 0))
+    below = max(limit - step, 0)
+    return random.choice((limit, limit + step, below, limit / 2, limit * 1.5, limit * 20, 0))
 
 
 class _Grower:
@@ -145,7 +149,9 @@ def _growing(draw: st.DrawFn, grows: str | None, full: bool, settings: Mapping[s
         "leader": True,
         "brokers": brokers,
         "bundles": data,
-        "namespaceBundles": _counted(random, bundles, growing, room, most or DEFAULT_MOST),
+        "namespaceBundles": _counted(
+            random, bundles, growing, room, DEFAULT_MOST if most is None else most
+        ),
     }
     return Trial.of("bundles.split_candidates", case)
 

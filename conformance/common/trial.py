@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import marshal
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -30,6 +31,11 @@ the case of a batch that broke the implementation.
 
 DECLINED = ("refused", "unsupported", "failed")
 """Fields of an answer that give a reason, as free text, instead of an answer."""
+
+
+def copied(value: Any) -> Any:
+    """Return a copy of a JSON value that shares nothing with it; as `copy.deepcopy`, but faster."""
+    return marshal.loads(marshal.dumps(value))
 
 
 class Question(NamedTuple):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 from random import Random
 from typing import Any, NamedTuple
 
@@ -43,8 +44,8 @@ class Size(NamedTuple):
     bundles: int
 
 
-HUGE = Size(60, 120)
-"""The largest cluster that is drawn."""
+HUGE = (Size(60, 120),) * 10 + (Size(110, 220),) * 20 + (Size(3, 280),) * 8 + (Size(8, 4096),)
+"""The largest clusters that are drawn, which take many times as long as others."""
 
 VAST = (2**25, 2**31, 2**45)
 """Bytes per second of which a few dozen are beyond the range of some type of number."""
@@ -56,16 +57,22 @@ BROKERS = {fewest: st.integers(fewest, MOST_BROKERS) for fewest in (1, 2, 3)}
 FEW_BUNDLES, MANY_BUNDLES = st.integers(0, 15), st.integers(20, 40)
 
 WITH_FEW_BUNDLES, LAST_KIND = 20, 63
-KINDS = st.integers(0, LAST_KIND)
-"""Kinds of clusters: the first third have few bundles, and the last is `HUGE`."""
+KINDS, LARGEST = st.integers(0, LAST_KIND), st.sampled_from(HUGE)
+"""Kinds of clusters: the first third have few bundles, and the last is one of `HUGE`."""
+
+
+@cache
+def sizes(fewest: int = 2) -> st.SearchStrategy[Size]:
+    """Draw sizes of up to 11 brokers, mostly with 20 bundles or more, and sometimes of `HUGE`."""
+    return _sizes(fewest)
 
 
 @st.composite
-def sizes(draw: st.DrawFn, fewest: int = 2) -> Size:
-    """Draw sizes of up to 11 brokers, mostly with 20 bundles or more, and sometimes `HUGE`."""
+def _sizes(draw: st.DrawFn, fewest: int) -> Size:
     kind = draw(KINDS)
     if kind == LAST_KIND:
-        return HUGE
+        largest: Size = draw(LARGEST)
+        return largest
     return Size(
         draw(BROKERS[fewest]), draw(FEW_BUNDLES if kind < WITH_FEW_BUNDLES else MANY_BUNDLES)
     )

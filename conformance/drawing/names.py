@@ -10,6 +10,9 @@ from pulsar_conformance.reference.ranges import FULL_UPPER, HASHES, HashRange, h
 
 WORDS = ("orders", "clicks", "payments", "ümlaut", "日志", "a", "trade-7", "iot.sensor", "x" * 60)
 NAMESPACES = ("shop/eu", "shop/us", "bank/core", "t/ns")
+MANY_NAMESPACES = (*NAMESPACES, *(f"team-{number}/apps" for number in range(1, 61)))
+MANY_BUNDLES = 200
+"""Bundles from which on they are of any of `MANY_NAMESPACES`."""
 
 
 def topics(random: Random, count: int, namespace: str = "t/ns") -> list[str]:
@@ -52,7 +55,8 @@ def draw_bundles(namespace: str, count: int) -> tuple[str, ...]:
 
 def bundles(random: Random, count: int) -> list[str]:
     """Return bundles of several namespaces, without overlaps."""
-    spaces = random.sample(NAMESPACES, random.randint(1, len(NAMESPACES)))
+    known = NAMESPACES if count < MANY_BUNDLES else MANY_NAMESPACES
+    spaces = random.sample(known, random.randint(1, len(known)))
     each = max(-(-count // len(spaces)) + random.randint(0, 2), 1)
     names = [name for space in spaces for name in draw_bundles(space, each)]
     return random.sample(names, count)

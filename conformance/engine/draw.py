@@ -8,9 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
 from functools import cache
+from random import Random
 from typing import Literal
 
 from pulsar_conformance import fixtures, specs
+from pulsar_conformance.conformance.any_answer.transformations import variations
 from pulsar_conformance.conformance.cases.legality import bad_trial
 from pulsar_conformance.conformance.catalogue import OPERATIONS, aimed, checks
 from pulsar_conformance.conformance.common.trial import Question, Trial
@@ -32,6 +34,9 @@ of other rules.
 
 COSTLY_RULES = 12
 """Maximum number of rules whose trials an operation gets where a case takes seconds."""
+
+VARIED = 4
+"""Every how many drawn trials one has other names, another notation or idle additions."""
 
 GROWTH_LIMIT = 8
 """Maximum factor by which more trials are drawn while there are too few questions."""
@@ -112,7 +117,7 @@ def draw_trials(rule: str, profile: str, seed: int, examples: int) -> tuple[Tria
     defaults = specs.load().defaults(profile)
     parts = checks()[rule].parts
     share = -(-examples // len(parts))
-    return tuple(
+    trials = [
         trial
         for place, part in enumerate(parts)
         for trial in draw(
@@ -120,7 +125,20 @@ def draw_trials(rule: str, profile: str, seed: int, examples: int) -> tuple[Tria
             share,
             f"{seed}/{profile}/{rule}" + (f"/{place}" if place else ""),
         )
-    )
+    ]
+    spec = specs.load()
+    if not (spec.rules[rule].any_operation or spec.profiles[profile].released):
+        random = Random(f"{seed}/{profile}/{rule}/varied")
+        for place in range(VARIED - 1, len(trials), VARIED):
+            other = _varied(trials[place], random)
+            trials[place] = trials[place] if bad_trial(other, defaults) else other
+    return tuple(trials)
+
+
+def _varied(trial: Trial, random: Random) -> Trial:
+    """Return a trial with names, notation or additions by which documents distinguish nothing."""
+    known, weights = variations(trial)
+    return random.choices(known, weights)[0].of_all(trial) if known else trial
 
 
 @cache

@@ -5,15 +5,17 @@ They work on any legal trial, also on one that was not drawn.
 
 from __future__ import annotations
 
-import copy
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import combinations
 from typing import Any
 
-from pulsar_conformance.conformance.any_answer.transformations import transformations_of
+from pulsar_conformance.conformance.any_answer.transformations import (
+    in_plain_names,
+    transformations_of,
+)
 from pulsar_conformance.conformance.catalogue import OPERATIONS
-from pulsar_conformance.conformance.common.trial import Question, Trial
+from pulsar_conformance.conformance.common.trial import Question, Trial, copied
 from pulsar_conformance.conformance.stories.reduction import (
     Failing,
     first_failing,
@@ -124,7 +126,7 @@ def _fields(trial: Trial) -> list[Path]:
 
 def _drop_fields(trial: Trial, paths: Sequence[Path]) -> Trial:
     def dropped(case: Any) -> Any:
-        case = copy.deepcopy(case)
+        case = copied(case)
         for path in sorted(paths, key=_position, reverse=True):
             holder = _at(case, path[:-1])
             if _has(holder, path[-1]):
@@ -173,6 +175,12 @@ def _sum(one: Any, other: Any) -> Any:
         return {key: _sum(item, other[key]) if key in other else item for key, item in one.items()}
     numbers = not {type(one), type(other)} - {int, float}
     return one + other if numbers else one
+
+
+def _with_plain_names(trial: Trial, failing: Failing) -> Trial:
+    """Replace long, foreign and misleading names with plain ones, unless they matter."""
+    plainer = [_edited(trial, edit) for edit in in_plain_names(trial)]
+    return first_failing(failing, plainer) or trial
 
 
 def _position(path: Path) -> list[tuple[int, str]]:
@@ -275,7 +283,7 @@ def _plainness(number: float) -> tuple[int, int, float]:
 
 def _replaced(trial: Trial, edits: Sequence[Replacement]) -> Trial:
     def replaced(case: Any) -> Any:
-        case = copy.deepcopy(case)
+        case = copied(case)
         for path, number, plainer in edits:
             holder = _at(case, path[:-1])
             if _has(holder, path[-1]) and holder[path[-1]] == number:
@@ -291,11 +299,12 @@ STEPS = (
     _without_names,
     _without_fields,
     _with_names_merged,
+    _with_plain_names,
     _with_plainer_numbers,
 )
 """The steps that are tried in turn until none makes the trial smaller."""
 
-CONTENT = (_without_names, _without_fields, _with_names_merged, _with_plainer_numbers)
+CONTENT = STEPS[2:]
 """Steps that keep every question of a trial."""
 
 

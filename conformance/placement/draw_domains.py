@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable
 from random import Random
 
 from hypothesis import strategies as st
-from pulsar_conformance.conformance.common.trial import Json, Trial
+from pulsar_conformance.conformance.common.trial import Json, Trial, copied
 from pulsar_conformance.conformance.drawing.loads import randoms
 from pulsar_conformance.conformance.drawing.names import draw_bundles
 from pulsar_conformance.conformance.placement import draw_placements as placements
@@ -28,7 +27,7 @@ def spreading(*makers: Maker) -> st.SearchStrategy[Trial]:
 def changing(change: Change, *makers: Maker) -> st.SearchStrategy[Trial]:
     """The same namespace to place, before and after a change."""
     return st.builds(
-        lambda case, random: Trial.of(OPERATION, case, change(random, copy.deepcopy(case))),
+        lambda case, random: Trial.of(OPERATION, case, change(random, copied(case))),
         _made(makers),
         randoms,
     )

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any, Self
 
 from hypothesis import strategies as st
-from pulsar_conformance.conformance.common.trial import Json, Trial
+from pulsar_conformance.conformance.common.trial import Json, Trial, copied
 from pulsar_conformance.conformance.drawing import loads, names
 from pulsar_conformance.conformance.drawing.loads import Size, randoms, some_weights
 from pulsar_conformance.reference.cluster import RESOURCES
@@ -132,7 +131,7 @@ Clusters = Callable[[int], st.SearchStrategy[Outline]]
 """Returns a strategy of clusters with at least that number of brokers."""
 
 exact = st.sampled_from((False, True, False))
-thresholds = st.sampled_from((85, 60, 90.5))
+thresholds = st.sampled_from((85, 60, 90.5) * 3 + (0,))
 exact_thresholds = st.sampled_from((25, 50, 75))
 other_thresholds = st.sampled_from((30, 50, 70, 95, 99))
 used = st.sampled_from((0, 30, 50, 80))
@@ -336,7 +335,7 @@ def asked_repeatedly() -> st.SearchStrategy[Trial]:
 def before_and_after() -> st.SearchStrategy[Trial]:
     """A cluster before and after the load of some brokers has changed."""
     return st.builds(
-        lambda case, random: Trial.of(OPERATION, case, _moved(random, copy.deepcopy(case))),
+        lambda case, random: Trial.of(OPERATION, case, _moved(random, copied(case))),
         cases(balanced, used_alike),
         randoms,
     )

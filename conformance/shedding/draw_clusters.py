@@ -278,6 +278,9 @@ FEWEST_OF_THE_BUSIEST = 8
 
 STRATEGY = "UniformLoadShedder"
 
+EQUALLY_LOW = 0.05
+"""The share of brokers that carry as little as the least loaded one."""
+
 
 class Carried(NamedTuple):
     """The traffic of a broker: messages and bytes per second."""
@@ -312,7 +315,10 @@ def uniform(draw: st.DrawFn, fewest: int = 2) -> Sketch:
     low = Carried(random.randrange(200, 2000), random.randrange(10, 200) * loads.MEGABYTE)
     apart = (low.messages * rate / 100 if percent else rate) or low.messages / 2
     high = Carried(low.messages + apart * (1 + more), low.size * factor * (1 + larger))
-    between = [_between(random, low, high) for _ in range(size.brokers - 2)]
+    between = [
+        low if random.random() < EQUALLY_LOW else _between(random, low, high)
+        for _ in range(size.brokers - 2)
+    ]
     carried = [Carried(0, 0) if way == "idle" else low, *between, high]
     if way == "apart":
         carried[0], carried[-1] = Carried(low.messages, high.size), Carried(high.messages, low.size)
@@ -332,7 +338,9 @@ def uniform(draw: st.DrawFn, fewest: int = 2) -> Sketch:
 
 def _levels(random: Random, carried: Sequence[Carried]) -> list[float]:
     """Return usages, mostly in the order of the traffic."""
-    levels: list[float] = list(random.sample(range(100), len(carried)))
+    count = len(carried)
+    steps = max(100, count)
+    levels = [100 * step / steps for step in random.sample(range(steps), count)]
     if random.random() < 0.1:
         return levels
     ascending = iter(sorted(levels))

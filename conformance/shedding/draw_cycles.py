@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Mapping
 from random import Random
 
 from hypothesis import strategies as st
-from pulsar_conformance.conformance.common.trial import Json, Trial
+from pulsar_conformance.conformance.common.trial import Json, Trial, copied
 from pulsar_conformance.conformance.drawing import loads
 from pulsar_conformance.conformance.drawing.loads import randoms
 from pulsar_conformance.conformance.shedding.draw_clusters import (
@@ -40,7 +39,7 @@ HALF_A_POINT = 0.5
 
 ways = st.sampled_from(("beside", "exact", "amount", "amount", "beside"))
 exact_thresholds = st.sampled_from((25, 50, 75))
-thresholds = st.sampled_from((85, 60, 90.5))
+thresholds = st.sampled_from((85, 60, 90.5) * 3 + (0,))
 left_out = st.booleans()
 excesses = st.sampled_from((0.25, 0.4, 1, 2, 4.5, 10, 14))
 defaults = st.sampled_from((84, 84.75, 85.25, 86, 95))
@@ -147,7 +146,7 @@ def cycle_after_change(change: Change, *clusters: Clusters) -> st.SearchStrategy
 def pairs(change: Change, *clusters: Clusters) -> st.SearchStrategy[Trial]:
     """A cycle, and the same cluster after a change."""
     return st.builds(
-        lambda case, random: Trial.of(SHED.id, case, change(random, copy.deepcopy(case))),
+        lambda case, random: Trial.of(SHED.id, case, change(random, copied(case))),
         cases(*clusters),
         randoms,
     )
@@ -283,7 +282,7 @@ def _row(case: Json, length: int, random: Random) -> Json:
 
 def _later(before: Json, grace: float, random: Random) -> Json:
     """Return the next cycle: some time has passed, and bundles may have moved."""
-    cycle: Json = copy.deepcopy(before)
+    cycle: Json = copied(before)
     cycle["minutes"] = random.choice((1, grace / 4, grace / 2, grace, grace + 0.5, grace * 3))
     cycle["recentlyUnloaded"] = {}
     for change in random.choice(CHANGES):

@@ -235,7 +235,22 @@ def _idle_among_busy(draw: st.DrawFn, fewest: int, settings: dict[str, Any]) -> 
         levels = _one_lower(random, size, busy, low)
     counts = [2 + more for more in loads.owned(random, *size)]
     settings = {SHEDDER_THRESHOLD: limit, **settings}
-    return Sketch(random, "ThresholdShedder", levels, counts, settings=settings, recent=0)
+    recent = random.choice((0, 0, 0.3))
+    sketch = Sketch(random, "ThresholdShedder", levels, counts, settings=settings, recent=recent)
+    return _weighted_alike(sketch) if random.random() < LIGHTER else sketch
+
+
+LIGHTER = 0.2
+"""The share of clusters in which every weight is `WEIGHT`, and every usage higher."""
+
+WEIGHT = 0.8
+
+
+def _weighted_alike(sketch: Sketch) -> Sketch:
+    levels = [round(level / WEIGHT, 6) for level in sketch.levels]
+    return replace(
+        sketch, levels=levels, settings={**sketch.settings, **dict.fromkeys(WEIGHTS, WEIGHT)}
+    )
 
 
 def _even(random: Random, size: Size, busy: float) -> list[float]:
@@ -274,7 +289,9 @@ def _with_small_bundles(sketch: Sketch) -> Sketch:
 
 
 def _small(sketch: Sketch, count: int) -> Traffic:
-    sizes = [size * loads.MEGABYTE for size in sketch.random.sample(range(1, 60), count)]
+    sizes = [
+        size * loads.MEGABYTE for size in sketch.random.sample(range(1, max(60, 2 * count)), count)
+    ]
     bundles = loads.draw_rates(sketch.random, sizes, awry=False)
     whole = {name: 50 * rate for name, rate in loads.total_traffic(bundles).items()}
     return Traffic(whole, tuple(bundles), stuck=0)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 from pulsar_conformance import specs
 from pulsar_conformance.conformance.common.check import DerivedQuestions
 from pulsar_conformance.conformance.common.expect import Expect
-from pulsar_conformance.conformance.common.trial import Asked, Json, Question
+from pulsar_conformance.conformance.common.trial import Asked, Json, Question, copied
 from pulsar_conformance.conformance.shedding import draw_cycles as draws
 from pulsar_conformance.conformance.shedding import quantities
 from pulsar_conformance.conformance.shedding.operations import CYCLES, SHED
@@ -205,7 +204,7 @@ def bytes_against_messages(
     _readings: Readings,
 ) -> Iterator[Question]:
     """Yield the same cluster, in which bundles with more bytes have fewer messages."""
-    case = copy.deepcopy(question.case)
+    case = copied(question.case)
     frames = [data[frame] for data in case["bundles"].values() for frame in FRAMES if frame in data]
     most = max(map(_bytes, frames), default=0)
     for frame in frames:

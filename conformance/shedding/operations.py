@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
 from pulsar_conformance.conformance.common.clusters import (
@@ -53,12 +54,14 @@ def history_share(settings: Settings) -> Problems:
 
 def _moved(owned: set[str], recently: Mapping[str, float]) -> Problems:
     """Yield each recently unloaded bundle that is a part of a present one: bundles never merge."""
-    parts = [(namespace_of(bundle), HashRange.parse(bundle), bundle) for bundle in owned]
+    parts: dict[str, list[tuple[HashRange, str]]] = defaultdict(list)
+    for bundle in owned:
+        parts[namespace_of(bundle)].append((HashRange.parse(bundle), bundle))
     for name in recently:
-        moved, namespace = HashRange.parse(name), namespace_of(name)
-        for space, part, bundle in parts:
+        moved = HashRange.parse(name)
+        for part, bundle in parts.get(namespace_of(name), ()):
             apart = part.upper <= moved.lower or moved.upper <= part.lower
-            if space == namespace and not (apart or moved.covers(part)):
+            if not (apart or moved.covers(part)):
                 yield f"case.recentlyUnloaded: {name} is a part of {bundle}; bundles never merge"
 
 

@@ -108,7 +108,7 @@ def test_the_smallest_value_comes_first():
 def test_clusters_are_of_any_size(fewest):
     sizes = draw(loads.sizes(fewest), 300, "sizes")
     brokers = Counter(size.brokers for size in sizes)
-    assert {*range(fewest, 12), 60} == set(brokers)
+    assert {*range(fewest, 12)} < set(brokers) <= {*range(fewest, 12), 60, 110}
     assert max(brokers.values()) < len(sizes) / 4
     assert max(Counter(size.bundles for size in sizes).values()) < len(sizes) / 5
 

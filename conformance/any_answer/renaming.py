@@ -1,0 +1,116 @@
+"""New names of brokers, namespaces, failure domains and groups, wherever cases name them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import chain
+from typing import Any
+
+from pulsar_conformance.conformance.common.trial import Json
+
+Renaming = Callable[[int], str]
+"""Returns the new name of the n-th name of a case, in order."""
+
+LONG = "a" * 100
+BROKERS: Mapping[str, Renaming] = {
+    "brokers named by host and port": "pulsar-broker-{}.prod.svc.cluster.local:8080".format,
+    "brokers named by address": "10.0.0.{}:6650".format,
+    "brokers named by numbers": "{}".format,
+    "brokers whose names differ in capitals alone": (
+        lambda number: ("broker-{}", "Broker-{}", "BROKER-{}")[number % 3].format(number // 3)
+    ),
+    "brokers whose names begin with each other": lambda number: "broker" + number * "-1",
+    "brokers whose long names differ in the middle": (LONG + "-{}-" + LONG).format,
+    "brokers with names beyond ASCII": "brøker-{}-東京".format,
+}
+NAMESPACES: Mapping[str, Renaming] = {
+    "namespaces with dots, colons and equals signs": "acme.com/eu:orders=v{}.1".format,
+    "namespaces of one name in several tenants": "tenant-{}/default".format,
+    "namespaces named by numbers": "{0}/{0}".format,
+    "namespaces whose names differ in capitals alone": (
+        lambda number: ("acme/app-{}", "acme/App-{}", "ACME/app-{}")[number % 3].format(number // 3)
+    ),
+    "namespaces whose names begin with each other": lambda number: "acme/app" + number * "-1",
+    "namespaces whose long names differ in the middle": ("acme/" + LONG + "-{}-" + LONG).format,
+}
+DOMAINS: Mapping[str, Renaming] = {
+    "domains and groups named by numbers": "{}".format,
+    "domains and groups whose names differ in capitals alone": (
+        lambda number: ("rack-{}", "Rack-{}", "RACK-{}")[number % 3].format(number // 3)
+    ),
+    "domains and groups with names beyond ASCII": "Räck {} / 東京".format,
+}
+
+BROKER_FIELDS = ("brokers", "owned", "preallocated", "versions")
+"""Fields of a case that map the names of brokers."""
+
+
+def renamed(value: Any, names: Mapping[str, str]) -> Any:
+    """Return a value with each of these names replaced."""
+    if isinstance(value, dict):
+        return {names.get(key, key): renamed(item, names) for key, item in value.items()}
+    if isinstance(value, list):
+        return [renamed(item, names) for item in value]
+    return names.get(value, value) if isinstance(value, str) else value
+
+
+def with_new_names(names: Mapping[str, str], case: Json) -> Json:
+    """Return a case with each of these names replaced, but for settings and strategy."""
+    kept = {field: case[field] for field in ("settings", "strategy") if field in case}
+    return {**renamed(case, names), **kept}
+
+
+def _numbered(names: Iterable[str], renaming: Renaming) -> dict[str, str]:
+    return {name: renaming(number) for number, name in enumerate(sorted(set(names)))}
+
+
+def broker_names(renaming: Renaming, *cases: Json) -> Mapping[str, str]:
+    """Return the new names of brokers, wherever cases name them."""
+    return _numbered(chain.from_iterable(map(_brokers_in, cases)), renaming)
+
+
+def _brokers_in(case: Json) -> Iterator[str]:
+    yield from case.get("candidates", ())
+    for part in (case, *case.get("cycles", ())):
+        for field in BROKER_FIELDS:
+            yield from part[field] if isinstance(part.get(field), dict) else ()
+    yield from chain.from_iterable(case.get("domains", {}).values())
+    for policy in case.get("isolation", ()):
+        yield from (*policy["primary"], *policy["secondary"])
+
+
+def namespace_names(renaming: Renaming, *cases: Json) -> Mapping[str, str]:
+    """Return the new names of namespaces and of their bundles, wherever cases name them."""
+    parts = (part for case in cases for name, part in case.items() if name != "settings")
+    found = set(chain.from_iterable(map(texts, parts)))
+    bundles = [text for text in found if is_bundle(text)]
+    spaces = [text for text in found if "/" in text and not is_bundle(text)]
+    names = _numbered([*spaces, *(name.rpartition("/")[0] for name in bundles)], renaming)
+    of_bundles = {}
+    for bundle in bundles:
+        namespace, _, part = bundle.rpartition("/")
+        of_bundles[bundle] = f"{names[namespace]}/{part}"
+    return {**names, **of_bundles}
+
+
+def domain_names(renaming: Renaming, *cases: Json) -> Mapping[str, str]:
+    """Return the new names of failure domains and of anti-affinity groups."""
+    domains = chain.from_iterable(case.get("domains", ()) for case in cases)
+    groups = chain.from_iterable(case.get("groups", {}).values() for case in cases)
+    return {**_numbered(groups, renaming), **_numbered(domains, renaming)}
+
+
+def texts(value: Any) -> Iterator[str]:
+    """Yield every text of a value, including the names of its fields."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        yield from chain(value, *map(texts, value.values()))
+    elif isinstance(value, list):
+        yield from chain.from_iterable(map(texts, value))
+
+
+def is_bundle(text: str) -> bool:
+    """True if a text ends in a range of hashes."""
+    _, slash, part = text.rpartition("/")
+    return bool(slash) and part.startswith("0x") and "_0x" in part
