@@ -33,9 +33,10 @@ NAMESPACES: Mapping[str, Renaming] = {
     "namespaces whose names begin with each other": lambda number: "acme/app" + number * "-1",
     "namespaces whose long names differ in the middle": ("acme/" + LONG + "-{}-" + LONG).format,
 }
+CAPITAL_GROUPS = "domains and groups whose names differ in capitals alone"
 DOMAINS: Mapping[str, Renaming] = {
     "domains and groups named by numbers": "{}".format,
-    "domains and groups whose names differ in capitals alone": (
+    CAPITAL_GROUPS: (
         lambda number: ("rack-{}", "Rack-{}", "RACK-{}")[number % 3].format(number // 3)
     ),
     "domains and groups with names beyond ASCII": "Räck {} / 東京".format,
@@ -95,9 +96,8 @@ def namespace_names(renaming: Renaming, *cases: Json) -> Mapping[str, str]:
 
 def domain_names(renaming: Renaming, *cases: Json) -> Mapping[str, str]:
     """Return the new names of failure domains and of anti-affinity groups."""
-    domains = chain.from_iterable(case.get("domains", ()) for case in cases)
-    groups = chain.from_iterable(case.get("groups", {}).values() for case in cases)
-    return {**_numbered(groups, renaming), **_numbered(domains, renaming)}
+    names = ((*case.get("domains", ()), *case.get("groups", {}).values()) for case in cases)
+    return _numbered(chain.from_iterable(names), renaming)
 
 
 def texts(value: Any) -> Iterator[str]:
