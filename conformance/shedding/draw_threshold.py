@@ -240,17 +240,14 @@ def _idle_among_busy(draw: st.DrawFn, fewest: int, settings: dict[str, Any]) -> 
     return _weighted_alike(sketch) if random.random() < LIGHTER else sketch
 
 
-LIGHTER = 0.2
+LIGHTER, WEIGHT = 0.2, 0.8
 """The share of clusters in which every weight is `WEIGHT`, and every usage higher."""
-
-WEIGHT = 0.8
 
 
 def _weighted_alike(sketch: Sketch) -> Sketch:
     levels = [round(level / WEIGHT, 6) for level in sketch.levels]
-    return replace(
-        sketch, levels=levels, settings={**sketch.settings, **dict.fromkeys(WEIGHTS, WEIGHT)}
-    )
+    settings = {**sketch.settings, **dict.fromkeys(WEIGHTS, WEIGHT)}
+    return replace(sketch, levels=levels, settings=settings)
 
 
 def _even(random: Random, size: Size, busy: float) -> list[float]:
@@ -289,9 +286,8 @@ def _with_small_bundles(sketch: Sketch) -> Sketch:
 
 
 def _small(sketch: Sketch, count: int) -> Traffic:
-    sizes = [
-        size * loads.MEGABYTE for size in sketch.random.sample(range(1, max(60, 2 * count)), count)
-    ]
+    different = sketch.random.sample(range(1, max(60, 2 * count)), count)
+    sizes = [size * loads.MEGABYTE for size in different]
     bundles = loads.draw_rates(sketch.random, sizes, awry=False)
     whole = {name: 50 * rate for name, rate in loads.total_traffic(bundles).items()}
     return Traffic(whole, tuple(bundles), stuck=0)

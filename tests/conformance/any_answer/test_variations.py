@@ -10,7 +10,7 @@ from pulsar_conformance.conformance.any_answer.transformations import (
     in_plain_names,
 )
 from pulsar_conformance.conformance.common.trial import Trial
-from pulsar_conformance.conformance.engine.draw import drawn
+from pulsar_conformance.conformance.engine.draw import draw_trials
 from pulsar_conformance.conformance.engine.evaluate import RuleEvaluator
 from pulsar_conformance.conformance.engine.reduce import reduce
 from pulsar_conformance.reference import Readings
@@ -74,7 +74,7 @@ def words(drawn_for, answer_of):
         if one.operations == (operation,) and not one.any_operation and one.untestable is None
     ]
     found = set()
-    for trial in (trial for rule in drawn_for for trial in drawn(rule, PROFILE, 0, 100)):
+    for trial in (trial for rule in drawn_for for trial in draw_trials(rule, PROFILE, 0, 100)):
         answers = [answer_of(model, *copy.deepcopy(one)) for one in trial.questions]
         right = [model._answer(*copy.deepcopy(one)) for one in trial.questions]
         if answers != right:
@@ -137,6 +137,6 @@ def test_plain_names_stay():
 
 
 def test_released_pulsar_is_asked_by_the_names_that_it_allows():
-    trials = drawn("PLACE-04", "released-3.0", 0, 100)
+    trials = draw_trials("PLACE-04", "released-3.0", 0, 100)
     names = {name for trial in trials for name in trial.questions[0].case["brokers"]}
     assert all(name.startswith("broker-") for name in names)
