@@ -83,7 +83,7 @@ def test_imports_and_hash_seeds_do_not_change_draws():
     program = (
         "from pulsar_conformance.conformance.shedding import draw_cycles as shedding\n"
         "from pulsar_conformance.conformance.drawing.drawing import draw\n"
-        "for trial in draw(shedding.cycles(shedding.any_strategy), 20, 'process'):\n"
+        "for trial in draw(shedding.cycle_trials(shedding.any_strategy), 20, 'process'):\n"
         "    print(trial.fingerprint)\n"
     )
     here = [
