@@ -55,7 +55,7 @@ class Settings:
         return exact(value)
 
     def flag(self, name: str) -> bool:
-        """A switch; false if it has no default and is left out."""
+        """True if a switch is on; false if it has no default and is left out."""
         try:
             return self.value(name) is True
         except MissingSetting:

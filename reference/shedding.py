@@ -73,7 +73,7 @@ class Cycle:
 
     @property
     def enabled(self) -> bool:
-        """Shedding is switched on, and a bundle has somewhere to go. [SHED-01]"""
+        """True if shedding is switched on, and a bundle has somewhere to go. [SHED-01]"""
         return self.settings.flag(ENABLED) and len(self.brokers) > 1
 
     @cached_property

@@ -78,7 +78,7 @@ class Loads:
     def fill(
         self, load_data: Java, brokers: Mapping[str, Json], bundles: Json, assigned: bool = False
     ) -> None:
-        """Return the leader's load data: reports, and averages of the bundles that have any.
+        """Fill the leader's load data: reports, and averages of the bundles that have any.
 
         It has no data of a bundle that was never measured. If it `assigned` every owned bundle,
         it has the values that it assumes for such a bundle.

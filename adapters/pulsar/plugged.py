@@ -73,9 +73,9 @@ def check_settings(given: Mapping[str, str], release: Release, *, plugged: bool)
 
 
 def check_made(strategy: str, make: Callable[[], Java], version: str) -> None:
-    """True if a release makes a user's class. Errors: `CannotLoad`.
+    """Check that a release instantiates a user's class. Errors: `CannotLoad`.
 
-    Where it cannot, it may say so in its log alone, and take a strategy of its own.
+    A release that cannot may merely log it, and use a strategy of its own instead.
     """
     try:
         made = str(make().getClass().getName())

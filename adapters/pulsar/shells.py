@@ -69,7 +69,7 @@ class Shells:
         return self._real(type_name, settings)
 
     def unmade(self, type_name: str) -> Java:
-        """Like `around`, but no constructor runs: its fields have to be set, save the logger."""
+        """Like `around`, but without a constructor: set all fields except the logger."""
         java = self._real(type_name, self._mockito.withSettings().stubOnly())
         log = field(java, "log")
         if log is not None and log.get(java) is None:

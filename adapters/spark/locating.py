@@ -52,9 +52,9 @@ def bundles_of_topics(boundaries: Column, topics: Column, partitions: str) -> Co
 def place_of(boundaries: Column, hashed: Column) -> Column:
     """The place, from 0, of the bundle that holds a hash. [BUNDLE-04, BUNDLE-12, BUNDLE-13]
 
-    Both as they are written: so they compare as the numbers do. The last boundary that is at most
-    the hash is found in ever shorter steps: 13 for 4096 bundles. The last hash of all lies in the
-    last bundle.
+    Both are texts of one length in hexadecimal, which compare as their numbers do. The last
+    boundary that is at most the hash is found in ever shorter steps: 13 for 4096 bundles. The very
+    last hash is in the last bundle.
     """
     needed = F.floor(F.log2(F.size(boundaries))).cast("int") + 1
     steps = F.slice(F.array(*map(F.lit, STEPS)), -needed, needed)

@@ -73,7 +73,7 @@ def scores(rows: DataFrame, readings: Mapping[str, str]) -> DataFrame:
 def first_choice(best: Column, by_chance: Column, turn: Column) -> Column:
     """Return the first name that may be chosen; where chance decides, they take turns.
 
-    `turn` counts the questions: who asks again gets the next one. [PLACE-05]
+    `turn` counts the questions: a repeated question gets the next name. [PLACE-05]
     """
     nth = F.when(by_chance, F.pmod(turn, F.greatest(F.size(best), F.lit(1)))).otherwise(F.lit(0))
     return F.get(best, nth.cast("int"))

@@ -55,7 +55,7 @@ class Shown:
 
     @cached_property
     def questions(self) -> list[tuple[str, list[Table], Table, int]]:
-        """Operation, its numbers, its derivation, how often; equal ones in a row once."""
+        """Operation, tables, derivation and number of repetitions of each question."""
         found: list[tuple[str, list[Table], Table, int]] = []
         before: tuple[str, Case] | None = None
         for question, derived in zip(self.example.questions, self.worked.derivations, strict=True):

@@ -19,7 +19,6 @@ from pulsar_conformance.reports.site.groups import domains
 
 LEFT = 76
 RIGHT = 52
-HIGHEST = 2**32 - 1
 PERCENT = re.compile(r"(-?\d+(?:\.\d+)?) %")
 RANGE = re.compile(r"(0x[0-9a-f]{8})_(0x[0-9a-f]{8})")
 MOST_ROWS = 12

@@ -113,7 +113,7 @@ CONCURRENT = "java.util.concurrent.ConcurrentHashMap"
 
 
 def _ask_admin(service: Service, value: str) -> None:
-    """Return the result of `update-dynamic-config` by a permitted user. Errors: `TurnedDown`."""
+    """Run `update-dynamic-config` as a permitted user. Errors: `TurnedDown`."""
     java = service.shells.unmade(BROKERS)
     name = next(one for one in SETTING_DYNAMICALLY if methods(java, one))
     with refusing():
