@@ -9,8 +9,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from pulsar_conformance.conformance.catalogue import OPERATIONS
+from pulsar_conformance.conformance.common import expect
 from pulsar_conformance.fixtures import examples
 from pulsar_conformance.reference import Model
+from pulsar_conformance.reference.numbers import plain
 from pulsar_conformance.reports.pages.making import TITLES, Shown, template_environment
 from pulsar_conformance.reports.pages.outcomes import Worked
 from pulsar_conformance.reports.site import mutants, shapes, subjects
@@ -124,7 +126,9 @@ class Site:
     def _protocol(self) -> str:
         hello = shapes.fields_of(schema("message")["$defs"]["implementation"])
         asked = list(_exchanges(self.specs))
-        return self._page("protocol", operations=asked, hello=hello, shared=shapes.shared())
+        tolerance = {"points": plain(expect.POINTS), "share": f"{float(expect.SHARE):.5f}"}
+        page = {"operations": asked, "hello": hello, "shared": shapes.shared()}
+        return self._page("protocol", **page, tolerance=tolerance)
 
     def _reference(self) -> Iterator[tuple[str, str]]:
         yield "reference/protocol.md", self._protocol()
