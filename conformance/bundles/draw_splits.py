@@ -23,6 +23,9 @@ CELLS = 4096
 counts_of_topics = st.sampled_from((2, 3, 4, 5, 10, 11, 60, 61, 250, 999, 2001))
 """Numbers of topics of a namespace."""
 
+IN_ORDER = 0.3
+"""The share of splits whose topics are in the order of their hashes."""
+
 callers = st.sampled_from(("admin", "broker"))
 algorithms = st.sampled_from((RANGE, TOPICS))
 
@@ -75,7 +78,10 @@ def counted_topics(split: Json) -> Trial:
 def topic_halves(draw: st.DrawFn) -> Trial:
     """A whole namespace, which holds every topic whatever the hash."""
     count, by = draw(counts_of_topics), draw(callers)
-    topics = names.topics(draw(randoms), count)
+    random = draw(randoms)
+    topics = names.topics(random, count)
+    if random.random() < IN_ORDER:
+        topics.sort(key=hash_of)
     return counted_topics(split_case(WHOLE, TOPICS, topics=topics, by=by))
 
 
