@@ -16,6 +16,8 @@ from pulsar_conformance.conformance.common.expect import (
 )
 from pulsar_conformance.conformance.common.trial import Exchange, Json, Question, Trial
 from pulsar_conformance.reference import Readings, Settings
+from pulsar_conformance.reference.released.configuration import BadConfiguration, InexpressibleValue
+from pulsar_conformance.reference.released.release import ReleasedWays
 
 Word = Literal["allowed", "violated", "not_reached", "unsupported"]
 
@@ -57,16 +59,23 @@ OTHER_QUESTIONS = Outcome("not_reached", why="the rule judges other questions")
 
 
 class RuleEvaluator:
-    """Judges trials by the checks, under one profile's defaults and one set of readings."""
+    """Judges trials by the checks, under one profile's defaults and one set of readings.
 
-    def __init__(self, defaults: Defaults, readings: Readings) -> None:
+    Cases that a release's configuration does not take are not judged under its profile: what it
+    would decide is unknown, and the documents are not what it is held to.
+    """
+
+    def __init__(
+        self, defaults: Defaults, readings: Readings, release: ReleasedWays | None = None
+    ) -> None:
         self.defaults = defaults
         self.readings = readings
+        self.release = release
         self._parsed: dict[tuple[int, int], tuple[Trial, Sequence[Json], list[Exchange]]] = {}
 
     def under(self, readings: Readings) -> RuleEvaluator:
         """Return an evaluator with other readings."""
-        return RuleEvaluator(self.defaults, readings)
+        return RuleEvaluator(self.defaults, readings, self.release)
 
     def legal(self, trial: Trial) -> bool:
         """True if a trial is legal, so that its answers can be judged."""
@@ -80,6 +89,9 @@ class RuleEvaluator:
         for answer in answers:
             if "unsupported" in answer:
                 return Outcome("unsupported", why=str(answer["unsupported"]))
+        refused = None if self.release is None else refused_setting(trial, self.release)
+        if refused is not None:
+            return Outcome("not_reached", why=refused)
         expect = Expect(self.readings)
         try:
             exchanges = self._exchanges(trial, answers)
@@ -110,6 +122,16 @@ class RuleEvaluator:
         settings = Settings(case.get("settings", {}), self.defaults)
         view = operation.view(case, settings, self.readings)
         return Exchange(operation.id, case, answer, view, operation.read)
+
+
+def refused_setting(trial: Trial, release: ReleasedWays) -> str | None:
+    """Return the reason why a release's configuration does not take a trial's settings, or None."""
+    for question in trial.questions:
+        try:
+            release.settings(question.case.get("settings", {}), {})
+        except (BadConfiguration, InexpressibleValue) as error:
+            return f"'{release.title}' refuses it: {error}"
+    return None
 
 
 def _demand_answers(exchanges: Sequence[Exchange]) -> None:

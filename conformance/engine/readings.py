@@ -19,6 +19,7 @@ from pulsar_conformance.conformance.engine.draw import aimed_at
 from pulsar_conformance.conformance.engine.evaluate import RuleEvaluator
 from pulsar_conformance.conformance.engine.implementation import Implementation
 from pulsar_conformance.reference import Readings
+from pulsar_conformance.reference.released.release import ReleasedWays
 
 Choices = Mapping[str, str]
 """Reading to alternative; of some readings, or of all."""
@@ -49,7 +50,8 @@ class ResolvedReadings:
     @property
     def evaluator(self) -> RuleEvaluator:
         """A new evaluator under these readings."""
-        return RuleEvaluator(specs.load().defaults(self.profile), self.chosen)
+        release = ReleasedWays.of(self.profile)
+        return RuleEvaluator(specs.load().defaults(self.profile), self.chosen, release)
 
     @property
     def open(self) -> Domains:
