@@ -46,19 +46,19 @@ BROKER_FIELDS = ("brokers", "owned", "preallocated", "versions")
 """Fields of a case that map the names of brokers."""
 
 
-def renamed(value: Any, names: Mapping[str, str]) -> Any:
+def with_names(value: Any, names: Mapping[str, str]) -> Any:
     """Return a value with each of these names replaced."""
     if isinstance(value, dict):
-        return {names.get(key, key): renamed(item, names) for key, item in value.items()}
+        return {names.get(key, key): with_names(item, names) for key, item in value.items()}
     if isinstance(value, list):
-        return [renamed(item, names) for item in value]
+        return [with_names(item, names) for item in value]
     return names.get(value, value) if isinstance(value, str) else value
 
 
 def with_new_names(names: Mapping[str, str], case: Json) -> Json:
     """Return a case with each of these names replaced, but for settings and strategy."""
     kept = {field: case[field] for field in ("settings", "strategy") if field in case}
-    return {**renamed(case, names), **kept}
+    return {**with_names(case, names), **kept}
 
 
 def _numbered(names: Iterable[str], renaming: Renaming) -> dict[str, str]:

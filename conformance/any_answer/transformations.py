@@ -24,8 +24,8 @@ from pulsar_conformance.conformance.any_answer.renaming import (
     domain_names,
     is_bundle,
     namespace_names,
-    renamed,
     texts,
+    with_names,
     with_new_names,
 )
 from pulsar_conformance.conformance.bundles.operations import CREATE, SPLIT, SPLIT_CANDIDATES
@@ -102,8 +102,8 @@ class Transformation:
         for bundle in unknown:
             namespace, _, part = bundle.rpartition("/")
             names[bundle] = f"{names.get(namespace, namespace)}/{part}"
-        with_names: Json = renamed(answer, names)
-        return with_names
+        changed: Json = with_names(answer, names)
+        return changed
 
 
 def _decimal(value: Any, field: str = "", within: bool = False) -> Any:

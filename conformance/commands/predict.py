@@ -8,8 +8,13 @@ from pathlib import Path
 from pulsar_conformance import specs
 from pulsar_conformance.adapters.arguments import add_adapter, add_drawn, add_judged_by, limits_of
 from pulsar_conformance.conformance.common.trial import Trial
-from pulsar_conformance.conformance.compare.branches import ByOperation, branches_of, read_questions
-from pulsar_conformance.conformance.compare.predictions import Predictor, Share
+from pulsar_conformance.conformance.compare.predictions import (
+    ByOperation,
+    Predictor,
+    Share,
+    branches_of,
+    read_questions,
+)
 from pulsar_conformance.conformance.engine.draw import distinct_questions, sample_questions
 from pulsar_conformance.conformance.engine.implementation import Implementation
 from pulsar_conformance.conformance.engine.judge import JudgedImplementation

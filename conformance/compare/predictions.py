@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import gzip
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import cycle
+from pathlib import Path
 
-from pulsar_conformance import specs
+from pulsar_conformance import fixtures, specs
+from pulsar_conformance.adapters.ask import BadLine, questions, values
+from pulsar_conformance.adapters.protocol import JSON
 from pulsar_conformance.conformance.common.trial import Json, Question, Trial
 from pulsar_conformance.conformance.compare.differences import (
     DRAWN,
@@ -19,6 +23,7 @@ from pulsar_conformance.conformance.engine.attribute import attribute_faults
 from pulsar_conformance.conformance.engine.evaluate import Fault
 from pulsar_conformance.conformance.engine.judge import AppliedRule, JudgedImplementation
 from pulsar_conformance.reference import MissingSetting, Model
+from pulsar_conformance.specs.errors import UserError
 
 OPEN = "no rule is broken: chance decides, or rounding, or what the documents leave open"
 """Reasons why two correct answers differ."""
@@ -199,3 +204,43 @@ def left_open(case: Json, predicted: Json, answer: Json) -> str:
 def _alone(rule: specs.Rule) -> bool:
     """True if a rule is about answers in general, and therefore not a cause."""
     return rule.area == "ANSWER"
+
+
+BRANCHES = Path(fixtures.__file__).parent / "branches"
+"""A file for each released profile."""
+
+ByOperation = Mapping[str, Sequence[Trial]]
+"""Questions, each alone, by their operation."""
+
+
+def branches_of(profile: str) -> ByOperation:
+    """Return the questions for branches of a released profile's source; none for other profiles."""
+    file = BRANCHES / f"{profile}.jsonl.gz"
+    if not file.exists():
+        return {}
+    with gzip.open(file) as lines:
+        return _by_operation(lines, str(file))
+
+
+def read_questions(file: Path) -> ByOperation:
+    """Return the questions of a file, one a line as `ask` takes them. Errors: `UserError`."""
+    try:
+        with file.open("rb") as lines:
+            return _by_operation(lines, str(file))
+    except OSError as error:
+        raise UserError(f"{error.filename}: {error.strerror}") from None
+
+
+def _by_operation(lines: Iterable[bytes], file: str) -> ByOperation:
+    found: dict[str, list[Trial]] = {}
+    for operation, case in _questions(lines, file):
+        found.setdefault(operation, []).append(Trial((Question(operation, case),)))
+    return found
+
+
+def _questions(lines: Iterable[bytes], file: str) -> Iterator[tuple[str, JSON]]:
+    for value in values(lines):
+        for part in [value] if isinstance(value, BadLine) else questions(*value):
+            if isinstance(part, BadLine):
+                raise BadLine(part.number, part.problem, file)
+            yield part

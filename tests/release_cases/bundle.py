@@ -3,8 +3,8 @@
 import gzip
 import json
 
-from pulsar_conformance.conformance.compare.branches import BRANCHES
 from pulsar_conformance.conformance.compare.changes_text import profile_of
+from pulsar_conformance.conformance.compare.predictions import BRANCHES
 
 from release_cases.common import VERSIONS
 from release_cases.generate import draw

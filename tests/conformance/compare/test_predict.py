@@ -8,8 +8,13 @@ from pathlib import Path
 
 import pytest
 from pulsar_conformance.conformance.commands.main import main
-from pulsar_conformance.conformance.compare.branches import BRANCHES, branches_of
-from pulsar_conformance.conformance.compare.predictions import OPEN, Share, left_open
+from pulsar_conformance.conformance.compare.predictions import (
+    BRANCHES,
+    OPEN,
+    Share,
+    branches_of,
+    left_open,
+)
 from pulsar_conformance.specs import load
 from release_cases.bundle import bundled
 
