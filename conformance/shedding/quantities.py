@@ -117,12 +117,15 @@ class UsageLevels:
         return self.share_of(broker) * self.cycle.traffic_of(broker)
 
     def share_of(self, broker: Broker) -> Fraction:
-        """Return the share of its traffic whose unloading brings a broker below the average."""
+        """Return the share of its traffic whose unloading brings a broker below the average.
+
+        It is 0 for a broker without usage, of which no share can be computed from its usage.
+        """
         points = self.cycle.readings["threshold-target"] == "points"
         below = FIVE_POINTS if points else self.average * FIVE_POINTS / 100
         usage = self.usage[broker.name]
         whole = usage if self.cycle.readings["threshold-released"] == "usage" else Fraction(100)
-        return (usage - self.average + below) / whole
+        return (usage - self.average + below) / whole if whole else Fraction(0)
 
     @cached_property
     def _exact(self) -> bool:
