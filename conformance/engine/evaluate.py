@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from pulsar_conformance.conformance.cases.legality import Defaults, bad_trial
 from pulsar_conformance.conformance.catalogue import OPERATIONS, checks
@@ -16,8 +16,10 @@ from pulsar_conformance.conformance.common.expect import (
 )
 from pulsar_conformance.conformance.common.trial import Exchange, Json, Question, Trial
 from pulsar_conformance.reference import Readings, Settings
-from pulsar_conformance.reference.released.configuration import BadConfiguration, InexpressibleValue
-from pulsar_conformance.reference.released.release import ReleasedWays
+from pulsar_conformance.reference.context import WithoutAnswer
+
+if TYPE_CHECKING:
+    from pulsar_conformance.reference.released.release import ReleasedWays
 
 Word = Literal["allowed", "violated", "not_reached", "unsupported"]
 
@@ -129,7 +131,7 @@ def refused_setting(trial: Trial, release: ReleasedWays) -> str | None:
     for question in trial.questions:
         try:
             release.settings(question.case.get("settings", {}), {})
-        except (BadConfiguration, InexpressibleValue) as error:
+        except WithoutAnswer as error:
             return f"'{release.title}' refuses it: {error}"
     return None
 

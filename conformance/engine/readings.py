@@ -19,7 +19,7 @@ from pulsar_conformance.conformance.engine.draw import aimed_at
 from pulsar_conformance.conformance.engine.evaluate import RuleEvaluator
 from pulsar_conformance.conformance.engine.implementation import Implementation
 from pulsar_conformance.reference import Readings
-from pulsar_conformance.reference.released.release import ReleasedWays
+from pulsar_conformance.reference.context import Context
 
 Choices = Mapping[str, str]
 """Reading to alternative; of some readings, or of all."""
@@ -50,7 +50,7 @@ class ResolvedReadings:
     @property
     def evaluator(self) -> RuleEvaluator:
         """A new evaluator under these readings."""
-        release = ReleasedWays.of(self.profile)
+        release = Context.of(self.profile, None, False).release
         return RuleEvaluator(specs.load().defaults(self.profile), self.chosen, release)
 
     @property
