@@ -146,10 +146,8 @@ def test_an_open_alternative_rules_the_others_out(name, value, connected):
     assert found_of(connected(lenient({name: value})))[name].found == value
 
 
-def test_what_only_a_release_does_is_left_to_nobody_else(connected):
-    for name in ("threshold-trigger", "placement-score"):
-        observed = [one.value for one in specs.load().readings[name].alternatives if one.observed]
-        [value] = observed
+def test_what_only_releases_and_later_documents_say_is_left_to_nobody_else(connected):
+    for name, value in (("threshold-trigger", "reaches"), ("placement-score", "plain")):
         assert value not in specs.load().open_values(PROFILE, name)
         assert value in specs.load().open_values("released-3.0", name)
         found = found_of(connected(Silent({name: value}, says={name: value})))
