@@ -16,7 +16,7 @@ pytest.importorskip("pyspark", reason="needs the extra: nox -s spark")
 STARTED = """
 from pulsar_conformance.adapters.spark import java, session
 
-spark = session.take("local[1]", "spark")
+spark = session.acquire("local[1]", "spark")
 print(spark.session.range(3).count())
 jvm = spark.session.sparkContext._jvm
 print(*jvm.java.lang.management.ManagementFactory.getRuntimeMXBean().getInputArguments())

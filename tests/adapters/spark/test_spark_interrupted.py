@@ -56,7 +56,7 @@ def close(client):
     raise Py4JNetworkError("Answer from Java side is empty")
 
 for word in ("first", "second"):
-    spark = session.take("local[1]", "the test")
+    spark = session.acquire("local[1]", "the test")
     print(word, spark.session.range(3).count())
     JavaClient._create_new_connection = close
     session.release(spark)
@@ -73,14 +73,14 @@ LEFT = """
 from pulsar_conformance.adapters.spark import session
 
 for word in ("first", "second"):
-    with session.taken("local[1]", "the test") as spark:
+    with session.acquired("local[1]", "the test") as spark:
         print(word, spark.session.range(3).count())
 try:
-    with session.taken("local[1]", "the test") as spark:
+    with session.acquired("local[1]", "the test") as spark:
         raise ValueError
 except ValueError:
     print(session._PROCESS.ending.done())
-with session.taken("local[1]", "the test") as spark:
+with session.acquired("local[1]", "the test") as spark:
     print("last", spark.session.range(3).count())
 """
 """Sessions that nobody waits for, one that is waited for, and one that ends after the process."""
