@@ -30,7 +30,8 @@ def test_the_folder_of_a_live_process_stays_though_its_process_id_is_unknown_her
 
 def test_the_folder_of_a_killed_process_is_removed(tmp_path):
     code = "from pulsar_conformance.adapters.cluster import folders; import os; "
-    subprocess.run([sys.executable, "-c", f"{code}made = folders.create_locked_folder(); os._exit(1)"])
+    code += "made = folders.create_locked_folder(); os._exit(1)"
+    subprocess.run([sys.executable, "-c", code])
     assert len(list(tmp_path.glob(f"{folders.PREFIX}*"))) == 1
     folders.remove_abandoned()
     assert list(tmp_path.iterdir()) == []
