@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cache
+from functools import cache, partial
 from random import Random
 from typing import Any
 
@@ -30,7 +30,7 @@ from pulsar_conformance.conformance.drawing.loads import randoms
 from pulsar_conformance.conformance.shedding.operations import SHED
 
 MORE_SHARES = (
-    *(SHED.id,) * 4,
+    *(SHED.id,) * 6,
     *("report.read",) * 2,
     "bundles.split_candidates",
     "place.select",
@@ -132,11 +132,12 @@ def _owned(case: Json) -> list[str]:
 
 
 def reordered(asked: Questions) -> st.SearchStrategy[Trial]:
-    """One question, and the same question with all names in a different order."""
+    """One question, and the same question with all names in reverse or in any other order."""
 
     def both(question: Question, random: Random) -> Trial:
         operation, case = question
-        return Trial.of(operation, case, {key: shuffled(case[key], random, key) for key in case})
+        order = random.choice((_reverse, partial(_shuffle, random)))
+        return Trial.of(operation, case, {key: rearranged(case[key], order, key) for key in case})
 
     return st.builds(both, asked, randoms)
 
@@ -164,15 +165,25 @@ def _copy(question: Question) -> Question:
     return Question(question.operation, copied(question.case))
 
 
-def shuffled(value: Any, random: Random, field: str = "") -> Any:
-    """Return the same brokers, bundles and topics in a different order."""
+Order = Callable[[list[str]], list[str]]
+
+
+def _reverse(names: list[str]) -> list[str]:
+    return names[::-1]
+
+
+def _shuffle(random: Random, names: list[str]) -> list[str]:
+    return random.sample(names, len(names))
+
+
+def rearranged(value: Any, order: Order, field: str = "") -> Any:
+    """Return the same brokers, bundles and topics in another order."""
     if field in IN_ORDER:
         return value
     if isinstance(value, dict):
-        names = random.sample(list(value), len(value))
-        return {name: shuffled(value[name], random, name) for name in names}
+        return {name: rearranged(value[name], order, name) for name in order(list(value))}
     if isinstance(value, list) and all(isinstance(entry, str) for entry in value):
-        return random.sample(value, len(value))
+        return order(value)
     return value
 
 
