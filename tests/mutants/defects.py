@@ -23,7 +23,7 @@ from mutants.judged import Bench
 from mutants.loading import another_model
 from mutants.making import MODEL
 
-SMALL = 4
+SMALL = 5
 """The most brokers, and the most bundles, of a case that a person can check."""
 
 

@@ -19,6 +19,8 @@ DOCUMENTED = (
     "documented-3.0",
     "documented-2.10",
     "documented-2.4",
+    "documented-4.2",
+    "documented-4.0",
     "documented-5.0",
 )
 RELEASED = tuple(f"released-{version}" for version in ("5.0", "4.2", "4.0", "3.0", "2.10", "2.4"))
