@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
+from itertools import product
 from typing import Literal
 
 from pulsar_conformance import specs
@@ -214,37 +215,14 @@ class Evidence:
 
 
 def _without_conflict(domains: Domains, conflicts: Sequence[Conflict]) -> Choices | None:
-    """Return the likeliest choices from the domains that no conflict forbids, or None.
-
-    Readings are chosen one after the other. Where every alternative of one is forbidden, the search
-    goes back to the last reading that has a part in it, since no other choice between them helps.
-    """
+    """Return the likeliest choices from the domains that no conflict forbids, or None."""
     names = list(dict.fromkeys(name for one in conflicts for name in one.choices))
-    place = {name: at for at, name in enumerate(names)}
-    closed: list[dict[str, list[Conflict]]] = [{} for _ in names]
-    for one in conflicts:
-        if not one.choices:
-            return None
-        last = max(one.choices, key=place.__getitem__)
-        closed[place[last]].setdefault(one.choices[last], []).append(one)
-    chosen = {name: values[0] for name, values in domains.items()}
-
-    def blamed(at: int) -> set[int] | None:
-        """Choose from this place on; return the earlier places that forbid it, or None."""
-        if at == len(names):
-            return None
-        earlier: set[int] = set()
-        for value in domains[names[at]]:
-            chosen[names[at]] = value
-            known = closed[at].get(value, ())
-            broken = next((one for one in known if one.choices.items() <= chosen.items()), None)
-            later = {place[name] for name in broken.choices} if broken else blamed(at + 1)
-            if later is None or at not in later:
-                return later
-            earlier |= later - {at}
-        return earlier
-
-    return chosen if blamed(0) is None else None
+    base = {name: values[0] for name, values in domains.items()}
+    for values in product(*(domains[name] for name in names)):
+        choices = {**base, **dict(zip(names, values, strict=True))}
+        if not any(one.choices.items() <= choices.items() for one in conflicts):
+            return choices
+    return None
 
 
 def find_readings(

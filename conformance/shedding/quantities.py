@@ -143,17 +143,19 @@ class UsageLevels:
     def over(self, broker: Broker) -> bool | None:
         """True if a broker sheds: it is above average and threshold, and an unload takes enough."""
         above = self._above(broker)
-        return self.worthwhile(broker, self.share_of(broker)) if above else above
+        return self.worthwhile(broker) if above else above
 
-    def worthwhile(self, broker: Broker, share: Fraction) -> bool | None:
-        """True if an unload of this share takes more than the least throughput. [THRESHOLD-20]
+    def worthwhile(self, broker: Broker, share: Fraction | None = None) -> bool | None:
+        """True if an unload takes more than the least throughput. [THRESHOLD-20]
 
-        None if that depends on which bundles go, or on the size of a megabyte.
+        It takes a share of the broker's traffic; by default, the one that brings the broker below
+        the average. None if the answer depends on which bundles go, or on the size of a megabyte.
         """
         cycle = self.cycle
         if LEAST_THROUGHPUT not in cycle.settings.defaults:
             return True
         most = total(cycle.rates(one).throughput for one in cycle.movable(broker))
+        share = self.share_of(broker) if share is None else share
         needed = share * cycle.rates_of(broker).throughput
         least = cycle.settings.number(LEAST_THROUGHPUT)
         if min(needed, most) > least * MEGABYTE["binary"] * (1 + SHARE):

@@ -137,7 +137,7 @@ def _may_relieve_idle_brokers(levels: UsageLevels, broker: Broker) -> bool:
     able = [
         one.name
         for one in case.brokers.values()
-        if can_shed_by_any_measure(case, one) and levels.worthwhile(one, levels.share_of(one))
+        if can_shed_by_any_measure(case, one) and levels.worthwhile(one)
     ]
     highest = max((levels.usage[name] for name in able), default=ZERO)
     return levels.usage[broker.name] >= highest - POINTS
@@ -241,7 +241,7 @@ def _busiest_of_idle(levels: UsageLevels, expect: Expect) -> list[Broker]:
     expect.given(idle, "a broker is under the lower boundary")
     most = max(levels.usage.values())
     busiest = [one for one in brokers if levels.usage[one.name] >= most - POINTS]
-    enough = all(levels.worthwhile(one, levels.share_of(one)) for one in busiest)
+    enough = all(levels.worthwhile(one) for one in busiest)
     expect.given(enough, "more than the least throughput would go")
     return busiest
 
