@@ -11,13 +11,19 @@ from pulsar_conformance.conformance.common.trial import Json
 Renaming = Callable[[int], str]
 """Returns the new name of the n-th name of a case, in order."""
 
+
+def _by_capitals(*patterns: str) -> Renaming:
+    """Return names of which several differ in capitals alone."""
+    return lambda number: patterns[number % len(patterns)].format(number // len(patterns))
+
+
 LONG = "a" * 100
 BROKERS: Mapping[str, Renaming] = {
     "brokers named by host and port": "pulsar-broker-{}.prod.svc.cluster.local:8080".format,
     "brokers named by address": "10.0.0.{}:6650".format,
     "brokers named by numbers": "{}".format,
-    "brokers whose names differ in capitals alone": (
-        lambda number: ("broker-{}", "Broker-{}", "BROKER-{}")[number % 3].format(number // 3)
+    "brokers whose names differ in capitals alone": _by_capitals(
+        "broker-{}", "Broker-{}", "BROKER-{}"
     ),
     "brokers whose names begin with each other": lambda number: "broker" + number * "-1",
     "brokers whose long names differ in the middle": (LONG + "-{}-" + LONG).format,
@@ -27,8 +33,8 @@ NAMESPACES: Mapping[str, Renaming] = {
     "namespaces with dots, colons and equals signs": "acme.com/eu:orders=v{}.1".format,
     "namespaces of one name in several tenants": "tenant-{}/default".format,
     "namespaces named by numbers": "{0}/{0}".format,
-    "namespaces whose names differ in capitals alone": (
-        lambda number: ("acme/app-{}", "acme/App-{}", "ACME/app-{}")[number % 3].format(number // 3)
+    "namespaces whose names differ in capitals alone": _by_capitals(
+        "acme/app-{}", "acme/App-{}", "ACME/app-{}"
     ),
     "namespaces whose names begin with each other": lambda number: "acme/app" + number * "-1",
     "namespaces whose long names differ in the middle": ("acme/" + LONG + "-{}-" + LONG).format,
@@ -36,9 +42,7 @@ NAMESPACES: Mapping[str, Renaming] = {
 CAPITAL_GROUPS = "domains and groups whose names differ in capitals alone"
 DOMAINS: Mapping[str, Renaming] = {
     "domains and groups named by numbers": "{}".format,
-    CAPITAL_GROUPS: (
-        lambda number: ("rack-{}", "Rack-{}", "RACK-{}")[number % 3].format(number // 3)
-    ),
+    CAPITAL_GROUPS: _by_capitals("rack-{}", "Rack-{}", "RACK-{}"),
     "domains and groups with names beyond ASCII": "Räck {} / 東京".format,
 }
 

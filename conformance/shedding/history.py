@@ -138,10 +138,7 @@ def usage_lies_between_what_cycles_saw(
     row: CyclesInARow, answer: UnloadingInARow, expect: Expect
 ) -> None:
     """In later cycles, the compared usage is within those of this and earlier cycles."""
-    expect.given(len(row) > 1, "cycles in a row")
-    not_for_idle_brokers(_first_by_threshold(row, expect), expect)
-    for one in list(answer)[1:]:
-        history_lies_between(one.cycle, one, expect)
+    _in_later_cycles(history_lies_between, row, answer, expect)
 
 
 @CYCLES.check("THRESHOLD-17", draws=rows_decided_by_history)
@@ -149,10 +146,7 @@ def earlier_cycles_count_by_their_share(
     row: CyclesInARow, answer: UnloadingInARow, expect: Expect
 ) -> None:
     """In later cycles the usages of earlier ones count by the share of history."""
-    expect.given(len(row) > 1, "cycles in a row")
-    not_for_idle_brokers(_first_by_threshold(row, expect), expect)
-    for one in list(answer)[1:]:
-        history_counts_by_its_share(one.cycle, one, expect)
+    _in_later_cycles(history_counts_by_its_share, row, answer, expect)
 
 
 @CYCLES.check("THRESHOLD-19", draws=(threshold_row, rows_decided_by_history))
@@ -160,13 +154,19 @@ def earlier_cycles_are_smoothed_exponentially(
     row: CyclesInARow, answer: UnloadingInARow, expect: Expect
 ) -> None:
     """In later cycles the usage of those before is kept by the share of history."""
+    _in_later_cycles(history_is_smoothed_exponentially, row, answer, expect)
+
+
+def _in_later_cycles(
+    judge: Callable[[SheddingCycle, Unloading, Expect], None],
+    row: CyclesInARow,
+    answer: UnloadingInARow,
+    expect: Expect,
+) -> None:
+    """Judge each cycle but the first by what it remembers of those before."""
     expect.given(len(row) > 1, "cycles in a row")
-    not_for_idle_brokers(_first_by_threshold(row, expect), expect)
-    for one in list(answer)[1:]:
-        history_is_smoothed_exponentially(one.cycle, one, expect)
-
-
-def _first_by_threshold(row: CyclesInARow, expect: Expect) -> SheddingCycle:
     first = row.alone(0)
     expect.given(sheds_by(first, "ThresholdShedder"), "ThresholdShedder sheds")
-    return first
+    not_for_idle_brokers(first, expect)
+    for one in list(answer)[1:]:
+        judge(one.cycle, one, expect)
