@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 import yaml
 from pulsar_conformance.conformance.cases.snapshot import BadSnapshot, Snapshot, json_content
@@ -141,7 +141,7 @@ def _policy(place: str, name: str, data: Any) -> Policy:
     patterns = {}
     for key in PATTERNS:
         texts = data.get(key) if isinstance(data, dict) else None
-        if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
+        if not _are_texts(texts):
             raise BadSnapshot(f"{place}: {key} is no list of regular expressions")
         patterns[key] = [_pattern(place, text) for text in texts]
     given = [data[key] for key in FAILOVER if isinstance(data.get(key), dict)]
@@ -173,13 +173,11 @@ def _pattern(place: str, text: str) -> re.Pattern[str]:
 def domains_of(place: str, data: Any) -> dict[str, list[str]]:
     """Parse the brokers of each failure domain. Errors: `BadSnapshot`."""
     found = {}
-    for name, one in data.items() if isinstance(data, dict) else ():
+    for name, one in _entries(place, data, "failure domains by name"):
         brokers = one.get("brokers") if isinstance(one, dict) else one
-        if not isinstance(brokers, list) or not all(isinstance(each, str) for each in brokers):
+        if not _are_texts(brokers):
             raise BadSnapshot(f"{place}: failure domain {name} has no list of brokers")
         found[name] = sorted(brokers)
-    if not isinstance(data, dict):
-        raise BadSnapshot(f"{place}: it is no object of failure domains by name")
     return found
 
 
@@ -189,11 +187,22 @@ def groups_of(place: str, data: Any) -> dict[str, str]:
     Errors: `BadSnapshot`.
     """
     found: dict[str, str] = {}
-    for name, one in data.items() if isinstance(data, dict) else ():
+    for name, one in _entries(place, data, "namespaces and their groups"):
+        if not isinstance(one, str) and not _are_texts(one):
+            raise BadSnapshot(f"{place}: {name} has neither a group nor a list of namespaces")
         found |= {name: one} if isinstance(one, str) else dict.fromkeys(one, name)
-    if not isinstance(data, dict):
-        raise BadSnapshot(f"{place}: it is no object of namespaces and their groups")
     return found
+
+
+def _entries(place: str, data: Any, what: str) -> Iterator[tuple[str, Any]]:
+    """Yield the names of an object with their values. Errors: `BadSnapshot` for another value."""
+    if not isinstance(data, dict):
+        raise BadSnapshot(f"{place}: it is no object of {what}")
+    yield from data.items()
+
+
+def _are_texts(value: Any) -> TypeGuard[list[str]]:
+    return isinstance(value, list) and all(isinstance(one, str) for one in value)
 
 
 def placement_question(
