@@ -23,8 +23,11 @@ from mutants.judged import Bench
 from mutants.loading import another_model
 from mutants.making import MODEL
 
-SMALL = 5
+SMALL = 4
 """The most brokers, and the most bundles, of a case that a person can check."""
+
+REDUCED = 3
+"""The cases that are reduced where no drawn one is small."""
 
 
 @dataclass(frozen=True)
@@ -93,20 +96,22 @@ def shown(defect: Defect, examples: int = EXAMPLES) -> Exhibit | None:
     """The case that shows a defect under its own rule, a small one if there is any.
 
     Of the rule's own trials, the first small one that breaks it, and nothing that it builds on;
-    else the first of all, reduced.
+    else the smallest of the first ones, reduced.
     """
     rule = specs.load().rules[defect.rule]
     profile = next(one for one in PROFILES if one in rule.profiles)
     bench = bench_of(defect, profile)
-    first = None
+    broken = []
     for trial in _trials(rule, profile, examples):
         if not bench.subject.evaluator.legal(trial) or not bench.own_fault(rule.id, trial):
             continue
         found = _sized(trial)
         if found.small:
             return found
-        first = first or found
-    return first and _sized(smallest_case(AppliedRule(rule, bench.subject), first.trial))
+        broken.append(trial)
+    applied = AppliedRule(rule, bench.subject)
+    reduced = [_sized(smallest_case(applied, trial)) for trial in broken[:REDUCED]]
+    return min(reduced, key=lambda one: (one.brokers, one.bundles), default=None)
 
 
 def bench_of(defect: Defect, profile: str) -> Bench:
