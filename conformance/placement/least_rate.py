@@ -165,7 +165,13 @@ for 4 candidates and 60 asks, less for fewer.
 
 @PLACE.check(
     "PLACE-01",
-    draws=draws.placing(draws.balanced, draws.around_the_threshold, draws.none_eligible, fewest=1),
+    draws=draws.placing(
+        draws.balanced,
+        draws.around_the_threshold,
+        draws.none_eligible,
+        draws.used_alike,
+        fewest=1,
+    ),
 )
 def a_candidate_takes_it(case: Placing, answer: Placed, expect: Expect) -> None:
     """One of the candidates takes the bundle, if there are any."""
