@@ -1,0 +1,113 @@
+"""Each place in Pulsar's source that a text about a release names is in that release's jars."""
+
+import re
+import zipfile
+from pathlib import Path
+
+import pytest
+import yaml
+from pulsar_conformance import specs
+from pulsar_conformance.adapters.pulsar.connect import released_jars
+from pulsar_conformance.adapters.pulsar.target import Target
+from pulsar_conformance.adapters.pulsar.versions import releases
+from pulsar_conformance.conformance.cases.deviations import load_deviations
+from pulsar_conformance.reference.released import assignment
+
+pytestmark = pytest.mark.pulsar
+
+ROOT = Path(__file__).parents[3]
+DEVIATIONS = ROOT / "fixtures" / "deviations"
+BELOW = "src/main/java/"
+NAMED = re.compile(r"\b([A-Z]\w+)\.([a-zA-Z_]\w+)\b")
+"""A class and a method or field, as texts name them."""
+
+TURNS_NOTHING = {("2.4.2", "TopicCountEquallyDivideBundleSplitAlgorithm", "getSplitBoundary")}
+"""Places of ways that a release takes only because it has none of the kind."""
+
+
+class Jars:
+    """The classes of a release, by their names, and by their modules and paths."""
+
+    def __init__(self, version):
+        _, folder = released_jars(Target(version))
+        self._jars = [
+            zipfile.ZipFile(jar) for jar in folder.glob(f"org.apache.pulsar.*{version}.jar")
+        ]
+        self._version = version
+        self._members = [
+            (jar, member)
+            for jar in self._jars
+            for member in jar.namelist()
+            if member.endswith(".class")
+        ]
+
+    def close(self):
+        for jar in self._jars:
+            jar.close()
+
+    def of_path(self, path):
+        """Bytes of the class of a source file in the jar of its module, or none."""
+        module, _, rest = path.partition(f"/{BELOW}")
+        wanted = rest.removesuffix(".java") + ".class"
+        archive = f"org.apache.pulsar.{module}-{self._version}.jar"
+        found = [jar for jar in self._jars if Path(jar.filename).name == archive]
+        return [jar.read(wanted) for jar in found if wanted in jar.namelist()]
+
+    def of_name(self, name):
+        """Bytes of each class of this name, in whatever package."""
+        ends = f"/{name}.class"
+        return [jar.read(member) for jar, member in self._members if member.endswith(ends)]
+
+
+@pytest.fixture(scope="module", params=releases())
+def jars(request):
+    found = Jars(request.param)
+    yield request.param, found
+    found.close()
+
+
+def has(classes, name):
+    """Whether one of these classes has a method or field, by the names in its constants."""
+    constant = len(name).to_bytes(2, "big") + name.encode()
+    return any(b"\x01" + constant in each for each in classes)
+
+
+def test_each_known_deviation_names_methods_of_its_release(jars):
+    version, found = jars
+    for file in DEVIATIONS.glob(f"*-{version}.yaml"):
+        for one in load_deviations(file):
+            for place in one.source:
+                assert has(found.of_path(place.path), place.method), (file.name, one.rule, place)
+
+
+def profile_of(version):
+    return f"released-{'.'.join(version.split('.')[:2])}"
+
+
+def named_by_the_profile(version):
+    """Each text about a release and the places that it names."""
+    profile = yaml.safe_load((ROOT / "specs" / "profiles.yaml").read_text("utf-8"))[
+        profile_of(version)
+    ]
+    ways = specs.load().ways
+    for name, taken in profile["ways"].items():
+        yield name, ways[name].alternatives[taken].place
+    yield from profile["without"].items()
+    yield "the filters of the placement", " ".join(assignment.FILTERS)
+
+
+def test_each_way_and_reason_names_methods_of_its_release(jars):
+    version, found = jars
+    for subject, text in named_by_the_profile(version):
+        for name, method in NAMED.findall(text):
+            here = has(found.of_name(name), method)
+            assert here or (version, name, method) in TURNS_NOTHING, (subject, name, method)
+
+
+def test_a_method_that_is_not_there_is_noticed(jars):
+    _version, found = jars
+    broker = "pulsar-broker/src/main/java/org/apache/pulsar/broker/loadbalance/impl/"
+    manager = f"{broker}ModularLoadManagerImpl.java"
+    assert has(found.of_path(manager), "doLoadShedding")
+    assert not has(found.of_path(manager), "doLoadShed")
+    assert not has(found.of_path(manager.replace("/impl/", "/")), "doLoadShedding")
