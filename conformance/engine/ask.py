@@ -1,4 +1,4 @@
-"""Ask: put all cases of an operation to an implementation together, also in the background."""
+"""Ask: send an implementation all cases of an operation together, optionally in the background."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ from pulsar_conformance.conformance.engine.readings import ResolvedReadings, doc
 
 T = TypeVar("T")
 Submit = Callable[..., object]
-"""Runs a function with its arguments, now or as `ThreadPoolExecutor.submit` does."""
+"""Runs a function with its arguments, immediately or later, as `ThreadPoolExecutor.submit` does."""
 
 Promised = Future[list[list[Json]]]
-"""The answers to trials that are asked together."""
+"""The future answers to a list of trials: one list of answers for each trial."""
 
 _Key = tuple[str, str, int]
-"""An operation, a case, and how often the trial has asked it so far."""
+"""An operation, a case, and how many times the trial has asked that case so far."""
 
 Part = tuple[str, list[Trial], Promised]
-"""An operation, the trials that are asked together, and the answers to them."""
+"""An operation, the trials to ask together, and the future that will hold their answers."""
 
 AnsweredTrial = tuple[SourcedTrial, Sequence[Json]]
 
@@ -62,10 +62,11 @@ def settle(promised: Future[T], work: Callable[..., T], /, *given: Any) -> None:
 class Dispatcher:
     """Asks an implementation each trial once, and keeps the answers.
 
-    The trials of all rules are mixed, because what an implementation remembers shows only if the
-    questions change. Where a question takes seconds, trials that ask the same share the answer.
-    `submit` says where the work is done, for as many operations at a time as the implementation
-    takes; one in this process is asked immediately.
+    The trials of all rules are mixed, because an implementation's memory of earlier questions shows
+    only if the questions vary. Where a question takes seconds, equal questions of different trials
+    share one answer. `submit` decides in which thread an operation is asked, for up to
+    `concurrency` operations at a time; an implementation in this process is asked in the calling
+    thread.
     """
 
     def __init__(
@@ -80,13 +81,15 @@ class Dispatcher:
         self._workers = 0
         self._turn = Lock()
         self._places: dict[SourcedTrial, list[tuple[Promised, int, int]]] = {}
-        """Places of the answers to the questions of each trial."""
+        """For each trial, where to find its answers: the future, the index of the trial, and of the
+        question.
+        """
         self._answers: dict[SourcedTrial, list[Json]] = {}
         self._shared: dict[_Key, tuple[Promised, int, int]] = {}
-        """The place of the answer to a costly question."""
+        """Where to find the answer to a costly question, in the same form."""
 
     def ask(self, trials: Iterable[SourcedTrial]) -> None:
-        """Ask all trials that were not asked yet, those of an operation together."""
+        """Ask the trials that are not asked yet; questions of one operation are sent together."""
         new = list(dict.fromkeys(one for one in trials if one not in self._places))
         questions: dict[str, list[Trial]] = defaultdict(list)
         promised: dict[str, Promised] = defaultdict(Future)
@@ -94,7 +97,8 @@ class Dispatcher:
             trial = one.trial
             places = self._places[one] = []
             asked: Counter[tuple[str, str]] = Counter()
-            # A sequence of questions is asked in its order, any others in whatever order.
+            # Trials with earlier questions stay whole; all other questions may be asked in any
+            # order.
             for part in [trial] if trial.before else map(_alone, trial.questions):
                 known = None if trial.before else self._costly(part, asked)
                 if known in self._shared:
@@ -141,7 +145,7 @@ class Dispatcher:
             self._waiting.clear()
 
     def _costly(self, alone: Trial, asked: Counter[tuple[str, str]]) -> _Key | None:
-        """Return the key under which a costly question is shared; None for any other."""
+        """Return the key under which a question is shared, or None if it is not costly."""
         [(operation, case)] = alone.questions
         if operation not in self._implementation.hello.costly:
             return None
@@ -150,7 +154,7 @@ class Dispatcher:
         return *text, asked[text]
 
     def _work(self) -> None:
-        """Ask one waiting operation after the other."""
+        """Ask the waiting operations, one after another, until none is left."""
         while (part := self._next()) is not None:
             operation, together, promised = part
             settle(promised, self._answers_of, operation, together)
@@ -193,9 +197,9 @@ def draw_and_ask(
     submit: Submit,
     tell: Tell,
 ) -> AskedTrials:
-    """Draw for all rules, and ask each group of operations as soon as its cases are drawn.
+    """Draw the cases of all rules, and ask each group of operations as soon as its cases are drawn.
 
-    An implementation in another process works while the next group is drawn for.
+    An implementation in another process answers while the next group is being drawn.
     """
     dispatcher = Dispatcher(implementation, submit, tell, plan.seed)
     operations = {name for rule in rules for name in rule.operations}
@@ -226,11 +230,11 @@ def answered_trials(
     implementation: Implementation,
     speaks_about: Callable[[specs.Rule, Trial], bool],
 ) -> Iterator[AnsweredTrial]:
-    """Yield the trials by which a rule is judged, with their answers.
+    """Yield the trials that a rule judges, with their answers.
 
-    These are its own, those that tell readings apart, and where a case takes seconds, those drawn
-    for other rules. A trial of another rule that has no answer counts only if the rule speaks about
-    it. Errors: `AdapterError`.
+    They are the rule's own trials, the trials that distinguish readings and, where a case takes
+    seconds, the trials drawn for other rules. An unanswered trial of another rule counts only if
+    the rule has something to say about it. Errors: `AdapterError`.
     """
     dispatcher, judges = asked.dispatcher, checks()[rule.id].judges
 

@@ -1,8 +1,8 @@
-"""Attribute: count each fault against the rule that it is a fault of.
+"""Attribute: count each fault against the rule that caused it.
 
-A balancer that measures usage wrongly also sheds wrongly. It breaks one rule, not twenty: a case on
-which a presupposed rule is broken says nothing about the rules that build on it, and counts as a
-fault of the presupposed rule.
+A balancer that measures usage wrongly also sheds wrongly. It breaks one rule, not twenty: a case
+that breaks a presupposed rule says nothing about the rules that build on it, and counts as a fault
+of the presupposed rule.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from pulsar_conformance.conformance.engine.judge import (
 from pulsar_conformance.specs.text import counted
 
 ANSWERING = "ANSWER-05"
-"""The rule that every legal case is answered."""
+"""ID of the rule that every legal case must be answered."""
 
 
 @dataclass(frozen=True)
@@ -37,15 +37,15 @@ class Findings:
     answered: Sequence[AnsweredTrial]
     outcomes: Sequence[Outcome]
     own: Sequence[Fault] = ()
-    """Faults that break this rule and no presupposed one, in the order of the trials."""
+    """Faults that break this rule but none of its presupposed rules, in the order of the trials."""
     aside: Mapping[str, int] = field(default_factory=dict)
     """Number of cases that count against each presupposed rule instead."""
     error: AdapterError | None = None
-    """The reason why faults could not be attributed."""
+    """The error that prevented faults from being attributed."""
 
     @property
     def reached(self) -> int:
-        """Number of trials about which the rule has something to say."""
+        """Number of trials to which the rule applied and that count for or against it."""
         allowed = sum(outcome.word == "allowed" for outcome in self.outcomes)
         return allowed + len(self.own)
 
@@ -61,7 +61,7 @@ class Blame:
 
 @dataclass(frozen=True)
 class PresupposedCheck:
-    """A trial by which a presupposed rule is judged; without answers it is still to be asked."""
+    """A trial by which a presupposed rule is judged; `answers` is None until the trial is asked."""
 
     rule: specs.Rule
     trial: Trial
@@ -69,7 +69,7 @@ class PresupposedCheck:
 
 
 def presupposed_checks(applied: AppliedRule, fault: Fault) -> Iterator[PresupposedCheck]:
-    """Yield the trials of presupposed rules that a fault suggests, in the order of the rules."""
+    """Yield the trials by which to check the presupposed rules of a fault, in rule order."""
     judged = applied.judged
     for name in applied.rule.presupposes:
         rule = specs.load().rules[name]
@@ -106,16 +106,16 @@ def _blame(applied: AppliedRule, fault: Fault, checks: Sequence[PresupposedCheck
     for one in checks:
         answers = one.answers or []
         outcome = AppliedRule(one.rule, applied.judged).outcome(one.trial, answers)
-        # A missing answer shows no fault in the content of one.
+        # A missing answer is no evidence of wrong content, nor the reverse.
         if outcome.violated and outcome.unanswered is fault.outcome.unanswered:
             return Blame(fault, one.rule.id, Fault(one.trial, answers, outcome))
     return Blame(fault)
 
 
 def own_faults(applied: AppliedRule, trials: Sequence[Trial]) -> list[Fault | None]:
-    """Ask trials, and return for each how it breaks the rule and no presupposed one, if it does.
+    """Ask trials, and return for each the fault if it breaks the rule itself, or else None.
 
-    Errors: `AdapterError`.
+    None also stands for a trial that breaks a presupposed rule. Errors: `AdapterError`.
     """
     answered = applied.judged.implementation.answers(trials)
     outcomes = [applied.outcome(*one) for one in zip(trials, answered, strict=True)]
@@ -133,10 +133,10 @@ def attribute(
     outcomes: OutcomesByRule,
     judged: JudgedImplementation,
 ) -> dict[str, Findings]:
-    """Return the findings about each rule, with each fault under the rule that it is a fault of.
+    """Return the findings about each rule, with each fault counted against the rule that caused it.
 
     Under a release's profile, a fault of a rule that the release is known to break is dropped. Each
-    case without an answer counts against one rule. Errors while asking are part of the findings.
+    unanswered case counts against one rule. Errors while asking are part of the findings.
     """
     findings = {
         rule.id: Findings(AppliedRule(rule, judged), answered[rule.id], outcomes[rule.id])
@@ -161,9 +161,9 @@ def attribute(
 
 
 def unchosen_faults(findings: Mapping[str, Findings]) -> list[str]:
-    """Return a line for each rule without findings that cases of other rules break.
+    """Return one line for each rule that was not chosen although cases of chosen rules break it.
 
-    Rules that the release of a profile is known to break are left out.
+    Rules that the profile's release is known to break are left out.
     """
     return [
         f"{name}: {counted(cases, 'case')} break {rule}, which was not chosen"
@@ -175,7 +175,7 @@ def unchosen_faults(findings: Mapping[str, Findings]) -> list[str]:
 
 
 def dependents_first(rules: Sequence[specs.Rule]) -> list[specs.Rule]:
-    """Return the rules in an order in which each comes after those that build on it."""
+    """Return the rules sorted so that each comes after the rules that build on it."""
     known = {rule.id: rule for rule in rules}
     builders: dict[str, list[str]] = {rule.id: [] for rule in rules}
     for rule in rules:
@@ -198,10 +198,10 @@ def _content_faults(findings: Findings) -> list[Fault]:
 def _with_unanswered(
     rules: Sequence[specs.Rule], findings: Mapping[str, Findings]
 ) -> dict[str, Findings]:
-    """Return the findings with each case without an answer under one rule of its operation.
+    """Return the findings with each unanswered case counted against one rule of its operation.
 
-    It is the rule about answering where that is judged; else the first rule that had such a case
-    and no other fault.
+    That is the rule that cases must be answered if it is judged. Otherwise it is the first rule
+    with such a case and no other fault.
     """
     lacking: dict[str, dict[str, Fault]] = {}
     holders: dict[str, str] = {}
@@ -225,7 +225,7 @@ def _with_unanswered(
 
 
 def _unanswered_faults(findings: Findings) -> Iterator[Fault]:
-    """Yield each question that was not answered, alone."""
+    """Yield each unanswered question as a fault of its own."""
     for (tried, answers), outcome in zip(findings.answered, findings.outcomes, strict=True):
         if outcome.unanswered:
             for question, answer in zip(tried.trial.questions, answers, strict=True):

@@ -1,8 +1,8 @@
 """Confirm: ask a fault again, and find the smallest case or sequence of questions that shows it.
 
-Nothing asks an implementation about a rule once this is over. A failure of memory passes when its
-case is asked alone after a restart; the shortest sequence of questions found that shows it stands
-in place of the case.
+After this step an implementation is asked nothing more about the rule. A failure that depends on
+earlier questions disappears when its case is asked alone after a restart. For such a failure, the
+shortest sequence of questions that reproduces it is reported instead of a single case.
 """
 
 from __future__ import annotations
@@ -30,31 +30,35 @@ if TYPE_CHECKING:
     from pulsar_conformance.conformance.cases.deviations import Deviation
 
 RECURRENCES = 2
-"""Times that a fault has to recur where a case takes seconds; in a story, each time it is asked."""
+"""Times that a fault has to recur where a case takes seconds; in a story, every time it is asked.
+"""
 
 MOST_REPEATS = 6
-"""Times that a decision is asked for until its fault recurs; one made at random does now and then.
+"""Maximum number of times that a decision is asked for until its fault recurs.
 
-In a story brokers act at the same time, and a fault that comes and goes may be one of timing.
+Decisions made at random fail only sometimes. In a story, brokers act at the same time, so that an
+intermittent fault may be one of timing.
 """
 
 MOST_FAULTS = 3
-"""Faults of a rule that are asked again until one is confirmed, where a case takes seconds."""
+"""Maximum number of faults of a rule that are asked again where a case takes seconds."""
 
 MOST_UNCERTAIN = 32
-"""Faults that are looked through for one that breaks a rule under every remaining alternative."""
+"""Maximum number of faults searched for one that breaks a rule under every remaining alternative.
+"""
 
 MOST_RESTARTS = 80
-"""Restarts of an implementation in a run: half a minute where a program starts slowly."""
+"""Maximum number of restarts in a run: they take half a minute if a program starts slowly."""
 
 MOST_SEQUENCES = 3
-"""Sequences that are looked for in a run, since one memory makes many rules fail."""
+"""Maximum number of searches for sequences in a run, since one kind of memory can break many rules.
+"""
 
 MOST_RANDOM = 2
-"""Faults that nothing shows again, after which an implementation is taken to answer at random."""
+"""Number of faults that cannot be reproduced before answers are assumed to be random."""
 
 TRIED_ONE_BY_ONE = 8
-"""Earlier questions up to which each number is tried: a counter needs a certain number."""
+"""Up to this many earlier questions, every number is tried: a counter may need an exact number."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +67,7 @@ class ShownFault:
 
     fault: Fault
     alone: Json | None = None
-    """The answer to the same question alone, where a sequence of questions is shown."""
+    """The answer to the question asked by itself, if `fault` is a sequence of questions."""
 
 
 @dataclass(frozen=True)
@@ -73,13 +77,13 @@ class Confirmed:
     findings: Findings
     fault: ShownFault | None = None
     flaky: tuple[Fault, ...] = ()
-    """Faults that never recurred."""
+    """Faults that did not recur when asked again."""
     example: AnsweredTrial | None = None
-    """A worked example whose answer differs from the one worked by hand."""
+    """A worked example that was answered differently from the answer worked by hand."""
 
 
 class Confirmer:
-    """Confirms the findings of a run, within its limits on restarts."""
+    """Confirms the findings of a run, within the limits on restarts."""
 
     def __init__(self, plan: Plan, tell: Tell) -> None:
         self._plan = plan
@@ -104,10 +108,10 @@ class Confirmer:
     def shown(
         self, applied: AppliedRule, fault: Fault, deviation: Deviation | None = None
     ) -> ShownFault:
-        """Return a fault with the smallest case found. Errors: `AdapterError`.
+        """Return a confirmed fault with the smallest case found. Errors: `AdapterError`.
 
-        A replayed case stays as it is, as does one that does not always fail, or a known deviation
-        with a saved case where each case takes seconds.
+        The case is not reduced if it is replayed, if it does not fail every time, or if each case
+        takes seconds and a known deviation already has a saved case.
         """
         known = deviation is not None and bool(deviation.cases) and applied.costly
         if self._plan.replay is not None or known or fault.recurrence:
@@ -121,9 +125,9 @@ class Confirmer:
         return ShownFault(small, alone)
 
     def _fault_of(self, deviation: Deviation, applied: AppliedRule) -> Fault | None:
-        """Return the fault that a known deviation's own cases show, if no other case showed one.
+        """Return a fault that the saved cases of a known deviation show, or None.
 
-        A replayed case is no proof that a deviation is gone.
+        None also for a replayed case, which cannot prove that a deviation is gone.
         """
         implementation = applied.judged.implementation
         if self._plan.replay is not None or implementation.hello.own is not None:
@@ -139,10 +143,7 @@ class Confirmer:
         return None
 
     def _small(self, applied: AppliedRule, fault: Fault) -> Fault:
-        """Return the smallest trial found that fails in the same way, or a sequence of questions.
-
-        Errors: `AdapterError`.
-        """
+        """Return the smallest trial, or sequence of questions, found that fails in the same way."""
 
         from pulsar_conformance.conformance.engine.reduce import smallest_case, smallest_unanswered
 
@@ -170,10 +171,10 @@ class Confirmer:
         return found or _with(fault, "an allowed answer when asked again")
 
     def _alone(self, applied: AppliedRule, trial: Trial) -> Fault | None:
-        """Return the outcome of a trial that is asked alone after a restart.
+        """Ask a trial by itself after a restart, and return the outcome.
 
-        None if that is not to be found out: a restart takes long, there were enough of them, or
-        answers are known to be random. Errors: `AdapterError`.
+        None if this is not tried: restarts are slow or used up, or answers are known to be random.
+        Errors: `AdapterError`.
         """
         slow = applied.costly or not applied.judged.implementation.restarts
         if slow or not self._restarts_left or self._random >= MOST_RANDOM:
@@ -184,9 +185,9 @@ class Confirmer:
     def _sequence(
         self, applied: AppliedRule, fault: Fault, report: Callable[[int], None]
     ) -> Fault | None:
-        """Return the shortest sequence of questions found that ends in a fault, or None.
+        """Return the shortest sequence of questions found that reproduces a fault, or None.
 
-        If neither the last few earlier questions nor all of them show it again, the answer is
+        If neither the last few earlier questions nor all of them reproduce it, the answer counts as
         random. Errors: `AdapterError`.
         """
         before = applied.judged.implementation.questions_before(fault.trial)
@@ -220,17 +221,14 @@ def _asked(applied: AppliedRule, trial: Trial) -> Fault:
 
 
 def _with(fault: Fault, remark: str) -> Fault:
-    """Return a fault whose answer is followed by a remark."""
+    """Return a fault with a remark appended to its answer."""
     outcome = fault.outcome
     answered = f"{outcome.answered}; {remark}"
     return replace(fault, outcome=replace(outcome, answered=answered))
 
 
 def recurring_fault(applied: AppliedRule, faults: Sequence[Fault]) -> Fault | None:
-    """Return the first fault that is certain, or else the first one.
-
-    Where a case takes seconds, it is the smallest one that recurs. Errors: `AdapterError`.
-    """
+    """Return the first fault that breaks the rule under every open reading, else the first."""
     if not applied.costly:
         return next(filter(applied.is_certain, faults[:MOST_UNCERTAIN]), faults[0])
     smallest = sorted(faults, key=lambda fault: len(canonical(fault.trial.as_json())))[:MOST_FAULTS]
@@ -238,7 +236,7 @@ def recurring_fault(applied: AppliedRule, faults: Sequence[Fault]) -> Fault | No
 
 
 def _recurring(applied: AppliedRule, fault: Fault) -> Fault | None:
-    """Return the fault if it recurs, with the number of times if that was not each time."""
+    """Ask a fault again, and return it if it recurs, noting how often unless every time."""
     most = RECURRENCES if REPLAY.id in fault.trial.operations else MOST_REPEATS
     came = asked = 0
     while came < RECURRENCES and asked - came <= most - RECURRENCES:
@@ -250,10 +248,10 @@ def _recurring(applied: AppliedRule, fault: Fault) -> Fault | None:
 
 
 def wrong_example(applied: AppliedRule, answered: Sequence[AnsweredTrial]) -> AnsweredTrial | None:
-    """Return the first worked example whose answer differs from that by hand.
+    """Return the first worked example that was answered differently from the answer worked by hand.
 
-    It counts against the first rule that the example names, unless a check rejects the answer: a
-    check says more than that the answer differs. Errors: `AdapterError`.
+    The example counts against the first rule that it names, unless a check rejects the answer: the
+    message of a check says more than that two answers differ. Errors: `AdapterError`.
     """
     judged = applied.judged
     for one, answers in answered:
@@ -273,14 +271,14 @@ def wrong_example(applied: AppliedRule, answered: Sequence[AnsweredTrial]) -> An
 
 
 def _worked_for(example: fixtures.Example, judged: JudgedImplementation) -> bool:
-    """True if an example was worked under readings that the implementation surely follows."""
+    """True if the readings of an example are known to be those of the implementation."""
     how = judged.resolved.how
     sure = all(how[name] not in ("undecided", "mixed") for name in example.readings)
     return sure and holds_under(example, judged.evaluator.readings)
 
 
 def _release_differs(example: fixtures.Example, judged: JudgedImplementation, trial: Trial) -> bool:
-    """True if the release by whose profile is judged answers an example otherwise than by hand."""
+    """True if the release of the profile differs from the answer worked by hand."""
     right = judged.model_answers(trial) if judged.released else None
     return right is not None and not allows(example, right)
 
@@ -301,17 +299,14 @@ def _rejected(applied: AppliedRule, trial: Trial, answers: Sequence[Json]) -> bo
 
 
 class _SequenceSearch:
-    """Looks for the shortest sequence of questions that ends in a fault of a trial."""
+    """Looks for the shortest sequence of earlier questions after which a trial fails."""
 
     def __init__(self, fails: Callable[[Trial], bool], trial: Trial) -> None:
         self._fails = fails
         self._trial = trial
 
     def shortest(self, before: Sequence[Question]) -> Trial | None:
-        """Return the sequence with as few earlier questions as found, each made simpler.
-
-        None if neither the last few nor all of the questions before show the fault.
-        """
+        """Return the trial after the fewest and simplest earlier questions that reproduce it."""
         few = (before[-size:] for size in range(1, min(TRIED_ONE_BY_ONE, len(before)) + 1))
         found = next(filter(self._shows, few), None)
         if found is None and not self._shows(before):
@@ -319,7 +314,7 @@ class _SequenceSearch:
         return self._simpler(self._fewest(found or self._ending(before)))
 
     def _ending(self, before: Sequence[Question]) -> Sequence[Question]:
-        """Return the shortest part at the end that shows the fault, of twice the size each time."""
+        """Return the last questions that reproduce the fault, doubling their number as needed."""
         size = 2 * TRIED_ONE_BY_ONE
         while size < len(before) and not self._shows(before[-size:]):
             size *= 2
@@ -329,7 +324,7 @@ class _SequenceSearch:
         return self._fails(self._trial.after(before))
 
     def _fewest(self, before: Sequence[Question]) -> Sequence[Question]:
-        """Leave out questions: halves, then quarters, down to single ones."""
+        """Remove questions while the fault remains: halves, then quarters, down to single ones."""
         size = len(before) // 2
         while size and len(before) > 1:
             starts = range(0, len(before), size)
@@ -342,7 +337,7 @@ class _SequenceSearch:
         return before
 
     def _simpler(self, before: Sequence[Question]) -> Trial:
-        """Return the sequence with less in its cases."""
+        """Return the sequence with simpler cases."""
         from pulsar_conformance.conformance.engine.reduce import one_at_a_time, reduce
         from pulsar_conformance.conformance.engine.reduce_steps import CONTENT
 

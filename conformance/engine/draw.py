@@ -1,6 +1,6 @@
-"""Draw: the trials of a rule and of a reading, from saved cases, worked examples and strategies.
+"""Draw: collect the trials of rules and readings from saved cases, worked examples and strategies.
 
-No answer can change what is drawn.
+Answers never influence what is drawn.
 """
 
 from __future__ import annotations
@@ -22,45 +22,46 @@ from pulsar_conformance.conformance.engine.plan import Plan
 from pulsar_conformance.reference import Readings
 
 Origin = Literal["saved", "example", "drawn", "aimed", "other"]
-"""The source of a trial; `other` is a trial of another rule."""
+"""Source of a trial; `other` means that the trial was drawn for a different rule."""
 
 TRIALS_PER_AIM = 8
 """Trials of each strategy that distinguishes the alternatives of a reading."""
 
 COSTLY_DIVISOR = 2
-"""Divisor of a rule's number of trials where a case takes seconds; the rule also judges the cases
-of other rules.
+"""A rule's number of trials is divided by this where a case takes seconds, since the cases of other
+rules are shared with it.
 """
 
 COSTLY_RULES = 12
-"""Maximum number of rules whose trials an operation gets where a case takes seconds."""
+"""Where a case takes seconds, an operation gets at most this many times the number of examples."""
 
 VARIED = 4
-"""Every how many drawn trials one has other names, another notation or idle additions."""
+"""One drawn trial in this many gets other names, another notation or additions without effect."""
 
 GROWTH_LIMIT = 8
-"""Maximum factor by which more trials are drawn while there are too few questions."""
+"""Factor by which the number of draws may grow while there are too few different questions."""
 
 LEAST_NEW_SHARE = 0.4
-"""Share of the questions expected from a larger draw that must be new for another one."""
+"""Drawing stops when a larger draw yields less than this share of the questions expected from it.
+"""
 
 SEQUENCE_WEIGHT = 6
-"""Weight of a rule whose cases are sequences of questions, in the work of a group."""
+"""Weight of a rule with sequences of questions when the work of a group is estimated."""
 
 
 @dataclass(frozen=True, eq=False)
 class SourcedTrial:
-    """A trial and its source; compared by identity, so that each is asked once."""
+    """A trial and its source; compared by identity, so that each one is asked once."""
 
     origin: Origin
     trial: Trial
     example: fixtures.Example | None = None
     broke: str | None = None
-    """The rule that a saved trial broke, if that is known."""
+    """ID of the rule that a saved trial broke, or None if unknown."""
 
 
 def earlier_trials(plan: Plan) -> tuple[SourcedTrial, ...]:
-    """Return the replayed trial of a plan, or else its saved ones; all rules share them."""
+    """Return the replayed trial of a plan, or else its saved trials; all rules share them."""
     if plan.replay is not None:
         return (SourcedTrial("saved", plan.replay),)
     return tuple(SourcedTrial("saved", one.trial, broke=one.rule) for one in plan.saved)
@@ -75,7 +76,7 @@ def trials_of_rule(
     """Yield the trials of a rule: saved ones first, then worked examples, then drawn ones.
 
     A replayed case is the only trial. An implementation that can be asked only about its own state
-    names its trials in hello. Trials that are illegal under the profile are left out.
+    lists its trials in hello. Trials that are illegal under the profile are left out.
     """
     earlier = earlier_trials(plan) if earlier is None else earlier
     if plan.replay is not None:
@@ -136,14 +137,17 @@ def draw_trials(rule: str, profile: str, seed: int, examples: int) -> tuple[Tria
 
 
 def _varied(trial: Trial, random: Random) -> Trial:
-    """Return a trial with names, notation or additions by which documents distinguish nothing."""
+    """Return a trial with other names, notation or additions that make no difference."""
     known, weights = variations(trial)
     return random.choices(known, weights)[0].of_all(trial) if known else trial
 
 
 @cache
 def aimed_at(reading: str, profile: str, seed: int) -> tuple[Trial, ...]:
-    """Return legal trials that distinguish the alternatives of a reading under any others."""
+    """Return legal trials that distinguish the alternatives of a reading.
+
+    They do so whatever the other readings are.
+    """
     defaults = specs.load().defaults(profile)
     return tuple(
         trial
@@ -156,9 +160,9 @@ def aimed_at(reading: str, profile: str, seed: int) -> tuple[Trial, ...]:
 def aimed_trials(
     readings: Sequence[str], operations: Set[str], implementation: Implementation, plan: Plan
 ) -> dict[str, list[SourcedTrial]]:
-    """Return the trials of these operations that distinguish readings, by reading.
+    """Return, for each reading, the trials of these operations that distinguish its alternatives.
 
-    Fewer are taken where each takes the implementation seconds.
+    Fewer trials are taken where each takes the implementation seconds.
     """
     if implementation.hello.own is not None:
         return {}
@@ -178,7 +182,7 @@ def aimed_trials(
 
 
 def distinct_questions(operation: str, profile: str, seed: int, examples: int) -> list[Trial]:
-    """Return every question of an operation that is drawn for a profile's rules, alone and once."""
+    """Return the distinct questions that a profile's rules draw for an operation, one a trial."""
     found: dict[str, Trial] = {}
     for rule in specs.load().rules_of(profile):
         if operation in rule.operations and rule.untestable is None:
@@ -193,9 +197,10 @@ def distinct_questions(operation: str, profile: str, seed: int, examples: int) -
 def sample_questions(
     operation: str, profile: str, seed: int, examples: int, least: int
 ) -> list[Trial]:
-    """Return `least` of the distinct questions, spread evenly; fewer where draws repeat themselves.
+    """Return `least` distinct questions of an operation, spread evenly over those that are drawn.
 
-    Beginning with `examples`, more trials are drawn for each rule until there are enough.
+    The number of draws for each rule starts at `examples` and grows until there are enough. Fewer
+    questions are returned if larger draws bring too few new ones.
     """
     found = distinct_questions(operation, profile, seed, examples)
     while 0 < len(found) < least:
@@ -226,10 +231,10 @@ def holds_under(example: fixtures.Example, readings: Readings) -> bool:
 def group_rules(
     rules: Sequence[specs.Rule], sequential: Set[str] | None = None
 ) -> list[list[specs.Rule]]:
-    """Return the rules in groups that share no operation, the group with most to do first.
+    """Return groups of rules that share no operation, the group with the most work first.
 
-    Each group can be asked about while the next is drawn for. `sequential` are the operations whose
-    cases are sequences of questions, which take longer; by default those of the catalogue.
+    One group can be asked while the next is drawn. `sequential` names the operations whose cases
+    are sequences of questions, which take longer; by default those of the catalogue.
     """
     if sequential is None:
         sequential = {name for name, one in OPERATIONS.items() if one.sequential}

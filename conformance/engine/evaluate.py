@@ -33,7 +33,8 @@ class Outcome:
     answered: str = ""
     why: str = ""
     unanswered: bool = False
-    """True if the rule was broken because a question had no answer: no content was judged."""
+    """True if the rule was broken because a question had no answer, so that no content was judged.
+    """
 
     @property
     def violated(self) -> bool:
@@ -53,7 +54,7 @@ class Fault:
 
 
 PARSED_TRIALS = 512
-"""Trials that are kept parsed: those that aim at readings are judged by many rules."""
+"""Number of trials kept parsed; trials that aim at readings are judged by many rules."""
 
 ALLOWED = Outcome("allowed")
 UNREACHED = Outcome("not_reached", why="nothing in the case concerns the rule")
@@ -63,8 +64,8 @@ OTHER_QUESTIONS = Outcome("not_reached", why="the rule judges other questions")
 class RuleEvaluator:
     """Judges trials by the checks, under one profile's defaults and one set of readings.
 
-    Cases that a release's configuration does not take are not judged under its profile: what it
-    would decide is unknown, and the documents are not what it is held to.
+    Under a release's profile, cases with settings that the release refuses are not judged: its
+    decision is unknown, and the release is not held to the documents.
     """
 
     def __init__(
@@ -84,7 +85,7 @@ class RuleEvaluator:
         return bad_trial(trial, self.defaults, self.readings) is None
 
     def judge(self, rule: str, trial: Trial, answers: Sequence[Json]) -> Outcome:
-        """Judge answers by a rule; the trial may not reach it."""
+        """Judge answers by a rule; the outcome is `not_reached` if it does not apply."""
         check = checks()[rule]
         if not check.judges(trial):
             return OTHER_QUESTIONS
@@ -109,13 +110,13 @@ class RuleEvaluator:
         return ALLOWED if expect.was_reached else UNREACHED
 
     def _exchanges(self, trial: Trial, answers: Sequence[Json]) -> list[Exchange]:
-        """Return the exchanges that checks see; those of one trial are the same for every rule."""
+        """Return the exchanges that checks see, built once for all rules that judge the trial."""
         key = id(trial), id(answers)
         if key not in self._parsed:
             if len(self._parsed) >= PARSED_TRIALS:
                 self._parsed.pop(next(iter(self._parsed)))
             pairs = zip(trial.questions, answers, strict=True)
-            # An entry keeps its trial and answers alive, so that no other object gets their id.
+            # Each entry keeps its trial and answers alive, so that their ids cannot be reused.
             self._parsed[key] = trial, answers, [self._exchange(*pair) for pair in pairs]
         return self._parsed[key][2]
 
@@ -127,7 +128,7 @@ class RuleEvaluator:
 
 
 def refused_setting(trial: Trial, release: ReleasedWays) -> str | None:
-    """Return the reason why a release's configuration does not take a trial's settings, or None."""
+    """Return the reason why a release refuses the settings of a trial, or None."""
     for question in trial.questions:
         try:
             release.settings(question.case.get("settings", {}), {})
@@ -145,5 +146,5 @@ def _demand_answers(exchanges: Sequence[Exchange]) -> None:
 
 
 def lacking_in(question: Question, answer: Json) -> str | None:
-    """Return the text given in place of an answer to a legal case, or None if it is one."""
+    """Return the text given instead of an answer to a legal case, or None if it was answered."""
     return OPERATIONS[question.operation].why_unanswered(answer)

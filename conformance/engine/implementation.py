@@ -34,30 +34,31 @@ from pulsar_conformance.conformance.placement.operations import PLACE
 from pulsar_conformance.reference import Readings
 
 DOCUMENTED = frozenset({"OverloadShedder", "ThresholdShedder", "UniformLoadShedder"})
-"""The shedding strategies that documents name."""
+"""Shedding strategies that the documents name."""
 
 MODEL, NEUTRAL_MODEL = "reference", "reference:neutral"
-"""The adapter of the model, with the settings that no document names in force, or neutral."""
+"""Adapters of the model: with the defaults of settings that no document names, or without them."""
 
 REMEMBERED_QUESTIONS = 20_000
-"""Questions since a start that are kept, to find out later which of them mattered."""
+"""Maximum number of questions kept since a start, to find out later which of them mattered."""
 
 REMEMBERED_STARTS = 8
-"""Starts whose questions are kept."""
+"""Number of starts for which questions are kept."""
 
 MOST_RECONNECTS = 8
-"""Times that other threads may end a connection before a question is given up."""
+"""Number of times that other threads may close the connection before a question is given up."""
 
 
 class Implementation:
-    """One implementation, asked under one profile.
+    """An implementation that is asked under one profile.
 
-    It has to follow the readings that are `pinned`; for the others, hello names the profile's own.
-    Any thread may ask it, up to `concurrency` at a time. If a case breaks a `patient` one, it is
-    asked again without that case, if possible; the answer to the case is then `failed`.
+    It has to follow the readings in `pinned`; for all others, hello names the profile's own. Any
+    thread may ask it, up to `concurrency` at a time. If it is `patient` and a case makes it crash,
+    the rest of the batch is asked again without that case if possible, and the answer to the case
+    is `failed`.
 
-    Errors: `AdapterError` from the constructor if it cannot be reached, or declares a reading that
-    does not exist.
+    Errors: `AdapterError` from the constructor if the implementation cannot be reached, or declares
+    a reading that does not exist.
     """
 
     def __init__(
@@ -75,15 +76,15 @@ class Implementation:
         self._patient = patient
         self._state = Lock()
         self._breaking: dict[tuple[str, str], Json] = {}
-        """The answer to use for each case that is known to break it."""
+        """The answer to return for each case that is known to crash the implementation."""
         self._histories: deque[deque[Question]] = deque(maxlen=REMEMBERED_STARTS)
-        """The questions answered since each start, the oldest start first."""
+        """The questions answered since each start, oldest start first."""
         self._history: deque[Question] | None = None
-        """The questions answered since the last start, if they are kept."""
+        """The questions answered since the last start, or None if they are not kept."""
         self._declined: dict[str, set[str | None]] = defaultdict(set)
-        """Strategies or algorithms of each operation whose cases were declined."""
+        """For each operation, the strategies or algorithms of cases that were declined."""
         self._supported: set[str] = set()
-        """The operations of which a case was answered."""
+        """Operations of which at least one case was answered."""
         self._asked_readings = Readings.of(profile, pinned)
         self._connection: Connection | None = None
         self._connecting = RLock()
@@ -100,27 +101,27 @@ class Implementation:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names by which a known deviation may call it."""
+        """The names under which lists of known deviations may refer to it."""
         return self.adapter, self.name, self.hello.name
 
     @property
     def in_process(self) -> bool:
-        """True if it works in this process, on the original cases rather than copies."""
+        """True if it runs in this process, on the original cases rather than on copies."""
         return self._connection is not None and self._connection.in_process
 
     @property
     def declared(self) -> Mapping[str, str]:
-        """The readings that it says it follows."""
+        """The readings that the implementation declares in hello."""
         return self.hello.readings
 
     @property
     def neutral(self) -> bool:
-        """True if settings that no document names have no effect in it."""
+        """True if settings that no document names have no effect on it."""
         return self._asked_by == NEUTRAL_MODEL or bool(self.hello.neutral)
 
     @property
     def restarts(self) -> bool:
-        """True if it can be restarted in little time, with nothing left of its earlier state."""
+        """True if it restarts quickly and keeps no state from before the restart."""
         return self._connection is None or self._connection.restarts
 
     @property
@@ -129,13 +130,14 @@ class Implementation:
         return type(self._connection) is ReferenceConnection
 
     def costly(self, rule: specs.Rule) -> bool:
-        """True if each case of a rule takes it seconds."""
+        """True if each case of a rule takes the implementation seconds."""
         return any(one in self.hello.costly for one in rule.operations)
 
     def unoffered(self, rule: specs.Rule) -> str | None:
-        """Return the reason why a rule does not concern this implementation, or None.
+        """Return the reason why the implementation cannot be judged by a rule, or None.
 
-        The implementation has to offer every operation of the rule, or one of them if any will do.
+        It has to offer every operation of the rule, or at least one of them if the rule says that
+        any will do.
         """
         if self.hello.own is not None and rule.id not in self.hello.own:
             return "it is read-only, and nothing that can be read shows this"
@@ -156,7 +158,7 @@ class Implementation:
 
     @property
     def plugged_strategy(self) -> str | None:
-        """The shedding strategy of an implementation that offers no documented one."""
+        """The shedding strategy of an implementation that offers no documented one, or None."""
         offered = self.hello.strategies or ()
         documented = {name.rpartition(".")[2] for name in offered} & DOCUMENTED
         return offered[0] if offered and not documented else None
@@ -164,7 +166,7 @@ class Implementation:
     def answers(self, trials: Sequence[Trial]) -> list[list[Json]]:
         """Return the answers to all questions of all trials, in as few requests as possible.
 
-        A trial that comes after other questions is asked by itself, after a restart.
+        A trial with earlier questions is asked by itself, after a restart.
 
         Errors: `AdapterError`; the next call reconnects.
         """
@@ -191,7 +193,7 @@ class Implementation:
         return found
 
     def answers_after_restart(self, trial: Trial) -> list[Json]:
-        """Return the answers to a trial, asked in its order after a restart.
+        """Restart, ask the questions of a trial in order, and return its answers.
 
         Errors: `AdapterError`.
         """
@@ -200,7 +202,7 @@ class Implementation:
         with self._turn:
             self.close()
             self._connected()
-            self._histories.pop()  # the questions from here on are those of the trial
+            self._histories.pop()  # From here on, the questions belong to the trial.
             self._history = None
             for operation, group in groupby(questions, key=itemgetter(0)):
                 together = list(group)
@@ -212,9 +214,9 @@ class Implementation:
         return found[-len(trial.questions) :]
 
     def questions_before(self, trial: Trial) -> list[Question] | None:
-        """Return the questions answered before the last one of a trial since the start, in order.
+        """Return the questions asked from the last start up to the last question of a trial.
 
-        None if they are no longer known. The trial's other questions are not among them.
+        The trial's other questions are left out. None if the questions are no longer known.
         """
         own = {id(question.case) for question in trial.questions}
         last = trial.questions[-1].case
@@ -225,15 +227,15 @@ class Implementation:
         return None
 
     def always_declines(self, operation: str) -> bool:
-        """True if it declined every case of an operation that it was asked.
+        """True if every case of an operation that was asked has been declined.
 
-        It may lack a single strategy or algorithm.
+        False if only the cases of some strategies or algorithms were declined.
         """
         kinds = self._declined.get(operation, set())
         return operation not in self._supported and (None in kinds or len(kinds) > 1)
 
     def notes(self) -> list[str]:
-        """Return the connection's notes on how it worked."""
+        """Return the connection's remarks about the way it worked."""
         return self._connection.remarks() if self._connection is not None else []
 
     def close(self) -> None:
@@ -244,12 +246,12 @@ class Implementation:
                 self._connection = None
 
     def first_unanswered(self, questions: Sequence[Question]) -> tuple[int | None, str] | None:
-        """Return the first unanswered question of one operation, and its outcome.
+        """Ask questions in one message; return the index and outcome of the first unanswered.
 
-        The place is None if only the message as a whole is known to have failed. The result is
-        None if all are answered. It takes one message.
+        All questions are of one operation. The index is None if only the message as a whole is
+        known to have failed. The result is None if all questions are answered.
 
-        Errors: `AdapterError` if it cannot be started.
+        Errors: `AdapterError` if the implementation cannot be started.
         """
         with self._turn:
             self._connected()
@@ -270,7 +272,7 @@ class Implementation:
             return self._connection
 
     def _in_batches(self, operation: str, cases: Sequence[Json]) -> list[Json]:
-        """Return the answers; a case that breaks a patient implementation is isolated."""
+        """Return the answers; if the implementation is patient, isolate cases that crash it."""
         found: list[Json] = []
         size = self.hello.batch
         for first in range(0, len(cases), size):
@@ -295,7 +297,7 @@ class Implementation:
         return [breaking.get((operation, canonical(case))) for case in cases]
 
     def _isolated(self, operation: str, cases: Sequence[Json]) -> list[Json]:
-        """Return the answers to a batch, `failed` where a case breaks it.
+        """Return the answers to a batch, with `failed` for each case that causes a crash.
 
         Errors: `AdapterError`.
         """
@@ -316,12 +318,12 @@ class Implementation:
 
     @property
     def _asked_by(self) -> str:
-        """The adapter's name; a release's model is made neutral as the release itself is."""
+        """Name of the adapter; the model of a release is neutral if the release itself is."""
         released = specs.load().profile(self.profile).released
         return NEUTRAL_MODEL if released and self.adapter == MODEL else self.adapter
 
     def _ask(self, operation: str, cases: Sequence[Json]) -> list[Json]:
-        """Ask once; again only if a question asked at the same time ended the connection."""
+        """Ask once, and again only if a question asked at the same time closed the connection."""
         reconnects = 0
         while True:
             connection, history = self._connected(), self._history
@@ -342,7 +344,7 @@ class Implementation:
             return answers
 
     def _ends(self, connection: Connection) -> bool:
-        """Close a connection that broke; False if another thread has closed it before."""
+        """Close a broken connection; return False if another thread has already closed it."""
         with self._connecting:
             if self.concurrency > 1 and connection is not self._connection:
                 return False
@@ -350,7 +352,7 @@ class Implementation:
         return True
 
     def _unsupported(self, question: Question) -> str | None:
-        """Return the reason, from the implementation's hello, why a question need not be asked."""
+        """Return the reason, known from hello, why a question need not be asked, or None."""
         operation, case = question
         if operation not in self.hello.operations:
             return f"it does not offer {operation}"
@@ -377,8 +379,8 @@ class Implementation:
 def reach(plan: Plan, adapter: str, profile: str) -> Implementation:
     """Connect to an implementation and send it every reading by which it is judged.
 
-    Known deviations may list readings; they concern it only once its name is known, and a reading
-    that it declares stands. Errors: `AdapterError`.
+    Lists of known deviations may also pin readings. They are looked up once the implementation's
+    name is known, and do not override a reading that it declares. Errors: `AdapterError`.
     """
     found = Implementation(adapter, profile, plan.readings, plan.limits, patient=True)
     listed = plan.listed_readings(profile, *found.names)

@@ -14,7 +14,7 @@ Ask = Callable[[Sequence[Json]], list[Json]]
 """Asks cases in one message. Errors: `AdapterError`."""
 
 MOST_BREAKS = 48
-"""Messages that may break while a batch is split; each costs a restart or a time limit."""
+"""Maximum number of crashes while a batch is split; each costs a restart or a time limit."""
 
 MOST_ASKED = 200
 """Maximum number of messages into which one batch is split."""
@@ -23,25 +23,26 @@ UNANSWERED = 12
 """Crashes without an answer after which an implementation is assumed to crash on every case."""
 
 PROBES = (0.0, 1.0, 0.5)
-"""Places in a batch of the cases that are asked first, until one is answered.
+"""Positions in a batch, as fractions, of the cases that are asked first until one is answered.
 
-An implementation that breaks on each of them is taken to break on every case."""
+An implementation that crashes on all of them is assumed to crash on every case.
+"""
 
 FRUITLESS = 1 + len(PROBES)
-"""Breaks without any answer after which it is taken to break on every case of a kind."""
+"""Number of crashes without any answer after which every case of a kind is assumed to crash."""
 
 COUNTED = re.compile(r"^[a-z_]+\.[a-z_]+(, [0-9]+ cases?)?: | \(answer [0-9]+ of [0-9]+\)$")
-"""The parts of an error's text that are about the message, not about the case."""
+"""The parts of an error's text that describe the message, not the case."""
 
 NOT_ASKED: Json = {"unsupported": "it was not asked, since too many cases broke it before"}
 """The answer to a case that was not asked."""
 
 ABOUT_CASES = ("ask", "answer")
-"""Phases of an error that a case may have caused; a start that fails is not among them."""
+"""Phases of an error that a case may have caused; a failed start is not caused by a case."""
 
 
 def kind_of(case: Json) -> str | None:
-    """Return the strategy, without its package, or the algorithm that a case names, if any."""
+    """Return the strategy (without its package) or the algorithm that a case names, or None."""
     kind: str | None = case.get("strategy") or case.get("algorithm")
     return kind and kind.rpartition(".")[2]
 
@@ -60,18 +61,20 @@ class Isolation:
         self._broken: list[int] = []
         self._breaks = 0
         self._fruitless = -MOST_BREAKS
-        """Messages of a kind that broke before one was answered."""
+        """Number of crashes since the last answered message of this kind, offset by `MOST_BREAKS`.
+        """
         self.asked = 0
 
     def answers(self, error: AdapterError) -> list[Json]:
-        """Return an answer for each case; one that breaks it alone has `failed`, `ISOLATED_CRASH`.
+        """Return an answer for each case; `failed` and `ISOLATED_CRASH` mark those that crash it.
 
-        Strategies and algorithms are asked apart first, since one of them may break it on any
-        case. Where too much breaks it, what is left is not asked, and its answer says so.
+        Each strategy and algorithm is asked separately first, since one of them may crash on any
+        case. If there are too many crashes, the remaining cases are not asked, and their answers
+        say so.
 
-        `error` is what the whole batch ended in. It is raised again where no single case is at
-        fault: if each of the first few, or of all, breaks it by itself, if all are answered when
-        asked apart, or if it cannot be started again.
+        `error` is the error of the whole batch. It is raised again if no single case is to blame:
+        if all cases, or all of the first few, crash by themselves, if all are answered when asked
+        separately, or if the implementation cannot be restarted.
         """
         kinds = self._kinds()
         try:
@@ -93,14 +96,14 @@ class Isolation:
         return [dict(NOT_ASKED) if one is None else one for one in self._answers]
 
     def _kinds(self) -> list[list[int]]:
-        """Return the places of the cases of each strategy or algorithm."""
+        """Return the positions of the cases of each strategy or algorithm."""
         kinds: dict[str | None, list[int]] = {}
         for place, case in enumerate(self._cases):
             kinds.setdefault(kind_of(case), []).append(place)
         return list(kinds.values())
 
     def _kind(self, places: list[int]) -> None:
-        """Ask the cases of a kind, and split them if need be."""
+        """Ask the cases of one kind, and split them if necessary."""
         self._fruitless = 0
         try:
             error = self._tried(places)
@@ -110,7 +113,7 @@ class Isolation:
             self._as_far_as_possible(places, error, asked=True)
 
     def _as_far_as_possible(self, places: list[int], error: AdapterError, asked: bool) -> None:
-        """Split cases until each is known, or nothing more can be found out."""
+        """Split cases until the outcome of each is known, or until the limits are reached."""
         with suppress(_Hopeless):
             if error.index is None and len(places) > len(PROBES):
                 self._after_probes(places, error)
@@ -118,7 +121,7 @@ class Isolation:
                 self._among(places, error, asked)
 
     def _after_probes(self, places: list[int], error: AdapterError) -> None:
-        """Split the rest once one of a few cases is answered alone."""
+        """Split the remaining cases after one of the probed cases was answered by itself."""
         last = len(places) - 1
         for probed, share in enumerate(PROBES, 1):
             place = places[round(last * share)]
@@ -129,14 +132,14 @@ class Isolation:
         raise _Hopeless
 
     def _alone(self, place: int) -> bool:
-        """Ask a case alone and keep the outcome; True if it has an answer."""
+        """Ask a case by itself and keep the outcome; return True if it was answered."""
         error = self._tried([place])
         if error is not None:
             self._marked(place, error)
         return error is None
 
     def _among_unasked(self, places: list[int]) -> bool:
-        """Ask cases together and split them if they break it; True if they are answered."""
+        """Ask cases together, and split them after a crash; return True if there was none."""
         unknown = self._unknown(places)
         error = self._tried(unknown) if unknown else None
         if error is not None:
@@ -144,9 +147,9 @@ class Isolation:
         return error is None
 
     def _among(self, places: list[int], error: AdapterError, asked: bool = False) -> None:
-        """Split cases that are known to contain one that breaks it.
+        """Split cases of which at least one is known to cause a crash.
 
-        `asked` is true if exactly these were asked together.
+        `asked` is true if exactly these cases were asked together.
         """
         if not asked and len(places) < len(self._cases):
             places = self._unknown(places)
@@ -169,7 +172,7 @@ class Isolation:
                 self._among_unasked(places[half:])
 
     def _unknown(self, places: Sequence[int]) -> list[int]:
-        """Return the places of cases not yet known to break it; mark the others."""
+        """Return the positions of cases not yet known to cause a crash, and mark the known ones."""
         unknown = []
         for place in places:
             case = self._cases[place]
@@ -182,12 +185,12 @@ class Isolation:
         return unknown
 
     def _marked(self, place: int, error: AdapterError) -> None:
-        """Record a case that breaks it."""
+        """Record a case that causes a crash."""
         self._answers[place] = {"failed": what_broke(error), ISOLATED_CRASH: 0}
         self._broken.append(place)
 
     def _tried(self, places: Sequence[int]) -> AdapterError | None:
-        """Ask cases together and keep the answers, or return the error."""
+        """Ask cases together and keep the answers; return the error if that fails."""
         anything = self._breaks == self.asked >= UNANSWERED or self._fruitless == FRUITLESS
         if anything or self.asked == MOST_ASKED or self._breaks == MOST_BREAKS:
             raise _Hopeless
@@ -209,15 +212,15 @@ class Isolation:
 
 
 class _Hopeless(Exception):
-    """The case cannot be isolated."""
+    """Raised if the case cannot be isolated."""
 
 
 class _Gone(Exception):
-    """The implementation cannot be restarted."""
+    """Raised if the implementation cannot be restarted."""
 
 
 def what_broke(error: AdapterError) -> str:
-    """Return the problem without the operation and the number of cases asked together."""
+    """Return the problem, without the operation and the number of cases asked together."""
     return COUNTED.sub("", error.problem)
 
 

@@ -1,4 +1,4 @@
-"""Judge: rules applied to an implementation, under readings that break the fewest of them."""
+"""Judge: apply rules to an implementation, under the readings that break the fewest of them."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ OutcomesByRule = Mapping[str, Sequence[Outcome]]
 """Outcomes of the trials of each rule."""
 
 MOST_RANDOM_ANSWERS = 64
-"""Distinct answers that are enumerated at most where a release decides at random."""
+"""Maximum number of distinct answers to enumerate where a release decides at random."""
 
 UNSPOKEN = Outcome("not_reached", why="the rule does not speak about the case")
-"""Outcome of a saved case without an answer, on which another rule was broken."""
+"""Outcome of an unanswered saved case that broke a different rule."""
 
 ILLEGAL = Outcome("not_reached", why="the case leaves out a setting that these readings need")
 
@@ -65,25 +65,25 @@ class JudgedImplementation:
 
     @classmethod
     def before_asking(cls, implementation: Implementation) -> JudgedImplementation:
-        """Return one judged by readings that are pinned, declared, or the profile's defaults."""
+        """Return an implementation judged by pinned or declared readings, or by defaults."""
         return cls.of(implementation, before_asking(implementation))
 
     def choosing(self, choices: Choices) -> JudgedImplementation:
-        """Return the same, judged by these alternatives of open readings."""
+        """Return a copy judged by these alternatives of open readings."""
         return self.of(self.implementation, self.resolved.choosing(choices))
 
     def inapplicable(self, rule: specs.Rule) -> str | None:
-        """Return the reason why the rule does not apply to the implementation, or None."""
+        """Return the reason why a rule does not apply to the implementation, or None."""
         return self.implementation.unoffered(rule) or self.resolved.why_not(rule)
 
     @property
     def released(self) -> bool:
-        """True if it is judged by the decisions of a release."""
+        """True if the implementation is compared with the decisions of a release."""
         return specs.load().profile(self.resolved.profile).released
 
     @property
     def model(self) -> Model:
-        """The model under the same profile and readings, with the same hidden settings."""
+        """The model under the same profile, readings and hidden settings."""
         readings = self.evaluator.readings.choices
         return Model(self.resolved.profile, readings, self.implementation.neutral)
 
@@ -92,12 +92,12 @@ class JudgedImplementation:
         return next(distinct_answers(self.model, trial, 1), None)
 
     def possible_model_answers(self, trial: Trial) -> Iterator[list[Json]]:
-        """Yield the distinct answers of the model where it leaves something to chance."""
+        """Yield the distinct answers that the model can give where it decides at random."""
         return distinct_answers(self.model, trial, MOST_RANDOM_ANSWERS)
 
 
 def distinct_answers(model: Model, trial: Trial, most: int) -> Iterator[list[Json]]:
-    """Yield up to `most` distinct answers of the model to a trial, if it has any."""
+    """Yield up to `most` distinct answers of the model to a trial, or none if it cannot answer."""
     seen: list[list[Json]] = []
     if not trial.operations <= set(model.operations):
         return
@@ -144,10 +144,10 @@ class AppliedRule:
         return found
 
     def outcome_of(self, sourced: SourcedTrial, answers: Sequence[Json]) -> Outcome:
-        """Judge the answers to a trial that may be saved, or a worked example.
+        """Judge the answers to a trial that may be a saved case or a worked example.
 
-        Such a trial may be illegal under these readings. A saved one without an answer counts only
-        if the model's answer to it reaches the rule; otherwise it would break every rule of its
+        Such a trial may be illegal under these readings. An unanswered saved case counts only if
+        the rule applies to the model's answer; otherwise it would break every rule of its
         operation.
         """
         if sourced.origin in ("saved", "example"):
@@ -160,29 +160,29 @@ class AppliedRule:
         return self.outcome(sourced.trial, answers)
 
     def consulted(self, trial: Trial, answers: Sequence[Json]) -> Choices:
-        """Return the readings, with their alternatives, on which the outcome depends."""
+        """Return the readings on which the outcome depends, with their alternatives in force."""
         return consulted(self.rule, self.judged.evaluator, trial, answers)
 
     def breaks_a_rule(self, trial: Trial, answers: Sequence[Json], domains: Domains) -> bool:
-        """True if answers break this rule, or one like it, under every choice from the domains.
+        """True if answers break this rule, or a related one, under every choice from the domains.
 
-        Under an alternative by which this rule does not apply, another rule may be broken.
+        Related rules are included because this rule may not apply under some alternatives.
         """
         others = deciding_rules(self.judged.resolved.profile, trial.operations)
         rules = [self.rule, *(one for one in others if one.id != self.rule.id)]
         return not Evidence(self.judged.evaluator, rules, trial, answers).allows(domains)
 
     def is_certain(self, fault: Fault) -> bool:
-        """True if a fault breaks a rule under every alternative that remains of open readings."""
+        """True if a fault breaks a rule under every remaining alternative of the open readings."""
         resolved = self.judged.resolved
         if not resolved.open.keys() & self.consulted(fault.trial, fault.answers).keys():
             return True
         return self.breaks_a_rule(fault.trial, fault.answers, resolved.domains)
 
     def model_shows_why(self, trial: Trial) -> bool:
-        """True if the rule reaches the model's answer and allows it.
+        """True if the rule applies to the model's answer and allows it.
 
-        Only then does the derivation of a case show what the rule demands.
+        Only then does the model's derivation show what the rule demands.
         """
         right = self.judged.model_answers(trial)
         return right is not None and self.outcome(trial, right).word == "allowed"
@@ -192,7 +192,7 @@ class AppliedRule:
 
 
 def _match(trial: Trial, answers: Sequence[Json], others: Sequence[Json]) -> bool:
-    """True if these are the same decisions."""
+    """True if two lists of answers make the same decisions."""
     three = zip(trial.questions, others, answers, strict=True)
     return all(matches(question.operation, *pair) for question, *pair in three)
 
@@ -204,12 +204,12 @@ class Answered:
     by_rule: AnsweredTrialsByRule
     by_reading: Mapping[str, Sequence[tuple[Trial, Sequence[Json]]]]
     outcomes: OutcomesByRule | None
-    """The outcomes, if they depend on no open reading."""
+    """The outcomes, or None if they depend on open readings."""
     errors: Mapping[str, AdapterError]
-    """Rules whose trials could not be asked."""
+    """For each rule whose trials could not be asked, the error."""
 
     def sharing(self, faults: AnsweredTrialsByRule) -> Answered:
-        """Return the same, with faults that other rules' trials have shown."""
+        """Return a copy with further faults, found in trials of other rules."""
         shared = {name: [*row, *faults.get(name, ())] for name, row in self.by_rule.items()}
         return replace(self, by_rule=shared, outcomes=None)
 
@@ -222,7 +222,7 @@ def collect_answers(
 ) -> Answered:
     """Wait for the answers to the trials of each rule, in the order in which they were asked.
 
-    If no reading is open, rules are judged here, while further questions are being asked.
+    If no reading is open, rules are judged immediately, while further questions are being asked.
     """
     by_rule: dict[str, Sequence[AnsweredTrial]] = {}
     outcomes: dict[str, Sequence[Outcome]] = {}
@@ -243,16 +243,16 @@ def collect_answers(
 
 
 def _answered(asked: AskedTrials, reading: str) -> list[tuple[Trial, Sequence[Json]]]:
-    """Return the trials that aim at a reading, without those that could not be asked."""
+    """Return the trials that aim at a reading, except those that could not be asked."""
     found: list[tuple[Trial, Sequence[Json]]] = []
     for one in asked.by_reading.get(reading, ()):
-        with suppress(AdapterError):  # the verdicts of the rules say so
+        with suppress(AdapterError):  # The verdicts of the rules report the error.
             found.append((one.trial, asked.dispatcher.answers(one)))
     return found
 
 
 class _SpeaksAbout:
-    """True if a rule has something to say about a trial, as the model's answers show."""
+    """Decides whether a rule has something to say about a trial, based on the model's answers."""
 
     def __init__(self, judged: JudgedImplementation) -> None:
         self._judged = judged
@@ -270,5 +270,5 @@ class _SpeaksAbout:
 def outcomes_of(
     rule: specs.Rule, answered: Sequence[AnsweredTrial], judged: JudgedImplementation
 ) -> list[Outcome]:
-    """Judge the trials of a rule."""
+    """Return the outcome of each trial of a rule."""
     return [AppliedRule(rule, judged).outcome_of(*one) for one in answered]

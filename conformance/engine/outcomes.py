@@ -1,4 +1,4 @@
-"""Judge all: every rule by every answer, under the readings that break the fewest rules."""
+"""Judge all rules by all answers, under the readings that break the fewest rules."""
 
 from __future__ import annotations
 
@@ -30,13 +30,14 @@ MOST_CHOICES = 64
 """Maximum number of combinations of undecided readings to try for a rule, likeliest first."""
 
 MOST_CONSISTENT = 8
-"""Combinations that allow all answers about one rule and are tried for all the others."""
+"""Maximum number of combinations that allow all answers about one rule, to try on all other rules.
+"""
 
 MOST_SUPPORTING = 16
-"""Faulty trials of a rule of which one has to support a combination."""
+"""Number of faulty trials of a rule that are searched for one that supports a combination."""
 
 MOST_SHARED_FAULTS = 3
-"""Faults of a rule that are taken from the trials of other rules."""
+"""Number of faults that a rule takes from the trials of other rules at most."""
 
 
 def judge_all(
@@ -45,7 +46,7 @@ def judge_all(
     asked: AskedTrials,
     judged: JudgedImplementation,
 ) -> tuple[JudgedImplementation, AnsweredTrialsByRule, OutcomesByRule]:
-    """Judge each rule's own trials, and then those of others that show a fault.
+    """Judge each rule's own trials, then the trials of other rules that show a fault.
 
     Return the remaining readings under which the fewest rules are broken, the trials, and the
     outcomes.
@@ -63,9 +64,9 @@ def judge(
 ) -> tuple[JudgedImplementation, OutcomesByRule]:
     """Return the remaining readings under which the fewest rules are broken, and the outcomes.
 
-    The answers of the whole run may decide readings that no aimed trial decides: a rule is broken
-    only if no alternative allows all answers to its questions. Rules of the profile that were not
-    chosen count as well, so that the choice of rules does not change the readings.
+    Readings that no aimed trial decides may be decided by the answers of the whole run: a rule is
+    broken only if no alternative allows all answers to its questions. Rules of the profile that
+    were not chosen count as well, so that the choice of rules does not change the readings.
     """
     trials = answered.by_rule
     outcomes = answered.outcomes or _outcomes(rules, trials, judged)
@@ -85,7 +86,7 @@ def judge(
 def _trials_of_others(
     rules: Sequence[specs.Rule], answered: AnsweredTrialsByRule, judged: JudgedImplementation
 ) -> list[tuple[specs.Rule, list[AnsweredTrial]]]:
-    """Return the rules of the profile that were not chosen, with the trials that they judge."""
+    """Return the unchosen rules of the profile, with the answered trials that they can judge."""
     chosen = {rule.id for rule in rules}
     trials = list({id(one): (one, row) for each in answered.values() for one, row in each}.values())
     return [
@@ -128,7 +129,7 @@ def _consistent_choices(
     outcomes: OutcomesByRule,
     judged: JudgedImplementation,
 ) -> list[Choices]:
-    """Return choices of open readings that allow all answers about a rule that is broken now."""
+    """Return choices of open readings under which a broken rule allows all answers."""
     is_open = judged.resolved.open
     found: list[Choices] = []
     for rule in rules if is_open else ():
@@ -139,7 +140,7 @@ def _consistent_choices(
         applied = AppliedRule(rule, judged)
         rests = [applied.consulted(one.trial, answers) for one, answers in faulty]
         names = [name for name in is_open if any(name in choices for choices in rests)]
-        trials = [*faulty, *answered[rule.id]]  # most choices are ruled out by a faulty one
+        trials = [*faulty, *answered[rule.id]]  # A faulty trial rules out most choices.
         choices = next(
             (
                 one
@@ -153,7 +154,7 @@ def _consistent_choices(
 
 
 def _is_supported(applied: AppliedRule, choices: Choices, faulty: Sequence[AnsweredTrial]) -> bool:
-    """True if some trial that breaks a rule now breaks none at all under these choices.
+    """True if some trial that breaks a rule now breaks no rule at all under these choices.
 
     An answer that is wrong under every reading is no evidence for one of them.
     """
@@ -167,7 +168,7 @@ def _is_supported(applied: AppliedRule, choices: Choices, faulty: Sequence[Answe
 
 
 def _likely(names: Sequence[str], judged: JudgedImplementation) -> Iterator[Choices]:
-    """Yield combinations of the alternatives that remain, those that change one reading first."""
+    """Yield combinations of remaining alternatives, those that change one reading first."""
     domains = judged.resolved.open
     for name in names:
         yield from ({name: value} for value in domains[name][1:])
@@ -187,10 +188,10 @@ def _is_consistent(
 def shared_faults(
     outcomes: OutcomesByRule, asked: AskedTrials, judged: JudgedImplementation
 ) -> AnsweredTrialsByRule:
-    """Return answers to questions drawn for other rules that break a rule, by that rule.
+    """Return, for each rule, the answers to other rules' questions that break it.
 
-    Every rule of an operation judges every answer, except those that are the model's own, which
-    no rule rejects. A rule that is broken already needs no more faults.
+    Every rule of an operation judges every answer, except answers equal to the model's, which no
+    rule rejects. Rules that are already broken need no more faults.
     """
     if judged.implementation.is_model:
         return {}
@@ -214,10 +215,10 @@ def shared_faults(
 def _unlike_model(
     asked: AskedTrials, judged: JudgedImplementation
 ) -> Iterator[tuple[str, SourcedTrial, Sequence[Json]]]:
-    """Yield trials that are answered otherwise than by the model, with the rule they are for.
+    """Yield trials answered differently from the model, each with the rule it was drawn for.
 
-    Of several questions each is also a trial by itself. Trials without an answer, and those that
-    are illegal under these readings, are left out.
+    Each question of a longer trial is also yielded as a trial by itself. Trials that have no answer
+    or are illegal under these readings are left out.
     """
     for name, trials in asked.by_rule.items():
         for one in trials:
@@ -241,20 +242,20 @@ def _unlike_model(
 
 
 def _equal(answer: Json, right: Json) -> bool:
-    """True if an answer is the model's, or declined like it or for a reason of its own."""
+    """True if an answer equals the model's, is unsupported, or is refused as the model's is."""
     if answer == right or "unsupported" in answer:
         return True
     return "refused" in answer and "refused" in right
 
 
 def _kept_model_answers(trial: Trial, judged: JudgedImplementation) -> list[Json] | None:
-    """Return the model's answers, which are kept for all implementations with these readings."""
+    """Return the model's answers, cached for all implementations that follow these readings."""
     readings = frozenset(judged.evaluator.readings.choices.items())
     model, kept = _model_and_answers(
         judged.resolved.profile, readings, judged.implementation.neutral
     )
     if id(trial) not in kept:
-        # An entry keeps its trial alive, so that no other trial gets its id.
+        # Each entry keeps its trial alive, so that its id cannot be reused.
         kept[id(trial)] = trial, next(distinct_answers(model, trial, 1), None)
     return kept[id(trial)][1]
 

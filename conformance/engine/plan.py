@@ -1,4 +1,4 @@
-"""Plan: the work of a run, its options, and every mistake in asking for it."""
+"""Plan: the options of a run, checked for every mistake a user can make in them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from pulsar_conformance.conformance.cases.deviations import Deviation
 
 ENOUGH_EXAMPLES = 100
-"""Number of examples from which a rule that no case reached fails the run."""
+"""Number of examples from which on the run fails if no case reaches a rule."""
 
 
 class BadPlan(UserError):
@@ -40,7 +40,7 @@ class UnusableCase(BadPlan):
 
 
 class NothingToJudge(BadPlan):
-    """A replayed case that no chosen rule is about."""
+    """No chosen rule judges the replayed case."""
 
 
 @dataclass(frozen=True)
@@ -128,13 +128,13 @@ class Plan:
         )
 
     def replayable(self, profile: str) -> tuple[specs.Rule, ...]:
-        """Return the rules of a profile that a replayed case concerns."""
+        """Return the rules of a profile that judge the replayed case."""
         asked = self.replay.operations if self.replay else frozenset()
         return tuple(rule for rule in self.rules_of(profile) if asked & set(rule.operations))
 
     @property
     def enough(self) -> bool:
-        """True if enough cases are tried for an unreached rule to fail the run."""
+        """True if enough cases are drawn for the run to fail when no case reaches a rule."""
         return self.replay is None and self.examples >= ENOUGH_EXAMPLES
 
     def chooses(self, rule: str) -> bool:
@@ -142,14 +142,15 @@ class Plan:
         return not self.rules or any(fnmatchcase(rule, pattern) for pattern in self.rules)
 
     def deviation(self, rule: str, *names: str) -> Deviation | None:
-        """Return the known deviation for a rule and an implementation, its own entry first."""
+        """Return the known deviation from a rule, by the implementation's own entry if any."""
         found = [one for one in self.deviations if one.concerns(rule, *names)]
         return min(found, key=lambda one: one.implementation is None, default=None)
 
     def listed_readings(self, profile: str, *names: str) -> dict[str, str]:
-        """Return the readings that the known deviations of an implementation take for granted.
+        """Return the readings that an implementation's list of known deviations pins.
 
-        Readings that the run pins take precedence, and a profile may leave no choice for some.
+        Readings that the run pins take precedence; readings that a profile does not leave open are
+        dropped.
         """
         listed = {
             name: value
@@ -248,24 +249,24 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
 
 
 ALIASES: Mapping[str, Sequence[str]] = {"--judge-by": ("--profile",)}
-"""Other names of options on our own command line; under pytest they might clash with plug-ins."""
+"""Aliases of options on our own command line; under pytest they could clash with plug-ins."""
 
 
 def add_options(
     add: Callable[..., object], aliases: Mapping[str, Sequence[str]] = MappingProxyType({})
 ) -> None:
-    """Add every option to a parser, by its `add_argument` or `addoption`."""
+    """Add every option to a parser, by calling its `add_argument` or `addoption`."""
     for flag, given in OPTIONS.items():
         add(flag, *aliases.get(flag, ()), dest=destination(flag), **given)
 
 
 def destination(flag: str) -> str:
-    """Return the attribute in which a parser stores an option; no other plug-in uses it."""
+    """Return the attribute in which a parser stores an option; its prefix is ours alone."""
     return "conformance_" + flag.strip("-").replace("-", "_")
 
 
 def set_up(adapters: Sequence[str], settings: Sequence[str]) -> list[str]:
-    """Return the adapters' names, with the settings for those that take any. Errors: `BadPlan`."""
+    """Return the adapters' names, with settings added to those that take any. Errors: `BadPlan`."""
     bad = [text for text in settings if not all(text.partition("="))]
     if bad:
         raise BadPlan(f"--setting {bad[0]}: write NAME=VALUE, as in minUnloadMessage=1000")

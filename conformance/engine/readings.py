@@ -1,7 +1,7 @@
-"""Find readings: pinned, declared, or found from the answers of an implementation.
+"""Find readings: pinned, declared, or inferred from the answers of an implementation.
 
-An alternative remains possible while every rule allows the answers under it, whatever the other
-readings are. Readings that are already known help to decide the rest.
+An alternative stays possible as long as every rule allows the answers under it, whatever the other
+readings are. Readings that are already known help to decide the others.
 """
 
 from __future__ import annotations
@@ -22,14 +22,15 @@ from pulsar_conformance.reference import Readings
 from pulsar_conformance.reference.context import Context
 
 Choices = Mapping[str, str]
-"""Reading to alternative; of some readings, or of all."""
+"""Chosen alternative by reading; of some or of all readings."""
 
 Domains = Mapping[str, Sequence[str]]
-"""Reading to the alternatives that remain, the likeliest first."""
+"""Remaining alternatives by reading, likeliest first."""
 
 How = Literal["pinned", "declared", "documented", "found", "undecided", "mixed"]
-"""Source of an alternative: --reading, hello, the documents or release (no other is left), the
-answers; or none, because nothing is known or answers contradict each other.
+"""How an alternative is known: from --reading, from hello, from the documents or release (which
+leave no other), or from the answers; the last two mean that nothing is known, or that answers
+contradict each other.
 """
 
 
@@ -59,11 +60,11 @@ class ResolvedReadings:
         return {name: values for name, values in self.domains.items() if len(values) > 1}
 
     def applies(self, rule: specs.Rule) -> bool:
-        """True if a rule applies under the current alternatives."""
+        """True if a rule applies under the alternatives in force."""
         return self.why_not(rule) is None
 
     def may_be_asked(self, rule: specs.Rule, implementation: Implementation) -> bool:
-        """True if a rule applies under some remaining alternatives, and can be asked about."""
+        """True if a rule applies under some remaining alternatives and can be asked about."""
         may_apply = all(value in self.domains[name] for name, value in rule.reading.items())
         return may_apply and rule.id in checks() and implementation.unoffered(rule) is None
 
@@ -85,26 +86,25 @@ class ResolvedReadings:
         return replace(self, domains={**self.domains, **ahead})
 
     def how_known(self) -> dict[str, str]:
-        """Return how each reading that the documents mention is known."""
+        """Return, for each reading that the documents mention, how its alternative is known."""
         return {name: self.how[name] for name in documented_readings(self.profile)}
 
 
 @cache
 def documented_readings(profile: str) -> tuple[str, ...]:
-    """Return the readings about which a document of the profile says something, in order."""
+    """Return the readings that the profile's documents mention, in order."""
     return tuple(name for name, values in documented_alternatives(profile).items() if values)
 
 
 @cache
 def documented_alternatives(profile: str) -> Mapping[str, tuple[str, ...]]:
-    """Return, for each reading, the alternatives with a sentence in the profile's documents."""
+    """Return the alternatives of each reading that the profile's documents support."""
     known = specs.load()
     return {name: known.documented_values(profile, name) for name in known.readings}
 
 
 def before_asking(implementation: Implementation) -> ResolvedReadings:
-    """Return the alternatives that are known before any answer: pinned, declared and remaining
-    ones.
+    """Return the readings before any answer is known: pinned, declared, and all others open.
 
     The readings of a released profile are those of the release, and are not open.
     """
@@ -131,7 +131,7 @@ def before_asking(implementation: Implementation) -> ResolvedReadings:
 
 
 class RecordingReadings(Readings):
-    """Readings that record which of them were consulted."""
+    """Readings that record which of them are consulted."""
 
     _recorded: set[str]
 
@@ -160,7 +160,7 @@ def consulted(
 
 @dataclass(frozen=True)
 class Conflict:
-    """Choices under which answers break a rule, under any other readings."""
+    """Choices under which answers break a rule, whatever the other readings are."""
 
     rule: str
     choices: Choices
@@ -168,7 +168,7 @@ class Conflict:
 
 @dataclass(frozen=True)
 class Evidence:
-    """An answered trial, and the verdicts of judging it under some readings."""
+    """An answered trial, and the conflicts found by judging it under some readings."""
 
     evaluator: RuleEvaluator
     rules: Sequence[specs.Rule]
@@ -179,7 +179,7 @@ class Evidence:
     fits: list[Choices] = field(default_factory=list)
 
     def allows(self, domains: Domains) -> bool:
-        """True if the answers break no rule under some choice from the domains."""
+        """True if the answers break no rule under at least one choice from the domains."""
         chosen: Choices | None = {name: values[0] for name, values in domains.items()}
         while chosen is not None:
             if self._fits(chosen):
@@ -189,14 +189,14 @@ class Evidence:
 
     @property
     def complaint(self) -> str:
-        """The rules that the answers break under every reading, as text."""
+        """A text that names the rules that the answers break under every reading."""
         for one in self.conflicts:
             if not one.choices:
                 return f"it breaks {one.rule}, whatever the reading"
         return f"it breaks {' or '.join(dict.fromkeys(one.rule for one in self.conflicts))}"
 
     def _fits(self, choices: Choices) -> bool:
-        """True if the answers break no rule; conflicts found on the way are kept."""
+        """True if the answers break no rule under these choices; record conflicts."""
         if any(fit.items() <= choices.items() for fit in self.fits):
             return True
         if any(one.choices.items() <= choices.items() for one in self.conflicts):
@@ -206,7 +206,7 @@ class Evidence:
         for rule in self.rules:
             applies = all(recording[name] == value for name, value in rule.reading.items())
             if applies and evaluator.judge(rule.id, self.trial, self.answers).violated:
-                # The readings that other rules consulted are no part of this conflict.
+                # Readings that only other rules consulted are not part of this conflict.
                 alone = consulted(rule, evaluator, self.trial, self.answers)
                 self.conflicts.append(Conflict(rule.id, alone))
                 return False
@@ -215,7 +215,7 @@ class Evidence:
 
 
 def _without_conflict(domains: Domains, conflicts: Sequence[Conflict]) -> Choices | None:
-    """Return the likeliest choices from the domains that no conflict forbids, or None."""
+    """Return the likeliest choices from the domains that contain no conflict, or None."""
     names = list(dict.fromkeys(name for one in conflicts for name in one.choices))
     base = {name: values[0] for name, values in domains.items()}
     for values in product(*(domains[name] for name in names)):
@@ -228,9 +228,10 @@ def _without_conflict(domains: Domains, conflicts: Sequence[Conflict]) -> Choice
 def find_readings(
     before: ResolvedReadings, answered: Mapping[str, Iterable[tuple[Trial, Sequence[Json]]]]
 ) -> ResolvedReadings:
-    """Return the open readings as decided by the answers to trials that aim at them, by reading.
+    """Return the open readings, decided by the answers to the trials that aim at each of them.
 
-    Trials that break a rule under every reading are ignored here; the rule reports them.
+    Trials that break a rule under every reading are ignored here; the verdict on the rule reports
+    them.
     """
     evaluator, domains = before.evaluator, before.domains
     evidence = {
@@ -253,12 +254,12 @@ def find_readings(
 
 
 def narrow(evidence: Mapping[str, Sequence[Evidence]], domains: Domains) -> Domains:
-    """Return the alternatives that remain after each reading has helped to decide the others."""
+    """Return the alternatives that remain; each decided reading helps to decide the others."""
     while True:
         before = domains
         for reading, trials in evidence.items():
             left = common_alternatives(reading, trials, domains)
-            if left:  # none is left where an implementation follows no alternative, or several
+            if left:  # None remain if an implementation follows no alternative, or several.
                 domains = {**domains, reading: left}
         if domains == before:
             return domains
@@ -278,7 +279,7 @@ def common_alternatives(
 
 @cache
 def deciding_rules(profile: str, operations: frozenset[str]) -> Sequence[specs.Rule]:
-    """Return the documented rules about these operations, of the profile and of other readings."""
+    """Return the rules about these operations, documented in the profile or elsewhere."""
     lineage = {one.id for one in specs.load().lineage(profile)}
     dropped = specs.load().dropped(profile)
     return [
@@ -295,16 +296,16 @@ def deciding_rules(profile: str, operations: frozenset[str]) -> Sequence[specs.R
 def as_evidence(
     evaluator: RuleEvaluator, profile: str, answered: Iterable[tuple[Trial, Sequence[Json]]]
 ) -> Iterator[Evidence]:
-    """Yield the answers as evidence, without unsupported questions."""
+    """Yield answered trials as evidence, without questions that were declined as unsupported."""
     for trial, answers in answered:
         if not any("unsupported" in answer for answer in answers):
             yield Evidence(evaluator, deciding_rules(profile, trial.operations), trial, answers)
 
 
 def evidence_of(implementation: Implementation, reading: str, seed: int) -> list[Evidence]:
-    """Ask the trials that aim at a reading, and return those that are supported.
+    """Ask the trials that aim at a reading, and return the evidence.
 
-    Errors: `AdapterError`.
+    Trials that the implementation does not support are left out. Errors: `AdapterError`.
     """
     return list(
         as_evidence(
@@ -316,7 +317,7 @@ def evidence_of(implementation: Implementation, reading: str, seed: int) -> list
 
 
 def resolve_readings(implementation: Implementation, seed: int) -> ResolvedReadings:
-    """Ask the trials that aim at readings, and return the readings.
+    """Ask the trials that aim at readings, and return the readings that the answers decide.
 
     Errors: `AdapterError`.
     """

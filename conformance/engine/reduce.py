@@ -1,7 +1,7 @@
-"""Reduce: the smallest case on which an implementation breaks the same rule.
+"""Reduce: find the smallest case on which an implementation breaks the same rule.
 
 A whole round of candidates is asked at once, because an implementation may take seconds to answer
-one case and little more for a thousand.
+one case, and little more for a thousand.
 """
 
 from __future__ import annotations
@@ -22,26 +22,26 @@ MOST_COSTLY_CANDIDATES = 6
 """Maximum number of candidates that are asked one by one: a cluster takes seconds for each."""
 
 MOST_CANDIDATES = 6000
-"""Maximum number of candidates that are asked to reduce one case."""
+"""Maximum number of candidates asked to reduce one case."""
 
 MOST_MESSAGES = 40
-"""Further messages at most for one case without an answer: to isolate it, and to reduce it."""
+"""Maximum number of messages spent on one unanswered case: to isolate it, and to reduce it."""
 
 REDUCING_MESSAGES = 12
-"""Maximum number of messages that reduce it, not counting those that isolated it."""
+"""Maximum number of messages to reduce an unanswered case, not counting those that isolated it."""
 
 COSTLY_MESSAGES = 4
-"""Messages at most where each takes seconds."""
+"""Maximum number of messages where each takes seconds."""
 
 PATIENCE = 60.0
-"""Seconds after which no smaller case is asked: one that hangs costs a time limit each time."""
+"""Seconds after which reduction stops: each case that hangs costs a time limit."""
 
 Report = Callable[[int], None]
-"""Gets the number of smaller cases that are asked."""
+"""Called with the number of candidates that are about to be asked."""
 
 
 def reduce(trial: Trial, failing: Failing, steps: Sequence[ReductionStep] = STEPS) -> Trial:
-    """Return the smallest failing trial that can be reached by leaving out and simplifying.
+    """Return the smallest failing trial found by leaving out and simplifying parts.
 
     `trial` itself has to fail. The result depends only on `trial` and `failing`.
     """
@@ -55,10 +55,10 @@ def reduce(trial: Trial, failing: Failing, steps: Sequence[ReductionStep] = STEP
 
 
 def one_at_a_time(failing: Failing, most: int) -> Failing:
-    """Return a predicate that asks one candidate after the other, `most` in all.
+    """Return a predicate that asks candidates one after another, up to `most` in all.
 
-    The first one that fails is taken. After `most` candidates none fails any more, and the smallest
-    one found so far is the result.
+    Only the first failing candidate of a round counts. After `most` candidates, every further one
+    passes, which ends the reduction.
     """
     left = most
 
@@ -78,7 +78,7 @@ def one_at_a_time(failing: Failing, most: int) -> Failing:
 
 
 def at_most(failing: Failing, most: int) -> Failing:
-    """Return a predicate that asks about `most` candidates in all; no further one fails."""
+    """Return a predicate that asks up to about `most` candidates in all; all further ones pass."""
     left = most
 
     def fails(candidates: Sequence[Trial]) -> list[bool]:
@@ -91,20 +91,21 @@ def at_most(failing: Failing, most: int) -> Failing:
 
 
 def _silent(_candidates: int) -> None:
-    """Report nothing."""
+    """Ignore the report."""
 
 
 def smallest_case(applied: AppliedRule, trial: Trial, report: Report = _silent) -> Trial:
-    """Return the smallest legal trial on which the implementation breaks the same rule.
+    """Return the smallest legal trial found on which the implementation breaks the same rule.
 
-    This is the original trial if it does not fail again, or if the implementation breaks down
-    during the reduction. Where a case takes seconds, it is known to fail again.
+    The result is the original trial if it does not fail again, or if the implementation stops
+    working during the reduction. Where a case takes seconds, the trial is already known to fail
+    again.
     """
     judged, shows_why = applied.judged, applied.model_shows_why(trial)
     certain: bool | None = None
 
     def alike(fault: Fault | None) -> bool:
-        """True if a fault is as certain, and as well explained, as that of the original trial."""
+        """True if a fault is as certain and as well explained as that of the original trial."""
         nonlocal certain
         if fault is None or (shows_why and not applied.model_shows_why(fault.trial)):
             return False
@@ -127,10 +128,10 @@ def smallest_case(applied: AppliedRule, trial: Trial, report: Report = _silent) 
 
 
 def smallest_unanswered(judged: JudgedImplementation, fault: Fault, report: Report) -> Fault:
-    """Return the smallest case found that is not answered either, and its outcome.
+    """Return the smallest case found that is not answered either, with its outcome.
 
-    It takes at most `MOST_MESSAGES` messages together with what it took to isolate the case.
-    Errors: `AdapterError`.
+    Isolating and reducing the case take at most `MOST_MESSAGES` messages together. Errors:
+    `AdapterError`.
     """
     [answer] = fault.answers
     costly = fault.trial.operation in judged.implementation.hello.costly
@@ -142,9 +143,9 @@ def smallest_unanswered(judged: JudgedImplementation, fault: Fault, report: Repo
 
 
 class _UnansweredSearch:
-    """Says for each of some trials whether it is the first of them that is not answered.
+    """Finds the first trial without an answer among candidates.
 
-    All are asked in one message; if one of them breaks it, halves of it are asked.
+    All candidates are asked in one message; if it fails as a whole, each half is asked.
     """
 
     def __init__(self, judged: JudgedImplementation, most: int, report: Report) -> None:
@@ -153,7 +154,7 @@ class _UnansweredSearch:
         self._report = report
         self._until = time.monotonic() + PATIENCE
         self.outcomes: dict[str, str] = {}
-        """Outcome of each trial without an answer, by fingerprint."""
+        """Outcome of each unanswered trial, by fingerprint."""
 
     def __call__(self, trials: Sequence[Trial]) -> list[bool]:
         legal = [one for one in trials if self._judged.evaluator.legal(one)]
@@ -178,7 +179,10 @@ class _UnansweredSearch:
         return self._first(trials[:half]) or self._first(trials[half:])
 
     def _asked(self, trials: Sequence[Trial]) -> tuple[int | None, str] | None:
-        """Return the unanswered question among some, if it is known, and the outcome."""
+        """Ask trials in one message; return the index and outcome of the first unanswered one.
+
+        The index is None if it is not known.
+        """
         if not self._left or not trials or time.monotonic() > self._until:
             return None
         self._left -= 1

@@ -1,6 +1,6 @@
-"""The steps of a reduction: names are left out by halves, numbers are made simpler.
+"""Steps of a reduction: names are left out by halves, and numbers are made simpler.
 
-They work on any legal trial, also on one that was not drawn.
+They work on any legal trial, including trials that were not drawn.
 """
 
 from __future__ import annotations
@@ -23,29 +23,31 @@ from pulsar_conformance.conformance.stories.reduction import (
 )
 
 Path = tuple[int | str, ...]
-"""The place of a value in a case; equal places in several cases of a trial are changed together."""
+"""The place of a value in a case. The same place is changed in all cases of a trial at once."""
 
 Replacement = tuple[Path, float, float]
 """The place of a number, the number, and a plainer one."""
 
 MOST_CHUNKS = 256
-"""Maximum number of parts to remove in turn: 1,000 samples are not removed one by one."""
+"""Maximum number of parts to remove in turn: a list of 1,000 samples is not reduced one by one."""
 
 MOST_NUMBERS = 120
-"""Numbers up to which each is made plainer by itself."""
+"""Up to this many numbers are simplified one by one."""
 
 MERGED = 8
-"""Remaining names up to which every two are tried as one."""
+"""Up to this many remaining names are tried for merging, two at a time."""
 
 
 MILLION = 1_000_000
 
 ROUND = (0, 1, 10, 100, 1000)
 ROUND_MILLIONS = (0, MILLION, 10 * MILLION, 100 * MILLION, 1000 * MILLION)
-"""Plain numbers for large ones: a broker with 1 MB/s is more plausible than one with 1 B/s."""
+"""Round numbers that replace large ones: a broker with 1 MB/s is more plausible than one with 1
+B/s.
+"""
 
 ReductionStep = Callable[[Trial, Failing], Trial]
-"""Reduces a trial in one way, for as long as it still fails."""
+"""Reduces a trial in one way, as far as it still fails."""
 
 
 def _without_names(trial: Trial, failing: Failing) -> Trial:
@@ -62,7 +64,7 @@ def _without(
     drop: Callable[[Trial, Sequence[Any]], Trial],
     failing: Failing,
 ) -> Trial:
-    """Leave out units: halves, then quarters, down to single ones."""
+    """Leave out units while the trial fails: halves, then quarters, down to single ones."""
     size = len(units_of(trial))
     while size:
         units = units_of(trial)
@@ -85,7 +87,7 @@ def _without(
 
 
 def _names(trial: Trial) -> list[str]:
-    """Return every name that could be left out, once, the last first."""
+    """Return every name that could be left out, once each, last first."""
     found: dict[str, None] = {}
     for operation, case in trial.questions:
         named = OPERATIONS[operation].removable
@@ -112,7 +114,7 @@ def _pruned(value: Any, gone: frozenset[str]) -> Any:
 
 
 def _fields(trial: Trial) -> list[Path]:
-    """Return every entry of an object and every number of a list; equal paths are one."""
+    """Return the path of every field of an object and every number of a list, each path once."""
     found: dict[Path, None] = {}
     for _, case in trial.questions:
         for path, value in _walk(case):
@@ -137,7 +139,7 @@ def _drop_fields(trial: Trial, paths: Sequence[Path]) -> Trial:
 
 
 def _with_names_merged(trial: Trial, failing: Failing) -> Trial:
-    """Merge two names into one that has the numbers of both, since a sum needs only one."""
+    """Merge pairs of names into one with the sum of their numbers, where the sum alone matters."""
     while True:
         pairs = [pair for group in _described(trial) for pair in combinations(group[:MERGED], 2)]
         found = first_failing(failing, [_merged(trial, *pair) for pair in pairs])
@@ -147,7 +149,7 @@ def _with_names_merged(trial: Trial, failing: Failing) -> Trial:
 
 
 def _described(trial: Trial) -> list[list[str]]:
-    """Return names that may be left out and have data of their own, by the place of the data."""
+    """Return the names that may be left out and have data, grouped by the place of the data."""
     groups: dict[Path, list[str]] = {}
     for operation, case in trial.questions:
         named = OPERATIONS[operation].removable
@@ -170,7 +172,7 @@ def _merged(trial: Trial, kept: str, gone: str) -> Trial:
 
 
 def _sum(one: Any, other: Any) -> Any:
-    """Add objects number by number; other values are those of the first."""
+    """Add objects number by number; other values are taken from the first object."""
     if isinstance(one, dict) and isinstance(other, dict):
         return {key: _sum(item, other[key]) if key in other else item for key, item in one.items()}
     numbers = not {type(one), type(other)} - {int, float}
@@ -184,7 +186,7 @@ def _with_plain_names(trial: Trial, failing: Failing) -> Trial:
 
 
 def _position(path: Path) -> list[tuple[int, str]]:
-    """Order positions: removing a later one first does not move the earlier ones."""
+    """Sort key of a place: removing later places first leaves the earlier ones valid."""
     return [(step, "") if isinstance(step, int) else (0, step) for step in path]
 
 
@@ -211,7 +213,7 @@ def _has(holder: Any, step: int | str) -> bool:
 
 
 def _with_plainer_numbers(trial: Trial, failing: Failing) -> Trial:
-    """Replace numbers with plainer ones, as many at once as still fail."""
+    """Replace numbers with plainer ones, as many at a time as still fail."""
     if len(_numbers(trial)) > MOST_NUMBERS:
         return _without(trial, _plainest, _replaced, failing)
     while True:
@@ -233,13 +235,13 @@ def _with_plainer_numbers(trial: Trial, failing: Failing) -> Trial:
 
 
 def _plainest(trial: Trial) -> list[Replacement]:
-    """Return every number for which there is a plainer one, with the plainest."""
+    """Return each number that has a plainer replacement, with the plainest."""
     pairs = ((path, number, plainer_than(number)) for path, number in _numbers(trial))
     return [(path, number, plainer[0]) for path, number, plainer in pairs if plainer]
 
 
 def _together(trial: Trial, edits: list[Replacement], failing: Failing) -> Trial:
-    """Apply all edits at once if that still fails, else half of them, down to the first."""
+    """Apply all replacements if the trial still fails, else the first half, and so on."""
     sizes = (len(edits) >> shift for shift in range(len(edits).bit_length()))
     rounds = [_replaced(trial, edits[:size]) for size in sizes]
     return first_failing(failing, rounds[:-1]) or rounds[-1]
@@ -256,9 +258,9 @@ def _numbers(trial: Trial) -> list[tuple[Path, float]]:
 
 
 def plainer_than(number: float) -> list[float]:
-    """Return plainer numbers, the plainest first: round ones, fewer digits, a whole number.
+    """Return plainer numbers, plainest first: round ones, fewer digits, a whole number.
 
-    Round ones are 0, 1, 10, 100 and 1000; of a rate in bytes they are millions.
+    Round numbers are 0, 1, 10, 100 and 1000, or multiples of a million for rates in bytes.
     """
     candidates: list[float] = [*(ROUND if abs(number) < MILLION / 10 else ROUND_MILLIONS)]
     if number:
@@ -274,7 +276,7 @@ def _tidy(number: float) -> float:
 
 
 def _plainness(number: float) -> tuple[int, int, float]:
-    """Order by the number of digits, then by size."""
+    """Sort key of a number: fewer digits first, then smaller ones."""
     digits = f"{number:.17g}".replace(".", "").replace("-", "").strip("0")
     round_ones = ROUND if number in ROUND else ROUND_MILLIONS
     known = round_ones.index(number) if number in round_ones else len(round_ones)
@@ -302,14 +304,14 @@ STEPS = (
     _with_plain_names,
     _with_plainer_numbers,
 )
-"""The steps that are tried in turn until none makes the trial smaller."""
+"""Steps that are tried in turn until none of them makes the trial smaller."""
 
 CONTENT = STEPS[2:]
-"""Steps that keep every question of a trial."""
+"""Steps that keep all questions of a trial."""
 
 
 def _edited(trial: Trial, edit: Callable[[Any], Any]) -> Trial:
-    """Return a trial with each case edited; transformed copies of the first stay copies of it."""
+    """Return a trial with each case edited; copies of the first case are made again."""
     first, *others = (Question(operation, edit(case)) for operation, case in trial.questions)
     copies = transformations_of(trial)
     if copies:

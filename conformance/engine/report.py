@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 def verdict_of(
     confirmed: Confirmed, blank: Verdict, plan: Plan, deviation: Deviation | None
 ) -> Verdict:
-    """Return the verdict that follows, with the rule's known deviation taken into account."""
+    """Return the verdict that follows from confirmed findings, considering any known deviation."""
     findings = confirmed.findings
     counts = Counter(one.origin for one, _ in findings.answered)
     verdict = replace(
@@ -49,9 +49,9 @@ def verdict_of(
 
 
 def with_deviation(verdict: Verdict, plan: Plan, deviation: Deviation | None) -> Verdict:
-    """Return the verdict on a rule that may have a known deviation.
+    """Return the verdict, adjusted for the rule's known deviation if there is one.
 
-    A deviation that does not show is stale, except that one replayed case is no proof of it.
+    A deviation that no case shows is stale; a single replayed case does not prove that.
     """
     if deviation is None:
         return verdict
@@ -91,10 +91,10 @@ def _decided(confirmed: Confirmed, blank: Verdict, plan: Plan) -> Verdict:
 
 
 def unreached(verdict: Verdict, findings: Findings) -> Verdict:
-    """Return the verdict on a rule that no case reached.
+    """Return the verdict on a rule that no case reached, with the reason.
 
-    All cases were unsupported, or no guard held. Saved cases may belong to any rule, so they count
-    only if there are no others.
+    All cases were unsupported, or did not meet the rule's preconditions. Saved cases may belong to
+    any rule, so they count only if there are no others.
     """
     pairs = list(zip(findings.answered, findings.outcomes, strict=True))
     own = [outcome for (one, _), outcome in pairs if one.origin not in ("saved", "aimed", "other")]
@@ -112,9 +112,9 @@ def unreached(verdict: Verdict, findings: Findings) -> Verdict:
 
 
 def _error_if_never_answered(applied: AppliedRule, verdict: Verdict) -> Verdict:
-    """Return the verdict, or an error if an operation of the rule is offered and always declined.
+    """Return the verdict, or an error if an offered operation is always declined.
 
-    An implementation cannot pass by calling everything unsupported.
+    Otherwise an implementation could pass by calling everything unsupported.
     """
     if verdict.verdict != "not_applicable":
         return verdict
@@ -129,10 +129,10 @@ def _error_if_never_answered(applied: AppliedRule, verdict: Verdict) -> Verdict:
 
 
 NOX_SESSION = "NOX_CURRENT_SESSION"
-"""The environment variable in which nox names the session that it runs."""
+"""The environment variable in which nox names the running session."""
 
 UNSURE = ("undecided", "mixed", "pinned")
-"""Sources of the readings that are pinned when a failure is reproduced."""
+"""Ways of knowing a reading for which a command that reproduces a failure pins it."""
 
 SCRIPT = "pulsar-conformance"
 
@@ -162,7 +162,7 @@ def failure_of(applied: AppliedRule, shown: ShownFault, plan: Plan) -> Failure:
 
 
 def _answers(shown: ShownFault) -> Iterator[str]:
-    """Yield each answer that counts, where there are several."""
+    """Yield a line for each relevant answer, if there is more than one."""
     trial, answers = shown.fault.trial, shown.fault.answers
     if trial.before:
         yield f"asked alone: {_as_json(shown.alone)}"
@@ -174,7 +174,7 @@ def _answers(shown: ShownFault) -> Iterator[str]:
 
 
 def _passes_under(applied: AppliedRule, fault: Fault) -> Iterator[str]:
-    """Yield readings of which another alternative, by itself, would let the case break no rule."""
+    """Yield each reading whose other alternative would by itself allow the answers to the case."""
     chosen = {name: [value] for name, value in applied.judged.evaluator.readings.choices.items()}
     for name, value in _consulted(applied, fault).items():
         for other in specs.load().readings[name].values:
@@ -191,7 +191,7 @@ def _consulted(applied: AppliedRule, fault: Fault) -> Choices:
 
 
 def model_derivation(judged: JudgedImplementation, trial: Trial) -> list[str]:
-    """Return how the model arrives at its answers under the same readings."""
+    """Return the steps by which the model arrives at its answers under the same readings."""
     model = judged.model
     lines = []
     for (operation, case), repeated in groupby(trial.questions):
@@ -230,7 +230,7 @@ def reproduce_command(
 ) -> str:
     """Return the command that reproduces a failure.
 
-    It pins the consulted readings that one case alone might not decide alike.
+    It pins consulted readings that a single case might leave undecided.
     """
     words = [*_run(), "--adapter", judged.implementation.adapter]
     words += ["--judge-by", judged.resolved.profile]
@@ -248,13 +248,13 @@ def _run() -> tuple[str, ...]:
 
 
 def program() -> tuple[str, ...]:
-    """Return the words that a person types before a command, as this process was started."""
+    """Return the words of the command by which this process was started."""
     script = Path(sys.argv[0]).stem == SCRIPT
     return (SCRIPT,) if script else ("python", "-m", "pulsar_conformance.conformance")
 
 
 def _each_as_json(answers: Sequence[object]) -> str:
-    """Return the answer to each question of a trial, as JSON."""
+    """Return the answers to the questions of a trial, each as JSON."""
     return _as_json(answers[0] if len(answers) == 1 else answers)
 
 
@@ -263,7 +263,7 @@ def _as_json(answer: object) -> str:
 
 
 class RecordingSettings(dict[str, Any]):
-    """Settings by name that record which of them were looked up."""
+    """Settings that record which of them were looked up."""
 
     def __init__(self, settings: Mapping[str, Any]) -> None:
         super().__init__(settings)
@@ -275,7 +275,7 @@ class RecordingSettings(dict[str, Any]):
 
 
 def settings_in_force(profile: str, readings: Mapping[str, str], trial: Trial) -> Iterator[str]:
-    """Settings that the model looks up: `name=value (case)`, or `(default of PROFILE)`."""
+    """Yield the settings that the model looks up: `name=value (case)` or `(default of PROFILE)`."""
     model = Model(profile, readings)
     defaults = RecordingSettings(model.defaults)
     given: dict[str, Any] = {}

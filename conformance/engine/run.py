@@ -48,7 +48,7 @@ class JudgedRun:
 
 
 class Run:
-    """An implementation judged under a profile; each verdict is computed on demand."""
+    """An implementation judged under a profile; each verdict is computed when it is requested."""
 
     def __init__(
         self,
@@ -80,7 +80,7 @@ class Run:
         return self._asked
 
     def judge(self) -> JudgedRun:
-        """Find the readings, judge, and attribute faults. Errors: `AdapterError`, as `prepare`."""
+        """Find the readings, judge and attribute. Errors: `AdapterError` as in `prepare`."""
         if self._judged is None:
             asked, implementation = self.prepare(), self.implementation
             judged = JudgedImplementation.of(implementation, asked.before)
@@ -96,7 +96,7 @@ class Run:
         return self._judged
 
     def verdict(self, rule: specs.Rule) -> Verdict:
-        """Return the verdict on one of the rules; those before it are reached on the way."""
+        """Return the verdict on a rule; verdicts of earlier rules are computed first."""
         for each in self.rules[len(self._verdicts) :]:
             if rule.id in self._verdicts:
                 break
@@ -105,7 +105,7 @@ class Run:
         return self._verdicts[rule.id]
 
     def _verdict(self, rule: specs.Rule) -> Verdict:
-        """Confirm the findings about a rule, and report the verdict."""
+        """Confirm the findings about a rule, and return the verdict."""
         blank = Verdict(rule.id, self.adapter, self.profile, rule.level, "pass")
         if rule.id not in checks():
             return replace(blank, verdict="error", why="the rule is testable and has no check")
@@ -124,7 +124,7 @@ class Run:
 
     @property
     def implementation(self) -> Implementation:
-        """The implementation that it judges. Errors: `AdapterError`, the same one each time."""
+        """The connected implementation. Errors: `AdapterError`, the same one each time."""
         if self._reached is None:
             try:
                 self._reached = reach(self.plan, self.adapter, self.profile)
@@ -136,12 +136,12 @@ class Run:
 
     @property
     def readings(self) -> ResolvedReadings:
-        """The readings by which it is judged. Errors: `AdapterError`."""
+        """The readings by which the implementation is judged. Errors: `AdapterError`."""
         return self.judge().implementation.resolved
 
     @property
     def unchosen_faults(self) -> list[str]:
-        """A line for each rule that was not chosen, and that cases of chosen rules break."""
+        """One line for each rule that was not chosen although cases of chosen rules break it."""
         return unchosen_faults(self._judged.findings) if self._judged else []
 
     @property
@@ -154,7 +154,7 @@ class Run:
 
     @property
     def notes(self) -> list[str]:
-        """The implementation's notes on how it has worked so far."""
+        """The implementation's remarks about the way it has worked so far."""
         return self._reached.notes() if isinstance(self._reached, Implementation) else []
 
     def close(self) -> None:
