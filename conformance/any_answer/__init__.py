@@ -1,1 +1,1 @@
-"""Rules that hold for the answers to every question."""
+"""Rules about the answers to all questions."""

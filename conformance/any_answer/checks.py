@@ -1,4 +1,4 @@
-"""ANSWER: what holds for the answer to any question."""
+"""ANSWER: requirements of the answer to any question."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ MORE_SHARES = (
     "place.select",
     "bundles.locate",
 )
-"""Operations with more than one share of the trials, since their answers depend on the most."""
+"""Operations that get further shares of the trials, since their answers depend on more."""
 
 IN_ORDER = frozenset({"boundaries", "settings"})
-"""Fields whose order counts, or may count."""
+"""Fields whose order counts, or might count."""
 
 COPIES = 20
-"""Maximum number of transformed copies of a case that are asked in addition."""
+"""Maximum number of transformed copies asked with a case."""
 
 TRANSFORMED_SHARES = {
     SHED.id: 8,
@@ -52,7 +52,7 @@ TRANSFORMED_SHARES = {
     **dict.fromkeys(("shed.cycles", "average.broker"), 2),
     **dict.fromkeys(("place.anti_affinity", "place.broker"), 2),
 }
-"""Operations with more than one share of the trials with transformed copies."""
+"""Operations that get several shares of the trials with transformed copies."""
 
 Questions = st.SearchStrategy[Question]
 Arrangement = Callable[[Questions], st.SearchStrategy[Trial]]
@@ -61,7 +61,7 @@ Arrangement = Callable[[Questions], st.SearchStrategy[Trial]]
 
 @cache
 def draw_questions(operation: str) -> Questions:
-    """Draw a question of one operation from the strategies of all other rules."""
+    """Draw a question of one operation, from the strategies of all other rules."""
     rules = specs.load().rules
 
     def known() -> Questions:
@@ -70,7 +70,7 @@ def draw_questions(operation: str) -> Questions:
         serving.sort(key=lambda one: _sort_key(rules[one.rule]))
         return st.one_of([one.draws for one in serving]).map(lambda trial: trial.questions[-1])
 
-    # Deferred, since most strategies are registered later.
+    # Deferred, since most strategies are registered later than this one.
     return st.deferred(known)
 
 
@@ -81,7 +81,7 @@ def _sort_key(rule: specs.Rule) -> tuple[bool, str]:
 def of_each_operation(
     arrangement: Arrangement,
 ) -> Callable[[str], list[st.SearchStrategy[Trial]]]:
-    """Return a function from a rule to its strategies: one or more for each of its operations."""
+    """Return a function from a rule to its strategies, at least one for each operation."""
 
     def strategies(rule: str) -> list[st.SearchStrategy[Trial]]:
         operations = specs.load().rules[rule].operations
@@ -92,17 +92,17 @@ def of_each_operation(
 
 
 def once(asked: Questions) -> st.SearchStrategy[Trial]:
-    """One question."""
+    """Ask one question."""
     return asked.map(lambda question: Trial((question,)))
 
 
 def asked_twice(asked: Questions) -> st.SearchStrategy[Trial]:
-    """One question, asked twice."""
+    """Ask one question twice."""
     return asked.map(lambda question: Trial((question, _copy(question))))
 
 
 def before_and_after_others(asked: Questions) -> st.SearchStrategy[Trial]:
-    """One question, two or three others of its operation, and the first once more."""
+    """Ask a question, then two or three others of its operation, then the first one again."""
 
     def arranged(first: Question, between: list[Question], random: Random) -> Trial:
         return Trial((first, *between, with_loads_exchanged(first, random), _copy(first)))
@@ -111,9 +111,9 @@ def before_and_after_others(asked: Questions) -> st.SearchStrategy[Trial]:
 
 
 def with_loads_exchanged(question: Question, random: Random) -> Question:
-    """Return the same question with the data of its bundles exchanged among them.
+    """Return the question with the loads of its bundles exchanged.
 
-    An implementation that remembers data by name uses those of a different bundle.
+    An implementation that caches loads by name then uses the load of a different bundle.
     """
     operation, case = _copy(question)
     known = case.get("bundles")
@@ -132,7 +132,7 @@ def _owned(case: Json) -> list[str]:
 
 
 def reordered(asked: Questions) -> st.SearchStrategy[Trial]:
-    """One question, and the same question with all names in reverse or in any other order."""
+    """Ask a question, and the same question with all names in reverse or random order."""
 
     def both(question: Question, random: Random) -> Trial:
         operation, case = question
@@ -143,7 +143,7 @@ def reordered(asked: Questions) -> st.SearchStrategy[Trial]:
 
 
 def transformed(asked: Questions) -> st.SearchStrategy[Trial]:
-    """One question, and transformed copies of it."""
+    """Ask a question and transformed copies of it."""
 
     def arranged(question: Question, random: Random) -> Trial:
         return Trial((question, *copies_of(question, COPIES, random)))
@@ -200,7 +200,7 @@ def regardless_of_order(value: Any, field: str = "") -> Any:
 
 @check_exchanges("ANSWER-01", draws=of_each_operation(once))
 def only_names_of_the_case_are_answered(exchanges: Sequence[Exchange], expect: Expect) -> None:
-    """Each broker and bundle of an answer is one of the case's."""
+    """Each broker and bundle in an answer also occurs in the case."""
     for exchange in exchanges:
         names = OPERATIONS[exchange.operation].names
         if names is not None and not exchange.declined:
@@ -208,17 +208,17 @@ def only_names_of_the_case_are_answered(exchanges: Sequence[Exchange], expect: E
             for answered, known in names(exchange.case, exchange.answer):
                 in_case = set(known)
                 unknown = dict.fromkeys(name for name in answered if name not in in_case)
-                expect.nothing(unknown, "the case does not have it")
+                expect.nothing(unknown, "the case does not contain it")
 
 
 @check_exchanges("ANSWER-02", draws=of_each_operation(before_and_after_others))
 def a_question_leaves_no_trace(exchanges: Sequence[Exchange], expect: Expect) -> None:
-    """The case is unchanged, and the same question after others gets the same answer."""
+    """The case is not modified, and the same question after others gets the same answer."""
     for exchange in exchanges:
         if CASE_CHANGED in exchange.answer:
             expect.reached()
             changed = f"{exchange.answer[CASE_CHANGED]} changed"
-            expect.that(False, "the case left as it was", changed)
+            expect.that(False, "the case unmodified", changed)
     first, last = exchanges[0], exchanges[-1]
     expect.given(len(exchanges) > 2, "others are asked in between")
     _same_question_same_answer(first, last, expect)
@@ -281,7 +281,10 @@ def _demand_answer(
     allowed: Json | None = None,
     demand: str = "the same answer twice",
 ) -> None:
-    """Demand of the second question `allowed`, or the first answer, if one answer is possible."""
+    """Demand that the second question gets the answer `allowed`, by default that to the first.
+
+    This is demanded only where one answer alone is possible.
+    """
     operation = OPERATIONS[first.operation]
     if not expect.reached(operation.determined(first.view, expect.readings)):
         return

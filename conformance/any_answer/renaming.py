@@ -1,4 +1,4 @@
-"""New names of brokers, namespaces, failure domains and groups, wherever cases name them."""
+"""Replacement names for brokers, namespaces, failure domains and groups throughout a case."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Any
 from pulsar_conformance.conformance.common.trial import Json
 
 Renaming = Callable[[int], str]
-"""Returns the new name of the n-th name of a case, in order."""
+"""Returns the replacement for the n-th name of a case."""
 
 
 def _by_capitals(*patterns: str) -> Renaming:
-    """Return names of which several differ in capitals alone."""
+    """Return names, some of which differ only in capitals."""
     return lambda number: patterns[number % len(patterns)].format(number // len(patterns))
 
 
@@ -47,7 +47,7 @@ DOMAINS: Mapping[str, Renaming] = {
 }
 
 BROKER_FIELDS = ("brokers", "owned", "preallocated", "versions")
-"""Fields of a case that map the names of brokers."""
+"""Fields of a case whose keys are names of brokers."""
 
 
 def with_names(value: Any, names: Mapping[str, str]) -> Any:
@@ -60,7 +60,7 @@ def with_names(value: Any, names: Mapping[str, str]) -> Any:
 
 
 def with_new_names(names: Mapping[str, str], case: Json) -> Json:
-    """Return a case with each of these names replaced, but for settings and strategy."""
+    """Return a case with each of these names replaced, except in settings and strategy."""
     kept = {field: case[field] for field in ("settings", "strategy") if field in case}
     return {**with_names(case, names), **kept}
 
@@ -70,7 +70,7 @@ def _numbered(names: Iterable[str], renaming: Renaming) -> dict[str, str]:
 
 
 def broker_names(renaming: Renaming, *cases: Json) -> Mapping[str, str]:
-    """Return the new names of brokers, wherever cases name them."""
+    """Return a new name for each broker that the cases name."""
     return _numbered(chain.from_iterable(map(_brokers_in, cases)), renaming)
 
 
@@ -85,7 +85,7 @@ def _brokers_in(case: Json) -> Iterator[str]:
 
 
 def namespace_names(renaming: Renaming, *cases: Json) -> Mapping[str, str]:
-    """Return the new names of namespaces and of their bundles, wherever cases name them."""
+    """Return a new name for each namespace that the cases name, and for its bundles."""
     parts = (part for case in cases for name, part in case.items() if name != "settings")
     found = set(chain.from_iterable(map(texts, parts)))
     bundles = [text for text in found if is_bundle(text)]
@@ -99,13 +99,13 @@ def namespace_names(renaming: Renaming, *cases: Json) -> Mapping[str, str]:
 
 
 def domain_names(renaming: Renaming, *cases: Json) -> Mapping[str, str]:
-    """Return the new names of failure domains and of anti-affinity groups."""
+    """Return a new name for each failure domain and anti-affinity group of the cases."""
     names = ((*case.get("domains", ()), *case.get("groups", {}).values()) for case in cases)
     return _numbered(chain.from_iterable(names), renaming)
 
 
 def texts(value: Any) -> Iterator[str]:
-    """Yield every text of a value, including the names of its fields."""
+    """Yield every string of a value, including the keys of its objects."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, dict):
@@ -115,6 +115,6 @@ def texts(value: Any) -> Iterator[str]:
 
 
 def is_bundle(text: str) -> bool:
-    """True if a text ends in a range of hashes."""
+    """True if a text ends in a range of hashes, as names of bundles do."""
     _, slash, part = text.rpartition("/")
     return bool(slash) and part.startswith("0x") and "_0x" in part

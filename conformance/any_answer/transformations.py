@@ -1,7 +1,7 @@
-"""Transformations of a case that may not change its answer, by operation.
+"""Transformations of a case that must not change its answer, by operation.
 
-Each is a function of the case alone, so that a transformed case is recognised by applying it once
-more, and so that a case and its transformed copies can be reduced together.
+Each depends on the case alone, so that a transformed case is recognised by applying the
+transformation to the original, and so that a case and its copies can be reduced together.
 """
 
 from __future__ import annotations
@@ -38,22 +38,22 @@ from pulsar_conformance.reference.ranges import HASHES, HashRange
 from pulsar_conformance.reference.usage import NIC_SPEED
 
 MANY = 1_100
-"""Entries that are added, before those of the case: more than any usual size of a table or page."""
+"""Number of entries added before those of the case: more than the usual size of a table or page."""
 
 ADDITION_WEIGHT = 0.2
-"""Weight of a transformation that adds many entries, of which each case takes a second in all."""
+"""Weight of a transformation that adds many entries; a case with them takes a second in all."""
 
 BROKERS_ADDED = 130
-"""Brokers that are added: more than a real cluster has."""
+"""Number of brokers added: more than a real cluster has."""
 
 AMOUNTS = frozenset({*RATE_FIELDS, "usage", "limit", "minutes", "reportedGbps"})
-"""Fields that hold an amount, which need not be a whole number."""
+"""Fields that hold an amount, which may be a fraction."""
 
 AMOUNTS_WITHIN = frozenset({"settings", "recentlyUnloaded", "usageHistory"})
-"""Fields whose entries are amounts."""
+"""Fields whose values or entries are amounts."""
 
 WITHOUT_EFFECT: Json = {"clusterName": "standalone", "numHttpServerThreads": 8}
-"""Settings of broker.conf that concern no decision on load."""
+"""Settings of broker.conf that have no effect on load balancing."""
 
 DEFAULTS = specs.load().defaults("unwritten-3.0")
 
@@ -61,31 +61,31 @@ UNOWNED = [
     f"elsewhere/apps/{HashRange(HASHES // MANY * n, HASHES // MANY * (n + 1)).name}"
     for n in range(MANY)
 ]
-"""Bundles that no case has."""
+"""Bundles that occur in no case."""
 
 ELSEWHERE = [f"elsewhere/app-{n}" for n in range(MANY)]
-"""Namespaces that no case has."""
+"""Namespaces that occur in no case."""
 
 
 @dataclass(frozen=True)
 class Transformation:
-    """A change of a case that may not change its answer, except names."""
+    """A change of a case that must not change its answer, except for names."""
 
     name: str
-    """A noun phrase that follows "with"."""
+    """A noun phrase to follow "with"."""
     apply: Callable[[Json], Json]
-    """Returns the transformed case, which is equal if there is nothing to transform."""
+    """Returns the transformed case, or an equal one if nothing in it can be transformed."""
     names: Callable[..., Mapping[str, str]] = lambda *_cases: {}
-    """The new names of one or more cases."""
+    """Returns the new names for one or more cases."""
     adds: bool = False
     """True if it adds `MANY` entries."""
 
     def copy(self, question: Question) -> Question:
-        """Return a question with the transformed case, which shares nothing with the original."""
+        """Return a question with the transformed case, as a deep copy."""
         return Question(question.operation, copied(self.apply(question.case)))
 
     def of_all(self, trial: Trial) -> Trial:
-        """Return a trial with each question transformed, one name being the same in all."""
+        """Return a trial with each question transformed; names are replaced consistently."""
         names = self.names(*(question.case for question in (*trial.before, *trial.questions)))
         edit = partial(with_new_names, names) if names else self.apply
         every = replace(self, apply=edit).copy
@@ -96,7 +96,7 @@ class Transformation:
         )
 
     def answer(self, case: Json, answer: Json) -> Json:
-        """Return the answer to the transformed case that the answer to a case demands."""
+        """Return the answer that the transformed case must get, from the answer to the original."""
         names = dict(self.names(case))
         unknown = (text for text in texts(answer) if text not in names and is_bundle(text))
         for bundle in unknown:
@@ -107,7 +107,7 @@ class Transformation:
 
 
 def _decimal(value: Any, field: str = "", within: bool = False) -> Any:
-    """Return a value with each whole amount written as a decimal fraction: 85 as 85.0."""
+    """Return a value with each whole amount written with a decimal point: 85 as 85.0."""
     if isinstance(value, dict):
         return {
             name: _decimal(item, name, within or name in AMOUNTS_WITHIN)
@@ -294,7 +294,9 @@ TRANSFORMATIONS: Mapping[str, tuple[Transformation, ...]] = {
     ),
     READ.id: (SPELLED_AS_DECIMALS, NULL_RESOURCES),
 }
-"""The transformations of each operation that has any; topics keep their names, which are hashed."""
+"""The transformations of each operation, if it has any; topics are not renamed, since their names
+are hashed.
+"""
 
 
 PLAIN = (
@@ -306,11 +308,13 @@ PLAIN = (
     ),
     (RENAMED_DOMAINS, re.compile(r"[a-z]+(-\d+)?"), partial(domain_names, "domain-{}".format)),
 )
-"""Transformations of names, the plain names instead of theirs, and the function that gives them."""
+"""For each kind of name: its transformations, the pattern of plain names, and a function that
+replaces the names by plain ones.
+"""
 
 
 def in_plain_names(trial: Trial) -> Iterator[Callable[[Json], Json]]:
-    """Yield the changes of the cases of a trial that replace names which are not plain."""
+    """Yield edits that replace names in the cases of a trial with plain ones."""
     cases = [question.case for question in (*trial.before, *trial.questions)]
     known = TRANSFORMATIONS.get(trial.operation, ()) if len(trial.operations) == 1 else ()
     for transformations, plain, names_of in PLAIN:
@@ -320,19 +324,20 @@ def in_plain_names(trial: Trial) -> Iterator[Callable[[Json], Json]]:
 
 
 NOT_VARIED = frozenset({WRITTEN_OUT.name, CAPITAL_GROUPS})
-"""Transformations that rules of documents are not asked with: they may be about what is not set,
-and do not say whether capitals distinguish groups, which they do not in released Pulsar."""
+"""Transformations not applied to cases of documented rules: such rules may concern settings left
+out, and do not say whether groups are distinguished by capitals (released Pulsar does not).
+"""
 
 VARIATIONS: Mapping[str, tuple[Transformation, ...]] = {
     PLACE.id: (
         Transformation(f"{BROKERS_ADDED} candidates that are overloaded", _overloaded_candidates),
     )
 }
-"""Further changes of drawn cases, which may change the answer."""
+"""Further changes of drawn cases; unlike transformations, they may change the answer."""
 
 
 def variations(trial: Trial) -> tuple[list[Transformation], list[float]]:
-    """Return the changes of a trial that keep what a rule is about, with their weights."""
+    """Return the changes of a trial that keep the subject of its rule, with their weights."""
     if len(trial.operations) > 1:
         return [], []
     every = TRANSFORMATIONS.get(trial.operation, ())
@@ -350,7 +355,7 @@ def copies_of(question: Question, count: int, random: Random) -> list[Question]:
 
 
 def transformation_between(question: Question, other: Question) -> Transformation | None:
-    """Return the transformation that makes the second question of the first, or None."""
+    """Return the transformation that turns the first question into the second, or None."""
     if question.operation != other.operation or _equal(question.case, other.case):
         return None
     known = TRANSFORMATIONS.get(question.operation, ())
@@ -358,14 +363,15 @@ def transformation_between(question: Question, other: Question) -> Transformatio
 
 
 def _equal(case: Json, other: Json) -> bool:
-    """True if two cases are equal, including the notation of numbers."""
+    """True if two cases are equal, even in the notation of numbers."""
     return case == other and canonical(case) == canonical(other)
 
 
 def transformations_of(trial: Trial) -> list[Transformation]:
-    """Return the transformations that turn the first question into the others; none if one is not.
+    """Return the transformations that turn the first question into each of the others.
 
-    The result is kept for the latest trial, which a reduction edits hundreds of times.
+    The list is empty if any of the others is not a transformed copy. The result for the latest
+    trial is cached, since a reduction edits a trial hundreds of times.
     """
     global _LATEST
     latest = _LATEST
