@@ -3,11 +3,12 @@
 from pathlib import Path
 
 WORKSPACE = Path(".conformance")
-"""The folder in which runs keep their data, below the current one."""
+"""Folder in the current directory where runs keep their data."""
 
 GC_THRESHOLDS = (4_000_000, 50, 1000)
 """Thresholds of Python's garbage collector during a session.
 
-The collector finds little, since cases and answers are kept until the end, and takes a quarter of
-the time by default. With these thresholds it does not start in a usual run, at some 150 MB more.
+Cases and answers are kept until the end, so the collector finds little, and with its defaults takes
+a quarter of the time. With these thresholds it does not start in a usual run, which costs some 150
+MB.
 """

@@ -28,25 +28,25 @@ OnSeveral = Callable[[Sequence[Asked[Case, Answer]], Expect], None]
 """A predicate of several questions of one operation together."""
 
 OnExchanges = Callable[[Sequence[Exchange], Expect], None]
-"""A predicate of exchanges of any operations, refusals included."""
+"""A predicate of exchanges of any operations, including refused ones."""
 
 
 class Predicate(Protocol):
-    """The demand of a check: on one question, on several together, or on any exchange."""
+    """The demand of a check: about one question, several together, or any exchanges."""
 
     def judges(self, trial: Trial) -> bool:
-        """Return whether the predicate takes the questions of a trial."""
+        """Return whether the predicate applies to the questions of a trial."""
 
     def demand(self, exchanges: Sequence[Exchange], expect: Expect) -> None:
-        """Call the function. Errors: `Violated`, `NotReached`."""
+        """Call the predicate. Errors: `Violated`, `NotReached`."""
 
     @property
     def sees_declined(self) -> bool:
-        """True if it also takes questions that the implementation declined."""
+        """True if the predicate also applies to questions that the implementation declined."""
 
     @property
     def function(self) -> Callable[..., None]:
-        """Function that records on `expect` which answers are allowed."""
+        """The predicate, which records on `expect` which answers are allowed."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class OneQuestion(Generic[Case, Answer]):
         return [question.operation for question in trial.questions] == [self.operation]
 
     def demand(self, exchanges: Sequence[Exchange], expect: Expect) -> None:
-        """Call the function."""
+        """Call the predicate."""
         [exchange] = exchanges
         self.function(cast(Case, exchange.view), cast(Answer, exchange.answered), expect)
 
@@ -80,25 +80,25 @@ class SeveralQuestions(Generic[Case, Answer]):
         return trial.operations == {self.operation}
 
     def demand(self, exchanges: Sequence[Exchange], expect: Expect) -> None:
-        """Call the function."""
+        """Call the predicate."""
         asked = [Asked(cast(Case, one.view), cast(Answer, one.answered)) for one in exchanges]
         self.function(asked, expect)
 
 
 @dataclass(frozen=True)
 class AnyExchange:
-    """Judges a trial of any questions of a rule's operations."""
+    """Judges a trial of any questions about operations of the rule."""
 
     operations: frozenset[str]
     function: OnExchanges
     sees_declined = True
 
     def judges(self, trial: Trial) -> bool:
-        """Return whether all questions of a trial are of the rule's operations."""
+        """Return whether all questions of a trial are about operations of the rule."""
         return trial.operations <= self.operations
 
     def demand(self, exchanges: Sequence[Exchange], expect: Expect) -> None:
-        """Call the function."""
+        """Call the predicate."""
         self.function(exchanges, expect)
 
 
@@ -109,15 +109,15 @@ class Check:
     rule: str
     predicate: Predicate
     parts: tuple[SearchStrategy[Trial], ...]
-    """Each strategy draws a share of the trials; most rules have one."""
+    """Strategies that each draw an equal share of the trials; most rules have one."""
 
     def judges(self, trial: Trial) -> bool:
-        """Return whether the predicate takes the questions of a trial."""
+        """Return whether the predicate applies to the questions of a trial."""
         return self.predicate.judges(trial)
 
     @property
     def name(self) -> str:
-        """The name of its function as a sentence."""
+        """The name of the predicate, as a sentence."""
         function = self.predicate.function
         undecorated: Callable[..., None] = getattr(function, "func", function)  # of a partial
         return undecorated.__name__.replace("_", " ")
@@ -129,7 +129,7 @@ class Check:
 
 
 CHECKS: dict[str, Check] = {}
-"""The checks by rule; complete after `catalogue.checks` has imported all subjects."""
+"""The checks by rule ID; complete once `catalogue.checks` has imported all subjects."""
 
 
 def register(rules: Sequence[str], predicate: Predicate, draws: Draws) -> None:
@@ -146,7 +146,7 @@ def register(rules: Sequence[str], predicate: Predicate, draws: Draws) -> None:
 
 
 def check_exchanges(*rules: str, draws: Draws) -> Callable[[OnExchanges], OnExchanges]:
-    """Register a predicate that takes exchanges of any of the rule's operations."""
+    """Register a predicate of exchanges of any operations of the rule."""
 
     def registered(function: OnExchanges) -> OnExchanges:
         for rule in rules:
@@ -160,21 +160,21 @@ def check_exchanges(*rules: str, draws: Draws) -> Callable[[OnExchanges], OnExch
 MakeQuestions = Callable[
     [specs.Rule, Question, Json, Mapping[str, Any], Readings], Iterable[Question]
 ]
-"""Builds questions from the presupposed rule, the failing question and answer, and readings."""
+"""Builds questions from a presupposed rule, the failing question, its answer, and readings."""
 
 
 @dataclass(frozen=True)
 class DerivedQuestions:
-    """Questions to ask about a failing case, for one presupposed rule or one failing operation."""
+    """Questions about a failing case, derived for one presupposed rule or one failing operation."""
 
     questions: MakeQuestions
     operation: str | None = None
-    """The failing operation; any presupposed rule of other operations is judged."""
+    """The failing operation for which questions are derived, or None for any."""
     rule: str | None = None
-    """The presupposed rule, whatever operation failed."""
+    """The presupposed rule for which questions are derived, or None for any."""
 
     def concerns(self, presupposed: specs.Rule, failing: Question) -> bool:
-        """True if there are questions about a failing one for a presupposed rule."""
+        """True if these questions are to be asked about a failing one for a presupposed rule."""
         if self.rule is not None:
             return presupposed.id == self.rule
         return failing.operation == self.operation not in presupposed.operations

@@ -1,4 +1,4 @@
-"""Cases about a cluster: which load data is legal, and parts of the operations' examples."""
+"""Legality of load data in cases about a cluster, and building blocks of example cases."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from pulsar_conformance.reference.usage import WEIGHT_SETTINGS
 
 
 def cluster_problems(case: Json, _settings: Settings) -> Problems:
-    """Yield each bundle with two owners or a wrong name, and each overlap within a namespace."""
+    """Yield a problem for each bundle with two owners or a wrong name, and each overlap."""
     owners: dict[str, str] = {}
     for broker, report in case["brokers"].items():
         for bundle in report.get("bundles", ()):
             if bundle in owners:
-                yield f"case.brokers.{broker}: {bundle} is owned by {owners[bundle]}, too"
+                yield f"case.brokers.{broker}: {bundle} is also owned by {owners[bundle]}"
             owners[bundle] = broker
         yield from report_problems(broker, report)
     for bundle in [*owners, *case["bundles"], *case.get("recentlyUnloaded", ())]:
@@ -28,7 +28,7 @@ def cluster_problems(case: Json, _settings: Settings) -> Problems:
 
 
 def report_problems(broker: str, report: Json) -> Problems:
-    """Yield each usage without a limit, of which no percentage can be taken."""
+    """Yield a problem for each usage that has no limit, and hence no percentage."""
     for resource in WEIGHT_SETTINGS:
         used = report.get(resource, {"usage": 0, "limit": 100})
         if not used["limit"] and used["usage"]:
@@ -36,7 +36,7 @@ def report_problems(broker: str, report: Json) -> Problems:
 
 
 def bundle_name_problems(bundle: str) -> Problems:
-    """Yield the problem of a bundle whose name does not end in a range of hashes."""
+    """Yield a problem if the name of a bundle does not end in a range of hashes."""
     try:
         HashRange.parse(bundle)
     except ValueError as error:
@@ -44,7 +44,7 @@ def bundle_name_problems(bundle: str) -> Problems:
 
 
 def overlap_problems(bundles: Iterable[str], place: str) -> Problems:
-    """Yield each two bundles of a namespace whose ranges overlap."""
+    """Yield a problem for each pair of bundles of a namespace whose ranges overlap."""
     namespaces: dict[str, list[HashRange]] = defaultdict(list)
     for bundle in bundles:
         namespaces[namespace_of(bundle)].append(HashRange.parse(bundle))
@@ -55,10 +55,10 @@ def overlap_problems(bundles: Iterable[str], place: str) -> Problems:
 
 
 def weight_problems(settings: Settings) -> Problems:
-    """Yield each weight outside 0 to 1."""
+    """Yield a problem for each weight outside 0 to 1."""
     for name in WEIGHT_SETTINGS.values():
         if not 0 <= settings.number(name) <= 1:
-            yield f"case.settings.{name}: a weight lies between 0 and 1.0"
+            yield f"case.settings.{name}: a weight must be between 0 and 1.0"
 
 
 def bundles_named_in(case: Json) -> set[str]:
@@ -78,7 +78,7 @@ TOPICS = [f"persistent://t/ns/orders-{number}" for number in range(4)]
 
 
 def example_rates(scale: float) -> Json:
-    """Return messages and bytes per second, in and out."""
+    """Return messages and bytes per second in both directions, multiplied by `scale`."""
     return {
         "msgRateIn": 100.0 * scale,
         "msgRateOut": 200.0 * scale,

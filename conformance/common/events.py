@@ -1,4 +1,4 @@
-"""The events of a run, of which verdicts are the last; whatever reports on a run listens."""
+"""The events of a run, from drawing to verdicts; every reporter listens to them."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ class Failure:
     allowed: str
     answered: str
     again: str
-    """The command that reproduces it."""
+    """The command that reproduces the failure."""
     readings: tuple[str, ...] = ()
-    """The readings it depends on, each `name=value (how it is known)`."""
+    """The readings that the failure depends on, each `name=value (how it is known)`."""
     passes_under: tuple[str, ...] = ()
-    """Single readings, `name=value`, under which the case would break no rule."""
+    """Readings, `name=value`, each of which alone would let the case break no rule."""
     answers: tuple[str, ...] = ()
-    """Every answer, where several were compared or earlier questions matter."""
+    """All answers, if several were compared or earlier questions matter."""
     settings: tuple[str, ...] = ()
-    """The settings that the model's answer depends on, `name=value (where it is from)`."""
+    """The settings that the model's answer depends on, each `name=value (where it is from)`."""
 
 
 @dataclass(frozen=True)
@@ -60,13 +60,13 @@ class Verdict:
 
     @property
     def warns(self) -> bool:
-        """True if it is the failure of a rule that is not a `must`."""
+        """True if the verdict is a failure of a rule that is not a `must`."""
         return self.verdict == "fail" and self.level != "must"
 
     def exit_status(self, enough: bool) -> int:
-        """Return its contribution to the exit status: 0 good, 1 bad, 2 an unusable adapter.
+        """Return the exit status that follows: 0 good, 1 bad, 2 for an unusable adapter.
 
-        A rule that no case reached counts against the implementation if `enough` cases were tried.
+        If `enough` cases were tried, a rule that no case reached counts as bad.
         """
         if self.verdict == "error":
             return 2
@@ -77,12 +77,12 @@ class Verdict:
         return int(self.verdict == "unexpected_pass")
 
     def as_json(self) -> dict[str, Any]:
-        """Return the line of the stream."""
+        """Return the verdict as a line of the verdict stream."""
         return {"kind": "verdict", **asdict(self)}
 
     @classmethod
     def from_json(cls, line: Mapping[str, Any]) -> Verdict:
-        """Return the verdict of which `as_json` returned this line."""
+        """Return the verdict from a line that `as_json` returned."""
         fields = {name: value for name, value in line.items() if name != "kind"}
         failure = fields.pop("failure")
         if failure is not None:
@@ -96,7 +96,7 @@ def _frozen(value: Any) -> Any:
 
 @dataclass(frozen=True)
 class Event:
-    """Something that is about to happen or has just happened, at one `implementation`."""
+    """Something that is about to happen or has just happened, concerning one `implementation`."""
 
     implementation: str
 
@@ -124,7 +124,7 @@ class OperationAsked(Event):
 
 @dataclass(frozen=True)
 class ReadingFound(Event):
-    """The alternative of a reading that an implementation follows is known."""
+    """A reading of an implementation has been found."""
 
     reading: str
     value: str
@@ -146,7 +146,7 @@ class RuleJudged(Event):
 
 @dataclass(frozen=True)
 class CaseReduced(Event):
-    """A failing case is being reduced; `candidates` smaller cases are asked."""
+    """A failing case is being reduced; `candidates` smaller cases are about to be asked."""
 
     rule: str
     candidates: int
@@ -158,7 +158,7 @@ class CaseReduced(Event):
 
 @dataclass(frozen=True)
 class VerdictReached(Event):
-    """The verdict on a rule, after known deviations were considered."""
+    """The verdict on a rule is final; known deviations have been considered."""
 
     verdict: Verdict
 
@@ -167,8 +167,8 @@ class VerdictReached(Event):
 
 
 Tell = Callable[[Event], None]
-"""A listener; it may be called in a thread other than the one that judges."""
+"""A listener; it may be called in any thread."""
 
 
 def nobody(_event: Event) -> None:
-    """A listener that ignores every event."""
+    """Ignore the event."""

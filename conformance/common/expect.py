@@ -1,4 +1,4 @@
-"""Expectations: what a check assumes, where its rule applies, and what it allows."""
+"""Expectations: the assumptions of a check, where its rule applies, and the answers it allows."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from pulsar_conformance.reference import Readings
 from pulsar_conformance.reference.numbers import Fraction, plain
 
 POINTS = Fraction(1, 1000)
-"""Tolerance of a percentage, in points, since implementations compute in floating point."""
+"""Tolerance of percentages, in points, since implementations compute in floating point."""
 
 SHARE = Fraction(1, 100_000)
-"""Tolerance of a rate, as a share of it."""
+"""Tolerance of rates, relative to the rate."""
 
 
 class Violated(Exception):
@@ -25,7 +25,7 @@ class Violated(Exception):
 
 
 class LeftUnanswered(Violated):
-    """A legal case without an answer: it failed, or was refused where no rule turns it down."""
+    """A legal case without an answer: it failed, or was refused although no rule allows that."""
 
 
 class NotReached(Exception):
@@ -48,30 +48,33 @@ class Expect:
 
     @property
     def was_reached(self) -> bool:
-        """True if the rule applied anywhere in this trial."""
+        """True if the rule applied somewhere in this trial."""
         return self._reached
 
     def given(self, holds: bool, why: str) -> None:
-        """Assume something about the case; if it does not hold, the rule does not apply."""
+        """Assume that a condition on the case holds; if not, the rule does not apply.
+
+        Errors: `NotReached`.
+        """
         if not holds:
             raise NotReached(f"not given: {why}")
 
     def reached(self, holds: bool = True) -> bool:
-        """Note that the rule applies here if `holds` is true, and return `holds`."""
+        """Record that the rule applies if `holds` is true; return `holds`."""
         self._reached = self._reached or holds
         return holds
 
     def that(self, holds: bool, allowed: str, answered: object) -> None:
-        """Demand that something holds."""
+        """Demand that a condition holds."""
         if not holds:
             raise Violated(allowed, readable(answered))
 
     def equal(self, answered: object, allowed: object, of: str) -> None:
-        """Demand one value."""
+        """Demand a certain value."""
         self.that(answered == allowed, f"{of}: {readable(allowed)}", answered)
 
     def nothing(self, answered: Iterable[object], why: str) -> None:
-        """Demand an empty answer."""
+        """Demand that nothing was answered."""
         found = list(answered)
         self.that(not found, f"nothing: {why}", ", ".join(map(str, found)))
 
@@ -82,7 +85,7 @@ class Expect:
         of: str,
         shown: Callable[[Fraction], str] = plain,
     ) -> None:
-        """Demand at least an amount, allowing for rounding."""
+        """Demand at least an amount, within the tolerance of rounding."""
         enough = answered >= bound * (1 - SHARE)
         self.that(enough, f"{of} at least {shown(bound)}", shown(answered))
 
@@ -94,10 +97,10 @@ def readable(value: object) -> str:
 
 
 def near(amount: Fraction, bound: Fraction) -> bool:
-    """Return whether two percentages are equal, allowing for rounding."""
+    """Return whether two percentages are equal within the tolerance."""
     return abs(amount - bound) <= POINTS
 
 
 def same(amount: Fraction, other: Fraction) -> bool:
-    """Return whether two rates are equal, allowing for rounding."""
+    """Return whether two rates are equal within the tolerance."""
     return abs(amount - other) <= SHARE * max(abs(amount), abs(other))

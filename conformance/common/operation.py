@@ -1,4 +1,4 @@
-"""An operation: everything the suite knows about one question for a load balancer."""
+"""Operation: a question that load balancers can be asked, with all that the suite knows of it."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ Case = TypeVar("Case")
 Answer = TypeVar("Answer")
 
 Problems = Iterator[str]
-"""Violations beyond the schema of a case, each with its place."""
+"""Problems of a case that its schema cannot express, each with its place."""
 
 Legality = Callable[[Json, Settings], Problems]
-"""Yields what makes a case illegal. Errors: `MissingSetting` without a needed setting."""
+"""Yields the problems that make a case illegal. Errors: `MissingSetting` if one is needed."""
 
 Needs = Callable[[Json, Settings, Readings], None]
-"""Asks for the settings that the answer depends on under some readings alone.
+"""Looks up the settings on which the answer depends under some readings only.
 
 Errors: `MissingSetting`.
 """
 
 
 class NamesUsed(NamedTuple):
-    """The names of one kind in an answer, and those in its case."""
+    """The names of one kind that occur in an answer, and in its case."""
 
     answered: Iterable[str]
     known: Iterable[str]
@@ -43,7 +43,7 @@ class NamesUsed(NamedTuple):
 
 @dataclass(frozen=True)
 class FlatCase:
-    """The view of a case without a shape of its own: its fields, and its settings."""
+    """View of a case that needs no type of its own: its fields and its settings."""
 
     case: Json
     settings: Settings
@@ -53,60 +53,63 @@ class FlatCase:
 
 
 def legal_by_schema(_case: Json, _settings: Settings) -> Problems:
-    """Yield nothing: the schema says all that a case has to satisfy."""
+    """Yield nothing: the schema of the case states every requirement."""
     return iter(())
 
 
 def needs_nothing(_case: Json, _settings: Settings, _readings: Readings) -> None:
-    """Ask for no setting."""
+    """Look up no setting."""
 
 
 def same_field(name: str) -> Callable[[Json, Json], bool]:
-    """Return a predicate: true if two answers have the same value in one field."""
+    """Return a predicate that is true if two answers have the same value in a field."""
     return lambda allowed, answer: bool(allowed[name] == answer.get(name))
 
 
 @dataclass(frozen=True)
 class Operation(Generic[Case, Answer]):
-    """One question: its types, which cases are legal, and how its answers are compared.
+    """A question: its types, its legal cases, and the way to compare its answers.
 
     The schemas of its case and answer are in `specs/schema/operations/<id>.json`. `Case` and
-    `Answer` are the types in which checks see them.
+    `Answer` are the types that its checks see.
     """
 
     id: str
     view: Callable[[Json, Settings, Readings], Case]
-    """The case as its checks see it."""
+    """Returns the case in the type that checks see."""
     read: Callable[[Case, Json], Answer]
-    """The answer as its checks see it; called for a refusal only if the operation is `refusable`.
+    """Returns the answer in the type that checks see; refusals are passed only if `refusable`.
 
     Errors: `Violated`, `NotReached`.
     """
     matches: Callable[[Json, Json], bool]
-    """True if the second answer agrees with the first, which was worked by hand."""
+    """True if the second answer agrees with the first, which was worked out by hand."""
     examples: tuple[Json, ...]
-    """Small legal cases that have different answers under the rules, where there can be two."""
+    """Small legal cases; where the rules allow it, their answers differ."""
     legal: Legality = legal_by_schema
     needs: Needs = needs_nothing
     refusable: bool = False
     """True if a rule may require a refusal; other operations answer every legal case."""
     removable: frozenset[str] = frozenset()
-    """Fields of a case with entries that a smaller case may leave out."""
+    """Fields of a case whose entries may be left out to make it smaller."""
     names: Callable[[Json, Json], list[NamesUsed]] | None = None
-    """The names in an answer, and those in its case."""
+    """Returns the names in an answer and in its case, by kind."""
     regardless_of_order: Callable[[Json, Json], object] | None = None
-    """The part of an answer that does not depend on the order of the case; None means all of it."""
+    """Returns the part of an answer that does not depend on the order of the case; None for all of
+    it.
+    """
     determined: Callable[[Case, Readings], bool] = field(default=lambda _case, _readings: True)
-    """True if the documents leave one answer to a case: no ties, nothing near a threshold."""
+    """True if the documents allow only one answer: no ties, and no value near a threshold."""
     sequential: bool = False
-    """True if a case is a sequence in which each answer depends on those before it."""
+    """True if a case is a sequence in which each answer depends on earlier parts."""
     overridden_by: Mapping[str, str] = field(default_factory=dict)
-    """Settings, each with the field of a case that overrides it unless that field is null."""
+    """For some settings, the field of a case that overrides the setting unless the field is null.
+    """
 
     def check(
         self, *rules: str, draws: Draws
     ) -> Callable[[OnOne[Case, Answer]], OnOne[Case, Answer]]:
-        """Register a check of one question, for one rule or several."""
+        """Register a check of single questions for one or more rules."""
 
         def registered(function: OnOne[Case, Answer]) -> OnOne[Case, Answer]:
             register(rules, OneQuestion(self.id, function), draws)
@@ -117,7 +120,7 @@ class Operation(Generic[Case, Answer]):
     def check_together(
         self, *rules: str, draws: Draws
     ) -> Callable[[OnSeveral[Case, Answer]], OnSeveral[Case, Answer]]:
-        """Register a check of several questions of this operation together."""
+        """Register a check of several questions of this operation, for one or more rules."""
 
         def registered(function: OnSeveral[Case, Answer]) -> OnSeveral[Case, Answer]:
             register(rules, SeveralQuestions(self.id, function), draws)
@@ -126,9 +129,9 @@ class Operation(Generic[Case, Answer]):
         return registered
 
     def why_unanswered(self, answer: Json) -> str | None:
-        """Return the reason that was given instead of an answer to a legal case, or None.
+        """Return the reason given instead of an answer to a legal case, or None if it was answered.
 
-        A refusal is an answer where rules refuse some requests.
+        A refusal counts as an answer if the operation is `refusable`.
         """
         if "failed" in answer:
             return f"failed: {answer['failed']}"
@@ -137,9 +140,9 @@ class Operation(Generic[Case, Answer]):
         return None
 
     def typed(self, exchange: Exchange) -> Asked[Case, Answer]:
-        """Return an exchange of this operation as its checks see it.
+        """Return an exchange of this operation in the types that its checks see.
 
-        Errors: `LeftUnanswered` for a legal case that has no answer.
+        Errors: `LeftUnanswered` for a legal case without an answer.
         """
         reason = self.why_unanswered(exchange.answer)
         if reason is not None:
@@ -148,4 +151,4 @@ class Operation(Generic[Case, Answer]):
 
 
 AnyOperation = Operation[Any, Any]
-"""An operation whose types do not matter."""
+"""An operation of any types."""

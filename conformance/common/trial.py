@@ -1,4 +1,4 @@
-"""Questions that are asked together as plain JSON, and their answers."""
+"""Trials: questions that are judged together, in plain JSON, and their answers."""
 
 from __future__ import annotations
 
@@ -13,28 +13,28 @@ from typing import Any, Generic, NamedTuple, TypeVar
 Json = dict[str, Any]
 
 COUNTED_FIELDS = ("brokers", "topics", "samples", "domains", "events")
-"""Fields of a case whose length its size always states."""
+"""Fields of a case whose length is always part of its size as text."""
 
 LONG_FIELDS = ("boundaries", "positions", "candidates", "nics", "preallocated", "recentlyUnloaded")
-"""Fields of a case whose length its size states if it is worth mentioning."""
+"""Fields of a case whose length is part of its size as text if it is worth mentioning."""
 
 WORTH_MENTIONING = 4
-"""The least number of entries of a long field that makes a case larger than it needs to be."""
+"""Number of entries from which on the length of a field is worth mentioning."""
 
 CASE_CHANGED = "caseChanged"
-"""Field of an answer that names the place in the case that the implementation modified."""
+"""Field of an answer: the place in the case that the implementation modified."""
 
 ISOLATED_CRASH = "brokeOnIt"
-"""Field next to `failed` if no answer came at all: the number of messages that were needed to find
-the case of a batch that broke the implementation.
+"""Field next to `failed` if a case crashed the implementation: the number of messages needed to
+find that case in its batch.
 """
 
 DECLINED = ("refused", "unsupported", "failed")
-"""Fields of an answer that give a reason, as free text, instead of an answer."""
+"""Fields of an answer that give a reason, as free text, for not answering."""
 
 
 def copied(value: Any) -> Any:
-    """Return a copy of a JSON value that shares nothing with it; as `copy.deepcopy`, but faster."""
+    """Return a deep copy of a JSON value, faster than `copy.deepcopy`."""
     return marshal.loads(marshal.dumps(value))
 
 
@@ -51,23 +51,23 @@ class Trial:
 
     questions: tuple[Question, ...]
     before: tuple[Question, ...] = ()
-    """Questions that a restarted implementation is asked first, in this order; their answers are
-    not judged. If empty, earlier questions do not matter.
+    """Questions to ask after a restart and before the trial itself, in this order; their answers
+    are not judged. If empty, earlier questions do not matter.
     """
 
     @classmethod
     def of(cls, operation: str, *cases: Json) -> Trial:
-        """Return a trial of these cases of one operation."""
+        """Return a trial of one question for each case."""
         return cls(tuple(Question(operation, case) for case in cases))
 
     @property
     def operation(self) -> str:
-        """The operation that the first question asks."""
+        """The operation of the first question."""
         return self.questions[0].operation
 
     @property
     def operations(self) -> frozenset[str]:
-        """Every operation that is asked."""
+        """The operations of all questions."""
         return frozenset(question.operation for question in self.questions)
 
     def as_json(self) -> list[Json]:
@@ -76,28 +76,28 @@ class Trial:
 
     @classmethod
     def from_json(cls, lines: Sequence[Mapping[str, Any]]) -> Trial:
-        """Return the trial of which `as_json` returned these lines."""
+        """Return the trial from lines that `as_json` returned."""
         return cls(tuple(Question(line["ask"], line["case"]) for line in lines))
 
     @property
     def alone(self) -> Trial:
-        """The same questions, independent of earlier ones."""
+        """The same questions, without earlier ones."""
         return Trial(self.questions)
 
     def after(self, before: Sequence[Question]) -> Trial:
-        """Return the same questions, asked after others."""
+        """Return the same questions, to be asked after `before`."""
         return Trial(self.questions, tuple(before))
 
     @property
     def fingerprint(self) -> str:
-        """The SHA-256 of the questions, after which the file of a saved trial is named."""
+        """The SHA-256 of the questions, by which the file of a saved trial is named."""
         before = [[operation, case] for operation, case in self.before]
         text = canonical([self.as_json(), before] if before else self.as_json())
         return hashlib.sha256(text.encode("utf-8", "backslashreplace")).hexdigest()
 
     @property
     def size(self) -> str:
-        """Format the size of the first case, such as "2 brokers, 3 bundles"."""
+        """The size of the first case as text, such as "2 brokers, 3 bundles"."""
         case = self.questions[0].case
         asked = len(self.before) + len(self.questions)
         counts = {"cases": asked if asked > 1 else 0}
@@ -120,12 +120,12 @@ def _owned_bundles(case: Json) -> set[str]:
 
 
 def singular(name: str) -> str:
-    """Return the singular of a field's name; "recentlyUnloaded" has none and is kept."""
+    """Return the singular of a field's name; "recentlyUnloaded" is returned unchanged."""
     return f"{name[:-3]}y" if name.endswith("ies") else name.removesuffix("s")
 
 
 def canonical(value: Any) -> str:
-    """Return JSON text that is equal for equal values; the order of names counts."""
+    """Return JSON text that is equal for equal values; the order of names matters."""
     return json.dumps(value, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
 
 
@@ -148,18 +148,18 @@ class Exchange:
     case: Json
     answer: Json
     view: object
-    """The case as the checks of its operation see it."""
+    """The case in the type that checks of its operation see."""
     read: Callable[[object, Json], object]
 
     @property
     def declined(self) -> bool:
-        """True if the implementation gave a reason instead of an answer."""
+        """True if the implementation gave a reason for not answering."""
         return any(name in self.answer for name in DECLINED)
 
     @cached_property
     def answered(self) -> object:
-        """The answer as the checks of its operation see it.
+        """The answer in the type that checks of its operation see.
 
-        Errors: `Violated` or `NotReached` if it cannot be read that way.
+        Errors: `Violated` or `NotReached` if the answer cannot be converted.
         """
         return self.read(self.view, self.answer)

@@ -1,7 +1,7 @@
 """Hypothesis strategies for cases that aim at a rule, near its thresholds and far from them.
 
-These are what all subjects draw with: names, loads, trials for readings, and `draw` itself. The
-strategies of each subject lie beside its checks, and serve tests of your own, too:
+This folder has the parts that all subjects share: names, loads, trials for readings, and `draw`
+itself. The strategies of each subject are next to its checks. You can use them in your own tests:
 
 | module | generates |
 | --- | --- |
@@ -47,7 +47,7 @@ Maker = Callable[[Random], Json]
 
 
 class Aim(NamedTuple):
-    """A strategy whose trials are answered differently under the alternatives of a reading."""
+    """A strategy of trials that have different answers under the alternatives of a reading."""
 
     reading: str
     operation: str
@@ -56,11 +56,11 @@ class Aim(NamedTuple):
 
 
 def trials_from_makers(operation: str, *makers: Maker) -> st.SearchStrategy[Trial]:
-    """Return a strategy of trials with one case each, from any of the makers."""
+    """Return a strategy of trials with one case each, built by any of the makers."""
     maker = st.sampled_from(makers)
     return st.builds(lambda make, random: Trial.of(operation, make(random)), maker, randoms)
 
 
 def aim(reading: str, operation: str, *makers: Maker) -> Aim:
-    """Return the aim at a reading whose cases come from any of the makers."""
+    """Return an aim at a reading, with cases built by any of the makers."""
     return Aim(reading, operation, trials_from_makers(operation, *makers))

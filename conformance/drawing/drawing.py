@@ -1,10 +1,11 @@
-"""Drawing values by a seed with Hypothesis.
+"""Drawing values from a seed with Hypothesis.
 
-`draw` is all that the suite uses. It draws with a backend of its own: Hypothesis' engine looks for
-failures, mixes in constants of imported modules, and follows each example with slightly changed
-copies. This backend draws each example independently and evenly from one source of randomness, so
-that the seed alone decides, and repeats none while others are left. See "Alternative backends" in
-the documentation of Hypothesis. Nothing is asked while values are drawn, so no answer changes them.
+`draw` is the only function that the suite uses. It draws with a backend of its own. Hypothesis' own
+engine looks for failures, mixes in constants of imported modules, and follows each example with
+slightly changed copies. This backend draws each example independently and uniformly from one source
+of randomness, so that the seed alone decides, and repeats none while others are left. See
+"Alternative backends" in the documentation of Hypothesis. Nothing is asked while values are drawn,
+so answers cannot influence them.
 """
 
 from __future__ import annotations
@@ -37,30 +38,30 @@ NAME = "pulsar-conformance"
 """The name of the backend in `settings(backend=...)`."""
 
 REMEMBERED_CHOICES = 256
-"""The most choices at one place for which exhausted ones are remembered."""
+"""Maximum number of choices at one place for which used ones are remembered."""
 
 UNBOUNDED_BITS = 128
-"""The most bits of an integer without bounds."""
+"""Maximum size in bits of an integer without bounds."""
 
 LONGER = 0.8
-"""The probability of one more character of a text or byte string."""
+"""Probability of adding one more character to a text or byte string."""
 
 
 @dataclass
 class RandomSource:
-    """The source of a test function's draws, and the result of the test."""
+    """The randomness from which a test function draws, and the result of the test."""
 
     seed: int = 0
     endless: bool = False
-    """True if there was a choice among more values than are remembered."""
+    """True if some choice had more alternatives than are remembered."""
 
 
 SOURCE: ContextVar[RandomSource | None] = ContextVar("SOURCE", default=None)
-"""The source of the next test function; without one, the function gets a source of its own."""
+"""Source of the next test function; if None, the function gets a source of its own."""
 
 
 class _Branch:
-    """The choices left at one place, and the places to which past choices led."""
+    """The unused choices at one place, and the places to which earlier choices led."""
 
     __slots__ = ("left", "next")
 
@@ -85,7 +86,7 @@ class IndependentDraws(PrimitiveProvider):
 
     @contextmanager
     def per_test_case_context_manager(self) -> Iterator[None]:
-        """Record the choices of an example, so that they are not repeated."""
+        """Record the choices of an example, so that the example is not repeated."""
         if self._ended:
             raise BackendCannotProceed("exhausted")
         self._path, self._known = [], True
@@ -95,7 +96,7 @@ class IndependentDraws(PrimitiveProvider):
             self._forget_example()
 
     def _forget_example(self) -> None:
-        """Remove an example from those that are left, and each place where nothing is left."""
+        """Mark an example as used, and each place where no choice is left."""
         if not self._known:
             self._source.endless = True
             return
@@ -107,7 +108,7 @@ class IndependentDraws(PrimitiveProvider):
         self._ended = True
 
     def _choose(self, choices: int, draw_one: Callable[[], int]) -> int:
-        """Return one of `choices` choices: as drawn, or an unused one if that is exhausted."""
+        """Return one of `choices` choices: the one drawn, or an unused one if that is used up."""
         chosen = draw_one()
         self._known = self._known and choices <= REMEMBERED_CHOICES
         if not self._known:
@@ -119,7 +120,7 @@ class IndependentDraws(PrimitiveProvider):
         return chosen
 
     def _branch(self, choices: int) -> _Branch:
-        """Return the current place."""
+        """Return the branch for the current place."""
         if not self._path:
             self._root = self._root or _Branch(choices)
             return self._root
@@ -130,7 +131,7 @@ class IndependentDraws(PrimitiveProvider):
         return branch
 
     def draw_boolean(self, p: float = 0.5) -> bool:
-        """Return true with about this probability; see `PrimitiveProvider`."""
+        """Draw true with about this probability; see `PrimitiveProvider`."""
         if p <= 0 or p >= 1:
             return p >= 1
         return bool(self._choose(2, lambda: int(self._random.random() < p)))
@@ -143,7 +144,7 @@ class IndependentDraws(PrimitiveProvider):
         weights: dict[int, float] | None = None,  # noqa: ARG002  Hypothesis' signature
         shrink_towards: int = 0,  # noqa: ARG002  Hypothesis' signature
     ) -> int:
-        """Draw evenly between bounds, or any magnitude without bounds; see `PrimitiveProvider`."""
+        """Draw uniformly between bounds, or at any magnitude without; see `PrimitiveProvider`."""
         if min_value is not None and max_value is not None:
             span = max_value - min_value + 1
             if span == 1:
@@ -165,7 +166,7 @@ class IndependentDraws(PrimitiveProvider):
         allow_nan: bool = True,
         smallest_nonzero_magnitude: float,
     ) -> float:
-        """Draw evenly between finite bounds, or any magnitude without; see `PrimitiveProvider`."""
+        """Draw uniformly between finite bounds, or at any magnitude; see `PrimitiveProvider`."""
         self._known = False
         special = [0.0, -0.0, min_value, max_value, *([math.nan] if allow_nan else ())]
         clamped = make_float_clamper(
@@ -212,19 +213,20 @@ AVAILABLE_PROVIDERS[NAME] = IndependentDraws
 
 
 VALUES_PER_EXAMPLE = 10
-"""Maximum number of values of an endless strategy in one example, which itself costs 160 µs."""
+"""Maximum number of values of an endless strategy per example; an example alone costs 160 µs."""
 
 FIRST_EXAMPLES = 2
-"""Examples that show whether a strategy is endless: the smallest, and one of this backend."""
+"""Number of examples that show whether a strategy is endless: the smallest and a random one."""
 
 MORE_VALUES = 20
-"""Values to draw at least when some are missing; if none is new, hardly any others exist."""
+"""Minimum number of values drawn to replace missing ones; if none is new, hardly any others exist.
+"""
 
 
 def draw(strategy: SearchStrategy[T], count: int, seeded_by: str) -> list[T]:
-    """Return up to `count` different values; equal strategies and seed texts give equal values.
+    """Return up to `count` distinct values; equal strategies and seed texts give equal values.
 
-    The smallest value comes first. A strategy with fewer different values gives each of them once.
+    The smallest value comes first. A strategy with fewer distinct values yields each of them once.
     """
     found: list[T] = []
     source = RandomSource(_seed(seeded_by))
@@ -237,7 +239,7 @@ def draw(strategy: SearchStrategy[T], count: int, seeded_by: str) -> list[T]:
         if source.endless:
             size = min(VALUES_PER_EXAMPLE, wanted)
             several = st.lists(strategy, min_size=size, max_size=size)
-            # The smallest example holds one and the same value.
+            # The smallest example holds the same value several times.
             ended = _draw_into(found, several, 1 + -(-wanted // size), source)
         else:
             ended = _draw_into(found, strategy.map(_alone), count, source)
@@ -257,7 +259,7 @@ def _seed(text: str) -> int:
 def _draw_into(
     found: list[T], strategy: SearchStrategy[list[T]], count: int, source: RandomSource
 ) -> bool:
-    """Add the new values of `count` examples; return True if there are no more."""
+    """Add the new values of `count` examples; return True if the strategy has no more."""
     drawn = 0
 
     @settings(

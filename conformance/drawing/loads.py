@@ -15,7 +15,7 @@ KILOBYTE = 1000
 MEGABYTE = 1_000_000
 
 EXACT = (0, 25, 50, 75, 100)
-"""Usages that every implementation computes without rounding, even in 32 bits."""
+"""Percentages that every implementation computes without rounding, even in 32 bits."""
 
 REAL_LIMITS = {
     "cpu": 2400,
@@ -27,43 +27,43 @@ REAL_LIMITS = {
 """Limits as brokers report them: 24 cores, MiB, kbit/s."""
 
 LARGE_LIMITS = (2**31 - 1, 2**31, 2**40, 2**53, 2**60)
-"""Limits beyond the range of some type of number."""
+"""Limits too large for some type of number."""
 
 randoms = st.integers(0, 2**64 - 1).map(Random)
-"""A source of randomness for most numbers of a case.
+"""Draw a source of randomness for most numbers of a case.
 
-Drawing a number from a strategy takes 15 µs, from `st.randoms` 2 µs, from this source 0.2 µs, and a
+Drawing a number from a strategy takes 15 µs, from `st.randoms` 2 µs, and from this source 0.2 µs; a
 cluster has some hundred numbers.
 """
 
 
 class Size(NamedTuple):
-    """The size of a cluster."""
+    """Size of a cluster."""
 
     brokers: int
     bundles: int
 
 
 HUGE = (Size(60, 120),) * 10 + (Size(110, 220),) * 20 + (Size(3, 280),) * 8 + (Size(8, 4096),)
-"""The largest clusters that are drawn, which take many times as long as others."""
+"""Sizes of the largest clusters drawn, which take many times as long as others."""
 
 VAST = (2**25, 2**31, 2**45)
-"""Bytes per second of which a few dozen are beyond the range of some type of number."""
+"""Bytes per second, large enough that a few dozen of them overflow some type of number."""
 
 MOST_BROKERS = 11
-"""Brokers of the documents' largest example."""
+"""Number of brokers in the documents' largest example."""
 
 BROKERS = {fewest: st.integers(fewest, MOST_BROKERS) for fewest in (1, 2, 3)}
 FEW_BUNDLES, MANY_BUNDLES = st.integers(0, 15), st.integers(20, 40)
 
 WITH_FEW_BUNDLES, LAST_KIND = 20, 63
 KINDS, LARGEST = st.integers(0, LAST_KIND), st.sampled_from(HUGE)
-"""Kinds of clusters: the first third have few bundles, and the last is one of `HUGE`."""
+"""Kind of a cluster by number: the first third have few bundles, and the last is from `HUGE`."""
 
 
 @cache
 def sizes(fewest: int = 2) -> st.SearchStrategy[Size]:
-    """Draw sizes of up to 11 brokers, mostly with 20 bundles or more, and sometimes of `HUGE`."""
+    """Draw sizes of up to 11 brokers, mostly with 20 bundles or more, and sometimes from `HUGE`."""
     return _sizes(fewest)
 
 
@@ -79,10 +79,10 @@ def _sizes(draw: st.DrawFn, fewest: int) -> Size:
 
 
 def draw_usages(random: Random, percent: float, exact: bool, others: float = 1.0) -> dict[str, Any]:
-    """Return a broker's resources in the units of `REAL_LIMITS`, with the busiest at `percent`.
+    """Return a broker's resources in the units of `REAL_LIMITS`, the busiest at `percent`.
 
-    If `exact`, every percentage is exact in floating point, and limits are 100. The others stay
-    below `others` times the busiest.
+    All other resources are at less than `others` times the busiest. If `exact`, limits are 100, so
+    that every percentage is exact in floating point.
     """
     busiest = random.choice(RESOURCES)
     below = [level for level in EXACT if level <= percent] if exact else ()
@@ -106,7 +106,7 @@ def _limit(random: Random, resource: str) -> int:
 
 
 def draw_near(random: Random, level: float) -> float:
-    """Return a percentage close to a level, some points off, far off, or 0."""
+    """Return a percentage close to a level, some points away, far away, or 0."""
     if random.random() < 0.15:
         return random.choice((0, 100, 120, 99.5))
     offset = random.choice((0.01, 0.25, 0.4, 1, 3, 10, 25)) * random.choice((1, -1))
@@ -114,7 +114,7 @@ def draw_near(random: Random, level: float) -> float:
 
 
 def weights_of_traffic(random: Random, count: int, kind: str | None = None) -> list[int]:
-    """Return bytes per second of bundles: different, tied, with zeros, one giant, small or huge."""
+    """Return bytes per second of bundles: distinct, tied, with zeros, one giant, small or huge."""
     kind = kind or random.choice(("different", "different", "tied", "zeros", "giant", "small"))
     if kind == "tied":
         return [random.choice((5, 10)) * MEGABYTE for _ in range(count)]
@@ -130,7 +130,7 @@ def weights_of_traffic(random: Random, count: int, kind: str | None = None) -> l
 def draw_rates(
     random: Random, sizes_of: Sequence[int], awry: bool = True
 ) -> list[dict[str, float]]:
-    """Return the traffic of bundles of these bytes per second, in and out.
+    """Return the traffic of bundles in both directions, from their bytes per second.
 
     If `awry`, bundles with more bytes have fewer messages, so that the two orders differ.
     """
@@ -142,20 +142,20 @@ def draw_rates(
 
 
 SHARES = (0, 0.25, 0.5, 1)
-"""Shares of the traffic that comes in."""
+"""Shares of the traffic that is incoming."""
 
 
 WEIGHTS = (0, 0.1, 0.25, 0.5, 0.8, 1, 1.0)
 
 
 def some_weights(random: Random) -> dict[str, float]:
-    """Return a weight for every resource, each different."""
+    """Return a different weight for every resource."""
     names = WEIGHT_SETTINGS.values()
     return dict(zip(names, random.sample(WEIGHTS, len(names)), strict=True))
 
 
 def both_ways(messages: float, size: float, share: float) -> dict[str, float]:
-    """Return messages and bytes per second, with `share` of them coming in."""
+    """Return messages and bytes per second by direction, with `share` of them incoming."""
     return {
         "msgRateIn": messages * share,
         "msgRateOut": messages * (1 - share),
@@ -170,12 +170,12 @@ def total_traffic(loads: Sequence[Mapping[str, float]]) -> dict[str, float]:
 
 
 def draw_average(load: Mapping[str, float], samples: int, most: int) -> dict[str, float]:
-    """Return an average in the format of bundle data."""
+    """Return a long-term or short-term average in the format of bundle data."""
     return {**load, "numSamples": samples, "maxSamples": most}
 
 
 def owned(random: Random, brokers: int, bundles: int) -> list[int]:
-    """Return the number of bundles of each broker, distributed unevenly."""
+    """Return the number of bundles of each broker, unevenly distributed."""
     counts = [0] * brokers
     for place in random.choices(range(brokers), k=bundles):
         counts[place] += 1

@@ -12,7 +12,7 @@ WORDS = ("orders", "clicks", "payments", "ümlaut", "日志", "a", "trade-7", "i
 NAMESPACES = ("shop/eu", "shop/us", "bank/core", "t/ns")
 MANY_NAMESPACES = (*NAMESPACES, *(f"team-{number}/apps" for number in range(1, 61)))
 MANY_BUNDLES = 200
-"""Bundles from which on they are of any of `MANY_NAMESPACES`."""
+"""Number of bundles from which on they belong to any of `MANY_NAMESPACES`."""
 
 
 def topics(random: Random, count: int, namespace: str = "t/ns") -> list[str]:
@@ -41,20 +41,20 @@ def equal_boundaries(count: int) -> list[str]:
 
 
 def uneven_boundaries(random: Random, count: int) -> list[str]:
-    """Return boundaries of ranges of any width."""
+    """Return boundaries of ranges of random width."""
     inner = random.sample(range(1, FULL_UPPER), count - 1)
     return list(map(hex_of, [0, *sorted(inner), FULL_UPPER]))
 
 
 @cache
 def draw_bundles(namespace: str, count: int) -> tuple[str, ...]:
-    """Return all bundles of a namespace, of equal width."""
+    """Return all bundles of a namespace, with ranges of equal width."""
     ends = [int(end, 16) for end in _equal_boundaries(count)]
     return tuple(f"{namespace}/{HashRange(low, high).name}" for low, high in pairwise(ends))
 
 
 def bundles(random: Random, count: int) -> list[str]:
-    """Return bundles of several namespaces, without overlaps."""
+    """Return bundles of several namespaces that do not overlap."""
     known = NAMESPACES if count < MANY_BUNDLES else MANY_NAMESPACES
     spaces = random.sample(known, random.randint(1, len(known)))
     each = max(-(-count // len(spaces)) + random.randint(0, 2), 1)

@@ -306,7 +306,7 @@ MISTAKES = {
     "no report": (no_report, "broker-2.json: it is not a load report: nothing of a load report is"),
     "no files": (no_files, "reports: there is no *.json in it"),
     "a broker twice": (twice, "broker-1.json: broker-1 has a report already"),
-    "a bundle twice": (two_owners, "is owned by broker-1, too"),
+    "a bundle twice": (two_owners, "is also owned by broker-1"),
     "a wrong value in the conf": (
         conf_of(f"a=b\n{THRESHOLD}=ten\n"),
         f"broker.conf:2: {THRESHOLD}=ten: it takes a number",

@@ -34,7 +34,7 @@ MISTAKES = {
     "an illegal case": (
         shed({**cycle(30), "brokers": {name: {"bundles": QUARTERS[:1]} for name in ("b1", "b2")}}),
         (),
-        f"case.json: case.brokers.b2: {QUARTERS[0]} is owned by b1, too",
+        f"case.json: case.brokers.b2: {QUARTERS[0]} is also owned by b1",
     ),
     "a setting that a reading needs": (
         {
