@@ -3,18 +3,22 @@
 import argparse
 import math
 
-from pulsar_conformance.adapters.connection import START_AT_LEAST, Limits
+from pulsar_conformance.adapters.connection import Limits
 from pulsar_conformance.adapters.errors import AdapterError
-from pulsar_conformance.adapters.names import FORMS, check_no_secret
+from pulsar_conformance.adapters.names import check_no_secret
 from pulsar_conformance.specs import load
 from pulsar_conformance.specs.errors import UserError
 
 DEFAULT_PROFILE = "documented-3.0"
-ADAPTER = f"an implementation: {', '.join(FORMS.values())}; quote its spaces"
+ADAPTER = (
+    "an implementation: reference, spark, sample:java, sample:javascript, sample:go, 'exec:COMMAND "
+    "ARG ...', python:MODULE:NAME, pulsar:VERSION, cluster:VERSION or cluster:URL, in the "
+    "forms below"
+)
 TIME_LIMIT = (
-    f"how long a batch of cases may take ({Limits().base:g}), "
-    f"plus a {Limits().base / Limits().per_case:.0f}th of that for each case; "
-    f"{Limits().start / Limits().base:g} times as long, and {START_AT_LEAST:g} at least, to start"
+    f"seconds that a batch of cases may take ({Limits().base:g}; 120 for pulsar, 300 for cluster); "
+    f"each case adds a {Limits().base / Limits().per_case:.0f}th of that, and the start may take "
+    f"{Limits().start / Limits().base:g} times as long"
 )
 UNUSABLE = 2
 """Exit status for an adapter or an input that can't be used."""
@@ -61,7 +65,11 @@ def add_reading(parser: argparse.ArgumentParser, what: str) -> None:
 def add_judged_by(parser: argparse.ArgumentParser, default: str | None = DEFAULT_PROFILE) -> None:
     """Add `--judge-by`, `--reading` and `--time-limit`; without a default, files name a profile."""
     usual = "%(default)s" if default else f"those that a file names, or else {DEFAULT_PROFILE}"
-    add_profile(parser, f"the documents or release that it is asked to follow ({usual})", default)
+    add_profile(
+        parser,
+        f"the documents or release that it is asked to follow ({usual}); see profiles",
+        default,
+    )
     add_reading(parser, "the alternative of a reading that it is asked to follow")
     parser.add_argument(
         "--time-limit", type=seconds, default=None, metavar="SECONDS", help=TIME_LIMIT

@@ -6,7 +6,7 @@ raises UserError for a name that can't be right before anything is started.
 """
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
@@ -14,7 +14,7 @@ from importlib.metadata import EntryPoint, entry_points
 from pulsar_conformance.adapters.connection import Connect, Connection, Limits
 from pulsar_conformance.adapters.errors import AdapterError
 from pulsar_conformance.specs.errors import UserError
-from pulsar_conformance.specs.text import printable
+from pulsar_conformance.specs.text import NO_BREAK, WIDTH, paragraph, printable
 
 GROUP = "pulsar_conformance.adapters"
 
@@ -31,6 +31,17 @@ FORMS: Mapping[str, str] = {
     "spark": "spark or spark:local[N] or spark:sc://HOST:PORT",
 }
 """Forms of the names of each built-in kind."""
+BREAK = "\n"
+"""Where a form may be broken."""
+
+
+def form_lines(width: int = WIDTH) -> Iterator[str]:
+    """Yield the forms of all names in lines that are broken before options alone."""
+    for forms in FORMS.values():
+        for form in forms.split(" or "):
+            apart = form.replace("[,", f"{BREAK}[,").replace(" ", NO_BREAK).replace(BREAK, " ")
+            for line in paragraph(apart, 10, "  ", width):
+                yield line.replace(" [,", "[,").replace(NO_BREAK, " ")
 
 
 def connect(

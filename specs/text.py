@@ -83,6 +83,11 @@ def counted(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
+def as_sentence(text: str) -> str:
+    """Return a text with a capital and a full stop."""
+    return f"{text[0].upper()}{text[1:]}."
+
+
 def anchor(title: str) -> str:
     """The anchor that a page of the documentation has for a section."""
     return re.sub(r"[^a-z0-9_-]", "", title.lower().replace(" ", "-"))

@@ -22,6 +22,7 @@ from pulsar_conformance.conformance.commands.main import (
     module_of,
     parser_of,
 )
+from pulsar_conformance.conformance.commands.project import with_project_options
 from pulsar_conformance.conformance.common.events import Word
 from pulsar_conformance.conformance.engine.plan import OPTIONS
 
@@ -205,7 +206,7 @@ def check(args):
     given_settings(given.get("setting") or ())
     for place in (given.get("reports"), given.get("bundle_data"), given.get("conf")):
         assert place is None or (ROOT / place).exists()
-    if example := given.get("example"):
+    if isinstance(example := given.get("example"), str):
         assert example in {one.id for one in fixtures.examples()}
     if file := given.get("conformance_known_deviations"):
         assert file in written() or (ROOT / file).exists()
@@ -293,3 +294,15 @@ def test_the_code_shown_is_the_code_there_is():
     ]
     assert shown
     assert [one for one in shown if not any(one in file for file in code)] == []
+
+
+def test_the_project_file_shown_can_be_used(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    shown = [content for language, _, content in every_fence() if content.startswith("adapter =")]
+    assert shown
+    for content in shown:
+        (tmp_path / "pulsar-conformance.toml").write_text(content)
+        for command in (["run"], ["report", "make"]):
+            words = with_project_options(["pulsar-conformance.toml"], command)
+            assert len(words) > len(command)
+            parsed(words)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from pulsar_conformance import specs
-from pulsar_conformance.adapters.arguments import add_profile
+from pulsar_conformance.adapters.arguments import DEFAULT_PROFILE, add_profile
 from pulsar_conformance.specs import Rule, Source, Specs, UnknownName
+from pulsar_conformance.specs.errors import UserError
 from pulsar_conformance.specs.text import columns, counted, paragraph
 
 SHARED_SCHEMAS = ("message", "shapes")
@@ -145,6 +147,12 @@ def _schema_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="OPERATION",
         help="such as shed.select; also message and shapes; without it, all are listed",
     )
+    parser.add_argument(
+        "--example",
+        action="store_true",
+        help="instead of the schema, a question that ask, explain and run --replay take, and on "
+        "standard error the model's answer",
+    )
 
 
 def _schema(args: argparse.Namespace) -> Iterator[str]:
@@ -156,7 +164,23 @@ def _schema(args: argparse.Namespace) -> Iterator[str]:
         return
     if name not in known:
         raise UnknownName(name, "schema of the protocol", known)
-    yield json.dumps(specs.schema(_file(name)), indent=2, ensure_ascii=False)
+    if args.example:
+        yield from _example(name)
+    else:
+        yield json.dumps(specs.schema(_file(name)), indent=2, ensure_ascii=False)
+
+
+def _example(name: str) -> Iterator[str]:
+    """Yield a question of an operation; print the model's answer on standard error."""
+    from pulsar_conformance.reference import Model
+    from pulsar_conformance.reports.site.shapes import example_case, format_json
+
+    if name in SHARED_SCHEMAS:
+        raise UserError(f"{name} is no operation, so it has no example; name one of the others")
+    case = example_case(name)
+    yield format_json({"ask": name, "case": case})
+    answer = Model(DEFAULT_PROFILE).answer(name, case)
+    print(f"answer: {json.dumps(answer, ensure_ascii=False)}", file=sys.stderr)
 
 
 def _file(name: str) -> str:

@@ -5,67 +5,154 @@ from __future__ import annotations
 import argparse
 import errno
 import os
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext, redirect_stderr, redirect_stdout
+from dataclasses import dataclass
+from difflib import get_close_matches
 from importlib import import_module
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any, TextIO, cast
 
 from pulsar_conformance.conformance.common import WORKSPACE
-from pulsar_conformance.specs.errors import UNUSABLE, complain, status_of
-from pulsar_conformance.specs.text import printable
+from pulsar_conformance.specs.errors import UNUSABLE, UnknownName, UserError, complain, status_of
+from pulsar_conformance.specs.text import as_sentence, paragraph, printable
 
+
+@dataclass(frozen=True)
+class Command:
+    """A command: where it is defined, its purpose, and examples for its help."""
+
+    place: str
+    """Its module, relative to this one, or an object in it after a colon."""
+    purpose: str
+    examples: tuple[str, ...]
+    """Arguments of `pulsar-conformance`, ready to paste in a clone."""
+
+
+REPORTS = "fixtures/reports/three-brokers"
 COMMANDS = {
-    "run": (".judge", "judge implementations by the documented rules"),
-    "ask": (
+    "run": Command(
+        ".judge",
+        "judge implementations by the documented rules",
+        (
+            "run --adapter sample:java --rules 'OVERLOAD-*'",
+            "run --adapter 'exec:java adapters/samples/java/Main.java'",
+        ),
+    ),
+    "ask": Command(
         "...adapters.ask",
         "send cases to an implementation and print its answers, without judging them",
+        ("ask reference fixtures/cases/shed.select/1969b24e1ae2.json",),
     ),
-    "check": (".check", "test whether an implementation keeps the adapter protocol"),
-    "case": (".case", "make a case from load reports and bundle data of a real cluster"),
-    "explain": (".explain", "show step by step how the model arrives at its answer to a case"),
-    "diff": (".diff", "show the smallest cases that two implementations decide differently"),
-    "changes": (
+    "check": Command(
+        ".check",
+        "test whether an implementation keeps the adapter protocol",
+        ("check 'exec:node adapters/samples/javascript/main.mjs'",),
+    ),
+    "case": Command(
+        ".case",
+        "make a case from load reports and bundle data of a real cluster",
+        (f"case {REPORTS}/modular > case.json",),
+    ),
+    "explain": Command(
+        ".explain",
+        "show step by step how the model arrives at its answer to a case",
+        ("explain --example overload-95-over-85", f"explain {REPORTS}/modular"),
+    ),
+    "diff": Command(
+        ".diff",
+        "show the smallest cases that two implementations decide differently",
+        ("diff reference sample:java --operation bundles.split",),
+    ),
+    "changes": Command(
         ".changes",
         "show which decisions change between two releases of Pulsar, and where in the source",
+        ("changes 3.0.7 4.2.4 --operation shed.select --examples 10",),
     ),
-    "audit": ("...audit.commands.audit", "judge what clusters did, from their recorded history"),
-    "collect": (
+    "audit": Command(
+        "...audit.commands.audit",
+        "judge what clusters did, from their recorded history",
+        ("audit --input fixtures/history --output audited",),
+    ),
+    "collect": Command(
         "...audit.commands.collect",
         "record the history of a running cluster for an audit",
+        ("collect http://localhost:8080 --output history --for 3600",),
     ),
-    "watch": (
+    "watch": Command(
         "...audit.commands.watch",
         "record a running cluster, and keep the audit of it and its page current",
+        ("watch http://localhost:8080 --output watched",),
     ),
-    "predict": (
+    "predict": Command(
         ".predict",
         "report how many decisions the model predicts, and why it misses the others",
+        ("predict sample:java --operation shed.select --examples 10",),
     ),
-    "fleet": (
+    "fleet": Command(
         "...audit.commands.fleet",
         "generate the history of a fleet of clusters, to try audits on",
+        ("fleet --output fleet --clusters 1 --brokers 5 --hours 2",),
     ),
-    "new-adapter": ("...adapters.new_adapter", "write a working skeleton of an adapter"),
-    "report": (".report", "make, verify, compare and convert reports of runs"),
-    "rules": (".look_up:RULES", "list the rules, or those whose IDs match"),
-    "rule": (
+    "new-adapter": Command(
+        "...adapters.new_adapter",
+        "write a working skeleton of an adapter",
+        ("new-adapter --lang python --to mine",),
+    ),
+    "report": Command(
+        ".report",
+        "make, verify, compare and convert reports of runs",
+        (
+            "report make --project mine --contact me@example.org",
+            "report allure",
+        ),
+    ),
+    "rules": Command(
+        ".look_up:RULES", "list the rules, or those whose IDs match", ("rules 'OVERLOAD-*'",)
+    ),
+    "rule": Command(
         ".look_up:RULE",
         "show a rule: its statement, its sources, and what it depends on",
+        ("rule OVERLOAD-02",),
     ),
-    "profiles": (".look_up:PROFILES", "list the profiles: the documents and releases to judge by"),
-    "readings": (
+    "profiles": Command(
+        ".look_up:PROFILES",
+        "list the profiles: the documents and releases to judge by",
+        ("profiles",),
+    ),
+    "readings": Command(
         ".look_up:READINGS",
         "list the readings: what documents leave open, with the alternatives",
+        ("readings overload-amount",),
     ),
-    "settings": (".settings", "list the settings that documents name, with their defaults"),
-    "schema": (".look_up:SCHEMA", "print the JSON Schema of an operation of the protocol"),
+    "settings": Command(
+        ".settings",
+        "list the settings that documents name, with their defaults",
+        ("settings '*Shedding*'", f"settings {REPORTS}/broker.conf"),
+    ),
+    "schema": Command(
+        ".look_up:SCHEMA",
+        "print the form of an operation's question and answer, as JSON Schema or an example",
+        ("schema shed.select", "schema shed.select --example"),
+    ),
+    "completion": Command(
+        ".completion",
+        "print the completion of commands and options for a shell",
+        ("completion bash > pulsar-conformance.bash", "completion zsh > _pulsar-conformance"),
+    ),
 }
-"""Module of each command, relative to this one, or an object in it; and the command's purpose."""
 
 SEEN = WORKSPACE / "hypothesis"
 """Folder of Hypothesis' own data, next to the saved cases."""
+
+PROJECT_FILES = ("pulsar-conformance.toml", "pyproject.toml")
+"""Files in which a project keeps options."""
+
+TAKE_ADAPTERS = frozenset({"run", "ask", "check", "diff", "predict"})
+"""Commands whose help lists the forms of an implementation's name."""
 
 COLOURED = frozenset({"run"})
 """Commands whose output is pytest's, with colours; text of others is made plain there."""
@@ -76,24 +163,30 @@ FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 PACKAGE = "pulsar-conformance"
 
 
+class HelpFormatter(argparse.RawDescriptionHelpFormatter):
+    """Help in which lines are broken at blanks only."""
+
+    def _split_lines(self, text: str, width: int) -> list[str]:
+        return paragraph(" ".join(text.split()), width=width)
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser whose help breaks no word; those of its commands are of the same kind."""
+
+    def __init__(self, *args: Any, **given: Any) -> None:
+        given.setdefault("formatter_class", HelpFormatter)
+        super().__init__(*args, **given)
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command; return 0, 1 for a violation or a difference, 2 for unusable input."""
-    parser = argparse.ArgumentParser(
-        prog="pulsar-conformance",
-        description="Checks load balancers against the documented rules of Apache Pulsar.",
-    )
-    parser.add_argument("--version", action="version", version=f"%(prog)s {version(PACKAGE)}")
     words = sys.argv[1:] if argv is None else argv
     given = next((word for word in words if not word.startswith("-")), "")
-    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    for name, (_, purpose) in COMMANDS.items():
-        command = commands.add_parser(name, help=purpose, description=_sentence(purpose))
-        if name == given:
-            loaded = module_of(name)
-            loaded.add_arguments(command)
-            command.set_defaults(run=loaded.run)
     with shown_plainly():
-        args = parser.parse_args(words)
+        try:
+            args = _parsed(words, given)
+        except UserError as mistake:
+            return complain(str(mistake))
     os.environ.setdefault("HYPOTHESIS_STORAGE_DIRECTORY", str(SEEN))
     try:
         with nullcontext() if args.command in COLOURED else shown_plainly():
@@ -111,22 +204,78 @@ def main(argv: Sequence[str] | None = None) -> int:
     return status
 
 
+def _parsed(words: Sequence[str], command: str) -> argparse.Namespace:
+    """Parse a command line, with the options that a project file adds. Errors: `UserError`."""
+    if command and command not in COMMANDS:
+        raise UnknownName(command, "command", COMMANDS)
+    files = [file for file in PROJECT_FILES if _holds_options(file)]
+    if files and (words[:1] == ["run"] or words[:2] == ["report", "make"]):
+        from pulsar_conformance.conformance.commands.project import with_project_options
+
+        words = with_project_options(files, words)
+    args, unknown = whole_parser(command).parse_known_args(words)
+    if unknown:
+        raise UserError(_unknown_option(unknown[0], command))
+    return args
+
+
+def _holds_options(file: str) -> bool:
+    """True if a file in this folder holds options of the suite."""
+    path = Path(file)
+    table = "tool.pulsar-conformance" if file == "pyproject.toml" else ""
+    return path.is_file() and table in path.read_text("utf-8", "replace")
+
+
+def whole_parser(*loaded: str) -> Parser:
+    """Return the parser of all commands, with the arguments of those that are named."""
+    parser = Parser(
+        prog=PACKAGE,
+        description="Checks load balancers against the documented rules of Apache Pulsar.",
+        epilog=f"{PACKAGE} COMMAND --help explains a command, with an example.",
+    )
+    parser.add_argument("--version", action="version", version=f"%(prog)s {version(PACKAGE)}")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    for name, command in COMMANDS.items():
+        added = commands.add_parser(name, help=command.purpose)
+        if name in loaded:
+            _complete(added, name)
+    return parser
+
+
 def module_of(name: str) -> Any:
     """Load the module of a command, or the object in it, with `add_arguments` and `run`."""
-    module, _, attribute = COMMANDS[name][0].partition(":")
+    module, _, attribute = COMMANDS[name].place.partition(":")
     loaded = import_module(module, __package__)
     return getattr(loaded, attribute) if attribute else loaded
 
 
-def parser_of(name: str) -> argparse.ArgumentParser:
+def parser_of(name: str) -> Parser:
     """Return the parser of one command, to print its help."""
-    parser = argparse.ArgumentParser(f"{PACKAGE} {name}", description=_sentence(COMMANDS[name][1]))
-    module_of(name).add_arguments(parser)
+    return _complete(Parser(f"{PACKAGE} {name}"), name)
+
+
+def _complete(parser: Parser, name: str) -> Parser:
+    """Add the arguments and the texts of a command to its parser."""
+    command, module = COMMANDS[name], module_of(name)
+    parser.description = "\n".join(paragraph(as_sentence(command.purpose)))
+    plural = "examples" if len(command.examples) > 1 else "example"
+    parser.epilog = "\n".join([f"{plural}:", *(f"  {PACKAGE} {one}" for one in command.examples)])
+    if name in TAKE_ADAPTERS:
+        from pulsar_conformance.adapters.names import form_lines
+
+        parser.epilog = "\n".join(["implementations:", *form_lines(), "", parser.epilog])
+    module.add_arguments(parser)
+    parser.set_defaults(run=module.run)
     return parser
 
 
-def _sentence(purpose: str) -> str:
-    return f"{purpose[0].upper()}{purpose[1:]}."
+def _unknown_option(option: str, command: str) -> str:
+    """Return the message about an argument that a command does not take."""
+    name = option.partition("=")[0]
+    known = re.findall(r"(?<!\S)--[a-z][a-z-]*", parser_of(command).format_help())
+    near = get_close_matches(name, known, n=1)
+    meant = f"did you mean {near[0]}?" if near else f"see {PACKAGE} {command} --help"
+    return f"{name} is no argument of {command}; {meant}"
 
 
 class PlainOutput:

@@ -7,13 +7,16 @@ import sys
 from collections.abc import Callable, Mapping
 from datetime import UTC, date, datetime
 from pathlib import Path
+from typing import Any
 
 from pulsar_conformance.adapters.arguments import DEFAULT_PROFILE
 from pulsar_conformance.reports import allure
 from pulsar_conformance.reports.runs import comparing, making, requirements, telling, verifying
 from pulsar_conformance.reports.runs.making import BadReport
+from pulsar_conformance.specs.text import as_sentence
 
-STREAM = Path("reports/out/verdicts.jsonl")
+STREAM = "verdicts.jsonl"
+REPORT = "a report, as report make writes it"
 FORMS: Mapping[str, Callable[[making.Report], str]] = {
     "badge": telling.badge,
     "endpoint": telling.endpoint,
@@ -30,9 +33,22 @@ PURPOSES = {
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the acts on reports, each with its own arguments."""
-    acts = parser.add_subparsers(dest="act", required=True, metavar="ACT")
-    make = acts.add_parser("make", help="make a report from the verdict stream of a run")
-    make.add_argument("stream", nargs="?", type=Path, default=STREAM, metavar="VERDICTS.jsonl")
+    acts = parser.add_subparsers(dest="act", required=True, metavar="ACT", help="what to do")
+    make = _act(acts, "make", "make a report from the verdict stream of a run")
+    make.add_argument(
+        "stream",
+        nargs="?",
+        type=Path,
+        metavar="VERDICTS.jsonl",
+        help="the verdict stream that a run left (verdicts.jsonl in --out)",
+    )
+    make.add_argument(
+        "--out",
+        type=Path,
+        default=allure.OUT,
+        metavar="DIR",
+        help=f"the folder for the results that the run had ({allure.OUT})",
+    )
     make.add_argument("--project", required=True, metavar="NAME", help="the project judged")
     make.add_argument(
         "--contact", required=True, metavar="ADDRESS", help="whom to ask about the report"
@@ -49,19 +65,33 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     make.add_argument(
         "--to", type=Path, default=Path(), metavar="DIR", help="the folder to write to"
     )
-    verify = acts.add_parser("verify", help="check reports against their requirement sets")
-    verify.add_argument("file", nargs="+", type=Path, metavar="FILE")
-    diff = acts.add_parser("diff", help="print which rules became better or worse")
-    diff.add_argument("before", type=Path, metavar="A")
-    diff.add_argument("after", type=Path, metavar="B")
-    allure.add_arguments(acts.add_parser("allure", help="make an Allure report; needs Node"))
+    verify = _act(acts, "verify", "check reports against their requirement sets")
+    verify.add_argument("file", nargs="+", type=Path, metavar="FILE", help=REPORT)
+    diff = _act(acts, "diff", "print which rules became better or worse")
+    diff.add_argument("before", type=Path, metavar="A", help="the earlier report")
+    diff.add_argument("after", type=Path, metavar="B", help="the later report")
+    allure.add_arguments(_act(acts, "allure", "make an Allure report; needs Node"))
     for form, purpose in PURPOSES.items():
-        acts.add_parser(form, help=purpose).add_argument("file", type=Path, metavar="FILE")
-    freeze = acts.add_parser("freeze", help="freeze the rules of a profile as a new version")
+        _act(acts, form, purpose).add_argument("file", type=Path, metavar="FILE", help=REPORT)
+    freeze = _act(acts, "freeze", "freeze the rules of a profile as a new version")
     freeze.add_argument(
         "--check", action="store_true", help="write nothing; exit with 1 if the rules have changed"
     )
-    freeze.add_argument("profile", nargs="?", default=DEFAULT_PROFILE, metavar="PROFILE")
+    freeze.add_argument(
+        "profile",
+        nargs="?",
+        default=DEFAULT_PROFILE,
+        metavar="PROFILE",
+        help="the profile whose rules are frozen (%(default)s)",
+    )
+
+
+def _act(acts: Any, name: str, purpose: str) -> argparse.ArgumentParser:
+    """Add an act on reports, whose help begins with its purpose."""
+    made: argparse.ArgumentParser = acts.add_parser(
+        name, help=purpose, description=as_sentence(purpose)
+    )
+    return made
 
 
 def _day(text: str) -> str:
@@ -84,7 +114,7 @@ def _make(args: argparse.Namespace) -> int:
     about = making.About(
         day, args.project, args.url, args.contact, args.mode, args.known_deviations
     )
-    for report in making.make_reports(making.stream(args.stream), about):
+    for report in making.make_reports(making.stream(args.stream or args.out / STREAM), about):
         one = report["implementation"]
         name = f"{one['name']}-{one['profile']}".replace(" ", "-").replace("/", "-")
         making.write_report(report, args.to / f"{name}.json")

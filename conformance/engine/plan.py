@@ -200,7 +200,8 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
     "--judge-by": {
         "action": "append",
         "metavar": "PROFILE",
-        "help": f"the documents or release to judge by ({DEFAULT_PROFILE}); repeatable",
+        "help": f"the documents or release to judge by ({DEFAULT_PROFILE}), of those that the "
+        "command profiles lists; repeatable",
     },
     "--setting": {
         "action": "append",
@@ -211,7 +212,8 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
     "--reading": {
         "action": "append",
         "metavar": "NAME=VALUE",
-        "help": "follow this alternative of a reading; repeatable",
+        "help": "follow this alternative of a reading, of those that the command readings lists; "
+        "repeatable",
     },
     "--rules": {
         "action": "append",

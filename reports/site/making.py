@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from pulsar_conformance.conformance.catalogue import OPERATIONS
 from pulsar_conformance.conformance.common import expect
 from pulsar_conformance.fixtures import examples
 from pulsar_conformance.reference import Model
@@ -35,13 +33,6 @@ LONGEST = 50_000
 """Maximum length of an example on a page; a longer one is only linked."""
 ADDRESS = re.compile(r"https?://[^\s<>]*[^\s<>.,;:)]")
 """A link in a text for people, without what ends the sentence."""
-TELLING = (
-    "bundle-four-by-default",
-    "split-range-in-halves",
-    "overload-95-over-85",
-    "usage-weight-changes-the-busiest",
-)
-"""Examples in the page of the protocol; other operations show their shortest telling one."""
 CHOICES = ("pass", "fail", "warning", "known_deviation", "not_applicable", "error")
 """Verdicts by which the matrix can be filtered."""
 
@@ -155,7 +146,7 @@ def _exchanges(every: Specs) -> Iterator[Mapping[str, object]]:
     """Yield each operation with its fields, its rules, and one exchange over the wire."""
     model = Model(PROFILE)
     for name in operations():
-        case = _telling(name)
+        case = shapes.example_case(name)
         whole = schema(f"operations/{name}")
         rules = [rule for rule in every.rules_of(PROFILE) if name in rule.operations]
         yield {
@@ -170,26 +161,6 @@ def _exchanges(every: Specs) -> Iterator[Mapping[str, object]]:
             "rules": rules,
             "settings": sorted({one for rule in rules for one in rule.settings}),
         }
-
-
-def _telling(operation: str) -> Mapping[str, object]:
-    """Return the question of the worked example that shows most fields of a case and its answer."""
-    model = Model(PROFILE)
-    found = []
-    for example in examples():
-        for name, case in example.questions:
-            if name == operation and example.id in TELLING:
-                return case
-            if name == operation and not example.readings and example.allowed:
-                found.append(case)
-
-    def lacks(case: Mapping[str, object]) -> tuple[int, int, int]:
-        answer = model.derive(operation, case).answer
-        declines = sum(one in answer for one in ("refused", "unsupported", "failed"))
-        empty = [one for part in (case, answer) for one in part.values() if one in ([], {})]
-        return declines, len(empty), len(json.dumps(case))
-
-    return min(found or list(OPERATIONS[operation].examples), key=lacks)
 
 
 def _counts(specs: Specs) -> Mapping[str, int]:

@@ -7,6 +7,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from pulsar_conformance.adapters.arguments import DEFAULT_PROFILE
+from pulsar_conformance.conformance.catalogue import OPERATIONS
+from pulsar_conformance.fixtures import examples
+from pulsar_conformance.reference import Model
 from pulsar_conformance.specs import schema
 
 SHARED = "urn:pulsar-conformance:shapes#/$defs/"
@@ -15,6 +19,14 @@ WIDTH = 88
 """Columns of an exchange, beyond which a value goes over several lines."""
 TOLD_ELSEWHERE = ("declining", "declined", "why")
 """Fields that may replace any answer; the page explains them once."""
+
+SHOWN = (
+    "bundle-four-by-default",
+    "split-range-in-halves",
+    "overload-95-over-85",
+    "usage-weight-changes-the-busiest",
+)
+"""Worked examples that show an operation; others show the shortest with most fields."""
 
 Schema = Mapping[str, Any]
 
@@ -134,3 +146,23 @@ def format_json(value: Any, indent: str = "", used: int = 0) -> str:
         return "{\n" + ",\n".join(lines) + f"\n{indent}}}"
     lines = [f"{inner}{format_json(one, inner, 1)}" for one in value]
     return "[\n" + ",\n".join(lines) + f"\n{indent}]"
+
+
+def example_case(operation: str, profile: str = DEFAULT_PROFILE) -> Mapping[str, object]:
+    """Return the question of the worked example that shows most fields of a case and its answer."""
+    model = Model(profile)
+    found = []
+    for example in examples():
+        for name, case in example.questions:
+            if name == operation and example.id in SHOWN:
+                return case
+            if name == operation and not example.readings and example.allowed:
+                found.append(case)
+
+    def lacks(case: Mapping[str, object]) -> tuple[int, int, int]:
+        answer = model.derive(operation, case).answer
+        declines = sum(one in answer for one in ("refused", "unsupported", "failed"))
+        empty = [one for part in (case, answer) for one in part.values() if one in ([], {})]
+        return declines, len(empty), len(json.dumps(case))
+
+    return min(found or list(OPERATIONS[operation].examples), key=lacks)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import inspect
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
@@ -14,7 +13,7 @@ from typing import Any
 
 from pulsar_conformance import conformance, reference
 from pulsar_conformance.conformance.catalogue import checks
-from pulsar_conformance.conformance.commands.main import COMMANDS, parser_of
+from pulsar_conformance.conformance.commands.main import COMMANDS, HelpFormatter, parser_of
 from pulsar_conformance.specs import load
 from pulsar_conformance.specs.text import WIDTH
 
@@ -61,10 +60,10 @@ def claims_by_section(document: str) -> Mapping[tuple[str, int], list[str]]:
 
 def commands() -> Iterator[tuple[str, str, str]]:
     """Each command, its purpose, and its help in 80 columns."""
-    for name, (_, purpose) in COMMANDS.items():
+    for name, command in COMMANDS.items():
         parser = parser_of(name)
-        parser.formatter_class = partial(argparse.HelpFormatter, width=WIDTH)
-        yield name, purpose, parser.format_help()
+        parser.formatter_class = partial(HelpFormatter, width=WIDTH)
+        yield name, command.purpose, parser.format_help()
 
 
 def drawing_strategies() -> Iterator[Documented]:

@@ -1,0 +1,64 @@
+"""`pulsar-conformance completion SHELL`: prints the completion of commands and options."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterable, Mapping
+
+SHELLS = ("bash", "zsh", "tcsh")
+FILES = ("FILE", "PATH", "CASE.json|FOLDER", "PATTERN|FILE|URL", "VERDICTS.jsonl", "A", "B")
+FOLDERS = ("DIR", "FOLDER")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the shell."""
+    parser.add_argument("shell", choices=SHELLS, metavar="SHELL", help=", ".join(SHELLS))
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print the completion."""
+    import shtab  # needed by this command alone
+    from pulsar_conformance.conformance.commands.main import COMMANDS, whole_parser
+
+    parser = whole_parser(*COMMANDS)
+    words = _words()
+    for action in _actions(parser):
+        named = action.metavar
+        if named in FILES:
+            action.complete = shtab.FILE  # type: ignore[attr-defined]  # shtab reads it there
+        elif named in FOLDERS:
+            action.complete = shtab.DIRECTORY  # type: ignore[attr-defined]  # as above
+        elif named in words:
+            action.choices = words[named]
+    print(shtab.complete(parser, shell=args.shell))
+    return 0
+
+
+def _words() -> Mapping[object, list[str]]:
+    """Return the names that stand for a placeholder."""
+    from pulsar_conformance import specs
+    from pulsar_conformance.adapters.names import FORMS
+    from pulsar_conformance.adapters.pulsar.versions import releases
+
+    known = specs.load()
+    readings = [f"{name}={one}" for name, found in known.readings.items() for one in found.values]
+    kinds = [*FORMS, *(f"pulsar:{release}" for release in releases())]
+    samples = [f"sample:{one}" for one in ("go", "java", "javascript")]
+    return {
+        "PROFILE": [*known.profiles],
+        "ADAPTER": [*kinds, *samples],
+        "OPERATION": [*specs.operations()],
+        "RELEASE": [*releases()],
+        "ID": [*known.rules],
+        "NAME=VALUE": readings,
+        "PATTERN": sorted({f"{rule.rpartition('-')[0]}-*" for rule in known.rules}),
+    }
+
+
+def _actions(parser: argparse.ArgumentParser) -> Iterable[argparse.Action]:
+    """Yield every argument of a parser and of the parsers in it."""
+    for action in parser._actions:
+        yield action
+        if isinstance(action, argparse._SubParsersAction):
+            for inner in action.choices.values():
+                yield from _actions(inner)

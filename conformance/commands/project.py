@@ -1,0 +1,129 @@
+"""The project file: options of `run` and of `report make` that a project keeps."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+import tomllib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from pulsar_conformance.specs.errors import UserError, there_are
+
+Written = Callable[[Any], Iterator[str]]
+"""The values of an option for the value of a key; ValueError says what the key takes."""
+
+
+def _text(value: Any) -> Iterator[str]:
+    if not isinstance(value, str) or not value:
+        raise ValueError("a text")
+    yield value
+
+
+def _texts(value: Any) -> Iterator[str]:
+    values = value if isinstance(value, list) and value else [value]
+    if not all(isinstance(one, str) and one for one in values):
+        raise ValueError("a text, or a list of texts")
+    yield from values
+
+
+def _whole(value: Any) -> Iterator[str]:
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise ValueError("a whole number")
+    yield str(value)
+
+
+def _number(value: Any) -> Iterator[str]:
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        raise ValueError("a number")
+    yield str(value)
+
+
+def _table(value: Any) -> Iterator[str]:
+    plain = (str, int, float)
+    if not isinstance(value, dict) or not all(isinstance(one, plain) for one in value.values()):
+        raise ValueError("a table of names with their values")
+    for name, one in value.items():
+        yield f"{name}={str(one).lower() if isinstance(one, bool) else one}"
+
+
+RUN, REPORT = ("run",), ("report", "make")
+KEYS: Mapping[str, tuple[Written, Mapping[Sequence[str], str]]] = {
+    "adapter": (_texts, {RUN: "--adapter"}),
+    "judge-by": (_texts, {RUN: "--judge-by"}),
+    "rules": (_texts, {RUN: "--rules"}),
+    "settings": (_table, {RUN: "--setting"}),
+    "readings": (_table, {RUN: "--reading"}),
+    "known-deviations": (_text, {RUN: "--known-deviations", REPORT: "--known-deviations"}),
+    "examples": (_whole, {RUN: "--examples"}),
+    "seed": (_whole, {RUN: "--seed"}),
+    "time-limit": (_number, {RUN: "--time-limit"}),
+    "out": (_text, {RUN: "--out", REPORT: "--out"}),
+    "project": (_text, {REPORT: "--project"}),
+    "contact": (_text, {REPORT: "--contact"}),
+    "url": (_text, {REPORT: "--url"}),
+}
+"""Values that a key takes, and the option that it stands for, by command."""
+
+ALSO = {"--judge-by": ("--profile",)}
+OF_PULSAR = "pulsar:"
+"""Prefix of the adapters that take settings."""
+
+
+def with_project_options(files: Sequence[str], words: Sequence[str]) -> list[str]:
+    """Add the options of a project file to a command line, whose own take precedence.
+
+    Errors: `UserError` for more than one file, an unknown key or a wrong value.
+    """
+    if len(files) > 1:
+        raise UserError(f"{' and '.join(files)} both hold options; keep those of one of them")
+    [file] = files
+    command = RUN if words[0] == "run" else REPORT
+    given = words[: words.index("--")] if "--" in words else words
+    added = [one for one in _options(file, command) if not _is_superseded(one, given)]
+    if not added:
+        return list(words)
+    print(f"pulsar-conformance: options from {file}: {shlex.join(added)}", file=sys.stderr)
+    return [*command, *added, *words[len(command) :]]
+
+
+def _options(file: str, command: Sequence[str]) -> Iterator[str]:
+    """Yield the options that a file holds for a command, as `--option=value`."""
+    table = _table_of(file)
+    for key, value in table.items():
+        if key not in KEYS:
+            raise UserError(f"{file}: {key} is no key of it; {there_are(key, KEYS)}")
+        written, options = KEYS[key]
+        try:
+            values = list(written(value))
+        except ValueError as takes:
+            raise UserError(f"{file}: {key} takes {takes}, and not {value!r}") from None
+        yield from (f"{options[command]}={one}" for one in values if command in options)
+
+
+def _table_of(file: str) -> Mapping[str, Any]:
+    try:
+        found = tomllib.loads(Path(file).read_text("utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as wrong:
+        raise UserError(f"{file}: it is not TOML: {wrong}") from None
+    table = found["tool"]["pulsar-conformance"] if file == "pyproject.toml" else found
+    if not isinstance(table, dict):
+        raise UserError(f"{file}: tool.pulsar-conformance takes a table of options")
+    return table
+
+
+def _is_superseded(option: str, words: Sequence[str]) -> bool:
+    """True if a command line has an option itself, or an adapter that takes no settings."""
+    flag = option.partition("=")[0]
+    if _names(flag, words):
+        return True
+    adapters = any(word.partition("=")[2].startswith(OF_PULSAR) for word in words)
+    adapters = adapters or any(word.startswith(OF_PULSAR) for word in words)
+    return flag == "--setting" and _names("--adapter", words) and not adapters
+
+
+def _names(flag: str, words: Sequence[str]) -> bool:
+    """True if an option is among the words, as argparse understands them."""
+    written = [word.partition("=")[0] for word in words if len(word) > len("--")]
+    return any(name.startswith(one) for name in (flag, *ALSO.get(flag, ())) for one in written)

@@ -1,0 +1,112 @@
+"""The help of every command: short lines, whole words, a text for each argument, an example."""
+
+import argparse
+import re
+import shlex
+import subprocess
+import sys
+
+import pytest
+from pulsar_conformance.conformance.commands.completion import SHELLS
+from pulsar_conformance.conformance.commands.main import COMMANDS, main, parser_of, whole_parser
+
+WIDTH = 80
+
+
+def parsers(parser):
+    """A parser, and those of its acts."""
+    yield parser
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for one in action.choices.values():
+                yield from parsers(one)
+
+
+@pytest.fixture(params=COMMANDS)
+def command(request, monkeypatch):
+    monkeypatch.setenv("COLUMNS", str(WIDTH))
+    return parser_of(request.param)
+
+
+def test_every_line_of_help_fits_the_terminal(command):
+    lines = [line for one in parsers(command) for line in one.format_help().splitlines()]
+    assert [line for line in lines if len(line) > WIDTH] == []
+
+
+def test_help_breaks_no_word(command):
+    for one in parsers(command):
+        shown = one.format_help().split()
+        texts = [action.help for action in one._actions if action.help and "%" not in action.help]
+        assert [word for text in texts for word in text.split() if word not in shown] == []
+
+
+def test_every_argument_has_a_text_and_every_act_a_purpose(command):
+    for one in parsers(command):
+        assert one.description
+        assert [action.dest for action in one._actions if not action.help and action.metavar] == []
+
+
+def test_help_ends_with_an_example_that_parses(command):
+    lines = command.format_help().splitlines()
+    examples = [line.strip() for line in lines[lines.index("") :] if line.startswith("  pulsar-")]
+    assert examples
+    for example in examples:
+        words = shlex.split(re.split(r" > ", example)[0])[1:]
+        assert whole_parser(words[0]).parse_args(words).command == words[0]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["rnu"], "rnu is no command; there are 21, the nearest: run"),
+        (["run", "--exmples", "5"], "--exmples is no argument of run; did you mean --examples?"),
+        (["rule", "OVERLOAD-02", "more"], "more is no argument of rule; see "),
+    ],
+    ids=" ".join,
+)
+def test_a_mistyped_word_gets_one_line_with_the_nearest(words, said, capsys):
+    assert main(words) == 2
+    error = capsys.readouterr().err
+    assert said in error
+    assert len(error.splitlines()) == 1
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_a_shell_completes_commands_options_and_names(shell, capsys):
+    assert main(["completion", shell]) == 0
+    script = capsys.readouterr().out
+    for word in ("new-adapter", "known-deviations", "documented-3.0", "shed.select"):
+        assert word in script
+
+
+def test_bash_completes_the_name_of_a_profile(tmp_path, capsys):
+    assert main(["completion", "bash"]) == 0
+    script = tmp_path / "completion.bash"
+    script.write_text(capsys.readouterr().out)
+    typed = "pulsar-conformance rules --judge-by documented-2"
+    asked = f"""source {script}
+COMP_WORDS=({typed}); COMP_CWORD=3; COMP_LINE='{typed}'; COMP_POINT=${{#COMP_LINE}}
+_shtab_pulsar_conformance; echo "${{COMPREPLY[@]}}" """
+    done = subprocess.run(["bash", "-c", asked], capture_output=True, text=True)
+    assert done.stdout.split() == ["documented-2.10", "documented-2.4"], done.stderr
+
+
+def test_the_example_of_an_operation_can_be_asked_and_explained(tmp_path, capsys):
+    assert main(["schema", "shed.select", "--example"]) == 0
+    shown = capsys.readouterr()
+    case = tmp_path / "case.json"
+    case.write_text(shown.out)
+    assert main(["ask", "reference", str(case)]) == 0
+    answered = capsys.readouterr().out.replace('":', '": ').replace(",", ", ").strip()
+    assert shown.err == f"answer: {answered}\n"
+    assert main(["explain", str(case)]) == 0
+    assert "to shed" in capsys.readouterr().out
+
+
+def test_help_starts_without_what_only_a_run_needs():
+    program = "import sys; from pulsar_conformance.conformance.commands import main; "
+    asked = (
+        "main.whole_parser(); print(*(one for one in ('pytest', 'shtab') if one in sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", program + asked], capture_output=True, text=True)
+    assert done.stdout.split() == []
