@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -57,13 +58,38 @@ class Deviation:
         """True if it is about this rule and an implementation with one of these names."""
         return self.rule == rule and self.implementation in (None, *names)
 
+    @property
+    def product(self) -> str:
+        """Name of its implementation without the version; empty if there is no version."""
+        return (self.implementation or "").rpartition(" ")[0]
+
+    def answered_by(self, case: Path, answered: str) -> bool:
+        """True if an answer to one of its cases is the listed one; only the first case has one.
+
+        Lines of Java's source differ between versions, and are not compared.
+        """
+        listed = self.answers if case == self.cases[0] else ""
+        return not listed or LINE_OF_JAVA.sub("", listed) == LINE_OF_JAVA.sub("", answered)
+
+    def of_another_version(self) -> Deviation:
+        """Return the same for a version that it does not name, and whose answer shows it."""
+        shown = f"as in {self.implementation}, whose case shows it here, too: {self.reason}"
+        return replace(self, reason=shown)
+
+
+LINE_OF_JAVA = re.compile(r"(?<=\.java):\d+")
+
 
 def load_deviations(file: Path) -> tuple[Deviation, ...]:
-    """Read a known-deviations file; a case is looked for beside it, then in each folder above.
+    """Read a known-deviations file, or all in a folder.
+
+    A case is looked for beside its file, then in each folder above.
 
     Errors: `specs.SpecError` with file and line for an unknown rule, a second entry of one, or a
     case that is missing or invalid.
     """
+    if file.is_dir():
+        return tuple(one for each in sorted(file.glob("*.yaml")) for one in load_deviations(each))
     sheet = _read(file)
     found: list[Deviation] = []
     rules = specs.load().rules
@@ -115,13 +141,61 @@ def _check_readings(sheet: Sheet, place: int) -> None:
             raise sheet.error((place, "readings", name), str(wrong)) from None
 
 
-def of_others(listed: Sequence[Deviation], judged: Collection[str]) -> Iterator[str]:
-    """Messages about entries whose implementation was not judged."""
-    counts = Counter(one.implementation for one in listed)
-    for name, count in counts.items():
-        if name is not None and name not in judged:
-            verb = "is" if count == 1 else "are"
-            yield f"{counted(count, 'known deviation')} {verb} of {name}, which was not judged"
+def of_other_versions(listed: Sequence[Deviation], *names: str) -> list[Deviation]:
+    """Return the entries about other versions of an implementation, those nearest to it first.
+
+    There are none if an entry names it: then its own entries say everything.
+    """
+    if any(one.implementation in names for one in listed):
+        return []
+    found = [one for one in listed if one.product in names]
+    numbers = next((_numbers(name) for name in names if name.partition(" ")[2]), [])
+
+    def distance(one: Deviation) -> tuple[bool, list[int]]:
+        others = _numbers(one.implementation or "")
+        newer = others > numbers
+        return newer, others if newer else [-number for number in others]
+
+    return sorted(found, key=distance)
+
+
+def _numbers(name: str) -> list[int]:
+    version = name.rpartition(" ")[2].partition("-")[0]
+    return [int(number) for number in re.findall(r"\d+", version)]
+
+
+MOST_OTHERS = 3
+"""Implementations with entries that are named one by one if none was judged."""
+
+
+def of_others(
+    listed: Sequence[Deviation], judged: Mapping[tuple[str, ...], Mapping[str, bool]]
+) -> Iterator[str]:
+    """Messages about entries whose implementation was not judged.
+
+    Args:
+        listed: all entries.
+        judged: by the names of each implementation, its own first, the rules by which it was
+            judged, and whether it has a known deviation from each.
+    """
+    named = {name for names in judged for name in names}
+    for names, rules in judged.items():
+        if kindred := of_other_versions(listed, *names):
+            named |= {one.implementation or "" for one in kindred}
+            shows = {one.rule: rules[one.rule] for one in kindred if one.rule in rules}
+            absent = [rule for rule, shown in shows.items() if not shown]
+            but = f", but not {', '.join(absent)}" if absent else ""
+            count = counted(len(shows) - len(absent), "known deviation")
+            yield f"{names[0]} shows {count} of other versions, by their cases{but}"
+    others = Counter(one.implementation for one in listed if one.implementation is not None)
+    left = {name: count for name, count in others.items() if name not in named}
+    if len(left) > MOST_OTHERS:
+        total = counted(sum(left.values()), "known deviation")
+        yield f"{total} are of {len(left)} implementations that were not judged"
+        return
+    for name, count in left.items():
+        verb = "is" if count == 1 else "are"
+        yield f"{counted(count, 'known deviation')} {verb} of {name}, which was not judged"
 
 
 def _cases(sheet: Sheet, place: int, file: Path, entry: Mapping[str, Any]) -> Iterator[Path]:

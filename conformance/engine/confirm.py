@@ -7,8 +7,9 @@ shortest sequence of questions that reproduces it is reported instead of a singl
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pulsar_conformance import fixtures, specs
@@ -124,6 +125,16 @@ class Confirmer:
             [*_, alone] = implementation.answers_after_restart(small.trial.alone)
         return ShownFault(small, alone)
 
+    def shown_here(self, findings: Findings, listed: Sequence[Deviation]) -> Deviation | None:
+        """Return the first known deviation of another version whose own case shows it here."""
+        if findings.error is not None:
+            return None
+        for one in listed:
+            for file, fault in self._faults_of(one, findings.applied):
+                if one.answered_by(file, fault.outcome.answered):
+                    return one.of_another_version()
+        return None
+
     def _fault_of(self, deviation: Deviation, applied: AppliedRule) -> Fault | None:
         """Return a fault that the saved cases of a known deviation show, or None.
 
@@ -132,6 +143,12 @@ class Confirmer:
         implementation = applied.judged.implementation
         if self._plan.replay is not None or implementation.hello.own is not None:
             return None
+        return next((fault for _, fault in self._faults_of(deviation, applied)), None)
+
+    def _faults_of(
+        self, deviation: Deviation, applied: AppliedRule
+    ) -> Iterator[tuple[Path, Fault]]:
+        """Yield the cases of a known deviation that show it, and how."""
         for file in deviation.cases:
             try:
                 trial = saved.load_saved(file, applied.judged.evaluator.defaults).trial
@@ -139,8 +156,7 @@ class Confirmer:
             except (saved.BadCase, AdapterError):
                 continue
             if fault is not None:
-                return fault
-        return None
+                yield file, fault
 
     def _small(self, applied: AppliedRule, fault: Fault) -> Fault:
         """Return the smallest trial, or sequence of questions, found that fails in the same way."""

@@ -146,6 +146,14 @@ class Plan:
         found = [one for one in self.deviations if one.concerns(rule, *names)]
         return min(found, key=lambda one: one.implementation is None, default=None)
 
+    def of_other_versions(self, rule: str, *names: str) -> Sequence[Deviation]:
+        """Return the known deviations for a rule of other versions of an implementation."""
+        if not self.deviations:
+            return ()
+        from pulsar_conformance.conformance.cases.deviations import of_other_versions
+
+        return [one for one in of_other_versions(self.deviations, *names) if one.rule == rule]
+
     def listed_readings(self, profile: str, *names: str) -> dict[str, str]:
         """Return the readings that an implementation's list of known deviations pins.
 
@@ -222,7 +230,8 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
     },
     "--known-deviations": {
         "metavar": "FILE",
-        "help": "rules that are known to fail, with reasons; the run fails if one of them passes",
+        "help": "rules that are known to fail, with reasons, or a folder of such files; the run "
+        "fails if one of them passes",
     },
     "--replay": {
         "metavar": "FILE",

@@ -117,7 +117,11 @@ class Run:
             if why := why or self.readings.why_not(rule):
                 blank = replace(blank, verdict="not_applicable", why=why)
                 return with_deviation(blank, self.plan, deviation)
-            confirmed = self._confirmer.confirm(self.judge().findings[rule.id], deviation)
+            findings = self.judge().findings[rule.id]
+            if deviation is None:
+                kindred = self.plan.of_other_versions(rule.id, *self.implementation.names)
+                deviation = self._confirmer.shown_here(findings, kindred)
+            confirmed = self._confirmer.confirm(findings, deviation)
         except AdapterError as error:
             return replace(blank, verdict="error", why=str(error))
         return verdict_of(confirmed, blank, self.plan, deviation)

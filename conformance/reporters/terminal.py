@@ -244,20 +244,20 @@ class Reporter:
         if self.plan.deviations:
             from pulsar_conformance.conformance.cases.deviations import of_others
 
-            yield from of_others(self.plan.deviations, self._names)
+            judged: dict[tuple[str, ...], dict[str, bool]] = {}
+            for verdict in self.verdicts:
+                name = self.implementations[verdict.implementation, verdict.profile]["name"]
+                names = name, verdict.implementation, name.rpartition(" ")[0]
+                rules = judged.setdefault(names, {})
+                known = verdict.verdict == "known_deviation"
+                rules[verdict.rule] = known or rules.get(verdict.rule, False)
+            yield from of_others(self.plan.deviations, judged)
 
     def _unreached(self) -> Iterator[str]:
         """Yield the message if a replayed case reaches no rule."""
         for pair, run in self.session.runs.items():
             if self.plan.replay and pair not in self.implementations:
                 yield why_no_rule_applies(run, run.rules)
-
-    @property
-    def _names(self) -> set[str]:
-        """The names of an implementation: its adapter, its own name, and that without version."""
-        runs = self.implementations.values()
-        names = {name for run in runs for name in (run["adapter"], run["name"])}
-        return names | {name.rpartition(" ")[0] for name in names}
 
     def _notes(self) -> Iterator[str]:
         """Yield the implementations' notes on how they worked, each once, in the order of names."""

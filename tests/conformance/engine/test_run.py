@@ -180,6 +180,31 @@ def test_a_known_deviation_is_not_stale_where_its_own_case_shows_it():
         assert (ended, found["USAGE-01"]["verdict"]) == (status, word)
 
 
+@pytest.mark.parametrize(
+    ("answers", "status", "word"),
+    [
+        ("0 %", 0, "known_deviation"),
+        # It is broken in another way than that version is.
+        ("1 %", 0, "pass"),
+    ],
+)
+def test_a_known_deviation_of_another_version_applies_where_its_case_shows_it(
+    answers, status, word
+):
+    Path("rare_balancer.py").write_text(RARE, "utf-8")
+    case = {"settings": {}, "weighted": False, "broker": {"cpu": {"usage": 77.125, "limit": 100}}}
+    Path("rare.json").write_text(json.dumps({"ask": "usage.max", "case": case}), "utf-8")
+    entry = {"rule": "USAGE-01", "reason": "It guesses.", "link": "https://example.org/1"}
+    entry |= {"implementation": "rare 0.9", "cases": ["rare.json"], "answers": answers}
+    Path("known").mkdir()
+    Path("known", "rare.yaml").write_text(json.dumps([entry]), "utf-8")
+    words = ("--known-deviations", "known", "--rules", "USAGE-01", "--examples", "1")
+    ended, _, found = judged("python:rare_balancer:Rare", *words)
+    assert (ended, found["USAGE-01"]["verdict"]) == (status, word)
+    shown = "as in rare 0.9, whose case shows it here, too: It guesses."
+    assert found["USAGE-01"].get("why", "").startswith(shown) == (word == "known_deviation")
+
+
 def test_known_deviations_are_strict():
     listed = [{"rule": "USAGE-01", "reason": "It guesses.", "link": "https://example.org/1"}]
     Path("known.json").write_text(json.dumps(listed), "utf-8")
