@@ -183,10 +183,10 @@ def of_others(
         if kindred := of_other_versions(listed, *names):
             named |= {one.implementation or "" for one in kindred}
             shows = {one.rule: rules[one.rule] for one in kindred if one.rule in rules}
-            absent = [rule for rule, shown in shows.items() if not shown]
+            absent = [rule for rule, known in shows.items() if not known]
             but = f", but not {', '.join(absent)}" if absent else ""
-            count = counted(len(shows) - len(absent), "known deviation")
-            yield f"{names[0]} shows {count} of other versions, by their cases{but}"
+            shown = counted(len(shows) - len(absent), "known deviation")
+            yield f"{names[0]} shows {shown} of other versions, by their cases{but}"
     others = Counter(one.implementation for one in listed if one.implementation is not None)
     left = {name: count for name, count in others.items() if name not in named}
     if len(left) > MOST_OTHERS:
