@@ -49,8 +49,8 @@ def maximum(context: Context, case: Case, release: ReleasedWays) -> Derivation:
         for name, percent in known.percents("broker").items():
             weighed = f" x {plain(Fraction(known.weight(name)))}" if weighted else ""
             yield Step(name, f"{plain(Fraction(percent))} %{weighed}")
-        if release.ways["heap-memory"] != "counted":
-            yield Step("but for", f"heap memory ({release.place('heap-memory')})")
+        if place := release.without_heap(weighted):
+            yield Step("but for", f"heap memory ({place})")
         yield Step("maximum", f"{plain(as_percent(share))} % of {resource if share else 'nothing'}")
 
     return Derivation({"percent": share * 100, "resource": resource if share else None}, explain)

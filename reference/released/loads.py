@@ -130,7 +130,7 @@ class Leader:
     def usage(self, broker: str, weighted: bool) -> tuple[float, str]:
         """A broker's usage as a share of one, and the resource that has it."""
         used = self.percents(broker)
-        if self.way("heap-memory") in (("left-out",) if weighted else ("left-out", "weighted")):
+        if self.release.without_heap(weighted):
             del used[SHARE_OF_HEAP]
         weight = self.weight if weighted else lambda _name: 1.0
         shares = {name: used[name] * weight(name) for name in used}

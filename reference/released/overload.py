@@ -58,9 +58,10 @@ def _excess(view: ClusterView, broker: str) -> _Excess:
 def _steps(view: ClusterView, broker: str, excess: _Excess, chosen: list[str]) -> Iterator[Step]:
     known, release = view.known, view.known.release
     yield Step("usage", f"{plain(as_percent(excess.usage))} % of {excess.resource}")
-    if known.way("heap-memory") != "counted":
-        yield Step("but for", f"heap memory ({release.place('heap-memory')})")
-    if known.way("overload-usage") == "weighted":
+    weighted = known.way("overload-usage") == "weighted"
+    if place := release.without_heap(weighted):
+        yield Step("but for", f"heap memory ({place})")
+    if weighted:
         yield Step("weighted", f"by its resource's weight ({release.place('overload-usage')})")
     yield Step("threshold", f"{plain(as_percent(excess.threshold))} %")
     if excess.usage < excess.threshold:

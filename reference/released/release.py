@@ -53,6 +53,13 @@ class ReleasedWays:
         """Return the settings of a broker.conf. Errors: as `settings_of`."""
         return settings_of(given, self.version, defaults)
 
+    def without_heap(self, weighted: bool) -> str:
+        """Method that leaves heap memory out of a usage; empty where it counts."""
+        counts = ("counted", "weighted") if weighted else ("counted",)
+        if self.ways["heap-memory"] in counts:
+            return ""
+        return f"LocalBrokerData.getMaxResourceUsage{'WithWeight' if weighted else ''}"
+
     def place(self, way: str) -> str:
         """Class and method of the behaviour in the release's source."""
         return specs.load().ways[way].alternatives[self.ways[way]].place

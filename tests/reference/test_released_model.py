@@ -15,6 +15,7 @@ from pulsar_conformance.conformance.engine.implementation import Implementation
 from pulsar_conformance.conformance.engine.judge import AppliedRule, JudgedImplementation
 from pulsar_conformance.reference import Model
 from pulsar_conformance.reference.released.java import in_map, java_hash, single, to_int, wrapped
+from pulsar_conformance.reference.released.release import ReleasedWays
 
 LEFT, RIGHT = "t/ns/0x00000000_0x80000000", "t/ns/0x80000000_0xffffffff"
 MB = 1_000_000
@@ -308,3 +309,18 @@ def test_the_leaders_map_keeps_the_places_that_an_earlier_cycle_gave_it():
 
     assert shed_last(seen(0, 0, two), seen(1, 95, two)) == [two[0]]
     assert shed_last(seen(0, 0, twelve), seen(1, 95, two)) == [two[1]]
+
+
+@pytest.mark.parametrize(
+    ("profile", "weighted", "method"),
+    [
+        ("released-2.4", False, ""),
+        ("released-2.10", False, "getMaxResourceUsage"),
+        ("released-2.10", True, ""),
+        ("released-3.0", False, "getMaxResourceUsage"),
+        ("released-3.0", True, "getMaxResourceUsageWithWeight"),
+    ],
+)
+def test_the_method_that_leaves_out_heap_memory_is_the_one_that_is_asked(profile, weighted, method):
+    named = ReleasedWays.of(profile).without_heap(weighted)
+    assert named == (method and f"LocalBrokerData.{method}")
