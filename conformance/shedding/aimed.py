@@ -1,4 +1,4 @@
-"""Cycles in which the readings of shedding lead to different answers."""
+"""Shedding cycles that the alternatives of a reading answer differently."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def _sketch(
 
 
 def _on_cpu(levels: Sequence[float], case: Json) -> Json:
-    """The case with each level reached by the CPU, which counts whatever is said of memory."""
+    """The case with the CPU of each broker at its level; memory may be ignored, the CPU not."""
     for broker, level in zip(case["brokers"].values(), levels, strict=True):
         broker["cpu"] = {"usage": level, "limit": 100}
     return case
@@ -50,12 +50,12 @@ def at_the_overload_threshold(random: Random) -> Json:
 
 
 def far_over(random: Random) -> Json:
-    """A broker whose excess is as large as several bundles."""
+    """A broker whose excess is as large as several of its bundles."""
     return _sketch(random, "OverloadShedder", [99, 10], {OVERLOAD_THRESHOLD: 60}, each=12)
 
 
 def all_overloaded_alike(random: Random) -> Json:
-    """Every broker overloaded, and none above the average."""
+    """Every broker equally overloaded, and hence none above the average."""
     settings = {**NEEDED, OVERLOAD_THRESHOLD: 60}
     return _sketch(random, "ThresholdShedder", [80.0] * random.randint(2, 4), settings)
 
@@ -69,9 +69,10 @@ def at_the_threshold(random: Random) -> Json:
 
 
 def well_above_the_average(random: Random) -> Json:
-    """Usages of 40, 10 and 10, with forty bundles of about 2.5 percent each on the busy broker.
+    """Usages of 40, 10 and 10; the busy broker has forty bundles of about 2.5 percent each.
 
-    What brings it to its target is 25, 21, 62.5 or 52.5 percent: 10, 9, 25 or 21 bundles.
+    By the alternatives it has to shed 25, 21, 62.5 or 52.5 percent of its traffic to reach its
+    target: 10, 9, 25 or 21 bundles.
     """
     case = _sketch(random, "ThresholdShedder", [40, 10, 10], {SHEDDER_THRESHOLD: 10}, each=40)
     [busy, *_] = case["brokers"].values()
@@ -87,7 +88,7 @@ def well_above_the_average(random: Random) -> Json:
 
 
 def _busy_but_one(random: Random, below: float, settings: Mapping[str, Any]) -> Json:
-    """Ten brokers with equal usage, and one `below` points below the average of all."""
+    """Ten brokers: nine with equal usage, and one `below` points below the average of all ten."""
     levels = [60.0] * 10 + [60 - below * 1.1]
     settings = {LOWER_BOUNDARY: True, **settings}
     return _sketch(random, "ThresholdShedder", levels, settings, each=2)
@@ -117,12 +118,12 @@ def _two_brokers(random: Random, factor: float, messages: float, settings: Json)
 
 
 def messages_differ_alone(random: Random) -> Json:
-    """Message rates that are far apart, and throughputs that are not."""
+    """Brokers with very different message rates, and similar throughputs."""
     return _two_brokers(random, 1.5, 4000, {RATE_THRESHOLD: 50, THROUGHPUT_THRESHOLD: 4})
 
 
 def differ_in_number_not_in_percent(random: Random) -> Json:
-    """A difference of 400 messages, which is 40 %, with a threshold of 50."""
+    """Brokers that differ by 400 messages, which is 40 %, with a threshold of 50."""
     ratio = random.choice((1.2, 4))
     return _two_brokers(random, 1.5, 400, {RATE_THRESHOLD: 50, THROUGHPUT_THRESHOLD: ratio})
 
@@ -139,12 +140,12 @@ def _one_busy(random: Random, each: int, awry: bool = False) -> Json:
 
 
 def bytes_against_messages(random: Random) -> Json:
-    """Bundles with fewer messages the more bytes they have."""
+    """Bundles of which those with more bytes have fewer messages."""
     return _one_busy(random, each=8, awry=True)
 
 
 def unloaded_before_the_split(random: Random) -> Json:
-    """A broker that should shed, with the halves of bundles that were unloaded ten minutes ago."""
+    """A broker that should shed; its bundles were unloaded undivided ten minutes ago."""
     case = _one_busy(random, each=4)
     for report in case["brokers"].values():
         for bundle in report["bundles"]:
@@ -155,7 +156,7 @@ def unloaded_before_the_split(random: Random) -> Json:
 
 
 def unloaded_just_so_long_ago(random: Random) -> Json:
-    """A broker that should shed; all its bundles were unloaded exactly a grace period ago."""
+    """A broker that should shed, with all bundles unloaded exactly one grace period ago."""
     case = _one_busy(random, each=4)
     owned = [bundle for report in case["brokers"].values() for bundle in report["bundles"]]
     case["recentlyUnloaded"] = dict.fromkeys(owned, 30)
@@ -163,7 +164,7 @@ def unloaded_just_so_long_ago(random: Random) -> Json:
 
 
 def never_measured_beside_measured(random: Random) -> Json:
-    """Bundles without data, and some that carry 101,000 bytes per second."""
+    """Bundles without data, next to some that carry 101,000 bytes per second."""
     case = _one_busy(random, each=6)
     [busy, *_] = case["brokers"].values()
     load = {"msgRateIn": 100, "msgThroughputIn": 101_000}
@@ -186,7 +187,7 @@ def _rates(amount: Amount) -> Json:
 
 
 def _case(strategy: str, settings: Json, brokers: Sequence[tuple[float, Sequence[Amount]]]) -> Json:
-    """Return brokers, given the CPU and the traffic of the bundles of each."""
+    """Return a case from the CPU of each broker and the traffic of its bundles."""
     bundles = iter(names.bundles(Random(0), sum(len(loads_) for _, loads_ in brokers)))
     weights = dict.fromkeys(WEIGHTS, 1.0)
     case: Json = {
@@ -215,13 +216,13 @@ def _overloaded(amounts: Sequence[Amount], usage: float = 80) -> Json:
 
 
 def _sizes(random: Random, count: int) -> list[Amount]:
-    """Return the traffic of bundles, each with more than the one before by either measure."""
+    """Return the traffic of bundles; each has more messages and more bytes than the one before."""
     start = random.randint(5, 20)
     return [(100.0 * (start + step), float((start + step) * MB)) for step in range(count)]
 
 
 def busy_in_one_window(random: Random) -> Json:
-    """Bundles with the more traffic in the long term the less they have now."""
+    """Bundles of which those with more traffic in the long term have less in the short term."""
     amounts = _sizes(random, 6)
     case = _overloaded(amounts)
     for bundle, amount in zip(case["bundles"].values(), reversed(amounts), strict=True):
@@ -230,7 +231,7 @@ def busy_in_one_window(random: Random) -> Json:
 
 
 def reported_otherwise(random: Random) -> Json:
-    """A broker that reports three times what its bundles carry, or a third of it."""
+    """A broker that reports three times, or a third of, the traffic of its bundles."""
     case = _overloaded(_sizes(random, 12))
     factor = random.choice((3, 1 / 3))
     busy = case["brokers"]["broker-1"]
@@ -239,27 +240,27 @@ def reported_otherwise(random: Random) -> Json:
 
 
 def expensive_by_messages(random: Random) -> Json:
-    """Two bundles: one with more messages, one with more bytes; either is enough."""
+    """Two bundles, one with more messages and one with more bytes; shedding either is enough."""
     few, many = random.sample((100.0, 200.0, 500.0, 1000.0), 2)
     least, most = sorted((few, many))
     return _overloaded([(most, 10.0 * MB), (least, 40.0 * MB)], usage=61)
 
 
 def enough_for_many(random: Random) -> Json:
-    """A broker above the average, with bundles of different sizes, any of which may go first."""
+    """A broker above the average, with bundles of different sizes; any of them may go first."""
     brokers = [(60, _sizes(random, 8)), (10, []), (5, [])]
     return _case("ThresholdShedder", {SHEDDER_THRESHOLD: 10}, brokers)
 
 
 def one_idle_and_many_bundles(random: Random) -> Json:
-    """Brokers at 60 % and an idle one; the busiest has twenty bundles."""
+    """Brokers at 60 % and an idle broker; the busiest one has twenty bundles."""
     settings = {SHEDDER_THRESHOLD: 20, LOWER_BOUNDARY: True}
     brokers = [(65, _sizes(random, 20)), *[(60, _sizes(random, 2))] * 4, (0, [])]
     return _case("ThresholdShedder", settings, brokers)
 
 
 def between_ratio_and_difference(random: Random) -> Json:
-    """Throughputs of 1 to 4.5 against a threshold of 4: 4.5 times as much, 3.5 times more."""
+    """Throughputs of 1 and 4.5 with a threshold of 4: 4.5 times as much is only 3.5 times more."""
     size = random.choice((10, 40)) * MB
     heavy = [(1000.0, 4.5 * size / 9)] * 9
     brokers = [(50, heavy), (40, [(100.0, size / 2), (100.0, size / 2)])]
@@ -267,14 +268,14 @@ def between_ratio_and_difference(random: Random) -> Json:
 
 
 def message_rates_alone_differ(random: Random) -> Json:
-    """Message rates that differ much while throughputs do not, in every window and measure."""
+    """Message rates that differ much and throughputs that do not, in every window and measure."""
     size = random.choice((10, 40)) * MB
     brokers = [(50, [(1000.0, 1.5 * size)] * 8), (40, [(100.0, float(size))] * 8)]
     return _case("UniformLoadShedder", {RATE_THRESHOLD: 50, THROUGHPUT_THRESHOLD: 4}, brokers)
 
 
 def numbers_differ_and_percentages_do_not(random: Random) -> Json:
-    """A difference of 400 messages, which is 40 %, in every window and by every measure."""
+    """Brokers that differ by 400 messages, which is 40 %, in every window and measure."""
     size, ratio = random.choice((10, 40)) * MB, random.choice((1.2, 4))
     brokers = [(50, [(175.0, 1.5 * size)] * 8), (40, [(125.0, float(size))] * 8)]
     return _case("UniformLoadShedder", {RATE_THRESHOLD: 50, THROUGHPUT_THRESHOLD: ratio}, brokers)

@@ -1,4 +1,4 @@
-"""Clusters for a cycle of shedding: a sketch that is filled in at random. [SHED, UNIFORM]"""
+"""Clusters for a shedding cycle: sketches with random details. [SHED, UNIFORM]"""
 
 from __future__ import annotations
 
@@ -20,52 +20,52 @@ NEEDED: Mapping[str, Any] = {SHEDDER_THRESHOLD: 10, RATE_THRESHOLD: 50, THROUGHP
 """Settings without a documented default that the strategies need."""
 
 OTHERS = st.sampled_from(("ThresholdShedder", "UniformLoadShedder"))
-"""The strategies that do not use the overload threshold."""
+"""Strategies that do not use the overload threshold."""
 
 graces: st.SearchStrategy[dict[str, Any]] = st.sampled_from((None, None, 1, 10, 45, 0)).map(
     lambda minutes: {} if minutes is None else {GRACE: minutes}
 )
-"""The grace period, in minutes: left out, or set."""
+"""The grace period in minutes, set or left out."""
 
 BYTES_A_MESSAGE = 1000
-"""Bytes of every message, so that messages and bytes give the same order and sums."""
+"""Bytes of every message, so that messages and bytes give the same order and the same sums."""
 
 MOST_TO_SHED = 90
-"""The largest amount that bundles can be made for, in percent of the traffic."""
+"""Maximum percentage of the traffic to shed for which bundles can be built."""
 
 MOST_BEFORE = 6
-"""The largest number of bundles that go before the one that decides."""
+"""Maximum number of bundles that go before the decisive one."""
 
 
 @dataclass(frozen=True)
 class Need:
-    """The amount that a broker has to shed, and the error of a wrong one, in percent of traffic."""
+    """The amount that a broker has to shed, and the error to detect, in percent of its traffic."""
 
     percent: float
     step: float
 
     @property
     def possible(self) -> bool:
-        """True if there can be bundles that distinguish the amounts."""
+        """True if bundles can be built that distinguish the right amount from the wrong one."""
         return 4 * self.step <= self.percent <= MOST_TO_SHED
 
 
 @dataclass(frozen=True)
 class Traffic:
-    """The traffic of one broker and of each bundle, in and out; some bundles may not move."""
+    """The traffic of one broker and of its bundles, in both directions."""
 
     whole: dict[str, float]
     bundles: tuple[dict[str, float], ...]
     stuck: int
-    """The number of the first bundles that were unloaded too recently to move."""
+    """Number of bundles, from the first on, that were unloaded too recently to move."""
 
 
 def carrying(random: Random, need: Need) -> Traffic:
-    """Return traffic for which a smaller amount sheds too little, and a larger one too much.
+    """Return traffic that distinguishes the needed amount from `need.step` percent more or less.
 
-    The bundles that go first are less than a step short of the need; with the next one they are
-    less than a step beyond it, and so they still are with the one after that. Messages and bytes
-    decide alike.
+    The bundles that go first sum to less than a step below the need. The next bundle takes them
+    less than a step beyond it, and so does the bundle after that. Messages and bytes lead to the
+    same decision.
     """
     percent, step = need.percent, need.step
     short = percent - step * random.uniform(0.1, 0.9)
@@ -90,7 +90,7 @@ def _load(messages: float, share: float) -> dict[str, float]:
 
 
 def _parts(random: Random, whole: float, least: float) -> list[float]:
-    """Return the parts of a sum, none of them below the least."""
+    """Split a sum into random parts, none of them below `least`."""
     count = random.randint(1, max(1, min(MOST_BEFORE, int(whole / least))))
     over = [random.random() for _ in range(count)]
     left = (whole - count * least) / sum(over)
@@ -98,7 +98,7 @@ def _parts(random: Random, whole: float, least: float) -> list[float]:
 
 
 def _stuck(random: Random, rest: float) -> list[float]:
-    """Return the traffic of bundles that stay; none if the report is newer than their data."""
+    """Return the traffic of immovable bundles; none if the report is newer than the bundle data."""
     count = random.choice((0, 1, 2, 5))
     if not count:
         return []
@@ -110,38 +110,40 @@ DEFAULT_GRACE = 30
 WEIGHTS = tuple(WEIGHT_SETTINGS.values())
 
 ASSUMED = (49, 50, 51, 49.5, 50.5, 51.15, 51.25)
-"""Messages and kilobytes per second each way, around those assumed without data."""
+"""Messages and kilobytes per second each way, around the values assumed for bundles
+without data.
+"""
 
 Load = Mapping[str, float]
 
 
 @dataclass
 class Sketch:
-    """The sketch of a cluster: usages by broker, numbers of bundles, and the settings."""
+    """Sketch of a cluster: usages by broker, numbers of bundles, and the settings."""
 
     random: Random
     strategy: str | None
     levels: Sequence[float]
-    """The busiest resource of each broker, in percent."""
+    """Usage of the busiest resource of each broker, in percent."""
     owned: Sequence[int]
     exact: bool = False
-    """True if usages are exact in every floating point; see `loads.draw_usages`."""
+    """True if usages are exact in floating point of any size; see `loads.draw_usages`."""
     settings: dict[str, Any] = field(default_factory=dict)
     history: Mapping[int, Sequence[float]] = field(default_factory=dict)
-    """Earlier usages by place of the broker, in percent."""
+    """Earlier usages of brokers, by index, in percent."""
     recent: float = 0.25
-    """Share of the bundles that were unloaded some time ago."""
+    """Share of the bundles that were unloaded before."""
     awry: bool = True
     """True if bundles with more bytes have fewer messages."""
     traffic: str | None = None
     """The kind of traffic of the bundles, or None for any; see `loads.weights_of_traffic`."""
     measured: bool = True
-    """True if every bundle was measured and broker rates are those of its bundles."""
+    """Kind of traffic of the bundles, or None for any kind; see `loads.weights_of_traffic`."""
     given: Mapping[int, Traffic] = field(default_factory=dict)
-    """The traffic of some brokers, by place; it comes with their bundles."""
+    """Traffic of some brokers and of their bundles, by index of the broker."""
 
     def case(self) -> Json:
-        """Return the case in the shapes of the protocol."""
+        """Return the case in the format of the protocol."""
         counts = [
             len(self.given[place].bundles) if place in self.given else count
             for place, count in enumerate(self.owned)
@@ -176,7 +178,7 @@ class Sketch:
         return loads.draw_rates(random, sizes, self.awry)
 
     def _settings(self) -> dict[str, Any]:
-        """Return the settings; half of the time they include every weight explicitly."""
+        """Return the settings, half of the time with every weight set explicitly."""
         spelled = self.random.random() < 0.5
         return {**(dict.fromkeys(WEIGHTS, 1.0) if spelled else {}), **self.settings}
 
@@ -224,7 +226,7 @@ class Sketch:
     def _recent(
         self, bundles: Sequence[str], stuck: Sequence[str], given_bundles: set[str]
     ) -> dict[str, float]:
-        """Return minutes since bundles were unloaded: none, around the grace period, or a day."""
+        """Return minutes since bundles were unloaded: none, about the grace period, or a day."""
         random, grace = self.random, self.settings.get(GRACE, DEFAULT_GRACE)
         within = (0, grace / 4, grace / 2, max(grace - 0.5, 0))
         around = (*within, max(grace - 1, 0), grace, grace + 0.5, grace + 1, grace * 3, 1440)
@@ -241,7 +243,7 @@ MANY_UNLOADS = 1000
 
 
 def with_many_unloads(sketch: Sketch) -> Json:
-    """Return the case of a sketch, one in ten with a thousand unloads of bundles that are gone."""
+    """Return the case of a sketch, in one of ten with a thousand unloads of absent bundles."""
     case = sketch.case()
     if sketch.random.random() < 0.1:
         gone = names.draw_bundles("gone/far", MANY_UNLOADS)
@@ -251,7 +253,7 @@ def with_many_unloads(sketch: Sketch) -> Json:
 
 
 def observed_before(random: Random, levels: Sequence[float]) -> dict[int, list[float]]:
-    """Return earlier usages of most brokers, in percent: steady, rising and falling."""
+    """Return earlier usages of most brokers, in percent: steady, rising or falling."""
     return {
         place: [
             max(0, round(level + random.choice((0, 0, 1, -1, 30, -30)), 2))
@@ -263,7 +265,7 @@ def observed_before(random: Random, levels: Sequence[float]) -> dict[int, list[f
 
 
 def besides(sketch: Sketch) -> Sketch:
-    """Sometimes add weights and a history, which the strategy of the sketch has to ignore."""
+    """Sometimes add weights and a history, which the sketch's strategy has to ignore."""
     random = sketch.random
     if random.random() < 0.15:
         sketch.settings |= {name: random.choice((0, 0.1, 0.5, 1.0)) for name in WEIGHTS}
@@ -274,12 +276,12 @@ def besides(sketch: Sketch) -> Sketch:
 
 
 FEWEST_OF_THE_BUSIEST = 8
-"""The least number of bundles of the busiest broker, so that some are small enough to move."""
+"""Minimum number of bundles of the busiest broker, so that some are small enough to move."""
 
 STRATEGY = "UniformLoadShedder"
 
 EQUALLY_LOW = 0.05
-"""The share of brokers that carry as little as the least loaded one."""
+"""Share of brokers that carry as little as the least loaded one."""
 
 
 class Carried(NamedTuple):
@@ -337,7 +339,7 @@ def uniform(draw: st.DrawFn, fewest: int = 2) -> Sketch:
 
 
 def _levels(random: Random, carried: Sequence[Carried]) -> list[float]:
-    """Return usages, mostly in the order of the traffic."""
+    """Return usages, mostly ranked like the traffic."""
     count = len(carried)
     steps = max(100, count)
     levels = [100 * step / steps for step in random.sample(range(steps), count)]
@@ -368,7 +370,7 @@ def _between(random: Random, low: Carried, high: Carried) -> Carried:
 
 
 def _shared_out(random: Random, whole: Carried, count: int) -> Traffic:
-    """Return the traffic of a broker, and bundles with that traffic in total."""
+    """Divide the traffic of a broker among `count` bundles."""
     parts = [0.1 + random.random() for _ in range(count)]
     other = random.sample(parts, count) if random.random() < 0.3 else parts
     all_of_them, share = sum(parts), random.choice(SHARES)

@@ -1,4 +1,4 @@
-"""Cycles of shedding: around the overload threshold, by any strategy, changed, and in a row."""
+"""Cycles of shedding: around the overload threshold, for any strategy, modified, and in a row."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from pulsar_conformance.reference.shedding import ENABLED, GRACE, PACKAGE, STRAT
 from pulsar_conformance.reference.threshold import HISTORY_SHARE, SHEDDER_THRESHOLD
 
 HALF_A_POINT = 0.5
-"""The error of an amount that is barely wrong."""
+"""Error of an amount that is barely wrong, in percent."""
 
 ways = st.sampled_from(("beside", "exact", "amount", "amount", "beside"))
 exact_thresholds = st.sampled_from((25, 50, 75))
@@ -47,7 +47,7 @@ defaults = st.sampled_from((84, 84.75, 85.25, 86, 95))
 
 @st.composite
 def overload(draw: st.DrawFn, fewest: int = 2) -> Sketch:
-    """Brokers on both sides of the threshold, exactly at it, or one with a decisive amount.
+    """Brokers above, below and exactly at the threshold, or one with a decisive amount to shed.
 
     The bundles of that broker distinguish the right amount from half a point more or less.
     """
@@ -99,7 +99,7 @@ def overload_by_default(draw: st.DrawFn, fewest: int = 2) -> Sketch:
 
 @st.composite
 def overload_with_few_bundles(draw: st.DrawFn, fewest: int = 2) -> Sketch:
-    """Overloaded brokers with no bundle, one, or two."""
+    """Overloaded brokers with no, one or two bundles."""
     size = draw(loads.sizes(fewest))
     random = draw(randoms)
     levels = [random.choice((90, 95, 100)) for _ in range(size.brokers)]
@@ -110,7 +110,7 @@ def overload_with_few_bundles(draw: st.DrawFn, fewest: int = 2) -> Sketch:
 
 @st.composite
 def overloaded_under_others(draw: st.DrawFn, fewest: int = 2) -> Sketch:
-    """Overloaded brokers under a strategy other than OverloadShedder."""
+    """Overloaded brokers, with a strategy other than OverloadShedder."""
     sketch = draw(overload(fewest))
     sketch.strategy = draw(OTHERS)
     sketch.settings = {**NEEDED, **sketch.settings}
@@ -118,7 +118,7 @@ def overloaded_under_others(draw: st.DrawFn, fewest: int = 2) -> Sketch:
 
 
 Clusters = Callable[[int], st.SearchStrategy[Sketch]]
-"""Returns a strategy of clusters with at least that number of brokers."""
+"""Returns a strategy of clusters with at least the given number of brokers."""
 
 Change = Callable[[Random, Json], Json]
 
@@ -129,12 +129,12 @@ def cases(*clusters: Clusters, fewest: int = 2) -> st.SearchStrategy[Json]:
 
 
 def cycle_trials(*clusters: Clusters, fewest: int = 2) -> st.SearchStrategy[Trial]:
-    """The same cases as trials."""
+    """Trials of one shedding cycle each, in clusters of any of these kinds."""
     return cases(*clusters, fewest=fewest).map(lambda case: Trial.of(SHED.id, case))
 
 
 def cycle_after_change(change: Change, *clusters: Clusters) -> st.SearchStrategy[Trial]:
-    """One cycle, after a change."""
+    """One cycle, modified by `change`."""
     sketches = st.one_of([made(2) for made in clusters])
     return st.builds(
         lambda case, random: Trial.of(SHED.id, change(random, case)),
@@ -144,7 +144,7 @@ def cycle_after_change(change: Change, *clusters: Clusters) -> st.SearchStrategy
 
 
 def pairs(change: Change, *clusters: Clusters) -> st.SearchStrategy[Trial]:
-    """A cycle, and the same cluster after a change."""
+    """A cycle, and the same cycle modified by `change`."""
     return st.builds(
         lambda case, random: Trial.of(SHED.id, case, change(random, copied(case))),
         cases(*clusters),
@@ -168,7 +168,7 @@ def _without_shedding(sketch: Sketch) -> Sketch:
 
 
 def recently_unloaded(fewest: int = 2) -> st.SearchStrategy[Sketch]:
-    """A cluster with most bundles unloaded around the grace period ago."""
+    """A cluster in which most bundles were unloaded about one grace period ago."""
     return any_strategy(fewest).map(_recently_unloaded)
 
 
@@ -178,17 +178,17 @@ def _recently_unloaded(sketch: Sketch) -> Sketch:
 
 
 def without_ties(fewest: int = 2) -> st.SearchStrategy[Sketch]:
-    """A cluster for any strategy, with the settings of all of them."""
+    """A cluster without ties for any strategy, with the settings of all strategies."""
     return any_strategy(fewest).map(_without_ties)
 
 
 def threshold_without_ties(fewest: int = 2) -> st.SearchStrategy[Sketch]:
-    """A cluster for ThresholdShedder, with the settings of all strategies."""
+    """A cluster without ties for ThresholdShedder, with the settings of all strategies."""
     return threshold(fewest).map(_without_ties)
 
 
 def others_without_ties(fewest: int = 2) -> st.SearchStrategy[Sketch]:
-    """A cluster for a strategy other than OverloadShedder."""
+    """A cluster without ties for a strategy other than OverloadShedder."""
     return st.one_of(threshold(fewest), uniform(fewest)).map(_without_ties)
 
 
@@ -199,12 +199,12 @@ def _without_ties(sketch: Sketch) -> Sketch:
 
 
 def after_splits(random: Random, case: Json) -> Json:
-    """Split some bundles after they were unloaded, under the names of the undivided ones."""
+    """Split some bundles after their unloading, which keeps the name of the undivided one."""
     unloaded = case["recentlyUnloaded"]
     for name in list(unloaded):
         part = HashRange.parse(name)
         if random.random() < 0.5:
-            # The last bundle of a namespace is wider by the remainder of the division.
+            # The last bundle of a namespace is wider, by the remainder of the division.
             end = part.upper + part.width
             upper = FULL_UPPER if end + part.width > FULL_UPPER else end
             whole = HashRange(part.lower, upper)
@@ -213,7 +213,7 @@ def after_splits(random: Random, case: Json) -> Json:
 
 
 def by_settings(random: Random, case: Json) -> Json:
-    """The same cycle, with the strategy in the setting instead of the case."""
+    """The same cycle, with its strategy named by the setting instead of the case."""
     name = case["strategy"].removeprefix(PACKAGE)
     case["settings"] = {**case["settings"], STRATEGY: random.choice(("", PACKAGE)) + name}
     case["strategy"] = None
@@ -221,12 +221,12 @@ def by_settings(random: Random, case: Json) -> Json:
 
 
 def unnamed(_random: Random, case: Json) -> Json:
-    """The same cycle, with no strategy named anywhere."""
+    """The same cycle without the name of any strategy."""
     return {**case, "strategy": None}
 
 
 def with_other_brokers_changed(random: Random, case: Json) -> Json:
-    """The same cluster with other usages of all brokers except one."""
+    """The same cluster with different usages of all brokers except one."""
     brokers = list(case["brokers"])
     kept = random.choice(brokers)
     for name in brokers:
@@ -238,13 +238,13 @@ def with_other_brokers_changed(random: Random, case: Json) -> Json:
 
 
 def with_another_overload_threshold(random: Random, case: Json) -> Json:
-    """The same cycle with another overload threshold."""
+    """The same cycle with a different overload threshold."""
     case["settings"][OVERLOAD_THRESHOLD] = random.choice((1, 10, 30, 99))
     return case
 
 
 def with_another_long_term(random: Random, case: Json) -> Json:
-    """The same cycle, a third of the time with long-term averages that bundles have exchanged."""
+    """The same cycle; a third of the time, long-term averages are exchanged between bundles."""
     known = [data for data in case["bundles"].values() if "longTermData" in data]
     if random.random() < 1 / 3:
         exchanged = random.sample([data["longTermData"] for data in known], len(known))
@@ -255,11 +255,11 @@ def with_another_long_term(random: Random, case: Json) -> Json:
 
 SEEN = ("brokers", "bundles", "recentlyUnloaded")
 LONGEST = 4
-"""The largest number of cycles in a row."""
+"""Maximum number of cycles in a row."""
 
 
 def rows(*clusters: Clusters) -> st.SearchStrategy[Trial]:
-    """A cluster in two cycles or more, unchanged or changed in between."""
+    """Two or more cycles of a cluster, which changes in between or stays as it is."""
     lengths = st.integers(2, LONGEST)
     return st.builds(
         lambda case, length, random: Trial.of(CYCLES.id, _row(case, length, random)),
@@ -281,7 +281,7 @@ def _row(case: Json, length: int, random: Random) -> Json:
 
 
 def _later(before: Json, grace: float, random: Random) -> Json:
-    """Return the next cycle: some time has passed, and bundles may have moved."""
+    """Return the next cycle: time has passed, and bundles may have moved."""
     cycle: Json = copied(before)
     cycle["minutes"] = random.choice((1, grace / 4, grace / 2, grace, grace + 0.5, grace * 3))
     cycle["recentlyUnloaded"] = {}
@@ -291,7 +291,7 @@ def _later(before: Json, grace: float, random: Random) -> Json:
 
 
 def _busiest_move(cycle: Json, random: Random) -> None:
-    """Move the busiest bundles of each broker to another broker, as if they were shed."""
+    """Move the busiest bundles of each broker to a different one, as if they had been shed."""
     brokers = cycle["brokers"]
     going = [(name, bundle) for name in brokers for bundle in _busiest(cycle, name, random)]
     for name, bundle in going:
@@ -303,7 +303,7 @@ def _busiest_move(cycle: Json, random: Random) -> None:
 
 
 def _busiest_are_gone(cycle: Json, random: Random) -> None:
-    """Take the busiest bundles of each broker away from the cluster."""
+    """Remove the busiest bundles of each broker from the cluster."""
     for name in cycle["brokers"]:
         for bundle in _busiest(cycle, name, random):
             _leave(cycle, name, bundle)
@@ -311,7 +311,7 @@ def _busiest_are_gone(cycle: Json, random: Random) -> None:
 
 
 def _usages_change_places(cycle: Json, random: Random) -> None:
-    """Exchange the usages of the brokers."""
+    """Exchange the usages of brokers."""
     brokers = cycle["brokers"]
     used = [{name: report.get(name) for name in RESOURCES} for report in brokers.values()]
     for report, other in zip(brokers.values(), random.sample(used, len(used)), strict=True):
@@ -321,7 +321,7 @@ def _usages_change_places(cycle: Json, random: Random) -> None:
 
 
 def _busiest(cycle: Json, broker: str, random: Random) -> list[str]:
-    """Return the one, two or three bundles of a broker with the most bytes."""
+    """Return up to three bundles of a broker, those with the most bytes."""
     by_bytes = sorted(cycle["brokers"][broker]["bundles"], key=lambda one: -_bytes(cycle, one))
     return by_bytes[: random.choice((1, 2, 3))]
 
@@ -352,12 +352,12 @@ CHANGES: tuple[tuple[CycleChange, ...], ...] = (
     (_usages_change_places,),
     (_busiest_are_gone,),
 )
-"""The changes that are made between two cycles."""
+"""Changes that are made between two cycles."""
 
 
 @st.composite
 def _decided_by_history(draw: st.DrawFn) -> Trial:
-    """Cycles in a row of one cluster, of which all but the last are the past of one broker."""
+    """Cycles in a row; earlier usages of one broker decide whether it sheds in the last."""
     size, share, past = draw(loads.sizes(2)), draw(history_shares), draw(past_is_high)
     random, length = draw(randoms), draw(st.integers(2, LONGEST))
     one = turn(random, size.brokers, share, past)

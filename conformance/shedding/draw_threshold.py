@@ -1,4 +1,4 @@
-"""Clusters for ThresholdShedder: around average and threshold, and with an idle broker."""
+"""Clusters for ThresholdShedder: around average and threshold, and with idle brokers."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from pulsar_conformance.reference.threshold import (
 
 
 def _averaging_to_the_edge() -> list[tuple[int, ...]]:
-    """Return exact usages of two or four brokers, one of them 25 points above the average."""
+    """Return exact usages of two or four brokers, of which one is 25 points above the average."""
     return [
         levels
         for count in (2, 4)
@@ -41,13 +41,13 @@ def _averaging_to_the_edge() -> list[tuple[int, ...]]:
 
 
 MOST_EXACT = 16
-"""The largest number of brokers whose average is exact in every floating point."""
+"""Maximum number of brokers whose average is exact in floating point of any size."""
 
 HALF_A_POINT = 0.5
-"""The error of a target that is barely wrong, in points or in percent of the average."""
+"""Error of a target that is barely wrong, in points or in percent of the average."""
 
 Amount = Callable[[float, float, float], float]
-"""Percent of its traffic that a broker sheds, by usage, average and distance below the average."""
+"""Percentage of its traffic that a broker sheds, from usage, average and distance below it."""
 
 AMOUNTS: Mapping[str, Amount] = {
     "points of traffic": lambda usage, average, below: usage - average + below,
@@ -57,7 +57,7 @@ AMOUNTS: Mapping[str, Amount] = {
         100 * (usage - average * (100 - below) / 100) / usage
     ),
 }
-"""By the readings `threshold-target` and `threshold-released`."""
+"""Amounts to shed under the readings `threshold-target` and `threshold-released`."""
 
 edges = st.sampled_from(_averaging_to_the_edge())
 ways = st.sampled_from(("above", "amount", "edge", "amount", "amount"))
@@ -74,10 +74,10 @@ shares = st.sampled_from((0.9, 0.5, 0.99, 0, 1))
 
 @st.composite
 def threshold(draw: st.DrawFn, fewest: int = 2) -> Sketch:
-    """Some brokers well above the rest, exactly at the limit, or one with a decisive amount.
+    """Brokers well above the rest, exactly at the limit, or with a decisive amount to shed.
 
-    The bundles of that broker distinguish five points (or percent) below the average from half a
-    point more or less, by one of the readings of the amount to shed.
+    In the last case the bundles distinguish a target of five points (or percent) below the average
+    from half a point more or less, under one of the readings of the amount to shed.
     """
     size, way = draw(loads.sizes(fewest)), draw(ways)
     random = draw(randoms)
@@ -119,7 +119,7 @@ def _need(amount: Amount, usage: float, average: float) -> Need:
 def _at_the_edge(
     random: Random, size: Size, edge: tuple[int, ...], settings: dict[str, Any]
 ) -> Sketch:
-    """Exact usages, one of them 25 points above the average, of a power of two of brokers."""
+    """Exact usages of a power of two of brokers, one of them 25 points above the average."""
     levels = list(edge)
     while len(levels) < size.brokers <= MOST_EXACT:
         levels *= 2
@@ -131,10 +131,10 @@ def _at_the_edge(
 
 @st.composite
 def near_the_limit(draw: st.DrawFn, fewest: int = 2) -> Sketch:
-    """One broker slightly below or above average and limit, the others equal."""
+    """One broker slightly below or above the limit, which is average and threshold together."""
     size, even, limit, step = draw(loads.sizes(fewest)), draw(others), draw(above), draw(steps)
     random, count = draw(randoms), size.brokers
-    # This broker is above the average of all by the limit.
+    # This broker exceeds the average of all brokers by the limit.
     at = even + limit * count / (count - 1)
     levels = [even] * (count - 1) + [max(0, round(at + step * count / (count - 1), 3))]
     random.shuffle(levels)
@@ -148,7 +148,7 @@ least_steps = st.sampled_from((0.2, 0.6, 0.9, 1.3, 2))
 
 @st.composite
 def near_the_least(draw: st.DrawFn, fewest: int = 2) -> Sketch:
-    """One broker far above the others, whose bundles carry about the least throughput."""
+    """One broker far above the others, whose bundles carry about the minimum throughput."""
     sketch, least = draw(near_the_limit(max(fewest, 3))), draw(st.sampled_from((1, 10, 40)))
     busiest = sketch.levels.index(max(sketch.levels))
     sketch.levels = [
@@ -166,7 +166,7 @@ def near_the_least(draw: st.DrawFn, fewest: int = 2) -> Sketch:
 
 @st.composite
 def with_idle_brokers(draw: st.DrawFn, fewest: int = 2) -> Sketch:
-    """Idle brokers lower the average, so that the busy ones are above the limit."""
+    """Idle brokers, which lower the average so that the busy ones are above the limit."""
     size, share = draw(loads.sizes(fewest)), draw(idle_shares)
     random = draw(randoms)
     idle = max(1, round(share * size.brokers))
@@ -179,7 +179,7 @@ def with_idle_brokers(draw: st.DrawFn, fewest: int = 2) -> Sketch:
 
 @st.composite
 def with_weights(draw: st.DrawFn, fewest: int = 2) -> Sketch:
-    """Weights decide which brokers are above the average."""
+    """Brokers of which weights decide whether they are above the average."""
     sketch = draw(threshold(fewest))
     chosen = (0, 0.25, 0.5, 1.0) if sketch.exact else (0, 0.1, 0.3, 0.5, 0.8, 1.0)
     sketch.settings |= {name: sketch.random.choice(chosen) for name in WEIGHTS}
@@ -188,7 +188,7 @@ def with_weights(draw: st.DrawFn, fewest: int = 2) -> Sketch:
 
 @st.composite
 def with_history(draw: st.DrawFn, fewest: int = 2) -> Sketch:
-    """Brokers with earlier observations, steady, rising and falling."""
+    """Brokers with earlier usages that are steady, rising or falling."""
     sketch = draw(threshold(fewest))
     sketch.exact = False
     sketch.settings[HISTORY_SHARE] = draw(shares)
@@ -203,7 +203,7 @@ BELOW: tuple[Callable[[float], float], ...] = (
     lambda threshold: threshold,
     lambda threshold: float(LOWER_BOUNDARY_LOAD) - threshold,
 )
-"""Distance from the average down to the boundary, by the reading `lower-boundary`."""
+"""Distance from the average to the lower boundary, by alternatives of `lower-boundary`."""
 
 bounds = st.sampled_from(BELOW)
 beside = st.sampled_from((0.25, -0.25, 0.4, -0.4, 0.75, -0.75))
@@ -219,7 +219,7 @@ level_usages = st.sampled_from(loads.EXACT)
 
 @st.composite
 def _idle_among_busy(draw: st.DrawFn, fewest: int, settings: dict[str, Any]) -> Sketch:
-    """One broker near the lower boundary by some reading, or idle as in the documents."""
+    """One broker near the lower boundary under some reading, or idle as the documents define it."""
     size, busy, limit = (
         draw(loads.sizes(max(fewest, 3))),
         draw(busy_levels),
@@ -241,7 +241,7 @@ def _idle_among_busy(draw: st.DrawFn, fewest: int, settings: dict[str, Any]) -> 
 
 
 LIGHTER, WEIGHT = 0.2, 0.8
-"""The share of clusters in which every weight is `WEIGHT`, and every usage higher."""
+"""Share of clusters with equal weights below 1, and that weight; their usages are higher."""
 
 
 def _weighted_alike(sketch: Sketch) -> Sketch:
@@ -255,7 +255,7 @@ def _even(random: Random, size: Size, busy: float) -> list[float]:
 
 
 def _one_below_the_average(random: Random, size: Size, busy: float, below: float) -> list[float]:
-    """One broker `below` points below the average of all."""
+    """Return usages with one broker `below` points below the average of all."""
     levels, place = _even(random, size, busy), random.randrange(size.brokers)
     of_others = sum(levels) - levels[place]
     levels[place] = max(0, round((of_others - size.brokers * below) / (size.brokers - 1), 4))
@@ -263,7 +263,7 @@ def _one_below_the_average(random: Random, size: Size, busy: float, below: float
 
 
 def _one_lower(random: Random, size: Size, busy: float, low: float | None) -> list[float]:
-    """One broker below the others by some points, at a share of their usage, or equal to them."""
+    """Return usages with one broker lower by some points, at a share of the others, or equal."""
     levels, place = _even(random, size, busy), random.randrange(size.brokers)
     if low is not None:
         levels[place] = busy + low if low < 0 else busy * low
@@ -277,7 +277,7 @@ def lower_boundary_on(draw: st.DrawFn, fewest: int = 2) -> Sketch:
 
 
 def lower_boundary_with_small_bundles(fewest: int = 2) -> st.SearchStrategy[Sketch]:
-    """The same cluster with brokers that report far more traffic than their bundles have."""
+    """A cluster with the lower boundary on; brokers report far more traffic than bundles."""
     return lower_boundary_on(fewest).map(_with_small_bundles)
 
 
@@ -316,7 +316,7 @@ past_is_high = st.booleans()
 
 @st.composite
 def with_lower_boundary(draw: st.DrawFn, fewest: int = 2) -> Sketch:
-    """Brokers above the limit with busy and idle ones, and the lower boundary switched on."""
+    """Brokers above the limit, and idle ones, with the lower boundary switched on."""
     size, busy, limit = draw(loads.sizes(max(fewest, 3))), draw(busy_levels), draw(level_limits)
     random = draw(randoms)
     levels: list[float] = [random.choice((busy, busy - 1, 0)) for _ in range(size.brokers)]
@@ -331,10 +331,10 @@ def with_lower_boundary(draw: st.DrawFn, fewest: int = 2) -> Sketch:
 
 
 class Turn(NamedTuple):
-    """A broker that was, or is, far from the average of the others, which do not change."""
+    """Usages of a broker whose history or present is high, and of all other brokers."""
 
     share: float
-    """The share of history."""
+    """The share of history in the compared usage."""
     past: float
     present: float
     others: float
@@ -342,10 +342,11 @@ class Turn(NamedTuple):
 
 
 def turn(random: Random, brokers: int, share: float, past: bool) -> Turn:
-    """Return usages of which the share of history alone decides whether the broker sheds.
+    """Return usages for which the share of history alone decides whether the broker sheds.
 
-    Its higher usage, in the past or at present, has a weight of a half or more, and is then 1.5
-    thresholds or more above the average; or a half or less, and is then 0.75 thresholds at most.
+    If the high usage, in the past or at present, counts for at least one half, the compared usage
+    is 1.5 thresholds or more above the average. If it counts for one half at most, the compared
+    usage is at most 0.75 thresholds above.
     """
     threshold, others = random.choice((5, 8, 10)), random.choice((5, 10, 20))
     weight = share if past else 1 - share
@@ -356,7 +357,7 @@ def turn(random: Random, brokers: int, share: float, past: bool) -> Turn:
 
 @st.composite
 def decided_by_history(draw: st.DrawFn, fewest: int = 2) -> Sketch:
-    """A broker with another usage in the past, which counts by its share."""
+    """A broker with a different usage in the past, which counts by the share of history."""
     size, share, past = draw(loads.sizes(fewest)), draw(history_shares), draw(past_is_high)
     random = draw(randoms)
     one = turn(random, size.brokers, share, past)
@@ -373,7 +374,7 @@ def decided_by_history(draw: st.DrawFn, fewest: int = 2) -> Sketch:
 
 @st.composite
 def forgotten_history(draw: st.DrawFn, fewest: int) -> Sketch:
-    """Brokers with another usage in the past, which does not count."""
+    """Brokers with a different usage in the past, which does not count."""
     sketch, random = draw(threshold(fewest)), draw(randoms)
     history = {
         place: [max(0, 100 - level), max(0, level - 50)]
@@ -387,7 +388,7 @@ def forgotten_history(draw: st.DrawFn, fewest: int) -> Sketch:
 
 @st.composite
 def single_bundles(draw: st.DrawFn, fewest: int) -> Sketch:
-    """A broker far above the average with a bundle or two, the others with one or none."""
+    """A broker far above the average with one or two bundles, and others with one or none."""
     random = draw(randoms)
     count = max(fewest, 2, draw(st.integers(2, 6)))
     levels = [draw(st.sampled_from([60.0, 80.0, 95.0]))]

@@ -34,7 +34,7 @@ def nothing_is_shed_when_switched_off(
 
 @SHED.check("SHED-02", draws=draws.cycle_trials(draws.any_strategy))
 def only_owned_bundles_go(case: SheddingCycle, answer: Unloading, expect: Expect) -> None:
-    """A broker sheds bundles that it owns."""
+    """Brokers shed only bundles that they own."""
     owned = {(name, b) for name, broker in case.brokers.items() for b in broker.bundles}
     expect.reached(case.enabled and bool(owned))
     wrong = (
@@ -53,7 +53,7 @@ def each_bundle_goes_once(case: SheddingCycle, answer: Unloading, expect: Expect
 
 @SHED.check("SHED-04", draws=draws.cycle_after_change(draws.after_splits, draws.recently_unloaded))
 def recently_unloaded_bundles_stay(case: SheddingCycle, answer: Unloading, expect: Expect) -> None:
-    """A bundle that was unloaded within the grace period stays where it is."""
+    """A bundle that was unloaded within the grace period is not unloaded again."""
     blocked = {b for broker in case.brokers.values() for b in broker.bundles if case.blocked(b)}
     expect.reached(case.enabled and bool(blocked))
     wrong = (bundle for _, bundle in answer.pairs if bundle in blocked)
@@ -61,7 +61,7 @@ def recently_unloaded_bundles_stay(case: SheddingCycle, answer: Unloading, expec
 
 
 def _alike(asked: Sequence[Asked[SheddingCycle, Unloading]], expect: Expect) -> None:
-    """Assume one cluster in both questions, of which the answer is determined."""
+    """Assume that both questions are about one cluster, and that its answer is determined."""
     (case, _), (_, named) = asked
     expect.given(case.enabled and named.cycle.enabled, "shedding runs")
     expect.given(case.case["brokers"] == named.cycle.case["brokers"], "one cluster")
@@ -82,7 +82,7 @@ def _as_named(asked: Sequence[Asked[SheddingCycle, Unloading]], expect: Expect) 
 def threshold_shedder_is_the_default(
     asked: Sequence[Asked[SheddingCycle, Unloading]], expect: Expect
 ) -> None:
-    """With no strategy named anywhere, bundles are unloaded as by ThresholdShedder."""
+    """Without the name of a strategy, the same bundles are unloaded as by ThresholdShedder."""
     expect.given(len(asked) == 2, "a cycle with a strategy and one without")
     named, unnamed = asked
     nowhere = unnamed.case.case["strategy"] is None and STRATEGY not in unnamed.case.settings.given
@@ -95,12 +95,14 @@ def threshold_shedder_is_the_default(
 def the_setting_selects_the_strategy(
     asked: Sequence[Asked[SheddingCycle, Unloading]], expect: Expect
 ) -> None:
-    """A strategy that the setting names sheds as it does when the case names it."""
-    expect.given(len(asked) == 2, "a cycle by the case's strategy and one by the setting's")
+    """A strategy named by the setting sheds the same as if the case names it."""
+    expect.given(
+        len(asked) == 2, "a cycle whose case names the strategy, and one whose setting does"
+    )
     named, by_setting = asked
     expect.given(named.case.case["strategy"] is not None, "the case names a strategy")
     expect.given(by_setting.case.case["strategy"] is None, "the setting names it")
-    expect.given(named.case.strategy == by_setting.case.strategy, "it is the same")
+    expect.given(named.case.strategy == by_setting.case.strategy, "both name the same strategy")
     _as_named([by_setting, named], expect)
 
 
@@ -108,7 +110,7 @@ def the_setting_selects_the_strategy(
 def bundles_with_more_traffic_go_first(
     case: SheddingCycle, answer: Unloading, expect: Expect
 ) -> None:
-    """No bundle goes instead of one of its broker's that carries more."""
+    """A broker sheds no bundle while it keeps a movable one with more traffic."""
     expect.given(quantities.sheds_by(case, "OverloadShedder"), "OverloadShedder sheds")
     one = expect.readings["overload-amount"] == "one"
     expect.given(not one, "more than one bundle may go")
@@ -142,7 +144,7 @@ def _in_a_row(row: CyclesInARow, expect: Expect) -> None:
 def later_cycles_shed_what_is_owned_now(
     row: CyclesInARow, answer: UnloadingInARow, expect: Expect
 ) -> None:
-    """Every cycle sheds bundles that their brokers own in it, each once."""
+    """In every cycle, brokers shed bundles that they own at that time, each once."""
     _in_a_row(row, expect)
     for place, one in enumerate(answer, 1):
         brokers = one.cycle.brokers.items()
@@ -161,7 +163,7 @@ def later_cycles_shed_what_is_owned_now(
 def what_a_cycle_unloaded_stays_for_a_while(
     row: CyclesInARow, answer: UnloadingInARow, expect: Expect
 ) -> None:
-    """A bundle that an earlier cycle unloaded within the grace period stays where it is."""
+    """A bundle that an earlier cycle unloaded within the grace period is not unloaded again."""
     _in_a_row(row, expect)
     for place, one in enumerate(answer, 1):
         cycle, before = one.cycle, list(answer)[: place - 1]
@@ -174,7 +176,7 @@ def what_a_cycle_unloaded_stays_for_a_while(
         }
         if expect.reached(cycle.enabled and bool(moved)):
             again = (bundle for _, bundle in one.pairs if bundle in moved)
-            expect.nothing(again, f"a cycle within {cycle.grace} minutes before unloaded it")
+            expect.nothing(again, f"an earlier cycle unloaded it within {cycle.grace} minutes")
 
 
 FRAMES = ("shortTermData", "longTermData")
@@ -187,7 +189,7 @@ def each_cycle_alone(
     _defaults: Mapping[str, Any],
     _readings: Readings,
 ) -> Iterator[Question]:
-    """Yield the cycles of a sequence, each as if it were the first."""
+    """Yield each cycle of a sequence as if it were the first."""
     if SHED.id not in rule.operations:
         return
     shared = {name: question.case[name] for name in ("strategy", "settings")}
@@ -203,7 +205,7 @@ def bytes_against_messages(
     _defaults: Mapping[str, Any],
     _readings: Readings,
 ) -> Iterator[Question]:
-    """Yield the same cluster, in which bundles with more bytes have fewer messages."""
+    """Yield the same cluster with bundles of which those with more bytes have fewer messages."""
     case = copied(question.case)
     frames = [data[frame] for data in case["bundles"].values() for frame in FRAMES if frame in data]
     most = max(map(_bytes, frames), default=0)

@@ -1,4 +1,4 @@
-"""THRESHOLD: the part of earlier observations in the usage that ThresholdShedder compares."""
+"""THRESHOLD: how earlier observations count in the usage that ThresholdShedder compares."""
 
 from __future__ import annotations
 
@@ -40,19 +40,20 @@ HALF = Fraction(1, 2)
 
 
 Range = tuple[Percent, Percent]
-"""The least and the most that a usage may be."""
+"""The lowest and the highest possible usage."""
 
 
 def _observed(levels: UsageLevels, broker: Broker) -> Range:
-    """Return the range of the observations of a broker, whichever of them count."""
+    """Return the range of a broker's observed usages, present and earlier."""
     seen = (*broker.history, levels.cycle.weighted_usage[broker.name])
     return min(seen), max(seen)
 
 
 def _mixed(levels: UsageLevels, broker: Broker) -> Range:
-    """Return the range of the usage of a broker, by the share of its history.
+    """Return the range of a broker's compared usage, given the share of history.
 
-    A history counts wholly, for nothing, or on the right side of a half.
+    If the share is 0, one half or 1, the usage is certain up to the range of the history. Otherwise
+    it is only certain on which side of one half the share is.
     """
     present, share = levels.cycle.weighted_usage[broker.name], levels.history_share
     if not broker.history:
@@ -70,7 +71,7 @@ def _by_range(
     range_of: Callable[[UsageLevels, Broker], Range],
     expect: Expect,
 ) -> None:
-    """Demand what holds for all usages in their ranges."""
+    """Demand all that holds for every usage in the ranges."""
     levels = levels_of(case, expect)
     expect.given(has_history(case), "brokers have a history")
     not_for_idle_brokers(case, expect)
@@ -93,13 +94,13 @@ def _by_range(
 
 @SHED.check("THRESHOLD-07", draws=cycle_trials(draws.with_history))
 def history_lies_between(case: SheddingCycle, answer: Unloading, expect: Expect) -> None:
-    """The compared usage is within the observations of the broker, present and earlier."""
+    """The compared usage lies within the range of present and earlier observations."""
     _by_range(case, answer, _observed, expect)
 
 
 @SHED.check("THRESHOLD-16", draws=cycle_trials(draws.decided_by_history))
 def history_counts_by_its_share(case: SheddingCycle, answer: Unloading, expect: Expect) -> None:
-    """The compared usage is closer to the history for a larger share of history."""
+    """The larger the share of history, the closer the compared usage is to the history."""
     _by_range(case, answer, _mixed, expect)
 
 
@@ -112,7 +113,7 @@ def _exactly(levels: UsageLevels, broker: Broker) -> Range:
 def history_is_smoothed_exponentially(
     case: SheddingCycle, answer: Unloading, expect: Expect
 ) -> None:
-    """The compared usage is that before, times the share of history, and the rest of the new."""
+    """The compared usage is the last one times the share, plus the new one times the rest."""
     _by_range(case, answer, _exactly, expect)
 
 
@@ -120,10 +121,10 @@ def history_is_smoothed_exponentially(
 def history_of_nothing_counts_nothing(
     case: SheddingCycle, answer: Unloading, expect: Expect
 ) -> None:
-    """With a share of 0, the present usage decides, independent of history."""
+    """With a share of history of 0, only the present usage counts."""
     levels = levels_of(case, expect)
     expect.given(has_history(case), "brokers have a history")
-    expect.given(levels.history_share == 0, "it does not count")
+    expect.given(levels.history_share == 0, "history does not count")
     not_for_idle_brokers(case, expect)
     for broker in brokers_above(levels):
         if expect.reached(can_shed_by_any_measure(case, broker)):
@@ -137,7 +138,7 @@ def history_of_nothing_counts_nothing(
 def usage_lies_between_what_cycles_saw(
     row: CyclesInARow, answer: UnloadingInARow, expect: Expect
 ) -> None:
-    """In later cycles, the compared usage is within those of this and earlier cycles."""
+    """In later cycles, the compared usage lies within the usages of this and earlier cycles."""
     _in_later_cycles(history_lies_between, row, answer, expect)
 
 
@@ -145,7 +146,7 @@ def usage_lies_between_what_cycles_saw(
 def earlier_cycles_count_by_their_share(
     row: CyclesInARow, answer: UnloadingInARow, expect: Expect
 ) -> None:
-    """In later cycles the usages of earlier ones count by the share of history."""
+    """In later cycles, the usages of earlier cycles count by the share of history."""
     _in_later_cycles(history_counts_by_its_share, row, answer, expect)
 
 
@@ -153,7 +154,7 @@ def earlier_cycles_count_by_their_share(
 def earlier_cycles_are_smoothed_exponentially(
     row: CyclesInARow, answer: UnloadingInARow, expect: Expect
 ) -> None:
-    """In later cycles the usage of those before is kept by the share of history."""
+    """In later cycles, the compared usage is smoothed exponentially over earlier cycles."""
     _in_later_cycles(history_is_smoothed_exponentially, row, answer, expect)
 
 
@@ -163,7 +164,7 @@ def _in_later_cycles(
     answer: UnloadingInARow,
     expect: Expect,
 ) -> None:
-    """Judge each cycle but the first by what it remembers of those before."""
+    """Judge each cycle but the first, with the earlier cycles as its history."""
     expect.given(len(row) > 1, "cycles in a row")
     first = row.alone(0)
     expect.given(sheds_by(first, "ThresholdShedder"), "ThresholdShedder sheds")

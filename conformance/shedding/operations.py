@@ -1,4 +1,4 @@
-"""Shedding as questions: one cycle, and several cycles in a row."""
+"""Operations of shedding: one cycle, and several cycles in a row."""
 
 from __future__ import annotations
 
@@ -47,13 +47,16 @@ def _legal_cycle(case: Json, settings: Settings) -> Problems:
 
 
 def history_share(settings: Settings) -> Problems:
-    """Yield a problem unless the weight of earlier usage is a share of one."""
+    """Yield a problem unless the share of history is between 0 and 1."""
     if not 0 <= settings.number(HISTORY_SHARE) <= 1:
-        yield f"case.settings.{HISTORY_SHARE}: a share lies between 0 and 1"
+        yield f"case.settings.{HISTORY_SHARE}: a share must be between 0 and 1"
 
 
 def _moved(owned: set[str], recently: Mapping[str, float]) -> Problems:
-    """Yield each recently unloaded bundle that is a part of a present one: bundles never merge."""
+    """Yield a problem for each recently unloaded bundle that lies within a present one.
+
+    Bundles never merge.
+    """
     parts: dict[str, list[tuple[HashRange, str]]] = defaultdict(list)
     for bundle in owned:
         parts[namespace_of(bundle)].append((HashRange.parse(bundle), bundle))
@@ -70,7 +73,7 @@ def _unloading(case: SheddingCycle, answer: Json) -> Unloading:
 
 
 def _matches_cycle(allowed: Json, answer: Json) -> bool:
-    """True if the bundles of each broker are the same, in order."""
+    """True if each broker has the same bundles, in the same order."""
     return _by_broker(allowed["unload"]) == _by_broker(answer["unload"])
 
 
@@ -130,19 +133,19 @@ def _legal_cycles(case: Json, settings: Settings) -> Problems:
             yield problem.replace("case", where, 1) if problem.startswith("case.") else problem
         for name, report in cycle["brokers"].items():
             if "usageHistory" in report:
-                yield f"{where}.brokers.{name}: usageHistory is what the cycles before say"
+                yield f"{where}.brokers.{name}: no usageHistory here, since earlier cycles give it"
         if cycle["brokers"].keys() != first["brokers"].keys():
-            yield f"{where}.brokers: every cycle has the same brokers"
+            yield f"{where}.brokers: every cycle must have the same brokers"
     if later and CyclesInARow(case, settings, ANY).alone(0).strategy == "ThresholdShedder":
         yield from history_share(settings)
 
 
 ANY = Readings({})
-"""Readings for a strategy, which depends on none."""
+"""Readings for a strategy that depends on none."""
 
 
 def _read(row: CyclesInARow, answer: Json) -> UnloadingInARow:
-    """Read each cycle as the answers to those before left it. Errors: `Violated`."""
+    """Return the unloads of each cycle, given the answers to earlier ones. Errors: `Violated`."""
     found: list[Unloading] = []
     answered = answer["cycles"]
     if len(answered) != len(row):
@@ -155,7 +158,7 @@ def _read(row: CyclesInARow, answer: Json) -> UnloadingInARow:
 
 
 def _matches_cycles(allowed: Json, answer: Json) -> bool:
-    """True if the bundles of each broker are the same, in order, cycle by cycle."""
+    """True if each broker has the same bundles in every cycle, in the same order."""
     same = len(allowed["cycles"]) == len(answer["cycles"])
     return same and all(map(SHED.matches, allowed["cycles"], answer["cycles"]))
 
@@ -176,9 +179,9 @@ def _same_cycles(_case: Json, answer: Json) -> object:
 
 
 def _row_is_determined(row: CyclesInARow, readings: Readings) -> bool:
-    """True if every cycle has one allowed answer, independent of the answers before.
+    """True if every cycle allows only one answer, whatever the earlier answers are.
 
-    With a strategy that mixes usages, later cycles depend on how it mixes them.
+    With a strategy that mixes in earlier usages, later cycles depend on how it does so.
     """
     alone = [row.alone(place) for place in range(len(row))]
     mixed = len(alone) > 1 and alone[0].strategy == "ThresholdShedder"

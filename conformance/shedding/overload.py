@@ -46,7 +46,7 @@ def _must_keep(case: SheddingCycle, broker: Broker, answer: Unloading, expect: E
 
 @SHED.check("OVERLOAD-01", draws=draws.cycle_trials(draws.overload))
 def an_overloaded_broker_sheds(case: SheddingCycle, answer: Unloading, expect: Expect) -> None:
-    """A broker over the threshold sheds something."""
+    """A broker over the threshold sheds at least one bundle."""
     _given(case, expect)
     for broker in case.brokers.values():
         sheds = is_overloaded(case, broker) and quantities.can_shed_by_any_measure(case, broker)
@@ -56,7 +56,7 @@ def an_overloaded_broker_sheds(case: SheddingCycle, answer: Unloading, expect: E
 
 @SHED.check("OVERLOAD-02", draws=draws.cycle_trials(draws.overload))
 def sheds_its_excess_plus_margin(case: SheddingCycle, answer: Unloading, expect: Expect) -> None:
-    """A broker sheds at least its excess and five points of its traffic, where it can."""
+    """A broker sheds at least its excess plus five points of its traffic, if it has that much."""
     _given(case, expect)
     for broker in case.brokers.values():
         if is_overloaded(case, broker) and expect.reached(quantities.can_shed(case, broker)):
@@ -66,7 +66,7 @@ def sheds_its_excess_plus_margin(case: SheddingCycle, answer: Unloading, expect:
 
 @SHED.check("OVERLOAD-03", draws=draws.cycle_trials(draws.overload))
 def sheds_no_more_than_it_takes(case: SheddingCycle, answer: Unloading, expect: Expect) -> None:
-    """Without the bundle with the least traffic, a broker would not shed enough."""
+    """A broker stops shedding once it has shed enough."""
     _given(case, expect)
     for broker in case.brokers.values():
         given = sorted(answer.owned(broker), key=case.traffic, reverse=True)
@@ -88,7 +88,7 @@ def other_brokers_keep_all(case: SheddingCycle, answer: Unloading, expect: Expec
 
 @SHED.check("OVERLOAD-05", draws=draws.cycle_trials(draws.overload))
 def sheds_exactly_one_bundle(case: SheddingCycle, answer: Unloading, expect: Expect) -> None:
-    """An overloaded broker sheds one bundle or none."""
+    """An overloaded broker sheds at most one bundle."""
     _given(case, expect)
     for broker in case.brokers.values():
         if is_overloaded(case, broker) and expect.reached(quantities.can_shed(case, broker)):
@@ -98,7 +98,7 @@ def sheds_exactly_one_bundle(case: SheddingCycle, answer: Unloading, expect: Exp
 
 @SHED.check("OVERLOAD-06", draws=draws.cycle_trials(draws.overload))
 def the_one_is_the_most_expensive(case: SheddingCycle, answer: Unloading, expect: Expect) -> None:
-    """The first bundle to go is the most expensive of those that may go."""
+    """The first bundle to go is the most expensive one that may move."""
     _given(case, expect)
     for broker in case.brokers.values():
         given = [bundle for bundle in answer.owned(broker) if not case.blocked(bundle)][:1]
@@ -115,7 +115,7 @@ def _by_bytes(case: SheddingCycle) -> bool:
 
 
 def _expense(case: SheddingCycle, bundle: str) -> Rate:
-    """Return the traffic that makes a bundle expensive, by the reading `expensive-measure`."""
+    """Return the traffic by which a bundle is expensive, by the reading `expensive-measure`."""
     rates = case.rates(bundle)
     return rates.throughput if _by_bytes(case) else rates.messages
 
@@ -127,7 +127,7 @@ def _priced(case: SheddingCycle, bundle: str) -> str:
 
 @SHED.check("OVERLOAD-07", draws=draws.cycle_trials(draws.overload_with_few_bundles))
 def a_single_bundle_stays(case: SheddingCycle, answer: Unloading, expect: Expect) -> None:
-    """A broker with fewer than two bundles sheds none."""
+    """A broker with a single bundle keeps it."""
     _given(case, expect)
     for broker in case.brokers.values():
         single = len(broker.bundles) < FEWEST_BUNDLES and bool(case.movable(broker))
@@ -141,8 +141,8 @@ def a_single_bundle_stays(case: SheddingCycle, answer: Unloading, expect: Expect
 def other_brokers_do_not_matter(
     asked: Sequence[Asked[SheddingCycle, Unloading]], expect: Expect
 ) -> None:
-    """The bundles that a broker sheds do not change with the usage of the others."""
-    expect.given(len(asked) == 2, "a cluster before and after")
+    """The bundles that a broker sheds do not depend on the usage of other brokers."""
+    expect.given(len(asked) == 2, "a cluster before and after a change")
     (before, first), (after, second) = asked
     _given(before, expect)
     _given(after, expect)
@@ -160,7 +160,7 @@ def other_brokers_do_not_matter(
 
 @SHED.check("OVERLOAD-09", draws=draws.cycle_trials(draws.overload))
 def any_one_resource_suffices(case: SheddingCycle, answer: Unloading, expect: Expect) -> None:
-    """One resource over the threshold overloads a broker, whatever the usage of the others."""
+    """One resource over the threshold overloads a broker, whatever its other resources."""
     _given(case, expect)
     for broker in case.brokers.values():
         threshold = overload_threshold(case)
@@ -172,7 +172,7 @@ def any_one_resource_suffices(case: SheddingCycle, answer: Unloading, expect: Ex
 
 @SHED.check("OVERLOAD-10", draws=draws.cycle_trials(draws.overload_by_default))
 def the_threshold_is_85_by_default(case: SheddingCycle, answer: Unloading, expect: Expect) -> None:
-    """Where no threshold is set, a broker sheds over 85 % and keeps all below."""
+    """If no threshold is set, a broker sheds above 85 % and keeps its bundles below."""
     _given(case, expect)
     expect.given(OVERLOAD_THRESHOLD not in case.settings.given, "no threshold is set")
     for broker in case.brokers.values():
@@ -190,11 +190,11 @@ def the_threshold_is_85_by_default(case: SheddingCycle, answer: Unloading, expec
 def other_strategies_ignore_the_threshold(
     asked: Sequence[Asked[SheddingCycle, Unloading]], expect: Expect
 ) -> None:
-    """The other strategies shed the same for any overload threshold."""
-    expect.given(len(asked) == 2, "a cycle with one threshold and with another")
+    """All other strategies shed the same bundles for any overload threshold."""
+    expect.given(len(asked) == 2, "a cycle with two different thresholds")
     (before, first), (after, second) = asked
     others = before.strategy == after.strategy and before.strategy != "OverloadShedder"
-    expect.given(before.enabled and others, "another strategy sheds")
+    expect.given(before.enabled and others, "a strategy other than OverloadShedder sheds")
     rest = ({**cycle.settings.given, OVERLOAD_THRESHOLD: None} for cycle in (before, after))
     expect.given(next(rest) == next(rest), "only the threshold changes")
     expect.given(before.case["brokers"] == after.case["brokers"], "one cluster")
@@ -212,7 +212,7 @@ def other_strategies_ignore_the_threshold(
 def each_cycle_sheds_by_its_own_usage(
     row: CyclesInARow, answer: UnloadingInARow, expect: Expect
 ) -> None:
-    """In every cycle a broker over the threshold sheds something, and no other broker does."""
+    """In every cycle, the brokers over the threshold shed, and no others."""
     expect.given(len(row) > 1, "cycles in a row")
     expect.given(quantities.sheds_by(row.alone(0), "OverloadShedder"), "OverloadShedder sheds")
     for one in answer:

@@ -1,6 +1,6 @@
-"""Quantities of a shedding cycle, and where floating point leaves a comparison open.
+"""Quantities of a shedding cycle, with comparisons that allow for floating point.
 
-A comparison returns None where it is too close for floating-point arithmetic.
+A comparison returns None if the values are too close for floating-point arithmetic to decide.
 """
 
 from __future__ import annotations
@@ -27,16 +27,17 @@ from pulsar_conformance.reference.uniform import RATE_THRESHOLD, THROUGHPUT_THRE
 from pulsar_conformance.reference.usage import WEIGHT_SETTINGS
 
 EXACT = frozenset(map(Fraction, (0, 25, 50, 75, 100)))
-"""Percentages without rounding in any floating point, as shares and in percent."""
+"""Percentages that need no rounding in any floating-point format, as shares or in percent."""
 
 EXACT_WEIGHTS = frozenset(Fraction(quarter, 4) for quarter in range(5))
 
 FEWEST_BUNDLES = 2
-"""Bundles below which no broker sheds under OverloadShedder. [OVERLOAD-07]"""
+"""Number of bundles below which no broker sheds under OverloadShedder. [OVERLOAD-07]"""
 
 FIVE_POINTS = Fraction(5)
-"""Points beyond the excess over the overload threshold, and below the average. [OVERLOAD-02,
-THRESHOLD-03]"""
+"""Points shed beyond the excess over the overload threshold, or to below the average. [OVERLOAD-02,
+THRESHOLD-03]
+"""
 
 EXAMPLE_BOUNDARY = Fraction(10)
 """Points below the average in the documents' example of the lower boundary. [THRESHOLD-09]"""
@@ -48,7 +49,7 @@ def overload_threshold(cycle: SheddingCycle) -> Percent:
 
 
 def is_overloaded(cycle: SheddingCycle, broker: Broker) -> bool | None:
-    """True if a broker is overloaded."""
+    """True if a broker is overloaded, None if the comparison is too close."""
     usage, threshold = usage_of(broker), overload_threshold(cycle)
     exact = EXACT.issuperset({*broker.percent.values(), threshold})
     if near(usage, threshold) and not exact:
@@ -66,13 +67,13 @@ def overload_need(cycle: SheddingCycle, broker: Broker) -> Rate:
 
 @dataclass(frozen=True)
 class UsageLevels:
-    """The usages of a cycle, their average, and the limits that follow from it, in percent."""
+    """Usages of a cycle, their average, and the limits that follow from them, in percent."""
 
     cycle: SheddingCycle
 
     @cached_property
     def usage(self) -> dict[str, Percent]:
-        """The usage of each broker with its history. [THRESHOLD-06, THRESHOLD-07]"""
+        """The usage of each broker, mixed with its history. [THRESHOLD-06, THRESHOLD-07]"""
         return {name: self._mixed(broker) for name, broker in self.cycle.brokers.items()}
 
     def _mixed(self, broker: Broker) -> Percent:
@@ -84,12 +85,12 @@ class UsageLevels:
 
     @cached_property
     def history_share(self) -> Fraction:
-        """The share of earlier observations in a usage."""
+        """The share of earlier observations in a broker's usage."""
         return self.cycle.settings.number(HISTORY_SHARE)
 
     @cached_property
     def average(self) -> Percent:
-        """The mean over every broker of the cluster. [THRESHOLD-05]"""
+        """The mean usage of all brokers of the cluster. [THRESHOLD-05]"""
         return total(self.usage.values()) / len(self.usage)
 
     @cached_property
@@ -99,7 +100,7 @@ class UsageLevels:
 
     @property
     def limit(self) -> Percent:
-        """Average and threshold together."""
+        """Sum of average and threshold, above which a broker sheds."""
         return self.average + self.threshold
 
     @property
@@ -113,13 +114,13 @@ class UsageLevels:
         return self.average - below[self.cycle.readings["lower-boundary"]]
 
     def need_of(self, broker: Broker) -> Rate:
-        """Return the traffic whose unloading brings a broker below the average. [THRESHOLD-03]"""
+        """Return the traffic to shed to bring a broker below the average. [THRESHOLD-03]"""
         return self.share_of(broker) * self.cycle.traffic_of(broker)
 
     def share_of(self, broker: Broker) -> Fraction:
-        """Return the share of its traffic whose unloading brings a broker below the average.
+        """Return the share of its traffic to shed to bring a broker below the average.
 
-        It is 0 for a broker without usage, of which no share can be computed from its usage.
+        It is 0 for a broker without usage under the reading that divides by its usage.
         """
         points = self.cycle.readings["threshold-target"] == "points"
         below = FIVE_POINTS if points else self.average * FIVE_POINTS / 100
@@ -129,7 +130,7 @@ class UsageLevels:
 
     @cached_property
     def _exact(self) -> bool:
-        """True if usages and average are the same in every floating-point arithmetic."""
+        """True if usages and average are exact in every floating-point format."""
         cycle, count = self.cycle, len(self.usage)
         used = {p for broker in cycle.brokers.values() for p in broker.percent.values()}
         weights = {cycle.settings.number(name) for name in WEIGHT_SETTINGS.values()}
@@ -141,15 +142,19 @@ class UsageLevels:
         )
 
     def over(self, broker: Broker) -> bool | None:
-        """True if a broker sheds: it is above average and threshold, and an unload takes enough."""
+        """True if a broker sheds: it is above the limit, and an unload takes enough throughput.
+
+        None if the comparison is too close.
+        """
         above = self._above(broker)
         return self.worthwhile(broker) if above else above
 
     def worthwhile(self, broker: Broker, share: Fraction | None = None) -> bool | None:
-        """True if an unload takes more than the least throughput. [THRESHOLD-20]
+        """True if an unload takes more than the minimum throughput. [THRESHOLD-20]
 
-        It takes a share of the broker's traffic; by default, the one that brings the broker below
-        the average. None if the answer depends on which bundles go, or on the size of a megabyte.
+        `share` is the share of the broker's traffic that is unloaded, by default enough to bring it
+        below the average. None if the answer depends on which bundles go, or on the size of a
+        megabyte.
         """
         cycle = self.cycle
         if LEAST_THROUGHPUT not in cycle.settings.defaults:
@@ -171,14 +176,14 @@ class UsageLevels:
         )
 
     def idle(self, usage: Percent) -> bool | None:
-        """True if a usage is below the lower boundary."""
+        """True if a usage is below the lower boundary, None if the comparison is too close."""
         exact = self.threshold in EXACT | {EXAMPLE_BOUNDARY} and self._exact
         return None if near(usage, self.bound) and not exact else usage < self.bound
 
 
 @dataclass(frozen=True)
 class Extremes:
-    """The lowest and the highest message rate and throughput of the brokers of a cycle."""
+    """Lowest and highest message rate and throughput among the brokers of a cycle."""
 
     messages: tuple[Rate, Rate]
     throughput: tuple[Rate, Rate]
@@ -192,40 +197,40 @@ class Extremes:
 
 
 def may_shed_for_overload(cycle: SheddingCycle, broker: Broker) -> bool:
-    """True if a broker may shed for its overload although another strategy is set. [SHED-08]"""
+    """True if a broker may shed because of overload under a different strategy. [SHED-08]"""
     everywhere = cycle.readings["overload-scope"] == "all"
     return everywhere and is_overloaded(cycle, broker) is not False
 
 
 def may_shed_its_most_expensive(cycle: SheddingCycle, broker: Broker) -> bool:
-    """True if it may thereby shed one bundle that is first by another measure than traffic."""
+    """True if it may then shed the one bundle that is first by a measure other than traffic."""
     one = cycle.readings["overload-amount"] == "one"
     other = cycle.readings["expensive-measure"] != cycle.readings["shed-measure"]
     return one and other and may_shed_for_overload(cycle, broker)
 
 
 def can_shed(cycle: SheddingCycle, broker: Broker) -> bool:
-    """True if a broker has two bundles or more, and one with traffic that may move."""
+    """True if a broker has at least two bundles, and a movable one with traffic."""
     enough = len(broker.bundles) >= FEWEST_BUNDLES
     return enough and cycle.carried(cycle.movable(broker)) > 0
 
 
 def can_shed_by_any_measure(cycle: SheddingCycle, broker: Broker) -> bool:
-    """True if a broker has two bundles or more, and one with messages and bytes that may move."""
+    """True if a broker has at least two bundles, and a movable one with messages and bytes."""
     return len(broker.bundles) >= FEWEST_BUNDLES and has_movable_load(cycle, broker)
 
 
 def expect_enough(answer: Unloading, broker: Broker, need: Rate, of: str, expect: Expect) -> None:
-    """Demand the traffic that a broker has to shed, or all that it may move if that is less."""
+    """Demand that a broker sheds what it needs to, or all that is movable if that is less."""
     movable = answer.cycle.carried(answer.cycle.movable(broker))
     which = of if movable >= need else f"{of}, all that it may move:"
     expect.at_least(answer.traffic_from(broker), min(need, movable), which, answer.cycle.written)
 
 
 def overload_need_of_subset(cycle: SheddingCycle, broker: Broker) -> Rate:
-    """Return the traffic that an overloaded broker has to shed without shedding all.
+    """Return the traffic that an overloaded broker has to shed without shedding every bundle.
 
-    It sheds a subset of its bundles. Where all of them are too little, one may be left.
+    Only a part of its bundles goes. If even all of them are not enough, one may be kept.
     """
     need, movable = overload_need(cycle, broker), cycle.movable(broker)
     whole = len(movable) == len(set(broker.bundles)) and cycle.carried(movable) < need
@@ -233,7 +238,7 @@ def overload_need_of_subset(cycle: SheddingCycle, broker: Broker) -> Rate:
 
 
 def has_movable_load(cycle: SheddingCycle, broker: Broker) -> bool:
-    """True if a broker has messages and bytes, and a bundle with both that may move."""
+    """True if a broker has messages and bytes, and so does one of its movable bundles."""
     movable = map(cycle.rates, cycle.movable(broker))
     both = any(rates.messages > 0 and rates.throughput > 0 for rates in movable)
     return both and broker.rates.messages > 0 and broker.rates.throughput > 0
@@ -242,7 +247,7 @@ def has_movable_load(cycle: SheddingCycle, broker: Broker) -> bool:
 def expect_busiest_first(
     cycle: SheddingCycle, broker: Broker, answer: Unloading, expect: Expect
 ) -> None:
-    """Demand that no bundle of a broker goes instead of another one that carries more."""
+    """Demand that a broker sheds no bundle while it keeps a movable one with more traffic."""
     given = [bundle for bundle in answer.owned(broker) if not cycle.blocked(bundle)]
     kept = [bundle for bundle in cycle.movable(broker) if bundle not in given]
     if expect.reached(bool(given and kept)):
@@ -253,7 +258,7 @@ def expect_busiest_first(
 
 
 def has_ties(cycle: SheddingCycle, broker: Broker) -> bool:
-    """True if two movable bundles of a broker carry the same, so that either may go first."""
+    """True if two movable bundles of a broker carry equal traffic, so that either may go first."""
     return _tied(map(cycle.traffic, cycle.movable(broker)))
 
 
@@ -262,10 +267,10 @@ def _tied(rates: Iterable[Rate]) -> bool:
 
 
 def agree(first: Unloading, second: Unloading) -> bool:
-    """True if two answers to the same question may both come from one balancer.
+    """True if two answers to one question are consistent with each other.
 
-    Where the documents do not determine which bundles go, the brokers that shed some have to be
-    the same; else the bundles.
+    The bundles have to be the same. If the documents do not determine which bundles go, only the
+    brokers that shed have to be the same.
     """
     if _bundles_are_determined(first.cycle):
         return sorted(first.pairs) == sorted(second.pairs)
@@ -273,7 +278,7 @@ def agree(first: Unloading, second: Unloading) -> bool:
 
 
 def determined_part(answer: Unloading) -> str:
-    """Format an answer without the parts in which another answer may differ."""
+    """Format the part of an answer that the documents determine."""
     if _bundles_are_determined(answer.cycle):
         return str(answer)
     brokers = dict.fromkeys(broker for broker, _ in answer.pairs)
@@ -281,7 +286,7 @@ def determined_part(answer: Unloading) -> str:
 
 
 def _bundles_are_determined(cycle: SheddingCycle) -> bool:
-    """True if the documents say which bundles go, and not only how much has to go."""
+    """True if the documents determine which bundles go, not only how much traffic."""
     ordered = cycle.readings["threshold-order"] == "traffic"
     relief = LOWER_BOUNDARY in cycle.settings.given
     by_traffic = cycle.strategy == "ThresholdShedder" and ordered and not relief
@@ -289,7 +294,7 @@ def _bundles_are_determined(cycle: SheddingCycle) -> bool:
 
 
 def has_one_busiest(cycle: SheddingCycle) -> bool:
-    """True if only one broker can be the one that unloads to relieve an idle one."""
+    """True if only one broker can be chosen to unload in order to relieve an idle one."""
     if cycle.strategy == "ThresholdShedder":
         *_, second, first = sorted(UsageLevels(cycle).usage.values())
         return LOWER_BOUNDARY not in cycle.settings.given or not near(first, second)
@@ -307,12 +312,12 @@ def has_one_busiest(cycle: SheddingCycle) -> bool:
 
 
 def sheds_by(cycle: SheddingCycle, strategy: str) -> bool:
-    """True if shedding is switched on, with this strategy."""
+    """True if shedding is switched on with this strategy."""
     return cycle.enabled and cycle.strategy == strategy
 
 
 def is_determined(case: SheddingCycle, _readings: Readings) -> bool:
-    """True if no two bundles of a broker carry the same, and the strategy decides without doubt."""
+    """True if no two bundles of a broker carry equal traffic and the decision is certain."""
     if not case.settings.flag(ENABLED):
         return True
     decides, brokers = STRATEGIES.get(case.strategy), case.brokers.values()
@@ -324,19 +329,19 @@ def is_determined(case: SheddingCycle, _readings: Readings) -> bool:
 
 
 def _apart(rates: Iterable[Rates]) -> bool:
-    """True if no two rates are the same, by messages or by bytes."""
+    """True if no two rates are equal, neither in messages nor in bytes."""
     known = list(rates)
     return not _tied(one.messages for one in known) and not _tied(one.throughput for one in known)
 
 
 def _clear(case: SheddingCycle, broker: Broker, need: Rate) -> bool:
-    """True if no sum of a broker's bundles is exactly the traffic that it has to shed."""
+    """True if no combination of a broker's bundles carries exactly the traffic it has to shed."""
     carried = accumulate(map(case.traffic, case.movable(broker)))
     return not any(same(amount, need) for amount in carried)
 
 
 def _overload(case: SheddingCycle) -> bool:
-    """True if each broker is certainly overloaded or not, and sheds a clear amount."""
+    """True if it is certain whether each broker is overloaded, and how much it sheds."""
     return all(
         is_overloaded(case, broker) is not None
         and _clear(case, broker, overload_need(case, broker))
@@ -345,7 +350,7 @@ def _overload(case: SheddingCycle) -> bool:
 
 
 def _threshold(case: SheddingCycle) -> bool:
-    """True if each broker is certainly above the limit or not, and sheds a clear amount."""
+    """True if it is certain whether each broker is above the limit, and how much it sheds."""
     levels = UsageLevels(case)
     over = [(broker, levels.over(broker)) for broker in case.brokers.values()]
     certain = all(above is not None for _, above in over)
@@ -354,17 +359,17 @@ def _threshold(case: SheddingCycle) -> bool:
 
 
 def _boundary(levels: UsageLevels) -> bool:
-    """True if each broker is certainly idle or not, and no two usages are equal."""
+    """True if it is certain whether each broker is idle, and no two usages are equal."""
     certain = all(levels.idle(usage) is not None for usage in levels.usage.values())
     pairs = pairwise(sorted(levels.usage.values()))
     return certain and not any(near(low, high) for low, high in pairs)
 
 
 def _uniform(case: SheddingCycle) -> bool:
-    """True if no two brokers carry the same, no threshold is in doubt, and all rates are whole.
+    """True if no two brokers carry the same, no threshold is too close, and rates are whole.
 
-    The documents do not say which bundles even out the load. Sums of whole rates are the same in
-    any order.
+    The documents do not say which bundles even out the load. Sums of whole rates do not depend on
+    their order.
     """
     brokers, spread = case.brokers.values(), Extremes.of(case)
     bundles = [case.rates(bundle) for broker in brokers for bundle in broker.bundles]
@@ -385,4 +390,4 @@ STRATEGIES: Mapping[str, Callable[[SheddingCycle], bool]] = {
     "ThresholdShedder": _threshold,
     "UniformLoadShedder": _uniform,
 }
-"""The strategies of which the documents say how they decide."""
+"""For each strategy whose decision is documented, whether it is certain for a case."""

@@ -32,13 +32,13 @@ from pulsar_conformance.reference.threshold import LEAST_THROUGHPUT, LOWER_BOUND
 
 
 def levels_of(case: SheddingCycle, expect: Expect) -> UsageLevels:
-    """Return the usage levels of a cycle in which ThresholdShedder sheds."""
+    """Return the usage levels of a cycle, assuming that ThresholdShedder sheds in it."""
     expect.given(sheds_by(case, "ThresholdShedder"), "ThresholdShedder sheds")
     return UsageLevels(case)
 
 
 def levels_without_history(case: SheddingCycle, expect: Expect) -> UsageLevels:
-    """Return the usage levels of a cycle whose brokers were not observed before."""
+    """Return the usage levels of a cycle, assuming that no broker was observed before."""
     levels = levels_of(case, expect)
     expect.given(not has_history(case), "no broker was observed before")
     return levels
@@ -51,18 +51,18 @@ def has_history(case: SheddingCycle) -> bool:
 
 def not_for_idle_brokers(case: SheddingCycle, expect: Expect) -> None:
     """Assume that the lower boundary is switched off."""
-    expect.given(not case.settings.flag(LOWER_BOUNDARY), "nobody unloads for idle brokers")
+    expect.given(not case.settings.flag(LOWER_BOUNDARY), "no broker unloads for an idle one")
 
 
 def brokers_above(levels: UsageLevels) -> Iterator[Broker]:
-    """Yield the brokers that are certainly above average and threshold together."""
+    """Yield the brokers that are certainly above the limit of average plus threshold."""
     return (broker for broker in levels.cycle.brokers.values() if levels.over(broker))
 
 
 def brokers_not_above(levels: UsageLevels) -> Iterator[Broker]:
-    """Yield the brokers that are certainly not above the limit, and have no other reason to shed.
+    """Yield the brokers that certainly have no reason to shed: neither the limit nor overload.
 
-    Overload can be one under every strategy.
+    Under one reading, overload is a reason under every strategy.
     """
     for broker in levels.cycle.brokers.values():
         if levels.over(broker) is False and not may_shed_for_overload(levels.cycle, broker):
@@ -88,7 +88,7 @@ def _enough(answer: Unloading, broker: Broker, need: Rate, expect: Expect) -> No
 
 
 def _no_more_than(answer: Unloading, broker: Broker, need: Rate, expect: Expect) -> None:
-    """Demand that a broker would not have shed enough without its last bundle."""
+    """Demand that a broker stops shedding once it has shed enough."""
     case = answer.cycle
     before_last = case.carried(answer.owned(broker)[:-1])
     allowed = f"no more once {case.written(need)} are shed by {broker.name}"
@@ -103,7 +103,7 @@ def _no_more_than(answer: Unloading, broker: Broker, need: Rate, expect: Expect)
     ),
 )
 def a_broker_above_the_limit_sheds(case: SheddingCycle, answer: Unloading, expect: Expect) -> None:
-    """A broker above average and threshold together sheds something."""
+    """A broker above the limit of average plus threshold sheds at least one bundle."""
     levels = levels_without_history(case, expect)
     for broker in brokers_above(levels):
         if expect.reached(has_movable_load(case, broker)):
@@ -118,7 +118,7 @@ def a_broker_above_the_limit_sheds(case: SheddingCycle, answer: Unloading, expec
     ),
 )
 def the_others_keep_all(case: SheddingCycle, answer: Unloading, expect: Expect) -> None:
-    """A broker that is not above average and threshold sheds nothing."""
+    """A broker that is not above the limit of average plus threshold sheds nothing."""
     levels = levels_without_history(case, expect)
     for broker in brokers_not_above(levels):
         keeps = not _may_relieve_idle_brokers(levels, broker)
@@ -129,7 +129,7 @@ def the_others_keep_all(case: SheddingCycle, answer: Unloading, expect: Expect) 
 def _may_relieve_idle_brokers(levels: UsageLevels, broker: Broker) -> bool:
     """True if a broker may unload because another one is below the lower boundary.
 
-    Its usage is the highest, or those with a higher one may have nothing to move.
+    That requires the highest usage among the brokers that are able to unload.
     """
     case = levels.cycle
     if not case.settings.flag(LOWER_BOUNDARY):
@@ -147,7 +147,7 @@ def _may_relieve_idle_brokers(levels: UsageLevels, broker: Broker) -> bool:
 def sheds_enough_to_come_below_the_average(
     case: SheddingCycle, answer: Unloading, expect: Expect
 ) -> None:
-    """A broker above the limit sheds the traffic that brings it five below the average."""
+    """A broker above the limit sheds enough traffic to fall five points below the average."""
     levels = levels_without_history(case, expect)
     for broker in brokers_above(levels):
         if expect.reached(can_shed_by_any_measure(case, broker)):
@@ -156,7 +156,7 @@ def sheds_enough_to_come_below_the_average(
 
 @SHED.check("THRESHOLD-04", draws=cycle_trials(draws.threshold))
 def sheds_no_more_than_it_takes(case: SheddingCycle, answer: Unloading, expect: Expect) -> None:
-    """Without the last bundle it would fall short."""
+    """A broker stops shedding once it has shed enough."""
     levels = levels_without_history(case, expect)
     for broker in brokers_above(levels):
         alone = not may_shed_for_overload(case, broker)
@@ -168,7 +168,7 @@ def sheds_no_more_than_it_takes(case: SheddingCycle, answer: Unloading, expect: 
 def idle_brokers_count_in_the_average(
     case: SheddingCycle, answer: Unloading, expect: Expect
 ) -> None:
-    """A broker sheds that is above the limit only because idle ones lower the average."""
+    """A broker sheds even if it is above the limit only because idle ones lower the average."""
     levels = levels_without_history(case, expect)
     busy = [usage for usage in levels.usage.values() if usage]
     expect.given(0 < len(busy) < len(levels.usage), "some brokers are idle")
@@ -181,7 +181,7 @@ def idle_brokers_count_in_the_average(
 
 @SHED.check("THRESHOLD-06", draws=cycle_trials(draws.with_weights))
 def usage_is_weighted(case: SheddingCycle, answer: Unloading, expect: Expect) -> None:
-    """Where weights decide who is above the limit, they do."""
+    """A weighted usage decides which brokers are above the limit."""
     levels = levels_without_history(case, expect)
     not_for_idle_brokers(case, expect)
     plainly = {name: usage_of(broker) for name, broker in case.brokers.items()}
@@ -198,7 +198,7 @@ def usage_is_weighted(case: SheddingCycle, answer: Unloading, expect: Expect) ->
 
 @SHED.check("THRESHOLD-20", draws=cycle_trials(draws.near_the_least, draws.threshold))
 def too_little_throughput_stays(case: SheddingCycle, answer: Unloading, expect: Expect) -> None:
-    """A broker whose bundles carry no more than the least throughput sheds none."""
+    """A broker whose bundles carry no more than the minimum throughput sheds none."""
     levels = levels_of(case, expect)
     not_for_idle_brokers(case, expect)
     expect.given(LEAST_THROUGHPUT in case.settings.defaults, "there is a least throughput")
@@ -214,26 +214,26 @@ def too_little_throughput_stays(case: SheddingCycle, answer: Unloading, expect: 
 
 def _nobody_above(levels: UsageLevels, expect: Expect) -> None:
     brokers = levels.cycle.brokers.values()
-    expect.given(all(levels.over(b) is False for b in brokers), "nobody is above the limit")
+    expect.given(all(levels.over(b) is False for b in brokers), "no broker is above the limit")
     alone = not any(may_shed_for_overload(levels.cycle, broker) for broker in brokers)
-    expect.given(alone, "nobody is overloaded")
+    expect.given(alone, "no broker is overloaded")
 
 
 @SHED.check("THRESHOLD-08", draws=cycle_trials(draws.lower_boundary_off))
 def idle_brokers_trigger_nothing_by_default(
     case: SheddingCycle, answer: Unloading, expect: Expect
 ) -> None:
-    """Without the lower boundary, nothing is unloaded while nobody is above the limit."""
+    """Without the lower boundary, nothing is unloaded while no broker is above the limit."""
     levels = levels_without_history(case, expect)
     expect.given(not case.settings.flag(LOWER_BOUNDARY), "the lower boundary is switched off")
     _nobody_above(levels, expect)
     far_below = min(levels.usage.values()) < levels.average - levels.threshold - POINTS
     if expect.reached(far_below):
-        expect.nothing(answer, f"nobody is above {plain(levels.limit)} %")
+        expect.nothing(answer, f"no broker is above {plain(levels.limit)} %")
 
 
 def _busiest_of_idle(levels: UsageLevels, expect: Expect) -> list[Broker]:
-    """Return the brokers with the highest usage, where one is below the lower boundary."""
+    """Return the brokers with the highest usage, assuming that one is below the lower boundary."""
     brokers = levels.cycle.brokers.values()
     expect.given(levels.cycle.settings.flag(LOWER_BOUNDARY), "the lower boundary is switched on")
     _nobody_above(levels, expect)
@@ -250,12 +250,12 @@ def _busiest_of_idle(levels: UsageLevels, expect: Expect) -> list[Broker]:
 def an_idle_broker_makes_the_busiest_unload(
     case: SheddingCycle, answer: Unloading, expect: Expect
 ) -> None:
-    """With a broker below the lower boundary, the broker with the highest usage unloads."""
+    """If a broker is below the lower boundary, the broker with the highest usage unloads."""
     levels = levels_without_history(case, expect)
     busiest = _busiest_of_idle(levels, expect)
     if expect.reached(all(can_shed_by_any_measure(case, broker) for broker in busiest)):
         names = [broker.name for broker in busiest]
-        allowed = f"{' or '.join(names)} unloads: one is under {plain(levels.bound)} %"
+        allowed = f"{' or '.join(names)} unloads: a broker is below {plain(levels.bound)} %"
         owners = {broker for broker, _ in answer.pairs}
         expect.that(bool(owners) and owners <= set(names), allowed, answer)
 
@@ -264,18 +264,18 @@ def an_idle_broker_makes_the_busiest_unload(
 def nothing_goes_while_nobody_is_idle(
     case: SheddingCycle, answer: Unloading, expect: Expect
 ) -> None:
-    """With nobody below the lower boundary and nobody above the limit, nothing is unloaded."""
+    """If no broker is below the lower boundary or above the limit, nothing is unloaded."""
     levels = levels_without_history(case, expect)
     expect.given(case.settings.flag(LOWER_BOUNDARY), "the lower boundary is switched on")
     _nobody_above(levels, expect)
     idle = [levels.idle(usage) is not False for usage in levels.usage.values()]
     if expect.reached(not any(idle)):
-        expect.nothing(answer, f"nobody is under {plain(levels.bound)} %")
+        expect.nothing(answer, f"no broker is below {plain(levels.bound)} %")
 
 
 @SHED.check("THRESHOLD-11", draws=cycle_trials(draws.threshold))
 def sheds_the_excess_over_the_limit(case: SheddingCycle, answer: Unloading, expect: Expect) -> None:
-    """A broker above the limit sheds its excess over the limit and five points, no more."""
+    """A broker above the limit sheds its excess over the limit plus five points, and no more."""
     levels = levels_without_history(case, expect)
     for broker in brokers_above(levels):
         share = levels.usage[broker.name] - levels.limit + FIVE_POINTS
@@ -289,7 +289,7 @@ def sheds_the_excess_over_the_limit(case: SheddingCycle, answer: Unloading, expe
 def bundles_with_more_traffic_go_first(
     case: SheddingCycle, answer: Unloading, expect: Expect
 ) -> None:
-    """No bundle goes instead of one of its broker's that carries more."""
+    """A broker sheds no bundle while it keeps a movable one with more traffic."""
     levels_of(case, expect)
     for broker in case.brokers.values():
         if not may_shed_its_most_expensive(case, broker):
@@ -303,7 +303,7 @@ def bundles_with_more_traffic_go_first(
 def the_busiest_comes_below_the_average(
     case: SheddingCycle, answer: Unloading, expect: Expect
 ) -> None:
-    """The bundles of the busiest, shed for an idle broker, bring it five below the average."""
+    """The busiest broker, unloading for an idle one, sheds enough to be five below the average."""
     levels = levels_without_history(case, expect)
     for broker in _busiest_of_idle(levels, expect):
         need = levels.need_of(broker)

@@ -21,7 +21,7 @@ from pulsar_conformance.reference.numbers import ZERO, Fraction, Rate, total
 from pulsar_conformance.reference.uniform import RATE_THRESHOLD, THROUGHPUT_THRESHOLD
 
 TRIGGERS = {"both": all, "either": any}
-"""How the two differences decide together, by the reading `uniform-trigger`."""
+"""How the two differences trigger an unload together, by the reading `uniform-trigger`."""
 
 
 class Amount(NamedTuple):
@@ -32,7 +32,7 @@ class Amount(NamedTuple):
 
 
 class Ends(NamedTuple):
-    """The most and the least loaded broker, by messages, bytes and usage, and their traffic."""
+    """The most and the least loaded broker, which messages, bytes and usage agree on."""
 
     most: Broker
     least: Broker
@@ -41,7 +41,7 @@ class Ends(NamedTuple):
 
     @property
     def gap(self) -> Amount:
-        """The traffic by which one has more than the other."""
+        """The traffic that the most loaded broker has more than the least loaded one."""
         return Amount(self.high.messages - self.low.messages, self.high.size - self.low.size)
 
 
@@ -73,14 +73,14 @@ def _together(case: SheddingCycle, bundles: Iterable[str]) -> Amount:
 
 
 def _clearly(most: Fraction, bound: Fraction) -> bool | None:
-    """True if an amount is higher than a bound, None where floating point might decide."""
+    """True if an amount exceeds a bound, None if floating point could decide."""
     if abs(most - bound) <= SHARE * max(most, bound):
         return None
     return most > bound
 
 
 def _triggered(case: SheddingCycle) -> bool | None:
-    """True if the thresholds are passed, None where floating point might decide."""
+    """True if the difference exceeds the thresholds, None if floating point could decide."""
     extremes = Extremes.of(case)
     least, most = extremes.messages
     threshold = case.settings.number(RATE_THRESHOLD)
@@ -96,17 +96,17 @@ def _triggered(case: SheddingCycle) -> bool | None:
 
 
 def _fits(case: SheddingCycle, bundle: str, gap: Amount) -> bool:
-    """True if moving a bundle from the most to the least loaded narrows both gaps."""
+    """True if moving a bundle from the most to the least loaded broker narrows both gaps."""
     rates = case.rates(bundle)
     return 0 < rates.messages <= gap.messages / 2 and 0 < rates.throughput <= gap.size / 2
 
 
 @SHED.check("UNIFORM-01", draws=cycle_trials(uniform))
 def the_most_loaded_broker_unloads(case: SheddingCycle, answer: Unloading, expect: Expect) -> None:
-    """Where the difference is higher than the thresholds, the most loaded broker sheds some."""
+    """If the difference exceeds the thresholds, the most loaded broker sheds."""
     _given(case, expect)
     ends = _ends(case, expect)
-    expect.given(min(ends.low) >= 1, "a multiple of nothing is undefined")
+    expect.given(min(ends.low) >= 1, "a multiple of zero is undefined")
     movable = case.movable(ends.most)
     several = len(ends.most.bundles) >= FEWEST_BUNDLES
     fitting = several and any(_fits(case, bundle, ends.gap) for bundle in movable)
@@ -119,12 +119,14 @@ def the_most_loaded_broker_unloads(case: SheddingCycle, answer: Unloading, expec
 def nothing_goes_within_the_thresholds(
     case: SheddingCycle, answer: Unloading, expect: Expect
 ) -> None:
-    """Where the difference is within the thresholds, nothing is unloaded."""
+    """If the difference is within the thresholds, nothing is unloaded."""
     _given(case, expect)
     extremes = Extremes.of(case)
-    expect.given(min(*extremes.messages, *extremes.throughput) >= 1, "nothing has no multiple")
+    expect.given(
+        min(*extremes.messages, *extremes.throughput) >= 1, "a multiple of zero is undefined"
+    )
     alone = not any(may_shed_for_overload(case, broker) for broker in case.brokers.values())
-    expect.given(alone, "nobody is overloaded")
+    expect.given(alone, "no broker is overloaded")
     if expect.reached(_triggered(case) is False):
         expect.nothing(answer, "the difference is within the thresholds")
 
@@ -133,7 +135,7 @@ def nothing_goes_within_the_thresholds(
 def nothing_goes_from_the_least_loaded(
     case: SheddingCycle, answer: Unloading, expect: Expect
 ) -> None:
-    """The least loaded broker keeps its bundles: less there would not even the load."""
+    """The least loaded broker keeps its bundles: to lose load would not even it out."""
     _given(case, expect)
     ends = _ends(case, expect)
     expect.given(not may_shed_for_overload(case, ends.least), "it is not overloaded")
@@ -143,7 +145,7 @@ def nothing_goes_from_the_least_loaded(
 
 @SHED.check("UNIFORM-04", draws=cycle_trials(uniform))
 def the_two_do_not_change_places(case: SheddingCycle, answer: Unloading, expect: Expect) -> None:
-    """The most loaded sheds less than its gap to the least loaded, by some measure."""
+    """The most loaded broker sheds less than its gap to the least loaded one, by some measure."""
     _given(case, expect)
     ends = _ends(case, expect)
     expect.given(not may_shed_for_overload(case, ends.most), "it is not overloaded")

@@ -1,7 +1,7 @@
-"""Shedding as checks see it: cycles with quantities of the judge's own, and the unloads answered.
+"""Shedding as checks see it: cycles with quantities computed independently, and unloads.
 
-The model works out the same quantities in `reference`. No check takes them from there, so that a
-fault of the model is not also a fault of its judge.
+The model computes the same quantities in `reference`. No check takes them from there, so that an
+error of the model is not also an error of the check.
 """
 
 from __future__ import annotations
@@ -29,17 +29,19 @@ from pulsar_conformance.reference.shedding import ENABLED, GRACE, PACKAGE, STRAT
 from pulsar_conformance.reference.usage import WEIGHT_SETTINGS
 
 AVERAGES = {"short-term": "shortTermData", "long-term": "longTermData"}
-"""The averages that give a bundle's traffic, by the reading `shed-window`."""
+"""Averages from which a bundle's traffic is taken, by the reading `shed-window`."""
 
 KILOBYTES = {"decimal": 1000, "binary": 1024}
 
 UNMEASURED = 50
-"""Messages and kilobytes per second each way of a bundle without a sample. [DATA-04, DATA-05]"""
+"""Messages and kilobytes per second each way, assumed for a bundle without a sample. [DATA-04,
+DATA-05]
+"""
 
 
 @dataclass(frozen=True)
 class SheddingCycle:
-    """One cycle of shedding: its cluster, settings and readings."""
+    """One shedding cycle: its cluster, settings and readings."""
 
     case: Mapping[str, Any]
     settings: Settings
@@ -52,28 +54,28 @@ class SheddingCycle:
 
     @cached_property
     def strategy(self) -> str:
-        """The class of the strategy, without Pulsar's own package."""
+        """The class of the strategy, without Pulsar's package."""
         return (self.case["strategy"] or self.settings.text(STRATEGY)).removeprefix(PACKAGE)
 
     @cached_property
     def enabled(self) -> bool:
-        """True if shedding is switched on, and there is a broker to take a bundle."""
+        """True if shedding is switched on, and there is more than one broker."""
         return self.settings.flag(ENABLED) and len(self.case["brokers"]) > 1
 
     @cached_property
     def grace(self) -> Minutes:
-        """Minutes for which an unloaded bundle stays where it is."""
+        """Minutes during which an unloaded bundle may not be unloaded again."""
         return self.settings.number(GRACE)
 
     @cached_property
     def in_grace(self) -> frozenset[str]:
-        """The bundles unloaded within the grace period, under the names that they had then."""
+        """Bundles unloaded within the grace period, under their names at that time."""
         ages = {name: exact(ago) for name, ago in self.case["recentlyUnloaded"].items()}
         edge = self.readings["grace-edge"] == "blocked"
         return frozenset(b for b, ago in ages.items() if is_recent(ago, self.grace, edge))
 
     def moved_with(self, bundle: str) -> list[str]:
-        """Return the bundles whose unloading keeps this one in place, by reading `grace-of`."""
+        """Return the bundles whose unloading keeps this one from moving, by reading `grace-of`."""
         if self.readings["grace-of"] == "bundle":
             return [bundle] if bundle in self.in_grace else []
         return [moved for moved in self.in_grace if holds(moved, bundle)]
@@ -94,7 +96,7 @@ class SheddingCycle:
         return Rates.read(data) if data and data["numSamples"] else None
 
     def rates(self, bundle: str) -> Rates:
-        """Return the traffic of a bundle: its average, or the assumed traffic without one."""
+        """Return the average traffic of a bundle, or the assumed traffic if it was not measured."""
         return self.measured(bundle) or self._unmeasured
 
     @cached_property
@@ -110,12 +112,12 @@ class SheddingCycle:
         return Rates(*map(total, zip(*each, strict=True))) if each else NO_TRAFFIC
 
     def measure(self, rates: Rates) -> Rate:
-        """Return the traffic that orders bundles and adds up, by the reading `shed-measure`."""
+        """Return the amount by which traffic is ordered and added up, by reading `shed-measure`."""
         by_bytes = self.readings["shed-measure"] == "throughput"
         return rates.throughput if by_bytes else rates.messages
 
     def traffic(self, bundle: str) -> Rate:
-        """Return the traffic of a bundle in the measure of the readings."""
+        """Return the traffic of a bundle, in the measure that the readings choose."""
         if bundle not in self._traffic:
             self._traffic[bundle] = self.measure(self.rates(bundle))
         return self._traffic[bundle]
@@ -125,11 +127,11 @@ class SheddingCycle:
         return {}
 
     def traffic_of(self, broker: Broker) -> Rate:
-        """Return the traffic of a broker in the measure of the readings."""
+        """Return the traffic of a broker, in the measure that the readings choose."""
         return self.measure(self.rates_of(broker))
 
     def carried(self, bundles: Iterable[str]) -> Rate:
-        """Return the traffic of bundles together."""
+        """Return the sum of the traffic of bundles."""
         return total(map(self.traffic, bundles))
 
     def written(self, traffic: Rate) -> str:
@@ -156,35 +158,35 @@ def usage_of(broker: Broker) -> Percent:
 
 
 def is_recent(ago: Minutes, grace: Minutes, edge: bool) -> bool:
-    """True within the grace period; `edge` says whether that includes its last moment."""
+    """True within the grace period, including its last moment if `edge`."""
     return ago < grace or (edge and ago == grace)
 
 
 def holds(whole: str, bundle: str) -> bool:
-    """True if one bundle has the whole range of another one of its namespace."""
+    """True if the range of `whole` contains that of a bundle of the same namespace."""
     alike = namespace_of(whole) == namespace_of(bundle)
     return alike and HashRange.parse(whole).covers(HashRange.parse(bundle))
 
 
 @dataclass(frozen=True)
 class Unloading:
-    """The bundles to be unloaded, as answered, in order."""
+    """The answered unloads, in order."""
 
     cycle: SheddingCycle
     pairs: tuple[tuple[str, str], ...]
     """Broker and bundle."""
 
     def of(self, broker: Broker | str) -> list[str]:
-        """Return the bundles unloaded from one broker, in the order of decision."""
+        """Return the bundles unloaded from one broker, in the order of the answer."""
         name = broker if isinstance(broker, str) else broker.name
         return [bundle for owner, bundle in self.pairs if owner == name]
 
     def owned(self, broker: Broker) -> list[str]:
-        """Return the bundles that a broker sheds and has, each once, in order of decision."""
+        """Return the bundles that a broker both sheds and owns, once each, in answer order."""
         return [bundle for bundle in dict.fromkeys(self.of(broker)) if bundle in broker.bundles]
 
     def traffic_from(self, broker: Broker) -> Rate:
-        """Return the traffic of all bundles that a broker sheds and has."""
+        """Return the traffic of the bundles that a broker both sheds and owns."""
         return self.cycle.carried(self.owned(broker))
 
     def __iter__(self) -> Iterator[str]:
@@ -196,7 +198,7 @@ class Unloading:
 
 @dataclass(frozen=True)
 class CyclesInARow:
-    """Cycles of one manager by one strategy: a `shed.cycles` case."""
+    """Consecutive cycles of one load manager with one strategy: a `shed.cycles` case."""
 
     case: Mapping[str, Any]
     settings: Settings
@@ -210,9 +212,9 @@ class CyclesInARow:
         return self._cycle(self.case["cycles"][place])
 
     def after(self, unloads: Sequence[Iterable[str]]) -> SheddingCycle:
-        """Return the cycle that follows those that unloaded these bundles.
+        """Return the next cycle, after earlier cycles unloaded these bundles.
 
-        The usages of the earlier cycles are the history of its brokers, if its strategy has any.
+        The usages of earlier cycles become the history of its brokers, if its strategy has any.
         """
         place = len(unloads)
         now = self.case["cycles"][place]
@@ -240,7 +242,7 @@ class CyclesInARow:
 
     @cached_property
     def _clocks(self) -> list[Minutes]:
-        """The time of each cycle, in minutes since the first."""
+        """The time of each cycle, in minutes since the first one."""
         passed = [exact(one["minutes"]) for one in self.case["cycles"]]
         return [total(passed[1 : place + 1]) for place in range(len(passed))]
 
@@ -256,7 +258,7 @@ class CyclesInARow:
 
 @dataclass(frozen=True)
 class UnloadingInARow:
-    """The unloads of each cycle, as answered, with the cycle as those before left it."""
+    """The answered unloads of each cycle, with the cycle as it is after the earlier unloads."""
 
     cycles: tuple[Unloading, ...]
 

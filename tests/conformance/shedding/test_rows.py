@@ -131,8 +131,11 @@ def test_earlier_usage_is_a_brokers_history(profile):
     ("case", "said"),
     [
         (row(), "cycles"),
-        (row(cycle(95, usageHistory=[1])), "usageHistory is what the cycles before say"),
-        (row(cycle(95), {**cycle(95), "brokers": {"b1": {}}}), "every cycle has the same brokers"),
+        (row(cycle(95, usageHistory=[1])), "no usageHistory here, since earlier cycles give it"),
+        (
+            row(cycle(95), {**cycle(95), "brokers": {"b1": {}}}),
+            "every cycle must have the same brokers",
+        ),
         (row(cycle(95), {**cycle(95), "recentlyUnloaded": {"a/b/0x2_0x1": 1}}), "recentlyUnloaded"),
     ],
 )
