@@ -25,18 +25,18 @@ counts = st.sampled_from([1, 2, 3, 4, 5, 7, 8, 10, 16, 31, 64, 100, 128, 255, 10
 def create(
     bundles: st.SearchStrategy[int | None], settings: st.SearchStrategy[Json]
 ) -> st.SearchStrategy[Trial]:
-    """A namespace to create, with or without a number of bundles."""
+    """A namespace to create, with or without a requested number of bundles."""
     case = st.fixed_dictionaries({"bundles": bundles, "settings": settings})
     return case.map(lambda drawn: Trial.of("bundles.create", drawn))
 
 
 def default_bundles() -> st.SearchStrategy[Json]:
-    """The default number of bundles, set or not."""
+    """The default number of bundles, set or left out."""
     return st.one_of(st.just({}), counts.map(lambda count: {DEFAULT: count}))
 
 
 def draw_boundaries(random: Random, count: int) -> list[str]:
-    """Return boundaries of ranges of equal or of any width."""
+    """Return boundaries of ranges of equal or random width."""
     return random.choice((names.equal_boundaries(count), names.uneven_boundaries(random, count)))
 
 
@@ -55,7 +55,7 @@ def locate(draw: st.DrawFn) -> Trial:
 
 @st.composite
 def located_twice(draw: st.DrawFn) -> Trial:
-    """Topics, and some of them with others in a different order."""
+    """Topics to locate, and some of them with others in a different order."""
     random, count = draw(randoms), draw(counts)
     ends, topics = draw_boundaries(random, count), names.topics(random, draw(st.integers(1, 20)))
     second = random.sample(topics, random.randint(1, len(topics)))
@@ -65,7 +65,7 @@ def located_twice(draw: st.DrawFn) -> Trial:
 
 @st.composite
 def located_finer(draw: st.DrawFn) -> Trial:
-    """The same topics in coarser and finer bundles."""
+    """The same topics to locate in coarse and in finer bundles."""
     random, count = draw(randoms), draw(counts)
     coarse, topics = draw_boundaries(random, count), names.topics(random, 20)
     added = {hex_of(random.randrange(1, FULL_UPPER)) for _ in range(random.choice((1, 5, 50)))}
@@ -75,7 +75,7 @@ def located_finer(draw: st.DrawFn) -> Trial:
 
 @st.composite
 def one_bundle_split(draw: st.DrawFn) -> Trial:
-    """The same topics before and after one of several bundles was split."""
+    """The same topics to locate before and after one of several bundles is split."""
     random, count = draw(randoms), draw(counts.filter(lambda count: count > 1))
     ends, topics = draw_boundaries(random, count), names.topics(random, 20)
     place = random.randrange(count)
@@ -87,7 +87,7 @@ def one_bundle_split(draw: st.DrawFn) -> Trial:
 
 @st.composite
 def partitioned(draw: st.DrawFn) -> Trial:
-    """All partitions of one topic, at most as many as there are bundles."""
+    """All partitions of one topic, up to one for each bundle."""
     random, count = draw(randoms), draw(st.sampled_from([2, 4, 16, 64, 128]))
     partitions = names.partitions(random, random.randint(2, count))
     return Trial.of("bundles.locate", location_case(names.equal_boundaries(count), partitions))
@@ -95,19 +95,21 @@ def partitioned(draw: st.DrawFn) -> Trial:
 
 @st.composite
 def partitioned_widely(draw: st.DrawFn) -> Trial:
-    """Many partitions of one topic over many bundles."""
+    """Many partitions of one topic, to locate in many bundles."""
     random, count = draw(randoms), draw(st.sampled_from([64, 128, 256]))
     partitions = names.partitions(random, draw(st.sampled_from([64, 100, 128, count])))
     return Trial.of("bundles.locate", location_case(names.equal_boundaries(count), partitions))
 
 
 SEVERAL_TOPICS, FEW_PARTITIONS = 12, 16
-"""Topics and partitions of each for which no two partitions may be together in every topic."""
+"""Numbers of topics and of their partitions. No pair of partitions may share a bundle in every
+topic.
+"""
 
 
 @st.composite
 def partitions_of_several_topics(draw: st.DrawFn) -> Trial:
-    """The partitions of several topics over 64 bundles."""
+    """Partitions of several topics, to locate in 64 bundles."""
     random = draw(randoms)
     topics = [names.partitions(random, FEW_PARTITIONS) for _ in range(SEVERAL_TOPICS)]
     every = [partition for partitions in topics for partition in partitions]
@@ -116,14 +118,14 @@ def partitions_of_several_topics(draw: st.DrawFn) -> Trial:
 
 @st.composite
 def thousand_topics(draw: st.DrawFn) -> Trial:
-    """1000 topics in 64 bundles, as the documents advise for 16 brokers."""
+    """1000 topics in 64 bundles, which the documents recommend for 16 brokers."""
     topics = names.topics(draw(randoms), 1000)
     return Trial.of("bundles.locate", location_case(names.equal_boundaries(64), topics))
 
 
 @st.composite
 def on_a_boundary(draw: st.DrawFn) -> Trial:
-    """Topics whose CRC-32 is a boundary of the namespace, and others."""
+    """Topics whose CRC-32 equals a boundary of the namespace, and others."""
     random = draw(randoms)
     topics = names.topics(random, draw(st.integers(1, 8)))
     inner = {hash_of(topic) for topic in topics[: 1 + len(topics) // 2]} - {0, FULL_UPPER}
@@ -142,7 +144,7 @@ def at_the_end(draw: st.DrawFn) -> Trial:
 
 @st.composite
 def as_many_partitions_as_bundles(draw: st.DrawFn) -> Trial:
-    """The partitions of one topic in as many bundles."""
+    """The partitions of one topic, in the same number of bundles."""
     count = draw(st.sampled_from([64, 128, 256]))
     ends, partitions = names.equal_boundaries(count), names.partitions(draw(randoms), count)
     return Trial.of("bundles.locate", location_case(ends, partitions))

@@ -17,27 +17,27 @@ from pulsar_conformance.reference.splitting import POSITIONS, RANGE, TOPICS
 DEFAULT = "defaultNamespaceBundleSplitAlgorithm"
 SUPPORTED = "supportedNamespaceBundleSplitAlgorithms"
 CELLS = 4096
-"""Ranges in which topics are counted, so narrow that topics rarely share one."""
+"""Number of ranges in which topics are counted, so narrow that topics rarely share one."""
 
 
 counts_of_topics = st.sampled_from((2, 3, 4, 5, 10, 11, 60, 61, 250, 999, 2001))
-"""Numbers of topics of a namespace."""
+"""Numbers of topics in a namespace."""
 
 IN_ORDER = 0.3
-"""The share of splits whose topics are in the order of their hashes."""
+"""Share of splits whose topics are listed in the order of their hashes."""
 
 callers = st.sampled_from(("admin", "broker"))
 algorithms = st.sampled_from((RANGE, TOPICS))
 
 
 def split_case(bundle: str, algorithm: str | None, **given: Any) -> Json:
-    """Return a case of `bundles.split`, by default by the admin, without settings and topics."""
+    """Return a case of `bundles.split`; by default by the admin, without settings or topics."""
     case: Json = {"bundle": bundle, "algorithm": algorithm, "by": "admin", "settings": {}}
     return {**case, "topics": [], "positions": [], **given}
 
 
 def some_range(random: Random) -> HashRange:
-    """Return the whole namespace, its end, a narrow range, or any other."""
+    """Return the whole range of hashes, its end, a narrow range, or a random one."""
     kind = random.choice(("whole", "end", "narrow", "equal", "any", "any"))
     if kind == "whole":
         return HashRange.parse(WHOLE)
@@ -53,14 +53,14 @@ def some_range(random: Random) -> HashRange:
 
 
 def topics_in(random: Random, part: HashRange, most: int = 12) -> list[str]:
-    """Return topics whose CRC-32 lies in a range; a narrow one may have none."""
+    """Return topics whose CRC-32 is in a range; a narrow range may have none."""
     found = names.topics(random, most * 4)
     return [topic for topic in found if hash_of(topic) in part][:most]
 
 
 @st.composite
 def halves(draw: st.DrawFn) -> Trial:
-    """A range to be split in the middle."""
+    """A range to split in the middle."""
     random = draw(randoms)
     part = some_range(random)
     case = split_case(part.name, RANGE, topics=topics_in(random, part))
@@ -69,14 +69,14 @@ def halves(draw: st.DrawFn) -> Trial:
 
 
 def counted_topics(split: Json) -> Trial:
-    """Return a split of a whole namespace, and its topics in narrow ranges to count them by."""
+    """Return the split of a whole namespace, and its topics to locate in narrow ranges."""
     found = location_case(names.equal_boundaries(CELLS), split["topics"])
     return Trial((Question(SPLIT.id, split), Question(LOCATE.id, found)))
 
 
 @st.composite
 def topic_halves(draw: st.DrawFn) -> Trial:
-    """A whole namespace, which holds every topic whatever the hash."""
+    """A whole namespace to split by topics; it contains every topic, whatever the hash function."""
     count, by = draw(counts_of_topics), draw(callers)
     random = draw(randoms)
     topics = names.topics(random, count)
@@ -91,7 +91,9 @@ NEIGHBOURS = (
     ("persistent://shop/eu/payments-ea599", "persistent://shop/eu/returns-f7cb8"),
     ("persistent://shop/eu/returns-35eb5", "persistent://shop/eu/payments-0c394"),
 )
-"""Topics whose CRC-32 differ by one, so that a single boundary parts them. [SPLIT-11]"""
+"""Pairs of topics whose CRC-32 differ by one, so that only one boundary separates them.
+[SPLIT-11]
+"""
 
 
 pairs = st.sampled_from(NEIGHBOURS)
@@ -100,7 +102,7 @@ numbers_of_others = st.sampled_from((0, 1, 2, 5, 5, 150))
 
 @st.composite
 def neighbours(draw: st.DrawFn) -> Trial:
-    """Two topics with consecutive hashes, alone or with equally many others on either side."""
+    """Two topics with consecutive hashes, alone or with equal numbers of topics on both sides."""
     pair, more, by = list(draw(pairs)), draw(numbers_of_others), draw(callers)
     random = draw(randoms)
     middle = max(map(hash_of, pair))
@@ -116,7 +118,7 @@ def neighbours(draw: st.DrawFn) -> Trial:
 
 @st.composite
 def positions(draw: st.DrawFn) -> Trial:
-    """Positions inside, at the ends, outside, and repeated."""
+    """Positions inside the bundle, at its ends, outside of it, and repeated."""
     random = draw(randoms)
     part = some_range(random)
     inside = [random.randrange(part.lower + 1, part.upper) for _ in range(random.choice((1, 2, 5)))]
@@ -128,7 +130,7 @@ def positions(draw: st.DrawFn) -> Trial:
 
 
 def topic_splits() -> st.SearchStrategy[Trial]:
-    """Splits by topics, those with neighbouring hashes among them."""
+    """Splits by topics, including pairs with consecutive hashes."""
     return st.one_of(topic_halves(), neighbours()).map(_alone)
 
 
@@ -144,14 +146,14 @@ def _alone(trial: Trial) -> Trial:
 
 @st.composite
 def positions_by_the_broker(draw: st.DrawFn) -> Trial:
-    """Specified positions in a place where only the admin API may give them."""
+    """Specified positions, given by the broker although only the admin API may give them."""
     [(operation, case)] = draw(positions()).questions
     return Trial.of(operation, {**case, "by": "broker"})
 
 
 @st.composite
 def positions_as_default(draw: st.DrawFn) -> Trial:
-    """Specified positions set as the default algorithm."""
+    """A split whose default algorithm is set to specified positions."""
     [(operation, case)] = draw(positions()).questions
     settings = {DEFAULT: POSITIONS, SUPPORTED: POSITIONS}
     by = draw(st.sampled_from(["admin", "broker"]))
@@ -172,7 +174,7 @@ def _on_one_side(random: Random, count: int) -> list[str]:
 
 @st.composite
 def selected_by(draw: st.DrawFn, setting: str) -> Trial:
-    """A split without a named algorithm, and the same split with each algorithm."""
+    """A split that names no algorithm, and the same split with each algorithm named."""
     chosen, count, skewed = draw(algorithms), draw(small_counts), draw(st.booleans())
     random = draw(randoms)
     other = RANGE if chosen == TOPICS else TOPICS
@@ -189,7 +191,7 @@ def selected_by(draw: st.DrawFn, setting: str) -> Trial:
 
 @st.composite
 def automatic(draw: st.DrawFn) -> Trial:
-    """A split that the broker starts by itself."""
+    """A split that the broker starts automatically."""
     algorithm = draw(st.none() | algorithms)
     settings = dict.fromkeys((DEFAULT, SUPPORTED), draw(algorithms))
     count = draw(st.sampled_from((2, 3, 10, 100)))
@@ -199,12 +201,12 @@ def automatic(draw: st.DrawFn) -> Trial:
 
 
 def whole_range_by_range(_random: Random) -> Json:
-    """Return a split of the whole range by range."""
+    """Return a split of the whole range, by range."""
     return split_case(WHOLE, RANGE, topics=names.topics(Random(0), 4))
 
 
 def several_positions(random: Random) -> Json:
-    """Return positions that all lie inside a bundle, so that no other reason refuses them."""
+    """Return positions inside a bundle, so that there is no other reason to refuse them."""
     part = HashRange.parse(WHOLE)
     inside = random.sample(range(part.lower + 1, part.upper), random.choice((2, 3, 5)))
     return split_case(part.name, POSITIONS, positions=list(map(hex_of, inside)))

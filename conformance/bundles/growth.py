@@ -1,4 +1,4 @@
-"""SPLIT: the bundles that the leader splits by itself."""
+"""SPLIT: which bundles the leader splits automatically."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ LOW: Mapping[str, float] = {
     MAX_MESSAGES: 500,
     MAX_MEGABYTES: 1,
 }
-"""Thresholds below the documented ones."""
+"""Thresholds lower than the documented ones."""
 
 VAST: Mapping[str, float] = {
     MAX_TOPICS: 2**31 - 1,
@@ -60,10 +60,10 @@ NOTHING: Mapping[str, float] = dict.fromkeys(LIMITS, 0)
 EITHER_MEGABYTE = (1_000_000, 1_048_576)
 
 ONE_IS_A_STEP = 2**40
-"""Above it, a difference of 1 is too small for some types of number."""
+"""Limit above which a difference of 1 is too small for some types of number."""
 
 DEFAULT_MOST = 128
-"""The most bundles of a namespace by default."""
+"""Default maximum number of bundles of a namespace."""
 
 limits = st.sampled_from((LIMITS, LIMITS, LOW, VAST, VASTER, NOTHING))
 maxima = st.sampled_from((None, DEFAULT_MOST, 16, 60, 1000) * 2 + (0,))
@@ -71,21 +71,21 @@ rooms = st.sampled_from(("plenty", "just enough", "just enough"))
 
 
 def _around(random: Random, limit: float) -> float:
-    """Return a number at a limit, just above or below it, far from it, or 0."""
+    """Return a number at, just above, or just below a limit, far from it, or 0."""
     step = 1 if limit < ONE_IS_A_STEP else limit // 1024
     below = max(limit - step, 0)
     return random.choice((limit, limit + step, below, limit / 2, limit * 1.5, limit * 20, 0))
 
 
 class _Grower:
-    """Draws the load of bundles around one threshold, or around all."""
+    """Draws the load of bundles around one threshold, or around all thresholds."""
 
     def __init__(self, random: Random, grows: str | None, limits: Mapping[str, float]) -> None:
         self.random = random
         self.grows = grows
         self.limits = limits
         self.grown = False
-        """True if the latest bundle may exceed a threshold."""
+        """True if the bundle drawn last may exceed a threshold."""
 
     def amount(self, name: str) -> float:
         limit = self.limits[name]
@@ -114,7 +114,7 @@ class _Grower:
         return {**rates, "topics": topics, **counts}
 
     def next_bundle(self) -> tuple[Json, Json]:
-        """Return the latest numbers of a bundle, and its long-term average."""
+        """Return the short-term numbers of a bundle, and its long-term average."""
         self.grown, random = False, self.random
         long_term = self.rates()
         latest = long_term if random.random() < 0.5 else self.rates()
@@ -159,7 +159,7 @@ def _growing(draw: st.DrawFn, grows: str | None, full: bool, settings: Mapping[s
 def _counted(
     random: Random, bundles: Sequence[str], growing: Mapping[str, int], room: str, most: int
 ) -> dict[str, int]:
-    """Return the number of bundles in each namespace: the known ones, or close to the limit."""
+    """Return the number of bundles of each namespace: those drawn, or close to the maximum."""
     counted = Counter(map(namespace_of, bundles))
     if room == "plenty":
         return dict(counted)
@@ -173,9 +173,9 @@ def _counted(
 def growths(
     grows: str | None = None, full: bool = False, settings: Mapping[str, Any] | None = None
 ) -> st.SearchStrategy[Trial]:
-    """An inspection of a cluster whose bundles are near one threshold, or near any.
+    """An inspection of bundles near one threshold, or near any of them.
 
-    If `full`, its namespaces have the maximum number of bundles, or almost.
+    If `full`, namespaces have the maximum number of bundles, or almost.
     """
     return _growing(grows, full, settings or {})
 
@@ -210,7 +210,7 @@ def _cluster_of_one_bundle(settings: Json, latest: Json, long_term: Json | None)
 
 
 def busy_once(random: Random) -> Json:
-    """Return a bundle whose message rate is high in the long term or at present, not in both."""
+    """Return a bundle with a high message rate in either the long or the short term, not both."""
     quiet, busy = {"msgRateIn": 10}, {"msgRateIn": 500}
     latest, long_term = random.choice(((quiet, busy), (busy, quiet)))
     return _cluster_of_one_bundle(
@@ -219,13 +219,16 @@ def busy_once(random: Random) -> Json:
 
 
 def between_the_megabytes(random: Random) -> Json:
-    """Return a bundle with more than 100 decimal and fewer than 100 binary megabytes."""
+    """Return a bundle with more than 100 decimal, but fewer than 100 binary megabytes."""
     rate = {"msgThroughputIn": random.choice((101, 102, 104)) * loads.MEGABYTE}
     return _cluster_of_one_bundle({MAX_MEGABYTES: 100}, rate, loads.draw_average(rate, 10, 1000))
 
 
 def never_measured_in_kilobytes(random: Random) -> Json:
-    """Return a bundle without data, and a limit between 100 decimal and 100 binary kilobytes."""
+    """Return a bundle without data, and a limit between 100 decimal and 100 binary kilobytes.
+
+    The bundle's assumed load lies between the two.
+    """
     limit = random.choice((0.101, 0.0965))
     latest = {"msgThroughputIn": 101_000}
     return _cluster_of_one_bundle({MAX_MEGABYTES: limit}, latest, None)
@@ -239,19 +242,19 @@ AIMED = (
 
 
 def _may_split(growth: Growth) -> list[str]:
-    """Return the bundles that exceed a threshold, or almost do."""
+    """Return the bundles that exceed a threshold or might."""
     names = growth.limits
     return [b for b in growth.stats if any(exceeds(growth, b, n) is not False for n in names)]
 
 
 def _crowded(growth: Growth) -> set[str]:
-    """Return the namespaces that may have more candidates than room for new bundles."""
+    """Return the namespaces that may have more candidates than they may have new bundles."""
     counted = Counter(map(namespace_of, _may_split(growth)))
     return {namespace for namespace, count in counted.items() if count > growth.room(namespace)}
 
 
 def is_a_candidate(name: str, case: Growth, answer: Candidates, expect: Expect) -> None:
-    """A bundle that exceeds the threshold is split, where its namespace has room."""
+    """A bundle that exceeds the threshold is split if its namespace may have more bundles."""
     expect.given(case.enabled, "the leader splits by itself")
     full = _crowded(case)
     for bundle in case.stats:
@@ -283,7 +286,7 @@ def others_stay_whole(case: Growth, answer: Candidates, expect: Expect) -> None:
 
 @SPLIT_CANDIDATES.check("SPLIT-06", draws=growths(full=True))
 def a_namespace_keeps_to_its_maximum(case: Growth, answer: Candidates, expect: Expect) -> None:
-    """The splits of one round leave no namespace with more bundles than it may have."""
+    """The splits of one round leave every namespace with at most its maximum number of bundles."""
     expect.given(case.enabled, "the leader splits by itself")
     chosen = Counter(map(namespace_of, set(answer.split)))
     growing = Counter(map(namespace_of, _may_split(case)))
@@ -313,7 +316,7 @@ def parts_are_unloaded_at_once(case: Growth, answer: Candidates, expect: Expect)
 
 @SPLIT_CANDIDATES.check("SPLIT-09", draws=kept_loaded())
 def parts_stay_when_unloading_is_off(case: Growth, answer: Candidates, expect: Expect) -> None:
-    """With unloading switched off, the parts of a split bundle stay where they are."""
+    """With unloading switched off, the parts of a split bundle are not unloaded."""
     expect.given(case.enabled, "the leader splits by itself")
     off = not case.settings.flag(AUTO_UNLOAD)
     if expect.reached(off and bool(case.candidates)):
@@ -321,7 +324,7 @@ def parts_stay_when_unloading_is_off(case: Growth, answer: Candidates, expect: E
 
 
 FEWEST_TOPICS = FEWEST_BROKERS = 2
-"""The least number of topics of a bundle, and of brokers, for a split."""
+"""Minimum number of topics in a bundle, and of brokers, for a split."""
 
 
 @SPLIT_CANDIDATES.check("SPLIT-24", draws=growths())
@@ -333,7 +336,7 @@ def nothing_is_split_with_one_broker(case: Growth, answer: Candidates, expect: E
 
 @SPLIT_CANDIDATES.check("SPLIT-25", draws=growths())
 def a_single_topic_stays_whole(case: Growth, answer: Candidates, expect: Expect) -> None:
-    """A bundle with fewer than two topics stays whole."""
+    """A bundle with fewer than two topics is not split."""
     small = [bundle for bundle, stats in case.stats.items() if stats.topics < FEWEST_TOPICS]
     expect.reached(bool(small))
     wrong = [bundle for bundle in answer.split if bundle in small]
@@ -342,7 +345,7 @@ def a_single_topic_stays_whole(case: Growth, answer: Candidates, expect: Expect)
 
 @SPLIT_CANDIDATES.check("SPLIT-26", draws=growths())
 def two_topics_over_a_limit_are_split(case: Growth, answer: Candidates, expect: Expect) -> None:
-    """A bundle with two topics over a limit is split, where its namespace has room."""
+    """A bundle with two topics over a limit is split if its namespace may have more bundles."""
     expect.given(case.enabled, "the leader splits by itself")
     expect.given(len(case.case["brokers"]) >= FEWEST_BROKERS, "two brokers are up")
     full = _crowded(case)

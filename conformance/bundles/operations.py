@@ -1,4 +1,4 @@
-"""Bundles as questions: creating, locating and splitting them, and which ones to split."""
+"""Operations of bundles: create, locate, split, and select the bundles to split."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ CREATE = Operation(
 
 @dataclass(frozen=True)
 class Locating(FlatCase):
-    """Topics whose bundles in a namespace are asked for."""
+    """Topics, and the namespace with the bundles in which to locate them."""
 
     @cached_property
     def ranges(self) -> tuple[HashRange, ...]:
@@ -95,9 +95,9 @@ class Located:
 def _location_problems(case: Json, _settings: Settings) -> Problems:
     ends = [int(boundary, 16) for boundary in case["boundaries"]]
     if len(ends) < 2 or ends[0] != 0 or ends[-1] != FULL_UPPER:
-        yield "case.boundaries: they go from 0x00000000 to 0xffffffff"
+        yield "case.boundaries: they must go from 0x00000000 to 0xffffffff"
     if any(low >= high for low, high in pairwise(ends)):
-        yield "case.boundaries: they ascend, each once"
+        yield "case.boundaries: they must ascend, without repetition"
 
 
 def _location_names(case: Json, answer: Json) -> list[NamesUsed]:
@@ -109,7 +109,7 @@ def _bundle_by_topic(case: Json, answer: Json) -> object:
 
 
 def _location_determined(case: Locating, readings: Readings) -> bool:
-    """Return whether topics are hashed by name; no document says how partitions are spread."""
+    """True if topics are hashed by name; no document says how partitions are spread."""
     return readings["partitions"] == "hashed" or not any(map(PARTITION.search, case["topics"]))
 
 
@@ -129,7 +129,7 @@ LOCATE = Operation(
 
 @dataclass(frozen=True)
 class Parts:
-    """The parts into which a bundle was split, in order, or the refusal."""
+    """The parts into which a bundle was split, in order, or the refusal to split it."""
 
     names: tuple[str, ...]
     refused: str | None
@@ -138,7 +138,7 @@ class Parts:
     def read(cls, _case: FlatCase, answer: Json) -> Parts:
         """Return the parts of an answer, which may list them in any order."""
         names = answer.get("bundles", ())
-        with suppress(ValueError):  # reported where ranges are needed
+        with suppress(ValueError):  # reported by the check that needs ranges
             names = sorted(names, key=HashRange.parse)
         return cls(tuple(names), answer.get("refused"))
 
@@ -171,13 +171,13 @@ def _split_problems(case: Json, settings: Settings) -> Problems:
 
 
 def _needs_an_algorithm(case: Json, settings: Settings, readings: Readings) -> None:
-    """Ask for the setting that selects the algorithm (by `split-key`) if none is named."""
+    """Look up the setting that selects the algorithm (see `split-key`) if the case names none."""
     if case["algorithm"] is None:
         settings.text(SELECTING_SETTING[readings["split-key"]])
 
 
 def _same_parts(allowed: Json, answer: Json) -> bool:
-    """Compare the parts as sets; no document orders them."""
+    """Compare the parts as sets, since no document gives their order."""
     return sorted(allowed["bundles"]) == sorted(answer.get("bundles", ()))
 
 
@@ -211,14 +211,14 @@ SPLIT = Operation(
 
 @dataclass(frozen=True)
 class Candidates:
-    """The bundles to split, and those whose parts are to be unloaded, as answered."""
+    """The answered bundles to split, and those whose parts are to be unloaded."""
 
     split: tuple[str, ...]
     unload: tuple[str, ...]
 
 
 def exceeds(growth: Growth, bundle: str, name: str) -> bool | None:
-    """Return whether a bundle exceeds a threshold; None if floating point might decide."""
+    """True if a bundle exceeds a threshold, None if floating point could decide."""
     measured, limit = growth.measured(bundle, name), growth.limits[name]
     whole = measured.denominator == limit.denominator == 1
     if measured != limit and not whole and same(measured, limit):
@@ -244,7 +244,7 @@ def _candidate_names(case: Json, answer: Json) -> list[NamesUsed]:
 
 
 def _candidates_determined(case: Growth, _readings: Readings) -> bool:
-    """True if it is certain which bundles exceed a threshold, and every namespace has room."""
+    """True if it is certain which bundles exceed a threshold, and every namespace may have more."""
     found = {bundle: [exceeds(case, bundle, name) for name in case.limits] for bundle in case.stats}
     growing = Counter(namespace_of(bundle) for bundle, over in found.items() if any(over))
     room = all(count <= case.room(namespace) for namespace, count in growing.items())

@@ -18,12 +18,13 @@ from pulsar_conformance.reference.ranges import FULL_UPPER, PARTITION, HashRange
 Boundaries: TypeAlias = list[str]
 
 ADVISED = 1000, 64, 16
-"""Topics, bundles and brokers of the documents' advice."""
+"""Numbers of topics, bundles and brokers that the documents recommend together."""
 
 CHI_SQUARE_63 = 131.4
 CHI_SQUARE_15 = 56.5
-"""Bounds of chi-square with 63 and 15 degrees of freedom that topics spread at random exceed in one
-of a million trials each: the check's error rate is at most 2 in a million."""
+"""Bounds of chi-square with 63 and 15 degrees of freedom. Randomly spread topics exceed each in one
+of a million trials, so the check fails wrongly in at most 2 of a million.
+"""
 
 
 @CREATE.check(
@@ -41,7 +42,7 @@ def bundles_cover_the_whole_range(_case: FlatCase, answer: Boundaries, expect: E
 
 @CREATE.check("BUNDLE-02", draws=namespaces.create(st.none(), namespaces.default_bundles()))
 def the_default_number_is_used(case: FlatCase, answer: Boundaries, expect: Expect) -> None:
-    """A namespace without its own number of bundles gets the number that is set, or the default."""
+    """A namespace that requests no number of bundles gets the number set, or the default."""
     if expect.reached(case["bundles"] is None):
         default = int(case.settings.number(namespaces.DEFAULT))
         expect.equal(len(answer) - 1, default, "bundles")
@@ -51,14 +52,14 @@ def the_default_number_is_used(case: FlatCase, answer: Boundaries, expect: Expec
 def a_namespace_gets_the_number_it_asks_for(
     case: FlatCase, answer: Boundaries, expect: Expect
 ) -> None:
-    """A namespace with its own number of bundles gets that many."""
+    """A namespace that requests a number of bundles gets that many."""
     if expect.reached(case["bundles"] is not None):
         expect.equal(len(answer) - 1, case["bundles"], "bundles")
 
 
 @LOCATE.check("BUNDLE-04", draws=(namespaces.locate(), namespaces.at_the_end()))
 def every_topic_has_exactly_one_bundle(case: Locating, answer: Located, expect: Expect) -> None:
-    """Each topic falls in one bundle of the namespace."""
+    """Each topic is in exactly one bundle of the namespace."""
     expect.reached(bool(case["topics"]))
     expect.equal(len(answer.bundles), len(case["topics"]), "bundles, one a topic")
     known = {part.name for part in case.ranges}
@@ -76,7 +77,7 @@ def _both(asked: Sequence[Asked[Locating, Located]], expect: Expect) -> tuple[Lo
 
 
 def _no_partitions(topics: list[str], expect: Expect) -> None:
-    """Assume no partitions if they are spread: the bundle of one then depends on all bundles."""
+    """Assume that no topic is a partition if partitions are spread over all bundles."""
     spread = expect.readings["partitions"] == "spread" and any(map(PARTITION.search, topics))
     expect.given(not spread, "the topics are not partitions")
 
@@ -85,7 +86,7 @@ def _no_partitions(topics: list[str], expect: Expect) -> None:
 def the_same_topic_stays_in_its_bundle(
     asked: Sequence[Asked[Locating, Located]], expect: Expect
 ) -> None:
-    """A topic falls in the same bundle, whatever other topics are located with it."""
+    """A topic stays in the same bundle, whatever other topics are located with it."""
     first, second = _both(asked, expect)
     same = first.case["boundaries"] == second.case["boundaries"]
     expect.given(same, "the bundles are the same")
@@ -96,7 +97,7 @@ def the_same_topic_stays_in_its_bundle(
 
 @LOCATE.check_together("BUNDLE-06", draws=namespaces.located_finer())
 def finer_bundles_nest(asked: Sequence[Asked[Locating, Located]], expect: Expect) -> None:
-    """If boundaries are added, a topic's bundle lies within its former one."""
+    """If boundaries are added, a topic's new bundle lies within its old one."""
     coarse, fine = _both(asked, expect)
     finer = set(coarse.case["boundaries"]) <= set(fine.case["boundaries"])
     expect.given(finer, "the second list of boundaries is finer")
@@ -115,11 +116,11 @@ def finer_bundles_nest(asked: Sequence[Asked[Locating, Located]], expect: Expect
 def partitions_are_hashed_by_their_own_names(
     case: Locating, answer: Located, expect: Expect
 ) -> None:
-    """A topic's partitions neither all share a bundle nor all lie apart, nor always do any two.
+    """Partitions of a topic neither all share one bundle, nor never, nor do fixed pairs share one.
 
-    By chance 16 partitions share one of 16 bundles once in 16^15 trials, about 1e18, and 64 lie
-    apart in 64 bundles once in 64^64 / 64!, about 3e26. Any two of 16 share one of 64 bundles in
-    each of 8 topics once in 64^8 / 120, about 2e12.
+    By chance, 16 partitions share one of 16 bundles once in 16^15 (about 1e18) trials, and 64
+    partitions are in 64 different bundles once in 64^64 / 64! (about 3e26). Two of 16 partitions
+    share one of 64 bundles in each of 8 topics once in 64^8 / 120 (about 2e12).
     """
     topics = case["topics"]
     expect.given(len(topics) >= 16 and len(case.ranges) >= 16, "16 partitions, 16 bundles")
@@ -139,7 +140,7 @@ def partitions_are_hashed_by_their_own_names(
 
 
 def _no_two_always_together(case: Locating, answer: Located, expect: Expect) -> None:
-    """Demand that no two partitions share a bundle in each of at least 8 topics."""
+    """Demand that no pair of partitions shares a bundle in each of at least 8 topics."""
     expect.given(len(answer.bundles) == len(case["topics"]), "every topic was located")
     by_number: dict[str, list[str]] = defaultdict(list)
     for topic, bundle in answer.by_topic.items():
@@ -156,7 +157,7 @@ def _no_two_always_together(case: Locating, answer: Located, expect: Expect) -> 
 
 @LOCATE.check("BUNDLE-08", draws=namespaces.partitioned())
 def partitions_lie_in_different_bundles(case: Locating, answer: Located, expect: Expect) -> None:
-    """Partitions of one topic lie in different bundles if there are at least as many bundles."""
+    """Partitions of one topic are in different bundles if there are enough bundles."""
     topics = case["topics"]
     stems = {PARTITION.sub("", topic) for topic in topics}
     expect.given(len(stems) == 1 and stems.isdisjoint(topics), "partitions of one topic")
@@ -168,7 +169,7 @@ def partitions_lie_in_different_bundles(case: Locating, answer: Located, expect:
 
 @LOCATE.check_together("BUNDLE-09", draws=namespaces.one_bundle_split())
 def bundles_are_independent(asked: Sequence[Asked[Locating, Located]], expect: Expect) -> None:
-    """New boundaries in one bundle leave the topics of all others where they are."""
+    """If one bundle gets new boundaries, topics of all other bundles stay in theirs."""
     before, after = _both(asked, expect)
     _no_partitions(before.case["topics"], expect)
     kept = {part.name for part in before.case.ranges} & {part.name for part in after.case.ranges}
@@ -180,9 +181,9 @@ def bundles_are_independent(asked: Sequence[Asked[Locating, Located]], expect: E
 
 @LOCATE.check("BUNDLE-10", draws=namespaces.thousand_topics())
 def many_topics_spread_well(case: Locating, answer: Located, expect: Expect) -> None:
-    """1000 topics over 64 bundles load 16 brokers evenly, four bundles each: a chi-square test.
+    """1000 topics in 64 bundles load 16 brokers evenly, with four bundles each: a chi-square test.
 
-    It assumes names that were not chosen by their hashes.
+    The test assumes that names were not chosen by their hashes.
     """
     topics, bundles, brokers = ADVISED
     expect.given(len(case["topics"]) == topics, "1000 topics")
@@ -209,7 +210,7 @@ def many_topics_spread_well(case: Locating, answer: Located, expect: Expect) -> 
 
 @LOCATE.check("BUNDLE-11", draws=namespaces.locate())
 def the_hash_is_crc_32(case: Locating, answer: Located, expect: Expect) -> None:
-    """A topic falls where the CRC-32 of its complete name lies."""
+    """A topic is in the bundle whose range contains the CRC-32 of its complete name."""
     _no_partitions(case["topics"], expect)
     inner = {part.lower for part in case.ranges[1:]}
     for topic, bundle in answer.by_topic.items():
@@ -252,7 +253,7 @@ def _parsed(name: str, expect: Expect) -> HashRange:
 
 
 def _equal_width(ranges: tuple[HashRange, ...]) -> bool:
-    """True if ranges have one width, apart from the remainder in the last one."""
+    """True if ranges have equal width, apart from the remainder in the last one."""
     widths = [part.width for part in ranges]
     return max(widths) - min(widths) <= len(ranges)
 

@@ -1,4 +1,4 @@
-"""SPLIT: the parts of a bundle that is split."""
+"""SPLIT: the parts into which a bundle is split."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _answered(answer: Parts, expect: Expect) -> None:
 
 
 def _usable(case: FlatCase) -> list[int]:
-    """Return the positions strictly inside the bundle, each once, ascending."""
+    """Return the positions strictly inside the bundle, in ascending order, without repetition."""
     bundle = HashRange.parse(case["bundle"])
     positions = {int(position, 16) for position in case["positions"]}
     return sorted(p for p in positions if bundle.lower < p < bundle.upper)
@@ -47,7 +47,7 @@ def _size(part: HashRange) -> int:
 
 @SPLIT.check("SPLIT-10", draws=splits.halves())
 def range_halves_are_equal(case: FlatCase, answer: Parts, expect: Expect) -> None:
-    """Two parts of the same size; of an odd number of hashes one part has one more."""
+    """The two parts have equal size; with an odd number of hashes, one part has one more."""
     _answered(answer, expect)
     expect.given(case["algorithm"] == RANGE, f"{RANGE} is asked for")
     _equal_halves(case, answer, expect)
@@ -61,7 +61,7 @@ def _equal_halves(case: FlatCase, answer: Parts, expect: Expect) -> None:
     size = _size_by_name if by_name else _size
     lower, upper = map(size, answer.ranges)
     if by_name and bundle.last:
-        # Rounded up, the parts would really be equal: that is the other reading.
+        # Parts rounded up would really be equal: that is the other reading.
         expect.that(lower == size(bundle) // 2, f"{size(bundle) // 2} hashes below", answer)
     odd = size(bundle) % 2
     halves = f"parts of {size(bundle) // 2} hashes{', one of them one more' if odd else ''}"
@@ -69,7 +69,7 @@ def _equal_halves(case: FlatCase, answer: Parts, expect: Expect) -> None:
 
 
 def _below(found: Located, position: int) -> tuple[int, int]:
-    """Return the numbers of topics that certainly, and that possibly, are below a position."""
+    """Return the number of topics that are certainly below a position, and that possibly are."""
     cells = [HashRange.parse(bundle) for bundle in found.bundles]
     surely = sum(cell.upper <= position for cell in cells)
     return surely, sum(cell.lower < position for cell in cells)
@@ -77,7 +77,7 @@ def _below(found: Located, position: int) -> tuple[int, int]:
 
 @check_exchanges("SPLIT-11", draws=(splits.topic_halves(), splits.neighbours()))
 def topic_halves_are_equal(exchanges: Sequence[Exchange], expect: Expect) -> None:
-    """Two parts with the same number of topics, counted by the implementation's own hash."""
+    """The two parts have the same number of topics, by the implementation's own hash function."""
     in_order = [one.operation for one in exchanges] == [SPLIT.id, LOCATE.id]
     expect.given(in_order, "a bundle is split, and its topics are located")
     (case, answer), (cells, found) = SPLIT.typed(exchanges[0]), LOCATE.typed(exchanges[1])
@@ -101,7 +101,7 @@ def topic_halves_are_equal(exchanges: Sequence[Exchange], expect: Expect) -> Non
 
 @SPLIT.check("SPLIT-12", draws=splits.positions())
 def parts_lie_between_the_positions(case: FlatCase, answer: Parts, expect: Expect) -> None:
-    """Each usable position divides two parts, and nothing else does."""
+    """The bundle is divided at each usable position, and nowhere else."""
     expect.given(case["algorithm"] == POSITIONS and case["by"] == "admin", "asked by the admin")
     _splittable(case, expect)
     usable = _usable(case)
@@ -114,7 +114,7 @@ def parts_lie_between_the_positions(case: FlatCase, answer: Parts, expect: Expec
 
 @SPLIT.check("SPLIT-13", draws=splits.any_split())
 def every_split_makes_two_parts(case: FlatCase, answer: Parts, expect: Expect) -> None:
-    """A split by range or by topics makes two parts."""
+    """A split by range or by topics results in two parts."""
     expect.given(case["algorithm"] in (RANGE, TOPICS), "split by range or by topics")
     expect.given(not answer.refused, "it is split")
     if expect.reached(len(answer.names) > 1):
@@ -123,7 +123,7 @@ def every_split_makes_two_parts(case: FlatCase, answer: Parts, expect: Expect) -
 
 @SPLIT.check("SPLIT-14", draws=splits.any_split())
 def parts_cover_the_parent_exactly(case: FlatCase, answer: Parts, expect: Expect) -> None:
-    """The parts begin and end where the bundle does, and each begins where the last one ends."""
+    """The parts cover the bundle without gap or overlap."""
     _answered(answer, expect)
     bundle = HashRange.parse(case["bundle"])
     expect.reached()
@@ -143,14 +143,14 @@ def _never_followed(case: FlatCase, answer: Parts, expect: Expect) -> None:
 
 
 def _middles(bundle: HashRange) -> tuple[int, int]:
-    """Return the places at which a split by range may divide a bundle, for any given positions."""
+    """Return the places where a split by range may divide a bundle with any positions."""
     width = bundle.upper - bundle.lower
     return bundle.lower + width // 2, bundle.lower + (width + 1) // 2
 
 
 @SPLIT.check("SPLIT-15", draws=splits.positions_by_the_broker())
 def the_broker_takes_no_positions(case: FlatCase, answer: Parts, expect: Expect) -> None:
-    """The broker's own split is never one at specified positions."""
+    """The broker's own split is never at specified positions."""
     positions = case["algorithm"] == POSITIONS and case["by"] == "broker"
     expect.given(positions, "the broker is to split at positions")
     _never_followed(case, answer, expect)
@@ -158,7 +158,7 @@ def the_broker_takes_no_positions(case: FlatCase, answer: Parts, expect: Expect)
 
 @SPLIT.check("SPLIT-16", draws=splits.positions_as_default())
 def positions_are_not_a_default(case: FlatCase, answer: Parts, expect: Expect) -> None:
-    """Set as the default, specified positions are refused or ignored."""
+    """If specified positions are set as the default, they are refused or ignored."""
     setting = SELECTING_SETTING[expect.readings["split-key"]]
     chosen = case["algorithm"] or case.settings.given.get(setting)
     default = case["algorithm"] is None and chosen == POSITIONS
@@ -167,12 +167,12 @@ def positions_are_not_a_default(case: FlatCase, answer: Parts, expect: Expect) -
 
 
 def _demand_selected(asked: Sequence[Asked[FlatCase, Parts]], expect: Expect, key: str) -> None:
-    """Demand the split of the algorithm that the setting names, since the request names none.
+    """Demand a split by the algorithm in the setting, since the request names none.
 
-    If both algorithms make the same parts, range_equally_divide still has to make equal ranges;
-    topic_count_equally_divide cannot be verified without the hash.
+    If both algorithms result in the same parts, range_equally_divide must still make equal ranges.
+    The result of topic_count_equally_divide cannot be verified without knowing the hash.
     """
-    expect.given(len(asked) == 3, "a split by the setting, and by each algorithm")
+    expect.given(len(asked) == 3, "a split by the setting, and one by each algorithm")
     (case, answer), *named = asked
     for one in asked:
         _answered(one.answer, expect)
@@ -181,11 +181,11 @@ def _demand_selected(asked: Sequence[Asked[FlatCase, Parts]], expect: Expect, ke
     expect.given(setting in {*case.settings.given, *case.settings.defaults}, f"{setting} is set")
     algorithm = case.settings.value(setting)
     by_name = {one.case["algorithm"]: one.answer for one in named}
-    expect.given(len(by_name) == 2 and algorithm in by_name, f"{algorithm} is asked, too")
+    expect.given(len(by_name) == 2 and algorithm in by_name, f"{algorithm} is also asked")
     chosen = by_name.pop(algorithm)
     [other] = by_name.values()
     if expect.reached(chosen.names != other.names):
-        # Any hash between the middle two parts topics in equal numbers.
+        # Any hash between the middle two separates topics in equal numbers.
         free = algorithm == TOPICS and len(answer.names) == len(chosen.names)
         as_chosen = answer.names == chosen.names or (free and answer.names != other.names)
         expect.that(as_chosen, f"as {algorithm}: {chosen}", answer)
@@ -207,7 +207,7 @@ def the_supported_setting_selects(asked: Sequence[Asked[FlatCase, Parts]], expec
 
 @SPLIT.check("SPLIT-19", draws=splits.automatic())
 def the_broker_splits_in_two(case: FlatCase, answer: Parts, expect: Expect) -> None:
-    """A split by the broker, by range or by topics, makes two parts."""
+    """A split that the broker starts, by range or by topics, results in two parts."""
     _answered(answer, expect)
     expect.given(case["by"] == "broker" and case["algorithm"] != POSITIONS, "the broker splits")
     _splittable(case, expect)
@@ -218,11 +218,11 @@ def the_broker_splits_in_two(case: FlatCase, answer: Parts, expect: Expect) -> N
 
 @SPLIT.check("SPLIT-27", draws=splits.topic_splits())
 def topic_halves_meet_half_way(case: FlatCase, answer: Parts, expect: Expect) -> None:
-    """The boundary lies half-way between the middle two hashes, rounded down."""
+    """The boundary is half-way between the two middle hashes, rounded down."""
     expect.given(answer.refused is None, "the request was not refused")
     whole = case["algorithm"] == TOPICS and case["bundle"] == WHOLE
     hashes = sorted(map(hash_of, case["topics"]))
-    expect.given(whole and len(hashes) >= FEWEST_TOPICS, "topics of a whole namespace are parted")
+    expect.given(whole and len(hashes) >= FEWEST_TOPICS, "topics of a whole namespace are divided")
     below, above = hashes[len(hashes) // 2 - 1], hashes[len(hashes) // 2]
     middle = below + (above - below) // 2
     expect.reached()
