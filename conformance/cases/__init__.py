@@ -1,1 +1,1 @@
-"""Cases in files, written by hand or made from a real cluster."""
+"""Cases from files: written by hand, saved by a run, or made from the data of a real cluster."""

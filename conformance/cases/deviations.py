@@ -1,4 +1,4 @@
-"""Known deviations: rules that an implementation is known to break, each with a reason."""
+"""Known deviations: the rules that an implementation is known to break, and why."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Place:
     method: str
 
     def __str__(self) -> str:
-        """The class and the method, as people write them."""
+        """The class and the method, as in Java source."""
         return f"{PurePosixPath(self.path).stem}.{self.method}"
 
 
@@ -39,23 +39,23 @@ class Deviation:
     implementation: str | None = None
     source: tuple[Place, ...] = ()
     cases: tuple[Path, ...] = ()
-    """Files of cases that show it, the smallest first."""
+    """Files of cases that show the deviation, smallest first."""
     answers: str = ""
-    """Answer to the first of the cases."""
+    """The answer to the first of the cases."""
     readings: Mapping[str, str] = field(default_factory=dict)
-    """Readings that the entry assumes, because answers do not show them."""
+    """Readings that the entry assumes because answers cannot show them."""
     proposed: str = ""
-    """Sentence to propose for the documents."""
+    """A sentence to propose for the documents."""
 
     @property
     def why(self) -> str:
-        """The reason, its place in the source, the link and the proposed sentence, in one line."""
+        """The reason, the place in the source, the link and the proposed sentence, in one line."""
         place = ", ".join([*map(str, self.source), self.link])
         proposed = f"; the documents could say: {self.proposed}" if self.proposed else ""
         return f"{self.reason} ({place}){proposed}"
 
     def concerns(self, rule: str, *names: str) -> bool:
-        """True if it is about this rule and an implementation with one of these names."""
+        """True if the entry is for this rule and for an implementation with one of these names."""
         return self.rule == rule and self.implementation in (None, *names)
 
     @property
@@ -72,8 +72,8 @@ class Deviation:
         return not listed or LINE_OF_JAVA.sub("", listed) == LINE_OF_JAVA.sub("", answered)
 
     def of_another_version(self) -> Deviation:
-        """Return the same for a version that it does not name, and whose answer shows it."""
-        shown = f"as in {self.implementation}, whose case shows it here, too: {self.reason}"
+        """Return the same entry for a version that it does not name but that gives its answer."""
+        shown = f"as in {self.implementation}, whose case also shows it here: {self.reason}"
         return replace(self, reason=shown)
 
 
@@ -81,12 +81,11 @@ LINE_OF_JAVA = re.compile(r"(?<=\.java):\d+")
 
 
 def load_deviations(file: Path) -> tuple[Deviation, ...]:
-    """Read a known-deviations file, or all in a folder.
+    """Read a known-deviations file, or all such files in a folder.
 
-    A case is looked for beside its file, then in each folder above.
-
-    Errors: `specs.SpecError` with file and line for an unknown rule, a second entry of one, or a
-    case that is missing or invalid.
+    Each case is looked for in the file's folder, then in each folder above. Errors:
+    `specs.SpecError` with file and line for an unknown rule, a second entry for a rule, or a case
+    that is missing or invalid.
     """
     if file.is_dir():
         return tuple(one for each in sorted(file.glob("*.yaml")) for one in load_deviations(each))
@@ -111,9 +110,9 @@ def _read(file: Path) -> Sheet:
 
 
 def entries(file: Path, sheet: Sheet | None = None) -> Iterator[Mapping[str, Any]]:
-    """Entries of a file, each with the questions that it leaves to an entry of another file.
+    """Yield the entries of a file; what an entry leaves out is taken from its `same_as` file.
 
-    Errors: `specs.SpecError` with file and line where that file has no entry of the rule.
+    Errors: `specs.SpecError` with file and line if that file has no entry for the rule.
     """
     sheet = sheet or _read(file)
     for place, entry in enumerate(sheet.data):
@@ -129,11 +128,11 @@ def entries(file: Path, sheet: Sheet | None = None) -> Iterator[Mapping[str, Any
 
 
 SAME_AS = "same_as"
-"""Field that names the neighboring file whose entry of the rule gives the rest."""
+"""Field that names a neighboring file, whose entry for the same rule supplies everything else."""
 
 
 def _check_readings(sheet: Sheet, place: int) -> None:
-    """Check readings and their values. Errors: `specs.SpecError` for an unknown one."""
+    """Check that readings and their values exist. Errors: `specs.SpecError`."""
     for name, value in sheet.data[place].get("readings", {}).items():
         try:
             specs.load().check_readings({name: value})
@@ -199,12 +198,15 @@ def of_others(
 
 
 def _cases(sheet: Sheet, place: int, file: Path, entry: Mapping[str, Any]) -> Iterator[Path]:
-    """The files of an entry's cases, wherever the command runs. Errors: `specs.SpecError`."""
+    """Yield the files of an entry's cases; the working directory does not matter.
+
+    Errors: `specs.SpecError`.
+    """
     for number, name in enumerate(entry.get("cases", ())):
         near = (folder / name for folder in file.absolute().parents)
         found = next(filter(Path.is_file, near), None)
         if found is None:
-            problem = f"there is no case {name} beside this file, nor in a folder above it"
+            problem = f"there is no case {name} next to this file, nor in a folder above it"
             raise sheet.error((place, "cases", number), problem)
         try:
             saved.load_saved(found)

@@ -1,6 +1,6 @@
-"""Legality of cases, and equality of answers, by their operations.
+"""Legality of cases and equality of answers, as their operations define them.
 
-This is the one place for drawn, reduced, pasted and saved cases alike.
+Drawn, reduced, pasted and saved cases are all checked here.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from pulsar_conformance.reference import MissingSetting, Readings, Settings
 from pulsar_conformance.reference.context import Value
 
 Defaults = Mapping[str, Value]
-"""Documented defaults of a profile. A case must give every setting without a default on which its
-answer depends.
+"""Documented defaults of a profile. A case has to give every other setting on which its answer
+depends.
 """
 
 
@@ -31,7 +31,7 @@ def bad_trial(trial: Trial, defaults: Defaults, readings: Readings | None = None
 def bad_case(
     operation: str, case: Json, defaults: Defaults, readings: Readings | None = None
 ) -> str | None:
-    """Return the reason why a case is illegal, with the place of the problem, or None."""
+    """Return the reason why a case is illegal, naming the place of the problem, or None."""
     if operation not in OPERATIONS:
         return f"{operation} is no operation; there are {', '.join(OPERATIONS)}"
     wrong = wrong_in_case(operation, case)
@@ -46,7 +46,7 @@ def bad_case(
 def missing_setting(
     trial: Trial, defaults: Defaults, readings: Readings | None = None
 ) -> str | None:
-    """Return a setting that well-formed cases need and nothing gives, or None."""
+    """Return a setting that a well-formed trial needs but that is neither given nor documented."""
     for operation, case in trial.questions:
         if operation in OPERATIONS and wrong_in_case(operation, case) is None:
             try:
@@ -66,7 +66,7 @@ def _problem(
 
 
 def allows(example: Example, answers: Sequence[Json]) -> bool:
-    """True if an example allows these answers, one per question, or leaves them to its rules."""
+    """True if an example allows these answers, one for each question, or has none of its own."""
     if example.allowed is None:
         return True
     operations = [operation for operation, _case in example.questions]
@@ -77,9 +77,9 @@ def allows(example: Example, answers: Sequence[Json]) -> bool:
 
 
 def matches(operation: str, allowed: Json, answer: Json) -> bool:
-    """True if an answer equals the allowed one, by the operation's own comparison.
+    """True if two answers are equal by the comparison of their operation.
 
-    Free text such as `why` and the reason of a refusal are not compared.
+    Free text, such as `why` and the reason of a refusal, is not compared.
     """
     declined = [name for name in DECLINED if name in allowed]
     if declined or any(name in answer for name in DECLINED):

@@ -1,4 +1,4 @@
-"""A running cluster as its admin API shows it: reports, settings and restrictions of placement."""
+"""A running cluster, read from its admin API: reports, settings and restrictions on placement."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from pulsar_conformance.conformance.cases.settings import EXTENSIBLE, MANAGER, m
 from pulsar_conformance.conformance.cases.snapshot import BadSnapshot, SavedReport, saved_report
 
 OF_CASES = {"causes of unloading", "splits"}
-"""Parts of an observation that no case has."""
+"""Parts of an observation that no case needs."""
 
 
 @dataclass(frozen=True)
@@ -27,16 +27,16 @@ class Live:
 
     reports: Mapping[str, SavedReport]
     runtime: Mapping[str, Any]
-    """The configuration of the leader, as the broker writes it; empty if it cannot be read."""
+    """The leader's configuration, as the broker prints it; empty if it cannot be read."""
     constraints: Constraints
     troubles: Mapping[str, str]
-    """The parts that could not be read, and why."""
+    """The parts that could not be read, each with the reason."""
     version: str
-    """The version of Pulsar at the leader; empty if it is not known."""
+    """The leader's version of Pulsar; empty if unknown."""
 
 
 def observe(api: AdminApi, cluster: str | None) -> Live:
-    """Read a cluster; nothing is changed. Errors: `NoAnswer`, `NoCluster`, `BadSnapshot`."""
+    """Read a cluster without changing anything. Errors: `NoAnswer`, `NoCluster`, `BadSnapshot`."""
     with closing(Looker.of(api, cluster)) as looker:
         look = looker.look(Sight())
         troubles = {what: why for what, why in look.troubles.items() if what not in OF_CASES}
@@ -60,7 +60,7 @@ def observe(api: AdminApi, cluster: str | None) -> Live:
 
 
 def _version(api: AdminApi, broker: str | None) -> str:
-    """Return the version of Pulsar that a broker names; empty if it names none."""
+    """Return the version of Pulsar that a broker names, or an empty text."""
     with suppress(NoAnswer):
         return str(api.get(f"{ADMIN}/brokers/version", broker, text=True) or "")
     return ""
@@ -76,7 +76,7 @@ def _constraints(look: Look, policies: Mapping[str, Any]) -> Constraints:
 
 
 def _ahead(look: Look) -> dict[str, list[str]]:
-    """Return the bundles of each broker that no report has yet."""
+    """Return the bundles assigned to each broker that no report contains yet."""
     reported = {
         bundle
         for one in look.reports.values()
@@ -92,7 +92,10 @@ def _ahead(look: Look) -> dict[str, list[str]]:
 def _tried(
     api: AdminApi, path: str, base: str | None, what: str, troubles: dict[str, str]
 ) -> Mapping[str, Any]:
-    """Return an object, or an empty one with a trouble noted; without policies there is a 404."""
+    """Return an object, or an empty one after recording why it cannot be read.
+
+    A 404 is no problem: it means that no policies exist.
+    """
     try:
         found = api.get(path, base)
     except NoAnswer as wrong:

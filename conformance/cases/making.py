@@ -1,4 +1,4 @@
-"""Cases from what an operator has: reports, metrics or a running cluster, settings and policies."""
+"""Cases from an operator's data: reports, metrics or a running cluster, settings and policies."""
 
 from __future__ import annotations
 
@@ -38,19 +38,19 @@ from pulsar_conformance.specs.broker import nearest_profile
 
 @dataclass(frozen=True)
 class Made:
-    """A case, the place where its data are from, the profile to follow if known, and remarks."""
+    """A case, the place its data come from, the profile to follow if known, and remarks."""
 
     place: str
     trial: Trial
     profile: str | None
     notes: tuple[str, ...]
     owners: Mapping[str, str]
-    """The broker of each bundle of the namespace whose topics are asked about."""
+    """If topics are asked about, the broker of each bundle of their namespace."""
 
 
 @dataclass(frozen=True)
 class _Source:
-    """Reports by broker, the settings and the restrictions of placement."""
+    """Load reports by broker, settings, and restrictions on placement."""
 
     place: str
     reports: Mapping[str, SavedReport]
@@ -61,15 +61,18 @@ class _Source:
 
 
 def add_source_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the sources of a case other than its folder, and what is known beside them."""
+    """Add the options that name the sources of a case, except for its folder."""
     parser.add_argument(
         "--from",
         dest="url",
         metavar="URL",
-        help="instead of reports, a running cluster, by its admin URL; it is only read. A token "
-        "is taken from the environment variable PULSAR_CONFORMANCE_TOKEN",
+        help="read a running cluster by its admin URL, instead of a folder of reports; "
+        "nothing is changed. A token is taken from the environment variable "
+        "PULSAR_CONFORMANCE_TOKEN",
     )
-    parser.add_argument("--cluster", metavar="NAME", help="the cluster at URL, if there are more")
+    parser.add_argument(
+        "--cluster", metavar="NAME", help="the name of the cluster, if there are several at URL"
+    )
     parser.add_argument(
         "--metrics",
         type=Path,
@@ -87,23 +90,24 @@ def add_source_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--release",
         metavar="VERSION",
-        help="the version of Pulsar that runs, such as 4.0.3 (the one that the reports name)",
+        help="the running version of Pulsar, such as 4.0.3 (by default the one that the "
+        "reports name)",
     )
     parser.add_argument(
         "--place",
         metavar="BUNDLE",
-        help="ask where this bundle goes once it has no owner, and why there",
+        help="ask where this bundle will be placed once it has no owner, and why",
     )
     parser.add_argument(
         "--topics",
         type=Path,
         metavar="FILE",
-        help="ask on which bundles and brokers these topics are, one a line, of one namespace",
+        help="ask which bundles and brokers serve these topics: one a line, all of one namespace",
     )
     for name, what, prints in (
         ("isolation", "namespace isolation policies", "ns-isolation-policy get"),
         ("domains", "failure domains", "clusters list-failure-domains"),
-        ("groups", "namespaces and their anti-affinity groups, an object", ""),
+        ("groups", "an object of namespaces and their anti-affinity groups", ""),
     ):
         printed = f", as pulsar-admin {prints} prints them" if prints else ""
         parser.add_argument(
@@ -117,9 +121,9 @@ def made(
     operation: str = SHED.id,
     what_if: Mapping[str, Any] | None = None,
 ) -> Made:
-    """Return the case of the sources that are given. Errors: those of reading them.
+    """Return the case that the given sources describe. Errors: those of reading them.
 
-    `what_if`: settings that are changed later, which decide what has an effect.
+    `what_if`: settings that are changed later; they count when unused settings are listed.
     """
     if operation not in MAKERS:
         raise specs.UnknownName(operation, "operation that reports can ask", MAKERS)
@@ -152,16 +156,16 @@ def made(
 
 
 def _own_defaults(profile: str | None, operation: str) -> Mapping[str, Any]:
-    """Return a release's defaults of settings that no document has and that decide about unloads.
+    """Return a release's own defaults of undocumented settings that influence unloads.
 
-    Adapters of released Pulsar set them to values without effect where a case leaves them out.
+    Adapters of released Pulsar neutralize these settings if a case leaves them out.
     """
     known = profile is not None and specs.load().profile(profile).released
     return specs.load().profile(str(profile)).hidden if known and operation == SHED.id else {}
 
 
 def _source(args: argparse.Namespace, folder: Path | None) -> _Source:
-    """Read the one source that is given. Errors: `BadSnapshot` if there is not one."""
+    """Read the one source that is given. Errors: `BadSnapshot` if it is not exactly one."""
     sources = [one for one in (folder, args.metrics, args.url) if one is not None]
     if len(sources) != 1:
         raise BadSnapshot(
@@ -175,7 +179,7 @@ def _source(args: argparse.Namespace, folder: Path | None) -> _Source:
 
 
 def _live(url: str, cluster: str | None, given: Constraints) -> _Source:
-    """Read a running cluster; restrictions in files count instead of its own."""
+    """Read a running cluster; restrictions given in files replace the cluster's own."""
     from pulsar_conformance.adapters.admin_api.http import NoAnswer
     from pulsar_conformance.adapters.admin_api.remote import Access, AdminApi
     from pulsar_conformance.conformance.cases.live import observe
@@ -198,7 +202,7 @@ def _live(url: str, cluster: str | None, given: Constraints) -> _Source:
 def _settings(
     args: argparse.Namespace, source: _Source, version: str | None = None
 ) -> SettingsRead | None:
-    """Return the settings of the file that is given, or else of the running cluster."""
+    """Return the settings of the given file, or else those of the running cluster."""
     if args.conf:
         return read_settings(args.conf, version)
     if source.runtime:
@@ -239,14 +243,17 @@ def read_topics(file: Path) -> list[str]:
 
 
 def located(file: Path, snapshot: Snapshot) -> tuple[Trial, Mapping[str, str]]:
-    """Return the question where topics of one namespace are, and the broker of each bundle.
+    """Return the question where topics are located, and the broker of each bundle.
 
-    Errors: `BadSnapshot`, also if the namespaces differ, or the bundles have gaps.
+    Errors: `BadSnapshot`, also if the topics are of several namespaces, or bundles have gaps.
     """
     topics = read_topics(file)
     spaces = list(dict.fromkeys("/".join(one.split("/")[2:4]) for one in topics))
     if len(spaces) > 1:
-        raise BadSnapshot(f"{file}: its topics are of {', '.join(spaces)}; give those of one")
+        raise BadSnapshot(
+            f"{file}: its topics are of several namespaces, {', '.join(spaces)}; give topics "
+            "of one namespace"
+        )
     owners = {
         bundle.rpartition("/")[2]: broker
         for broker, one in snapshot.brokers.items()
@@ -258,7 +265,7 @@ def located(file: Path, snapshot: Snapshot) -> tuple[Trial, Mapping[str, str]]:
 
 
 def _boundaries(namespace: str, ranges: Sequence[str]) -> list[str]:
-    """Return the boundaries of a namespace; unowned bundles between owned ones count as one."""
+    """Return the boundaries of a namespace; adjacent unowned bundles count as one bundle."""
     if not ranges:
         raise BadSnapshot(f"no broker owns a bundle of {namespace}")
     edges = {edge for one in ranges for edge in one.split("_")}

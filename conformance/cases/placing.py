@@ -1,4 +1,4 @@
-"""The question where a bundle goes, from reports and from what Pulsar's admin tools print."""
+"""The question where a bundle is placed, from reports and the output of Pulsar's admin tools."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from pulsar_conformance.specs.text import counted
 DOMAINS = "failureDomainsEnabled"
 FAILOVER = ("auto_failover_policy", "autoFailoverPolicy")
 SURELY = "min_available"
-"""The only kind of failover policy that Pulsar has."""
+"""The only type of failover policy in Pulsar."""
 
 QUOTED = re.compile(r"\\Q(.*?)\\E", re.DOTALL)
 NUMBERED = re.compile(r"(\d+)\.(\d+)\.(\d+)")
@@ -36,10 +36,10 @@ class Policy:
     primary: Sequence[re.Pattern[str]]
     secondary: Sequence[re.Pattern[str]]
     least: int
-    """Number of primary brokers below which secondary ones may take bundles."""
+    """Number of available primary brokers below which secondary brokers may be used."""
 
     def resolved(self, namespaces: Sequence[str], brokers: Sequence[str]) -> Json:
-        """Return the policy as a case has it, with the brokers that its expressions match."""
+        """Return the policy in the format of a case, with its expressions replaced by brokers."""
         primary = [name for name in brokers if _matches(self.primary, host_of(name))]
         return {
             "namespaces": list(namespaces),
@@ -55,9 +55,9 @@ class Policy:
 
 @dataclass(frozen=True)
 class Constraints:
-    """Restrictions of placement: isolation policies, failure domains, anti-affinity groups.
+    """Restrictions on placement: isolation policies, failure domains, anti-affinity groups.
 
-    `ahead`: bundles that brokers were assigned since their reports.
+    `ahead`: bundles assigned to brokers since their reports.
     """
 
     policies: Sequence[Policy] = ()
@@ -66,15 +66,15 @@ class Constraints:
     ahead: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     def policy_of(self, namespace: str) -> Policy | None:
-        """Return the policy that holds for a namespace: of several, the first in a hash map."""
+        """Return the policy of a namespace; of several, the first in Java's hash map."""
         named = {one.name: one for one in self.policies}
         ordered = (named[name] for name in in_map(named))
         return next((one for one in ordered if _matches(one.namespaces, namespace)), None)
 
     def isolation(self, namespace: str, brokers: Sequence[str]) -> list[Json]:
-        """Return the policies that decide about a namespace's brokers, as a case has them.
+        """Return the policies that decide which brokers a namespace may use, as in a case.
 
-        Without a policy of its own it gets brokers that are primary in no policy.
+        A namespace without a policy may use brokers that are primary in no policy.
         """
         own = self.policy_of(namespace)
         if own is not None:
@@ -83,7 +83,7 @@ class Constraints:
 
 
 def host_of(broker: str) -> str:
-    """Return a broker's host, which policies match, without the port."""
+    """Return the host of a broker, which policies match, without the port."""
     host, _, port = broker.rpartition(":")
     return host if port.isdecimal() and host else broker
 
@@ -95,7 +95,7 @@ def _matches(patterns: Sequence[re.Pattern[str]], text: str) -> bool:
 def read_constraints(
     isolation: Path | None, domains: Path | None, groups: Path | None
 ) -> Constraints:
-    """Read the files that are given. Errors: `BadSnapshot`."""
+    """Read restrictions on placement from the files that are given. Errors: `BadSnapshot`."""
     return Constraints(
         policies_of(str(isolation), _written(isolation)) if isolation else (),
         domains_of(str(domains), json_content(domains)) if domains else {},
@@ -104,7 +104,7 @@ def read_constraints(
 
 
 def _written(file: Path) -> Any:
-    """Return the policies of a file: JSON, or resources of an operator in YAML."""
+    """Return the policies of a file: JSON, or resources for a Kubernetes operator in YAML."""
     if file.suffix not in (".yaml", ".yml"):
         return json_content(file)
     try:
@@ -125,14 +125,14 @@ def _written(file: Path) -> Any:
         if isinstance(spec, dict) and "autoFailoverPolicyType" in spec
     }
     if not policies:
-        raise BadSnapshot(f"{file}: it is no resource of kind PulsarNSIsolationPolicy")
+        raise BadSnapshot(f"{file}: it contains no resource of kind PulsarNSIsolationPolicy")
     return policies
 
 
 def policies_of(place: str, data: Any) -> tuple[Policy, ...]:
     """Parse one isolation policy, or an object of policies by name. Errors: `BadSnapshot`."""
     if not isinstance(data, dict):
-        raise BadSnapshot(f"{place}: it is no isolation policy, and no object of them by name")
+        raise BadSnapshot(f"{place}: neither an isolation policy nor an object of policies by name")
     named = {Path(place).stem: data} if "namespaces" in data else data
     return tuple(_policy(f"{place}: policy {name}", name, one) for name, one in named.items())
 
@@ -142,7 +142,7 @@ def _policy(place: str, name: str, data: Any) -> Policy:
     for key in PATTERNS:
         texts = data.get(key) if isinstance(data, dict) else None
         if not _are_texts(texts):
-            raise BadSnapshot(f"{place}: {key} is no list of regular expressions")
+            raise BadSnapshot(f"{place}: {key} is not a list of regular expressions")
         patterns[key] = [_pattern(place, text) for text in texts]
     given = [data[key] for key in FAILOVER if isinstance(data.get(key), dict)]
     failover: Mapping[str, Any] = given[0] if given else {}
@@ -157,7 +157,7 @@ PATTERNS = ("namespaces", "primary", "secondary")
 
 
 def _pattern(place: str, text: str) -> re.Pattern[str]:
-    """Compile an expression of Java's. Errors: `BadSnapshot` where Python has no equal."""
+    """Compile a Java regular expression. Errors: `BadSnapshot` if Python has no equivalent."""
     written = QUOTED.sub(lambda quoted: re.escape(quoted[1]), text)
     written = re.sub(r"\(\?<(?![=!])", "(?P<", written)
     try:
@@ -195,9 +195,9 @@ def groups_of(place: str, data: Any) -> dict[str, str]:
 
 
 def _entries(place: str, data: Any, what: str) -> Iterator[tuple[str, Any]]:
-    """Yield the names of an object with their values. Errors: `BadSnapshot` for another value."""
+    """Yield the entries of an object. Errors: `BadSnapshot` if it is not an object."""
     if not isinstance(data, dict):
-        raise BadSnapshot(f"{place}: it is no object of {what}")
+        raise BadSnapshot(f"{place}: it is not an object of {what}")
     yield from data.items()
 
 
@@ -208,9 +208,9 @@ def _are_texts(value: Any) -> TypeGuard[list[str]]:
 def placement_question(
     bundle: str, snapshot: Snapshot, constraints: Constraints, source: str
 ) -> tuple[Trial, list[str]]:
-    """Return the question where a bundle goes once nobody owns it, and remarks.
+    """Return the question where a bundle is placed once it has no owner, and remarks.
 
-    Errors: `BadSnapshot` for a text that is no bundle.
+    Errors: `BadSnapshot` for text that does not name a bundle.
     """
     if not BUNDLE.fullmatch(bundle):
         raise BadSnapshot(f"--place {bundle}: write tenant/namespace/0x…_0x…")
@@ -243,7 +243,7 @@ def placement_question(
 
 
 def _without(bundle: str, snapshot: Snapshot, name: str) -> Json:
-    """Return a broker as it is once the bundle is unloaded, with its number of topics."""
+    """Return a broker's report as it will be once the bundle is unloaded, except for topics."""
     broker = dict(snapshot.brokers[name])
     report = snapshot.reported[name].report
     topics = report.get("numTopics") if isinstance(report, dict) else None
@@ -282,7 +282,10 @@ def _notes(bundle: str, snapshot: Snapshot, constraints: Constraints, source: st
             name for one in constraints.isolation(namespace, brokers) for name in one["primary"]
         ]
         kept = ", ".join(dict.fromkeys(taken)) or "no broker"
-        yield f"{namespace} is under no isolation policy, which keep {kept} for others"
+        yield (
+            f"{namespace} is under no isolation policy; such policies reserve {kept} for "
+            "other namespaces"
+        )
     for policy in (own,) if own else constraints.policies:
         yield from _unmatched(policy, brokers)
     away = {one for each in constraints.domains.values() for one in each} - {*brokers}
@@ -293,10 +296,10 @@ def _notes(bundle: str, snapshot: Snapshot, constraints: Constraints, source: st
 
 
 def _unmatched(policy: Policy, brokers: Sequence[str]) -> Iterator[str]:
-    """Yield remarks on expressions that match no broker."""
+    """Yield a remark for each expression that matches no broker."""
     hosts = [host_of(name) for name in brokers]
     for pattern in (*policy.primary, *policy.secondary):
         if not any(pattern.fullmatch(host) for host in hosts):
             port = any(pattern.fullmatch(name) for name in brokers)
-            why = ": it has a port, and Pulsar matches the host alone" if port else ""
+            why = ": it contains a port, but Pulsar matches only the host" if port else ""
             yield f"policy {policy.name}: {pattern.pattern} matches no broker{why}"

@@ -1,4 +1,4 @@
-"""Cases in files: failing ones that a run saved, and those that a person hands in."""
+"""Case files: failing cases that a run saved, and cases that a user provides."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from pulsar_conformance.specs.errors import UserError
 
 FOLDER = WORKSPACE / "cases"
 SHOWN = 12
-"""Digits of the fingerprint that name a file."""
+"""Number of digits of the fingerprint in a file's name."""
 
 
 class BadCase(UserError):
-    """A case file that cannot be used; the message says which file and why."""
+    """A case file that cannot be used; the message gives the file and the reason."""
 
 
 class Saved(NamedTuple):
-    """A saved trial, with the rule that it broke and the profile of that if the file names them."""
+    """A saved trial; with the rule that it broke and its profile if the file names them."""
 
     trial: Trial
     rule: str | None
@@ -36,7 +36,7 @@ class Saved(NamedTuple):
 
 
 def path_of(trial: Trial) -> Path:
-    """The path of a saved trial: the folder is its operation, the name its fingerprint."""
+    """Return the path of a saved trial: operation as folder, fingerprint as file name."""
     return FOLDER / trial.operation / f"{trial.fingerprint[:SHOWN]}.json"
 
 
@@ -54,7 +54,7 @@ def save(trial: Trial, root: Path, about: Mapping[str, Any]) -> Path:
 
 
 def content_of(trial: Trial) -> dict[str, Any]:
-    """The part of a case file that holds the questions; the inverse of `trial_of`."""
+    """Return the part of a case file that holds the questions; the inverse of `trial_of`."""
     lines = trial.as_json()
     content = lines[0] if len(lines) == 1 else {"trial": lines}
     before = Trial(trial.before).as_json()
@@ -62,12 +62,11 @@ def content_of(trial: Trial) -> dict[str, Any]:
 
 
 def load_saved(file: Path, defaults: Mapping[str, Any] | None = None) -> Saved:
-    """Read a case file: `{"ask", "case"}`, or `{"trial": [those]}` for several questions.
+    """Read a case file: `{"ask", "case"}`, or `{"trial": [...]}` for several questions.
 
-    With `"after": [those]`, they are asked after others, of a restarted implementation.
+    With `"after": [...]`, the implementation is restarted and asked these questions first.
 
-    With `defaults`, the documented ones of a profile, an illegal case is rejected. Errors:
-    `BadCase`.
+    If `defaults` (of a profile) are given, an illegal case is rejected. Errors: `BadCase`.
     """
     try:
         data = parse_line(file.read_bytes())
@@ -85,7 +84,7 @@ def load_saved(file: Path, defaults: Mapping[str, Any] | None = None) -> Saved:
 
 
 def trial_of(data: Any) -> Trial | None:
-    """The questions of a case file's content, or None if it does not have that form."""
+    """Return the trial in the content of a case file, or None if it has another form."""
     lines = data.get("trial", [data]) if isinstance(data, dict) else None
     before = data.get("after", []) if isinstance(data, dict) else None
     if not isinstance(lines, list) or not lines or not isinstance(before, list):
@@ -97,15 +96,18 @@ def trial_of(data: Any) -> Trial | None:
 
 
 def saved_before(root: Path) -> list[Saved]:
-    """Every case that earlier runs saved, sorted by name.
+    """Return every case that earlier runs saved, sorted by name.
 
-    Errors: `BadCase` for a damaged file, which is named so that it can be removed, and for a file
-    where cases are to be saved.
+    Errors: `BadCase` for a damaged file, naming it so that it can be removed, and for a file in
+    place of the folder for cases.
     """
     folder = root / FOLDER
     for place in (folder.parent, folder, *(folder / name for name in OPERATIONS)):
         if place.exists() and not place.is_dir():
-            raise BadCase(f"{place}: a file, where failing cases are to be saved; move it away")
+            raise BadCase(
+                f"{place}: a file, but failing cases are to be saved in a folder of this "
+                "name; move the file away"
+            )
     return [load_saved(file) for file in sorted((root / FOLDER).glob("*/*.json"))]
 
 
@@ -114,20 +116,20 @@ STANDARD_INPUT = "-"
 
 @dataclass(frozen=True)
 class Handed:
-    """Questions that are asked together, with the profile and readings if the file names them."""
+    """Questions that are asked together; with profile and readings if the file names them."""
 
     place: str
-    """File, and line where there are several."""
+    """The file, with the line if there are several."""
     trial: Trial
     profile: str | None = None
     readings: Mapping[str, str] = field(default_factory=dict)
 
 
 def handed_in(file: str) -> list[Handed]:
-    """The questions of a file, or of standard input for "-".
+    """Return the questions of a file, or of standard input for "-".
 
-    The input is one JSON value, `{"ask", "case"}` or `{"trial": [those]}`, or one line of JSON per
-    question. It is not checked whether the cases are legal.
+    The input is one JSON value, `{"ask", "case"}` or `{"trial": [...]}`, or one line of JSON for
+    each question. Legality is not checked.
 
     Errors: `BadCase`.
     """
@@ -179,9 +181,9 @@ def _handed(place: str, data: Any) -> Handed:
 
 
 def derived_from(place: str, trial: Trial, model: Model) -> list[Derivation]:
-    """The model's answer to each question, in order.
+    """Return the model's answer to each question, with its derivation, in order.
 
-    Errors: `BadCase`, starting with `place`: an illegal case, or one that lacks a setting.
+    Errors: `BadCase`, starting with `place`, if a case is illegal or lacks a setting.
     """
     missing = missing_setting(trial, model.defaults)
     problem = bad_trial(trial, model.defaults)

@@ -1,4 +1,4 @@
-"""Settings by name and value: which are known, what they are worth, and which have no effect."""
+"""Settings by name and value: which names are known, their types, and which have no effect."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ EXTENSIBLE, TRANSFER = "extensible", "TransferShedder"
 """The extensible load manager, and its only shedding strategy."""
 
 CLOSE = 0.85
-"""Similarity from which an unknown name counts as a misspelling."""
+"""Similarity from which on an unknown name counts as misspelt."""
 
 BALANCES = re.compile(
     r"load.?balanc|load.?manager|shedd|unload|lowerBoundary|bundle", re.IGNORECASE
 )
-"""Names that are about load balancing, known or not."""
+"""Names of settings about load balancing, including unknown ones."""
 
 
 class BadSetting(UserError):
@@ -46,7 +46,7 @@ class BadSetting(UserError):
 
 @dataclass(frozen=True)
 class Entry:
-    """A setting and the place where it is set, such as `broker.conf:12`."""
+    """A setting with the place where it is set, such as `broker.conf:12`."""
 
     place: str
     name: str
@@ -55,7 +55,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class Unused:
-    """A setting without effect, and the reason."""
+    """A setting that has no effect, with the reason."""
 
     place: str
     name: str
@@ -67,31 +67,31 @@ class Unused:
 
 @dataclass(frozen=True)
 class SettingsRead:
-    """The settings of a file: each is in `values`, in `unused`, or counted in `others`."""
+    """The settings of a file: each is in `values` or in `unused`, or counted in `others`."""
 
     values: Mapping[str, Any]
-    """Values in their types, by documented names where there are any."""
+    """Typed values, by documented names where they exist."""
     places: Mapping[str, str]
     unused: tuple[Unused, ...] = ()
     """Unknown, misspelt, renamed and overridden settings."""
     others: int = 0
-    """Number of settings of other parts of the broker."""
+    """Number of settings that do not concern load balancing."""
     released: str | None = None
-    """The known release nearest to the one that reads them, if that is known."""
+    """The known release nearest to the version that reads the settings, or None."""
     older: str = ""
-    """The version that reads them, if it is older than every known release."""
+    """The version that reads the settings, if it is older than every known release."""
 
     def changed(self, given: Mapping[str, Any]) -> SettingsRead:
-        """Return the settings with others from the command line; None leaves one out."""
+        """Return the settings, overridden by others; None removes a setting."""
         places = {**self.places, **dict.fromkeys(given, "--setting")}
         return replace(self, values=merged(dict(self.values), given), places=places)
 
     def without_effect(self) -> list[Unused]:
-        """Return the unused settings, and those that other settings switch off."""
+        """Return the unused settings, and those that other settings disable."""
         return [*self.unused, *_switched_off(self)]
 
     def notes(self) -> Iterator[str]:
-        """Yield a block about unused settings, if there are any."""
+        """Yield a note that lists the settings without effect, if there are any."""
         found = self.without_effect()
         if found:
             yield f"{counted(len(found), 'setting')} without effect:"
@@ -99,9 +99,9 @@ class SettingsRead:
 
 
 def read_entries(entries: Iterable[Entry], release: str | None = None) -> SettingsRead:
-    """Read settings in the order in which they are written; the last of equal names counts.
+    """Read settings in the order of the file; the last of equal names counts.
 
-    Errors: `BadSetting` for a value that its type does not allow.
+    Errors: `BadSetting` for a value of the wrong type.
     """
     known = None if release is None else nearest_release(release)
     values: dict[str, Any] = {}
@@ -119,7 +119,7 @@ def read_entries(entries: Iterable[Entry], release: str | None = None) -> Settin
         except BadSetting as wrong:
             raise BadSetting(f"{entry.place}: {wrong}") from None
         if entry.name in values and values[entry.name] != value:
-            why = f"{entry.place} sets it again"
+            why = f"{entry.place} overrides it"
             unused.append(Unused(places[entry.name], entry.name, why))
         values[entry.name], places[entry.name] = value, entry.place
     unused += _respell(values, places)
@@ -129,9 +129,9 @@ def read_entries(entries: Iterable[Entry], release: str | None = None) -> Settin
 
 
 def _respell(values: dict[str, Any], places: dict[str, str]) -> Iterator[Unused]:
-    """Give settings with a new spelling their documented one; yield those that do not count.
+    """Rename settings with a new spelling to their documented one; yield those overridden.
 
-    A release that has both takes the new one unless it has its default.
+    A release that has both spellings uses the new one unless it is at its default.
     """
     for setting in broker_settings().values():
         name, old = setting.name, setting.replaces
@@ -145,39 +145,40 @@ def _respell(values: dict[str, Any], places: dict[str, str]) -> Iterator[Unused]
 
 
 def why_unknown(name: str, release: str | None = None) -> str | None:
-    """Return why a release does not use a name; empty for other parts of the broker, None if known.
+    """Return why a release does not know a name, or None if it does.
 
-    Without a release, the names of every release and of the documents are known.
+    Empty for settings of other parts of the broker. Without a release, the names of every release
+    and of the documents are known.
     """
     own = broker_settings().get(name)
     if own is not None and release is not None and not own.is_in(release):
-        return f"Pulsar {release} has no such setting, which came with {own.since}"
+        return f"Pulsar {release} has no such setting; it was added in {own.since}"
     if own is not None or name in specs.load().settings or name in specs.load().hidden:
         return None
     if name in renamed():
         return f"its name is now {renamed()[name]}"
     near = get_close_matches(name.lower(), _names(), n=1, cutoff=CLOSE)
     if near:
-        return f"there is no such setting; the nearest is {_names()[near[0]]}"
+        return f"there is no such setting; the most similar name is {_names()[near[0]]}"
     return "there is no such setting" if BALANCES.search(name) else ""
 
 
 @cache
 def _names() -> Mapping[str, str]:
-    """Return every known name by its lower case."""
+    """Return every known name, by the same name in lower case."""
     known = (*specs.load().settings, *specs.load().hidden, *broker_settings())
     return {name.lower(): name for name in known}
 
 
 def manager_by_settings(settings: Mapping[str, Any]) -> str:
-    """Return the load manager that settings choose: modular, simple, extensible, or its class."""
+    """Return the load manager that settings choose: modular, simple, extensible, or a class."""
     name = str(settings.get(MANAGER) or "Modular").rpartition(".")[2]
     kinds = ("modular", "simple", "extensible")
     return next((kind for kind in kinds if name.lower().startswith(kind)), name)
 
 
 def _switched_off(read: SettingsRead) -> Iterator[Unused]:
-    """Yield settings at other values than their defaults that other settings make meaningless."""
+    """Yield settings changed from their defaults that other settings leave without effect."""
     release = read.released or known_releases()[0]
     for name, value in read.values.items():
         setting = broker_settings().get(name)
@@ -193,7 +194,7 @@ def _switched_off(read: SettingsRead) -> Iterator[Unused]:
 
 
 def _why_off(setting: BrokerSetting, values: Mapping[str, Any], release: str) -> str:
-    """Return why other settings leave one without effect, or an empty string."""
+    """Return why other settings leave a setting without effect, or an empty text."""
 
     def short(name: str) -> str:
         return str(values.get(name) or broker_settings()[name].default(release)).rpartition(".")[2]
@@ -219,9 +220,9 @@ def _why_off(setting: BrokerSetting, values: Mapping[str, Any], release: str) ->
 
 
 def given_settings(texts: Iterable[str]) -> dict[str, Any]:
-    """Read `NAME=VALUE` texts; without a value None, which leaves the setting out.
+    """Parse `NAME=VALUE` texts; an empty value becomes None, which removes the setting.
 
-    Errors: `BadSetting`, and `specs.UnknownName` for a setting that nobody knows.
+    Errors: `BadSetting`, and `specs.UnknownName` for an unknown setting.
     """
     given: dict[str, Any] = {}
     places: dict[str, str] = {}
@@ -236,7 +237,7 @@ def given_settings(texts: Iterable[str]) -> dict[str, Any]:
 
 
 def setting_value(name: str, text: str) -> Any:
-    """Parse a setting's value; None for an empty string. Errors: as `given_settings`."""
+    """Parse a setting's value; None for an empty text. Errors as in `given_settings`."""
     settings = specs.load().settings
     if name in renamed():
         raise BadSetting(f"{name}: {why_unknown(name)}")
@@ -250,12 +251,12 @@ def setting_value(name: str, text: str) -> Any:
     value = _typed(name, text, setting.type)
     if setting.range and not setting.range[0] <= value <= setting.range[1]:
         lowest, highest = setting.range
-        raise BadSetting(f"{name}={text}: it lies between {lowest} and {highest}")
+        raise BadSetting(f"{name}={text}: it must be between {lowest} and {highest}")
     return value
 
 
 def _type_of(name: str) -> str:
-    """Return the type of a setting that no document names."""
+    """Return the type of an undocumented setting."""
     return "number" if name in specs.load().hidden else broker_settings()[name].type
 
 
@@ -300,10 +301,10 @@ TYPES: Mapping[str, str] = {
 
 
 def with_settings(trial: Trial, given: Mapping[str, Any]) -> Trial:
-    """The same questions with these settings, which apply to every question of the trial.
+    """Return the same questions with these settings for each of them.
 
-    Errors: `BadSetting` if no question depends on settings, or if a case itself says what the
-    setting would say.
+    Errors: `BadSetting` if no question depends on settings, or if a field of a case overrides one
+    of them.
     """
     if given and not any(takes_settings(operation) for operation, _ in trial.questions):
         operations = ", ".join(sorted(trial.operations))
@@ -313,7 +314,7 @@ def with_settings(trial: Trial, given: Mapping[str, Any]) -> Trial:
 
 
 def takes_settings(operation: str) -> bool:
-    """True if the cases of an operation have settings."""
+    """True if cases of an operation have settings."""
     if operation not in OPERATIONS:
         return False
     return "settings" in specs.schema(f"operations/{operation}")["$defs"]["case"]["properties"]
@@ -332,6 +333,6 @@ def _changed(question: Question, given: Mapping[str, Any]) -> Question:
 
 
 def merged(settings: Json | None, given: Mapping[str, Any]) -> Json:
-    """Settings with others that take precedence; None leaves one out."""
+    """Return settings overridden by others; None removes a setting."""
     both = {**(settings or {}), **given}
     return {name: value for name, value in both.items() if name not in given or value is not None}

@@ -1,4 +1,4 @@
-"""Settings in files: broker.conf, JSON of a broker, environments, Helm values and resources."""
+"""Files of settings: broker.conf, JSON, environment files, Helm values and Kubernetes resources."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ PROPERTY = re.compile(r"([^\s=:]+)\s*[=:]?(.*)")
 
 LOGGED = re.compile(r"\bloadBalancer\w+=[^,\n]*, \w+=")
 PAIR = re.compile(r"(\w+)=(.*?)(?=, \w+=|\)?$)")
-"""A setting in the line of a log in which a broker prints its whole configuration."""
+"""A setting in the log line in which a broker prints its whole configuration."""
 
 PREFIX = "PULSAR_PREFIX_"
-"""Prefix of the environment variables that Pulsar's images write into broker.conf."""
+"""Prefix of environment variables that Pulsar's images copy into broker.conf."""
 
 SECTIONS = frozenset({"configData", "config", "custom", "environment", "env", "data"})
-"""Keys of YAML whose values are settings or environment variables."""
+"""Keys of YAML files whose values are settings or environment variables."""
 
 ELSEWHERE = frozenset(
     {"proxy", "zookeeper", "bookkeeper", "bookie", "autorecovery", "toolset", "bastion"}
     | {"functions", "functionsworker", "pulsar_manager", "oxia", "prometheus", "grafana"}
 )
-"""Components other than the broker, in lower case, whose settings are left out."""
+"""Components other than the broker, in lower case; their settings are ignored."""
 
 FORMS = (
     "give a broker.conf, the JSON of admin/v2/brokers/configuration/runtime, an environment file, "
@@ -46,10 +46,10 @@ FORMS = (
 
 
 def read_settings(file: Path, release: str | None = None) -> SettingsRead:
-    """Read the settings of a file, as a release does if one is named.
+    """Read the settings of a file, as the given release does.
 
-    A setting without a value counts as not set, as it does for a broker. Errors: `BadSetting`,
-    also where a file names no setting of load balancing at all: it is another file than was meant.
+    A setting without a value counts as not set, as it does in a broker. Errors: `BadSetting`, also
+    if no setting in the file concerns load balancing, since it is then probably the wrong file.
     """
     try:
         text = file.read_text("utf-8-sig")
@@ -66,13 +66,13 @@ def read_settings(file: Path, release: str | None = None) -> SettingsRead:
 def read_written_settings(
     place: str, written: Mapping[str, Any], release: str | None
 ) -> SettingsRead:
-    """Read the settings that a running broker wrote as JSON. Errors: `BadSetting`."""
+    """Read settings from a running broker's JSON. Errors: `BadSetting`."""
     return read_entries(_of_object(place, written), release)
 
 
 def _entries(file: Path, text: str) -> Iterator[Entry]:
-    """Yield the settings of a file in the form that its name or content shows."""
-    if text.lstrip().startswith("{"):  # no property of a broker begins with a brace
+    """Yield the settings of a file, in the format that its name or content indicates."""
+    if text.lstrip().startswith("{"):  # Properties of a broker never begin with a brace.
         return _of_json(file, text)
     if LOGGED.search(text):
         return (
@@ -88,7 +88,7 @@ def _entries(file: Path, text: str) -> Iterator[Entry]:
 
 
 def _of_json(file: Path, text: str) -> Iterator[Entry]:
-    """Return each setting as a running broker writes it."""
+    """Yield each setting of the JSON that a running broker returns."""
     try:
         written = parse_line(text.encode())
     except NotJSON as wrong:
@@ -102,11 +102,11 @@ def _of_object(place: str, written: Mapping[str, Any]) -> Iterator[Entry]:
             text = str(value).lower() if isinstance(value, bool) else str(value)
             yield Entry(place, name, plain_java_value(text))
         elif why_unknown(name) is None:
-            raise BadSetting(f"{place}: {name} is {type(value).__name__}, and no single value")
+            raise BadSetting(f"{place}: {name} is {type(value).__name__}, not a single value")
 
 
 def plain_java_value(text: str) -> str:
-    """Return a value that Java printed as broker.conf has it: `Optional[1.0]` is 1.0."""
+    """Return a value printed by Java as it is in broker.conf: `Optional[1.0]` becomes 1.0."""
     within = OPTIONAL.fullmatch(text)
     text = within[1] if within else text
     if text in ABSENT:
@@ -115,7 +115,7 @@ def plain_java_value(text: str) -> str:
 
 
 def _of_environment(file: Path, text: str) -> Iterator[Entry]:
-    """Yield the variables of an environment file; those with the prefix count last."""
+    """Yield the variables of an environment file, those with the prefix last."""
     found = []
     for number, line in enumerate(text.splitlines(), 1):
         name, equals, value = line.strip().removeprefix("export ").partition("=")
@@ -125,7 +125,7 @@ def _of_environment(file: Path, text: str) -> Iterator[Entry]:
 
 
 def _variables(found: list[tuple[str, str, str]]) -> Iterator[Entry]:
-    """Yield variables as settings, those with the prefix last, as Pulsar's image applies them."""
+    """Yield variables as settings, those with the prefix last, as Pulsar's images apply them."""
     for place, name, value in sorted(found, key=lambda one: one[1].startswith(PREFIX)):
         yield Entry(place, name.removeprefix(PREFIX), value)
 
@@ -136,7 +136,7 @@ def _unquoted(text: str) -> str:
 
 
 def _of_yaml(file: Path, text: str) -> Iterator[Entry]:
-    """Yield the settings of the broker in Helm values, compose files and resources."""
+    """Yield the broker's settings in Helm values, compose files and Kubernetes resources."""
     found: list[tuple[str, str, str]] = []
     try:
         for document in yaml.compose_all(text, yaml.SafeLoader):
@@ -148,7 +148,7 @@ def _of_yaml(file: Path, text: str) -> Iterator[Entry]:
 
 
 def _walk(node: Any, path: tuple[str, ...], file: str) -> Iterator[tuple[str, str, str]]:
-    """Yield place, name and value of each setting below a node of YAML."""
+    """Yield place, name and value of each setting in a node of YAML and its children."""
     if isinstance(node, yaml.SequenceNode):
         for item in node.value:
             yield from _item(item, path, file)
@@ -165,14 +165,14 @@ def _walk(node: Any, path: tuple[str, ...], file: str) -> Iterator[tuple[str, st
 
 
 def _is_setting(name: str, path: tuple[str, ...]) -> bool:
-    """True if a scalar of YAML is a setting: by its section, or by its name at the top level."""
+    """True if a scalar of YAML is a setting, by its section or, at the top level, by its name."""
     if path:
         return path[-1] in SECTIONS
     return why_unknown(name.removeprefix(PREFIX)) != ""
 
 
 def _item(item: Any, path: tuple[str, ...], file: str) -> Iterator[tuple[str, str, str]]:
-    """Yield the variable in an item of a list: `NAME=VALUE`, or an object of name and value."""
+    """Yield the variable in a list item: `NAME=VALUE`, or an object with name and value."""
     place = f"{file}:{item.start_mark.line + 1}"
     if isinstance(item, yaml.ScalarNode) and path and path[-1] in SECTIONS:
         name, equals, value = item.value.partition("=")

@@ -26,7 +26,7 @@ from pulsar_conformance.specs.errors import UserError
 
 SUFFIX = ".json"
 LOAD_REPORT = "load-report"
-"""Name under which curl saves a broker's report by its URL."""
+"""File name under which curl saves a broker's report."""
 
 
 class BadSnapshot(UserError):
@@ -34,7 +34,7 @@ class BadSnapshot(UserError):
 
 
 def json_files(directory: Path, pattern: str) -> Iterator[tuple[str, Path]]:
-    """The name and the path of each file, in order; escapes such as `%2F` in names are decoded.
+    """Yield the name and path of each file in order; `%2F` and the like in names are decoded.
 
     Errors: `BadSnapshot` if there are none.
     """
@@ -48,7 +48,7 @@ def json_files(directory: Path, pattern: str) -> Iterator[tuple[str, Path]]:
 
 
 def json_content(path: Path) -> Any:
-    """The JSON value in a file, which may also contain other output of ZooKeeper's shell.
+    """Return the JSON value in a file, ignoring other output of ZooKeeper's shell.
 
     Errors: `BadSnapshot`.
     """
@@ -67,38 +67,38 @@ def json_content(path: Path) -> Any:
 
 
 KEPT_REPORT = (*RESOURCES, *RATE_FIELDS, "bundles", "lastStats")
-"""Fields of a report that decisions depend on."""
+"""Fields of a report on which decisions depend."""
 
 EXTENSIBLE = frozenset({"weightedMaxEMA", "msgThroughputEMA", "bundleCount"})
-"""Fields that only load data of the extensible load manager have."""
+"""Fields that only the load data of the extensible load manager has."""
 
 THROUGHPUTS = ("msgThroughputIn", "msgThroughputOut")
 
 
 @dataclass(frozen=True)
 class SavedReport:
-    """A broker's saved report, and the broker in the case that it describes."""
+    """A broker's saved report, and the broker as part of a case."""
 
     report: Any
     broker: Json
     version: str
-    """The broker's version of Pulsar; empty if its report does not name it."""
+    """The broker's version of Pulsar; empty if the report does not give it."""
     without_limit: tuple[str, ...]
-    """Resources with a usage but no limit: they have no percentage and are left out."""
+    """Resources that are left out because they have a usage but no limit, and so no percentage."""
 
 
 def read_reports(directory: Path) -> dict[str, SavedReport]:
-    """The report in each file of a folder, by broker.
+    """Return the report of each broker from the files of a folder.
 
-    The broker is the name of the file, `BROKER.json` or `BROKER`, or that of the folder in which
-    curl has saved `load-report`.
+    The name of the file, `BROKER.json` or `BROKER`, is the name of the broker. If curl has saved
+    the file as `load-report`, its folder is named after the broker.
 
     Errors: `BadSnapshot` for a folder without reports, and for a file that is not a report.
     """
     found: dict[str, SavedReport] = {}
     for broker, path in _report_files(directory):
         if broker in found:
-            raise BadSnapshot(f"{path}: {broker} has a report already")
+            raise BadSnapshot(f"{path}: there is already a report of {broker}")
         found[broker] = saved_report(str(path), json_content(path))
     return found
 
@@ -137,10 +137,10 @@ def saved_report(place: str, report: Any) -> SavedReport:
 
 
 def _totals(read: reports.Report) -> dict[str, float]:
-    """The broker's rates that its report lacks: the sums over its bundles.
+    """Return the rates that a broker's report lacks: the sums over its bundles.
 
-    The simple load manager's report has no throughput; if it has such a field, the value is the
-    message rate again.
+    The simple load manager's report has no throughput; a field of that name repeats the message
+    rate.
     """
     stats = read.broker.get("lastStats", {}).values()
     absent = [name for name in RATE_FIELDS if name not in read.broker]
@@ -159,7 +159,7 @@ RESOURCE_METRICS = {
         ("bandwidth_out", "bandwidthOut"),
     )
 }
-"""Percentages of a broker's resources, by their metrics."""
+"""Resource by the metric that gives its usage, in percent."""
 
 BUNDLE_METRICS = {
     f"pulsar_bundle_{metric}": name
@@ -173,14 +173,14 @@ BUNDLE_METRICS = {
         ("consumer_count", "consumerCount"),
     )
 }
-"""Statistics of a bundle, by their metrics."""
+"""Statistic of a bundle by the metric that gives it."""
 
 SAMPLE = re.compile(r"(\w+)\{(.*)\}\s+(\S+)")
 LABEL = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')
 
 
 def read_metrics(file: Path) -> dict[str, SavedReport]:
-    """The usage and the bundles of each broker, from Prometheus text or a query's JSON.
+    """Return usage and bundles of each broker, from Prometheus text or the JSON of a query.
 
     Errors: `BadSnapshot` for a file without metrics of load balancing.
     """
@@ -203,14 +203,14 @@ def read_metrics(file: Path) -> dict[str, SavedReport]:
 
 
 def _measured(broker: Json) -> SavedReport:
-    """The report of a broker whose metrics are known."""
+    """Return the report that the metrics of a broker describe."""
     stats = broker["lastStats"]
     totals = {name: sum(one.get(name, 0) for one in stats.values()) for name in RATE_FIELDS}
     return SavedReport(None, {**broker, "bundles": list(stats), **totals}, "", ())
 
 
 def _samples(file: Path, text: str) -> Iterator[tuple[str, Mapping[str, str], float]]:
-    """Metric, labels and value of each sample about load balancing, the latest of a range."""
+    """Yield metric, labels and value of each sample about load balancing, the latest of a range."""
     wanted = {*RESOURCE_METRICS, *BUNDLE_METRICS}
     if text.lstrip().startswith("{"):
         for one in json_content(file).get("data", {}).get("result", []):
@@ -228,10 +228,10 @@ KEPT_DATA = (*RATE_FIELDS, "numSamples", "maxSamples")
 
 
 def read_bundle_data(path: Path) -> dict[str, Json]:
-    """The data of each bundle, by its full name.
+    """Return the data of each bundle, by its full name.
 
-    `path` is a folder of `tenant/namespace/range.json`, or of files whose names have `%2F` for
-    each slash; or one file, in the folder or by itself, with an object of all bundles.
+    `path` is a folder of `tenant/namespace/range.json`, a folder of files whose names have `%2F`
+    for each slash, or a file with an object of all bundles (also inside the folder).
 
     Errors: `BadSnapshot`.
     """
@@ -247,13 +247,15 @@ def read_bundle_data(path: Path) -> dict[str, Json]:
 def _several(file: Path) -> dict[str, Json]:
     data = json_content(file)
     if not isinstance(data, dict) or not all(BUNDLE.fullmatch(name) for name in data):
-        problem = "neither its name nor its content names bundles (tenant/namespace/0x…_0x…)"
+        problem = (
+            "neither its name nor its content gives names of bundles (tenant/namespace/0x…_0x…)"
+        )
         raise BadSnapshot(f"{file}: {problem}")
     return {name: _data(file, one) for name, one in data.items()}
 
 
 def _data(file: Path, data: Any) -> Json:
-    """The averages of a bundle, without the other fields of the file."""
+    """Return the averages of a bundle, without the other fields of the file."""
     found = {}
     for frame in FRAMES:
         known = data.get(frame) if isinstance(data, dict) else None
@@ -264,12 +266,12 @@ def _data(file: Path, data: Any) -> Json:
 
 
 WINDOWS: Mapping[str, int] = dict(zip(FRAMES, (10, 1000), strict=True))
-"""Maximum number of samples in a time frame, by the documents."""
+"""Documented maximum number of samples in each time frame."""
 
 
 @dataclass(frozen=True)
 class Snapshot:
-    """The reports by broker, the saved bundle data, and the settings."""
+    """Load reports by broker, saved bundle data, and settings."""
 
     reported: Mapping[str, SavedReport]
     data: Mapping[str, Json]
@@ -277,22 +279,22 @@ class Snapshot:
 
     @cached_property
     def brokers(self) -> dict[str, Json]:
-        """The report of each broker."""
+        """The broker of a case for each report."""
         return {name: reported.broker for name, reported in self.reported.items()}
 
     @property
     def versions(self) -> list[str]:
-        """The versions of Pulsar that the reports name, each once."""
+        """The distinct versions of Pulsar that the reports give."""
         return list(dict.fromkeys(one.version for one in self.reported.values() if one.version))
 
     @cached_property
     def owned(self) -> list[str]:
-        """The bundles of all brokers."""
+        """The bundles owned by any broker."""
         return [name for broker in self.brokers.values() for name in broker.get("bundles", ())]
 
     @cached_property
     def latest(self) -> dict[str, Json]:
-        """The reports' numbers for bundles without bundle data, as their first sample."""
+        """For bundles without bundle data, the numbers of the reports, as their first sample."""
         return {
             name: {frame: _one_sample(stats, window) for frame, window in WINDOWS.items()}
             for broker in self.brokers.values()
@@ -302,15 +304,18 @@ class Snapshot:
 
     @cached_property
     def bundles(self) -> dict[str, Json]:
-        """Each owned bundle with known data, in the order of the reports."""
+        """Every owned bundle with known data, in the order of the reports."""
         known = {**self.latest, **self.data}
         return {name: known[name] for name in self.owned if name in known}
 
     def notes(self) -> Iterator[str]:
-        """Remarks for the user about omissions and assumptions."""
+        """Yield remarks for the user about omissions and assumptions."""
         for name, reported in self.reported.items():
             if reported.without_limit:
-                yield f"{name}: left out, as without a limit: {', '.join(reported.without_limit)}"
+                yield (
+                    f"{name}: left out, since they have no limit: "
+                    f"{', '.join(reported.without_limit)}"
+                )
         sampled = [name for name in self.owned if name in self.latest]
         if sampled:
             yield f"no bundle data of {_counted(sampled)}: the latest numbers count as one sample"
@@ -343,7 +348,7 @@ def _unloaded(snapshot: Snapshot) -> list[Json]:
 
 
 def _split(snapshot: Snapshot) -> list[Json]:
-    """Assumes that the bundles that brokers own are all bundles."""
+    """Return the case; the bundles that brokers own are assumed to be all bundles."""
     return [
         {
             "settings": dict(snapshot.settings),
@@ -391,9 +396,9 @@ MAKERS: Mapping[str, Callable[[Snapshot], list[Json]]] = {
 """Operations whose cases can be made from reports."""
 
 OF_EACH_BROKER = (USAGE.id, SUM.id, READ.id)
-"""Operations that ask about each broker by itself, without its name."""
+"""Operations asked once for each broker, without its name."""
 
 
 def trial_from(operation: str, snapshot: Snapshot) -> Trial:
-    """The questions of an operation, in the order of the brokers."""
+    """Return the questions of an operation, in the order of the brokers."""
     return Trial.of(operation, *MAKERS[operation](snapshot))

@@ -230,7 +230,7 @@ def test_what_was_not_measured_is_left_out(reports, capsys):
     said = capsys.readouterr()
     broker = json.loads(said.out)["case"]["brokers"]["broker-1"]
     assert not {"bandwidthIn", "memory"} & set(broker)
-    assert "broker-1: left out, as without a limit: bandwidthIn" in said.err
+    assert "broker-1: left out, since they have no limit: bandwidthIn" in said.err
 
 
 def test_rates_that_a_report_does_not_have_are_summed_over_its_bundles(made, reports, capsys):
@@ -305,7 +305,7 @@ MISTAKES = {
     "no JSON": (no_json, "broker-2.json: it isn't JSON (Expecting value, character 1)"),
     "no report": (no_report, "broker-2.json: it is not a load report: nothing of a load report is"),
     "no files": (no_files, "reports: there is no *.json in it"),
-    "a broker twice": (twice, "broker-1.json: broker-1 has a report already"),
+    "a broker twice": (twice, "broker-1.json: there is already a report of broker-1"),
     "a bundle twice": (two_owners, "is also owned by broker-1"),
     "a wrong value in the conf": (
         conf_of(f"a=b\n{THRESHOLD}=ten\n"),
@@ -325,10 +325,13 @@ MISTAKES = {
     ),
     "a setting that is a list there": (
         conf_of(f'{{"{THRESHOLD}": [10]}}'),
-        f"broker.conf: {THRESHOLD} is list, and no single value",
+        f"broker.conf: {THRESHOLD} is list, not a single value",
     ),
     "no conf": (options("--conf", "nowhere.conf"), "nowhere.conf: No such file or directory"),
-    "no bundle data": (no_data, "what.json: neither its name nor its content names bundles"),
+    "no bundle data": (
+        no_data,
+        "what.json: neither its name nor its content gives names of bundles",
+    ),
     "bundle data without averages": (no_averages, "data.json: it is not bundle data, which has"),
     "no folder": (options("--bundle-data", "nowhere"), "nowhere: it is not a folder"),
     "an unknown setting": (

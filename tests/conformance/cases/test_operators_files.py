@@ -232,7 +232,7 @@ def test_names_that_a_broker_ignores_are_listed_once(ask):
     _, err, _ = ask(BUSY, conf)
     assert "3 settings without effect:" in err
     assert err.count("loadBalancersheddingEnabled") == 1
-    assert "the nearest is loadBalancerSheddingEnabled" in err
+    assert "the most similar name is loadBalancerSheddingEnabled" in err
     assert "its name is now loadBalancerMaxNumberOfBrokerSheddingPerCycle" in err
 
 

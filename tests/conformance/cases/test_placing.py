@@ -56,8 +56,8 @@ def test_a_namespace_without_a_policy_gets_brokers_that_are_primary_in_none():
 @pytest.mark.parametrize(
     ("data", "problem"),
     [
-        ([], "it is no isolation policy"),
-        ({"eu": {"namespaces": "acme/.*"}}, "policy eu: namespaces is no list"),
+        ([], "neither an isolation policy nor an object"),
+        ({"eu": {"namespaces": "acme/.*"}}, "policy eu: namespaces is not a list"),
         ({"eu": policy(["a/b"], [r"\p{Alpha}+"])}, "cannot be read as a regular expression"),
         ({"eu": policy(["a/b"], ["[a&&b]"])}, "cannot be read as a regular expression"),
         ({"eu": {**policy(["a/b"], []), "auto_failover_policy": None}}, "not min_available"),
@@ -121,7 +121,7 @@ def test_an_expression_with_a_port_matches_no_broker(explained):
     """Lists of brokers have ports, and policies match hosts (apache/pulsar#15795, #20886)."""
     reports = {f"{name}:8080": one for name, one in REPORTS.items()}
     out, err = explained(reports, isolation={"eu": policy(["acme/.*"], ["b1:8080"], ["b2"])})
-    assert "b1:8080 matches no broker: it has a port, and Pulsar matches the host alone" in err
+    assert "b1:8080 matches no broker: it contains a port, but Pulsar matches only the host" in err
     assert "answer broker b2:8080" in out
     _, err = explained(reports, isolation={"eu": policy(["acme/.*"], ["b7"], ["b2"])})
     assert "b7 matches no broker\n" in err
@@ -139,7 +139,7 @@ def test_a_policy_of_an_operator_is_read_from_its_resource(explained, tmp_path):
     assert "isolation policy eu: primary b1, b2" in err
     file.write_text("kind: PulsarTenant\nspec: {name: a}\n")
     _, err = explained(REPORTS, "--isolation", str(file), status=2)
-    assert "it is no resource of kind PulsarNSIsolationPolicy" in err
+    assert "it contains no resource of kind PulsarNSIsolationPolicy" in err
     file.write_text("a: [")
     _, err = explained(REPORTS, "--isolation", str(file), status=2)
     assert "it cannot be read as YAML" in err

@@ -116,7 +116,9 @@ def test_what_is_unknown_is_named_with_the_nearest_name(tmp_path, form):
     read = read_settings(file)
     why = {one.name: one.why for one in read.unused}
     assert why == {
-        "loadBalancersheddingEnabled": f"there is no such setting; the nearest is {SHEDDING}",
+        "loadBalancersheddingEnabled": (
+            f"there is no such setting; the most similar name is {SHEDDING}"
+        ),
         "loadBalancerBundleLoadReportPercentage": "its name is now "
         "loadBalancerMaxNumberOfBundlesInBundleLoadReport",
         "loadBalancerMood": "there is no such setting",
@@ -152,7 +154,7 @@ def test_a_release_does_not_know_the_settings_of_later_ones(tmp_path):
     file = tmp_path / "broker.conf"
     file.write_text("loadBalancerBandwidthInResourceWeight=0.1\n")
     [unused] = read_settings(file, "3.0.4").unused
-    assert unused.why == "Pulsar 3.0.7 has no such setting, which came with 4.0.7"
+    assert unused.why == "Pulsar 3.0.7 has no such setting; it was added in 4.0.7"
 
 
 @pytest.mark.parametrize(
@@ -164,7 +166,7 @@ def test_a_release_does_not_know_the_settings_of_later_ones(tmp_path):
         ("loadBalancerTransferEnabled=false", "loadBalancerTransfer", "extensible load manager"),
         (f"{EXTENSIBLE}\nexposeBundlesMetricsInPrometheus=true", "exposeB", "modular load manager"),
         (f"{EXTENSIBLE}\n{UNLOADING}=false", UNLOADING, "the modular or simple load manager"),
-        (f"{THRESHOLD}=70\n{THRESHOLD}=80", THRESHOLD, "broker.conf:2 sets it again"),
+        (f"{THRESHOLD}=70\n{THRESHOLD}=80", THRESHOLD, "broker.conf:2 overrides it"),
         (
             "loadBalancerLoadSheddingStrategy=org.apache.pulsar.broker.loadbalance.extensions."
             "scheduler.TransferShedder",
@@ -277,7 +279,7 @@ def test_both_managers_of_4_2_exclude_namespaces_from_shedding(tmp_path):
     file.write_text("loadBalancerSheddingExcludedNamespaces=pulsar/system\n")
     assert read_settings(file, "4.2.1").without_effect() == []
     [unused] = read_settings(file, "4.0.1").without_effect()
-    assert "came with 4.2.4" in unused.why
+    assert "added in 4.2.4" in unused.why
 
 
 def test_an_older_version_is_not_taken_for_the_oldest_known_release(tmp_path, capsys):

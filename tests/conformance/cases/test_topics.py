@@ -51,7 +51,7 @@ def test_bundles_that_nobody_owns_are_named(located):
     ("lines", "problem"),
     [
         (["orders"], "no line names a topic"),
-        ([PARTITIONS[0], "persistent://acme/bills/a"], "give those of one"),
+        ([PARTITIONS[0], "persistent://acme/bills/a"], "give topics of one namespace"),
         (["persistent://acme/bills/a"], "no broker owns a bundle of acme/bills"),
     ],
 )

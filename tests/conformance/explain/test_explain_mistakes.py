@@ -77,7 +77,7 @@ MISTAKES = {
     "out of its range": (
         LEGAL,
         ("--setting", "loadBalancerCPUResourceWeight=2"),
-        "loadBalancerCPUResourceWeight=2: it lies between 0 and 1",
+        "loadBalancerCPUResourceWeight=2: it must be between 0 and 1",
     ),
     "no value": (LEGAL, ("--setting", GRACE), f"--setting {GRACE}: write NAME=VALUE"),
     "what the case says itself": (
