@@ -23,6 +23,9 @@ WORDS = {
 }
 """Words for the verdicts, the worst first."""
 
+BREAKING = ("fail", "warning", "known_deviation")
+"""Words for rules that are broken."""
+
 FEW = 3
 """Maximum number of rules with one reason that are listed by name."""
 
@@ -61,6 +64,40 @@ def verdict_tables(stream: Sequence[Line]) -> list[str]:
         *_others(names, run["profiles"], verdicts),
         *_neutral(run),
     ]
+
+
+def result(stream: Sequence[Line]) -> str:
+    """Return in one sentence how many of the rules that apply each implementation breaks."""
+    names = {one: name for (one, _), name in implementation_names(_runs(stream)).items()}
+    words: dict[str, dict[str, str]] = defaultdict(dict)
+    for line in stream[1:]:
+        words[names[line["implementation"]]][line["rule"]] = word_of(line)
+    found = {name: set(by_rule.values()) for name, by_rule in words.items()}
+    if len(found) > 1 and not any(one & {*BREAKING, "error"} for one in found.values()):
+        return f"{len(found)} implementations break none of the rules that apply to them"
+    return "; ".join(_breaks(name, by_rule) for name, by_rule in words.items())
+
+
+def _runs(stream: Sequence[Line]) -> Sequence[Line]:
+    runs: Sequence[Line] = stream[0]["implementations"]
+    return runs
+
+
+def _breaks(name: str, words: Mapping[str, str]) -> str:
+    """Return how many of the rules that apply an implementation breaks, and which, if few."""
+    counts = Counter(words.values())
+    broken, known = sum(counts[one] for one in BREAKING), counts["known_deviation"]
+    applying = broken + counts["pass"] + counts["unexpected_pass"]
+    rules = "rule that applies" if applying == 1 else "rules that apply"
+    text = f"{name} breaks {broken} of {applying} {rules} to it"
+    new = [rule for rule, word in words.items() if word in ("fail", "warning")]
+    if new and len(new) <= FEW:
+        text += f" ({', '.join(new)})"
+    if known:
+        text += f", {'all' if known == broken else known} listed as known"
+    if counts["error"]:
+        text += f"; {counts['error']} could not be judged"
+    return text
 
 
 def word_of(line: Line) -> str:

@@ -63,9 +63,11 @@ def commands(page):
             for command in line.split("&&"):
                 words = shlex.split(re.split(" [<>] ", command)[0], comments=True)
                 if words and words[0] not in (
+                    ".",
                     "cd",
                     "curl",
                     "mkdir",
+                    "pip",
                     "javac",
                     "python3",
                     "spark-submit",
@@ -126,6 +128,27 @@ WITHIN = [(page, words) for page in SENTENCES for words in inline(page)] + list(
 
 def test_the_readme_is_short():
     assert len(text("README.md").splitlines()) <= LONGEST
+
+
+def test_the_rules_that_releases_break_are_counted_from_the_published_reports():
+    rows = re.findall(r"^\| (\d\S+) \| (\d+) \| (\d+) \|$", text("README.md"), re.MULTILINE)
+    assert rows
+    for release, asked, broken in rows:
+        file = ROOT / f"reports/published/pulsar-{release}-documented-3.0.json"
+        counts = json.loads(file.read_text("utf-8"))["summary"]
+        deviating = counts["known_deviation"] + counts.get("fail", 0)
+        assert (int(asked), int(broken)) == (counts["pass"] + deviating, deviating), release
+
+
+def test_the_decisions_of_two_releases_are_those_shown(capsys, monkeypatch):
+    monkeypatch.chdir(ROOT)
+    [shown] = [one for _, _, one in fences("README.md") if one.startswith("Pulsar 3.0.7\n")]
+    reports = "fixtures/reports/full-direct-memory"
+    for part in shown.split("Pulsar ")[1:]:
+        release, *lines = part.splitlines()
+        assert main(["explain", reports, "--release", release]) == 0
+        explained = [line.strip() for line in capsys.readouterr().out.splitlines()]
+        assert [line for line in lines if line.strip() not in explained] == []
 
 
 def test_every_guide_is_named_in_the_readme():

@@ -105,14 +105,15 @@ def _no_arguments(_parser: argparse.ArgumentParser) -> None:
 
 
 def _profiles(_args: argparse.Namespace) -> Iterator[str]:
-    """Yield each profile with the number of its rules."""
+    """Yield each profile with the number of its rules that a run judges."""
     known = specs.load()
-    yield from columns(
-        [
-            (name, f"{len(known.rules_of(name))} rules", profile.title)
-            for name, profile in known.profiles.items()
-        ]
-    )
+    rows = []
+    for name, profile in known.profiles.items():
+        rules = known.rules_of(name)
+        left = sum(rule.untestable is not None for rule in rules)
+        more = f"; {counted(left, 'rule')} more cannot be tested" if left else ""
+        rows.append((name, f"{len(rules) - left} rules", f"{profile.title}{more}"))
+    yield from columns(rows)
 
 
 def _readings_arguments(parser: argparse.ArgumentParser) -> None:

@@ -131,6 +131,9 @@ def _error_if_never_answered(applied: AppliedRule, verdict: Verdict) -> Verdict:
 NOX_SESSION = "NOX_CURRENT_SESSION"
 """The environment variable in which nox names the running session."""
 
+LONGEST_ANSWER = 400
+"""Characters up to which the answer to a single question is shown; `ask` prints longer ones."""
+
 UNSURE = ("undecided", "mixed", "pinned")
 """Ways of knowing a reading for which a command that reproduces a failure pins it."""
 
@@ -162,7 +165,7 @@ def failure_of(applied: AppliedRule, shown: ShownFault, plan: Plan) -> Failure:
 
 
 def _answers(shown: ShownFault) -> Iterator[str]:
-    """Yield a line for each relevant answer, if there is more than one."""
+    """Yield a line for each relevant answer; a long one is left out if it is the only one."""
     trial, answers = shown.fault.trial, shown.fault.answers
     if trial.before:
         yield f"asked alone: {_as_json(shown.alone)}"
@@ -171,6 +174,8 @@ def _answers(shown: ShownFault) -> Iterator[str]:
     elif len(trial.questions) > 1:
         for number, answer in enumerate(answers, 1):
             yield f"to question {number}: {_as_json(answer)}"
+    elif len(text := _as_json(answers[0])) <= LONGEST_ANSWER:
+        yield text
 
 
 def _passes_under(applied: AppliedRule, fault: Fault) -> Iterator[str]:

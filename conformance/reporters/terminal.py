@@ -205,6 +205,15 @@ class Reporter:
         write(f"verdicts: {self._directory / FILE}")
         write(f"as a page: {self._reporting()}")
 
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_unconfigure(self, config: pytest.Config) -> None:
+        """Print the result in one sentence, below the counts of pytest."""
+        terminal = config.pluginmanager.get_plugin("terminalreporter")
+        if self.found and terminal is not None:
+            lines = [self.first_line, *(verdict.as_json() for verdict in self.verdicts)]
+            for line in paragraph(printable(table.result(lines)), 2, ""):
+                terminal.write_line(line)
+
     def _reporting(self) -> str:
         """Return the command that makes an Allure report of this run."""
         results = str(self._directory / "allure")

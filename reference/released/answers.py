@@ -50,7 +50,7 @@ def maximum(context: Context, case: Case, release: ReleasedWays) -> Derivation:
             weighed = f" x {plain(Fraction(known.weight(name)))}" if weighted else ""
             yield Step(name, f"{plain(Fraction(percent))} %{weighed}")
         if place := release.without_heap(weighted):
-            yield Step("but for", f"heap memory ({place})")
+            yield Step("except", f"heap memory ({place})")
         yield Step("maximum", f"{plain(as_percent(share))} % of {resource if share else 'nothing'}")
 
     return Derivation({"percent": share * 100, "resource": resource if share else None}, explain)

@@ -60,7 +60,7 @@ def _steps(view: ClusterView, broker: str, excess: _Excess, chosen: list[str]) -
     yield Step("usage", f"{plain(as_percent(excess.usage))} % of {excess.resource}")
     weighted = known.way("overload-usage") == "weighted"
     if place := release.without_heap(weighted):
-        yield Step("but for", f"heap memory ({place})")
+        yield Step("except", f"heap memory ({place})")
     if weighted:
         yield Step("weighted", f"by its resource's weight ({release.place('overload-usage')})")
     yield Step("threshold", f"{plain(as_percent(excess.threshold))} %")

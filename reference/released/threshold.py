@@ -118,7 +118,7 @@ def _steps(view: ClusterView, cycle: _Cycle, name: str) -> Iterator[Step]:
         yield Step("history", f"smoothed over the cycles before: {plain(as_percent(usage))} %")
     yield Step("average", f"{plain(as_percent(cycle.average))} % of all brokers", detail=True)
     if without_heap := known.release.without_heap(weighted=True):
-        yield Step("but for", f"heap memory ({without_heap})")
+        yield Step("except", f"heap memory ({without_heap})")
     limit = f"{plain(as_percent(cycle.average))} + {plain(as_percent(threshold))}"
     if name not in cycle.need:
         yield from keep_all_steps(view, name, f"{name} is under {limit}")

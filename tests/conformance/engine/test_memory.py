@@ -86,7 +86,7 @@ def test_what_fails_alone_is_no_failure_of_memory(connected, tmp_path):
     failed = [one for one in found.values() if one.verdict == "fail"]
     assert failed
     for one in failed:
-        assert one.failure.answers == ()
+        assert all(not line.startswith("asked") for line in one.failure.answers)
         assert not load_saved(tmp_path / one.failure.case_file).trial.before
 
 
