@@ -1,4 +1,4 @@
-"""Stories in which readings lead to different steps."""
+"""Stories that the alternatives of a reading continue differently."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pulsar_conformance.reference.candidates import AUTO_SPLIT, MAX_TOPICS
 
 
 def _heavy_and_light(random: Random) -> tuple[StoryDraft, str]:
-    """A busy broker, one with little load, and the namespace that the latter owns."""
+    """Return a draft with a busy and a lightly loaded broker, and the latter's namespace."""
     draft = StoryDraft(random, dict(CALM), large=False)
     draft.up()
     draft.use(draft.space(), random.choice((40, 60)))
@@ -24,7 +24,7 @@ def _heavy_and_light(random: Random) -> tuple[StoryDraft, str]:
 
 
 def a_topic_is_unloaded(random: Random) -> Json:
-    """An unloaded topic that is alone in its bundle, or shares it with others."""
+    """A topic is unloaded; it is alone in its bundle or shares it with others."""
     draft, light = _heavy_and_light(random)
     for _ in range(random.randint(1, 3)):
         draft.use(light, 1)
@@ -33,7 +33,7 @@ def a_topic_is_unloaded(random: Random) -> Json:
 
 
 def the_light_one_is_unloaded(random: Random) -> Json:
-    """An unloaded bundle of a broker with little load, to which load alone would return it."""
+    """A bundle of a lightly loaded broker is unloaded; by load alone it would return there."""
     draft, light = _heavy_and_light(random)
     topic = draft.use(light, 1)
     draft.tick(2)
@@ -43,7 +43,7 @@ def the_light_one_is_unloaded(random: Random) -> Json:
 
 
 def the_light_one_is_split(random: Random) -> Json:
-    """A bundle that exceeds its limit, on a broker with little load."""
+    """A bundle of a lightly loaded broker exceeds its limit and is split."""
     draft, light = _heavy_and_light(random)
     draft.settings |= {AUTO_SPLIT: True, MAX_TOPICS: 2}
     for _ in range(2):
@@ -59,14 +59,14 @@ def _draft(random: Random, settings: Mapping[str, Any]) -> StoryDraft:
 
 
 def shed_although_unloaded_by_hand(random: Random) -> Json:
-    """An overloaded broker whose one heavy bundle was unloaded by hand."""
+    """A broker is overloaded, but its only heavy bundle was unloaded by an administrator."""
     draft = _draft(random, SHEDDING)
     unloaded_by_hand(draft)
     return draft.case()
 
 
 def in_two_domains(random: Random) -> Json:
-    """A broker is registered a second time."""
+    """A broker is registered in a second domain."""
     draft = _draft(random, CALM)
     registered_twice(draft)
     return draft.case()

@@ -17,7 +17,7 @@ OVERLOAD, THRESHOLD = f"{PACKAGE}OverloadShedder", f"{PACKAGE}ThresholdShedder"
 
 
 def overloaded(draft: StoryDraft, looks: Sequence[int] = (1, 1, 2, 5)) -> None:
-    """A broker is overloaded before others join, so that it has to shed to them."""
+    """Overload a broker before others join, so that it has to shed bundles to them."""
     _intervals(draft, looks)
     _one_with_all(draft, draft.random.choice((86, 90, 95, 99, 120)))
     _wait(draft)
@@ -27,19 +27,19 @@ def overloaded(draft: StoryDraft, looks: Sequence[int] = (1, 1, 2, 5)) -> None:
 
 
 def looked_at_later(draft: StoryDraft) -> None:
-    """A plot like `overloaded`, with every load reported for some time before the cycle."""
+    """Continue as in `overloaded`, but with the load reported long before the first cycle."""
     overloaded(draft, looks=(4, 5, 7))
     _wait_on(draft)
 
 
 def above_the_average_later(draft: StoryDraft) -> None:
-    """A plot under ThresholdShedder in which every load was reported long before the cycle."""
+    """Continue as in `above_the_average`, but with the load reported long before the cycle."""
     above_the_average(draft, looks=(4, 5, 7))
     _wait_on(draft)
 
 
 def above_the_average(draft: StoryDraft, looks: Sequence[int] = (1, 1, 2, 5)) -> None:
-    """A broker far above the average, with ThresholdShedder."""
+    """Load one broker far above the average, under ThresholdShedder."""
     draft.settings[STRATEGY] = THRESHOLD
     _intervals(draft, looks)
     _one_with_all(draft, draft.random.choice((40, 60, 80, 95)))
@@ -48,7 +48,7 @@ def above_the_average(draft: StoryDraft, looks: Sequence[int] = (1, 1, 2, 5)) ->
 
 
 def overloaded_again(draft: StoryDraft) -> None:
-    """Shed bundles overload another broker, within the grace period or after it."""
+    """Let shed bundles overload the next broker, during the grace period or after it."""
     _intervals(draft)
     draft.settings[GRACE] = draft.random.choice((5, 30, 30))
     if draft.large:
@@ -59,7 +59,7 @@ def overloaded_again(draft: StoryDraft) -> None:
 
 
 def _what_was_shed_grows(draft: StoryDraft) -> None:
-    """One of many brokers gets a heavy bundle; it and its neighbors then grow heavier."""
+    """Give one of many brokers a heavy bundle, then make it and its neighbors heavier."""
     _one_with_all(draft, 95, parts=2)
     _wait(draft)
     for _ in range(draft.random.randint(10, 14)):
@@ -71,7 +71,7 @@ def _what_was_shed_grows(draft: StoryDraft) -> None:
 
 
 def _everything_on_one(draft: StoryDraft) -> None:
-    """There are two brokers, and when one crashes, the other has all bundles."""
+    """Crash one of two brokers, so that the other has all bundles."""
     _one_with_all(draft, 90, crew_of=1, parts=draft.random.randint(2, 3))
     _wait(draft)
     for _ in range(draft.random.randint(1, 2)):
@@ -84,7 +84,7 @@ def _everything_on_one(draft: StoryDraft) -> None:
 
 
 def too_much_for_any(draft: StoryDraft) -> None:
-    """Every owner of the load is overloaded, so that it moves at every cycle; cycles are rare."""
+    """Add load that overloads any owner and thus moves at every cycle; cycles are rare."""
     draft.settings |= {
         SHEDDING_INTERVAL: draft.random.choice((3, 5, 10)),
         GRACE: draft.random.choice((0, 1)),
@@ -97,7 +97,7 @@ def too_much_for_any(draft: StoryDraft) -> None:
 
 
 def beside_a_giant(draft: StoryDraft) -> None:
-    """One broker is overloaded by a single bundle, another by several; the rest are idle."""
+    """Overload one broker by a single bundle and another by several, next to idle ones."""
     draft.settings |= {REPORT_INTERVAL: 1, SHEDDING_INTERVAL: draft.random.choice((5, 7))}
     draft.up()
     draft.backdrop()
@@ -113,7 +113,7 @@ def beside_a_giant(draft: StoryDraft) -> None:
 
 
 def switched_off(draft: StoryDraft) -> None:
-    """A broker is overloaded while shedding is switched off, from the beginning or later."""
+    """Overload a broker while shedding is switched off, from the beginning or later."""
     later = draft.random.random() < 0.5
     draft.settings[ENABLED] = later
     _intervals(draft)
@@ -132,7 +132,7 @@ def switched_off(draft: StoryDraft) -> None:
 
 
 def another_strategy(draft: StoryDraft) -> None:
-    """The strategy changes while a broker is in a state that the two treat differently."""
+    """Change the strategy while the old and the new one would treat a broker differently."""
     before, after = draft.random.choice(((OVERLOAD, THRESHOLD), (THRESHOLD, OVERLOAD)))
     draft.settings[STRATEGY] = before
     _intervals(draft)
@@ -153,7 +153,7 @@ def another_strategy(draft: StoryDraft) -> None:
 
 
 def grown(draft: StoryDraft) -> None:
-    """Bundles have too many topics, so that they and then their parts are split."""
+    """Give bundles too many topics, so that they and later their parts are split."""
     draft.settings |= {AUTO_SPLIT: True, MAX_TOPICS: draft.random.choice((1, 2, 3))}
     draft.settings[REPORT_INTERVAL] = draft.random.choice((1, 2))
     if draft.random.random() < 0.3:
@@ -171,13 +171,13 @@ def grown(draft: StoryDraft) -> None:
 
 
 def grown_in_place(draft: StoryDraft) -> None:
-    """A plot of growth with the unloading of parts switched off."""
+    """Let bundles grow, with the unloading of parts switched off."""
     draft.settings[AUTO_UNLOAD] = False
     grown(draft)
 
 
 def grown_beside_another(draft: StoryDraft) -> None:
-    """A split bundle has an owner with little load; the other broker is busy."""
+    """Let a bundle of a lightly loaded broker be split while the other broker is busy."""
     draft.settings |= {AUTO_SPLIT: True, MAX_TOPICS: 2, REPORT_INTERVAL: 1}
     draft.up()
     draft.backdrop()
@@ -200,7 +200,7 @@ def _intervals(draft: StoryDraft, looks: Sequence[int] = (1, 1, 2, 5)) -> None:
 def _one_with_all(
     draft: StoryDraft, megabytes: int, crew_of: int | None = None, parts: int | None = None
 ) -> None:
-    """One broker takes bundles that together carry `megabytes`; then others join."""
+    """Let one broker take bundles that carry `megabytes` in total; then let others join."""
     draft.up()
     draft.backdrop()
     left = megabytes
@@ -214,9 +214,10 @@ def _one_with_all(
 
 
 def _all_nearly_alike(draft: StoryDraft) -> None:
-    """Every broker is overloaded, and none is far above the average.
+    """Overload every broker without any being far above the average.
 
-    In turn, each broker gets a bundle where load decides, and another one after all have reported.
+    Each broker in turn gets a bundle, if placement goes by load, and a second one after all have
+    reported.
     """
     crew(draft, fewest=2)
     for _ in range(2):
@@ -226,13 +227,13 @@ def _all_nearly_alike(draft: StoryDraft) -> None:
 
 
 def _wait_on(draft: StoryDraft) -> None:
-    """Let time pass for more cycles, in one of which a broker that sheds by chance does so."""
+    """Let time pass for several cycles, so that a broker that sheds at random does so in one."""
     for _ in range(draft.random.choice((1, 3, 6))):
         _wait(draft)
 
 
 def _wait(draft: StoryDraft) -> None:
-    """Let time pass, minute by minute or at once, until every report and cycle was due."""
+    """Let time pass, in steps or at once, until every report and cycle has been due."""
     minutes = draft.settings[REPORT_INTERVAL] + draft.settings[SHEDDING_INTERVAL] + 1
     for _ in range(minutes if draft.random.random() < 0.7 else 1):
         draft.tick(1)
@@ -244,7 +245,7 @@ DOMAINS = ("north", "south", "west", "east")
 
 
 def first_of_a_group(draft: StoryDraft) -> None:
-    """Namespaces join a new group, and are used one after the other."""
+    """Let namespaces join a new group, and use them one after another."""
     _brokers(draft)
     spaces = _grouped(draft, "apart", draft.random.randint(2, 6))
     _used(draft, spaces)
@@ -252,7 +253,7 @@ def first_of_a_group(draft: StoryDraft) -> None:
 
 
 def another_group(draft: StoryDraft) -> None:
-    """Namespaces that are in use move to another group, whose other namespaces are then used."""
+    """Move namespaces in use to a different group, then use that group's other namespaces."""
     _brokers(draft)
     old = _grouped(draft, "apart", draft.random.randint(2, 4))
     new = _grouped(draft, "away", draft.random.randint(1, 3))
@@ -265,7 +266,7 @@ def another_group(draft: StoryDraft) -> None:
 
 
 def other_domains(draft: StoryDraft) -> None:
-    """Brokers change their domain, or domains disappear, between two uses."""
+    """Change domains or remove them between two uses of a group."""
     homes = _brokers(draft)
     spaces = _grouped(draft, "apart", draft.random.randint(3, 6))
     half = draft.random.randint(1, len(spaces) - 1)
@@ -284,7 +285,7 @@ def other_domains(draft: StoryDraft) -> None:
 
 
 def an_outage(draft: StoryDraft) -> None:
-    """All brokers of a domain go down while others own namespaces of the same group."""
+    """Take down all brokers of a domain while others own namespaces of the same group."""
     homes = _brokers(draft)
     _used(draft, _grouped(draft, "apart", draft.random.randint(2, 6)))
     for broker in homes[draft.random.choice(list(homes))]:
@@ -293,7 +294,7 @@ def an_outage(draft: StoryDraft) -> None:
 
 
 def _brokers(draft: StoryDraft) -> dict[str, list[str]]:
-    """Register two domains or more; return their brokers."""
+    """Register at least two domains; return their brokers."""
     draft.up(draft.random.randint(5, 7) if draft.large else draft.random.randint(2, 4))
     draft.backdrop()
     count = draft.random.randint(2, min(4, len(draft.brokers)))
@@ -318,9 +319,9 @@ def _used(draft: StoryDraft, spaces: Sequence[str]) -> None:
 
 
 def unloaded_by_hand(draft: StoryDraft) -> None:
-    """A bundle is unloaded by hand, and makes its broker overloaded within the grace period.
+    """Unload a bundle by an administrator, then let it overload its broker in the grace period.
 
-    The other brokers have less to do, but are no place for its return: only it can be shed.
+    All other bundles are light, so that only this one could be shed.
     """
     draft.settings[GRACE] = draft.random.choice((10, 30, 30))
     draft.up(capacity=CAPACITY)
@@ -338,7 +339,7 @@ def unloaded_by_hand(draft: StoryDraft) -> None:
 
 
 def registered_twice(draft: StoryDraft) -> None:
-    """A broker of one domain is registered to another one, too."""
+    """Register a broker of one domain in another domain as well."""
     draft.up(draft.random.randint(3, 5))
     draft.backdrop()
     half = draft.random.randint(1, len(draft.brokers) - 1)
@@ -354,14 +355,14 @@ def registered_twice(draft: StoryDraft) -> None:
 
 
 def _use_one_of_the_group(draft: StoryDraft) -> None:
-    """Use one more namespace of a group."""
+    """Use a further namespace of the group."""
     space = draft.space()
     draft.say("group", namespace=space, group="apart")
     draft.use(space, draft.random.choice((0, 1)))
 
 
 def undisturbed(draft: StoryDraft) -> None:
-    """Load stays the same for several intervals of reporting and of writing."""
+    """Keep the load nearly constant for several intervals of reporting and writing."""
     draft.settings[REPORT_INTERVAL] = draft.random.choice((1, 1, 2, 3, 5))
     draft.settings[WRITE_INTERVAL] = draft.random.choice((1, 2, 5, 10))
     crew(draft)
@@ -377,7 +378,7 @@ def undisturbed(draft: StoryDraft) -> None:
 
 
 def with_changes(draft: StoryDraft) -> None:
-    """A story with changes: a broker joins, another leaves, and the leader changes."""
+    """Let a broker join and another event happen, and change the leader."""
     undisturbed(draft)
     draft.any_event()
     draft.up()

@@ -24,7 +24,7 @@ MESSAGES = 100
 """Messages per megabyte, so that both measures give the same order."""
 
 CAPACITY = 100 * MEGABYTE
-"""The capacity of a broker of which 1 MB/s uses 1 %."""
+"""Capacity of a broker that uses 1 % at 1 MB/s."""
 
 CALM: Mapping[str, Any] = {
     REPORT_INTERVAL: 1,
@@ -36,7 +36,7 @@ CALM: Mapping[str, Any] = {
     candidates.AUTO_SPLIT: False,
     **dict.fromkeys(SELECTING_SETTING.values(), RANGE),
 }
-"""Every setting that a story may depend on, with nothing happening by itself."""
+"""Every setting on which a story may depend, such that brokers do nothing by themselves."""
 
 SHEDDING: Mapping[str, Any] = {
     **CALM,
@@ -50,7 +50,7 @@ SHEDDING: Mapping[str, Any] = {
 
 @dataclass
 class StoryDraft:
-    """A story that is being written. Names are numbered, so that each is used once."""
+    """A story being written. Names are numbered, so that none is used twice."""
 
     random: Random
     settings: dict[str, Any]
@@ -61,7 +61,7 @@ class StoryDraft:
     topics: list[str] = field(default_factory=list)
 
     def case(self) -> Json:
-        """Return the case in the shapes of the protocol."""
+        """Return the case in the format of the protocol."""
         return {"settings": self.settings, "events": self.events}
 
     def say(self, kind: str, **about: Any) -> None:
@@ -104,17 +104,17 @@ class StoryDraft:
         self.say("tick", minutes=minutes)
 
     def backdrop(self) -> None:
-        """Add unrelated namespaces if the story is a large one."""
+        """Add unrelated namespaces if the story is large."""
         if self.large:
             for bundles in self.random.sample((16, 32, 64), self.random.randint(1, 2)):
                 self.space(bundles)
 
     def any_event(self) -> None:
-        """Add any event, possible at its place or not."""
+        """Add an event of any kind, even an impossible one."""
         self.random.choice(ANYTHING)(self)
 
     def noise(self, most: int = 3) -> None:
-        """Add none, one or `most` of such events."""
+        """Add no, one or `most` events of any kind."""
         for _ in range(self.random.choice((0, 0, 1, most))):
             self.any_event()
 
@@ -196,11 +196,11 @@ ANYTHING: tuple[Callable[[StoryDraft], object], ...] = (
 Plot = Callable[[StoryDraft], None]
 
 LONG = 200
-"""The number of events of a long story."""
+"""Number of events of a long story."""
 
 
 def stories(*plots: Plot, settings: Mapping[str, Any] = CALM) -> st.SearchStrategy[Trial]:
-    """Stories with one of the plots: 1 % without events, 2 % very long, 60 % with many brokers."""
+    """Stories with one of the plots: 1 % without events, 2 % long ones, 60 % with many brokers."""
     return st.builds(
         lambda plot, random, kind: _story(
             plot, StoryDraft(random, dict(settings), kind >= 40), kind
@@ -221,13 +221,13 @@ def _story(plot: Plot, draft: StoryDraft, kind: int) -> Trial:
 
 
 def crew(draft: StoryDraft, fewest: int = 1) -> None:
-    """Let brokers join, five or more if the story is a large one."""
+    """Let brokers join, at least five if the story is large."""
     draft.up(max(fewest, draft.random.randint(5, 7) if draft.large else draft.random.randint(1, 3)))
     draft.backdrop()
 
 
 def first_uses(draft: StoryDraft) -> None:
-    """Topics are used for the first time, several of a bundle, before and after others."""
+    """Use topics for the first time, some of them in the same bundle."""
     crew(draft)
     spaces = [draft.space(draft.random.choice((1, 1, 1, 2, 4))) for _ in range(_count(draft))]
     for _ in range(draft.random.randint(2, 12 if draft.large else 5)):
@@ -238,7 +238,7 @@ def first_uses(draft: StoryDraft) -> None:
 
 
 def without_brokers(draft: StoryDraft) -> None:
-    """Topics are used while no broker is up, and brokers join, leave and join again."""
+    """Use topics while no broker is up; let brokers join, leave and return."""
     space = draft.space()
     draft.use(space, 5)
     crew(draft)
@@ -252,7 +252,7 @@ def without_brokers(draft: StoryDraft) -> None:
 
 
 def crashes(draft: StoryDraft) -> None:
-    """Brokers that own bundles crash, one after the other."""
+    """Crash brokers that own bundles, one after another."""
     crew(draft, fewest=2)
     for _ in range(_count(draft)):
         space = draft.space(draft.random.choice((1, 1, 2)))
@@ -266,7 +266,7 @@ def crashes(draft: StoryDraft) -> None:
 
 
 def story_with_unloads(draft: StoryDraft) -> None:
-    """Topics, bundles and namespaces are unloaded while others are in use."""
+    """Unload topics, bundles and namespaces while others are in use."""
     crew(draft, fewest=draft.random.choice((1, 2, 2)))
     for _ in range(_count(draft)):
         space = draft.space(draft.random.choice((1, 1, 1, 4)))
@@ -283,10 +283,10 @@ def story_with_unloads(draft: StoryDraft) -> None:
 
 
 def one_is_idle(draft: StoryDraft) -> None:
-    """A broker with heavy bundles, and others with little or no load.
+    """Load one broker heavily, and others little or not at all.
 
-    The heavy one is alone when its bundles are first used, so that it gets them even if others
-    would have been chosen.
+    The heavily loaded broker is alone when its bundles are first used, so that it gets them however
+    brokers are chosen.
     """
     draft.settings[REPORT_INTERVAL] = draft.random.choice((1, 1, 2))
     draft.up()
@@ -309,7 +309,7 @@ def one_is_idle(draft: StoryDraft) -> None:
 
 
 def leaders(draft: StoryDraft) -> None:
-    """The leader changes, by itself or because it goes down, while bundles are assigned."""
+    """Change the leader, deliberately or by a crash, while bundles are being assigned."""
     crew(draft, fewest=draft.random.choice((1, 2, 3)))
     for _ in range(draft.random.randint(2, 5)):
         draft.use(draft.space(), draft.random.choice((1, 5)))

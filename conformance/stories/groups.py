@@ -21,19 +21,19 @@ Domains = Mapping[str, tuple[str, ...]]
 
 @dataclass(frozen=True)
 class FirstUse:
-    """The first use of a namespace of a group, and the broker that takes it."""
+    """The first use of a namespace in a group, and the broker that takes it."""
 
     scene: Scene
     spread: GroupSpread
     broker: str
     former_groups: Mapping[str, str]
-    """The former groups of namespaces whose group was changed."""
+    """The former group of each namespace whose group was changed."""
     former_domains: Mapping[str, tuple[str, ...]] | None
-    """The domains before the last change, if there was any."""
+    """The domains before the last change, or None if they never changed."""
 
 
 def _placed(course: Course) -> Iterator[FirstUse]:
-    """Yield first uses of which group, domains and owners are certain."""
+    """Yield first uses for which group, domains and owners are certain."""
     groups: dict[str, str] = {}
     domains: Mapping[str, tuple[str, ...]] | None = None
     for scene in course:
@@ -54,16 +54,16 @@ def _placed(course: Course) -> Iterator[FirstUse]:
 
 
 def _changes(scene: Scene) -> bool:
-    """True if an existing domain is changed."""
+    """True if an event changes an existing domain."""
     return scene.about["name"] in scene.before.domains
 
 
 def _spread(
     course: Course, scene: Scene, space: str, domains: Domains | None = None
 ) -> GroupSpread | None:
-    """Return the spread of a group when a namespace is placed; None if part of it is uncertain.
+    """Return the spread of a group when a namespace is placed, or None if it is uncertain.
 
-    Its domains are those of the moment if no others are given.
+    The domains are the current ones unless others are given.
     """
     moment = scene.after
     homes = moment.domains if domains is None else domains
@@ -84,7 +84,7 @@ def _spread(
 
 
 def _idle(scene: Scene, moment: Moment) -> bool:
-    """True if no broker is near the overload threshold, so that none is left out."""
+    """True if no broker is near the overload threshold, so that none is excluded by it."""
     if not moment.is_known(OVERLOAD_THRESHOLD):
         return False
     threshold = moment.settings().number(OVERLOAD_THRESHOLD)
@@ -103,7 +103,7 @@ def _among_the_best(placed: FirstUse, expect: Expect) -> None:
 
 @REPLAY.check("ANTI-11", draws=draws.stories(plots.first_of_a_group))
 def a_new_group_is_kept_apart(_case: Story, answer: Course, expect: Expect) -> None:
-    """Namespaces of a group go where the fewest of it are, from the second one on."""
+    """From the second namespace of a group on, each goes where the fewest of the group are."""
     for placed in _placed(answer):
         if placed.former_groups or placed.former_domains is not None:
             return
@@ -122,14 +122,14 @@ def a_new_group_replaces_the_old(_case: Story, answer: Course, expect: Expect) -
 
 @REPLAY.check("ANTI-13", draws=draws.stories(plots.other_domains))
 def domains_count_as_they_are_now(_case: Story, answer: Course, expect: Expect) -> None:
-    """No namespace is placed as if domains were as before the last change."""
+    """No namespace is placed as if the last change of domains had not happened."""
     for placed in _placed(answer):
         if placed.former_domains is not None:
             _not_as_if(placed, replace(placed.spread, domains=placed.former_domains), expect)
 
 
 def _not_as_if(placed: FirstUse, former: GroupSpread, expect: Expect) -> None:
-    """Demand no broker that only the former groups or domains allow."""
+    """Demand a broker other than those that only the former groups or domains allow."""
     wrong = set(former.best) - set(placed.spread.best)
     if expect.reached(bool(wrong)) and placed.broker in wrong:
         _among_the_best(placed, expect)
@@ -137,7 +137,7 @@ def _not_as_if(placed: FirstUse, former: GroupSpread, expect: Expect) -> None:
 
 @REPLAY.check("ANTI-14", draws=draws.stories(plots.an_outage))
 def an_outage_leaves_other_domains_alone(_case: Story, answer: Course, expect: Expect) -> None:
-    """Brokers of other domains keep their bundles when a broker goes down."""
+    """When a broker goes down, brokers of other domains keep their bundles."""
     for scene in answer:
         if scene.kind != "broker_down" or not scene.after.valid or scene.after.domains_unknown:
             continue
@@ -155,7 +155,7 @@ def an_outage_leaves_other_domains_alone(_case: Story, answer: Course, expect: E
 
 
 def _second_registrations(course: Course) -> Iterator[tuple[Scene, list[str]]]:
-    """Yield the events that register brokers of another domain, and these brokers."""
+    """Yield the events that register brokers of another domain, with those brokers."""
     for scene in course:
         if scene.before.domains_unknown:
             return
@@ -168,7 +168,7 @@ def _second_registrations(course: Course) -> Iterator[tuple[Scene, list[str]]]:
 
 @REPLAY.check("ANTI-15", draws=draws.stories(plots.registered_twice))
 def a_second_domain_is_refused(_case: Story, answer: Course, expect: Expect) -> None:
-    """A broker that is in a domain is not registered to another one."""
+    """A broker that is already in a domain cannot be registered in another one."""
     for scene, twice in _second_registrations(answer):
         expect.reached()
         allowed = f"{scene}: refused, as {twice[0]} is registered to another domain"
@@ -177,7 +177,7 @@ def a_second_domain_is_refused(_case: Story, answer: Course, expect: Expect) -> 
 
 @REPLAY.check("ANTI-16", draws=draws.stories(plots.registered_twice))
 def a_second_domain_takes_the_broker(_case: Story, answer: Course, expect: Expect) -> None:
-    """A broker that is registered to another domain counts there and no longer in the first."""
+    """A broker that is registered in another domain counts there, and no longer in the first."""
     for scene, twice in _second_registrations(answer):
         expect.reached()
         allowed = f"{scene}: {twice[0]} moves to {scene.about['name']}"
@@ -192,7 +192,7 @@ def a_second_domain_takes_the_broker(_case: Story, answer: Course, expect: Expec
 
 
 def _placed_until_changed(course: Course, place: int, domains: Domains) -> Iterator[FirstUse]:
-    """Yield first uses after a scene, until domains change."""
+    """Yield the first uses after a scene, up to the next change of domains."""
     for scene in course.scenes[place:]:
         if scene.kind == "domain":
             return

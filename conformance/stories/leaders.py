@@ -1,4 +1,4 @@
-"""MANAGER, REPORT, DATA: the leader, and the data that it and the brokers write."""
+"""MANAGER, REPORT, DATA: the leader, and the data that leader and brokers write."""
 
 from __future__ import annotations
 
@@ -53,14 +53,14 @@ def a_change_of_leader_moves_nothing(_case: Story, answer: Course, expect: Expec
 
 
 LEEWAY = Fraction(1)
-"""Minutes by which an interval may be longer, as writers check the clock at intervals."""
+"""Minutes by which an interval may be exceeded, since writers check the clock periodically."""
 
 PLOTS = (plots.undisturbed, plots.with_changes)
 
 
 @REPLAY.check("MANAGER-08", draws=draws.stories(draws.leaders, draws.crashes))
 def the_node_names_the_leader(_case: Story, answer: Course, expect: Expect) -> None:
-    """The node names the broker that leads."""
+    """The node of the leader names the broker that leads."""
     for scene in answer:
         node, leader = scene.now.leader_node, scene.now.leader
         if expect.reached(node is not None and leader is not None):
@@ -69,7 +69,7 @@ def the_node_names_the_leader(_case: Story, answer: Course, expect: Expect) -> N
 
 @REPLAY.check("REPORT-11", draws=draws.stories(*PLOTS))
 def each_broker_reports_in_time(_case: Story, answer: Course, expect: Expect) -> None:
-    """No broker that is up lets more than an interval pass without writing its local data."""
+    """Every broker that is up writes its local data at least once an interval."""
     since: dict[str, Fraction] = {}
     for scene in answer:
         clock = scene.after.clock
@@ -96,7 +96,7 @@ def _in_time(
     what: str,
     expect: Expect,
 ) -> Fraction:
-    """Demand at most `most` minutes between two writes; return the time of the last one."""
+    """Demand at most `most` minutes between two writes; return the time of the latest."""
     for minute in (*written, clock):
         expect.reached(minute > last)
         allowed = f"{what} within {plain(most)} minutes"
@@ -106,14 +106,14 @@ def _in_time(
 
 
 def _is_known(scene: Scene, setting: str, written: object) -> bool:
-    """True if interval and data are known; none is written while no time passes."""
+    """True if interval and data are known; nothing is written while no time passes."""
     known = setting in scene.after.base.given and setting not in scene.after.changed
     return known and (written is not None or not scene.passes)
 
 
 @REPLAY.check("REPORT-12", draws=draws.stories(*PLOTS))
 def totals_are_those_of_the_bundles(_case: Story, answer: Course, expect: Expect) -> None:
-    """The data of a broker adds up the traffic of its topics."""
+    """A broker's data reports the sum of its topics' traffic."""
     for scene in answer:
         if scene.now.moved or not scene.passes:
             continue
@@ -143,17 +143,17 @@ def _adds_up(scene: Scene, broker: str, report: Mapping[str, Any], expect: Expec
 
 @dataclass
 class BundleDataWrite:
-    """The last write of bundle data by the leader, and the reports since."""
+    """The leader's last write of bundle data, and the reports since then."""
 
     minute: Fraction
     counts: Mapping[str, Any] = field(default_factory=dict)
     reports: dict[str, list[Fraction]] = field(default_factory=dict)
-    """Broker to the times of its reports since."""
+    """Times of the reports of each broker since then."""
 
 
 @REPLAY.check("DATA-12", draws=draws.stories(*PLOTS))
 def the_leader_writes_in_time(_case: Story, answer: Course, expect: Expect) -> None:
-    """No more than an interval passes without the leader writing bundle data."""
+    """The leader writes bundle data at least once an interval."""
     last: Fraction | None = None
     for scene in answer:
         clock = scene.after.clock
@@ -170,7 +170,7 @@ def the_leader_writes_in_time(_case: Story, answer: Course, expect: Expect) -> N
 
 @REPLAY.check("DATA-11", draws=draws.stories(*PLOTS))
 def each_report_is_a_sample(_case: Story, answer: Course, expect: Expect) -> None:
-    """Between two writings, a bundle gains a sample with each report of its owner."""
+    """Between two writes, a bundle gains a sample with each report of its owner."""
     for scene, holders, first, second in _pairs_of_writes(answer):
         for bundle, before in first.counts.items():
             owner, after = holders.get(bundle), second.counts.get(bundle)
@@ -190,7 +190,7 @@ def each_report_is_a_sample(_case: Story, answer: Course, expect: Expect) -> Non
 def _pairs_of_writes(
     answer: Course,
 ) -> Iterator[tuple[Scene, Mapping[str, str], BundleDataWrite, BundleDataWrite]]:
-    """Yield each write and the one before it, if no bundle moved in between."""
+    """Yield each write together with the one before it, unless a bundle moved in between."""
     holders: dict[str, str] = {}
     last: BundleDataWrite | None = None
     for scene in answer:

@@ -1,4 +1,4 @@
-"""Stories as questions and as checks see them: events of a cluster, and steps as answered."""
+"""Stories as an operation: the events of a cluster, and the answered steps."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ WHOLE = "0x00000000_0xffffffff"
 
 @dataclass(frozen=True)
 class Story:
-    """Settings and events, and the cluster after each."""
+    """Settings and events, with the cluster after each event."""
 
     case: Json
     settings: Settings
@@ -70,7 +70,7 @@ class Division:
 
 @dataclass(frozen=True)
 class StepAnswer:
-    """A step as answered; owners that it does not mention are those of the step before."""
+    """An answered step; bundles that it does not mention keep their owners."""
 
     owners: Mapping[str, str | None]
     assigned: tuple[Move, ...]
@@ -81,15 +81,15 @@ class StepAnswer:
     leader: str | None
     decided_by: str | None
     leader_node: str | None = None
-    """The broker that the node of the leader names, if that is known."""
+    """The broker that the node of the leader names, or None if unknown."""
     reports: Mapping[str, Json] | None = None
-    """The local data that brokers wrote in the step; None if unknown."""
+    """The local data that brokers wrote in this step; None if unknown."""
     written: Json | None = None
-    """The bundle data that the leader wrote in the step; None if unknown."""
+    """The bundle data that the leader wrote in this step; None if unknown."""
 
     @classmethod
     def read(cls, step: Json, owners: Mapping[str, str | None]) -> StepAnswer:
-        """Return a step of the protocol, given the owners before it."""
+        """Parse a step of the protocol, given the owners before it."""
         return cls(
             step.get("owners", owners),
             tuple(Move(one["bundle"], one["to"]) for one in step.get("assigned", ())),
@@ -114,7 +114,7 @@ class StepAnswer:
         return bool(self.assigned or self.unloaded or self.split)
 
     def shed(self) -> list[Move]:
-        """Return the bundles that were unloaded because of load."""
+        """Return the bundles that were shed."""
         return [one for one in self.unloaded if one.reason == "shed"]
 
     def owner(self, topic: str) -> str | None:
@@ -139,12 +139,12 @@ class Scene:
 
     @property
     def about(self) -> Mapping[str, Any]:
-        """The subject of the event."""
+        """The other fields of the event."""
         return dict(self.after.about)
 
     @property
     def passes(self) -> bool:
-        """True if time passes during the event, so that brokers may act by themselves."""
+        """True if time passes in the event, so that brokers may act on their own."""
         return self.after.clock > self.before.clock
 
     def __str__(self) -> str:
@@ -156,14 +156,14 @@ NOTHING_YET = StepAnswer({}, (), (), (), None, None, None)
 
 @dataclass(frozen=True)
 class Course:
-    """A story as answered, scene by scene."""
+    """An answered story, scene by scene."""
 
     story: Story
     scenes: tuple[Scene, ...]
 
     @classmethod
     def read(cls, story: Story, answer: Json) -> Course:
-        """Return an answer by scenes. Errors: `Violated` if it does not have one step per event."""
+        """Parse an answer. Errors: `Violated` unless it has one step for each event."""
         steps = answer["steps"]
         if len(steps) != len(story.moments):
             raise Violated(f"{len(story.moments)} steps, one an event", f"{len(steps)} steps")
@@ -174,7 +174,7 @@ class Course:
 
     @cached_property
     def _split_first(self) -> dict[str, int]:
-        """The index of the first scene in which a bundle of each namespace was split."""
+        """For each namespace, the index of the first scene in which a bundle of it was split."""
         found: dict[str, int] = {}
         for scene in self.scenes:
             for one in scene.now.split:
@@ -182,13 +182,13 @@ class Course:
         return found
 
     def whole(self, namespace: str, scene: Scene) -> bool:
-        """True if a namespace certainly is a single bundle during a scene."""
+        """True if a namespace certainly consists of one bundle during a scene."""
         never = len(self.scenes) + 1
         single = scene.after.spaces.get(namespace) == 1
         return single and self._split_first.get(namespace, never) > scene.after.place
 
     def most_bundles(self, namespace: str, scene: Scene) -> int | None:
-        """Return the most bundles that a namespace may have after a scene; None if unknown."""
+        """Return the maximum number of bundles of a namespace after a scene; None if unknown."""
         initial = scene.after.spaces.get(namespace)
         if initial is None:
             return None
@@ -210,7 +210,7 @@ def _scenes(story: Story, steps: list[Any]) -> Iterator[Scene]:
 
 
 A_DAY = 24 * 60
-"""The longest story in minutes, as the model plays every cycle."""
+"""Maximum length of a story in minutes, since the model plays every cycle."""
 
 LIMITS = (
     candidates.MAX_TOPICS,
@@ -236,13 +236,13 @@ def legal_story(case: Json, settings: Settings) -> Problems:
         _algorithm(settings)
     minutes = sum(exact(about["minutes"]) for kind, about in events if kind == "tick")
     if minutes > A_DAY:
-        yield f"case.events: they last {float(minutes)} minutes, and may last {A_DAY} at most"
+        yield f"case.events: they last {float(minutes)} minutes; the maximum is {A_DAY}"
     if minutes:
         yield from _passing(case, settings)
 
 
 def _passing(case: Json, settings: Settings) -> Problems:
-    """Yield the problems of settings that are needed once time passes."""
+    """Yield a problem for each setting that is missing although time passes."""
     settings.number(SHEDDING_INTERVAL)
     settings.number(REPORT_INTERVAL)
     if _ever(case, settings, candidates.AUTO_SPLIT):
@@ -269,7 +269,7 @@ def _algorithm(settings: Settings) -> None:
 
 
 def _ever(case: Json, settings: Settings, switch: str) -> bool:
-    """True if a switch is on at any time."""
+    """True if a switch is on at any time in the story."""
     changed: Iterator[Mapping[str, Any]] = (
         event["setting"] for event in case["events"] if "setting" in event
     )
@@ -278,13 +278,13 @@ def _ever(case: Json, settings: Settings, switch: str) -> bool:
 
 
 def _matches(allowed: Json, answer: Json) -> bool:
-    """True if the steps are the same, except the order of moves and for reasons."""
+    """True if the steps are the same, apart from the order and the reasons of moves."""
     steps = allowed["steps"], answer["steps"]
     return len(steps[0]) == len(steps[1]) and all(map(_same_step, *steps))
 
 
 def _same_step(allowed: Json, answer: Json) -> bool:
-    """True if two steps are the same; a leader and who decided count if both name them."""
+    """True if two steps are the same; leaders are compared only if both answers name them."""
     said = [name for name in ("leader", "decidedBy") if name in allowed and name in answer]
     declined = ({"ignored", "refused"} & set(one) for one in (allowed, answer))
     moved = all(

@@ -1,4 +1,4 @@
-"""OWN: the owners of topics, from first use to crash, and the brokers that bundles go to."""
+"""OWN: the owners of topics from first use to crash, and the destinations of bundles."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ ANY_PLOT = (draws.first_uses, draws.crashes, draws.story_with_unloads, draws.lea
 
 @REPLAY.check("OWN-01", draws=draws.stories(draws.first_uses, draws.without_brokers))
 def a_topic_that_is_first_used_is_assigned(_case: Story, answer: Course, expect: Expect) -> None:
-    """After its first use, an active broker owns a topic."""
+    """After the first use of a topic, an active broker owns it."""
     for scene in answer:
         topic = scene.about.get("topic", "")
         first = scene.kind == "topic" and topic not in scene.before.topics
@@ -40,7 +40,7 @@ def a_topic_that_is_first_used_is_assigned(_case: Story, answer: Course, expect:
 
 @REPLAY.check("OWN-02", draws=draws.stories(*ANY_PLOT))
 def topics_of_a_bundle_go_together(_case: Story, answer: Course, expect: Expect) -> None:
-    """A namespace has no more owners than bundles; the topics of a single bundle have one."""
+    """A namespace has at most as many owners as bundles; a single bundle has one owner."""
     for scene in answer:
         for space in scene.after.spaces:
             topics = courses.topics_of(scene.after, space)
@@ -59,7 +59,7 @@ def topics_of_a_bundle_go_together(_case: Story, answer: Course, expect: Expect)
 
 @REPLAY.check("OWN-03", draws=draws.stories(*ANY_PLOT))
 def assignment_is_of_whole_bundles(_case: Story, answer: Course, expect: Expect) -> None:
-    """Topics change owners with their bundle, to the broker that it is assigned to."""
+    """Topics change owners only with their bundle, and go to the broker that is assigned it."""
     for scene in answer:
         for space in scene.after.spaces:
             if answer.whole(space, scene):
@@ -86,7 +86,7 @@ def _goes_with_its_bundle(space: str, scene: Scene, expect: Expect) -> None:
 def others_take_the_topics_of_a_crashed_broker(
     _case: Story, answer: Course, expect: Expect
 ) -> None:
-    """The topics of a crashed broker are soon owned by another active broker."""
+    """Another active broker soon owns the topics of a crashed broker."""
     orphans: dict[str, Fraction] = {}
     for scene in answer:
         clock, up = scene.after.clock, scene.after.brokers
@@ -97,7 +97,7 @@ def others_take_the_topics_of_a_crashed_broker(
         for topic, since in list(orphans.items()):
             owner = scene.now.owner(topic)
             if expect.reached(owner is not None or bool(up)):
-                allowed = f"{scene}: {topic} is with one of {', '.join(up) or 'nobody'}"
+                allowed = f"{scene}: {topic} is owned by one of {', '.join(up) or 'no broker'}"
                 in_time = owner is None and (not up or clock == since)
                 expect.that(owner in up or in_time, allowed, owner or "nobody")
             if owner is not None:
@@ -108,7 +108,7 @@ def others_take_the_topics_of_a_crashed_broker(
 
 @REPLAY.check("OWN-05", draws=draws.stories(draws.crashes, draws.leaders))
 def others_take_over_at_once(_case: Story, answer: Course, expect: Expect) -> None:
-    """After a crash, no topic is without an owner while a broker is up."""
+    """After a crash, every topic has an owner as long as a broker is up."""
     for scene in answer:
         if scene.kind != "broker_down" or not scene.after.valid:
             continue
@@ -122,7 +122,7 @@ def others_take_over_at_once(_case: Story, answer: Course, expect: Expect) -> No
 
 @REPLAY.check("OWN-06", draws=draws.stories(draws.without_brokers, draws.crashes))
 def a_cluster_can_grow_and_shrink(_case: Story, answer: Course, expect: Expect) -> None:
-    """Brokers that join while topics are in use can own some."""
+    """Brokers that join while topics are in use can own some of them."""
     joined: set[str] = set()
     for scene in answer:
         if scene.kind == "broker_up" and scene.after.valid and scene.before.topics:
@@ -139,7 +139,7 @@ def a_cluster_can_grow_and_shrink(_case: Story, answer: Course, expect: Expect) 
     "OWN-12", draws=draws.stories(plots.overloaded, plots.above_the_average, settings=SHEDDING)
 )
 def load_is_shed_by_unloading(_case: Story, answer: Course, expect: Expect) -> None:
-    """A topic leaves a running broker as time passes by the unloading of its bundle."""
+    """As time passes, a topic leaves a running broker only when its bundle is unloaded."""
     for scene in answer:
         if scene.kind != "tick":
             continue
@@ -155,11 +155,11 @@ def load_is_shed_by_unloading(_case: Story, answer: Course, expect: Expect) -> N
 
 
 FAR_LESS = 4
-"""The factor by which one broker has far less load than another, by any measure."""
+"""Factor by which a broker must have less load, by every measure, to have far less."""
 
 
 def _requests(answer: Course, *what: str) -> Iterator[tuple[Scene, str]]:
-    """Yield the possible requests to unload one of these, and the namespace that they are about."""
+    """Yield the possible requests to unload one of `what`, with the namespace concerned."""
     for scene in answer:
         if scene.kind == "unload" and scene.after.valid:
             [(kind, named)] = scene.about.items()
@@ -180,7 +180,7 @@ def _others_stay(scene: Scene, space: str, expect: Expect) -> None:
 
 
 def _released_and_assigned(scene: Scene, space: str, owners: list[str], expect: Expect) -> None:
-    """Demand that bundles of these owners are unloaded and reassigned, and nothing else moves."""
+    """Demand that bundles of these owners are unloaded and assigned again, and no others."""
     released = [one for one in scene.now.unloaded if one.namespace == space]
     unloaded = ", ".join(f"{one.bundle} from {one.broker}, {one.reason}" for one in released)
     for owner in owners:
@@ -190,19 +190,19 @@ def _released_and_assigned(scene: Scene, space: str, owners: list[str], expect: 
     assigned = [one.bundle for one in scene.now.assigned if one.namespace == space]
     reassigned = any(one.bundle in assigned for one in released)
     expect.that(
-        reassigned, f"{scene}: what is unloaded is assigned again", assigned or "not assigned"
+        reassigned, f"{scene}: unloaded bundles are assigned again", assigned or "not assigned"
     )
     for topic in courses.topics_of(scene.after, space):
         now = scene.now.owner(topic)
         if scene.then.owner(topic) is not None:
-            allowed = f"{scene}: {topic} is with one of {', '.join(scene.after.brokers)}"
+            allowed = f"{scene}: {topic} is owned by one of {', '.join(scene.after.brokers)}"
             expect.that(now in scene.after.brokers, allowed, now or "nobody")
     _others_stay(scene, space, expect)
 
 
 @REPLAY.check("OWN-07", draws=draws.stories(draws.story_with_unloads))
 def a_topic_that_is_unloaded_stays(_case: Story, answer: Course, expect: Expect) -> None:
-    """Unloading a topic changes no owner."""
+    """Unloading a topic does not change its owner."""
     for scene, space in _requests(answer, "topic"):
         if expect.reached(scene.then.owner(scene.about["topic"]) in scene.before.brokers):
             moved = [*scene.now.unloaded, *scene.now.assigned]
@@ -213,7 +213,7 @@ def a_topic_that_is_unloaded_stays(_case: Story, answer: Course, expect: Expect)
 
 @REPLAY.check("OWN-08", draws=draws.stories(draws.story_with_unloads))
 def a_topic_that_is_unloaded_is_reassigned(_case: Story, answer: Course, expect: Expect) -> None:
-    """The owner of an unloaded topic releases it, and it is reassigned."""
+    """The owner of an unloaded topic releases it, and it is assigned again."""
     for scene, space in _requests(answer, "topic"):
         owner = scene.then.owner(scene.about["topic"])
         if owner is not None and expect.reached(owner in scene.before.brokers):
@@ -222,7 +222,7 @@ def a_topic_that_is_unloaded_is_reassigned(_case: Story, answer: Course, expect:
 
 @REPLAY.check("OWN-09", draws=draws.stories(draws.story_with_unloads))
 def a_namespace_is_unloaded_as_a_whole(_case: Story, answer: Course, expect: Expect) -> None:
-    """Every owner of a namespace's topics releases them, and they are reassigned."""
+    """When a namespace is unloaded, every owner of its topics releases them; all are reassigned."""
     for scene, space in _requests(answer, "namespace"):
         owners = [one for one in _owned(scene, space) if one in scene.before.brokers]
         if expect.reached(bool(owners)):
@@ -231,7 +231,7 @@ def a_namespace_is_unloaded_as_a_whole(_case: Story, answer: Course, expect: Exp
 
 @REPLAY.check("OWN-10", draws=draws.stories(draws.story_with_unloads))
 def a_bundle_can_be_unloaded_by_hand(_case: Story, answer: Course, expect: Expect) -> None:
-    """The owner of a bundle releases it, and it is reassigned."""
+    """When an administrator unloads a bundle, its owner releases it, and it is reassigned."""
     for scene, space in _requests(answer, "bundleOf"):
         owner = scene.then.owner(scene.about["bundleOf"])
         if owner is not None and expect.reached(owner in scene.before.brokers):
@@ -240,26 +240,26 @@ def a_bundle_can_be_unloaded_by_hand(_case: Story, answer: Course, expect: Expec
 
 @REPLAY.check("OWN-11", draws=draws.stories(draws.story_with_unloads, draws.one_is_idle))
 def what_is_unloaded_goes_to_another_broker(_case: Story, answer: Course, expect: Expect) -> None:
-    """An unloaded bundle goes to another active broker, if there is one."""
+    """An unloaded bundle goes to a different active broker, if there is one."""
     for scene, space in _requests(answer, "namespace", "bundleOf", "topic"):
         if len(scene.after.brokers) < 2 or space in scene.after.groups:
             continue
         for one in scene.now.unloaded:
             to = _single_destination(scene, one)
             if to is not None and expect.reached():
-                allowed = f"{scene}: {one.bundle} goes to another broker than {one.broker}"
+                allowed = f"{scene}: {one.bundle} goes to a broker other than {one.broker}"
                 expect.that(to != one.broker, allowed, to)
 
 
 def _single_destination(scene: Scene, moved: Move) -> str | None:
-    """Return the broker that a bundle was assigned to, if it was assigned once."""
+    """Return the broker that a bundle was assigned to, or None unless it was assigned once."""
     found = [one.broker for one in scene.now.assigned if one.bundle == moved.bundle]
     return found[0] if len(found) == 1 else None
 
 
 @REPLAY.check("OWN-14", draws=draws.stories(draws.one_is_idle, plots.grown_beside_another))
 def a_bundle_goes_where_the_load_is_low(_case: Story, answer: Course, expect: Expect) -> None:
-    """No bundle goes to a broker with far more load than another one that can take it."""
+    """No bundle goes to a broker with far more load than an available one."""
     averages = courses.known_averages(answer)
     for scene, unchanged in courses.with_unchanged(answer):
         assigned = scene.now.assigned
@@ -278,7 +278,7 @@ def a_bundle_goes_where_the_load_is_low(_case: Story, answer: Course, expect: Ex
 
 
 def _chosen_by_load(scene: Scene) -> bool:
-    """True if load alone decides the assignments of a scene."""
+    """True if only load decides the assignments of a scene."""
     grouped = any(one.namespace in scene.after.groups for one in scene.now.assigned)
     shed = any(one.reason == "shed" for one in scene.now.unloaded)
     kinds = ("topic", "unload", "broker_down", "tick")
@@ -286,7 +286,7 @@ def _chosen_by_load(scene: Scene) -> bool:
 
 
 def _pairs(scene: Scene, unchanged: Unchanged, averages: KnownAverages) -> list[tuple[str, str]]:
-    """Return pairs of a broker and a far better one."""
+    """Return pairs of brokers, of which the second has far less load."""
     return [
         (broker, better)
         for broker in scene.after.brokers
@@ -297,7 +297,7 @@ def _pairs(scene: Scene, unchanged: Unchanged, averages: KnownAverages) -> list[
 def _far_better(
     scene: Scene, unchanged: Unchanged, broker: str, averages: KnownAverages
 ) -> list[str]:
-    """Return the brokers that certainly have far less load than this one, and may take bundles."""
+    """Return brokers that may take bundles and certainly have far less load than this one."""
     pace = courses.intervals(scene)
     if pace is None or not scene.after.is_known(OVERLOAD_THRESHOLD):
         return []
@@ -323,7 +323,7 @@ def _far_better(
 
 
 def _before(moment: Fraction, broker: str, *since: Mapping[str, Fraction]) -> bool:
-    """True if all of this is unchanged since before a moment."""
+    """True if the broker is unchanged, in all these respects, since before a moment."""
     return all(one.get(broker, moment - 1) < moment for one in since)
 
 
@@ -332,7 +332,7 @@ def _spaces(scene: Scene, broker: str) -> set[str]:
 
 
 def _least(scene: Scene, broker: str) -> tuple[Fraction, ...] | None:
-    """Return the least load of a broker without the bundles it releases: messages, bytes, CPU."""
+    """Return the minimum load of a broker, without released bundles: messages, bytes, CPU."""
     if broker not in scene.before.brokers:
         return None
     released = {one.namespace for one in scene.now.unloaded}
@@ -343,7 +343,7 @@ def _least(scene: Scene, broker: str) -> tuple[Fraction, ...] | None:
 
 
 def _most(scene: Scene, broker: str) -> tuple[Fraction, ...] | None:
-    """Return the most load of a broker, with the load assumed of bundles never measured."""
+    """Return the maximum load of a broker, with the assumed load of unmeasured bundles."""
     if broker not in scene.before.brokers:
         return None
     rates = courses.broker_load(scene.then.owners, scene.before, broker)
@@ -354,5 +354,5 @@ def _most(scene: Scene, broker: str) -> tuple[Fraction, ...] | None:
 
 
 def _came_from(scene: Scene, broker: str) -> bool:
-    """True if a bundle was unloaded from a broker, to which it need not return."""
+    """True if a bundle was unloaded from a broker; it need not return there."""
     return any(one.broker == broker for one in scene.now.unloaded)

@@ -1,8 +1,7 @@
-"""Questions about single moments of a story, for rules that apply to one moment.
+"""Questions about single moments of a story, for rules about one moment.
 
-A balancer that never sheds what it should breaks a rule about one moment, and does so in every
-story. Its answers to these questions show this, so that the fault is not counted against a rule
-about time.
+A balancer that sheds nothing breaks a rule about a single moment, and so fails in every story. Its
+answers to these questions reveal that, so that the fault is not counted against a rule about time.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from pulsar_conformance.reference.numbers import Fraction, jsonable
 from pulsar_conformance.reference.ranges import namespace_of
 
 MOST_MOMENTS = 5
-"""Moments of a story that are asked about at most; the last ones count."""
+"""Maximum number of moments of a story to ask about; the latest ones are taken."""
 
 
 def moment_questions(
@@ -36,7 +35,7 @@ def moment_questions(
     defaults: Mapping[str, Any],
     readings: Readings,
 ) -> list[Question]:
-    """Return questions of a rule's operations about the moments of a story."""
+    """Return questions about moments of a story, for the operations of a rule."""
     makers = [MAKERS[operation] for operation in rule.operations if operation in MAKERS]
     settings = Settings(question.case["settings"], defaults)
     try:
@@ -63,7 +62,7 @@ Maker = Callable[[Course, Scene], Iterator[Question]]
 
 
 def _shedding(course: Course, scene: Scene) -> Iterator[Question]:
-    """The cluster when time begins to pass."""
+    """The cluster when time starts to pass."""
     if scene.passes and all(map(scene.before.is_known, scene.before.changed)):
         case = courses.cycle(course, scene).case
         given = dict(scene.before.settings().given)
@@ -71,7 +70,7 @@ def _shedding(course: Course, scene: Scene) -> Iterator[Question]:
 
 
 def _usage(course: Course, scene: Scene) -> Iterator[Question]:
-    """Each broker alone, measured with and without weights."""
+    """Each broker by itself, with and without weights."""
     for _, case in _shedding(course, scene):
         for broker in case["brokers"].values():
             for weighted in (False, True):
@@ -80,7 +79,7 @@ def _usage(course: Course, scene: Scene) -> Iterator[Question]:
 
 
 def _growing(course: Course, scene: Scene) -> Iterator[Question]:
-    """The bundles that are known by name, with their topics, when time begins to pass."""
+    """The bundles with known names and their topics, when time starts to pass."""
     for _, case in _shedding(course, scene):
         counted = {space: course.most_bundles(space, scene) for space in scene.before.spaces}
         spaces = {space: count for space, count in counted.items() if count is not None}
@@ -98,7 +97,7 @@ def _growing(course: Course, scene: Scene) -> Iterator[Question]:
 
 
 def _placing(course: Course, scene: Scene) -> Iterator[Question]:
-    """Each assigned bundle, with the brokers immediately before."""
+    """Each assigned bundle, with the brokers just before the assignment."""
     case = courses.cycle(course, scene).case
     up = [broker for broker in scene.after.brokers if broker in scene.before.brokers]
     data = {
@@ -123,7 +122,7 @@ def _rates(data: Json) -> Json:
 
 
 def _plain(value: Any) -> Any:
-    """Numbers as JSON has them."""
+    """A value with fractions converted to numbers of JSON."""
     if isinstance(value, Mapping):
         return {name: _plain(item) for name, item in value.items()}
     if isinstance(value, list | tuple):
@@ -137,6 +136,6 @@ MAKERS: Mapping[str, Maker] = {
     SPLIT_CANDIDATES.id: _growing,
     PLACE.id: _placing,
 }
-"""Builders of questions about a moment, by operation."""
+"""Builders of questions about one moment, by operation."""
 
 PRESUPPOSED = (DerivedQuestions(moment_questions, operation=REPLAY.id),)

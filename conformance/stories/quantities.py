@@ -1,4 +1,4 @@
-"""Quantities of stories: loads by the answered owners, and times since they are unchanged."""
+"""Quantities of stories: loads under the answered owners, and times of the last changes."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ Owners = Mapping[str, str | None]
 
 @dataclass
 class Unchanged:
-    """The story time since which parts of the cluster are unchanged when a scene begins."""
+    """For parts of the cluster, the story time of the last change before a scene."""
 
     loads: Fraction = ZERO
-    """Brokers, topics, rates and owners."""
+    """Any change of brokers, topics, rates or owners."""
     settings: Fraction = ZERO
-    """Settings and leader."""
+    """Any change of settings or leader."""
     broker: dict[str, Fraction] = field(default_factory=dict)
-    """The load of a broker."""
+    """A change of the broker's load."""
     at_least: dict[str, Fraction] = field(default_factory=dict)
-    """The load of a broker, or more: no topic has left it, and none has less traffic."""
+    """A loss of load: a topic that left the broker, or traffic that fell."""
     assigned: dict[str, Fraction] = field(default_factory=dict)
-    """The bundles assigned to a broker; an empty one counts until it is reported."""
+    """An assignment to the broker; an empty bundle counts until it is reported."""
 
 
 def with_unchanged(course: Course) -> Iterator[tuple[Scene, Unchanged]]:
-    """Yield each scene with the times since which the cluster is unchanged when it begins."""
+    """Yield each scene with the times of the last changes before it."""
     unchanged = Unchanged()
     for scene in course:
         yield scene, unchanged
@@ -74,7 +74,7 @@ def _note(scene: Scene, unchanged: Unchanged) -> None:
 
 
 def broker_load(owners: Owners, moment: Moment, broker: str, but: Iterable[str] = ()) -> Rates:
-    """Return the load of a broker at a moment, without the topics of some namespaces."""
+    """Return the load of a broker at a moment, except for topics of some namespaces."""
     left_out = set(but)
     return together(
         moment.topics[topic]
@@ -84,33 +84,33 @@ def broker_load(owners: Owners, moment: Moment, broker: str, but: Iterable[str] 
 
 
 def cpu(rates: Rates, capacity: Fraction) -> Fraction:
-    """Return the CPU usage of a broker under a load, in percent."""
+    """Return the CPU usage of a broker in percent, given its load."""
     return 100 * rates.throughput / capacity
 
 
 def topics_of(moment: Moment, namespace: str) -> list[str]:
-    """Return the topics in use of a namespace."""
+    """Return the used topics of a namespace."""
     return [topic for topic in moment.topics if space_of(topic) == namespace]
 
 
 def owners_of(owners: Owners, moment: Moment, namespace: str) -> list[str]:
-    """Return the brokers that own topics of a namespace, each once."""
+    """Return the distinct brokers that own topics of a namespace."""
     found = (owners.get(topic) for topic in topics_of(moment, namespace))
     return list(dict.fromkeys(owner for owner in found if owner is not None))
 
 
 @dataclass(frozen=True)
 class KnownAverages:
-    """The namespaces whose averages follow from the present traffic."""
+    """Namespaces whose long-term averages are known from their present traffic."""
 
     equal: frozenset[str]
-    """Namespaces with an average equal to the present traffic: all topics date from one time."""
+    """Namespaces whose average equals the present traffic, since all topics started together."""
     no_higher: frozenset[str]
-    """Namespaces with an average of the present traffic or less: no topic ever changed."""
+    """Namespaces whose average is at most the present traffic, since no topic changed."""
 
 
 def known_averages(course: Course) -> KnownAverages:
-    """Return the namespaces whose averages are known by the events of a story."""
+    """Return the namespaces whose averages are known from the events of a story."""
     known: dict[str, Fraction] = {}
     rates: dict[str, Rates] = {}
     later: set[str] = set()
@@ -129,7 +129,7 @@ def known_averages(course: Course) -> KnownAverages:
 
 
 def intervals(scene: Scene) -> tuple[Fraction, Fraction] | None:
-    """Return the intervals of reports and of shedding; None if unknown or changed."""
+    """Return the intervals of reporting and of shedding, or None if unknown or changed."""
     settings = scene.after.settings()
     known = {*settings.given, *settings.defaults}
     if {REPORT_INTERVAL, SHEDDING_INTERVAL} & set(scene.after.changed) or not {
@@ -141,9 +141,9 @@ def intervals(scene: Scene) -> tuple[Fraction, Fraction] | None:
 
 
 def cycle(course: Course, scene: Scene) -> SheddingCycle:
-    """Return the cluster at the start of a scene, with the bundles that are known by name.
+    """Return the cluster at the start of a scene, with the bundles whose names are known.
 
-    A bundle that was unloaded before, for whatever reason, may have to stay where it is.
+    Bundles that were unloaded earlier, for any reason, may be immovable.
     """
     moment, owners = scene.before, scene.then.owners
     bundles: dict[str, dict[str, object]] = {}
@@ -176,7 +176,7 @@ def _fields(rates: Rates) -> dict[str, Fraction]:
 
 
 def has_to_shed(now: SheddingCycle) -> list[str]:
-    """Return the brokers that certainly shed, and have a broker to shed to."""
+    """Return the brokers that certainly shed and have a destination for their bundles."""
     if not now.enabled:
         return []
     if now.strategy == "OverloadShedder":
@@ -191,7 +191,7 @@ def has_to_shed(now: SheddingCycle) -> list[str]:
 
 
 def sheds_nothing(now: SheddingCycle) -> bool:
-    """True if no broker sheds, for certain."""
+    """True if certainly no broker sheds."""
     if not now.enabled:
         return True
     quiet = all(is_overloaded(now, one) is False for one in now.brokers.values())

@@ -1,4 +1,4 @@
-"""Reducing a failing story: events are left out by halves, waiting times joined.
+"""Reduction of a failing story: events are left out by halves, waiting times are joined.
 
 Any part of a story is a story, so every event may be left out.
 """
@@ -11,14 +11,14 @@ from itertools import pairwise
 from pulsar_conformance.conformance.common.trial import Json, Question, Trial
 
 Failing = Callable[[Sequence[Trial]], Sequence[bool]]
-"""For each trial, true if it is legal and still fails in the same way."""
+"""For each trial, returns true if it is legal and still fails in the same way."""
 
 Place = tuple[int, int]
-"""A question of the trial, and an event of it."""
+"""Index of a question in the trial, and of an event in it."""
 
 
 def shorter_story(trial: Trial, failing: Failing) -> Trial:
-    """Return the trial with as few events as still fail; one without events is unchanged."""
+    """Return the trial with as few events as still fail; trials without events are unchanged."""
     size = len(_places(trial))
     while size:
         places = _places(trial)
@@ -35,7 +35,7 @@ def shorter_story(trial: Trial, failing: Failing) -> Trial:
 
 
 def _with_namespaces_joined(trial: Trial, failing: Failing) -> Trial:
-    """Move topics into another namespace wherever that still fails; theirs is not created then."""
+    """Move topics to other namespaces while the trial still fails, and drop unused namespaces."""
     while True:
         spaces = [_event(trial, place) for place in _places(trial)]
         names = list(
@@ -69,7 +69,7 @@ def _renamed(value: object, space: str, to: str) -> object:
 
 
 def _with_pairs_joined(trial: Trial, failing: Failing) -> Trial:
-    """Join two successive events into an equivalent one wherever that still fails."""
+    """Replace pairs of successive events by an equivalent one while the trial still fails."""
     while True:
         joined = (
             _without(_replaced(trial, first, one), [second])
@@ -84,7 +84,7 @@ def _with_pairs_joined(trial: Trial, failing: Failing) -> Trial:
 
 
 def _together(first: Json, second: Json) -> Iterator[Json]:
-    """Yield the equivalent of two events: one longer tick, or a restart."""
+    """Yield replacements for two events: one longer tick, or a restart."""
     if "tick" in first and "tick" in second:
         yield {"tick": {"minutes": first["tick"]["minutes"] + second["tick"]["minutes"]}}
     if "broker_down" in first and "broker_up" in second:
@@ -137,7 +137,7 @@ def _replaced(trial: Trial, place: Place, event: Json) -> Trial:
 
 
 def first_failing(failing: Failing, candidates: Sequence[Trial]) -> Trial | None:
-    """Return the first candidate that fails; all candidates of the round are asked together."""
+    """Return the first candidate that fails; all candidates are asked together."""
     if not candidates:
         return None
     verdicts = failing(candidates)

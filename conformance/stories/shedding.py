@@ -40,14 +40,14 @@ def _given(moves: list[Move]) -> str:
 
 
 def _long_enough(scene: Scene, unchanged: Unchanged) -> bool:
-    """True if every report and a cycle of shedding were due since the last change."""
+    """True if every report and one shedding cycle have been due since the last change."""
     pace = courses.intervals(scene)
     since = max(unchanged.loads, unchanged.settings)
     return pace is not None and scene.after.clock - since > sum(pace)
 
 
 def _sheds_in_time(answer: Course, scene: Scene, unchanged: Unchanged, expect: Expect) -> None:
-    """Demand that brokers with a reason and a place to shed to have shed once it was due."""
+    """Demand that brokers with a reason to shed and a destination do so in due time."""
     shed, late = scene.now.shed(), _long_enough(scene, unchanged)
     if not _certain(scene) or not (late or shed):
         return
@@ -65,7 +65,7 @@ def _sheds_in_time(answer: Course, scene: Scene, unchanged: Unchanged, expect: E
     ),
 )
 def load_is_looked_at_once_an_interval(_case: Story, answer: Course, expect: Expect) -> None:
-    """An overloaded broker sheds within an interval, and none sheds twice within one."""
+    """An overloaded broker sheds within an interval, and no broker sheds twice within one."""
     shedding: list[Scene] = []
     for scene, unchanged in courses.with_unchanged(answer):
         if scene.kind in UNSETTLING and scene.after.valid:
@@ -84,7 +84,7 @@ def load_is_looked_at_once_an_interval(_case: Story, answer: Course, expect: Exp
 
 @REPLAY.check("SHED-10", draws=draws.stories(plots.another_strategy, settings=SHEDDING))
 def a_strategy_needs_a_restart(_case: Story, answer: Course, expect: Expect) -> None:
-    """Until brokers are restarted, the former strategy decides; afterwards, the new one."""
+    """The former strategy is in force until brokers restart; then the new one is."""
     for scene, unchanged in courses.with_unchanged(answer):
         changed = STRATEGY in scene.before.changed and _certain(scene)
         pace = courses.intervals(scene)
@@ -101,7 +101,7 @@ def a_strategy_needs_a_restart(_case: Story, answer: Course, expect: Expect) -> 
 
 
 def _others_would(now: SheddingCycle) -> bool:
-    """True if there is load that another strategy might move."""
+    """True if some other strategy might move load."""
     return now.enabled and any(can_shed(now, broker) for broker in now.brokers.values())
 
 
@@ -115,7 +115,7 @@ def _others_would(now: SheddingCycle) -> bool:
     ),
 )
 def shed_traffic_goes_where_less_load_is(_case: Story, answer: Course, expect: Expect) -> None:
-    """Shed bundles go to a broker with less load, by any measure."""
+    """Shed bundles go to a broker with less load, by at least one measure."""
     for scene, unchanged in courses.with_unchanged(answer):
         pace = courses.intervals(scene)
         if not scene.passes or pace is None:
@@ -140,7 +140,7 @@ def _goes_to_less(scene: Scene, shed: Move, expect: Expect) -> None:
 
 
 def _less_loaded(scene: Scene, broker: str) -> list[str]:
-    """Return the brokers with less load by every measure, even with the bundles they are given."""
+    """Return the brokers with less load by every measure, including bundles assigned to them."""
     source = _carries(scene, broker)
     return [
         name
@@ -154,7 +154,10 @@ def _less_loaded(scene: Scene, broker: str) -> list[str]:
 
 
 def _carries(scene: Scene, broker: str, most: bool | None = None) -> tuple[Fraction, ...]:
-    """Return messages, bytes and CPU of a broker before a scene, or the most or least in it."""
+    """Return messages, bytes and CPU of a broker before a scene, or their extremes in it.
+
+    `most`: true for the maximum in the scene, false for the minimum, None for the value before.
+    """
     owners = dict(scene.then.owners)
     moved = scene.now.assigned if most else scene.now.unloaded
     spaces = {one.namespace for one in moved if one.broker == broker}
@@ -168,10 +171,10 @@ def _carries(scene: Scene, broker: str, most: bool | None = None) -> tuple[Fract
 
 @REPLAY.check("SHED-12", draws=draws.stories(plots.overloaded_again, settings=SHEDDING))
 def shed_bundles_stay_for_a_while(_case: Story, answer: Course, expect: Expect) -> None:
-    """No bundle is shed a second time within the grace period."""
+    """No bundle is shed again within the grace period."""
     past: list[tuple[Move, Scene]] = []
     for scene in answer:
-        expect.given(GRACE not in scene.after.changed, "the grace period stays as it is")
+        expect.given(GRACE not in scene.after.changed, "the grace period does not change")
         if not scene.passes:
             continue
         grace = scene.after.settings().number(GRACE)
@@ -192,7 +195,7 @@ def shed_bundles_stay_for_a_while(_case: Story, answer: Course, expect: Expect) 
 
 
 def _same(before: Move, now: Move, expect: Expect) -> bool:
-    """True if a bundle, or topics of it, moved before, by the reading `grace-of`."""
+    """True if a bundle or parts of it moved earlier, by the reading `grace-of`."""
     if before.namespace != now.namespace or expect.readings["grace-of"] == "bundle":
         return before.bundle == now.bundle
     try:
@@ -203,7 +206,7 @@ def _same(before: Move, now: Move, expect: Expect) -> bool:
 
 @REPLAY.check("SHED-13", draws=draws.stories(plots.switched_off, settings=SHEDDING))
 def nothing_is_shed_while_it_is_switched_off(_case: Story, answer: Course, expect: Expect) -> None:
-    """With shedding switched off, overloaded brokers keep their bundles."""
+    """While shedding is switched off, overloaded brokers keep their bundles."""
     for scene in answer:
         if not scene.passes or not scene.before.is_known(ENABLED):
             continue
@@ -211,7 +214,9 @@ def nothing_is_shed_while_it_is_switched_off(_case: Story, answer: Course, expec
             continue
         now = courses.cycle(answer, scene)
         expect.reached(any(is_overloaded(now, broker) for broker in now.brokers.values()))
-        expect.nothing((one.bundle for one in scene.now.shed()), f"{scene}: it is switched off")
+        expect.nothing(
+            (one.bundle for one in scene.now.shed()), f"{scene}: shedding is switched off"
+        )
 
 
 @REPLAY.check("SHED-14", draws=draws.stories(plots.unloaded_by_hand, settings=SHEDDING))
@@ -219,7 +224,7 @@ def bundles_unloaded_by_hand_stay_for_a_while(_case: Story, answer: Course, expe
     """No bundle is shed within the grace period after an administrator unloaded it."""
     past: list[tuple[Move, Scene]] = []
     for scene in answer:
-        expect.given(GRACE not in scene.after.changed, "the grace period stays as it is")
+        expect.given(GRACE not in scene.after.changed, "the grace period does not change")
         grace = scene.after.settings().number(GRACE)
         edge = expect.readings["grace-edge"] == "blocked"
         held = [
@@ -239,7 +244,7 @@ GROWING = draws.stories(plots.grown)
 
 
 def _by_brokers(answer: Course) -> Iterator[tuple[Scene, Division]]:
-    """Yield the bundles that brokers split by themselves."""
+    """Yield the splits that brokers make on their own."""
     for scene in answer:
         for one in scene.now.split:
             if scene.kind == "tick" and one.reason == "broker":
@@ -247,7 +252,7 @@ def _by_brokers(answer: Course) -> Iterator[tuple[Scene, Division]]:
 
 
 def _unloads_parts(scene: Scene) -> bool | None:
-    """True if parts are unloaded; None if that is uncertain."""
+    """True if the parts of split bundles are unloaded, None if that is uncertain."""
     if not scene.before.is_known(AUTO_UNLOAD):
         return None
     return scene.before.settings().flag(AUTO_UNLOAD)
@@ -255,7 +260,7 @@ def _unloads_parts(scene: Scene) -> bool | None:
 
 @REPLAY.check("SPLIT-20", draws=draws.stories(plots.grown, plots.grown_beside_another))
 def parts_go_to_other_brokers(_case: Story, answer: Course, expect: Expect) -> None:
-    """No part of a bundle that a broker split stays with it, where there is another."""
+    """If a broker splits a bundle, every part goes to a different broker if there is one."""
     for scene, one in _by_brokers(answer):
         space = one.bundle.rpartition("/")[0]
         alone = len(scene.after.brokers) < 2 or space in scene.after.groups
@@ -265,13 +270,13 @@ def parts_go_to_other_brokers(_case: Story, answer: Course, expect: Expect) -> N
         for move in scene.now.assigned:
             if move.bundle in one.into and expect.reached(move.bundle in owner):
                 had = owner[move.bundle]
-                allowed = f"{scene}: {move.bundle} goes to another broker than {had}"
+                allowed = f"{scene}: {move.bundle} goes to a broker other than {had}"
                 expect.that(move.broker != had, allowed, move.broker)
 
 
 @REPLAY.check("SPLIT-21", draws=GROWING)
 def a_namespace_never_outgrows_its_maximum(_case: Story, answer: Course, expect: Expect) -> None:
-    """However often brokers split, no namespace gets more bundles than it may."""
+    """Splits by brokers never take a namespace beyond its maximum number of bundles."""
     for scene, one in _by_brokers(answer):
         space = one.bundle.rpartition("/")[0]
         count = answer.most_bundles(space, scene)
@@ -284,7 +289,7 @@ def a_namespace_never_outgrows_its_maximum(_case: Story, answer: Course, expect:
 
 @REPLAY.check("SPLIT-22", draws=GROWING)
 def parts_are_reassigned_at_once(_case: Story, answer: Course, expect: Expect) -> None:
-    """By default, split bundles are unloaded and assigned in the same step."""
+    """By default, the parts of a split bundle are unloaded and assigned in the same step."""
     for scene, one in _by_brokers(answer):
         if _unloads_parts(scene) and expect.reached(bool(scene.after.brokers)):
             new = {one.bundle, *one.into, *_descendants(scene, one)}
@@ -296,7 +301,7 @@ def parts_are_reassigned_at_once(_case: Story, answer: Course, expect: Expect) -
 
 
 def _descendants(scene: Scene, whole: Division) -> Iterator[str]:
-    """Yield the parts of parts that were split in the same step."""
+    """Yield the parts of a bundle, including parts of parts split in the same step."""
     for one in scene.now.split:
         if one.bundle in whole.into:
             yield from one.into
@@ -304,7 +309,7 @@ def _descendants(scene: Scene, whole: Division) -> Iterator[str]:
 
 @REPLAY.check("SPLIT-23", draws=draws.stories(plots.grown_in_place))
 def parts_stay_where_unloading_is_off(_case: Story, answer: Course, expect: Expect) -> None:
-    """With their unloading switched off, parts keep the owner of the bundle."""
+    """If the unloading of parts is switched off, they stay with the owner of the bundle."""
     for scene, one in _by_brokers(answer):
         space = one.bundle.rpartition("/")[0]
         if _unloads_parts(scene) is not False or scene.now.shed():

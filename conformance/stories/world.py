@@ -1,4 +1,4 @@
-"""The cluster as it follows from events alone: brokers, topics in use, settings in force."""
+"""The cluster as far as events alone determine it: brokers, used topics, settings in force."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ class Changed:
     former: Value
     latest: Value
     waiting: frozenset[str]
-    """The brokers that run since before the change."""
+    """Brokers that have been running since before the change."""
     mixed: bool
-    """True if some brokers started before the change and some after."""
+    """True if some brokers started before the change, and some after it."""
     how: str
     known: bool
     """True if the former value was certainly in force."""
@@ -32,25 +32,25 @@ class Changed:
 
 @dataclass(frozen=True)
 class Moment:
-    """An event, and what is known of the cluster after it without a balancer's decisions."""
+    """An event, and the part of the cluster's state after it that no balancer decides."""
 
     base: Settings
     place: int = 0
-    """The number of the event, from 1."""
+    """Number of the event, starting at 1."""
     kind: str = ""
     about: Mapping[str, Any] = field(default_factory=dict)
     valid: bool = True
-    """True if the event is possible at its place."""
+    """True if the event is possible at this point."""
     clock: Fraction = ZERO
     brokers: Mapping[str, Fraction] = field(default_factory=dict)
-    """The brokers that are up, with their capacity."""
+    """Capacity of each broker that is up."""
     topics: Mapping[str, Rates] = field(default_factory=dict)
     spaces: Mapping[str, int | None] = field(default_factory=dict)
-    """Namespace to the number of bundles that it was created with; None if that is unknown."""
+    """Number of bundles with which each namespace was created; None if unknown."""
     domains: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     groups: Mapping[str, str] = field(default_factory=dict)
     domains_unknown: bool = False
-    """True after a broker was registered to a second domain, which may be refused or move it."""
+    """True after a broker was registered in a second domain, which may be refused or move it."""
     changed: Mapping[str, Changed] = field(default_factory=dict)
 
     @classmethod
@@ -59,10 +59,10 @@ class Moment:
         return cls(settings)
 
     def is_known(self, name: str) -> bool:
-        """True if the value of a setting that is in force is certain.
+        """True if it is certain which value of a setting is in force.
 
-        A new value is certain once every broker has been started since the change. The former
-        shedding strategy is certain as long as no broker has been. [SHED-10]
+        A new value is certain once every broker has started after the change. For the shedding
+        strategy, the former value is certain until the first broker has. [SHED-10]
         """
         one = self.changed.get(name)
         if one is None or not one.waiting:
@@ -70,14 +70,14 @@ class Moment:
         return name == STRATEGY and one.how == "dynamic" and not one.mixed and one.known
 
     def value(self, name: str) -> Value:
-        """Return the value in force if it is certain. Errors: `MissingSetting` if there is none."""
+        """Return the value in force, assuming that it is certain. Errors: `MissingSetting`."""
         one = self.changed.get(name)
         if one is None:
             return self.base.value(name)
         return one.former if one.waiting else one.latest
 
     def settings(self) -> Settings:
-        """Return all settings: the values that are certain, and the initial values of the rest."""
+        """Return all settings, with the initial value of each setting whose value is uncertain."""
         values = {name: self.value(name) for name in self.changed if self.is_known(name)}
         return Settings({**self.base.given, **values}, self.base.defaults)
 
@@ -102,7 +102,7 @@ def moments(events: Iterable[Json], settings: Settings) -> Iterator[Moment]:
 
 
 def _is_valid(now: Moment, kind: str, about: Json) -> bool:
-    """True if an event is possible at its place: the thing that it is about exists."""
+    """True if an event is possible: its subject exists."""
     if kind == "broker_up":
         return about["broker"] not in now.brokers
     if kind in ("broker_down", "restart"):
@@ -125,7 +125,7 @@ def _is_valid(now: Moment, kind: str, about: Json) -> bool:
 
 
 def _elsewhere(now: Moment, about: Mapping[str, Any]) -> bool:
-    """True if a broker that a domain names is in another domain."""
+    """True if a domain names a broker that is in a different domain."""
     others = (brokers for name, brokers in now.domains.items() if name != about["name"])
     return any(set(about["brokers"]) & set(brokers) for brokers in others)
 
@@ -147,7 +147,7 @@ def _restarted(now: Moment, about: Json) -> dict[str, Any]:
 
 
 def _started(now: Moment, broker: str) -> dict[str, Changed]:
-    """Return the changed settings after a broker stopped or started, which then has them."""
+    """Return the changed settings after a broker stopped or started; starting applies them."""
     return {
         name: replace(one, waiting=one.waiting - {broker}, mixed=bool(one.waiting - {broker}))
         for name, one in now.changed.items()
@@ -207,4 +207,4 @@ AFTER = {
     "group": _grouped,
     "tick": _later,
 }
-"""The changes that each event makes by itself."""
+"""The change of the cluster by each kind of event."""
